@@ -1,0 +1,53 @@
+import type { Destination } from "./destination.ts";
+import type { Secret } from "./secret.ts";
+import type { Source } from "./source.ts";
+import type { Ms } from "./units.ts";
+
+/** Where to listen: a TCP address or a Unix socket. */
+export type Listen =
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number }
+  | { readonly kind: "unix"; readonly path: string };
+
+export const LOG_LEVELS = ["debug", "info", "warning", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export const LOG_FORMATS = ["auto", "text", "json", "logfmt"] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
+/** All that the operator decides, checked and complete: every default is filled in and every secret resolved. */
+export type Config = {
+  readonly ingest: { readonly listen: Listen };
+  readonly admin: { readonly listen: Listen; readonly token: Secret | null };
+  readonly outbox: {
+    readonly path: string;
+    /** Bytes of used pages at which ingestion answers 503. */
+    readonly maxSize: number;
+    readonly keepDelivered: Ms;
+    readonly keepFailed: Ms;
+  };
+  readonly delivery: {
+    /** How long a receiver may take to answer (SPEC.md 8: five seconds). */
+    readonly timeout: Ms;
+    /** How long after the first attempt a delivery is given up (SPEC.md 8: four hours). */
+    readonly cutoff: Ms;
+    /** Most attempts at once to one webhook. */
+    readonly concurrency: number;
+  };
+  readonly log: { readonly level: LogLevel; readonly format: LogFormat };
+  readonly sources: readonly Source[];
+  readonly destinations: readonly Destination[];
+};
+
+/** Something wrong, or doubtful, in the config file, with its place. Lines and columns count from 1. */
+export type Problem = {
+  readonly severity: "error" | "warning";
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  /** The key, as `destinations.crm.webhooks[0].url`; empty for the file itself. */
+  readonly path: string;
+  /** What was expected, what was found, and what to do. Never holds a secret's value. */
+  readonly message: string;
+  /** The line of the file, as it stands there. */
+  readonly text: string;
+};

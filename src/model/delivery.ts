@@ -1,0 +1,34 @@
+import type { EventType } from "./event.ts";
+import type { At, Ms } from "./units.ts";
+
+/**
+ * Where a delivery stands. It is born `waiting`; an attempt makes it `delivered`, `failed` or `expired`, or leaves it
+ * `waiting`. Operators read these words in the database.
+ */
+export type DeliveryState = "waiting" | "delivered" | "failed" | "expired";
+
+/** One event on its way to one destination: the unit of retry. Its times are of `clock.now()`. */
+export type Delivery = {
+  readonly id: number;
+  readonly destination: string;
+  readonly messageId: string;
+  readonly type: EventType;
+  /** What every receiver gets: these bytes, in UTF-8, at each attempt. */
+  readonly body: string;
+  /** When the daemon took the event. */
+  readonly acceptedAt: At;
+  /** Rounds of attempts so far, those that never left the machine not counted. */
+  readonly attempts: number;
+  /** When the first attempt began: the cutoff counts from here. Null before it. */
+  readonly firstAttemptAt: At | null;
+  /** When the last round ended, whatever came of it. Null before the first. */
+  readonly attemptedAt: At | null;
+  /** Time that does not count towards the cutoff, because the machine was offline. */
+  readonly held: Ms;
+  readonly dueAt: At;
+  /** Webhooks that have answered finally and are not asked again. */
+  readonly finals: readonly FinalAnswer[];
+};
+
+/** A webhook's last word on a delivery. Recognised by its URL. */
+export type FinalAnswer = { readonly url: string; readonly reason: string };

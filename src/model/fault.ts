@@ -1,0 +1,60 @@
+import type { Ms } from "./units.ts";
+
+/**
+ * Every refusal that a client or an operator can meet, and the HTTP status it answers with. The codes are stable:
+ * programs may match on them. Statuses follow what client libraries retry: 429 and 5xx they do, other 4xx they drop.
+ */
+export const FAULT_STATUS = {
+  invalid_json: 400,
+  invalid_call: 400,
+  invalid_timestamp: 400,
+  missing_id: 400,
+  missing_event: 400,
+  missing_group_id: 400,
+  missing_previous_id: 400,
+  message_id_too_long: 400,
+  unknown_type: 400,
+  number_out_of_range: 400,
+  too_deep: 400,
+  call_too_large: 400,
+  batch_too_large: 400,
+  too_many_events: 400,
+  body_too_large: 400,
+  invalid_encoding: 400,
+  invalid_request: 400,
+  unknown_source: 404,
+  missing_write_key: 401,
+  unknown_write_key: 401,
+  source_disabled: 401,
+  unauthorized: 401,
+  forbidden_origin: 403,
+  forbidden_host: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  body_too_slow: 408,
+  unsupported_media_type: 415,
+  too_many_bodies: 429,
+  internal: 500,
+  store_full: 503,
+  store_failed: 503,
+  stopping: 503,
+} as const;
+
+export type FaultCode = keyof typeof FAULT_STATUS;
+
+/** A refusal: what could not be done, why, with which value, and what to do. */
+export type Fault = {
+  readonly code: FaultCode;
+  readonly message: string;
+  /** How long the client should wait before it tries again. */
+  readonly retryAfter?: Ms;
+};
+
+export function fault(code: FaultCode, message: string, retryAfter?: Ms): Fault {
+  return retryAfter === undefined ? { code, message } : { code, message, retryAfter };
+}
+
+/** Tells a refusal from a value where a function answers either. */
+export function isFault(value: object): value is Fault {
+  return "code" in value && typeof value.code === "string" && Object.hasOwn(FAULT_STATUS, value.code);
+}

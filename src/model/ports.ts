@@ -1,0 +1,169 @@
+/**
+ * What the stages ask of the world and of each other. Each port is small and named for what its caller wants; the
+ * daemon gets real ones from `runtime/` and `store/`, a test gets false ones.
+ */
+import type { Listen } from "./config.ts";
+import type { Delivery, DeliveryState } from "./delivery.ts";
+import type { Event, EventType } from "./event.ts";
+import type { Fault } from "./fault.ts";
+import type { Answer } from "./outcome.ts";
+import type { Settlement } from "./settlement.ts";
+import type { At, Ms } from "./units.ts";
+import type { Skip } from "./verdict.ts";
+
+/** Time. Rows hold `now()`, stamps on events hold `wall()`. */
+export type Clock = {
+  /** Wall time at the start plus monotonic time since: never steps, so that waits and cutoffs can be trusted. */
+  now(): At;
+  /** What the machine's clock says at this moment. */
+  wall(): At;
+  /** Runs once, `ms` from now, unless cancelled. */
+  after(ms: Ms, run: () => void): Cancel;
+  /** Resolves after `ms`, or at once when the signal is aborted. Never rejects. */
+  sleep(ms: Ms, signal: AbortSignal): Promise<void>;
+  /** Resolves at the next turn of the event loop, when all that has arrived by now was handled. */
+  nextTurn(): Promise<void>;
+  /** Moves `now()` ahead if it is behind `at`: a board that boots in 1970 goes on where its store stopped. */
+  notBefore(at: At): void;
+};
+
+export type Cancel = () => void;
+
+/** Chance. */
+export type Random = {
+  /** Evenly from 0 (included) to 1 (excluded). */
+  fraction(): number;
+  /** So many random bytes, in lowercase hexadecimal. */
+  hex(bytes: number): string;
+};
+
+/** One HTTP POST. Never rejects: whatever happens is a reply. Redirects are not followed. */
+export type Post = (request: PostRequest) => Promise<Reply>;
+
+export type PostRequest = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Ends the attempt, and the reading of its answer, when aborted. */
+  readonly signal: AbortSignal;
+};
+
+export type Reply =
+  | {
+      readonly kind: "answered";
+      readonly status: number;
+      readonly retryAfter: string | null;
+      readonly location: string | null;
+      /** The first KB of the answer's body, once it has been read or cut off. Never rejects. */
+      readonly body: Promise<string>;
+    }
+  | { readonly kind: "aborted" }
+  | Exclude<Answer, { kind: "answered" | "timeout" | "released" }>;
+
+/** Makes events durable together with their deliveries. Answers only after the commit, one receipt for each entry. */
+export type Append = (entries: readonly Entry[]) => Promise<readonly Receipt[] | Fault>;
+
+/** An event as it is stored: what it is, what goes out, and to whom. */
+export type Entry = {
+  readonly source: string;
+  readonly event: Event;
+  readonly body: string;
+  readonly deliverTo: readonly string[];
+  readonly skipped: readonly Skip[];
+};
+
+export type Receipt = { readonly kind: "accepted" } | { readonly kind: "duplicate" };
+
+/** Reads waiting deliveries of one destination. Reading claims nothing: the delivery loop knows what it has. */
+export type Claims = (page: ClaimPage) => Promise<readonly Delivery[]>;
+
+export type ClaimPage = {
+  readonly destination: string;
+  /** First attempts come by age, retries by the time they are due. */
+  readonly queue: Queue;
+  /** The last one read before, or null to read from the start. */
+  readonly after: Position | null;
+  /** Retries due later than this are left. */
+  readonly dueBy: At;
+  readonly limit: number;
+};
+
+export type Queue = "first" | "retry";
+export type Position = { readonly dueAt: At; readonly id: number };
+
+/** Writes what became of a delivery. `gone`: it was not waiting any more; `unwritten`: the store failed, try again. */
+export type Settle = (delivery: Delivery, settlement: Settlement) => Promise<"written" | "gone" | "unwritten">;
+
+/** What the loop and the gauges know of the deliveries that are stored. */
+export type Backlog = {
+  /** When the next retry of this destination is due, or null if none waits. */
+  nextRetryAt(destination: string): Promise<At | null>;
+  /** When the oldest delivery that still waits was accepted, or null if none waits. */
+  oldestWaitingAt(destination: string): Promise<At | null>;
+  /** How many deliveries there are, kept in memory: asking is free. */
+  counts(): readonly { readonly destination: string; readonly state: DeliveryState; readonly count: number }[];
+};
+
+/** Removes what has been kept long enough, at most `limit` rows of each kind, and says how many it removed. */
+export type Prune = (before: PruneBefore, limit: number) => Promise<PruneCounts>;
+export type PruneBefore = { readonly delivered: At; readonly failed: At; readonly seen: At };
+export type PruneCounts = Readonly<Record<Exclude<DeliveryState, "waiting"> | "unrouted" | "seen", number>>;
+
+/** The state of the store itself. */
+export type StoreHealth = {
+  /** False after a failed commit, until one succeeds. */
+  writable(): boolean;
+  /** Tries a small durable write. */
+  probe(): Promise<boolean>;
+  /** Bytes of used pages, and the bound. */
+  size(): { readonly used: number; readonly max: number };
+};
+
+/** Takes events in: routes them, makes them durable, and sets their delivery off (accept/accept.ts). */
+export type Accept = (source: string, events: readonly Event[]) => Promise<readonly Receipt[] | Fault>;
+
+/** Answers one HTTP request. */
+export type Handle = (request: Request, peer: Peer) => Response | Promise<Response>;
+/** Who asks: an IP address, or null over a Unix socket. */
+export type Peer = { readonly address: string | null };
+
+/** Listens for HTTP. Rejects when it cannot. */
+export type Serve = (listen: Listen, handle: Handle) => Promise<Listener>;
+export type Listener = {
+  /** Where it listens, as a URL or `unix:/path`; the port is the one the system gave. */
+  readonly address: string;
+  /** Takes no more connections, and resolves when the running requests are answered. */
+  stop(): Promise<void>;
+};
+
+/** Tells the operator what happened: each call writes one log line, or counts, or both. */
+export type Report = {
+  requestAnswered(status: number): void;
+  /** Calls that are now durable. `duplicates` of them had been there before. */
+  callsAccepted(source: string, types: readonly EventType[], duplicates: number): void;
+  /** A call, or with `type` null a whole request, that was not taken. `source` is null while nobody knows it. */
+  callRejected(refusal: Refusal): void;
+  eventUnrouted(source: string, rules: readonly string[]): void;
+  attempted(delivery: Delivery, answer: Answer & { readonly url: string; readonly duration: Ms }): void;
+  settled(delivery: Delivery, settlement: Settlement): void;
+  laneClosed(destination: string, url: string, reason: string, probeIn: Ms): void;
+  laneOpened(destination: string, url: string): void;
+  /** The daemon stopped before these attempts were over; they begin anew after the start. */
+  released(deliveries: number): void;
+  storeFailed(doing: string, error: unknown): void;
+  slowCommit(duration: Ms, rows: number): void;
+  pruned(counts: PruneCounts): void;
+  deletionRequested(users: number, notifications: number, sources: readonly string[]): void;
+  daemon(what: DaemonEvent, fields: Readonly<Record<string, string | number>>): void;
+  /** Something that should be impossible. Nothing is lost by it, and it should be reported as a bug. */
+  unexpected(doing: string, error: unknown): void;
+};
+
+export type DaemonEvent = "started" | "listening" | "stopping" | "stopped" | "reloaded" | "reload_failed" | "unserved";
+
+export type Refusal = {
+  readonly source: string | null;
+  readonly type: string | null;
+  readonly messageId: string | null;
+  readonly fault: Fault;
+};

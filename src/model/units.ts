@@ -1,0 +1,57 @@
+/** Durations and sizes as an operator writes them (`5s`, `4h`, `1GB`), and the numbers the program works with. */
+
+/** A length of time in milliseconds. */
+export type Ms = number;
+
+/** A point in time, in milliseconds since 1970. Which clock it came from is said where it is made. */
+export type At = number;
+
+export const SECOND: Ms = 1_000;
+export const MINUTE: Ms = 60 * SECOND;
+export const HOUR: Ms = 60 * MINUTE;
+export const DAY: Ms = 24 * HOUR;
+
+export const KB = 1_024;
+export const MB = 1_024 * KB;
+export const GB = 1_024 * MB;
+
+const DURATION_UNITS: Readonly<Record<string, Ms>> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY };
+const SIZE_UNITS: Readonly<Record<string, number>> = { B: 1, KB, MB, GB, TB: 1_024 * GB };
+
+/** Reads `250ms`, `5s`, `4h`, `30d` or a sum like `1h30m`. Answers milliseconds, or null if it is none of these. */
+export function parseDuration(text: string): Ms | null {
+  if (!/^(\d+(\.\d+)?(ms|s|m|h|d)\s*)+$/.test(text)) return null;
+  const parts = text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g);
+  return Math.round(parts.reduce((sum, [, count, unit]) => sum + Number(count) * (DURATION_UNITS[unit ?? ""] ?? 0), 0));
+}
+
+/** Reads `512MB`, `1.5GB` or a plain number of bytes; units are powers of 1,024. Answers bytes, or null. */
+export function parseSize(text: string): number | null {
+  const match = /^(\d+(?:\.\d+)?)\s*(B|KB|MB|GB|TB)?$/i.exec(text);
+  if (!match) return null;
+  return Math.round(Number(match[1]) * (SIZE_UNITS[(match[2] ?? "B").toUpperCase()] ?? 1));
+}
+
+/** Writes a duration in its two largest units: `850ms`, `42s`, `6m`, `4h 1m`, `3d 2h`. */
+export function formatDuration(ms: Ms): string {
+  if (ms < SECOND) return `${Math.round(ms)}ms`;
+  const seconds = Math.round(ms / SECOND);
+  const parts: [number, string][] = [
+    [Math.floor(seconds / 86_400), "d"],
+    [Math.floor(seconds / 3_600) % 24, "h"],
+    [Math.floor(seconds / 60) % 60, "m"],
+    [seconds % 60, "s"],
+  ];
+  const first = parts.findIndex(([count]) => count > 0);
+  return parts
+    .slice(first, first + 2)
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count}${unit}`)
+    .join(" ");
+}
+
+/** Writes a size in its largest fitting unit: `512B`, `32KB`, `1.5GB`. */
+export function formatSize(bytes: number): string {
+  const unit = Object.entries(SIZE_UNITS).findLast(([, size]) => bytes >= size) ?? ["B", 1];
+  return `${Number((bytes / unit[1]).toFixed(1))}${unit[0]}`;
+}
