@@ -10,30 +10,33 @@ export type EventType = CallType | "delete";
 /** A JSON object as the client sent it. It is checked, carried and written out again, never rebuilt. */
 export type JsonObject = { readonly [key: string]: unknown };
 
-/** One valid call, whatever its way in: ids are strings, times are ISO 8601 with milliseconds and `Z`. */
+/**
+ * One valid call, whatever its way in: ids are strings, times are ISO 8601 with milliseconds and `Z`. Every key is
+ * always there, so that all events have one shape.
+ */
 export type Event = {
   readonly type: EventType;
   /** Names the event to its receivers, and recognises a repeat. */
   readonly messageId: string;
   /** True if this server chose the messageId: such an event cannot be a repeat. */
   readonly ownId: boolean;
-  readonly userId?: string;
-  readonly anonymousId?: string;
-  readonly previousId?: string;
-  readonly groupId?: string;
-  readonly event?: string;
-  readonly name?: string;
-  readonly category?: string;
-  readonly channel?: string;
-  readonly properties?: JsonObject;
-  readonly traits?: JsonObject;
-  readonly context?: JsonObject;
-  readonly integrations?: JsonObject;
+  readonly userId: string | undefined;
+  readonly anonymousId: string | undefined;
+  readonly previousId: string | undefined;
+  readonly groupId: string | undefined;
+  readonly event: string | undefined;
+  readonly name: string | undefined;
+  readonly category: string | undefined;
+  readonly channel: string | undefined;
+  readonly properties: JsonObject | undefined;
+  readonly traits: JsonObject | undefined;
+  readonly context: JsonObject | undefined;
+  readonly integrations: JsonObject | undefined;
   /** When it happened, corrected for the client's clock. */
   readonly timestamp: string;
   /** When it happened, as the client said. */
-  readonly originalTimestamp?: string;
-  readonly sentAt?: string;
+  readonly originalTimestamp: string | undefined;
+  readonly sentAt: string | undefined;
   /** When this server received it (wall clock). */
   readonly receivedAt: At;
 };

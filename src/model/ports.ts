@@ -74,10 +74,16 @@ export type Entry = {
 
 export type Receipt = { readonly kind: "accepted" } | { readonly kind: "duplicate" };
 
-/** Reads waiting deliveries of one destination. Reading claims nothing: the delivery loop knows what it has. */
-export type Claims = (page: ClaimPage) => Promise<readonly Delivery[]>;
+/**
+ * Reads waiting deliveries of one destination, at most `limit` and a few MB of bodies. Reading claims nothing: the
+ * delivery loop knows what it has.
+ */
+export type Claims = (ask: ClaimAsk) => Promise<ClaimPage>;
 
-export type ClaimPage = {
+/** `more`: whether there may be others after the last one. */
+export type ClaimPage = { readonly deliveries: readonly Delivery[]; readonly more: boolean };
+
+export type ClaimAsk = {
   readonly destination: string;
   /** First attempts come by age, retries by the time they are due. */
   readonly queue: Queue;
@@ -96,8 +102,8 @@ export type Settle = (delivery: Delivery, settlement: Settlement) => Promise<"wr
 
 /** What the loop and the gauges know of the deliveries that are stored. */
 export type Backlog = {
-  /** When the next retry of this destination is due, or null if none waits. */
-  nextRetryAt(destination: string): Promise<At | null>;
+  /** When the next retry of this destination after this position is due, or null if none waits there. */
+  nextRetryAt(destination: string, after: Position | null): Promise<At | null>;
   /** When the oldest delivery that still waits was accepted, or null if none waits. */
   oldestWaitingAt(destination: string): Promise<At | null>;
   /** How many deliveries there are, kept in memory: asking is free. */
@@ -108,6 +114,20 @@ export type Backlog = {
 export type Prune = (before: PruneBefore, limit: number) => Promise<PruneCounts>;
 export type PruneBefore = { readonly delivered: At; readonly failed: At; readonly seen: At };
 export type PruneCounts = Readonly<Record<Exclude<DeliveryState, "waiting"> | "unrouted" | "seen", number>>;
+
+/** Everything that a store gives; each part of the daemon asks for the one port that it needs. */
+export type Store = {
+  readonly append: Append;
+  readonly claims: Claims;
+  readonly settle: Settle;
+  readonly backlog: Backlog;
+  readonly prune: Prune;
+  readonly health: StoreHealth;
+  /** The latest `clock.now()` that the store remembers, or null if it is new. Up to a minute old after a crash. */
+  readonly lastAt: At | null;
+  /** Commits what is under way, and lets go of the files. May be called twice. */
+  close(): Promise<void>;
+};
 
 /** The state of the store itself. */
 export type StoreHealth = {

@@ -1,0 +1,61 @@
+import type { Config } from "../model/config.ts";
+import type { Event } from "../model/event.ts";
+import { isFault } from "../model/fault.ts";
+import type { Accept, Append, Entry, Receipt, Report } from "../model/ports.ts";
+import type { Skip } from "../model/verdict.ts";
+import { route } from "../route/route.ts";
+import { writeBody } from "../webhook/body.ts";
+
+export type AcceptWorld = {
+  /** The config in force, read anew for each call: a reload swaps it. */
+  readonly config: () => Config;
+  readonly append: Append;
+  /** Sets off the delivery of what was just committed to these destinations. */
+  readonly wake: (destinations: readonly string[]) => void;
+  readonly report: Report;
+};
+
+/**
+ * The one way in, for calls, audiences and deletions alike: each event is routed, its body is written once, both are
+ * made durable in one commit, and delivery is woken. A caller may answer 2xx when this answers receipts, not before.
+ */
+export function createAccept({ config, append, wake, report }: AcceptWorld): Accept {
+  return async function accept(source, events) {
+    const entries = events.map((event) => prepare(event, source, config()));
+    const receipts = await append(entries);
+    if (isFault(receipts)) return receipts;
+    wake([...new Set(entries.flatMap((entry) => entry.deliverTo))]);
+    tell(source, { entries, receipts, report });
+    return receipts;
+  };
+}
+
+/** What is stored of an event: its body, who gets it, and which rule kept it from the others. */
+function prepare(event: Event, source: string, config: Config): Entry {
+  const deliverTo: string[] = [];
+  const skipped: Skip[] = [];
+  for (const verdict of route(event, source, config.destinations)) {
+    if (verdict.kind === "deliver") deliverTo.push(verdict.destination);
+    else skipped.push({ destination: verdict.destination, rule: verdict.rule });
+  }
+  return { source, event, body: writeBody(event), deliverTo, skipped };
+}
+
+type Accepted = { readonly entries: readonly Entry[]; readonly receipts: readonly Receipt[]; readonly report: Report };
+
+/** An event that no destination takes is counted with the rules that decided: it must not vanish without a word. */
+function tell(source: string, { entries, receipts, report }: Accepted): void {
+  const duplicates = receipts.filter((receipt) => receipt.kind === "duplicate").length;
+  report.callsAccepted(
+    source,
+    entries.map((entry) => entry.event.type),
+    duplicates,
+  );
+  entries.forEach((entry, index) => {
+    if (entry.deliverTo.length > 0 || receipts[index]?.kind === "duplicate") return;
+    report.eventUnrouted(
+      source,
+      entry.skipped.map((skip) => skip.rule),
+    );
+  });
+}

@@ -1,0 +1,92 @@
+import type { Destination, Webhook } from "../model/destination.ts";
+import type { Report } from "../model/ports.ts";
+import type { RetryPolicy } from "../model/settlement.ts";
+import type { At, Ms } from "../model/units.ts";
+import { createLane, type Lane, type LaneResult } from "./lane.ts";
+
+/**
+ * Attempts at once in the whole daemon. Bun's fetch runs 256 and lets the rest wait in a queue of its own, where their
+ * five seconds would pass unused.
+ */
+export const MOST_ATTEMPTS = 200;
+
+/** The lanes of all webhooks, and the bound on all of them together. */
+export type Lanes = {
+  /** Whether any webhook of the destination has a slot now. */
+  haveRoom(destination: Destination, ask: SlotAsk): boolean;
+  /** Takes a slot for each of these webhooks that has one. */
+  take(destination: string, webhooks: readonly Webhook[], ask: SlotAsk): readonly Webhook[];
+  /** Gives a slot back, with what came of it. */
+  done(destination: string, webhook: Webhook, result: LaneResult & LaneMoment): void;
+  /** When the first lane of the destination that is held now is let go, or null if none is held. */
+  nextOpenAt(destination: Destination, now: At): At | null;
+  /** When a lane of the destination was last opened after it had been closed, or null. */
+  reopenedAt(destination: Destination): At | null;
+  /** For how long since `at` none of these webhooks could be reached, because this machine was offline. */
+  offlineSince(destination: string, webhooks: readonly Webhook[], since: { readonly at: At; readonly now: At }): Ms;
+};
+
+export type SlotAsk = {
+  readonly now: At;
+  /** Most slots of one lane. */
+  readonly concurrency: number;
+  /** Called when an attempt has ended, if there was no room because of the bound on all lanes together. */
+  readonly starved: () => void;
+};
+export type LaneMoment = { readonly now: At; readonly random: number; readonly policy: RetryPolicy };
+
+export function createLanes(report: Report): Lanes {
+  const lanes = new Map<string, Lane>();
+  const starving = new Set<() => void>();
+  let busy = 0;
+
+  return {
+    haveRoom(destination, { now, concurrency, starved }) {
+      if (busy >= MOST_ATTEMPTS) starving.add(starved);
+      return busy < MOST_ATTEMPTS && all(destination).some((lane) => lane.hasRoom(now, concurrency));
+    },
+    take(destination, webhooks, { now, concurrency }) {
+      return webhooks.filter((webhook) => {
+        const lane = laneOf(destination, webhook);
+        if (busy >= MOST_ATTEMPTS || !lane.hasRoom(now, concurrency)) return false;
+        lane.take();
+        busy += 1;
+        return true;
+      });
+    },
+    done(destination, webhook, { now, random, policy, ...result }) {
+      busy -= 1;
+      laneOf(destination, webhook).done(result, { now, random, policy });
+      for (const starved of starving) starved();
+      starving.clear();
+    },
+    nextOpenAt(destination, now) {
+      const held = all(destination).map((lane) => lane.heldUntil());
+      return min(held.filter((until) => until > now));
+    },
+    reopenedAt(destination) {
+      const opened = all(destination).map((lane) => lane.reopenedAt() ?? 0);
+      return Math.max(0, ...opened) || null;
+    },
+    offlineSince(destination, webhooks, { at, now }) {
+      return min(webhooks.map((webhook) => laneOf(destination, webhook).offlineSince(at, now))) ?? 0;
+    },
+  };
+
+  function all({ name, webhooks }: Destination): Lane[] {
+    return webhooks.map((webhook) => laneOf(name, webhook));
+  }
+
+  function laneOf(destination: string, { url }: Webhook): Lane {
+    const key = `${destination} ${url}`;
+    const known = lanes.get(key);
+    if (known) return known;
+    const lane = createLane({ destination, url }, report);
+    lanes.set(key, lane);
+    return lane;
+  }
+}
+
+function min(numbers: readonly number[]): number | null {
+  return numbers.length === 0 ? null : Math.min(...numbers);
+}

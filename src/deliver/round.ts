@@ -1,0 +1,91 @@
+import type { Delivery } from "../model/delivery.ts";
+import type { Destination, Webhook } from "../model/destination.ts";
+import type { Outcome } from "../model/outcome.ts";
+import type { Clock, Post, Random, Report } from "../model/ports.ts";
+import type { RetryPolicy, Settlement } from "../model/settlement.ts";
+import type { Ms } from "../model/units.ts";
+import { judge } from "../settle/judge.ts";
+import { describeAnswer } from "../settle/reason.ts";
+import { settle } from "../settle/settle.ts";
+import { requestHeaders } from "../webhook/headers.ts";
+import { attempt } from "./attempt.ts";
+import type { Lanes } from "./lanes.ts";
+
+export type RoundWorld = {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly post: Post;
+  readonly lanes: Lanes;
+  readonly report: Report;
+};
+
+export type Asked = {
+  readonly destination: Destination;
+  /** The webhooks that gave a slot: each is asked once. */
+  readonly webhooks: readonly Webhook[];
+  readonly timeout: Ms;
+  readonly policy: RetryPolicy;
+  /** Releases the attempts when the daemon has to stop at once. */
+  readonly signal: AbortSignal;
+};
+
+/**
+ * Sends a delivery to each of the webhooks asked, at once. Resolves as soon as that is decided (SPEC.md 6: the first
+ * success does), or with null if it was released first. Answers that come later are reported, and change nothing.
+ */
+export function sendRound(delivery: Delivery, asked: Asked, world: RoundWorld): Promise<Settlement | null> {
+  const outcomes: Outcome[] = [];
+  return new Promise((resolve, reject) => {
+    const attempts = asked.webhooks.map(async (webhook) => {
+      const outcome = await ask(webhook, delivery, { asked, world });
+      if (judge(outcome) === "unknown") return;
+      outcomes.push(outcome);
+      const settlement = decide(delivery, outcomes, { asked, world });
+      if (settlement) resolve(settlement);
+    });
+    Promise.all(attempts).then(() => resolve(null), reject);
+  });
+}
+
+type Here = { readonly asked: Asked; readonly world: RoundWorld };
+
+/** One attempt, in the slot that was taken for it. */
+async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here): Promise<Outcome> {
+  const { clock, random, lanes, report } = world;
+  const { destination, timeout, signal, policy } = asked;
+  const headers = requestHeaders(webhook, delivery.body, destination);
+  const outcome = await attempt({ url: webhook.url, headers, body: delivery.body }, { timeout, signal }, world);
+  lanes.done(destination.name, webhook, {
+    judgement: judge(outcome),
+    startedAt: outcome.startedAt,
+    reason: describeAnswer(outcome),
+    hold: holdOf(outcome, policy),
+    now: clock.now(),
+    random: random.fraction(),
+    policy,
+  });
+  report.attempted(delivery, outcome);
+  return outcome;
+}
+
+/** Only 429 and 503 speak for the whole webhook; and nobody may hold it for longer than a delivery lives. */
+function holdOf(outcome: Outcome, policy: RetryPolicy): Ms | null {
+  if (outcome.kind !== "answered" || (outcome.status !== 429 && outcome.status !== 503)) return null;
+  return outcome.retryAfter === null ? null : Math.min(outcome.retryAfter, policy.cutoff);
+}
+
+function decide(delivery: Delivery, outcomes: readonly Outcome[], { asked, world }: Here): Settlement | null {
+  const { destination, webhooks, policy } = asked;
+  const now = world.clock.now();
+  const at = delivery.attemptedAt ?? now;
+  return settle(delivery, outcomes, {
+    now,
+    random: world.random.fraction(),
+    policy,
+    lane: {
+      urls: destination.webhooks.map((webhook) => webhook.url),
+      asked: webhooks.map((webhook) => webhook.url),
+      offline: world.lanes.offlineSince(destination.name, destination.webhooks, { at, now }),
+    },
+  });
+}

@@ -1,0 +1,106 @@
+import type { Delivery, FinalAnswer } from "../model/delivery.ts";
+import type { Outcome } from "../model/outcome.ts";
+import type { Progress, RetryPolicy, Settlement } from "../model/settlement.ts";
+import { type At, formatDuration, type Ms } from "../model/units.ts";
+import { backoff, OFFLINE_WAITS } from "./backoff.ts";
+import { judge } from "./judge.ts";
+import { describeAnswer } from "./reason.ts";
+
+export type SettleContext = {
+  /** `clock.now()` when the last of the outcomes came. */
+  readonly now: At;
+  /** Chance, from 0 to 1. */
+  readonly random: number;
+  readonly policy: RetryPolicy;
+  readonly lane: LaneView;
+};
+
+/** What the lanes of a destination know about a round. */
+export type LaneView = {
+  /** The URLs of all webhooks of the destination. */
+  readonly urls: readonly string[];
+  /** Those asked in this round. One whose lane was full or closed is left out, and counts as unanswered. */
+  readonly asked: readonly string[];
+  /** For how long since the delivery's last round this machine was offline: that time does not use up the cutoff. */
+  readonly offline: Ms;
+};
+
+/**
+ * Decides what a round of attempts means for its delivery, or answers null while that is open. The first 2xx decides at
+ * once (SPEC.md 6, delivery to multiple webhooks). Otherwise, when everybody asked has answered: `failed` if every
+ * webhook of the destination has refused the event finally, `expired` if the cutoff has passed (SPEC.md 7: four hours),
+ * else `waiting` until the next round. This is the only place that knows the cutoff.
+ */
+export function settle(
+  delivery: Delivery,
+  outcomes: readonly Outcome[],
+  { now, random, policy, lane }: SettleContext,
+): Settlement | null {
+  const progress = advance(delivery, outcomes, { now, lane });
+  const success = outcomes.find((outcome) => judge(outcome) === "delivered");
+  if (success?.kind === "answered") {
+    return { ...progress, state: "delivered", url: success.url, status: success.status };
+  }
+  if (outcomes.length < lane.asked.length) return null;
+  if (lane.urls.every((url) => isFinal(url, progress.finals))) {
+    return { ...progress, state: "failed", reason: `refused: ${list(progress.finals)}` };
+  }
+  const reason = outcomes.map((outcome) => describeAnswer(outcome)).join("; ");
+  if (outcomes.every((outcome) => judge(outcome) === "offline")) {
+    const wait = backoff(1, { ...policy, ...OFFLINE_WAITS }, random);
+    return { ...progress, state: "waiting", dueAt: now + wait, reason: `offline: ${reason}` };
+  }
+  const cutoffAt = (progress.firstAttemptAt ?? now) + progress.held + policy.cutoff;
+  if (now >= cutoffAt) return { ...progress, state: "expired", reason: expiry(policy.cutoff, reason) };
+  const wait = shortestWait(outcomes, backoff(progress.attempts, policy, random));
+  // The last attempt begins at the cutoff: nothing is given up without one, and nothing is tried long after.
+  return { ...progress, state: "waiting", dueAt: Math.min(now + wait, cutoffAt), reason };
+}
+
+type Moment = { readonly now: At; readonly lane: LaneView };
+
+/** What the round adds to the delivery's history, whatever it decides. */
+function advance(delivery: Delivery, outcomes: readonly Outcome[], { now, lane }: Moment): Progress {
+  const left = outcomes.filter((outcome) => judge(outcome) !== "offline");
+  const offline = left.length === 0;
+  const { firstAttemptAt, attemptedAt } = delivery;
+  // The whole time since the last round was of no use if the machine is offline at the end of it.
+  const lost = offline ? now - (attemptedAt ?? now) : lane.offline;
+  return {
+    attempts: offline ? delivery.attempts : delivery.attempts + 1,
+    firstAttemptAt: firstAttemptAt ?? (offline ? null : Math.min(...left.map((outcome) => outcome.startedAt))),
+    attemptedAt: now,
+    held: firstAttemptAt === null ? 0 : delivery.held + lost,
+    finals: [...delivery.finals, ...outcomes.filter((outcome) => judge(outcome) === "final").map(toFinal)],
+  };
+}
+
+function toFinal(outcome: Outcome): FinalAnswer {
+  return { url: outcome.url, reason: describeAnswer(outcome) };
+}
+
+function isFinal(url: string, finals: readonly FinalAnswer[]): boolean {
+  return finals.some((final) => final.url === url);
+}
+
+function list(finals: readonly FinalAnswer[]): string {
+  if (finals.length === 1) return `answered ${finals[0]?.reason}`;
+  return finals.map((final) => `${withoutQuery(final.url)} answered ${final.reason}`).join("; ");
+}
+
+/** A query may hold a token. */
+function withoutQuery(url: string): string {
+  return url.replace(/[?#].*$/s, "");
+}
+
+/** The next round begins when the first of the webhooks may be asked again. Retry-After only ever lengthens a wait. */
+function shortestWait(outcomes: readonly Outcome[], wait: Ms): Ms {
+  const waits = outcomes
+    .filter((outcome) => judge(outcome) !== "final")
+    .map((outcome) => Math.max(wait, (outcome.kind === "answered" ? outcome.retryAfter : null) ?? 0));
+  return waits.length === 0 ? wait : Math.min(...waits);
+}
+
+function expiry(cutoff: Ms, lastAnswer: string): string {
+  return `no success within ${formatDuration(cutoff)}; last answer ${lastAnswer}`;
+}

@@ -1,0 +1,131 @@
+import type { Clock, Report } from "../../model/ports.ts";
+import { type At, type Ms, SECOND } from "../../model/units.ts";
+import type { Database } from "./driver.ts";
+
+/** A commit that takes longer than this is told: the disk is in trouble, and clients are waiting. */
+const SLOW_COMMIT: Ms = SECOND;
+
+/** Rows in one commit, so that nobody waits long for the rest of a large group. */
+const MOST_ROWS = 5_000;
+
+/** Work inside a transaction, and about how many rows it touches. */
+export type Job<T> = { readonly rows: number; readonly run: () => T };
+
+/** Group commit: jobs that arrive together share one transaction, and so one fsync. */
+export type Commits = {
+  /** Runs the job in the next transaction. Resolves with its result after the commit; rejects if that failed. */
+  add<T>(job: Job<T>): Promise<T>;
+  /** The verdict of the last commit. */
+  succeeded(): boolean;
+  /** Resolves when all that was added is committed or rejected. */
+  idle(): Promise<void>;
+};
+
+type Pending = { readonly job: Job<unknown>; resolve(result: unknown): void; reject(error: unknown): void };
+
+export type CommitsWorld = {
+  readonly clock: Clock;
+  readonly report: Report;
+  readonly keepers: readonly Keeper[];
+};
+
+/** Somebody who keeps in memory what is also in the file, and has to be told how a transaction ends. */
+export type Keeper = {
+  /** Inside the transaction, after its jobs. */
+  write(now: At): void;
+  committed(): void;
+  rolledBack(): void;
+};
+
+/**
+ * The commit starts at the next turn of the event loop, never on a timer: what has arrived by then shares it, and
+ * nobody waits for company.
+ */
+export function createCommits(db: Database, { clock, report, keepers }: CommitsWorld): Commits {
+  const begin = db.prepare("BEGIN IMMEDIATE");
+  const commit = db.prepare("COMMIT");
+  const rollback = db.prepare("ROLLBACK");
+  let pending: Pending[] = [];
+  let working: Promise<void> | null = null;
+  let lastSucceeded = true;
+
+  return {
+    add<T>(job: Job<T>) {
+      const result = new Promise<T>((resolve, reject) => {
+        pending.push({ job, resolve: resolve as Pending["resolve"], reject });
+      });
+      working ??= work();
+      return result;
+    },
+    succeeded: () => lastSucceeded,
+    async idle() {
+      while (working) await working;
+    },
+  };
+
+  async function work(): Promise<void> {
+    while (pending.length > 0) {
+      await clock.nextTurn();
+      commitGroup(takeGroup());
+    }
+    working = null;
+  }
+
+  function takeGroup(): Pending[] {
+    let rows = 0;
+    const end = pending.findIndex(({ job }, index) => {
+      rows += job.rows;
+      return index > 0 && rows > MOST_ROWS;
+    });
+    const group = end < 0 ? pending : pending.slice(0, end);
+    pending = end < 0 ? [] : pending.slice(end);
+    return group;
+  }
+
+  function commitGroup(group: readonly Pending[]): void {
+    const startedAt = clock.now();
+    try {
+      const results = transaction(group);
+      lastSucceeded = true;
+      group.forEach(({ resolve }, index) => {
+        resolve(results[index]);
+      });
+    } catch (error) {
+      fail(group, error);
+    }
+    const duration = clock.now() - startedAt;
+    if (duration >= SLOW_COMMIT) report.slowCommit(duration, sum(group));
+  }
+
+  function transaction(group: readonly Pending[]): unknown[] {
+    begin.run();
+    try {
+      const results = group.map(({ job }) => job.run());
+      for (const keeper of keepers) keeper.write(clock.now());
+      commit.run();
+      for (const keeper of keepers) keeper.committed();
+      return results;
+    } catch (error) {
+      // SQLite has rolled back by itself after some errors.
+      if (db.inTransaction) rollback.run();
+      for (const keeper of keepers) keeper.rolledBack();
+      throw error;
+    }
+  }
+
+  /** One job may have spoiled it for the others: each gets a transaction of its own. */
+  function fail(group: readonly Pending[], error: unknown): void {
+    const [only] = group;
+    if (only && group.length === 1) {
+      lastSucceeded = false;
+      report.storeFailed("commit", error);
+      only.reject(error);
+      return;
+    }
+    for (const one of group) commitGroup([one]);
+  }
+}
+
+function sum(group: readonly Pending[]): number {
+  return group.reduce((rows, { job }) => rows + job.rows, 0);
+}

@@ -1,0 +1,97 @@
+import type { Database } from "./driver.ts";
+
+/**
+ * The schema, step by step. A step is never changed once it was released: a store of any age is brought up to date by
+ * the steps it has not seen. `PRAGMA user_version` is the number of steps done.
+ */
+const STEPS: readonly string[] = [
+  `
+  -- One row for each call or deletion that was accepted. "body" is what every receiver gets, to the byte. Its deliveries
+  -- have the ids first_delivery, first_delivery + 1, … as many as "deliveries" says. "skipped" is a JSON array of the
+  -- destinations that do not get it, each with the rule that decided; NULL if there is none.
+  CREATE TABLE events (
+    id             INTEGER PRIMARY KEY,
+    source         TEXT    NOT NULL,
+    type           TEXT    NOT NULL,
+    message_id     TEXT    NOT NULL,
+    user_id        TEXT,
+    received_at    INTEGER NOT NULL,
+    accepted_at    INTEGER NOT NULL,
+    first_delivery INTEGER NOT NULL,
+    deliveries     INTEGER NOT NULL,
+    skipped        TEXT,
+    body           TEXT    NOT NULL
+  ) STRICT;
+
+  -- Events that go nowhere have no delivery to be pruned with.
+  CREATE INDEX events_unrouted ON events (accepted_at) WHERE deliveries = 0;
+
+  -- One row for each event and destination. It waits until an attempt settles it; times are in milliseconds since 1970,
+  -- on a clock that never steps. attempted_at is NULL before the first attempt has ended, first_attempt_at before one
+  -- has left the machine; held is the time that does not count towards the cutoff; finals is a JSON array of the
+  -- webhooks that have refused the event for good.
+  CREATE TABLE deliveries (
+    id               INTEGER PRIMARY KEY,
+    event_id         INTEGER NOT NULL,
+    destination      TEXT    NOT NULL,
+    state            TEXT    NOT NULL CHECK (state IN ('waiting', 'delivered', 'failed', 'expired')),
+    due_at           INTEGER NOT NULL,
+    attempts         INTEGER NOT NULL DEFAULT 0,
+    first_attempt_at INTEGER,
+    attempted_at     INTEGER,
+    held             INTEGER NOT NULL DEFAULT 0,
+    settled_at       INTEGER,
+    url              TEXT,
+    status           INTEGER,
+    reason           TEXT,
+    finals           TEXT
+  ) STRICT;
+
+  -- What waits, as the delivery loop reads it: first attempts by age, retries by the time they are due.
+  CREATE INDEX deliveries_first ON deliveries (destination) WHERE state = 'waiting' AND attempted_at IS NULL;
+  CREATE INDEX deliveries_retry ON deliveries (destination, due_at) WHERE state = 'waiting' AND attempted_at NOT NULL;
+  -- The oldest of the retries, for the operator.
+  CREATE INDEX deliveries_tried ON deliveries (destination) WHERE state = 'waiting' AND attempted_at NOT NULL;
+  -- What is settled, by age, for pruning and for lists.
+  CREATE INDEX deliveries_settled ON deliveries (state, settled_at) WHERE state <> 'waiting';
+
+  -- How many deliveries there are, kept in the transaction that changes them: counting a million would take a while.
+  CREATE TABLE counts (
+    destination TEXT    NOT NULL,
+    state       TEXT    NOT NULL,
+    count       INTEGER NOT NULL,
+    PRIMARY KEY (destination, state)
+  ) STRICT, WITHOUT ROWID;
+
+  -- The messageIds of the last 24 hours, so that a repeat is recognised however long its event is kept. One row for
+  -- each commit: "keys" holds 16 bytes of SHA-256 over source and messageId for each event of it, numbered from "first".
+  CREATE TABLE seen (
+    first   INTEGER PRIMARY KEY,
+    seen_at INTEGER NOT NULL,
+    keys    BLOB    NOT NULL
+  ) STRICT;
+
+  -- Single values: last_at is the latest time the daemon knew, so that a machine whose clock is behind goes on from it.
+  CREATE TABLE meta (
+    name  TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
+];
+
+export const SCHEMA_VERSION = STEPS.length;
+
+/** Brings the schema up to date, one transaction a step. Throws if the file was written by a newer Fairlead. */
+export function migrate(db: Database, path: string): void {
+  const version = Number(db.pragma("user_version", { simple: true }));
+  if (version > SCHEMA_VERSION) {
+    throw new Error(
+      `cannot open outbox ${path}: its schema is version ${version}, and this Fairlead knows up to ${SCHEMA_VERSION}; ` +
+        "use the newer Fairlead that wrote it, or a backup from before the upgrade",
+    );
+  }
+  STEPS.slice(version).forEach((step, index) => {
+    const next = version + index + 1;
+    db.exec(`BEGIN IMMEDIATE; ${step} PRAGMA user_version = ${next}; COMMIT`);
+  });
+}

@@ -1,0 +1,26 @@
+import type { Keeper } from "./commits.ts";
+import type { Database } from "./driver.ts";
+
+/** How many bytes of the file are in use. Pages that pruning has freed do not count: they are filled again first. */
+export type Size = Keeper & { used(): number };
+
+export function createSize(db: Database): Size {
+  const pageSize = Number(db.pragma("page_size", { simple: true }));
+  const pages = db
+    .prepare<[], number>("SELECT p.page_count - f.freelist_count FROM pragma_page_count p, pragma_freelist_count f")
+    .pluck();
+  let used = measure();
+
+  return {
+    used: () => used,
+    write() {},
+    committed() {
+      used = measure();
+    },
+    rolledBack() {},
+  };
+
+  function measure(): number {
+    return Number(pages.get()) * pageSize;
+  }
+}

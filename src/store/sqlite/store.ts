@@ -1,0 +1,113 @@
+import { type Fault, fault } from "../../model/fault.ts";
+import type { Clock, Entry, Receipt, Report, Store } from "../../model/ports.ts";
+import { formatSize, type Ms, SECOND } from "../../model/units.ts";
+import { createAppend } from "./append.ts";
+import { createBacklog } from "./backlog.ts";
+import { createClaims } from "./claims.ts";
+import { createCommits } from "./commits.ts";
+import { createCounts } from "./counts.ts";
+import { type Database, openDatabase } from "./driver.ts";
+import { lockOutbox } from "./lock.ts";
+import { createMeta } from "./meta.ts";
+import { migrate } from "./migrations.ts";
+import { createPrune } from "./prune.ts";
+import { createRepeats } from "./repeats.ts";
+import { createSettle } from "./settle.ts";
+import { createSize } from "./size.ts";
+
+/** How long a client is asked to wait when its calls cannot be stored. */
+const RETRY_AFTER: Ms = 10 * SECOND;
+
+export type StoreOptions = {
+  readonly path: string;
+  /** Bytes of used pages at which nothing more is taken in. Read anew each time: a reload may change it. */
+  readonly maxSize: () => number;
+  /** Of this process, for whoever finds the outbox locked. */
+  readonly pid: number;
+  readonly clock: Clock;
+  readonly report: Report;
+};
+
+/** Opens the outbox, or makes it. Rejects with a message for the operator when it cannot. */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const lock = await lockOutbox(options.path, options.pid);
+  try {
+    const db = await openDatabase(options.path);
+    prepare(db, options.path);
+    return createStore(db, lock, options);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+function prepare(db: Database, path: string): void {
+  // Has an effect only before the first table exists: pruned pages can then be given back to the file system.
+  db.pragma("auto_vacuum = INCREMENTAL");
+  db.pragma("journal_mode = WAL");
+  // With NORMAL, the default in WAL mode of some builds, a power cut would lose acknowledged calls.
+  db.pragma("synchronous = FULL");
+  db.pragma("cache_size = -16000");
+  db.pragma("journal_size_limit = 67108864");
+  migrate(db, path);
+}
+
+function createStore(db: Database, lock: { release(): void }, options: StoreOptions): Store {
+  const { clock, report, maxSize } = options;
+  const counts = createCounts(db);
+  const repeats = createRepeats(db);
+  const meta = createMeta(db);
+  const size = createSize(db);
+  const appendRows = createAppend(db, { counts, repeats });
+  const settleRow = createSettle(db, counts);
+  const pruneRows = createPrune(db, { counts, repeats });
+  const claims = createClaims(db);
+  const commits = createCommits(db, { clock, report, keepers: [counts, repeats, meta, size] });
+  let closed = false;
+
+  return {
+    async append(entries) {
+      if (entries.length === 0) return [];
+      if (size.used() >= maxSize()) return full(size.used());
+      const run = (): readonly Receipt[] => appendRows(entries, clock.now());
+      return commits.add({ rows: rowsOf(entries), run }).catch(unwritten);
+    },
+    claims: async (ask) => claims(ask),
+    async settle(delivery, settlement) {
+      const run = (): boolean => settleRow(delivery, settlement);
+      return commits.add({ rows: 1, run }).then(
+        (mine) => (mine ? "written" : "gone"),
+        () => "unwritten",
+      );
+    },
+    backlog: createBacklog(db, counts),
+    prune: (before, limit) => commits.add({ rows: limit, run: () => pruneRows(before, limit) }),
+    health: {
+      writable: commits.succeeded,
+      probe: () => commits.add({ rows: 1, run: meta.touch }).then(commits.succeeded, commits.succeeded),
+      size: () => ({ used: size.used(), max: maxSize() }),
+    },
+    lastAt: meta.lastAt,
+    async close() {
+      if (closed) return;
+      closed = true;
+      await commits.idle();
+      db.close();
+      lock.release();
+    },
+  };
+}
+
+function rowsOf(entries: readonly Entry[]): number {
+  return entries.reduce((rows, { deliverTo }) => rows + 1 + deliverTo.length, 0);
+}
+
+function full(used: number): Fault {
+  const message = `the outbox is full (${formatSize(used)} used, the bound of outbox.maxSize); try again later`;
+  return fault("store_full", message, RETRY_AFTER);
+}
+
+/** The reason is in the log: it is the operator's, not the client's. */
+function unwritten(): Fault {
+  return fault("store_failed", "the calls could not be made durable; try again later", RETRY_AFTER);
+}

@@ -1,0 +1,124 @@
+import { CALL_TYPES, type CallType, type Event, type JsonObject } from "../model/event.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
+import type { At } from "../model/units.ts";
+import { checkLimits } from "./limits.ts";
+import { mergeUnder } from "./merge.ts";
+import { type Call, isObject, kindOf, readShape } from "./shape.ts";
+import { correctSkew, formatTimestamp, parseTimestamp } from "./timestamps.ts";
+
+/** SPEC.md does not bound it; every client library stays far below. */
+const MAX_MESSAGE_ID = 100;
+
+/** What a call takes from the request it came in. */
+export type Arrival = {
+  /** The type that the path says, or null where each call says its own. */
+  readonly type: CallType | null;
+  /** Of the envelope of a batch: they lie under each item's own. */
+  readonly context: JsonObject | null;
+  readonly integrations: JsonObject | null;
+  readonly sentAt: string | null;
+  /** Wall time. */
+  readonly receivedAt: At;
+  /** Whether the text of the request may hold a number that JSON cannot carry on. */
+  readonly numbers: "checked" | "unchecked";
+  /** Makes a messageId for a call that brought none. */
+  readonly newId: () => string;
+};
+
+/** Makes an Event of one call, or says why it is refused (SPEC.md 2.3, 4.3, 8). */
+export function validateCall(raw: unknown, arrival: Arrival): Event | Fault {
+  if (!isObject(raw)) return fault("invalid_call", `a call must be a JSON object (got ${kindOf(raw)})`);
+  const merged = mergeEnvelope(raw, arrival);
+  const limit = checkLimits(merged, arrival.numbers);
+  if (limit) return limit;
+  const call = readShape(merged);
+  if (isFault(call)) return call;
+  const type = arrival.type ?? call.type;
+  if (!isCallType(type)) return unknownType(type);
+  const absent = missing(type, call);
+  if (absent) return absent;
+  const times = readTimes(call, arrival);
+  if (isFault(times)) return times;
+  return assemble(type, call, { arrival, times });
+}
+
+function mergeEnvelope(raw: JsonObject, { context, integrations }: Arrival): JsonObject {
+  if (context === null && integrations === null) return raw;
+  return {
+    ...raw,
+    context: mergeUnder(context, raw.context),
+    integrations: mergeUnder(integrations, raw.integrations),
+  };
+}
+
+function isCallType(type: string | undefined): type is CallType {
+  return CALL_TYPES.some((known) => known === type);
+}
+
+function unknownType(type: string | undefined): Fault {
+  const got = type === undefined ? "nothing" : JSON.stringify(type.slice(0, 40));
+  return fault("unknown_type", `type must be one of ${CALL_TYPES.join(", ")} (got ${got})`);
+}
+
+/** The ids that each call needs. The sentences are the ones that users of the client libraries know. */
+function missing(type: CallType, call: Call): Fault | null {
+  if (type === "alias" && !call.previousId) return fault("missing_previous_id", "You must pass a 'previousId'.");
+  if (type === "alias" && !call.userId) return fault("missing_id", "You must pass a 'userId'.");
+  if (type === "group" && !call.groupId) return fault("missing_group_id", "You must pass a 'groupId'.");
+  if (type === "track" && !call.event) return fault("missing_event", "You must pass 'event'.");
+  if (!call.userId && !call.anonymousId) {
+    return fault("missing_id", "You must pass either an 'anonymousId' or 'userId'.");
+  }
+  if ((call.messageId?.length ?? 0) < MAX_MESSAGE_ID) return null;
+  return fault("message_id_too_long", `messageId must be below ${MAX_MESSAGE_ID} characters`);
+}
+
+type Times = Pick<Event, "timestamp" | "originalTimestamp" | "sentAt" | "receivedAt">;
+
+function readTimes(call: Call, arrival: Arrival): Times | Fault {
+  const original = readTime(call.originalTimestamp ?? call.timestamp, "timestamp");
+  if (isRefused(original)) return original;
+  const sent = readTime(call.sentAt ?? arrival.sentAt, "sentAt");
+  if (isRefused(sent)) return sent;
+  return {
+    timestamp: formatTimestamp(correctSkew(original, sent, arrival.receivedAt)),
+    originalTimestamp: original === null ? undefined : formatTimestamp(original),
+    sentAt: sent === null ? undefined : formatTimestamp(sent),
+    receivedAt: arrival.receivedAt,
+  };
+}
+
+function readTime(text: string | null | undefined, field: string): At | null | Fault {
+  if (text === undefined || text === null) return null;
+  const at = parseTimestamp(text);
+  if (at !== null) return at;
+  const got = JSON.stringify(text.slice(0, 40));
+  return fault("invalid_timestamp", `${field} must be an ISO 8601 time like 2009-11-10T23:00:00.000Z (got ${got})`);
+}
+
+function isRefused(time: At | null | Fault): time is Fault {
+  return typeof time === "object" && time !== null;
+}
+
+function assemble(type: CallType, call: Call, { arrival, times }: { arrival: Arrival; times: Times }): Event {
+  const page = type === "page";
+  return {
+    type,
+    messageId: call.messageId ?? arrival.newId(),
+    ownId: call.messageId === undefined,
+    userId: call.userId,
+    anonymousId: call.anonymousId,
+    previousId: call.previousId,
+    groupId: call.groupId,
+    event: call.event,
+    name: call.name,
+    category: call.category,
+    channel: call.channel,
+    // The Go client sends a page's traits as its properties; other clients may send both.
+    properties: page && call.traits ? mergeUnder(call.traits, call.properties) : call.properties,
+    traits: page ? undefined : call.traits,
+    context: call.context,
+    integrations: call.integrations,
+    ...times,
+  };
+}

@@ -1,0 +1,56 @@
+import { type Fault, fault } from "../model/fault.ts";
+import { KB } from "../model/units.ts";
+
+/** SPEC.md 8: maximum size of one call. Counted as compact JSON in UTF-8, envelope context and integrations included. */
+export const MAX_CALL_BYTES = 32 * KB;
+
+/** Levels of objects and arrays within each other. Deeper JSON breaks receivers, and no program means it. */
+export const MAX_DEPTH = 200;
+
+/** Refuses a call that is too large, nested too deeply, or holds a number that JSON cannot carry on. */
+export function checkLimits(call: object, numbers: "checked" | "unchecked"): Fault | null {
+  if (numbers === "unchecked" && holdsInfinity(call, MAX_DEPTH)) {
+    return fault("number_out_of_range", "the call holds a number beyond the range of a double; send it as a string");
+  }
+  const text = stringify(call);
+  if (text === null || (text.length > 2 * MAX_DEPTH && isDeeper(call, MAX_DEPTH))) {
+    return fault("too_deep", `the call nests objects and arrays more than ${MAX_DEPTH} levels deep; flatten it`);
+  }
+  // A character is one to three bytes of UTF-8: most calls need no second look.
+  const bytes = text.length * 3 <= MAX_CALL_BYTES ? 0 : Buffer.byteLength(text);
+  if (bytes <= MAX_CALL_BYTES) return null;
+  return fault("call_too_large", `the call is ${bytes} bytes; the limit is ${MAX_CALL_BYTES} (32 KB)`);
+}
+
+/** JSON.stringify throws on what is nested deeper than its stack. */
+function stringify(call: object): string | null {
+  try {
+    return JSON.stringify(call);
+  } catch {
+    return null;
+  }
+}
+
+function isDeeper(value: object, levels: number): boolean {
+  if (levels === 0) return true;
+  return Object.values(value).some((inner) => isObject(inner) && isDeeper(inner, levels - 1));
+}
+
+function holdsInfinity(value: object, levels: number): boolean {
+  if (levels === 0) return false;
+  return Object.values(value).some((inner) =>
+    isObject(inner) ? holdsInfinity(inner, levels - 1) : inner === Infinity || inner === -Infinity,
+  );
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+/**
+ * Whether a JSON text may hold a number that becomes infinite when parsed (`1e999`), which would go out as `null`. It
+ * may be wrong about text within strings: then the values are looked at, and found harmless.
+ */
+export function mayHoldInfinity(text: string): boolean {
+  return /\d[eE]\+?\d{3}|\d{309}/.test(text);
+}

@@ -1,0 +1,75 @@
+import * as v from "valibot";
+import type { JsonObject } from "../model/event.ts";
+import { type Fault, fault } from "../model/fault.ts";
+
+/**
+ * The fields of a call and their types (SPEC.md 2.3). What clients add beside them is ignored. An explicit null means
+ * absent, and a numeric id becomes a string, because real clients send both. The objects within are checked to be
+ * objects and passed on as they are: rebuilding them would drop keys such as `__proto__`.
+ */
+const text = nullable<string>((value) => typeof value === "string", "a string");
+const id = v.pipe(
+  nullable<string | number>(isId, "a string, or a whole number up to 2^53"),
+  v.transform((value) => (typeof value === "number" ? String(value) : value) || undefined),
+);
+const object = nullable<JsonObject>(isObject, "an object");
+
+const callShape = v.object({
+  type: text,
+  messageId: id,
+  userId: id,
+  anonymousId: id,
+  previousId: id,
+  groupId: id,
+  event: text,
+  name: text,
+  category: text,
+  channel: text,
+  timestamp: text,
+  originalTimestamp: text,
+  sentAt: text,
+  properties: object,
+  traits: object,
+  context: object,
+  integrations: object,
+});
+
+export type Call = v.InferOutput<typeof callShape>;
+
+/** Reads the known fields of a call, or says which one is wrong and what it should be. */
+export function readShape(call: JsonObject): Call | Fault {
+  const result = v.safeParse(callShape, call, { abortEarly: true });
+  if (result.success) return result.output;
+  const [issue] = result.issues;
+  return fault("invalid_call", `${v.getDotPath(issue)} must be ${issue.message} (got ${kindOf(issue.input)})`);
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What a value is, in a person's words; never the value itself, which may be personal. */
+export function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object") return "an object";
+  if (typeof value === "number") return Number.isFinite(value) ? "a number out of range" : "a number beyond a double";
+  return typeof value === "undefined" ? "nothing" : `a ${typeof value}`;
+}
+
+function isId(value: unknown): value is string | number {
+  return typeof value === "string" || Number.isSafeInteger(value) || isFraction(value);
+}
+
+function isFraction(value: unknown): boolean {
+  return typeof value === "number" && Number.isFinite(value) && !Number.isInteger(value);
+}
+
+function nullable<T>(is: (value: unknown) => boolean, expected: string) {
+  return v.optional(
+    v.pipe(
+      v.custom<T | null>((value) => value === null || is(value), expected),
+      v.transform((value) => value ?? undefined),
+    ),
+  );
+}

@@ -1,0 +1,50 @@
+import type { At } from "../model/units.ts";
+
+const ISO_8601 =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
+
+/** Date.UTC takes the years 0 to 99 for 1900 to 1999; setUTCFullYear takes them as they are. */
+const YEAR_0 = new Date(0).setUTCFullYear(0, 0, 1);
+const YEAR_9999_END = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/**
+ * Reads the ISO 8601 forms that client libraries send: `2009-11-10T23:00:00Z`, with `+0000`, `-08:00` or no zone
+ * (then UTC), with up to nine fractional digits, or a date alone. Answers milliseconds since 1970, or null.
+ */
+export function parseTimestamp(text: string): At | null {
+  const match = ISO_8601.exec(text);
+  if (!match) return null;
+  const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = match
+    .slice(1, 7)
+    .map((part) => Number(part ?? 0));
+  const date = new Date(0).setUTCFullYear(year, month - 1, day);
+  if (new Date(date).getUTCDate() !== day || month < 1 || month > 12) return null;
+  // 60 is a leap second.
+  if (hour > 23 || minute > 59 || second > 60) return null;
+  const fraction = Number((match[7] ?? "0").padEnd(3, "0").slice(0, 3));
+  return date + ((hour * 60 + minute) * 60 + second) * 1_000 + fraction - zoneOffset(match[8]);
+}
+
+function zoneOffset(zone: string | undefined): number {
+  if (zone === undefined || zone === "Z" || zone === "z") return 0;
+  const sign = zone.startsWith("-") ? -1 : 1;
+  const digits = zone.slice(1).replace(":", "").padEnd(4, "0");
+  return sign * (Number(digits.slice(0, 2)) * 60 + Number(digits.slice(2))) * 60_000;
+}
+
+/**
+ * When an event happened, corrected for a client whose clock is wrong: what passed between the call and its sending is
+ * taken off the time of receipt, which gives a time that is never later than the receipt. Without `sentAt` the
+ * client's word stands (historical import, SPEC.md 4.3 rule 5); without either it is the time of receipt.
+ */
+export function correctSkew(original: At | null, sent: At | null, received: At): At {
+  if (original === null) return received;
+  if (sent === null) return original;
+  const corrected = Math.min(received, received - (sent - original));
+  return corrected < YEAR_0 ? original : corrected;
+}
+
+/** Writes a time as receivers get it (SPEC.md 2.2): `2009-11-10T23:00:00.000Z`. */
+export function formatTimestamp(at: At): string {
+  return new Date(Math.min(at, YEAR_9999_END)).toISOString();
+}
