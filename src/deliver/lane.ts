@@ -11,19 +11,20 @@ import type { RetryPolicy } from "../model/settlement.ts";
 import type { At, Ms } from "../model/units.ts";
 import { backoff, OFFLINE_WAITS } from "../settle/backoff.ts";
 import type { Judgement } from "../settle/judge.ts";
-import { createOffline, type Offline } from "./offline.ts";
+import { createOffline } from "./offline.ts";
 
 const FIRST_SLOTS = 4;
 const MOST_SLOTS = 256;
 const FAILURES_TO_CLOSE = 10;
 
 export type Lane = {
-  hasRoom(now: At, concurrency: number): boolean;
+  /** An urgent delivery, whose last attempt is due, need not wait for the next probe of a closed lane. */
+  hasRoom(ask: { readonly now: At; readonly concurrency: number; readonly urgent: boolean }): boolean;
   /** Takes a slot. It is given back through `done`. */
   take(): void;
   done(result: LaneResult, circumstances: LaneCircumstances): void;
   /** Until when no slot is given, because the receiver said so or a probe has failed. May lie in the past. */
-  heldUntil(): At;
+  shutUntil(): At;
   /** How long this machine was offline, as far as this lane could tell, since `at`. */
   offlineSince(at: At, now: At): Ms;
   /** Since when the lane has been open again after it was closed, or null. */
@@ -43,70 +44,83 @@ export type LaneCircumstances = { readonly now: At; readonly random: number; rea
 
 export type LaneName = { readonly destination: string; readonly url: string };
 
-export function createLane({ destination, url }: LaneName, report: Report): Lane {
-  const offline: Offline = createOffline();
-  let slots = FIRST_SLOTS;
-  let busy = 0;
-  let successes = 0;
-  let failures = 0;
-  let probes = 0;
-  let heldUntil: At = 0;
-  let openedAt: At | null = null;
-
+export function createLane(name: LaneName, report: Report): Lane {
+  const offline = createOffline();
+  const lane: State = {
+    ...{ slots: FIRST_SLOTS, busy: 0, successes: 0, failures: 0, probes: 0 },
+    ...{ heldUntil: 0, probeAt: 0, reopenedAt: null },
+  };
   return {
-    hasRoom(now, concurrency) {
-      return now >= heldUntil && busy < (isClosed() ? 1 : Math.min(slots, concurrency));
+    hasRoom({ now, concurrency, urgent }) {
+      if (now < lane.heldUntil || (now < lane.probeAt && !urgent)) return false;
+      return lane.busy < (isClosed(lane) ? 1 : Math.min(lane.slots, concurrency));
     },
     take() {
-      busy += 1;
+      lane.busy += 1;
     },
     done({ judgement, startedAt, reason, hold }, { now, random, policy }) {
-      busy -= 1;
+      lane.busy -= 1;
       if (judgement === "unknown") return;
       offline.saw(judgement === "offline", { startedAt, now });
-      if (judgement === "delivered" || judgement === "final") return succeed(now);
-      fail(now + (hold ?? 0));
-      if (isClosed()) hush(reason, { now, wait: backoff(probes + 1, probePolicy(judgement, policy), random) });
+      if (judgement === "delivered" || judgement === "final") {
+        if (succeed(lane, now)) report.laneOpened(name.destination, name.url);
+        return;
+      }
+      fail(lane, now + (hold ?? 0));
+      if (!isClosed(lane)) return;
+      const wait = backoff(lane.probes + 1, probePolicy(judgement, policy), random);
+      if (hush(lane, now + wait)) report.laneClosed(name.destination, name.url, reason, wait);
     },
-    heldUntil: () => heldUntil,
+    shutUntil: () => Math.max(lane.heldUntil, lane.probeAt),
     offlineSince: offline.since,
-    reopenedAt: () => openedAt,
+    reopenedAt: () => lane.reopenedAt,
   };
+}
 
-  function isClosed(): boolean {
-    return failures >= FAILURES_TO_CLOSE;
-  }
+type State = {
+  slots: number;
+  busy: number;
+  /** Since the number of slots was last changed. */
+  successes: number;
+  /** Since the last success. */
+  failures: number;
+  /** Since the lane was closed. */
+  probes: number;
+  /** The receiver asked for silence until then. */
+  heldUntil: At;
+  /** The lane is closed, and the next probe goes out then. */
+  probeAt: At;
+  reopenedAt: At | null;
+};
 
-  function succeed(now: At): void {
-    if (isClosed()) reopen(now);
-    failures = 0;
-    successes += 1;
-    if (successes < slots) return;
-    successes = 0;
-    slots = Math.min(slots * 2, MOST_SLOTS);
-  }
+function isClosed({ failures }: State): boolean {
+  return failures >= FAILURES_TO_CLOSE;
+}
 
-  function reopen(now: At): void {
-    openedAt = now;
-    slots = FIRST_SLOTS;
-    heldUntil = now;
-    probes = 0;
-    report.laneOpened(destination, url);
-  }
+/** Answers whether this has opened the lane again. */
+function succeed(lane: State, now: At): boolean {
+  const reopens = isClosed(lane);
+  if (reopens) Object.assign(lane, { slots: FIRST_SLOTS, heldUntil: 0, probeAt: 0, probes: 0, reopenedAt: now });
+  lane.failures = 0;
+  lane.successes += 1;
+  if (lane.successes < lane.slots) return reopens;
+  lane.successes = 0;
+  lane.slots = Math.min(lane.slots * 2, MOST_SLOTS);
+  return reopens;
+}
 
-  function fail(holdUntil: At): void {
-    failures += 1;
-    successes = 0;
-    slots = Math.max(1, Math.floor(slots / 2));
-    heldUntil = Math.max(heldUntil, holdUntil);
-  }
+function fail(lane: State, holdUntil: At): void {
+  lane.failures += 1;
+  lane.successes = 0;
+  lane.slots = Math.max(1, Math.floor(lane.slots / 2));
+  lane.heldUntil = Math.max(lane.heldUntil, holdUntil);
+}
 
-  /** Lets nobody through until the next probe. Told once: the probes that fail after it are no news. */
-  function hush(reason: string, { now, wait }: { readonly now: At; readonly wait: Ms }): void {
-    probes += 1;
-    heldUntil = Math.max(heldUntil, now + wait);
-    if (probes === 1) report.laneClosed(destination, url, reason, wait);
-  }
+/** Lets nobody through until the next probe. Answers whether this has just closed the lane: later probes are no news. */
+function hush(lane: State, probeAt: At): boolean {
+  lane.probes += 1;
+  lane.probeAt = probeAt;
+  return lane.probes === 1;
 }
 
 /** A network that comes back is noticed soon: looking for it costs nobody anything. */

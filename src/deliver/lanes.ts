@@ -18,7 +18,7 @@ export type Lanes = {
   take(destination: string, webhooks: readonly Webhook[], ask: SlotAsk): readonly Webhook[];
   /** Gives a slot back, with what came of it. */
   done(destination: string, webhook: Webhook, result: LaneResult & LaneMoment): void;
-  /** When the first lane of the destination that is held now is let go, or null if none is held. */
+  /** When the first of the destination's lanes that are shut now gives slots again, or null if none is shut. */
   nextOpenAt(destination: Destination, now: At): At | null;
   /** When a lane of the destination was last opened after it had been closed, or null. */
   reopenedAt(destination: Destination): At | null;
@@ -30,6 +30,8 @@ export type SlotAsk = {
   readonly now: At;
   /** Most slots of one lane. */
   readonly concurrency: number;
+  /** Whether the last attempt of the delivery is due (or, asking for any, of some delivery). */
+  readonly urgent: boolean;
   /** Called when an attempt has ended, if there was no room because of the bound on all lanes together. */
   readonly starved: () => void;
 };
@@ -41,14 +43,14 @@ export function createLanes(report: Report): Lanes {
   let busy = 0;
 
   return {
-    haveRoom(destination, { now, concurrency, starved }) {
-      if (busy >= MOST_ATTEMPTS) starving.add(starved);
-      return busy < MOST_ATTEMPTS && all(destination).some((lane) => lane.hasRoom(now, concurrency));
+    haveRoom(destination, ask) {
+      if (busy >= MOST_ATTEMPTS) starving.add(ask.starved);
+      return busy < MOST_ATTEMPTS && all(destination).some((lane) => lane.hasRoom(ask));
     },
-    take(destination, webhooks, { now, concurrency }) {
+    take(destination, webhooks, ask) {
       return webhooks.filter((webhook) => {
         const lane = laneOf(destination, webhook);
-        if (busy >= MOST_ATTEMPTS || !lane.hasRoom(now, concurrency)) return false;
+        if (busy >= MOST_ATTEMPTS || !lane.hasRoom(ask)) return false;
         lane.take();
         busy += 1;
         return true;
@@ -61,7 +63,7 @@ export function createLanes(report: Report): Lanes {
       starving.clear();
     },
     nextOpenAt(destination, now) {
-      const held = all(destination).map((lane) => lane.heldUntil());
+      const held = all(destination).map((lane) => lane.shutUntil());
       return min(held.filter((until) => until > now));
     },
     reopenedAt(destination) {

@@ -2,13 +2,14 @@ import type { Config } from "../model/config.ts";
 import type { Delivery } from "../model/delivery.ts";
 import type { Destination, Webhook } from "../model/destination.ts";
 import type { Queue, Settle } from "../model/ports.ts";
-import type { RetryPolicy, Settlement } from "../model/settlement.ts";
+import type { Settlement } from "../model/settlement.ts";
 import { type At, SECOND } from "../model/units.ts";
 import { WAITS } from "../settle/backoff.ts";
-import { createBell } from "./bell.ts";
-import type { SlotAsk } from "./lanes.ts";
+import { isPastCutoff } from "../settle/cutoff.ts";
+import { type Bell, createBell } from "./bell.ts";
+import type { Lanes, SlotAsk } from "./lanes.ts";
 import { type RoundWorld, sendRound } from "./round.ts";
-import { createWindow, type WindowWorld } from "./window.ts";
+import { createWindow, type Window, type WindowWorld } from "./window.ts";
 
 export type LoopWorld = RoundWorld &
   WindowWorld & {
@@ -35,112 +36,138 @@ export type Loop = {
  * own, so that none waits for another.
  */
 export function createLoop(name: string, world: LoopWorld): Loop {
-  const { clock, lanes, report, stopping, released } = world;
+  const { clock, stopping, report } = world;
   const bell = createBell(clock);
   const window = createWindow(name, world);
-  const running = new Set<Promise<void>>();
-  const inFlight: Record<Queue, number> = { first: 0, retry: 0 };
-  let served: Destination | null = null;
-  let reopenedAt: At | null = null;
-  let letGo = 0;
-
+  const loop: State = {
+    ...{ name, world, bell, window, running: new Set(), inFlight: { first: 0, retry: 0 } },
+    ...{ served: null, reopenedAt: null, released: 0 },
+  };
   return {
     async run() {
       while (!stopping.aborted) {
-        const lookAgainAt = served ? await startWhatIsDue(served).catch(storeFailed) : null;
+        const lookAgainAt = await startWhatIsDue(loop);
         await bell.rung(lookAgainAt, stopping);
       }
-      await Promise.all(running);
-      if (letGo > 0) report.released(letGo);
+      await Promise.all(loop.running);
+      if (loop.released > 0) report.released(loop.released);
     },
     wake() {
       window.arrived();
       bell.ring();
     },
     serve(destination) {
-      served = destination;
+      loop.served = destination;
       bell.ring();
     },
   };
+}
 
-  /** Due → claim → send, until nothing is due or no webhook has a slot. Answers when to look again. */
-  async function startWhatIsDue(destination: Destination): Promise<At | null> {
+type State = {
+  readonly name: string;
+  readonly world: LoopWorld;
+  readonly bell: Bell;
+  readonly window: Window;
+  readonly running: Set<Promise<void>>;
+  readonly inFlight: Record<Queue, number>;
+  served: Destination | null;
+  /** When a lane of the destination was last seen to have opened again. */
+  reopenedAt: At | null;
+  /** Deliveries that were let go when the daemon had to stop at once. */
+  released: number;
+};
+
+/** Due → claim → send, until nothing is due or no webhook has a slot. Answers when to look again. */
+async function startWhatIsDue(loop: State): Promise<At | null> {
+  const { name, world, window, served } = loop;
+  if (served === null) return null;
+  try {
     do {
-      noticeReopening(destination);
-      await window.fill(clock.now());
-    } while (!stopping.aborted && startOne(destination));
-    return earliest(window.nextDueAt(), lanes.nextOpenAt(destination, clock.now()));
+      noticeReopening(loop, served);
+      await window.fill(world.clock.now());
+    } while (!world.stopping.aborted && startOne(loop, served));
+  } catch (error) {
+    world.report.storeFailed(`read what waits for ${name}`, error);
+    return world.clock.now() + SECOND;
   }
+  return earliest(window.nextDueAt(), world.lanes.nextOpenAt(served, world.clock.now()));
+}
 
-  /** A quarter of what runs is for retries, the rest for first attempts; what one of them does not need the other takes. */
-  function startOne(destination: Destination): boolean {
-    const ask: SlotAsk = { now: clock.now(), concurrency: world.delivery().concurrency, starved: bell.ring };
-    if (!lanes.haveRoom(destination, ask)) return false;
-    const retriesFirst = inFlight.retry * 3 < inFlight.first || !window.has("first");
-    const order: readonly Queue[] = retriesFirst ? ["retry", "first"] : ["first", "retry"];
-    return order.some((queue) => window.take(queue, (delivery) => starts(delivery, queue, { destination, ask })));
+/** When a receiver has come back, what waits for it need not wait any longer. */
+function noticeReopening(loop: State, destination: Destination): void {
+  const at = loop.world.lanes.reopenedAt(destination);
+  if (at === null || at === loop.reopenedAt) return;
+  loop.reopenedAt = at;
+  loop.window.hurry(at);
+}
+
+/** A quarter of what runs is for retries, the rest for first attempts; what one of them does not need the other takes. */
+function startOne(loop: State, destination: Destination): boolean {
+  const { world, window, bell, inFlight } = loop;
+  const now = world.clock.now();
+  const { concurrency, cutoff } = world.delivery();
+  const isUrgent = (delivery: Delivery): boolean => isPastCutoff(delivery, { now, cutoff });
+  const ask = { now, concurrency, starved: bell.ring };
+  if (!world.lanes.haveRoom(destination, { ...ask, urgent: window.hasRetry(isUrgent) })) return false;
+  const retriesFirst = inFlight.retry * 3 < inFlight.first || !window.has("first");
+  const order: readonly Queue[] = retriesFirst ? ["retry", "first"] : ["first", "retry"];
+  return order.some((queue) =>
+    window.take(queue, (delivery) => {
+      const webhooks = claim(delivery, { destination, ask: { ...ask, urgent: isUrgent(delivery) } }, world.lanes);
+      if (webhooks.length > 0) track(loop, queue, deliver(loop, delivery, { destination, webhooks }));
+      return webhooks.length > 0;
+    }),
+  );
+}
+
+type Claim = { readonly destination: Destination; readonly ask: SlotAsk };
+
+/** Claims a slot of each webhook that has one and has not answered finally. Without any, the delivery goes on waiting. */
+function claim({ finals }: Delivery, { destination, ask }: Claim, lanes: Lanes): readonly Webhook[] {
+  const { name, webhooks } = destination;
+  const open = webhooks.filter(({ url }) => !finals.some((final) => final.url === url));
+  // If the config has lost every webhook that was still open, the others are asked once more, and have the last word.
+  return lanes.take(name, open.length > 0 ? open : webhooks, ask);
+}
+
+type To = { readonly destination: Destination; readonly webhooks: readonly Webhook[] };
+
+/** Send → settle → write. */
+async function deliver(loop: State, delivery: Delivery, to: To): Promise<void> {
+  const { timeout, cutoff } = loop.world.delivery();
+  const asked = { ...to, timeout, policy: { ...WAITS, cutoff }, signal: loop.world.released };
+  const settlement = await sendRound(delivery, asked, loop.world);
+  if (settlement === null) {
+    loop.released += 1;
+    return;
   }
+  await write(delivery, settlement, loop.world);
+  loop.window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
+}
 
-  /** Claims a slot of each webhook that has one and has not answered finally. Without any, the delivery goes on waiting. */
-  function starts(delivery: Delivery, queue: Queue, { destination, ask }: Start): boolean {
-    const open = destination.webhooks.filter(({ url }) => !delivery.finals.some((final) => final.url === url));
-    // If the config has lost every webhook that was still open, the others are asked once more, and have the last word.
-    const webhooks = lanes.take(name, open.length > 0 ? open : destination.webhooks, ask);
-    if (webhooks.length > 0) track(queue, deliver(delivery, destination, webhooks));
-    return webhooks.length > 0;
-  }
-
-  /** Send → settle → write. */
-  async function deliver(delivery: Delivery, destination: Destination, webhooks: readonly Webhook[]): Promise<void> {
-    const { timeout, cutoff } = world.delivery();
-    const policy: RetryPolicy = { ...WAITS, cutoff };
-    const asked = { destination, webhooks, timeout, policy, signal: released };
-    const settlement = await sendRound(delivery, asked, world);
-    if (settlement === null) {
-      letGo += 1;
-      return;
-    }
-    await write(delivery, settlement);
-    window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
-  }
-
-  /** What a receiver has answered is held until the store takes it: sending it again would be worse than waiting. */
-  async function write(delivery: Delivery, settlement: Settlement): Promise<void> {
-    for (;;) {
-      const written = await world.settle(delivery, settlement);
-      if (written === "written") return report.settled(delivery, settlement);
-      if (written === "gone" || released.aborted) return;
-      await clock.sleep(SECOND, released);
-    }
-  }
-
-  function track(queue: Queue, delivering: Promise<void>): void {
-    inFlight[queue] += 1;
-    const done = delivering
-      .catch((error: unknown) => report.unexpected(`deliver to ${name}`, error))
-      .finally(() => {
-        inFlight[queue] -= 1;
-        running.delete(done);
-        bell.ring();
-      });
-    running.add(done);
-  }
-
-  /** When a receiver has come back, what waits for it need not wait any longer. */
-  function noticeReopening(destination: Destination): void {
-    const at = lanes.reopenedAt(destination);
-    if (at === null || at === reopenedAt) return;
-    reopenedAt = at;
-    window.hurry(at);
-  }
-
-  function storeFailed(error: unknown): At {
-    report.storeFailed(`read what waits for ${name}`, error);
-    return clock.now() + SECOND;
+/** What a receiver has answered is held until the store takes it: sending it again would be worse than waiting. */
+async function write(delivery: Delivery, settlement: Settlement, world: LoopWorld): Promise<void> {
+  const { clock, report, released } = world;
+  for (;;) {
+    const written = await world.settle(delivery, settlement);
+    if (written === "written") return report.settled(delivery, settlement);
+    if (written === "gone" || released.aborted) return;
+    await clock.sleep(SECOND, released);
   }
 }
 
-type Start = { readonly destination: Destination; readonly ask: SlotAsk };
+/** Keeps count of what runs, and looks for more when it is over. */
+function track({ name, world, bell, running, inFlight }: State, queue: Queue, delivering: Promise<void>): void {
+  inFlight[queue] += 1;
+  const done = delivering
+    .catch((error: unknown) => world.report.unexpected(`deliver to ${name}`, error))
+    .finally(() => {
+      inFlight[queue] -= 1;
+      running.delete(done);
+      bell.ring();
+    });
+  running.add(done);
+}
 
 function earliest(a: At | null, b: At | null): At | null {
   if (a === null || b === null) return a ?? b;

@@ -7,7 +7,7 @@
  * hurrying: a lane has opened again, and retries that are not due yet are read as well (once, those from before).
  */
 import type { Delivery } from "../model/delivery.ts";
-import type { Backlog, Claims, Position, Queue } from "../model/ports.ts";
+import type { Backlog, ClaimPage, Claims, Position, Queue } from "../model/ports.ts";
 import type { At } from "../model/units.ts";
 
 const PAGE = 256;
@@ -19,6 +19,8 @@ export type Window = {
   /** Reads on where a queue runs low. Rejects when the store does. */
   fill(now: At): Promise<void>;
   has(queue: Queue): boolean;
+  /** Whether there is a retry like this. */
+  hasRetry(like: (delivery: Delivery) => boolean): boolean;
   /** Takes the first delivery that `starts` agrees to; it is known as being sent until `settled`. */
   take(queue: Queue, starts: (delivery: Delivery) => boolean): boolean;
   /** It has been written, and may be read again if it still waits. */
@@ -31,87 +33,104 @@ export type Window = {
   nextDueAt(): At | null;
 };
 
-type Reading = { readonly waiting: Delivery[]; after: Position | null; more: boolean };
-
-export function createWindow(destination: string, { claims, backlog }: WindowWorld): Window {
-  const first: Reading = { waiting: [], after: null, more: true };
-  const retry: Reading = { waiting: [], after: null, more: true };
-  const known = new Set<number>();
-  let nextDueAt: At | null = null;
-  let hurryBefore: At | null = null;
-
+export function createWindow(destination: string, world: WindowWorld): Window {
+  const state: State = {
+    first: { waiting: [], after: null, more: true },
+    retry: { waiting: [], after: null, more: true },
+    known: new Set(),
+    nextDueAt: null,
+    hurryBefore: null,
+  };
+  const { first, retry, known } = state;
   return {
     async fill(now) {
-      if (nextDueAt !== null && now >= nextDueAt) retry.more = true;
-      if (isLow(first)) await read("first", first, { dueBy: now });
-      if (isLow(retry)) await read("retry", retry, { dueBy: hurryBefore === null ? now : Number.MAX_SAFE_INTEGER });
+      if (state.nextDueAt !== null && now >= state.nextDueAt) retry.more = true;
+      if (isLow(first)) await readFirst(state, { destination, world });
+      if (isLow(retry)) await readRetries(state, now, { destination, world });
     },
-    has: (queue) => readingOf(queue).waiting.length > 0,
+    has: (queue) => state[queue].waiting.length > 0,
+    hasRetry: (like) => retry.waiting.some(like),
     take(queue, starts) {
-      const { waiting } = readingOf(queue);
+      const { waiting } = state[queue];
       const index = waiting.findIndex(starts);
       if (index >= 0) waiting.splice(index, 1);
       return index >= 0;
     },
     settled(delivery, dueAt) {
       known.delete(delivery.id);
-      if (dueAt !== null) expect(dueAt);
+      if (dueAt !== null) expect(state, dueAt);
     },
     arrived() {
       first.more = true;
     },
     hurry(before) {
-      hurryBefore = before;
+      state.hurryBefore = before;
       restart(retry);
     },
-    nextDueAt: () => (retry.waiting.length < LOW ? nextDueAt : null),
+    nextDueAt: () => (retry.waiting.length < LOW ? state.nextDueAt : null),
   };
+}
 
-  function readingOf(queue: Queue): Reading {
-    return queue === "first" ? first : retry;
-  }
+type State = {
+  readonly first: Reading;
+  readonly retry: Reading;
+  /** The ids of all that is in memory: waiting here, or being sent. */
+  readonly known: Set<number>;
+  nextDueAt: At | null;
+  hurryBefore: At | null;
+};
 
-  function isLow({ waiting, more }: Reading): boolean {
-    return more && waiting.length < LOW;
-  }
+type Reading = { readonly waiting: Delivery[]; after: Position | null; more: boolean };
 
-  async function read(queue: Queue, reading: Reading, { dueBy }: { dueBy: At }): Promise<void> {
-    // Before the question, so that what arrives while it is answered is not overlooked.
-    reading.more = false;
-    const { deliveries, more } = await claims({ destination, queue, after: reading.after, dueBy, limit: PAGE });
-    const last = deliveries.at(-1);
-    if (last) reading.after = { dueAt: last.dueAt, id: last.id };
-    for (const delivery of deliveries) {
-      if (known.has(delivery.id) || isTooFresh(queue, delivery)) continue;
-      known.add(delivery.id);
-      reading.waiting.push(delivery);
-    }
-    if (more) reading.more = true;
-    if (!more && queue === "retry") await endOfRetries();
-  }
+function isLow({ waiting, more }: Reading): boolean {
+  return more && waiting.length < LOW;
+}
 
-  /** While hurrying, what failed after the lane had opened keeps its wait. */
-  function isTooFresh(queue: Queue, { attemptedAt }: Delivery): boolean {
-    return queue === "retry" && hurryBefore !== null && attemptedAt !== null && attemptedAt >= hurryBefore;
-  }
+type Place = { readonly destination: string; readonly world: WindowWorld };
 
-  async function endOfRetries(): Promise<void> {
+async function readFirst(state: State, { destination, world }: Place): Promise<void> {
+  const { first } = state;
+  // Before the question, so that what arrives while it is answered is not overlooked.
+  first.more = false;
+  const page = await world.claims({ destination, queue: "first", after: first.after, dueBy: 0, limit: PAGE });
+  keep(page, first, state);
+}
+
+async function readRetries(state: State, now: At, { destination, world }: Place): Promise<void> {
+  const { retry, hurryBefore } = state;
+  const dueBy = hurryBefore === null ? now : Number.MAX_SAFE_INTEGER;
+  retry.more = false;
+  const page = await world.claims({ destination, queue: "retry", after: retry.after, dueBy, limit: PAGE });
+  keep(page, retry, state);
+  if (page.more) return;
+  if (hurryBefore !== null) {
     // The hurry has passed over deliveries that keep their wait: they are read again, from the start, when due.
-    if (hurryBefore !== null) {
-      hurryBefore = null;
-      return restart(retry);
-    }
-    nextDueAt = null;
-    const stored = await backlog.nextRetryAt(destination, retry.after);
-    if (stored !== null) expect(stored);
+    state.hurryBefore = null;
+    return restart(retry);
   }
+  state.nextDueAt = null;
+  const stored = await world.backlog.nextRetryAt(destination, retry.after);
+  if (stored !== null) expect(state, stored);
+}
 
-  function expect(dueAt: At): void {
-    nextDueAt = Math.min(nextDueAt ?? dueAt, dueAt);
+function keep({ deliveries, more }: ClaimPage, reading: Reading, { known, hurryBefore }: State): void {
+  const last = deliveries.at(-1);
+  if (last) reading.after = { dueAt: last.dueAt, id: last.id };
+  if (more) reading.more = true;
+  for (const delivery of deliveries) {
+    // While hurrying, what has failed after the lane was opened keeps its wait.
+    const fresh = hurryBefore !== null && (delivery.attemptedAt ?? 0) >= hurryBefore;
+    if (fresh || known.has(delivery.id)) continue;
+    known.add(delivery.id);
+    reading.waiting.push(delivery);
   }
+}
 
-  function restart(reading: Reading): void {
-    reading.after = null;
-    reading.more = true;
-  }
+function expect(state: State, dueAt: At): void {
+  state.nextDueAt = Math.min(state.nextDueAt ?? dueAt, dueAt);
+}
+
+function restart(reading: Reading): void {
+  reading.after = null;
+  reading.more = true;
 }

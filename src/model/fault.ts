@@ -20,6 +20,7 @@ export const FAULT_STATUS = {
   batch_too_large: 400,
   too_many_events: 400,
   body_too_large: 400,
+  body_incomplete: 400,
   invalid_encoding: 400,
   invalid_request: 400,
   unknown_source: 404,

@@ -3,6 +3,7 @@ import type { Outcome } from "../model/outcome.ts";
 import type { Progress, RetryPolicy, Settlement } from "../model/settlement.ts";
 import { type At, formatDuration, type Ms } from "../model/units.ts";
 import { backoff, OFFLINE_WAITS } from "./backoff.ts";
+import { cutoffAt } from "./cutoff.ts";
 import { judge } from "./judge.ts";
 import { describeAnswer } from "./reason.ts";
 
@@ -29,7 +30,7 @@ export type LaneView = {
  * Decides what a round of attempts means for its delivery, or answers null while that is open. The first 2xx decides at
  * once (SPEC.md 6, delivery to multiple webhooks). Otherwise, when everybody asked has answered: `failed` if every
  * webhook of the destination has refused the event finally, `expired` if the cutoff has passed (SPEC.md 7: four hours),
- * else `waiting` until the next round. This is the only place that knows the cutoff.
+ * else `waiting` until the next round.
  */
 export function settle(
   delivery: Delivery,
@@ -50,11 +51,11 @@ export function settle(
     const wait = backoff(1, { ...policy, ...OFFLINE_WAITS }, random);
     return { ...progress, state: "waiting", dueAt: now + wait, reason: `offline: ${reason}` };
   }
-  const cutoffAt = (progress.firstAttemptAt ?? now) + progress.held + policy.cutoff;
-  if (now >= cutoffAt) return { ...progress, state: "expired", reason: expiry(policy.cutoff, reason) };
+  const lastAt = cutoffAt(progress, policy.cutoff) ?? now;
+  if (now >= lastAt) return { ...progress, state: "expired", reason: expiry(policy.cutoff, reason) };
   const wait = shortestWait(outcomes, backoff(progress.attempts, policy, random));
   // The last attempt begins at the cutoff: nothing is given up without one, and nothing is tried long after.
-  return { ...progress, state: "waiting", dueAt: Math.min(now + wait, cutoffAt), reason };
+  return { ...progress, state: "waiting", dueAt: Math.min(now + wait, lastAt), reason };
 }
 
 type Moment = { readonly now: At; readonly lane: LaneView };

@@ -41,10 +41,8 @@ export type Keeper = {
  * The commit starts at the next turn of the event loop, never on a timer: what has arrived by then shares it, and
  * nobody waits for company.
  */
-export function createCommits(db: Database, { clock, report, keepers }: CommitsWorld): Commits {
-  const begin = db.prepare("BEGIN IMMEDIATE");
-  const commit = db.prepare("COMMIT");
-  const rollback = db.prepare("ROLLBACK");
+export function createCommits(db: Database, world: CommitsWorld): Commits {
+  const transaction = createTransaction(db, world);
   let pending: Pending[] = [];
   let working: Promise<void> | null = null;
   let lastSucceeded = true;
@@ -65,25 +63,16 @@ export function createCommits(db: Database, { clock, report, keepers }: CommitsW
 
   async function work(): Promise<void> {
     while (pending.length > 0) {
-      await clock.nextTurn();
-      commitGroup(takeGroup());
+      await world.clock.nextTurn();
+      const size = groupSize(pending);
+      const group = pending.slice(0, size);
+      pending = pending.slice(size);
+      commit(group);
     }
     working = null;
   }
 
-  function takeGroup(): Pending[] {
-    let rows = 0;
-    const end = pending.findIndex(({ job }, index) => {
-      rows += job.rows;
-      return index > 0 && rows > MOST_ROWS;
-    });
-    const group = end < 0 ? pending : pending.slice(0, end);
-    pending = end < 0 ? [] : pending.slice(end);
-    return group;
-  }
-
-  function commitGroup(group: readonly Pending[]): void {
-    const startedAt = clock.now();
+  function commit(group: readonly Pending[]): void {
     try {
       const results = transaction(group);
       lastSucceeded = true;
@@ -93,17 +82,46 @@ export function createCommits(db: Database, { clock, report, keepers }: CommitsW
     } catch (error) {
       fail(group, error);
     }
-    const duration = clock.now() - startedAt;
-    if (duration >= SLOW_COMMIT) report.slowCommit(duration, sum(group));
   }
 
-  function transaction(group: readonly Pending[]): unknown[] {
+  /** One job may have spoiled it for the others: each gets a transaction of its own. */
+  function fail(group: readonly Pending[], error: unknown): void {
+    if (group.length > 1) {
+      for (const one of group) commit([one]);
+      return;
+    }
+    lastSucceeded = false;
+    world.report.storeFailed("commit", error);
+    for (const { reject } of group) reject(error);
+  }
+}
+
+/** How many of these jobs, at least one, make up a transaction that is over soon. */
+function groupSize(pending: readonly Pending[]): number {
+  let rows = 0;
+  const end = pending.findIndex(({ job }, index) => {
+    rows += job.rows;
+    return index > 0 && rows > MOST_ROWS;
+  });
+  return end < 0 ? pending.length : end;
+}
+
+/** Runs jobs in one transaction, and answers their results when it is durable. Throws when it is not. */
+function createTransaction(db: Database, { clock, report, keepers }: CommitsWorld) {
+  const begin = db.prepare("BEGIN IMMEDIATE");
+  const commit = db.prepare("COMMIT");
+  const rollback = db.prepare("ROLLBACK");
+
+  return function transaction(group: readonly Pending[]): readonly unknown[] {
+    const startedAt = clock.now();
     begin.run();
     try {
       const results = group.map(({ job }) => job.run());
-      for (const keeper of keepers) keeper.write(clock.now());
+      for (const keeper of keepers) keeper.write(startedAt);
       commit.run();
       for (const keeper of keepers) keeper.committed();
+      const duration = clock.now() - startedAt;
+      if (duration >= SLOW_COMMIT) report.slowCommit(duration, sum(group));
       return results;
     } catch (error) {
       // SQLite has rolled back by itself after some errors.
@@ -111,19 +129,7 @@ export function createCommits(db: Database, { clock, report, keepers }: CommitsW
       for (const keeper of keepers) keeper.rolledBack();
       throw error;
     }
-  }
-
-  /** One job may have spoiled it for the others: each gets a transaction of its own. */
-  function fail(group: readonly Pending[], error: unknown): void {
-    const [only] = group;
-    if (only && group.length === 1) {
-      lastSucceeded = false;
-      report.storeFailed("commit", error);
-      only.reject(error);
-      return;
-    }
-    for (const one of group) commitGroup([one]);
-  }
+  };
 }
 
 function sum(group: readonly Pending[]): number {

@@ -1,0 +1,60 @@
+import { Hono } from "hono";
+import type { Bodies } from "../http/body.ts";
+import { respond, respondFault } from "../http/respond.ts";
+import type { Config } from "../model/config.ts";
+import { fault } from "../model/fault.ts";
+import type { Clock, Handle, Report, StoreHealth } from "../model/ports.ts";
+import { type At, type Ms, SECOND } from "../model/units.ts";
+import { checkAccess } from "./access.ts";
+import { type Delete, postDeletion } from "./deletions.ts";
+
+/** While the store fails, it is tried at most so often, however often somebody asks whether it is ready. */
+const PROBE_EVERY: Ms = 5 * SECOND;
+
+export type AdminWorld = {
+  readonly admin: () => Config["admin"];
+  readonly clock: Clock;
+  readonly bodies: Bodies;
+  readonly health: StoreHealth;
+  readonly metrics: { text(): Promise<string>; readonly contentType: string };
+  readonly requestDeletion: Delete;
+  readonly report: Report;
+};
+
+/** The operator's API: health, metrics, deletions. It has a listener of its own. */
+export function createAdmin(world: AdminWorld): Handle {
+  const api = new Hono({ strict: false });
+  const isReady = createReadiness(world);
+
+  api.use(async (context, next) => {
+    const refusal = checkAccess(context.req.raw, world.admin());
+    return refusal ? respondFault(refusal) : next();
+  });
+  api.get("/healthz", () => respond(200, { status: "alive" }));
+  api.get("/readyz", async () => {
+    if (await isReady()) return respond(200, { status: "ready" });
+    return respondFault(fault("store_failed", "the outbox cannot be written; see the log for the reason", PROBE_EVERY));
+  });
+  api.get("/metrics", async () => {
+    const headers = { "Content-Type": world.metrics.contentType };
+    return new Response(await world.metrics.text(), { headers });
+  });
+  api.post("/api/deletions", (context) => postDeletion(context.req.raw, world));
+  api.notFound((context) => respondFault(fault("not_found", `nothing is at ${context.req.path.slice(0, 100)}`)));
+  api.onError((error) => {
+    world.report.unexpected("answer the operator", error);
+    return respondFault(fault("internal", "something unexpected went wrong; see the log"));
+  });
+  return (request) => api.fetch(request);
+}
+
+/** The verdict of the last commit; after a failure a probe finds out when the store is well again. */
+function createReadiness({ clock, health }: AdminWorld): () => Promise<boolean> {
+  let probedAt: At = Number.NEGATIVE_INFINITY;
+  return async function isReady() {
+    if (health.writable()) return true;
+    if (clock.now() - probedAt < PROBE_EVERY) return false;
+    probedAt = clock.now();
+    return health.probe();
+  };
+}

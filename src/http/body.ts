@@ -1,0 +1,136 @@
+import { gunzipSync } from "node:zlib";
+import { type Fault, fault } from "../model/fault.ts";
+import type { Clock } from "../model/ports.ts";
+import { type At, formatDuration, formatSize, MB, MINUTE, type Ms, SECOND } from "../model/units.ts";
+
+/** How long a client may take to send its body. */
+const DEADLINE: Ms = MINUTE;
+/** How often the deadlines are looked at: one timer serves all bodies. */
+const SWEEP: Ms = 5 * SECOND;
+/** All bodies that are not complete yet, by the length they announce. */
+const MOST_UNFINISHED = 64 * MB;
+
+/** Reads request bodies, bounded in size, in time, and in their number together. */
+export type Bodies = {
+  /**
+   * Answers the text of a body of at most `limit` bytes, decompressed if it is gzip-compressed. Faults:
+   * `body_too_large`, `body_too_slow`, `body_incomplete`, `too_many_bodies`, `invalid_encoding`,
+   * `unsupported_media_type`.
+   */
+  read(request: Request, limit: number): Promise<string | Fault>;
+};
+
+type Upload = { readonly startedAt: At; readonly giveUp: () => void };
+
+export function createBodies(clock: Clock): Bodies {
+  const uploads = new Set<Upload>();
+  let unfinished = 0;
+  let sweeping = false;
+
+  return {
+    async read(request, limit) {
+      const announced = Number(request.headers.get("content-length") ?? Number.NaN);
+      if (announced > limit) return tooLarge(limit);
+      const size = Number.isNaN(announced) ? limit : announced;
+      if (unfinished + size > MOST_UNFINISHED) return tooMany();
+      const bytes = await inTime(request, size, () => receive(request, announced, limit));
+      return bytes instanceof Uint8Array ? decode(bytes, request, limit) : bytes;
+    },
+  };
+
+  async function inTime(
+    request: Request,
+    size: number,
+    receiving: () => Promise<Uint8Array | Fault>,
+  ): Promise<Uint8Array | Fault> {
+    if (request.body === null) return new Uint8Array();
+    unfinished += size;
+    const late = Promise.withResolvers<Fault>();
+    const upload = { startedAt: clock.now(), giveUp: () => late.resolve(tooSlow()) };
+    uploads.add(upload);
+    watch();
+    // What was given up may still come in: it counts until then.
+    const received = receiving().finally(() => {
+      unfinished -= size;
+      uploads.delete(upload);
+    });
+    return Promise.race([received, late.promise]);
+  }
+
+  function watch(): void {
+    if (sweeping || uploads.size === 0) return;
+    sweeping = true;
+    clock.after(SWEEP, sweep);
+  }
+
+  function sweep(): void {
+    const latest = clock.now() - DEADLINE;
+    for (const upload of uploads) if (upload.startedAt <= latest) upload.giveUp();
+    sweeping = false;
+    watch();
+  }
+}
+
+async function receive(request: Request, announced: number, limit: number): Promise<Uint8Array | Fault> {
+  try {
+    // The server has made sure that no more comes than was announced.
+    if (!Number.isNaN(announced)) return new Uint8Array(await request.arrayBuffer());
+    return await receiveChunks(request, limit);
+  } catch {
+    return fault("body_incomplete", "the connection was closed before the body was complete");
+  }
+}
+
+async function receiveChunks(request: Request, limit: number): Promise<Uint8Array | Fault> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength;
+    if (size > limit) return tooLarge(limit);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function decode(bytes: Uint8Array, request: Request, limit: number): string | Fault {
+  const encoding = request.headers.get("content-encoding")?.toLowerCase() ?? "identity";
+  if (encoding === "identity" || encoding === "") return toText(bytes);
+  if (encoding !== "gzip" && encoding !== "x-gzip") {
+    return fault("unsupported_media_type", `Content-Encoding must be gzip or absent (got "${encoding.slice(0, 40)}")`);
+  }
+  const inflated = inflate(bytes, limit);
+  return inflated instanceof Uint8Array ? toText(inflated) : inflated;
+}
+
+/** Stops at the limit, however much a small body would inflate to. */
+function inflate(bytes: Uint8Array, limit: number): Uint8Array | Fault {
+  try {
+    return gunzipSync(bytes, { maxOutputLength: limit });
+  } catch (error) {
+    const tooLong = error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
+    return tooLong ? tooLarge(limit) : fault("invalid_encoding", "the body is not valid gzip");
+  }
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Replacing what is not UTF-8 would change the client's data without a word. */
+function toText(bytes: Uint8Array): string | Fault {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return fault("invalid_encoding", "the body is not valid UTF-8");
+  }
+}
+
+function tooLarge(limit: number): Fault {
+  return fault("body_too_large", `the body is larger than ${limit} bytes (${formatSize(limit)}), decompressed`);
+}
+
+function tooSlow(): Fault {
+  return fault("body_too_slow", `the body was not complete after ${formatDuration(DEADLINE)}`);
+}
+
+function tooMany(): Fault {
+  return fault("too_many_bodies", "too many bodies are being received at once; try again", SECOND);
+}

@@ -1,0 +1,18 @@
+import { FAULT_STATUS, type Fault } from "../model/fault.ts";
+
+const JSON_TYPE = { "Content-Type": "application/json" };
+
+/** A JSON answer. */
+export function respond(status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response {
+  return new Response(JSON.stringify(body), { status, headers: { ...JSON_TYPE, ...headers } });
+}
+
+/**
+ * The answer to what is refused. It has `code`, `message` and `error`, because client libraries look at one or another
+ * of them to decide whether to try again; when to do so is said in the two ways they know, in whole seconds.
+ */
+export function respondFault({ code, message, retryAfter }: Fault): Response {
+  const seconds = retryAfter === undefined ? null : String(Math.ceil(retryAfter / 1_000));
+  const headers = seconds === null ? {} : { "Retry-After": seconds, "X-RateLimit-Reset": seconds };
+  return respond(FAULT_STATUS[code], { success: false, code, message, error: message }, headers);
+}

@@ -1,0 +1,68 @@
+/**
+ * A compact index in memory from keys to their numbers: for each 2^20 keys a hash table of 32-bit slots, each with 12
+ * bits of a key and its number. It only nominates: whoever asks has to compare the whole key.
+ */
+const NUMBER_BITS = 20;
+const TABLE_KEYS = 2 ** NUMBER_BITS;
+const SLOTS = 2 * TABLE_KEYS;
+const TAG_MASK = 2 ** (32 - NUMBER_BITS) - 1;
+
+/** The keys from number `base` on. */
+type Table = { readonly base: number; readonly slots: Uint32Array };
+
+export type KeyIndex = {
+  /** The numbers of the keys that may be this one, the newest tables last. */
+  nominees(key: Buffer): readonly number[];
+  /** Numbers only ever grow. One that was added in vain does no harm, since a nominee is compared. */
+  add(key: Buffer, number: number): void;
+  /** Drops what lies wholly before this number. */
+  forgetBefore(number: number): void;
+  /** Drops tables that begin after this number: no key has come so far. */
+  forgetAfter(number: number): void;
+};
+
+export function createKeyIndex(): KeyIndex {
+  const tables: Table[] = [];
+  return {
+    nominees: (key) => tables.flatMap((table) => inTable(table, key)),
+    add(key, number) {
+      const table = tableFor(number);
+      let slot = firstSlot(key);
+      while (table.slots[slot] !== 0) slot = (slot + 1) % SLOTS;
+      table.slots[slot] = (tagOf(key) << NUMBER_BITS) | (number - table.base);
+    },
+    forgetBefore(number) {
+      while ((tables[1]?.base ?? Number.POSITIVE_INFINITY) <= number) tables.shift();
+    },
+    forgetAfter(number) {
+      while ((tables.at(-1)?.base ?? 0) > number) tables.pop();
+    },
+  };
+
+  function tableFor(number: number): Table {
+    const last = tables.at(-1);
+    if (last && number < last.base + TABLE_KEYS) return last;
+    const table = { base: number, slots: new Uint32Array(SLOTS) };
+    tables.push(table);
+    return table;
+  }
+}
+
+function inTable({ base, slots }: Table, key: Buffer): readonly number[] {
+  const tag = tagOf(key);
+  const found: number[] = [];
+  for (let slot = firstSlot(key); ; slot = (slot + 1) % SLOTS) {
+    const value = slots[slot] ?? 0;
+    if (value === 0) return found;
+    if (value >>> NUMBER_BITS === tag) found.push(base + (value & (TABLE_KEYS - 1)));
+  }
+}
+
+function firstSlot(key: Buffer): number {
+  return key.readUInt32LE(0) % SLOTS;
+}
+
+/** Never 0: a slot with tag 0 and number 0 would look empty. */
+function tagOf(key: Buffer): number {
+  return key.readUInt32LE(4) & TAG_MASK || 1;
+}

@@ -1,0 +1,87 @@
+import type { Clock } from "../../src/model/ports.ts";
+import { type At, type Ms, parseDuration } from "../../src/model/units.ts";
+
+/** A clock that stands still until it is told to go on: four hours pass in milliseconds. */
+export type FalseClock = Clock & {
+  /** Goes on by this much, and stops at each timer on the way until all that it set off has come to rest. */
+  advance(duration: string): Promise<void>;
+  /** Resolves when nothing more can happen without time going on. */
+  rest(): Promise<void>;
+  /** Sets what the machine's clock says, as an operator or a bad time server would. */
+  setWall(at: At): void;
+};
+
+type Timer = { readonly at: At; readonly order: number; readonly run: () => void };
+
+export const START: At = Date.UTC(2026, 10, 20, 12, 0, 0);
+
+export function createFalseClock(start: At = START): FalseClock {
+  const timers = new Set<Timer>();
+  let now = start;
+  let wallOffset = 0;
+  let turns = 0;
+  let order = 0;
+
+  const clock: FalseClock = {
+    now: () => now,
+    wall: () => now + wallOffset,
+    after(ms, run) {
+      const timer = { at: now + Math.max(0, ms), order: order++, run };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    sleep(ms, signal) {
+      return new Promise((resolve) => {
+        if (signal.aborted) return resolve();
+        const cancel = clock.after(ms, finish);
+        signal.addEventListener("abort", finish);
+        function finish(): void {
+          cancel();
+          signal.removeEventListener("abort", finish);
+          resolve();
+        }
+      });
+    },
+    async nextTurn() {
+      turns += 1;
+      await realTurn();
+      turns -= 1;
+    },
+    notBefore(at) {
+      now = Math.max(now, at);
+    },
+    async advance(duration) {
+      const until = now + toMs(duration);
+      await clock.rest();
+      for (let next = first(until); next; next = first(until)) {
+        timers.delete(next);
+        now = next.at;
+        next.run();
+        await clock.rest();
+      }
+      now = until;
+    },
+    async rest() {
+      // Everything in the process runs on promises and turns; three quiet ones in a row mean that nothing is left.
+      for (let quiet = 0; quiet < 3; quiet = turns === 0 ? quiet + 1 : 0) await realTurn();
+    },
+    setWall(at) {
+      wallOffset = at - now;
+    },
+  };
+  return clock;
+
+  function first(until: At): Timer | undefined {
+    return [...timers].filter((timer) => timer.at <= until).sort((a, b) => a.at - b.at || a.order - b.order)[0];
+  }
+}
+
+function realTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function toMs(duration: string): Ms {
+  const ms = parseDuration(duration);
+  if (ms === null) throw new Error(`not a duration: ${duration}`);
+  return ms;
+}

@@ -1,0 +1,181 @@
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type App, createApp } from "../../src/app.ts";
+import type { Config } from "../../src/model/config.ts";
+import type { Handle, Report } from "../../src/model/ports.ts";
+import { openDatabase } from "../../src/store/sqlite/driver.ts";
+import { createFalseClock, type FalseClock } from "./clock.ts";
+import { KEY, makeConfig } from "./make.ts";
+import { type Behaviour, createFalseNetwork, type Sent } from "./network.ts";
+
+export type DaemonOptions = {
+  readonly answers?: (sent: Sent) => Behaviour;
+  readonly config?: Partial<Config>;
+  /** Goes on where another daemon left off. */
+  readonly from?: TestDaemon;
+  readonly clock?: FalseClock;
+};
+
+/** A delivery's row, as an operator would read it. */
+export type DeliveryRow = {
+  readonly id: number;
+  readonly destination: string;
+  readonly state: string;
+  readonly attempts: number;
+  readonly due_at: number;
+  readonly reason: string | null;
+  readonly url: string | null;
+};
+
+export type Told = { readonly what: string; readonly args: readonly unknown[] };
+
+export type TestDaemon = AsyncDisposable & {
+  readonly app: App;
+  readonly clock: FalseClock;
+  readonly config: Config;
+  readonly sent: readonly Sent[];
+  /** What the daemon told its operator. */
+  readonly told: readonly Told[];
+  ask(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Sends a call, and waits until all that it sets off has come to rest. */
+  call(path: string, body: object): Promise<Answer>;
+  admin(method: string, path: string, options?: AdminOptions): Promise<Answer>;
+  rows(): Promise<readonly DeliveryRow[]>;
+  row(): Promise<DeliveryRow>;
+  /** The files as a kill at this moment would leave them, taken over by a new daemon. */
+  crash(options?: DaemonOptions): Promise<TestDaemon>;
+  stop(): Promise<void>;
+};
+
+export type Answer = { readonly status: number; readonly headers: Headers; readonly json: Record<string, unknown> };
+export type AdminOptions = { readonly body?: unknown; readonly headers?: Record<string, string> };
+
+/** The whole daemon in this process: real stages and a real SQLite file, with a false clock, chance and network. */
+export async function startDaemon(options: DaemonOptions = {}): Promise<TestDaemon> {
+  const folder = await mkdtemp(join(tmpdir(), "fairlead-flow-"));
+  const path = join(folder, "fairlead.db");
+  const config = makeConfig(options.config);
+  return startIn({ folder, path, config: { ...config, outbox: { ...config.outbox, path } } }, options);
+}
+
+type Place = { readonly folder: string; readonly path: string; readonly config: Config };
+
+async function startIn({ folder, path, config }: Place, options: DaemonOptions): Promise<TestDaemon> {
+  const clock = options.clock ?? createFalseClock();
+  const network = createFalseNetwork(clock, options.answers ?? (() => 200));
+  const told: Told[] = [];
+  const handles = new Map<number, Handle>();
+  const app = createApp(config, {
+    clock,
+    random: createFalseRandom(),
+    post: network.post,
+    report: createFalseReport(told),
+    metrics: { text: async () => "", contentType: "text/plain", expose() {}, declare() {} },
+    serve: async (listen, handle) => {
+      const port = listen.kind === "tcp" ? listen.port : 0;
+      handles.set(port, handle);
+      return { address: `http://127.0.0.1:${port}`, stop: async () => void handles.delete(port) };
+    },
+    pid: 4711,
+  });
+  await app.start();
+
+  const daemon: TestDaemon = {
+    app,
+    clock,
+    config,
+    sent: network.sent,
+    told,
+    ask: (path, body, headers = {}) => {
+      const text = typeof body === "string" ? body : JSON.stringify(body);
+      const authorization = `Basic ${Buffer.from(`${KEY}:`).toString("base64")}`;
+      const length = String(Buffer.byteLength(text));
+      const all = { authorization, "content-length": length, ...headers };
+      return send(8080, new Request(`http://127.0.0.1:8080${path}`, { method: "POST", body: text, headers: all }));
+    },
+    async call(path, body) {
+      const answer = await daemon.ask(path, body);
+      await clock.rest();
+      return answer;
+    },
+    admin: (method, path, { body, headers = {} } = {}) => {
+      const init = body === undefined ? {} : { body: JSON.stringify(body) };
+      const all = {
+        host: "127.0.0.1:8081",
+        ...(method === "POST" ? { "content-type": "application/json" } : {}),
+        ...headers,
+      };
+      return send(8081, new Request(`http://127.0.0.1:8081${path}`, { method, headers: all, ...init }));
+    },
+    async rows() {
+      const db = await openDatabase(path);
+      const rows = db.prepare<[], DeliveryRow>("SELECT * FROM deliveries ORDER BY id").all();
+      db.close();
+      return rows;
+    },
+    async row() {
+      const [only, ...others] = await daemon.rows();
+      if (!only || others.length > 0)
+        throw new Error(`expected one delivery, there are ${others.length + (only ? 1 : 0)}`);
+      return only;
+    },
+    async crash(crashOptions = {}) {
+      const next = await mkdtemp(join(tmpdir(), "fairlead-crash-"));
+      const copy = join(next, "fairlead.db");
+      for (const end of ["", "-wal"]) await copyFile(path + end, copy + end);
+      await daemon.stop();
+      const changed = { ...config, ...crashOptions.config };
+      return startIn(
+        { folder: next, path: copy, config: { ...changed, outbox: { ...changed.outbox, path: copy } } },
+        { clock, ...crashOptions },
+      );
+    },
+    async stop() {
+      const stopping = app.stop();
+      await clock.advance("6s");
+      await stopping;
+      await rm(folder, { recursive: true, force: true });
+    },
+    [Symbol.asyncDispose]: () => daemon.stop(),
+  };
+  await clock.rest();
+  return daemon;
+
+  async function send(port: number, request: Request): Promise<Answer> {
+    const handle = handles.get(port);
+    if (!handle) throw new Error(`nobody listens on port ${port}`);
+    const answering = Promise.resolve(handle(request, { address: "127.0.0.1" }));
+    const response = await answering;
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, json: parse(text) };
+  }
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { text };
+  }
+}
+
+/** Chance that always falls in the middle: waits have no jitter, ids count up. */
+function createFalseRandom() {
+  let count = 0;
+  return {
+    fraction: () => 0.5,
+    hex: (bytes: number) => (count++).toString(16).padStart(2 * bytes, "0"),
+  };
+}
+
+function createFalseReport(told: Told[]): Report {
+  return new Proxy({} as Report, {
+    get: (_, what) => {
+      return (...args: unknown[]) => {
+        if (what === "unexpected") throw new Error(`unexpected: ${String(args[0])}`, { cause: args[1] });
+        told.push({ what: String(what), args });
+      };
+    },
+  });
+}

@@ -1,0 +1,39 @@
+import type { Config } from "../../src/model/config.ts";
+import type { Destination } from "../../src/model/destination.ts";
+import { Secret } from "../../src/model/secret.ts";
+import type { Source } from "../../src/model/source.ts";
+import { DAY, GB, HOUR, SECOND } from "../../src/model/units.ts";
+
+export const KEY = "website-key";
+export const URL_A = "https://a.example.com/hook";
+export const URL_B = "https://b.example.com/hook";
+
+export function makeSource(source: Partial<Source> = {}): Source {
+  return { name: "website", writeKey: new Secret(KEY), enabled: true, ...source };
+}
+
+export function makeDestination({ urls = [URL_A], ...destination }: Partial<Destination> & { urls?: string[] } = {}) {
+  return {
+    name: "crm",
+    enabled: true,
+    sources: null,
+    types: null,
+    historical: "accept",
+    webhooks: urls.map((url) => ({ url, headers: [] })),
+    sharedSecrets: [],
+    ...destination,
+  } satisfies Destination;
+}
+
+export function makeConfig(config: Partial<Config> = {}): Config {
+  return {
+    ingest: { listen: { kind: "tcp", host: "127.0.0.1", port: 8080 } },
+    admin: { listen: { kind: "tcp", host: "127.0.0.1", port: 8081 }, token: null },
+    outbox: { path: ":memory:", maxSize: GB, keepDelivered: 24 * HOUR, keepFailed: 30 * DAY },
+    delivery: { timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
+    log: { level: "info", format: "text" },
+    sources: [makeSource()],
+    destinations: [makeDestination()],
+    ...config,
+  };
+}
