@@ -5,7 +5,7 @@ import { MINUTE, type Ms, SECOND } from "../model/units.ts";
 export const WAITS = { firstWait: SECOND, longestWait: 10 * MINUTE, jitter: 0.2 } as const;
 
 /** While the machine itself has no network, an attempt costs nobody anything: the wait stays short. */
-export const OFFLINE_WAITS = { firstWait: 10 * SECOND, longestWait: 10 * SECOND } as const;
+export const OFFLINE_WAITS = { firstWait: 10 * SECOND, longestWait: MINUTE } as const;
 
 /** The wait after so many attempts. `chance` is from 0 to 1: it spreads retries, so that they do not come in waves. */
 export function backoff(attempts: number, policy: Omit<RetryPolicy, "cutoff">, chance: number): Ms {

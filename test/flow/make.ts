@@ -12,17 +12,25 @@ export function makeSource(source: Partial<Source> = {}): Source {
   return { name: "website", writeKey: new Secret(KEY), enabled: true, ...source };
 }
 
-export function makeDestination({ urls = [URL_A], ...destination }: Partial<Destination> & { urls?: string[] } = {}) {
+type Parts = Partial<Destination> & {
+  /** One webhook for each. */
+  readonly urls?: readonly string[];
+  /** Of every webhook. */
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+export function makeDestination({ urls = [URL_A], headers = {}, ...destination }: Parts = {}): Destination {
+  const secrets = Object.entries(headers).map(([name, value]) => [name, new Secret(value)] as const);
   return {
     name: "crm",
     enabled: true,
     sources: null,
     types: null,
     historical: "accept",
-    webhooks: urls.map((url) => ({ url, headers: [] })),
+    webhooks: urls.map((url) => ({ url, headers: secrets })),
     sharedSecrets: [],
     ...destination,
-  } satisfies Destination;
+  };
 }
 
 export function makeConfig(config: Partial<Config> = {}): Config {

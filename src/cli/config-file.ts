@@ -1,0 +1,44 @@
+import { type Loaded, loadConfig } from "../config/load.ts";
+import { formatProblem } from "../config/problems.ts";
+import type { Config, Problem } from "../model/config.ts";
+import { createResolve, readConfigFile } from "../runtime/files.ts";
+import { findConfigFile } from "../runtime/find-file.ts";
+import { printError } from "../runtime/terminal.ts";
+
+/** The option that every command with a config has. */
+export const CONFIG_OPTION = [
+  "--config <file>",
+  "the config file (else $FAIRLEAD_CONFIG, ./config.yaml, /etc/fairlead/config.yaml)",
+] as const;
+
+export type ConfigFile =
+  | { readonly kind: "read"; readonly file: string; readonly loaded: Loaded }
+  | { readonly kind: "unreadable"; readonly message: string };
+
+/** Finds and reads the config file. */
+export function readConfig(said: string | undefined): ConfigFile {
+  const file = findConfigFile(said);
+  if (file === null) {
+    const message = "there is no config file; write ./config.yaml (see config.example.yaml) or name one with --config";
+    return { kind: "unreadable", message };
+  }
+  const text = readConfigFile(file);
+  if (!text.ok) return { kind: "unreadable", message: `cannot read the config file ${file}: ${text.why}` };
+  return { kind: "read", file, loaded: loadConfig({ file, text: text.text, resolve: createResolve() }) };
+}
+
+/** Reads the config and tells every problem on standard error. Null if it cannot be used. */
+export function requireConfig(said: string | undefined): { readonly file: string; readonly config: Config } | null {
+  const read = readConfig(said);
+  if (read.kind === "unreadable") {
+    printError(`fairlead: ${read.message}\n`);
+    return null;
+  }
+  const { config, problems } = read.loaded;
+  printProblems(problems);
+  return config && { file: read.file, config };
+}
+
+export function printProblems(problems: readonly Problem[]): void {
+  for (const problem of problems) printError(`${formatProblem(problem)}\n`);
+}

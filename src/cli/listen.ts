@@ -1,0 +1,99 @@
+import { parseListen } from "../config/listen.ts";
+import type { Listener } from "../model/ports.ts";
+import { KB } from "../model/units.ts";
+import { createClock } from "../runtime/clock.ts";
+import { createResolve } from "../runtime/files.ts";
+import { createServe } from "../runtime/serve.ts";
+import { onSignals } from "../runtime/signals.ts";
+import { print, printError } from "../runtime/terminal.ts";
+import { verify } from "../webhook/signature.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
+import { type Received, toJsonLine, toLines } from "./received.ts";
+
+export type ListenOptions = {
+  readonly listen: string;
+  readonly secretFile?: string;
+  readonly status?: number;
+  readonly delay?: number;
+  readonly failFirst?: number;
+  readonly json?: boolean;
+};
+
+/** What Fairlead sends is far smaller. */
+const MAX_BODY_BYTES = 256 * KB;
+
+/** `fairlead listen`: a receiver of webhooks that prints what it gets, and can fail on purpose. Runs until a signal. */
+export async function listen(options: ListenOptions): Promise<ExitCode> {
+  const secret = readSecret(options.secretFile);
+  if (secret.kind === "unreadable") return complain(`cannot read --secret-file ${options.secretFile}: ${secret.why}`);
+  const address = parseListen(options.listen);
+  if (typeof address === "string") return complain(`--listen ${address} (got ${JSON.stringify(options.listen)})`);
+  const receiver = createReceiver(options, secret.value);
+  let listener: Listener;
+  try {
+    listener = await createServe()(address, receiver);
+  } catch (error) {
+    return complain(error instanceof Error ? error.message : String(error));
+  }
+  printError(`listening at ${listener.address}, signatures are ${secret.value ? "checked" : "not checked"}\n`);
+  await new Promise<void>((resolve) => onSignals({ stop: () => resolve(), reload: () => {} }));
+  await listener.stop();
+  return EXIT.done;
+}
+
+type SecretFile =
+  | { readonly kind: "read"; readonly value: string | null }
+  | { readonly kind: "unreadable"; readonly why: string };
+
+/** Never an option with the secret itself: everybody on the machine could read it in the list of processes. */
+function readSecret(file: string | undefined): SecretFile {
+  const { env, file: read } = createResolve();
+  if (file === undefined) return { kind: "read", value: env("FAIRLEAD_SECRET") ?? null };
+  const text = read(file);
+  return text.ok ? { kind: "read", value: text.text.replace(/\r?\n$/, "") } : { kind: "unreadable", why: text.why };
+}
+
+function complain(message: string): ExitCode {
+  printError(`fairlead: ${message}\n`);
+  return EXIT.failed;
+}
+
+/** Answers requests as the options say, and prints each. */
+function createReceiver(options: ListenOptions, secret: string | null) {
+  const clock = createClock();
+  const never = new AbortController().signal;
+  let count = 0;
+
+  return async function receive(request: Request): Promise<Response> {
+    count += 1;
+    const nth = count;
+    const body = await readBody(request);
+    if (options.delay !== undefined) await clock.sleep(options.delay, never);
+    const status = body === null ? 413 : statusFor(nth, options);
+    if (body !== null) tell({ nth, at: clock.wall(), status, request, body, signature: check(request, body, secret) });
+    return new Response(status === 204 ? null : "", { status });
+  };
+
+  function tell(received: Received): void {
+    if (options.json) print(toJsonLine(received));
+    else print(toLines(received));
+  }
+}
+
+async function readBody(request: Request): Promise<string | null> {
+  const length = Number(request.headers.get("content-length") ?? Number.NaN);
+  if (!(length <= MAX_BODY_BYTES)) return null;
+  return request.text();
+}
+
+function statusFor(nth: number, { status, failFirst }: ListenOptions): number {
+  if (failFirst === undefined) return status ?? 200;
+  return nth <= failFirst ? (status ?? 503) : 200;
+}
+
+function check(request: Request, body: string, secret: string | null): Received["signature"] {
+  const signature = request.headers.get("x-signature");
+  if (secret === null) return signature === null ? "absent" : "unchecked";
+  if (signature === null) return "absent";
+  return verify(body, signature, secret) ? "ok" : "wrong";
+}

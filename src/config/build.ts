@@ -1,0 +1,41 @@
+import { dirname, isAbsolute, join } from "node:path";
+import type { Config } from "../model/config.ts";
+import type { Destination } from "../model/destination.ts";
+import { Secret } from "../model/secret.ts";
+import type { Source } from "../model/source.ts";
+import type { Checked } from "./schema.ts";
+
+/** Makes the Config out of checked values. The outbox's path starts at the folder of the config file. */
+export function build(checked: Checked, file: string): Config {
+  const { ingest, admin, outbox, delivery, log, sources, destinations } = checked;
+  const path = isAbsolute(outbox.path) ? outbox.path : join(dirname(file), outbox.path);
+  return {
+    ingest,
+    admin: { listen: admin.listen, token: admin.token === undefined ? null : new Secret(admin.token) },
+    outbox: { ...outbox, path },
+    delivery,
+    log,
+    sources: Object.entries(sources).map(([name, source]) => buildSource(name, source)),
+    destinations: Object.entries(destinations).map(([name, destination]) => buildDestination(name, destination)),
+  };
+}
+
+function buildSource(name: string, { writeKey, enabled }: Checked["sources"][string]): Source {
+  return { name, writeKey: new Secret(writeKey), enabled };
+}
+
+function buildDestination(name: string, checked: Checked["destinations"][string]): Destination {
+  const { enabled, sources = null, types = null, historical, webhooks, sharedSecret = [] } = checked;
+  return {
+    name,
+    enabled,
+    sources,
+    types,
+    historical,
+    webhooks: webhooks.map(({ url, headers }) => ({
+      url,
+      headers: Object.entries(headers).map(([header, value]) => [header, new Secret(value)] as const),
+    })),
+    sharedSecrets: [sharedSecret].flat().map((secret) => new Secret(secret)),
+  };
+}

@@ -1,0 +1,105 @@
+/**
+ * The kinds of value that a config file is made of. Their messages go on after the key (`log.level must be …`), and
+ * hold nothing that a reference could have brought in.
+ */
+import * as v from "valibot";
+import { formatDuration, formatSize, type Ms, parseDuration, parseSize } from "../model/units.ts";
+import { suggest } from "./suggest.ts";
+
+/** Text that is not empty. */
+export function text() {
+  return v.pipe(anyText(), v.nonEmpty("must not be empty"));
+}
+
+/** Text that a rule accepts; the rule answers what is wrong, or null. What is no text gets the message of `must`. */
+export function ruled(rule: (text: string) => string | null, must?: string) {
+  return v.pipe(
+    anyText(must),
+    v.rawCheck(({ dataset, addIssue }) => {
+      const fault = dataset.typed ? rule(dataset.value) : null;
+      if (fault !== null) addIssue({ message: fault });
+    }),
+  );
+}
+
+/** Text that stands for a value; `parse` answers what is wrong as text. What is no text gets the message of `must`. */
+export function parsed<Value extends object>(parse: (text: string) => Value | string, must: string) {
+  return v.pipe(anyText(must), transformed(parse));
+}
+
+/** True or false. */
+export function flag() {
+  return v.boolean("must be true or false");
+}
+
+/** A whole number within bounds. */
+export function count({ min, max }: { min: number; max: number }) {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return v.pipe(
+    v.number(message),
+    v.check((number) => Number.isInteger(number) && number >= min && number <= max, message),
+  );
+}
+
+/** One of a few words. */
+export function oneOf<const Word extends string>(words: readonly Word[]) {
+  return v.picklist(words, ({ input }) => {
+    const meant = typeof input === "string" ? suggest(input, words) : null;
+    return `must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}${meant ? `: did you mean ${meant}?` : ""}`;
+  });
+}
+
+type ListRule = { readonly empty: string; readonly max?: number; readonly form?: string };
+
+/** A list with at least one item. Its length is checked even if some items are wrong, unlike with valibot's checks. */
+export function list<Item extends v.GenericSchema>(item: Item, { empty, max = Infinity, form = "[a, b]" }: ListRule) {
+  return v.pipe(
+    v.array(item, `must be a list, as in ${form}`),
+    v.rawCheck(({ dataset, addIssue }) => {
+      if (!Array.isArray(dataset.value)) return;
+      if (dataset.value.length === 0) addIssue({ message: empty });
+      if (dataset.value.length > max) addIssue({ message: `may have at most ${max} entries` });
+    }),
+  );
+}
+
+/** A length of time such as `5s`, in milliseconds. With `min` 1 it must not be zero. */
+export function duration({ min, max }: { min: 0 | 1; max: Ms }) {
+  return v.pipe(v.union([v.string(), v.number()], "must be a duration, as in 5s"), transformed(parse));
+  function parse(written: string | number): Ms | string {
+    if (Number.isInteger(written)) return `must have a unit (ms, s, m, h or d): write ${written}s for seconds`;
+    if (/^[\d.]+$/.test(String(written))) return "must have a unit (ms, s, m, h or d), as in 5s";
+    const ms = parseDuration(String(written));
+    if (ms === null) return "must be a duration, as in 250ms, 5s, 4h, 30d or 1h30m";
+    if (ms < min) return "must be longer than 0s";
+    return ms <= max ? ms : `must be at most ${formatDuration(max)}`;
+  }
+}
+
+/** A number of bytes, such as `1GB`. */
+export function size({ min, max }: { min: number; max: number }) {
+  return v.pipe(v.union([v.string(), v.number()], "must be a size, as in 512MB"), transformed(parse));
+  function parse(written: string | number): number | string {
+    const bytes = parseSize(String(written));
+    if (bytes === null) return "must be a size, as in 512MB or 1.5GB";
+    if (bytes < min) return `must be at least ${formatSize(min)}`;
+    return bytes <= max ? bytes : `must be at most ${formatSize(max)}`;
+  }
+}
+
+function anyText(must?: string) {
+  return v.string(({ input }) => must ?? (isScalar(input) ? "must be text: put it in quotes" : "must be text"));
+}
+
+function isScalar(input: unknown): boolean {
+  return typeof input === "number" || typeof input === "boolean";
+}
+
+function transformed<In, Out extends object | number>(parse: (written: In) => Out | string) {
+  return v.rawTransform<In, Out>(({ dataset, addIssue, NEVER }) => {
+    const value = parse(dataset.value);
+    if (typeof value !== "string") return value;
+    addIssue({ message: value });
+    return NEVER;
+  });
+}

@@ -1,0 +1,34 @@
+/**
+ * The word that was probably meant, or null if none is near. One slip is allowed in a short word, one in three letters
+ * in a long one; upper and lower case count as the same.
+ */
+export function suggest(written: string, known: readonly string[]): string | null {
+  const limit = Math.max(1, Math.floor(written.length / 3));
+  const near = known
+    // A far longer or shorter word cannot be near: this also keeps a huge key from costing time.
+    .filter((word) => Math.abs(word.length - written.length) <= limit)
+    .map((word) => ({ word, distance: editDistance(written.toLowerCase(), word.toLowerCase()) }))
+    .filter(({ distance }) => distance <= limit)
+    .sort((a, b) => a.distance - b.distance);
+  return near[0]?.word ?? null;
+}
+
+/** How many letters to add, remove, change, or swap with their neighbour turn one word into the other. */
+export function editDistance(from: string, to: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= from.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column++) {
+      const changed = (last[column - 1] ?? 0) + (from[row - 1] === to[column - 1] ? 0 : 1);
+      const swapped = isSwap(from, to, { row, column }) ? (beforeLast[column - 2] ?? 0) + 1 : Infinity;
+      current.push(Math.min(changed, swapped, (last[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+    }
+    [beforeLast, last] = [last, current];
+  }
+  return last[to.length] ?? 0;
+}
+
+function isSwap(from: string, to: string, { row, column }: { row: number; column: number }): boolean {
+  return row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+}

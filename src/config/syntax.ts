@@ -1,0 +1,89 @@
+import type { ErrorCode, LineCounter, ParsedNode, YAMLParseError } from "yaml";
+import { type Finding, fileError } from "./problems.ts";
+import { scalars } from "./scalars.ts";
+
+const UNEXPECTED =
+  "this cannot stand here: check the indentation, and put text that holds any of : # [ ] { } , in quotes";
+const TAG = "a tag (!) is not supported: write a plain value";
+const ANCHOR = "anchors (&) and aliases (*) are not supported: write the value out, or put it in quotes";
+
+/** In our own words: the parser's may quote the file, and a secret with it. */
+const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  ALIAS_PROPS: ANCHOR,
+  BAD_ALIAS: ANCHOR,
+  MULTIPLE_ANCHORS: ANCHOR,
+  BAD_PROP_ORDER: ANCHOR,
+  TAG_RESOLVE_FAILED: TAG,
+  MULTIPLE_TAGS: TAG,
+  BAD_COLLECTION_TYPE: TAG,
+  BAD_DIRECTIVE: "a line that starts with % is not supported: remove it",
+  BAD_DQ_ESCAPE: "this escape is unknown: use single quotes, or write \\\\ for a backslash",
+  BAD_INDENT: "the indentation does not fit the lines above, or a bracket or brace above is not closed",
+  BAD_SCALAR_START: "a value cannot start with this character: put it in quotes",
+  BLOCK_AS_IMPLICIT_KEY:
+    "this does not fit the lines above: check the indentation, and put text that holds `: ` in quotes",
+  MULTILINE_IMPLICIT_KEY: "a key must be followed by a colon and a space",
+  MULTIPLE_DOCS: "a second document starts here: a config file has only one",
+  RESOURCE_EXHAUSTION: "lists or maps are nested too deeply",
+  TAB_AS_INDENT: "a tab cannot indent: use spaces",
+};
+
+type Source = { readonly text: string; readonly contents: ParsedNode | null; readonly lines: LineCounter };
+
+/** One fault often makes the parser stumble again, over the same line and those below: likely echoes are left out. */
+export function syntaxFindings(errors: readonly YAMLParseError[], source: Source): readonly Finding[] {
+  const first = new Map<number, Finding>();
+  const firstUnexpected = errors.find(({ code }) => code === "UNEXPECTED_TOKEN");
+  const tooDeep = tooDeepKeys(errors);
+  for (const error of errors) {
+    if (error.code === "UNEXPECTED_TOKEN" && error !== firstUnexpected) continue;
+    if (error.code === "BLOCK_AS_IMPLICIT_KEY" && tooDeep.has(error.pos[0])) continue;
+    const isTooDeep = error.code === "MULTILINE_IMPLICIT_KEY" && tooDeep.has(error.pos[0]);
+    const found = isTooDeep ? tooDeepKey(error, source) : syntaxFinding(error, source);
+    const { line } = source.lines.linePos(found.at);
+    if (!first.has(line)) first.set(line, found);
+  }
+  return [...first.values()];
+}
+
+/** A key that is indented too far looks to the parser like the end of the value above, which it then blames twice. */
+function tooDeepKeys(errors: readonly YAMLParseError[]): ReadonlySet<number> {
+  const starts = new Set(errors.filter(({ code }) => code === "BLOCK_AS_IMPLICIT_KEY").map(({ pos }) => pos[0]));
+  const twins = errors.filter(({ code, pos }) => code === "MULTILINE_IMPLICIT_KEY" && starts.has(pos[0]));
+  return new Set(twins.map(({ pos }) => pos[0]));
+}
+
+function tooDeepKey({ pos }: YAMLParseError, { text }: Source): Finding {
+  const line = text.lastIndexOf("\n", pos[1] - 1) + 1;
+  return fileError("this key is indented further than its neighbours above", skipSpaces(text, line));
+}
+
+function syntaxFinding(error: YAMLParseError, source: Source): Finding {
+  const at = placeOf(error, source);
+  // In a flow map or list, YAML takes the brace of a reference for its own.
+  const isReference = source.text.slice(Math.max(0, at - 1), at + 1) === "${";
+  if (isReference) return fileError("a reference inside { } or [ ] must be in quotes", at - 1);
+  return fileError(syntaxMessage(error), at);
+}
+
+/** Says what is wrong with the syntax, without a word from the file itself. */
+function syntaxMessage({ code, message }: YAMLParseError): string {
+  if (message.startsWith("Missing closing")) return "this quote is never closed";
+  if (message.startsWith("Comments must be")) return "a comment needs a space before its #";
+  if (message.startsWith("Implicit map keys")) return "a key must be followed by a colon and a space";
+  return MESSAGES[code] ?? UNEXPECTED;
+}
+
+/** Where the fault began; the parser says where it noticed. */
+function placeOf({ message, pos }: YAMLParseError, { text, contents }: Source): number {
+  if (message.startsWith("Missing closing")) {
+    for (const { node } of scalars(contents)) if (node.range[1] === pos[0]) return node.range[0];
+  }
+  return Math.min(skipSpaces(text, pos[0]), Math.max(0, text.trimEnd().length - 1));
+}
+
+function skipSpaces(text: string, from: number): number {
+  let at = from;
+  while (text[at] === " ") at++;
+  return at;
+}

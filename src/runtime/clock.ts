@@ -1,0 +1,53 @@
+import type { Cancel, Clock } from "../model/ports.ts";
+import type { At, Ms } from "../model/units.ts";
+
+/** The longest wait that setTimeout takes; beyond it a timer fires at once. */
+const LONGEST_TIMER: Ms = 2 ** 31 - 1;
+
+/** The machine's time. `now()` is a whole number of milliseconds and never goes back, whatever is done to its clock. */
+export function createClock(): Clock {
+  let origin: At = Date.now() - uptime();
+  function now(): At {
+    return origin + uptime();
+  }
+  return {
+    now,
+    wall: () => Date.now(),
+    after,
+    sleep,
+    nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
+    notBefore(at) {
+      origin += Math.max(0, Math.ceil(at) - now());
+    },
+  };
+}
+
+/** Milliseconds on a clock that never steps. Whole ones, so that sums with it stay exact. */
+function uptime(): Ms {
+  return Math.floor(performance.now());
+}
+
+function after(ms: Ms, run: () => void): Cancel {
+  let timer: ReturnType<typeof setTimeout>;
+  function wait(left: Ms): void {
+    // A timer never fires early, so whoever waits until a row is due finds it due.
+    if (left <= LONGEST_TIMER) timer = setTimeout(run, Math.ceil(left));
+    else timer = setTimeout(wait, LONGEST_TIMER, left - LONGEST_TIMER);
+  }
+  wait(ms);
+  return () => clearTimeout(timer);
+}
+
+function sleep(ms: Ms, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    function wake(): void {
+      cancel();
+      // Signals that live as long as the daemon would collect a listener from every sleep.
+      signal.removeEventListener("abort", wake);
+      resolve();
+    }
+    const cancel = after(ms, wake);
+    signal.addEventListener("abort", wake);
+  });
+}

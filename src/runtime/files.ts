@@ -1,0 +1,124 @@
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { formatSize, KB, MB } from "../model/units.ts";
+
+/** A file's text, or why there is none. The reason does not repeat the path. */
+export type FileText =
+  | { readonly ok: true; readonly text: string; readonly worldReadable: boolean }
+  | { readonly ok: false; readonly why: string };
+
+/** Finds what the references in a config stand for. */
+export type Resolve = {
+  env(name: string): string | undefined;
+  file(path: string): FileText;
+  /** A credential that systemd handed to the unit. */
+  credential(name: string): FileText;
+};
+
+const LARGEST_SECRET = 64 * KB;
+const LARGEST_CONFIG = 1 * MB;
+
+/** Reads the config file: up to 1 MB of UTF-8. */
+export function readConfigFile(path: string): FileText {
+  return readText(path, LARGEST_CONFIG);
+}
+
+/** The environment, files of up to 64 KB, and systemd's credentials. */
+export function createResolve(): Resolve {
+  return {
+    env: (name) => process.env[name],
+    file: (path) => readText(path, LARGEST_SECRET),
+    credential: readCredential,
+  };
+}
+
+function readCredential(name: string): FileText {
+  const folder = process.env.CREDENTIALS_DIRECTORY;
+  if (name === "" || name === "." || name === ".." || name.includes("/")) {
+    return { ok: false, why: "the name of a credential is that of a file, without a folder" };
+  }
+  if (!folder) return { ok: false, why: "systemd gave no credentials ($CREDENTIALS_DIRECTORY is not set)" };
+  const read = readText(join(folder, name), LARGEST_SECRET);
+  // systemd guards the folder; the modes of the files in it say nothing.
+  return read.ok ? { ...read, worldReadable: false } : read;
+}
+
+function readText(path: string, largest: number): FileText {
+  try {
+    // Not blocking: to open a pipe that nobody writes to would wait for ever.
+    const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      return readOpen(file, largest);
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    return { ok: false, why: reasonOf(error, path) };
+  }
+}
+
+function readOpen(file: number, largest: number): FileText {
+  const stats = fstatSync(file);
+  if (stats.isDirectory()) return { ok: false, why: "it is a folder" };
+  if (!stats.isFile()) return { ok: false, why: "it is not a regular file" };
+  const bytes = readUpTo(file, largest + 1);
+  if (bytes.length > largest) return { ok: false, why: `it is larger than ${formatSize(largest)}` };
+  const text = decode(bytes);
+  if (text === null) return { ok: false, why: "it is not UTF-8 text" };
+  return { ok: true, text, worldReadable: (stats.mode & 0o004) !== 0 };
+}
+
+/** Does not trust the size that the file system gives: files grow, and those of /proc have none. */
+function readUpTo(file: number, most: number): Uint8Array {
+  const bytes = new Uint8Array(most);
+  let length = 0;
+  for (;;) {
+    const read = readSync(file, bytes, length, most - length, null);
+    length += read;
+    if (read === 0 || length === most) return bytes.subarray(0, length);
+  }
+}
+
+/** Bad bytes are refused: replaced by others they would make a secret that looks right and signs wrong. */
+function decode(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+function reasonOf(error: unknown, path: string): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+  if (code === "EACCES" || code === "EPERM") return `permission denied${guardOf(path)}`;
+  return REASONS[code] ?? code;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "no such file",
+  ENOTDIR: "a part of the path is not a folder",
+  ELOOP: "its symbolic links go in a circle",
+  ENAMETOOLONG: "the path is too long",
+  ENXIO: "it is not a regular file",
+  EISDIR: "it is a folder",
+  EMFILE: "too many open files",
+};
+
+/** Who may read it. If not even that can be seen, a folder above is closed. */
+function guardOf(path: string): string {
+  try {
+    const stats = statSync(path);
+    return ` (mode ${octal(stats)}, owner ${ownerOf(stats)})`;
+  } catch {
+    return " (a folder above it cannot be entered)";
+  }
+}
+
+function octal({ mode }: Stats): string {
+  return (mode & 0o7777).toString(8).padStart(4, "0");
+}
+
+function ownerOf({ uid }: Stats): string {
+  return uid === 0 ? "root" : `uid ${uid}`;
+}

@@ -1,0 +1,138 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+import type { DeliveryState } from "../model/delivery.ts";
+import type { Backlog, Clock, StoreHealth } from "../model/ports.ts";
+import { SECOND } from "../model/units.ts";
+
+export type ExposedStore = { readonly backlog: Backlog; readonly health: Pick<StoreHealth, "size"> };
+
+const STATES: readonly DeliveryState[] = ["waiting", "delivered", "failed", "expired"];
+const MICROSECONDS = 1_000_000;
+
+/** What the store's gauges ask when somebody reads the metrics: the store opens after they are declared. */
+export type StoreView = {
+  readonly store: () => ExposedStore | null;
+  /** The configured destinations: they have gauges even while nothing is stored for them. */
+  readonly destinations: () => readonly string[];
+  readonly clock: Pick<Clock, "now">;
+};
+
+/** Declares the gauges that are read from the store at each scrape. One that cannot be read is left out. */
+export function declareStoreGauges(registry: Registry, view: StoreView): void {
+  new Gauge({
+    name: "fairlead_deliveries",
+    help: "Deliveries in the store, by destination and state.",
+    labelNames: ["destination", "state"],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { destination, state, count } of countDeliveries(view)) this.set({ destination, state }, count);
+    },
+  });
+  new Gauge({
+    name: "fairlead_oldest_waiting_seconds",
+    help: "How long ago the oldest delivery that still waits was accepted; 0 if none waits.",
+    labelNames: ["destination"],
+    registers: [registry],
+    async collect() {
+      const ages = await agesOfOldest(view);
+      this.reset();
+      for (const { destination, age } of ages) this.set({ destination }, age);
+    },
+  });
+  declareSize(registry, view);
+}
+
+type Count = ReturnType<Backlog["counts"]>[number];
+
+/** The store's counts, with zeros for the states of a destination that it has no row for. */
+function countDeliveries({ store, destinations }: StoreView): readonly Count[] {
+  const counts = orNothing(() => store()?.backlog.counts());
+  if (!counts) return [];
+  const names = new Set([...destinations(), ...counts.map(({ destination }) => destination)]);
+  const zeros = [...names].flatMap((destination) => STATES.map((state) => ({ destination, state, count: 0 })));
+  return [...zeros, ...counts];
+}
+
+async function agesOfOldest(view: StoreView): Promise<readonly { destination: string; age: number }[]> {
+  const waiting = new Map<string, number>();
+  for (const { destination, state, count } of countDeliveries(view)) {
+    if (state === "waiting") waiting.set(destination, count);
+  }
+  const ages = [...waiting].map(async ([destination, count]) => {
+    const age = count > 0 ? await ageOfOldest(view, destination) : 0;
+    return age === null ? [] : [{ destination, age }];
+  });
+  return (await Promise.all(ages)).flat();
+}
+
+async function ageOfOldest({ store, clock }: StoreView, destination: string): Promise<number | null> {
+  try {
+    const at = (await store()?.backlog.oldestWaitingAt(destination)) ?? null;
+    return at === null ? 0 : Math.max(0, clock.now() - at) / SECOND;
+  } catch {
+    // A store that fails has logged and counted that; the other metrics are needed now more than ever.
+    return null;
+  }
+}
+
+function declareSize(registry: Registry, { store }: StoreView): void {
+  const bytes = {
+    used: { name: "fairlead_store_bytes", help: "Bytes of used pages in the store." },
+    max: { name: "fairlead_store_max_bytes", help: "Bytes of used pages at which ingestion answers 503." },
+  } as const;
+  for (const key of ["used", "max"] as const) {
+    new Gauge({
+      ...bytes[key],
+      registers: [registry],
+      collect() {
+        const size = orNothing(() => store()?.health.size());
+        // Removed, not 0: an alert on used / max must not see a store that is not open, or cannot say.
+        if (size) this.set(size[key]);
+        else this.remove();
+      },
+    });
+  }
+}
+
+function orNothing<T>(ask: () => T): T | undefined {
+  try {
+    return ask();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Declares what the process says of itself, under the names that every Prometheus client uses, and what it is. */
+export function declareProcess(registry: Registry, what: { readonly version: string; readonly runtime: string }): void {
+  const registers = [registry];
+  const startedAt = Date.now() / SECOND - process.uptime();
+  new Gauge({
+    name: "fairlead_build_info",
+    help: "Always 1. The labels say which Fairlead this is, and on what it runs.",
+    labelNames: ["version", "runtime"],
+    registers,
+  }).set({ version: what.version, runtime: what.runtime }, 1);
+  new Gauge({
+    name: "process_start_time_seconds",
+    help: "When the process started, in seconds since 1970.",
+    registers,
+  }).set(startedAt);
+  new Gauge({
+    name: "process_resident_memory_bytes",
+    help: "Memory of the process that is in RAM.",
+    registers,
+    collect() {
+      this.set(process.memoryUsage().rss);
+    },
+  });
+  new Counter({
+    name: "process_cpu_seconds_total",
+    help: "Processor time that the process has used, in user and system mode.",
+    registers,
+    collect() {
+      const { user, system } = process.cpuUsage();
+      this.reset();
+      this.inc((user + system) / MICROSECONDS);
+    },
+  });
+}

@@ -1,0 +1,42 @@
+import process from "node:process";
+import type { Config } from "../model/config.ts";
+import type { Clock, Post, Random, Report, Serve } from "../model/ports.ts";
+import { createClock } from "./clock.ts";
+import { createLog } from "./log.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
+import { createPost } from "./post.ts";
+import { createRandom } from "./random.ts";
+import { createReport } from "./report.ts";
+import { createServe } from "./serve.ts";
+import { isErrorTerminal, isJournal, printError } from "./terminal.ts";
+import { runtimeName, VERSION } from "./version.ts";
+
+/** Everything that the machine gives to the daemon. */
+export type Machine = {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly post: Post;
+  readonly serve: Serve;
+  readonly report: Report;
+  readonly metrics: Metrics;
+  readonly pid: number;
+  /** Takes what the config says about logs. */
+  configureLog(settings: Config["log"]): void;
+};
+
+export function createMachine(settings: Config["log"]): Machine {
+  const clock = createClock();
+  const log = createLog({ ...settings, write: printError, isTerminal: isErrorTerminal(), journald: isJournal() });
+  const metrics = createMetrics({ clock, version: VERSION, runtime: runtimeName() });
+  const report = createReport({ log, metrics, clock });
+  return {
+    clock,
+    random: createRandom(),
+    post: createPost(),
+    serve: createServe({ report }),
+    report,
+    metrics,
+    pid: process.pid,
+    configureLog: log.configure,
+  };
+}

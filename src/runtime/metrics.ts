@@ -1,0 +1,202 @@
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { CALL_TYPES } from "../model/event.ts";
+import type { Clock } from "../model/ports.ts";
+import { type Ms, SECOND } from "../model/units.ts";
+import { declareProcess, declareStoreGauges, type ExposedStore } from "./gauges.ts";
+import { createRowCounter, createTally, type Row, type Tally } from "./tally.ts";
+
+export type Metrics = {
+  /** The Content-Type of `text()`. */
+  readonly contentType: string;
+  /** Everything in Prometheus' text format 0.0.4. What the store cannot say just now is left out. */
+  text(): Promise<string>;
+  /** Gives the gauges their store, once it is open. */
+  expose(store: ExposedStore): void;
+  /** Starts the series of configured names at 0, so that `rate()` sees their first event. Call it at each reload. */
+  declare(names: DeclaredNames): void;
+  /** By status. */
+  readonly requests: Row;
+  /** By source and type. */
+  readonly received: Tally;
+  /** By source (empty while unknown) and the fault's code. */
+  readonly rejected: Tally;
+  /** By source. */
+  readonly duplicates: Row;
+  /** By source and rule. */
+  readonly unrouted: Tally;
+  /** By destination and outcome. */
+  readonly attempts: Tally;
+  /** By destination and state. */
+  readonly settled: Tally;
+  /** By state and reason. */
+  readonly pruned: Tally;
+  attemptTook(duration: Ms): void;
+  storeFailed(): void;
+  slowCommit(): void;
+  reloaded(successful: boolean): void;
+};
+
+export type DeclaredNames = { readonly sources: readonly string[]; readonly destinations: readonly string[] };
+
+export type MetricsOptions = {
+  readonly clock: Pick<Clock, "now" | "wall">;
+  /** Fairlead's version. */
+  readonly version: string;
+  /** What it runs on: `bun 1.4.5`. */
+  readonly runtime: string;
+};
+
+/** Declares every metric, each once, in a registry of its own. */
+export function createMetrics({ clock, version, runtime }: MetricsOptions): Metrics {
+  const registry = new Registry();
+  let store: ExposedStore | null = null;
+  let destinations: readonly string[] = [];
+  const tallies = declareTallies(registry);
+  const events = declareEvents(registry, clock);
+  declareStoreGauges(registry, { clock, store: () => store, destinations: () => destinations });
+  declareProcess(registry, { version, runtime });
+  return {
+    ...tallies,
+    ...events,
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+    expose(opened) {
+      store = opened;
+    },
+    declare(names) {
+      destinations = names.destinations;
+      beginAtZero(tallies, names);
+    },
+  };
+}
+
+type Tallies = ReturnType<typeof declareTallies>;
+
+function beginAtZero({ received, duplicates, attempts, settled }: Tallies, names: DeclaredNames): void {
+  for (const source of names.sources) {
+    received.row(source);
+    duplicates.add(source, 0);
+  }
+  for (const destination of names.destinations) {
+    attempts.row(destination);
+    settled.row(destination);
+  }
+}
+
+const OUTCOMES = ["delivered", "timeout", "unreachable", "offline", "untrusted", "released"];
+const FAILING_STATUSES = ["status_3xx", "status_4xx", "status_5xx"];
+const ENDS = ["delivered", "failed", "expired"];
+const PRUNED = [...ENDS, "unrouted", "seen"];
+
+function declareTallies(registry: Registry) {
+  const pruned = createTally({
+    registry,
+    name: "fairlead_pruned_total",
+    help: "Rows removed from the store, and why.",
+    labels: ["state", "reason"],
+    known: ["age"],
+  });
+  for (const state of PRUNED) pruned.row(state);
+  return { ...declareCalls(registry), ...declareDeliveries(registry), pruned };
+}
+
+function declareCalls(registry: Registry) {
+  return {
+    requests: createRowCounter({
+      registry,
+      name: "fairlead_requests_total",
+      help: "HTTP requests answered, by status.",
+      label: "code",
+    }),
+    received: createTally({
+      registry,
+      name: "fairlead_events_received_total",
+      help: "Events taken in, those included that had been there before.",
+      labels: ["source", "type"],
+      known: CALL_TYPES,
+    }),
+    rejected: createTally({
+      registry,
+      name: "fairlead_events_rejected_total",
+      help: "Calls, or whole requests, that were refused. The source is empty while nobody knows it.",
+      labels: ["source", "reason"],
+    }),
+    duplicates: createRowCounter({
+      registry,
+      name: "fairlead_events_duplicate_total",
+      help: "Events that had been there before, and were not taken again.",
+      label: "source",
+    }),
+    unrouted: createTally({
+      registry,
+      name: "fairlead_events_unrouted_total",
+      help: "Events that go to no destination, once for each rule that kept them from one.",
+      labels: ["source", "rule"],
+    }),
+  };
+}
+
+function declareDeliveries(registry: Registry) {
+  return {
+    attempts: createTally({
+      registry,
+      name: "fairlead_attempts_total",
+      help: "Attempts to deliver, by what came of them.",
+      labels: ["destination", "outcome"],
+      known: [...OUTCOMES, ...FAILING_STATUSES],
+    }),
+    settled: createTally({
+      registry,
+      name: "fairlead_deliveries_settled_total",
+      help: "Deliveries that came to an end, by how they ended.",
+      labels: ["destination", "state"],
+      known: ENDS,
+    }),
+  };
+}
+
+/** Up to the five seconds that a receiver has (SPEC.md 8). Timeouts lie above. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+function declareEvents(registry: Registry, clock: Pick<Clock, "wall">) {
+  const registers = [registry];
+  const took = new Histogram({
+    name: "fairlead_attempt_duration_seconds",
+    help: "How long receivers took to answer. Timeouts are included, attempts that reached no receiver are not.",
+    buckets: SECONDS,
+    registers,
+  });
+  const storeErrors = new Counter({ name: "fairlead_store_errors_total", help: "Failures of the store.", registers });
+  const slowCommits = new Counter({
+    name: "fairlead_slow_commits_total",
+    help: "Commits that took more than a second.",
+    registers,
+  });
+  return {
+    attemptTook: (duration: Ms) => took.observe(duration / SECOND),
+    storeFailed: () => storeErrors.inc(),
+    slowCommit: () => slowCommits.inc(),
+    reloaded: declareReloads(registry, clock),
+  };
+}
+
+/** The daemon could not have started without a config: it counts as the first success. */
+function declareReloads(registry: Registry, clock: Pick<Clock, "wall">): (successful: boolean) => void {
+  const registers = [registry];
+  const successful = new Gauge({
+    name: "fairlead_config_last_reload_successful",
+    help: "1 if the config file was taken when it was last read, 0 if an older one is in force.",
+    registers,
+  });
+  const at = new Gauge({
+    name: "fairlead_config_last_reload_success_timestamp_seconds",
+    help: "When the config file was last taken, in seconds since 1970.",
+    registers,
+  });
+  const reloaded = (success: boolean) => {
+    successful.set(success ? 1 : 0);
+    if (success) at.set(clock.wall() / SECOND);
+  };
+  reloaded(true);
+  return reloaded;
+}

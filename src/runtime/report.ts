@@ -1,0 +1,230 @@
+import type { LogLevel } from "../model/config.ts";
+import type { Delivery } from "../model/delivery.ts";
+import type { EventType } from "../model/event.ts";
+import type { Answer } from "../model/outcome.ts";
+import type { Clock, DaemonEvent, PruneCounts, Refusal, Report } from "../model/ports.ts";
+import type { Settlement } from "../model/settlement.ts";
+import { formatDuration, type Ms } from "../model/units.ts";
+import { describeAnswer, describeError, oneLineStack, outcomeOf } from "./describe.ts";
+import { cut, type Fields, type Log } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
+import { createThrottle, type Throttle } from "./throttle.ts";
+
+export type ReportParts = {
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly clock: Pick<Clock, "now">;
+};
+
+/**
+ * The one place that turns "this happened" into a log line and a count. It never throws. What comes with every event
+ * (`requestAnswered`, `callsAccepted`, `attempted`, `settled`) only adds numbers while all goes well and the level is
+ * above debug; what can fail with every event is throttled (`throttle.ts`).
+ */
+export function createReport({ log, metrics, clock }: ReportParts): Report {
+  const desk: Desk = { log, metrics, throttle: createThrottle(clock) };
+  return unfailing(desk, {
+    requestAnswered: (status) => metrics.requests.add(status),
+    callsAccepted: (source, types, duplicates) => callsAccepted(desk, source, { types, duplicates }),
+    callRejected: (refusal) => callRejected(desk, refusal),
+    eventUnrouted: (source, rules) => eventUnrouted(desk, source, rules),
+    attempted: (delivery, answer) => attempted(desk, delivery, answer),
+    settled: (delivery, settlement) => settled(desk, delivery, settlement),
+    laneClosed: (destination, url, reason, probeIn) =>
+      log.line("warning", "lane.closed", { destination, url, reason, probe: formatDuration(probeIn) }),
+    laneOpened: (destination, url) => log.line("info", "lane.opened", { destination, url }),
+    released: (count) => log.line("info", "delivery.released", { count }),
+    storeFailed: (doing, error) => storeFailed(desk, doing, error),
+    slowCommit: (duration, rows) => slowCommit(desk, duration, rows),
+    pruned: (counts) => pruned(desk, counts),
+    deletionRequested: (users, notifications, source) =>
+      log.line("info", "deletion.requested", { users, notifications, source }),
+    daemon: (what, fields) => daemon(desk, what, fields),
+    unexpected: (doing, error) => unexpected(desk, doing, error),
+  });
+}
+
+type Desk = { readonly log: Log; readonly metrics: Metrics; readonly throttle: Throttle };
+
+type Calls = { readonly types: readonly EventType[]; readonly duplicates: number };
+
+function callsAccepted({ log, metrics }: Desk, source: string, { types, duplicates }: Calls): void {
+  const received = metrics.received.row(source);
+  for (const type of types) received.add(type);
+  if (duplicates > 0) metrics.duplicates.add(source, duplicates);
+  if (log.enabled("debug")) log.line("debug", "call.accepted", { source, count: types.length, duplicates });
+}
+
+function callRejected(desk: Desk, { source, type, messageId, fault }: Refusal): void {
+  desk.metrics.rejected.row(source ?? "").add(fault.code);
+  tellNowAndThen(desk, {
+    level: "warning",
+    name: "call.rejected",
+    subject: `call ${source}`,
+    kind: fault.code,
+    fields: () => ({
+      code: fault.code,
+      source,
+      type,
+      event: messageId === null ? null : cut(messageId, LONGEST_ID),
+      reason: fault.message,
+    }),
+  });
+}
+
+/** A messageId that was refused can be of any length. */
+const LONGEST_ID = 100;
+
+function eventUnrouted(desk: Desk, source: string, rules: readonly string[]): void {
+  // Without any destination there is no rule either.
+  const distinct = rules.length > 0 ? [...new Set(rules)].sort() : ["no_destination"];
+  const unrouted = desk.metrics.unrouted.row(source);
+  for (const rule of distinct) unrouted.add(rule);
+  tellNowAndThen(desk, {
+    level: "warning",
+    name: "event.unrouted",
+    subject: `event ${source}`,
+    kind: distinct.join(),
+    fields: () => ({ source, rule: distinct }),
+  });
+}
+
+type AttemptAnswer = Answer & { readonly url: string; readonly duration: Ms };
+
+function attempted(desk: Desk, delivery: Delivery, answer: AttemptAnswer): void {
+  const { log, metrics, throttle } = desk;
+  const { destination } = delivery;
+  const outcome = outcomeOf(answer);
+  metrics.attempts.row(destination).add(outcome);
+  if (answer.kind === "answered" || answer.kind === "timeout") metrics.attemptTook(answer.duration);
+  const subject = () => `attempt ${destination} ${answer.url}`;
+  if (outcome === "delivered" || outcome === "released") {
+    if (outcome === "delivered" && !throttle.isEmpty()) throttle.forgive(subject());
+    if (log.enabled("debug")) log.line("debug", `attempt.${outcome}`, attemptFields(delivery, answer));
+    return;
+  }
+  tellNowAndThen(desk, {
+    level: outcome === "timeout" || outcome === "untrusted" ? "error" : "warning",
+    name: "attempt.failed",
+    subject: subject(),
+    kind: outcome,
+    fields: () => ({ ...attemptFields(delivery, answer), outcome, ...describeAnswer(answer) }),
+  });
+}
+
+function attemptFields(delivery: Delivery, answer: AttemptAnswer): Fields {
+  return {
+    delivery: delivery.id,
+    event: delivery.messageId,
+    destination: delivery.destination,
+    attempt: delivery.attempts + 1,
+    url: answer.url,
+    status: answer.kind === "answered" ? answer.status : null,
+    duration: formatDuration(answer.duration),
+  };
+}
+
+function settled({ log, metrics }: Desk, delivery: Delivery, settlement: Settlement): void {
+  const { state } = settlement;
+  if (state !== "waiting") metrics.settled.row(delivery.destination).add(state);
+  const level = state === "failed" || state === "expired" ? "error" : "debug";
+  if (!log.enabled(level)) return;
+  log.line(level, state === "waiting" ? "delivery.retrying" : `delivery.${state}`, settledFields(delivery, settlement));
+}
+
+function settledFields(delivery: Delivery, settlement: Settlement): Fields {
+  const { attempts, attemptedAt, state } = settlement;
+  return {
+    delivery: delivery.id,
+    event: delivery.messageId,
+    destination: delivery.destination,
+    attempt: attempts,
+    ...(state === "delivered" ? { url: settlement.url, status: settlement.status } : {}),
+    ...(state === "waiting" ? { next: formatDuration(Math.max(0, settlement.dueAt - attemptedAt)) } : {}),
+    age: formatDuration(Math.max(0, attemptedAt - delivery.acceptedAt)),
+    ...(state === "delivered" ? {} : { reason: settlement.reason }),
+  };
+}
+
+function storeFailed(desk: Desk, doing: string, error: unknown): void {
+  desk.metrics.storeFailed();
+  tellNowAndThen(desk, {
+    level: "error",
+    name: "store.failed",
+    subject: "store",
+    kind: doing,
+    fields: () => ({ doing, reason: describeError(error) }),
+  });
+}
+
+function slowCommit({ log, metrics }: Desk, duration: Ms, rows: number): void {
+  metrics.slowCommit();
+  log.line("warning", "store.slow_commit", { duration: formatDuration(duration), rows });
+}
+
+function pruned({ log, metrics }: Desk, counts: PruneCounts): void {
+  for (const [state, count] of Object.entries(counts)) metrics.pruned.row(state).add("age", count);
+  const { seen, ...rows } = counts;
+  const removed = Object.values(rows).reduce((sum, count) => sum + count, 0);
+  if (removed + seen > 0) log.line(removed > 0 ? "info" : "debug", "store.pruned", counts);
+}
+
+function daemon({ log, metrics }: Desk, what: DaemonEvent, fields: Fields): void {
+  if (what === "reloaded" || what === "reload_failed") metrics.reloaded(what === "reloaded");
+  log.line(DAEMON_LEVELS[what] ?? "info", `daemon.${what}`, fields);
+}
+
+const DAEMON_LEVELS: Partial<Record<DaemonEvent, LogLevel>> = { reload_failed: "error", unserved: "warning" };
+
+function unexpected(desk: Desk, doing: string, error: unknown): void {
+  tellNowAndThen(desk, {
+    level: "error",
+    name: "daemon.unexpected",
+    subject: "unexpected",
+    kind: doing,
+    fields: () => ({ doing, reason: describeError(error), hint: BUG, stack: oneLineStack(error) }),
+  });
+}
+
+const BUG = "this is a bug in Fairlead, please report it with this line";
+
+type Repeating = {
+  readonly level: LogLevel;
+  readonly name: string;
+  /** What the line is about, and which of the things that can be said about it. */
+  readonly subject: string;
+  readonly kind: string;
+  readonly fields: () => Fields;
+};
+
+/** Writes the first of many like lines, and later ones now and then, with the number of those left out. */
+function tellNowAndThen({ log, throttle }: Desk, { level, name, subject, kind, fields }: Repeating): void {
+  if (!log.enabled(level)) return;
+  const leftOut = throttle.pass(subject, kind);
+  if (leftOut === null) return;
+  log.line(level, name, leftOut > 0 ? { ...fields(), suppressed: leftOut } : fields());
+}
+
+/** Whatever goes wrong in telling (a full disk behind standard error, a strange error object), the work goes on. */
+function unfailing(desk: Desk, report: Report): Report {
+  const entries = Object.entries(report) as [string, (...told: never[]) => void][];
+  return Object.fromEntries(entries.map(([name, tell]) => [name, guarded(desk, name, tell)])) as Report;
+}
+
+function guarded(desk: Desk, name: string, tell: (...told: never[]) => void): (...told: never[]) => void {
+  return (...told) => {
+    try {
+      tell(...told);
+    } catch (error) {
+      confess(desk, name, error);
+    }
+  };
+}
+
+function confess(desk: Desk, name: string, error: unknown): void {
+  try {
+    unexpected(desk, `report ${name}`, error);
+  } catch {
+    // Standard error is gone, and there is nobody left to tell.
+  }
+}

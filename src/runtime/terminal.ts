@@ -1,0 +1,44 @@
+import { writeSync } from "node:fs";
+import process from "node:process";
+
+const STDOUT = 1;
+const STDERR = 2;
+
+/** Writes to standard output, whole, before it returns: what was printed is there even if the process ends next. */
+export function print(text: string): void {
+  write(STDOUT, `${text}\n`);
+}
+
+/** Writes a line to standard error; the text brings its own newline. */
+export function printError(line: string): void {
+  write(STDERR, line);
+}
+
+/** Whether a person looks at standard error. */
+export function isErrorTerminal(): boolean {
+  return process.stderr.isTTY === true;
+}
+
+/** Whether systemd's journal reads standard error: it then puts the time to each line itself. */
+export function isJournal(): boolean {
+  return process.env.JOURNAL_STREAM !== undefined;
+}
+
+function write(file: number, text: string): void {
+  let bytes = Buffer.from(text);
+  while (bytes.length > 0) {
+    const written = tryWrite(file, bytes);
+    if (written === null) return;
+    bytes = bytes.subarray(written);
+  }
+}
+
+/** Null when nobody reads any more: a closed pipe must not end the daemon. */
+function tryWrite(file: number, bytes: Buffer): number | null {
+  try {
+    return writeSync(file, bytes);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : null;
+    return code === "EAGAIN" ? 0 : null;
+  }
+}

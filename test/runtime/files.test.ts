@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { after, describe, it } from "node:test";
+import { createResolve, type FileText, readConfigFile } from "../../src/runtime/files.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "fairlead-files-"));
+after(() => rmSync(folder, { recursive: true }));
+
+const { env, file, credential } = createResolve();
+
+function write(name: string, content: string | Uint8Array, mode = 0o600): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  chmodSync(path, mode);
+  return path;
+}
+
+function why(read: FileText): string {
+  assert.ok(!read.ok);
+  return read.why;
+}
+
+/** File modes do not hold root back: its reads are tried as `nobody`. */
+function asOrdinaryUser<T>(run: () => T): T {
+  if (process.geteuid?.() !== 0) return run();
+  process.seteuid?.(65_534);
+  try {
+    return run();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
+
+describe("a secret file", () => {
+  it("is read as it stands, and says whether everybody may read it", () => {
+    const guarded = write("guarded", "s3cret ü\n", 0o640);
+    const open = write("open", "s3cret", 0o644);
+    assert.deepEqual(file(guarded), { ok: true, text: "s3cret ü\n", worldReadable: false });
+    assert.deepEqual(file(open), { ok: true, text: "s3cret", worldReadable: true });
+  });
+
+  it("may have 64 KB, and not a byte more", () => {
+    assert.ok(file(write("full", "x".repeat(65_536))).ok);
+    assert.equal(why(file(write("over", "x".repeat(65_537)))), "it is larger than 64KB");
+  });
+
+  it("has to be UTF-8", () => {
+    assert.equal(why(file(write("binary", Uint8Array.of(0xff, 0xfe, 0x41)))), "it is not UTF-8 text");
+  });
+
+  it("has to be a regular file", () => {
+    const pipe = join(folder, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    assert.equal(why(file(pipe)), "it is not a regular file");
+    assert.equal(why(file("/dev/zero")), "it is not a regular file");
+    assert.equal(why(file(folder)), "it is a folder");
+  });
+
+  it("has to be there", () => {
+    const loop = join(folder, "loop");
+    symlinkSync("loop", loop);
+    assert.equal(why(file(join(folder, "missing"))), "no such file");
+    assert.equal(why(file(join(write("plain", ""), "below"))), "a part of the path is not a folder");
+    assert.equal(why(file(loop)), "its symbolic links go in a circle");
+  });
+
+  it("that may not be read says whose it is", () => {
+    chmodSync(folder, 0o755);
+    const path = write("forbidden", "s3cret", 0o000);
+    const owner = process.getuid?.() === 0 ? "root" : `uid ${process.getuid?.()}`;
+    const read = asOrdinaryUser(() => file(path));
+    assert.equal(why(read), `permission denied (mode 0000, owner ${owner})`);
+  });
+
+  it("in a closed folder says that the folder is closed", () => {
+    chmodSync(folder, 0o755);
+    const closed = join(folder, "closed");
+    mkdirSync(closed);
+    writeFileSync(join(closed, "key"), "s3cret");
+    chmodSync(closed, 0o000);
+    const read = asOrdinaryUser(() => file(join(closed, "key")));
+    chmodSync(closed, 0o700);
+    assert.equal(why(read), "permission denied (a folder above it cannot be entered)");
+  });
+});
+
+describe("a credential", () => {
+  it("is read from systemd's folder, and is never called world-readable", () => {
+    write("crm-secret", "s3cret", 0o444);
+    const read = withCredentials(folder, () => credential("crm-secret"));
+    assert.deepEqual(read, { ok: true, text: "s3cret", worldReadable: false });
+  });
+
+  it("does not lead out of that folder", () => {
+    for (const name of ["../passwd", "/etc/passwd", "a/b", "..", ".", ""]) {
+      const read = withCredentials("/etc", () => credential(name));
+      assert.equal(why(read), "the name of a credential is that of a file, without a folder");
+    }
+  });
+
+  it("is missing outside the unit", () => {
+    const read = withCredentials(undefined, () => credential("crm-secret"));
+    assert.equal(why(read), "systemd gave no credentials ($CREDENTIALS_DIRECTORY is not set)");
+  });
+});
+
+function withCredentials<T>(directory: string | undefined, run: () => T): T {
+  const before = process.env.CREDENTIALS_DIRECTORY;
+  setEnvironment("CREDENTIALS_DIRECTORY", directory);
+  try {
+    return run();
+  } finally {
+    setEnvironment("CREDENTIALS_DIRECTORY", before);
+  }
+}
+
+function setEnvironment(name: string, value: string | undefined): void {
+  if (value === undefined) delete process.env[name];
+  else process.env[name] = value;
+}
+
+describe("the environment", () => {
+  it("gives a variable's value, and tells an empty one from none", () => {
+    setEnvironment("FAIRLEAD_TEST_EMPTY", "");
+    assert.equal(env("FAIRLEAD_TEST_EMPTY"), "");
+    setEnvironment("FAIRLEAD_TEST_EMPTY", undefined);
+    assert.equal(env("FAIRLEAD_TEST_EMPTY"), undefined);
+  });
+});
+
+describe("the config file", () => {
+  it("may be larger than a secret, up to 1 MB", () => {
+    assert.ok(readConfigFile(write("large.yaml", "#".repeat(1_048_576))).ok);
+    assert.equal(why(readConfigFile(write("huge.yaml", "#".repeat(1_048_577)))), "it is larger than 1MB");
+  });
+});

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Registry } from "prom-client";
+import type { Backlog } from "../../src/model/ports.ts";
+import { declareStoreGauges, type ExposedStore } from "../../src/runtime/gauges.ts";
+
+const NOW = 1_000_000;
+
+const backlog: Backlog = {
+  nextRetryAt: async () => null,
+  oldestWaitingAt: async (destination) => (destination === "crm" ? NOW - 90_500 : null),
+  counts: () => [
+    { destination: "crm", state: "waiting", count: 12 },
+    { destination: "gone", state: "failed", count: 3 },
+  ],
+};
+
+const health = { size: () => ({ used: 4_096, max: 8_192 }) };
+
+async function read(store: ExposedStore | null, destinations: readonly string[] = []): Promise<string[]> {
+  const registry = new Registry();
+  declareStoreGauges(registry, { store: () => store, destinations: () => destinations, clock: { now: () => NOW } });
+  const lines = (await registry.metrics()).split("\n");
+  return lines.filter((line) => line.startsWith("fairlead_"));
+}
+
+function only(lines: readonly string[], name: string): string[] {
+  return lines.filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+}
+
+describe("declareStoreGauges", () => {
+  it("reads counts from the store, with 0 for the states that have no row", async () => {
+    const lines = only(await read({ backlog, health }, ["crm", "new"]), "fairlead_deliveries");
+    assert.equal(lines.length, 12);
+    assert.ok(lines.includes('fairlead_deliveries{destination="crm",state="waiting"} 12'));
+    assert.ok(lines.includes('fairlead_deliveries{destination="gone",state="failed"} 3'));
+    assert.ok(lines.includes('fairlead_deliveries{destination="new",state="waiting"} 0'));
+  });
+
+  it("tells the age of the oldest that waits, and 0 where none does", async () => {
+    const lines = only(await read({ backlog, health }), "fairlead_oldest_waiting_seconds");
+    assert.deepEqual(lines, [
+      'fairlead_oldest_waiting_seconds{destination="crm"} 90.5',
+      'fairlead_oldest_waiting_seconds{destination="gone"} 0',
+    ]);
+  });
+
+  it("does not trouble the store about destinations for which nothing waits", async () => {
+    const asked: string[] = [];
+    const oldestWaitingAt = async (destination: string) => {
+      asked.push(destination);
+      return NOW;
+    };
+    await read({ backlog: { ...backlog, oldestWaitingAt }, health }, ["new"]);
+    assert.deepEqual(asked, ["crm"]);
+  });
+
+  it("never tells an age below 0, even when the clock was behind", async () => {
+    const lines = await read({ backlog: { ...backlog, oldestWaitingAt: async () => NOW + 5_000 }, health });
+    assert.ok(lines.includes('fairlead_oldest_waiting_seconds{destination="crm"} 0'));
+  });
+
+  it("reads the size of the store and its bound", async () => {
+    const lines = await read({ backlog, health });
+    assert.ok(lines.includes("fairlead_store_bytes 4096"));
+    assert.ok(lines.includes("fairlead_store_max_bytes 8192"));
+  });
+
+  it("has no numbers before the store is open", async () => {
+    assert.deepEqual(await read(null, ["crm"]), []);
+  });
+
+  it("leaves out what a failing store cannot say, and keeps the rest", async () => {
+    const oldestWaitingAt = () => Promise.reject(new Error("disk I/O error"));
+    const size = () => {
+      throw new Error("disk I/O error");
+    };
+    const lines = await read({ backlog: { ...backlog, oldestWaitingAt }, health: { size } });
+    assert.deepEqual(only(lines, "fairlead_store_bytes"), []);
+    assert.deepEqual(only(lines, "fairlead_oldest_waiting_seconds"), [
+      'fairlead_oldest_waiting_seconds{destination="gone"} 0',
+    ]);
+    assert.equal(only(lines, "fairlead_deliveries").length, 8);
+  });
+});

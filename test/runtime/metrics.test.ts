@@ -1,0 +1,202 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createMetrics, type Metrics } from "../../src/runtime/metrics.ts";
+
+const START = Date.UTC(2026, 2, 14);
+
+function start() {
+  const clock = { at: START, now: () => clock.at, wall: () => clock.at };
+  return { clock, metrics: createMetrics({ clock, version: "1.0.0", runtime: "bun 1.4.5" }) };
+}
+
+async function readValue(metrics: Metrics, series: string): Promise<number | undefined> {
+  return parse(await metrics.text()).values.get(series);
+}
+
+describe("createMetrics", () => {
+  it("counts by labels", async () => {
+    const { metrics } = start();
+    metrics.requests.add(200);
+    metrics.requests.add(200);
+    metrics.requests.add(503);
+    metrics.received.row("website").add("track", 3);
+    metrics.duplicates.add("website", 2);
+    metrics.storeFailed();
+    metrics.slowCommit();
+    const { values } = parse(await metrics.text());
+    assert.equal(values.get('fairlead_requests_total{code="200"}'), 2);
+    assert.equal(values.get('fairlead_requests_total{code="503"}'), 1);
+    assert.equal(values.get('fairlead_events_received_total{source="website",type="track"}'), 3);
+    assert.equal(values.get('fairlead_events_duplicate_total{source="website"}'), 2);
+    assert.equal(values.get("fairlead_store_errors_total"), 1);
+    assert.equal(values.get("fairlead_slow_commits_total"), 1);
+  });
+
+  it("answers the same sums however often it is asked, also at the same time", async () => {
+    const { metrics } = start();
+    metrics.attempts.row("crm").add("timeout");
+    metrics.attempts.row("crm").add("timeout");
+    const texts = await Promise.all([metrics.text(), metrics.text(), metrics.text()]);
+    for (const text of [...texts, await metrics.text()]) {
+      assert.equal(parse(text).values.get('fairlead_attempts_total{destination="crm",outcome="timeout"}'), 2);
+    }
+  });
+
+  it("starts the series of configured sources and destinations at 0", async () => {
+    const { metrics } = start();
+    metrics.declare({ sources: ["website"], destinations: ["crm"] });
+    const { values } = parse(await metrics.text());
+    const zeros = [...values].filter(([series]) => /"(crm|website)"/.test(series));
+    assert.equal(zeros.length, 6 + 1 + 9 + 3);
+    for (const [series, value] of zeros) assert.equal(value, 0, series);
+  });
+
+  it("starts the other outcomes of a destination at 0 when it first appears", async () => {
+    const { metrics } = start();
+    metrics.attempts.row("new").add("delivered");
+    assert.equal(await readValue(metrics, 'fairlead_attempts_total{destination="new",outcome="status_5xx"}'), 0);
+  });
+
+  it("keeps a sum when its names are declared again", async () => {
+    const { metrics } = start();
+    metrics.settled.row("crm").add("expired");
+    metrics.duplicates.add("website");
+    metrics.declare({ sources: ["website"], destinations: ["crm"] });
+    assert.equal(await readValue(metrics, 'fairlead_deliveries_settled_total{destination="crm",state="expired"}'), 1);
+    assert.equal(await readValue(metrics, 'fairlead_events_duplicate_total{source="website"}'), 1);
+  });
+
+  it("puts answers within five seconds into buckets, and timeouts above them", async () => {
+    const { metrics } = start();
+    for (const duration of [4, 80, 5_001]) metrics.attemptTook(duration);
+    const { values } = parse(await metrics.text());
+    const bucket = (le: string) => values.get(`fairlead_attempt_duration_seconds_bucket{le="${le}"}`);
+    assert.deepEqual([bucket("0.005"), bucket("0.05"), bucket("0.1"), bucket("5"), bucket("+Inf")], [1, 1, 2, 2, 3]);
+    assert.equal(values.get("fairlead_attempt_duration_seconds_sum"), 5.085);
+  });
+
+  it("holds the time of the last config that was taken, also after one that was not", async () => {
+    const { clock, metrics } = start();
+    const state = async () => [
+      await readValue(metrics, "fairlead_config_last_reload_successful"),
+      await readValue(metrics, "fairlead_config_last_reload_success_timestamp_seconds"),
+    ];
+    assert.deepEqual(await state(), [1, START / 1_000]);
+    clock.at += 60_000;
+    metrics.reloaded(false);
+    assert.deepEqual(await state(), [0, START / 1_000]);
+    metrics.reloaded(true);
+    assert.deepEqual(await state(), [1, START / 1_000 + 60]);
+  });
+
+  it("reads the store from the moment it is exposed", async () => {
+    const { metrics } = start();
+    assert.equal(await readValue(metrics, "fairlead_store_bytes"), undefined);
+    const counts = () => [{ destination: "crm", state: "waiting", count: 1 }] as const;
+    const backlog = { counts, oldestWaitingAt: async () => START - 2_000, nextRetryAt: async () => null };
+    metrics.expose({ backlog, health: { size: () => ({ used: 10, max: 20 }) } });
+    assert.equal(await readValue(metrics, "fairlead_store_bytes"), 10);
+    assert.equal(await readValue(metrics, 'fairlead_deliveries{destination="crm",state="waiting"}'), 1);
+    assert.equal(await readValue(metrics, 'fairlead_oldest_waiting_seconds{destination="crm"}'), 2);
+  });
+
+  it("says what it is and what the process uses", async () => {
+    const { values } = parse(await start().metrics.text());
+    assert.equal(values.get('fairlead_build_info{version="1.0.0",runtime="bun 1.4.5"}'), 1);
+    const value = (name: string) => values.get(name) ?? Number.NaN;
+    assert.ok(Math.abs(value("process_start_time_seconds") - (Date.now() / 1_000 - process.uptime())) < 5);
+    assert.ok(value("process_resident_memory_bytes") > 1_000_000);
+    assert.ok(value("process_cpu_seconds_total") > 0);
+  });
+
+  it("keeps two sets of metrics apart", async () => {
+    const [one, other] = [start(), start()];
+    one.metrics.requests.add(200);
+    assert.equal(await readValue(other.metrics, 'fairlead_requests_total{code="200"}'), undefined);
+  });
+});
+
+describe("the text", () => {
+  it("is what Prometheus reads: help and type for each, legal names, escaped labels, nothing twice", async () => {
+    const { metrics } = start();
+    const awkward = 'we"ird\\name\nx';
+    metrics.declare({ sources: [awkward, "b"], destinations: [awkward, "crm"] });
+    metrics.rejected.row("").add("unknown_write_key");
+    metrics.unrouted.row(awkward).add("historical");
+    metrics.requests.add(200);
+    metrics.attemptTook(12);
+    const { families, values } = parse(await metrics.text());
+    assert.equal(values.get('fairlead_events_duplicate_total{source="we\\"ird\\\\name\\nx"}'), 0);
+    assert.equal(values.get('fairlead_events_rejected_total{source="",reason="unknown_write_key"}'), 1);
+    for (const [name, type] of families) assert.equal(name.endsWith("_total"), type === "counter", name);
+    assert.deepEqual([...families.keys()].sort(), NAMES.slice().sort());
+    assert.match(metrics.contentType, /^text\/plain; version=0\.0\.4/);
+  });
+
+  it("is refused by this test's parser when it is wrong", () => {
+    const head = "# HELP a_total Help.\n# TYPE a_total counter\n";
+    assert.equal(parse(`${head}a_total{b="c"} 1\n`).values.size, 1);
+    assert.throws(() => parse("a_total 1\n"), /no HELP and TYPE/);
+    assert.throws(() => parse(`${head}a_total 1\na_total 2\n`), /twice/);
+    assert.throws(() => parse(`${head}a_total{b="c"d"} 1\n`), /not a sample/);
+    assert.throws(() => parse(`${head}a_total NaN\n`), /not a sample/);
+  });
+});
+
+const NAMES = [
+  "fairlead_requests_total",
+  "fairlead_events_received_total",
+  "fairlead_events_rejected_total",
+  "fairlead_events_duplicate_total",
+  "fairlead_events_unrouted_total",
+  "fairlead_attempts_total",
+  "fairlead_attempt_duration_seconds",
+  "fairlead_deliveries_settled_total",
+  "fairlead_deliveries",
+  "fairlead_oldest_waiting_seconds",
+  "fairlead_pruned_total",
+  "fairlead_store_bytes",
+  "fairlead_store_max_bytes",
+  "fairlead_store_errors_total",
+  "fairlead_slow_commits_total",
+  "fairlead_config_last_reload_successful",
+  "fairlead_config_last_reload_success_timestamp_seconds",
+  "fairlead_build_info",
+  "process_start_time_seconds",
+  "process_resident_memory_bytes",
+  "process_cpu_seconds_total",
+];
+
+type Parsed = { readonly families: Map<string, string>; readonly values: Map<string, number> };
+
+const HEAD = /^# HELP ([a-zA-Z_:][\w:]*) \S.*\n# TYPE \1 (counter|gauge|histogram)$/;
+const SAMPLE =
+  /^(([a-zA-Z_:][\w:]*)(?:\{[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*"(?:,[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*")*\})?) (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)$/;
+
+/** Reads Prometheus' text format, more strictly than Prometheus does. */
+function parse(text: string): Parsed {
+  const families = new Map<string, string>();
+  const values = new Map<string, number>();
+  assert.ok(text.endsWith("\n"));
+  for (const block of text.trimEnd().split("\n\n")) {
+    const [help, type, ...samples] = block.split("\n");
+    const head = HEAD.exec(`${help}\n${type}`);
+    assert.ok(head, `no HELP and TYPE: ${block}`);
+    const [, name = "", kind = ""] = head;
+    assert.ok(!families.has(name), `${name} is there twice`);
+    families.set(name, kind);
+    for (const line of samples) readSample(line, { name, kind, values });
+  }
+  return { families, values };
+}
+
+type Family = { readonly name: string; readonly kind: string; readonly values: Map<string, number> };
+
+function readSample(line: string, { name, kind, values }: Family): void {
+  const sample = SAMPLE.exec(line);
+  assert.ok(sample, `not a sample: ${line}`);
+  const [, series = "", own = "", value] = sample;
+  assert.equal(kind === "histogram" ? own.replace(/_(bucket|sum|count)$/, "") : own, name);
+  assert.ok(!values.has(series), `${series} is there twice`);
+  values.set(series, Number(value));
+}

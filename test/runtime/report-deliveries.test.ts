@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { LogLevel } from "../../src/model/config.ts";
+import type { Answer } from "../../src/model/outcome.ts";
+import type { Settlement } from "../../src/model/settlement.ts";
+import { HOUR, MINUTE, SECOND } from "../../src/model/units.ts";
+import { delivery, HOOK, LOGGED, progress, startReport } from "./start-report.ts";
+
+describe("attempts", () => {
+  it("logs a failure with what was sent where, and what came back", () => {
+    const { report, lines } = startReport();
+    report.attempted(delivery, sent(answered(503)));
+    assert.deepEqual(lines, [
+      `warning msg=attempt.failed delivery=7 event=m-1 destination=crm attempt=3 url=${LOGGED} status=503 duration=120ms outcome=status_5xx`,
+    ]);
+  });
+
+  it("logs a timeout and a refused certificate as errors", () => {
+    const { report, lines } = startReport();
+    report.attempted(delivery, sent({ kind: "timeout", after: 5 * SECOND }));
+    report.attempted(delivery, sent({ kind: "untrusted", code: "SELF_SIGNED", message: "self-signed certificate" }));
+    assert.match(lines[0] ?? "", /^error msg=attempt\.failed .* outcome=timeout reason="no answer within 5s"$/);
+    assert.match(
+      lines[1] ?? "",
+      /^error .* outcome=untrusted code=SELF_SIGNED reason="certificate refused, nothing was sent: self-signed/,
+    );
+  });
+
+  it("says where a redirect pointed to, and how long the receiver asked to be left alone", () => {
+    const { report, lines } = startReport();
+    report.attempted(delivery, sent(answered(308, "https://new.example.com/in?token=y")));
+    report.attempted(delivery, sent({ kind: "answered", status: 429, retryAfter: MINUTE, location: null }));
+    assert.match(lines[0] ?? "", / location=https:\/\/new\.example\.com\/in$/);
+    assert.match(lines[1] ?? "", / retryAfter=1m$/);
+  });
+
+  it("does not write 10,000 lines for 10,000 failures, but counts them", async () => {
+    const { clock, report, lines, count } = startReport();
+    for (let i = 0; i < 10_000; i++) {
+      clock.at += 2;
+      report.attempted(delivery, sent({ kind: "unreachable", code: "ECONNREFUSED", message: "connection refused" }));
+    }
+    assert.deepEqual(
+      lines.map((line) => /suppressed=\d+/.exec(line)?.[0]),
+      [undefined, "suppressed=4999"],
+    );
+    assert.equal(await count('fairlead_attempts_total{destination="crm",outcome="unreachable"}'), 10_000);
+  });
+
+  it("throttles each webhook and each kind of failure by itself", () => {
+    const { report, lines } = startReport();
+    for (let i = 0; i < 3; i++) {
+      report.attempted(delivery, sent(answered(503)));
+      report.attempted(delivery, sent(answered(404)));
+      report.attempted(delivery, sent(answered(503), "https://other.example.com/"));
+      report.attempted({ ...delivery, destination: "shop" }, sent(answered(503)));
+    }
+    assert.equal(lines.length, 4);
+  });
+
+  it("logs the first failure after a success at once", () => {
+    const { report, lines } = startReport("info");
+    report.attempted(delivery, sent(answered(503)));
+    report.attempted(delivery, sent(answered(503)));
+    report.attempted(delivery, sent(answered(204)));
+    report.attempted(delivery, sent(answered(503)));
+    assert.equal(lines.length, 2);
+    assert.match(lines[1] ?? "", / suppressed=1$/);
+  });
+
+  it("takes no success of another webhook for one of this", () => {
+    const { report, lines } = startReport("info");
+    report.attempted(delivery, sent(answered(503)));
+    report.attempted(delivery, sent(answered(200), "https://other.example.com/"));
+    report.attempted(delivery, sent(answered(503)));
+    assert.equal(lines.length, 1);
+  });
+
+  it("counts every outcome under its name", async () => {
+    const { report, count } = startReport("error");
+    const failed = { code: "X", message: "x" };
+    const kinds = ["unreachable", "offline", "untrusted"] as const;
+    for (const kind of kinds) report.attempted(delivery, sent({ kind, ...failed }));
+    report.attempted(delivery, sent({ kind: "timeout", after: 5 * SECOND }));
+    report.attempted(delivery, sent({ kind: "released" }));
+    for (const status of [204, 301, 410, 500]) report.attempted(delivery, sent(answered(status)));
+    for (const outcome of [...kinds, "timeout", "released", "delivered", "status_3xx", "status_4xx", "status_5xx"]) {
+      assert.equal(await count(`fairlead_attempts_total{destination="crm",outcome="${outcome}"}`), 1, outcome);
+    }
+    assert.equal(await count("fairlead_attempt_duration_seconds_count"), 5);
+  });
+});
+
+describe("deliveries", () => {
+  const settle = (settlement: Settlement, level: LogLevel = "debug") => {
+    const started = startReport(level);
+    started.report.settled(delivery, settlement);
+    return started;
+  };
+
+  it("logs one that was delivered, or waits for its next attempt, at debug", () => {
+    const delivered = settle({ ...progress, state: "delivered", url: HOOK, status: 200 });
+    assert.deepEqual(delivered.lines, [
+      `debug msg=delivery.delivered delivery=7 event=m-1 destination=crm attempt=3 url=${LOGGED} status=200 age=6m`,
+    ]);
+    const waiting = settle({ ...progress, state: "waiting", dueAt: 6 * MINUTE + 42 * SECOND, reason: "503" });
+    assert.deepEqual(waiting.lines, [
+      "debug msg=delivery.retrying delivery=7 event=m-1 destination=crm attempt=3 next=42s age=6m reason=503",
+    ]);
+  });
+
+  it("logs one that was given up as an error, each of them", () => {
+    const { report, lines } = startReport("error");
+    for (let i = 0; i < 3; i++) {
+      const reason = "no success within 4h; last answer 503";
+      report.settled(delivery, { ...progress, attemptedAt: 4 * HOUR, state: "expired", reason });
+      report.settled(delivery, { ...progress, state: "failed", reason: "410" });
+    }
+    assert.equal(lines.length, 6);
+    assert.equal(
+      lines[0],
+      'error msg=delivery.expired delivery=7 event=m-1 destination=crm attempt=3 age=4h reason="no success within 4h; last answer 503"',
+    );
+    assert.match(lines[1] ?? "", /^error msg=delivery\.failed .* reason=410$/);
+  });
+
+  it("counts those that came to an end, and not those that wait", async () => {
+    const { report, count, metrics } = startReport("error");
+    report.settled(delivery, { ...progress, state: "delivered", url: HOOK, status: 200 });
+    report.settled(delivery, { ...progress, state: "waiting", dueAt: 0, reason: "503" });
+    assert.equal(await count('fairlead_deliveries_settled_total{destination="crm",state="delivered"}'), 1);
+    assert.equal(await count('fairlead_deliveries_settled_total{destination="crm",state="expired"}'), 0);
+    assert.doesNotMatch(await metrics.text(), /settled_total\{.*waiting/);
+  });
+
+  it("tells of lanes that close and open, and of deliveries released at the stop", () => {
+    const { report, lines } = startReport("info");
+    report.laneClosed("crm", HOOK, "connection refused", 30 * SECOND);
+    report.laneOpened("crm", HOOK);
+    report.released(12);
+    assert.deepEqual(lines, [
+      `warning msg=lane.closed destination=crm url=${LOGGED} reason="connection refused" probe=30s`,
+      `info msg=lane.opened destination=crm url=${LOGGED}`,
+      "info msg=delivery.released count=12",
+    ]);
+  });
+});
+
+function answered(status: number, location: string | null = null): Answer {
+  return { kind: "answered", status, retryAfter: null, location };
+}
+
+function sent(answer: Answer, url = HOOK) {
+  return { ...answer, url, duration: 120 };
+}
