@@ -40,7 +40,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
   const bell = createBell(clock);
   const window = createWindow(name, world);
   const loop: State = {
-    ...{ name, world, bell, window, running: new Set(), inFlight: { first: 0, retry: 0 } },
+    ...{ name, world, bell, window, running: new Set(), inFlight: { first: 0, retry: 0 }, lastStarted: "retry" },
     ...{ served: null, reopenedAt: null, released: 0 },
   };
   return {
@@ -70,6 +70,7 @@ type State = {
   readonly window: Window;
   readonly running: Set<Promise<void>>;
   readonly inFlight: Record<Queue, number>;
+  lastStarted: Queue;
   served: Destination | null;
   /** When a lane of the destination was last seen to have opened again. */
   reopenedAt: At | null;
@@ -103,21 +104,26 @@ function noticeReopening(loop: State, destination: Destination): void {
 
 /** A quarter of what runs is for retries, the rest for first attempts; what one of them does not need the other takes. */
 function startOne(loop: State, destination: Destination): boolean {
-  const { world, window, bell, inFlight } = loop;
+  const { world, window, bell } = loop;
   const now = world.clock.now();
   const { concurrency, cutoff } = world.delivery();
   const isUrgent = (delivery: Delivery): boolean => isPastCutoff(delivery, { now, cutoff });
   const ask = { now, concurrency, starved: bell.ring };
   if (!world.lanes.haveRoom(destination, { ...ask, urgent: window.hasRetry(isUrgent) })) return false;
-  const retriesFirst = inFlight.retry * 3 < inFlight.first || !window.has("first");
-  const order: readonly Queue[] = retriesFirst ? ["retry", "first"] : ["first", "retry"];
-  return order.some((queue) =>
+  return order(loop).some((queue) =>
     window.take(queue, (delivery) => {
       const webhooks = claim(delivery, { destination, ask: { ...ask, urgent: isUrgent(delivery) } }, world.lanes);
       if (webhooks.length > 0) track(loop, queue, deliver(loop, delivery, { destination, webhooks }));
       return webhooks.length > 0;
     }),
   );
+}
+
+/** While nothing runs, they take turns: a closed lane is probed with either, in case one event alone is the trouble. */
+function order({ inFlight, lastStarted }: State): readonly Queue[] {
+  const idle = inFlight.first + inFlight.retry === 0;
+  const retriesFirst = idle ? lastStarted === "first" : inFlight.retry * 3 < inFlight.first;
+  return retriesFirst ? ["retry", "first"] : ["first", "retry"];
 }
 
 type Claim = { readonly destination: Destination; readonly ask: SlotAsk };
@@ -157,8 +163,10 @@ async function write(delivery: Delivery, settlement: Settlement, world: LoopWorl
 }
 
 /** Keeps count of what runs, and looks for more when it is over. */
-function track({ name, world, bell, running, inFlight }: State, queue: Queue, delivering: Promise<void>): void {
+function track(loop: State, queue: Queue, delivering: Promise<void>): void {
+  const { name, world, bell, running, inFlight } = loop;
   inFlight[queue] += 1;
+  loop.lastStarted = queue;
   const done = delivering
     .catch((error: unknown) => world.report.unexpected(`deliver to ${name}`, error))
     .finally(() => {

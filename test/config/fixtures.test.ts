@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import { loadConfig } from "../../src/config/load.ts";
+import { formatProblem } from "../../src/config/problems.ts";
+import { worldOf } from "./world.ts";
+
+const FOLDER = new URL("../fixtures/config/", import.meta.url);
+
+const WORLD = worldOf({
+  env: {
+    WEBSITE_KEY: "website-key-from-env",
+    APP_KEY: "app-key-from-env",
+    USER_INFO: "user-from-env:pass-from-env",
+    NUMBER: "5",
+    WORD: "secret-word",
+    EMPTY: "",
+  },
+  files: { "two-lines": "my-value\nmore\n", "/secret": "secret-from-file\n" },
+  openFiles: { "/world-readable": "secret-from-open-file\n" },
+});
+
+describe("a broken config file", () => {
+  const names = readdirSync(FOLDER).filter((name) => name.endsWith(".yaml"));
+  for (const name of names) {
+    it(`${name} is reported as in ${name.replace(".yaml", ".txt")}`, () => {
+      const { config, problems } = load(name);
+      assert.equal(problems.map((problem) => `${formatProblem(problem)}\n`).join(""), expected(name));
+      assert.equal(
+        config === null,
+        problems.some(({ severity }) => severity === "error"),
+      );
+    });
+
+    it(`${name} keeps its secrets`, () => {
+      const printed = JSON.stringify(load(name).problems);
+      assert.doesNotMatch(printed, /-from-(env|file|open-file)|my-(secret|value|key)|user:pass|secret-word/);
+    });
+  }
+});
+
+function load(name: string) {
+  return loadConfig({ file: name, text: readFileSync(new URL(name, FOLDER), "utf8"), resolve: WORLD });
+}
+
+function expected(name: string): string {
+  return readFileSync(new URL(name.replace(".yaml", ".txt"), FOLDER), "utf8");
+}

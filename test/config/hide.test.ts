@@ -1,0 +1,41 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { parseDocument } from "yaml";
+import { hideSecrets, hideSecretsOfBroken, hideUserInfo } from "../../src/config/hide.ts";
+
+describe("hideSecrets", () => {
+  it("hides the values of secret keys, spelt right or wrong, and moves nothing", () => {
+    const text = ["writeKey: abc", 'tokn: "a b"', "headers: { X-A: 'abc', X-B: d }", "path: abc", ""].join("\n");
+    assert.equal(
+      hideSecrets(text, parseDocument(text).contents),
+      ["writeKey: ***", 'tokn: "* *"', "headers: { X-A: '***', X-B: * }", "path: abc", ""].join("\n"),
+    );
+  });
+
+  it("hides lists and texts of several lines", () => {
+    const text = "sharedSecret:\n  - abc\n  - |\n    de\n    f\nlog: x\n";
+    const hidden = hideSecrets(text, parseDocument(text).contents);
+    assert.equal(hidden, "sharedSecret:\n  - ***\n  - *\n    **\n    *\nlog: x\n");
+  });
+
+  it("shows references but not their defaults, nor what only looks like one", () => {
+    const text = "token: a${NAME:-bc}d${file:/path}e$${f}${g!}\n";
+    const hidden = hideSecrets(text, parseDocument(text).contents);
+    assert.equal(hidden, "token: *${NAME:-**}*${file:/path}***********\n");
+  });
+});
+
+describe("hideSecretsOfBroken", () => {
+  it("goes by lines where the values cannot be found", () => {
+    const text = 'a: [\nwriteKey: "abc" def\n- { token: abc }\nlog: x\n';
+    const hidden = hideSecretsOfBroken(text, null);
+    assert.equal(hidden, "a: [\nwriteKey: ***** ***\n- { token: *** *\nlog: x\n");
+  });
+});
+
+describe("hideUserInfo", () => {
+  it("hides the user name and the password of each URL", () => {
+    assert.equal(hideUserInfo("https://a:b@c/d 'http://e@f' https://g/h"), "https://***@c/d 'http://*@f' https://g/h");
+  });
+});

@@ -1,0 +1,189 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { loadConfig } from "../../src/config/load.ts";
+import { formatProblem } from "../../src/config/problems.ts";
+import { Secret } from "../../src/model/secret.ts";
+import { DAY, GB, HOUR, MINUTE, SECOND } from "../../src/model/units.ts";
+import { type World, worldOf } from "./world.ts";
+
+const MINIMAL = `
+sources:
+  website:
+    writeKey: abc
+destinations:
+  crm:
+    webhooks:
+      - url: https://crm.example.com/hooks
+`;
+
+const COMPLETE = `
+ingest: { listen: "[::1]:0" }
+admin: { listen: "unix:/run/fairlead/admin.sock", token: "\${TOKEN}" }
+outbox: { path: /var/lib/fairlead/outbox.db, maxSize: 1.5GB, keepDelivered: 0s, keepFailed: 1h30m }
+delivery: { timeout: 250ms, cutoff: 10m, concurrency: 200 }
+log: { level: debug, format: json }
+sources:
+  website: { writeKey: abc }
+  my.app-2_x: { writeKey: def, enabled: false }
+destinations:
+  crm:
+    enabled: false
+    sources: [website]
+    types: [identify, track]
+    historical: skip
+    webhooks:
+      - url: http://localhost:3000/hooks?a=b
+        headers: { Authorization: "Bearer \${file:/token}", X-A: "" }
+      - url: https://crm.example.com/hooks
+    sharedSecret: [new, old]
+  erp:
+    webhooks: [{ url: "https://\${HOST}/hooks" }]
+    sharedSecret: \${credential:erp}
+`;
+
+describe("loadConfig", () => {
+  it("fills in every default", () => {
+    assert.deepEqual(revealed(load(MINIMAL).config), {
+      ingest: { listen: { kind: "tcp", host: "127.0.0.1", port: 8080 } },
+      admin: { listen: { kind: "tcp", host: "127.0.0.1", port: 8081 }, token: null },
+      outbox: { path: "/etc/fairlead/fairlead.db", maxSize: GB, keepDelivered: DAY, keepFailed: 30 * DAY },
+      delivery: { timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
+      log: { level: "info", format: "auto" },
+      sources: [{ name: "website", writeKey: "secret abc", enabled: true }],
+      destinations: [
+        {
+          name: "crm",
+          enabled: true,
+          sources: null,
+          types: null,
+          historical: "accept",
+          webhooks: [{ url: "https://crm.example.com/hooks", headers: [] }],
+          sharedSecrets: [],
+        },
+      ],
+    });
+  });
+
+  it("takes every key from the file", () => {
+    const { config } = load(COMPLETE, {
+      env: { TOKEN: "t", HOST: "erp.example.com" },
+      files: { "/token": "f\n" },
+      credentials: { erp: "c\n" },
+    });
+    assert.deepEqual(revealed(config), {
+      ingest: { listen: { kind: "tcp", host: "::1", port: 0 } },
+      admin: { listen: { kind: "unix", path: "/run/fairlead/admin.sock" }, token: "secret t" },
+      outbox: { path: "/var/lib/fairlead/outbox.db", maxSize: 1.5 * GB, keepDelivered: 0, keepFailed: 90 * MINUTE },
+      delivery: { timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
+      log: { level: "debug", format: "json" },
+      sources: [
+        { name: "website", writeKey: "secret abc", enabled: true },
+        { name: "my.app-2_x", writeKey: "secret def", enabled: false },
+      ],
+      destinations: [
+        {
+          name: "crm",
+          enabled: false,
+          sources: ["website"],
+          types: ["identify", "track"],
+          historical: "skip",
+          webhooks: [
+            {
+              url: "http://localhost:3000/hooks?a=b",
+              headers: [
+                ["Authorization", "secret Bearer f"],
+                ["X-A", "secret "],
+              ],
+            },
+            { url: "https://crm.example.com/hooks", headers: [] },
+          ],
+          sharedSecrets: ["secret new", "secret old"],
+        },
+        {
+          name: "erp",
+          enabled: true,
+          sources: null,
+          types: null,
+          historical: "accept",
+          webhooks: [{ url: "https://erp.example.com/hooks", headers: [] }],
+          sharedSecrets: ["secret c"],
+        },
+      ],
+    });
+  });
+
+  it("takes a relative outbox and relative secret files from the config file's folder", () => {
+    const text = `${MINIMAL}    sharedSecret: \${file:secrets/crm}\noutbox: { path: data/outbox.db }\n`;
+    const { config, files } = load(text, { files: { "/etc/fairlead/secrets/crm": "s" } });
+    assert.equal(config?.outbox.path, "/etc/fairlead/data/outbox.db");
+    assert.deepEqual(files, ["/etc/fairlead/secrets/crm"]);
+  });
+
+  it("names the secret files it could not read too, so that they can be watched", () => {
+    const { config, files } = load(`${MINIMAL}    sharedSecret: \${file:/a} \${file:/b}\n`, { files: { "/a": "a" } });
+    assert.equal(config, null);
+    assert.deepEqual(files, ["/a", "/b"]);
+  });
+
+  it("reads a number and a boolean out of a reference where one is expected", () => {
+    const text = `${MINIMAL}    enabled: \${ENABLED}\ndelivery: { concurrency: "\${COUNT:-8}" }\n`;
+    const { config } = load(text, { env: { ENABLED: "false" } });
+    assert.equal(config?.destinations[0]?.enabled, false);
+    assert.equal(config?.delivery.concurrency, 8);
+  });
+
+  it("leaves text from a reference text where text is expected", () => {
+    const { config } = load(`${MINIMAL}    sharedSecret: \${SECRET}\n`, { env: { SECRET: "0123" } });
+    assert.equal(config?.destinations[0]?.sharedSecrets[0]?.reveal(), "0123");
+  });
+
+  it("wants no token of an admin API that only this machine can reach", () => {
+    for (const listen of ["127.0.0.2:1", "[::1]:1", "[0:0::1]:1", "localhost:1", "unix:/run/a.sock"]) {
+      assert.deepEqual(errorsOf(`${MINIMAL}admin: { listen: "${listen}" }\n`), []);
+    }
+    for (const listen of ["0.0.0.0:1", "[::]:1", "localhost.example.com:1"]) {
+      assert.match(errorsOf(`${MINIMAL}admin: { listen: "${listen}" }\n`).join(), /lacks the key token/);
+      assert.deepEqual(errorsOf(`${MINIMAL}admin: { listen: "${listen}", token: abc }\n`), []);
+    }
+  });
+
+  it("lets both APIs listen on port 0, as each gets a port of its own", () => {
+    assert.deepEqual(errorsOf(`${MINIMAL}ingest: { listen: "127.0.0.1:0" }\nadmin: { listen: "127.0.0.1:0" }\n`), []);
+  });
+
+  it("refuses a file over 1 MB, and takes one of 1 MB", () => {
+    const full = MINIMAL.padEnd(1_048_576, "#");
+    assert.deepEqual(errorsOf(full), []);
+    assert.deepEqual(errorsOf(`${full.slice(0, -1)}é`), [
+      "/etc/fairlead/config.yaml:1:1: the file is too large: a config file may have 1MB",
+    ]);
+  });
+
+  it("gives up on a file that is nested without end", () => {
+    assert.match(errorsOf("[".repeat(100_000)).join(), /nested too deeply/);
+    assert.match(errorsOf("- ".repeat(100_000)).join(), /nested too deeply/);
+  });
+
+  it("does not mind a byte order mark and Windows line ends", () => {
+    assert.deepEqual(errorsOf(`\uFEFF${MINIMAL.trimStart().replaceAll("\n", "\r\n")}`), []);
+    assert.match(errorsOf("\uFEFFlogs: 1\r\n").join(), /^\/etc\/fairlead\/config.yaml:1:1: logs is not a known key/);
+  });
+});
+
+function load(text: string, world?: World) {
+  return loadConfig({ file: "/etc/fairlead/config.yaml", text, resolve: worldOf(world) });
+}
+
+function errorsOf(text: string): string[] {
+  const { problems } = load(text);
+  return problems.filter(({ severity }) => severity === "error").map(formatProblem);
+}
+
+/** The same with every Secret as text, since the values of two Secrets are not compared. */
+function revealed(value: unknown): unknown {
+  if (value instanceof Secret) return `secret ${value.reveal()}`;
+  if (Array.isArray(value)) return value.map(revealed);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, revealed(entry)]));
+}

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Secret } from "../../src/model/secret.ts";
+import { startDaemon } from "./daemon.ts";
+import { makeDestination, makeSource, URL_A, URL_B } from "./make.ts";
+
+const two = {
+  sources: [makeSource(), makeSource({ name: "app", writeKey: new Secret("app-key") })],
+  destinations: [
+    makeDestination({ sources: ["website"] }),
+    makeDestination({ name: "warehouse", urls: [URL_B], sources: ["website", "app"] }),
+  ],
+};
+
+describe("a deletion request (SPEC.md 6)", () => {
+  it("sends one notification for each user and affected source: type, userId and timestamp, nothing else", async () => {
+    await using d = await startDaemon();
+    const { status, json } = await d.admin("POST", "/api/deletions", { body: { userIds: ["u1", "u2"] } });
+    await d.clock.rest();
+    assert.equal(status, 200);
+    assert.deepEqual(json, { success: true, notifications: 2, sources: ["website"] });
+    const timestamp = new Date(d.clock.wall()).toISOString();
+    const bodies = d.sent.map(({ body }) => body).sort();
+    assert.deepEqual(bodies, [
+      `{"type":"delete","userId":"u1","timestamp":"${timestamp}"}`,
+      `{"type":"delete","userId":"u2","timestamp":"${timestamp}"}`,
+    ]);
+  });
+
+  it("reaches every destination of each source, also one that takes only some types", async () => {
+    const destinations = two.destinations.map((destination) => ({ ...destination, types: ["track"] as const }));
+    await using d = await startDaemon({ config: { ...two, destinations } });
+    await d.admin("POST", "/api/deletions", { body: { userIds: ["u1"] } });
+    await d.clock.rest();
+    assert.deepEqual(d.sent.map(({ url }) => url).sort(), [URL_A, URL_B, URL_B]);
+  });
+
+  it("affects only the sources that it names", async () => {
+    await using d = await startDaemon({ config: two });
+    await d.admin("POST", "/api/deletions", { body: { userIds: ["u1"], sources: ["app"] } });
+    await d.clock.rest();
+    assert.deepEqual(
+      d.sent.map(({ url }) => url),
+      [URL_B],
+    );
+  });
+
+  it("is retried like every call", async () => {
+    await using d = await startDaemon({ answers: ({ nth }) => (nth < 3 ? 500 : 200) });
+    await d.admin("POST", "/api/deletions", { body: { userIds: ["u1"] } });
+    await d.clock.advance("10s");
+    assert.equal(d.sent.length, 3);
+    assert.equal((await d.row()).state, "delivered");
+  });
+
+  it("is answered only when it is durable", async () => {
+    await using first = await startDaemon({ answers: () => "hang" });
+    await first.admin("POST", "/api/deletions", { body: { userIds: ["u1"] } });
+    await using second = await first.crash({ answers: () => 200 });
+    await second.clock.rest();
+    assert.equal(second.sent.length, 1);
+  });
+});

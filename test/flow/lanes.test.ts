@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { startDaemon, type TestDaemon } from "./daemon.ts";
+import { makeConfig, makeDestination, URL_A, URL_B } from "./make.ts";
+
+async function callMany(d: TestDaemon, count: number, from = 0): Promise<void> {
+  for (let sent = 0; sent < count; sent += 100) {
+    const size = Math.min(100, count - sent);
+    const batch = Array.from({ length: size }, (_, n) => {
+      return { type: "track", userId: "u1", event: "E", messageId: `m${from + sent + n}` };
+    });
+    await d.call("/v1/batch", { batch });
+  }
+}
+
+/** The largest number of requests that were under way to a URL at one moment. */
+function mostAtOnce(starts: readonly number[], length: number): number {
+  return Math.max(...starts.map((at) => starts.filter((other) => other <= at && other > at - length).length));
+}
+
+describe("a lane", () => {
+  it("begins with few requests at once, and sends more while the receiver keeps up", async () => {
+    await using d = await startDaemon({ answers: () => ({ status: 200, after: 100 }) });
+    await callMany(d, 2_000);
+    const atFirst = d.sent.length;
+    assert.equal(atFirst, 4);
+    await d.clock.advance("5s");
+    assert.equal(
+      mostAtOnce(
+        d.sent.map(({ at }) => at),
+        100,
+      ),
+      64,
+    );
+    assert.equal(d.sent.length, 2_000);
+  });
+
+  it("never has more requests at once than the config allows", async () => {
+    const delivery = { ...makeConfig().delivery, concurrency: 7 };
+    await using d = await startDaemon({ config: { delivery }, answers: () => ({ status: 200, after: 100 }) });
+    await callMany(d, 300);
+    await d.clock.advance("10s");
+    assert.equal(
+      mostAtOnce(
+        d.sent.map(({ at }) => at),
+        100,
+      ),
+      7,
+    );
+  });
+
+  it("asks a dead receiver less and less, and writes nothing about what it did not try", async () => {
+    await using d = await startDaemon({ answers: () => 503 });
+    await callMany(d, 500);
+    await d.clock.advance("1h");
+    assert.ok(d.sent.length < 40, `${d.sent.length} requests in an hour`);
+    const untouched = (await d.rows()).filter(({ attempts }) => attempts === 0);
+    assert.ok(untouched.length > 450, `${untouched.length} of 500 were not touched`);
+    assert.equal(d.told.filter(({ what }) => what === "laneClosed").length, 1);
+  });
+
+  it("delivers everything soon after the receiver has come back, beginning with few at once", async () => {
+    await using d = await startDaemon({ answers: ({ at }) => ({ status: at < back ? 503 : 200, after: 100 }) });
+    const back = d.clock.now() + 3_600_000;
+    await callMany(d, 500);
+    await d.clock.advance("1h");
+    const before = d.sent.length;
+    await d.clock.advance("10m30s");
+    assert.ok((await d.rows()).every(({ state }) => state === "delivered"));
+    const [probe, ...ramp] = d.sent.slice(before).map(({ at }) => at);
+    assert.ok(ramp.filter((at) => at <= (probe ?? 0) + 100).length <= 4);
+    assert.equal(d.told.filter(({ what }) => what === "laneOpened").length, 1);
+  });
+
+  it("is held by 429 and 503 with Retry-After, for every delivery", async () => {
+    const answers = ({ at }: { at: number }) =>
+      at < free ? { status: 429, headers: { "Retry-After": "60" }, after: 5 } : 200;
+    await using d = await startDaemon({ answers });
+    const free = d.clock.now() + 60_000;
+    await callMany(d, 100);
+    await d.clock.advance("59s");
+    assert.equal(d.sent.length, 4);
+    await d.clock.advance("2s");
+    assert.ok((await d.rows()).every(({ state }) => state === "delivered"));
+  });
+
+  it("that is dead does not keep a healthy destination waiting", async () => {
+    const destinations = [makeDestination(), makeDestination({ name: "warehouse", urls: [URL_B] })];
+    await using d = await startDaemon({
+      config: { destinations },
+      answers: ({ url }) => (url === URL_A ? "hang" : 200),
+    });
+    await callMany(d, 1_000);
+    assert.equal(d.sent.filter(({ url }) => url === URL_B).length, 1_000);
+  });
+});
+
+describe("the window on the backlog", () => {
+  it("holds a few pages in memory, however many deliveries wait", async () => {
+    await using d = await startDaemon({ answers: () => "hang" });
+    await callMany(d, 5_000);
+    await using second = await d.crash({ answers: () => 200 });
+    await second.clock.advance("1s");
+    assert.equal(new Set(second.sent.map(({ body }) => JSON.parse(body).messageId)).size, 5_000);
+  });
+
+  it("lets new events through beside a backlog of retries that are due", async () => {
+    const fails = (id: string): boolean => id.startsWith("m") && Number(id.slice(1)) % 2 === 0;
+    await using d = await startDaemon({
+      answers: ({ body }) => ({ status: fails(JSON.parse(body).messageId) ? 500 : 200, after: 100 }),
+    });
+    await callMany(d, 2_000);
+    await d.clock.advance("30s");
+    const now = d.clock.now();
+    await d.call("/v1/track", { userId: "u1", event: "New", messageId: "new" });
+    await d.clock.advance("5s");
+    const sent = d.sent.find(({ body }) => JSON.parse(body).messageId === "new");
+    assert.ok(sent !== undefined && sent.at - now <= 1_000);
+  });
+});
