@@ -55,7 +55,7 @@ export function createFalseClock(start: At = START): FalseClock {
       await clock.rest();
       for (let next = first(until); next; next = first(until)) {
         timers.delete(next);
-        now = next.at;
+        now = Math.max(now, next.at);
         next.run();
         await clock.rest();
       }
