@@ -1,9 +1,11 @@
 import type { Config } from "../model/config.ts";
 import type { Clock, Prune, PruneBefore, PruneCounts, Report, StoreHealth } from "../model/ports.ts";
-import { type At, DAY, MINUTE } from "../model/units.ts";
+import { type At, DAY, type Ms, SECOND } from "../model/units.ts";
 
 /** Rows of each kind removed in one step: nobody waits long behind it. */
 const STEP = 500;
+/** How often it looks whether there is anything to do. */
+const EVERY: Ms = 10 * SECOND;
 /** Share of the bound from which settled deliveries go before their time, so that new calls find room. */
 const CROWDED = 0.9;
 
@@ -15,12 +17,12 @@ export type JanitorWorld = {
   readonly report: Report;
 };
 
-/** Removes what was kept long enough, each minute, in small steps. Resolves when the signal is aborted. */
+/** Removes what was kept long enough, in small steps. Resolves when the signal is aborted. */
 export async function runJanitor({ prune, health, outbox, clock, report }: JanitorWorld, signal: AbortSignal) {
   while (!signal.aborted) {
     const more = await step().catch(failed);
     if (more) await clock.nextTurn();
-    else await clock.sleep(MINUTE, signal);
+    else await clock.sleep(EVERY, signal);
   }
 
   async function step(): Promise<boolean> {

@@ -10,8 +10,14 @@ type Settled = { id: number; destination: string; event: number };
 /** Pages given back to the file system at a time. */
 const VACUUM_PAGES = 500;
 
-/** Inside a transaction: removes what was kept long enough, at most `limit` rows of each kind. */
-export type PruneRows = (before: PruneBefore, limit: number) => PruneCounts;
+export type PruneRows = {
+  /** Whether there is anything to remove. An idle daemon must not write to the disk again and again. */
+  isNeeded(before: PruneBefore): boolean;
+  /** Inside a transaction: removes what was kept long enough, at most `limit` rows of each kind. */
+  run(before: PruneBefore, limit: number): PruneCounts;
+};
+
+export const NOTHING_PRUNED: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
 
 export function createPrune(db: Database, { counts, repeats }: { counts: Counts; repeats: Repeats }): PruneRows {
   const settled = db.prepare<[string, number, number], Settled>(
@@ -28,18 +34,25 @@ export function createPrune(db: Database, { counts, repeats }: { counts: Counts;
     `DELETE FROM events WHERE id IN (SELECT id FROM events WHERE deliveries = 0 AND accepted_at < ?
      ORDER BY accepted_at LIMIT ?)`,
   );
-  const vacuum = db.prepare(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
+  const oldUnrouted = db.prepare<[number]>("SELECT 1 FROM events WHERE deliveries = 0 AND accepted_at < ? LIMIT 1");
 
-  return function prune({ delivered, failed, seen }, limit) {
-    const removed = {
-      delivered: pruneState("delivered", delivered, limit),
-      failed: pruneState("failed", failed, limit),
-      expired: pruneState("expired", failed, limit),
-      unrouted: removeUnrouted.run(delivered, limit).changes,
-      seen: repeats.prune(seen, limit),
-    };
-    vacuum.all();
-    return removed;
+  return {
+    isNeeded({ delivered, failed, seen }) {
+      const old = { delivered, failed, expired: failed };
+      const settledBefore = Object.entries(old).some(([state, before]) => settled.get(state, before, 1) !== undefined);
+      return settledBefore || oldUnrouted.get(delivered) !== undefined || repeats.hasBefore(seen);
+    },
+    run({ delivered, failed, seen }, limit) {
+      const removed = {
+        delivered: pruneState("delivered", delivered, limit),
+        failed: pruneState("failed", failed, limit),
+        expired: pruneState("expired", failed, limit),
+        unrouted: removeUnrouted.run(delivered, limit).changes,
+        seen: repeats.prune(seen, limit),
+      };
+      db.pragma(`incremental_vacuum(${VACUUM_PAGES})`);
+      return removed;
+    },
   };
 
   function pruneState(state: Exclude<DeliveryState, "waiting">, before: At, limit: number): number {

@@ -18,6 +18,8 @@ type Row = { readonly first: number; readonly seen_at: number; readonly keys: Bu
 export type Repeats = Keeper & {
   /** Inside a transaction: whether this id was seen at `since` or later. If not, it is from now on. */
   isRepeat(source: string, messageId: string, since: At): boolean;
+  /** Whether any key was seen before `before`. */
+  hasBefore(before: At): boolean;
   /** Inside a transaction: removes at most `limit` rows that were seen before `before`; answers how many keys. */
   prune(before: At, limit: number): number;
 };
@@ -45,6 +47,7 @@ export function createRepeats(db: Database): Repeats {
       pending.push(key);
       return false;
     },
+    hasBefore: (before) => (oldest.get(1)?.seen_at ?? before) < before,
     prune(before, limit) {
       const all = oldest.all(limit);
       const kept = all.findIndex((row) => row.seen_at >= before);

@@ -10,7 +10,7 @@ import { type Database, openDatabase } from "./driver.ts";
 import { lockOutbox } from "./lock.ts";
 import { createMeta } from "./meta.ts";
 import { migrate } from "./migrations.ts";
-import { createPrune } from "./prune.ts";
+import { createPrune, NOTHING_PRUNED } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
 import { createSettle } from "./settle.ts";
 import { createSize } from "./size.ts";
@@ -81,7 +81,10 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
       );
     },
     backlog: createBacklog(db, counts),
-    prune: (before, limit) => commits.add({ rows: limit, run: () => pruneRows(before, limit) }),
+    async prune(before, limit) {
+      if (!pruneRows.isNeeded(before)) return NOTHING_PRUNED;
+      return commits.add({ rows: limit, run: () => pruneRows.run(before, limit) });
+    },
     health: {
       writable: commits.succeeded,
       probe: () => commits.add({ rows: 1, run: meta.touch }).then(commits.succeeded, commits.succeeded),

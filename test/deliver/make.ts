@@ -1,0 +1,59 @@
+import type { Delivery } from "../../src/model/delivery.ts";
+import type { ClaimAsk, ClaimPage, Report } from "../../src/model/ports.ts";
+import type { RetryPolicy } from "../../src/model/settlement.ts";
+import { HOUR } from "../../src/model/units.ts";
+import { WAITS } from "../../src/settle/backoff.ts";
+
+export const POLICY: RetryPolicy = { ...WAITS, cutoff: 4 * HOUR };
+
+export function makeDelivery(delivery: Partial<Delivery> & { id: number }): Delivery {
+  return {
+    destination: "crm",
+    messageId: `m${delivery.id}`,
+    type: "track",
+    body: "{}",
+    acceptedAt: 0,
+    attempts: 0,
+    firstAttemptAt: null,
+    attemptedAt: null,
+    held: 0,
+    dueAt: 0,
+    finals: [],
+    ...delivery,
+  };
+}
+
+/** A report that only remembers what it was told. */
+export function makeReport(told: string[] = []): Report {
+  return new Proxy({} as Report, { get: (_, what) => () => told.push(String(what)) });
+}
+
+/** A store that holds these deliveries, and answers small pages. */
+export function makeStore(rows: Delivery[]) {
+  const asked: ClaimAsk[] = [];
+  const isAfter = (row: Delivery, { queue, after }: ClaimAsk): boolean => {
+    if (after === null) return true;
+    if (queue === "first") return row.id > after.id;
+    return row.dueAt > after.dueAt || (row.dueAt === after.dueAt && row.id > after.id);
+  };
+  const queued = (queue: ClaimAsk["queue"]): Delivery[] =>
+    rows
+      .filter((row) => (row.attemptedAt === null) === (queue === "first"))
+      .sort((a, b) => (queue === "first" ? a.id - b.id : a.dueAt - b.dueAt || a.id - b.id));
+  return {
+    asked,
+    async claims(ask: ClaimAsk): Promise<ClaimPage> {
+      asked.push(ask);
+      const found = queued(ask.queue).filter(
+        (row) => isAfter(row, ask) && (ask.queue === "first" || row.dueAt <= ask.dueBy),
+      );
+      return { deliveries: found.slice(0, ask.limit), more: found.length > ask.limit };
+    },
+    backlog: {
+      async nextRetryAt(_: string, after: ClaimAsk["after"]) {
+        const ask = { destination: "crm", queue: "retry", after, dueBy: 0, limit: 0 } as const;
+        return queued("retry").find((row) => isAfter(row, ask))?.dueAt ?? null;
+      },
+    },
+  };
+}

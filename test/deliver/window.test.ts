@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createWindow, type Window } from "../../src/deliver/window.ts";
+import type { Delivery } from "../../src/model/delivery.ts";
+import type { Queue } from "../../src/model/ports.ts";
+import { makeDelivery, makeStore } from "./make.ts";
+
+function rows(count: number, row: Partial<Delivery> = {}): Delivery[] {
+  return Array.from({ length: count }, (_, index) => makeDelivery({ id: index + 1, ...row }));
+}
+
+/** Takes all that is in a queue, without settling it. */
+function takeAll(window: Window, queue: Queue): Delivery[] {
+  const taken: Delivery[] = [];
+  while (window.take(queue, (delivery) => taken.push(delivery) > 0));
+  return taken;
+}
+
+describe("the window", () => {
+  it("holds at most a page and a half of first attempts, however many wait", async () => {
+    const window = createWindow("crm", makeStore(rows(10_000)));
+    for (let n = 0; n < 10; n += 1) await window.fill(0);
+    assert.ok(takeAll(window, "first").length <= 384);
+  });
+
+  it("reads every delivery once, in order", async () => {
+    const window = createWindow("crm", makeStore(rows(1_000)));
+    const seen: number[] = [];
+    for (let n = 0; n < 20; n += 1) {
+      await window.fill(0);
+      seen.push(...takeAll(window, "first").map(({ id }) => id));
+    }
+    assert.deepEqual(
+      seen,
+      rows(1_000).map(({ id }) => id),
+    );
+  });
+
+  it("asks no more once it has seen the end, until something arrives", async () => {
+    const store = makeStore(rows(3));
+    const window = createWindow("crm", store);
+    await window.fill(0);
+    await window.fill(0);
+    const count = store.asked.filter(({ queue }) => queue === "first").length;
+    assert.equal(count, 1);
+    window.arrived();
+    await window.fill(0);
+    assert.equal(store.asked.filter(({ queue }) => queue === "first").length, 2);
+  });
+
+  it("does not overlook what arrives while the store answers", async () => {
+    const waiting = rows(1);
+    const store = makeStore(waiting);
+    const window = createWindow("crm", {
+      backlog: store.backlog,
+      claims: async (ask) => {
+        const page = await store.claims(ask);
+        if (ask.queue === "first" && waiting.length === 1) {
+          waiting.push(makeDelivery({ id: 2 }));
+          window.arrived();
+        }
+        return page;
+      },
+    });
+    await window.fill(0);
+    await window.fill(0);
+    assert.deepEqual(
+      takeAll(window, "first").map(({ id }) => id),
+      [1, 2],
+    );
+  });
+
+  it("reads a retry when it is due, not before, and says when that is", async () => {
+    const retry = makeDelivery({ id: 1, attemptedAt: 10, dueAt: 1_000 });
+    const window = createWindow("crm", makeStore([retry]));
+    await window.fill(999);
+    assert.equal(window.has("retry"), false);
+    assert.equal(window.nextDueAt(), 1_000);
+    await window.fill(1_000);
+    assert.equal(window.has("retry"), true);
+    assert.equal(window.nextDueAt(), null);
+  });
+
+  it("expects a delivery again at the time that its settlement says", async () => {
+    const waiting = rows(1);
+    const window = createWindow("crm", makeStore(waiting));
+    await window.fill(0);
+    const [delivery] = takeAll(window, "first");
+    assert.ok(delivery);
+    waiting[0] = { ...delivery, attemptedAt: 5, dueAt: 1_000, attempts: 1 };
+    window.settled(delivery, 1_000);
+    assert.equal(window.nextDueAt(), 1_000);
+    await window.fill(1_000);
+    assert.deepEqual(
+      takeAll(window, "retry").map(({ id }) => id),
+      [1],
+    );
+  });
+
+  it("never hands out a delivery that is being sent", async () => {
+    const window = createWindow("crm", makeStore(rows(5, { attemptedAt: 1, dueAt: 2 })));
+    await window.fill(10);
+    assert.equal(takeAll(window, "retry").length, 5);
+    window.hurry(100);
+    for (let n = 0; n < 3; n += 1) await window.fill(10);
+    assert.equal(takeAll(window, "retry").length, 0);
+  });
+
+  it("in a hurry reads what is not due yet, but for what has failed since", async () => {
+    const old = makeDelivery({ id: 1, attemptedAt: 50, dueAt: 9_000 });
+    const fresh = makeDelivery({ id: 2, attemptedAt: 150, dueAt: 8_000 });
+    const window = createWindow("crm", makeStore([old, fresh]));
+    await window.fill(200);
+    window.hurry(100);
+    await window.fill(200);
+    assert.deepEqual(
+      takeAll(window, "retry").map(({ id }) => id),
+      [1],
+    );
+    await window.fill(200);
+    assert.equal(window.nextDueAt(), 8_000);
+    await window.fill(8_000);
+    assert.deepEqual(
+      takeAll(window, "retry").map(({ id }) => id),
+      [2],
+    );
+  });
+
+  it("passes over a delivery that cannot start, and takes the next", async () => {
+    const window = createWindow("crm", makeStore(rows(3)));
+    await window.fill(0);
+    assert.equal(
+      window.take("first", ({ id }) => id === 2),
+      true,
+    );
+    assert.deepEqual(
+      takeAll(window, "first").map(({ id }) => id),
+      [1, 3],
+    );
+  });
+});
