@@ -23,7 +23,7 @@ import type {
   Store,
   StoreHealth,
 } from "./model/ports.ts";
-import { runJanitor } from "./store/janitor.ts";
+import { createJanitor } from "./store/janitor.ts";
 import { openStore } from "./store/sqlite/store.ts";
 
 export type Ports = {
@@ -105,7 +105,8 @@ type Daemon = {
 async function startDaemon({ config, findSource }: Current, ports: Ports): Promise<Daemon> {
   const { clock, random, report, metrics, pid } = ports;
   const maxSize = (): number => config().outbox.maxSize;
-  const store = await openStore({ path: config().outbox.path, maxSize, pid, clock, report });
+  const crowded = (): void => janitor.wake();
+  const store = await openStore({ path: config().outbox.path, maxSize, crowded, pid, clock, report });
   if (store.lastAt !== null) clock.notBefore(store.lastAt);
   metrics.expose(store);
 
@@ -119,7 +120,8 @@ async function startDaemon({ config, findSource }: Current, ports: Ports): Promi
   const admin = createAdmin({ admin: () => config().admin, clock, bodies, health, metrics, requestDeletion, report });
 
   const closing = new AbortController();
-  const janitor = runJanitor({ ...store, outbox: () => config().outbox, clock, report }, closing.signal);
+  const janitor = createJanitor({ ...store, outbox: () => config().outbox, clock, report });
+  const cleaning = janitor.run(closing.signal);
   const listeners = await listen(ports.serve, config(), { ingest, admin }).catch(closeAll);
   serve(config());
   deliver.start();
@@ -136,14 +138,14 @@ async function startDaemon({ config, findSource }: Current, ports: Ports): Promi
     await listeners.ingest.stop();
     await deliver.stop();
     closing.abort();
-    await janitor;
+    await cleaning;
     await listeners.admin.stop();
     await store.close();
   }
 
   async function closeAll(error: unknown): Promise<never> {
     closing.abort();
-    await janitor;
+    await cleaning;
     await store.close();
     throw error;
   }

@@ -62,5 +62,5 @@ async function reload(app: App, { report, metrics, configureLog }: Machine, opti
   if (!read) return report.daemon("reload_failed", { reason: "the config has errors; the one before stays in force" });
   const kept = await app.reload(read.config);
   configureLog(read.config.log);
-  report.daemon("reloaded", { config: read.file, needsRestart: kept.join(",") });
+  report.daemon("reloaded", { config: read.file, ...(kept.length > 0 && { needsRestart: kept.join(",") }) });
 }

@@ -28,20 +28,21 @@ export function createDeletion({ config, accept, clock, random, report }: Deleti
   return async function requestDeletion({ userIds, sources }) {
     const affected = affectedSources(config(), sources);
     if (isFault(affected)) return affected;
+    const users = [...new Set(userIds)];
     const receivedAt = clock.wall();
     // Asked for together, so that they share one commit.
     const results = await Promise.all(
       affected.map((source) =>
         accept(
           source,
-          userIds.map((userId) => notice(userId, receivedAt, random)),
+          users.map((userId) => notice(userId, receivedAt, random)),
         ),
       ),
     );
     const failed = results.find((result) => isFault(result));
     if (failed && isFault(failed)) return failed;
-    const notifications = affected.length * userIds.length;
-    report.deletionRequested(userIds.length, notifications, affected);
+    const notifications = affected.length * users.length;
+    report.deletionRequested(users.length, notifications, affected);
     return { notifications, sources: affected };
   };
 }

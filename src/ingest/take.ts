@@ -37,7 +37,7 @@ export async function take(request: Request, kind: PathKind, world: TakeWorld): 
   const envelope = await readEnvelope(request, kind, world);
   if (isFault(envelope)) return refuse(envelope, source.name, world);
   const { events, rejected } = validateAll(envelope);
-  for (const one of rejected) tellRejected(one, source.name, world);
+  for (const one of rejected) tellRejected(one, { source: source.name, kind }, world);
   const [first] = rejected;
   if (kind !== "batch" && first) return respondFault(first.fault);
   const receipts = await world.accept(source.name, events);
@@ -94,8 +94,10 @@ function refuse(refusal: Fault, source: string | null, { report }: TakeWorld): R
   return respondFault(refusal);
 }
 
-function tellRejected({ call, fault: refusal }: Rejected, source: string, { report }: TakeWorld): void {
-  const type = textOf(call, "type");
+type Door = { readonly source: string; readonly kind: PathKind };
+
+function tellRejected({ call, fault: refusal }: Rejected, { source, kind }: Door, { report }: TakeWorld): void {
+  const type = kind === "batch" ? textOf(call, "type") : kind;
   const known = CALL_TYPES.some((one) => one === type);
   report.callRejected({ source, type: known ? type : null, messageId: textOf(call, "messageId"), fault: refusal });
 }

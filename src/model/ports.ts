@@ -135,6 +135,8 @@ export type StoreHealth = {
   writable(): boolean;
   /** Tries a small durable write. */
   probe(): Promise<boolean>;
+  /** Whether so much of the bound is used that settled deliveries should go before their time. */
+  isCrowded(): boolean;
   /** Bytes of used pages, and the bound. */
   size(): { readonly used: number; readonly max: number };
 };

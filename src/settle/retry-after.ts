@@ -1,4 +1,14 @@
-import type { At, Ms } from "../model/units.ts";
+import { type At, DAY, type Ms, SECOND } from "../model/units.ts";
+
+/**
+ * The three spellings of an HTTP date: the one of today, and two that old servers send. `Date.parse` alone would take
+ * `after 2099` for a date, and read the third in the machine's own time zone: all three are in UTC.
+ */
+const HTTP_DATES = [
+  /^[a-z]{3}, (?<day>\d\d) (?<month>[a-z]{3}) (?<year>\d{4}) (?<time>\d\d:\d\d:\d\d) GMT$/i,
+  /^[a-z]{6,9}, (?<day>\d\d)-(?<month>[a-z]{3})-(?<year>\d\d) (?<time>\d\d:\d\d:\d\d) GMT$/i,
+  /^[a-z]{3} (?<month>[a-z]{3}) (?<day>[ \d]\d) (?<time>\d\d:\d\d:\d\d) (?<year>\d{4})$/i,
+];
 
 /**
  * Reads a Retry-After header: whole seconds, or an HTTP date, which is compared with the wall clock. Answers how long to
@@ -7,9 +17,22 @@ import type { At, Ms } from "../model/units.ts";
 export function parseRetryAfter(text: string | null, wall: At): Ms | null {
   if (text === null) return null;
   const trimmed = text.trim();
-  if (/^\d{1,10}$/.test(trimmed)) return Number(trimmed) * 1_000;
-  // A date has a day's name and a comma or a space; `Date.parse` alone would take a bare number for a year.
-  if (!/^[A-Za-z]{3,9},? /.test(trimmed)) return null;
-  const at = Date.parse(trimmed);
-  return Number.isNaN(at) ? null : Math.max(0, at - wall);
+  if (/^\d+$/.test(trimmed)) return Math.min(Number(trimmed) * SECOND, Number.MAX_SAFE_INTEGER);
+  const at = parseHttpDate(trimmed, wall);
+  return at === null ? null : Math.max(0, at - wall);
+}
+
+function parseHttpDate(text: string, wall: At): At | null {
+  const parts = HTTP_DATES.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined);
+  if (!parts) return null;
+  const { day = "", month, year = "", time } = parts;
+  const at = Date.parse(`${day.trim()} ${month} ${fullYear(year, wall)} ${time} GMT`);
+  return Number.isNaN(at) ? null : at;
+}
+
+/** A year of two digits is of this century, unless that were more than 50 years ahead: then of the last one. */
+function fullYear(year: string, wall: At): string {
+  if (year.length === 4) return year;
+  const soon = new Date(wall + 50 * 365.25 * DAY).getUTCFullYear();
+  return String(2_000 + Number(year) > soon ? 1_900 + Number(year) : 2_000 + Number(year));
 }

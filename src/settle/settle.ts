@@ -43,9 +43,8 @@ export function settle(
     return { ...progress, state: "delivered", url: success.url, status: success.status };
   }
   if (outcomes.length < lane.asked.length) return null;
-  if (lane.urls.every((url) => isFinal(url, progress.finals))) {
-    return { ...progress, state: "failed", reason: `refused: ${list(progress.finals)}` };
-  }
+  const open = lane.urls.filter((url) => !isFinal(url, progress.finals));
+  if (open.length === 0) return { ...progress, state: "failed", reason: `refused: ${list(progress.finals, lane)}` };
   const reason = outcomes.map((outcome) => describeAnswer(outcome)).join("; ");
   if (outcomes.every((outcome) => judge(outcome) === "offline")) {
     const wait = backoff(1, { ...policy, ...OFFLINE_WAITS }, random);
@@ -53,7 +52,8 @@ export function settle(
   }
   const lastAt = cutoffAt(progress, policy.cutoff) ?? now;
   if (now >= lastAt) return { ...progress, state: "expired", reason: expiry(policy.cutoff, reason) };
-  const wait = shortestWait(outcomes, backoff(progress.attempts, policy, random));
+  // Retry-After only ever lengthens a wait.
+  const wait = Math.max(backoff(progress.attempts, policy, random), shortestSilence(open, outcomes));
   // The last attempt begins at the cutoff: nothing is given up without one, and nothing is tried long after.
   return { ...progress, state: "waiting", dueAt: Math.min(now + wait, lastAt), reason };
 }
@@ -72,8 +72,13 @@ function advance(delivery: Delivery, outcomes: readonly Outcome[], { now, lane }
     firstAttemptAt: firstAttemptAt ?? (offline ? null : Math.min(...left.map((outcome) => outcome.startedAt))),
     attemptedAt: now,
     held: firstAttemptAt === null ? 0 : delivery.held + lost,
-    finals: [...delivery.finals, ...outcomes.filter((outcome) => judge(outcome) === "final").map(toFinal)],
+    finals: withNew(delivery.finals, outcomes.filter((outcome) => judge(outcome) === "final").map(toFinal)),
   };
+}
+
+/** Each webhook has one last word, the newest: it can be asked again when the config has changed. */
+function withNew(known: readonly FinalAnswer[], said: readonly FinalAnswer[]): readonly FinalAnswer[] {
+  return [...known.filter(({ url }) => !isFinal(url, said)), ...said];
 }
 
 function toFinal(outcome: Outcome): FinalAnswer {
@@ -84,9 +89,11 @@ function isFinal(url: string, finals: readonly FinalAnswer[]): boolean {
   return finals.some((final) => final.url === url);
 }
 
-function list(finals: readonly FinalAnswer[]): string {
-  if (finals.length === 1) return `answered ${finals[0]?.reason}`;
-  return finals.map((final) => `${withoutQuery(final.url)} answered ${final.reason}`).join("; ");
+/** Only what the destination's present webhooks have said. */
+function list(finals: readonly FinalAnswer[], { urls }: LaneView): string {
+  const said = finals.filter(({ url }) => urls.includes(url));
+  if (said.length === 1) return `answered ${said[0]?.reason}`;
+  return said.map((final) => `${withoutQuery(final.url)} answered ${final.reason}`).join("; ");
 }
 
 /** A query may hold a token. */
@@ -94,12 +101,16 @@ function withoutQuery(url: string): string {
   return url.replace(/[?#].*$/s, "");
 }
 
-/** The next round begins when the first of the webhooks may be asked again. Retry-After only ever lengthens a wait. */
-function shortestWait(outcomes: readonly Outcome[], wait: Ms): Ms {
-  const waits = outcomes
-    .filter((outcome) => judge(outcome) !== "final")
-    .map((outcome) => Math.max(wait, (outcome.kind === "answered" ? outcome.retryAfter : null) ?? 0));
-  return waits.length === 0 ? wait : Math.min(...waits);
+/**
+ * For how long all of the webhooks that are still open have asked to be left alone: the next round begins when the first
+ * of them may be asked again. One that was left out has asked for nothing.
+ */
+function shortestSilence(open: readonly string[], outcomes: readonly Outcome[]): Ms {
+  const silences = open.map((url) => {
+    const outcome = outcomes.find((one) => one.url === url);
+    return (outcome?.kind === "answered" ? outcome.retryAfter : null) ?? 0;
+  });
+  return Math.min(...silences);
 }
 
 function expiry(cutoff: Ms, lastAnswer: string): string {

@@ -1,50 +1,79 @@
 import type { Config } from "../model/config.ts";
 import type { Clock, Prune, PruneBefore, PruneCounts, Report, StoreHealth } from "../model/ports.ts";
-import { type At, DAY, type Ms, SECOND } from "../model/units.ts";
+import { DAY, MINUTE, type Ms } from "../model/units.ts";
 
+/** How often it looks, when nobody wakes it. */
+const EVERY: Ms = MINUTE;
 /** Rows of each kind removed in one step: nobody waits long behind it. */
 const STEP = 500;
-/** How often it looks whether there is anything to do. */
-const EVERY: Ms = 10 * SECOND;
-/** Share of the bound from which settled deliveries go before their time, so that new calls find room. */
-const CROWDED = 0.9;
 
 export type JanitorWorld = {
   readonly prune: Prune;
-  readonly health: StoreHealth;
+  readonly health: Pick<StoreHealth, "isCrowded">;
   readonly outbox: () => Config["outbox"];
   readonly clock: Clock;
   readonly report: Report;
 };
 
-/** Removes what was kept long enough, in small steps. Resolves when the signal is aborted. */
-export async function runJanitor({ prune, health, outbox, clock, report }: JanitorWorld, signal: AbortSignal) {
-  while (!signal.aborted) {
-    const more = await step().catch(failed);
-    if (more) await clock.nextTurn();
-    else await clock.sleep(EVERY, signal);
-  }
+export type Janitor = {
+  /** Works until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void>;
+  /** The store is crowded: it should look now. */
+  wake(): void;
+};
 
-  async function step(): Promise<boolean> {
-    const counts = await prune(limits(clock.now()), STEP);
+/**
+ * Removes what was kept long enough, in small steps. When the store is crowded, settled deliveries go before their time,
+ * so that new calls find room: first the delivered ones, then those that failed or expired. What waits is never touched.
+ */
+export function createJanitor(world: JanitorWorld): Janitor {
+  let nap = new AbortController();
+  return {
+    async run(signal) {
+      while (!signal.aborted) {
+        nap = new AbortController();
+        const more = await cleanUp(world);
+        if (more) await world.clock.nextTurn();
+        else await world.clock.sleep(EVERY, AbortSignal.any([signal, nap.signal]));
+      }
+    },
+    wake: () => nap.abort(),
+  };
+}
+
+/** One step. Answers whether there may be more to do. */
+async function cleanUp({ prune, health, outbox, clock, report }: JanitorWorld): Promise<boolean> {
+  const now = clock.now();
+  const { keepDelivered, keepFailed } = outbox();
+  const old = { delivered: now - keepDelivered, failed: now - keepFailed, seen: now - DAY };
+  // What was settled in this very millisecond, too.
+  const all = now + 1;
+  const limits = health.isCrowded()
+    ? [
+        { ...old, delivered: all },
+        { ...old, delivered: all, failed: all },
+      ]
+    : [old];
+  for (const before of limits) {
+    const counts = await pruneStep(before, { prune, report });
+    if (counts === null) return false;
     report.pruned(counts);
-    return isFullStep(counts);
+    if (total(counts) > 0) return health.isCrowded() || Object.values(counts).some((count) => count >= STEP);
   }
+  return false;
+}
 
-  /** When the outbox is crowded, delivered ones go first, the oldest before the others. What waits is never touched. */
-  function limits(now: At): PruneBefore {
-    const { keepDelivered, keepFailed } = outbox();
-    const { used, max } = health.size();
-    const crowded = used >= max * CROWDED;
-    return { delivered: crowded ? now : now - keepDelivered, failed: now - keepFailed, seen: now - DAY };
-  }
+type Pruning = { readonly prune: Prune; readonly report: Report };
 
-  function failed(error: unknown): boolean {
+async function pruneStep(before: PruneBefore, { prune, report }: Pruning): Promise<PruneCounts | null> {
+  try {
+    return await prune(before, STEP);
+  } catch (error) {
     report.storeFailed("prune", error);
-    return false;
+    return null;
   }
 }
 
-function isFullStep(counts: PruneCounts): boolean {
-  return Object.values(counts).some((count) => count >= STEP);
+function total(counts: PruneCounts): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }

@@ -48,9 +48,10 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * Whether a JSON text may hold a number that becomes infinite when parsed (`1e999`), which would go out as `null`. It
- * may be wrong about text within strings: then the values are looked at, and found harmless.
+ * Whether a JSON text may hold a number that becomes infinite when parsed (`1e999`), which would go out as `null`: one
+ * with an exponent of three digits, or with so many digits that an exponent of two is enough. It may be wrong about text
+ * within strings: then the values are looked at, and found harmless.
  */
 export function mayHoldInfinity(text: string): boolean {
-  return /\d[eE]\+?\d{3}|\d{309}/.test(text);
+  return /\d[eE]\+?\d{3}|\d{210}/.test(text);
 }

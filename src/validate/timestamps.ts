@@ -1,7 +1,7 @@
 import type { At } from "../model/units.ts";
 
 const ISO_8601 =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
+  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/i;
 
 /** Date.UTC takes the years 0 to 99 for 1900 to 1999; setUTCFullYear takes them as they are. */
 const YEAR_0 = new Date(0).setUTCFullYear(0, 0, 1);
@@ -44,7 +44,7 @@ export function correctSkew(original: At | null, sent: At | null, received: At):
   return corrected < YEAR_0 ? original : corrected;
 }
 
-/** Writes a time as receivers get it (SPEC.md 2.2): `2009-11-10T23:00:00.000Z`. */
+/** Writes a time as receivers get it (SPEC.md 2.2): `2009-11-10T23:00:00.000Z`. A zone may lead out of four digits. */
 export function formatTimestamp(at: At): string {
-  return new Date(Math.min(at, YEAR_9999_END)).toISOString();
+  return new Date(Math.max(YEAR_0, Math.min(at, YEAR_9999_END))).toISOString();
 }

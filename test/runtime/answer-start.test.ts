@@ -121,7 +121,14 @@ describe("an answer that is too long", () => {
     });
   }
 
-  it("is read to its end, and its connection used again, when that is near", async () => {
+  it("is read to its end when that is near, else left: after 16 KB, or at once if it says how long it is", async () => {
+    assert.equal(await piecesRead({ pieces: 10, length: null }), 10);
+    assert.equal(await piecesRead({ pieces: 10, length: "10240" }), 10);
+    assert.equal(await piecesRead({ pieces: 100, length: null }), 16);
+    assert.equal(await piecesRead({ pieces: 100, length: "102400" }), 1);
+  });
+
+  it("keeps its connection open when it was read to its end", async () => {
     await using receiver = await startReceiver((socket) => void socket.write(`${CHUNKED}${CHUNK.repeat(8)}0\r\n\r\n`));
     await (await send(receiver)).body;
     await (await send(receiver)).body;
@@ -129,6 +136,19 @@ describe("an answer that is too long", () => {
     assert.equal(receiver.sockets.length, 1);
   });
 });
+
+/** How many of so many pieces of 1 KB are asked for. */
+async function piecesRead({ pieces, length }: { pieces: number; length: string | null }): Promise<number> {
+  let read = 0;
+  async function* answer(): AsyncGenerator<Uint8Array> {
+    while (read < pieces) {
+      read++;
+      yield new Uint8Array(1_024);
+    }
+  }
+  await readStart(answer(), length);
+  return read;
+}
 
 function startFlood(head: string, piece: string): Promise<Receiver> {
   return startReceiver((socket) => {

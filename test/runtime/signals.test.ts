@@ -17,21 +17,28 @@ async function startListening(): Promise<Listening> {
   const script = fileURLToPath(new URL("../fixtures/print-signals.ts", import.meta.url));
   const args = typeof Bun === "undefined" ? ["run", "-A", "--no-check", script] : [script];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const nextLine = async (): Promise<string> => (await lines.next()).value;
+  const lines = createInterface({ input: child.stdout });
+  const nextLine = async (): Promise<string> => String(await once(lines, "line"));
   assert.equal(await nextLine(), "ready");
   return {
     child,
     send(signal) {
-      child.kill(signal);
-      return nextLine();
+      const line = nextLine();
+      kill(child, signal);
+      return line;
     },
     async [Symbol.asyncDispose]() {
       if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill("SIGKILL");
+      kill(child, "SIGKILL");
       await once(child, "exit");
     },
   };
+}
+
+/** Not `child.kill`, which on Deno works only once. */
+function kill({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  assert.ok(pid);
+  process.kill(pid, signal);
 }
 
 describe("signals", () => {
@@ -50,8 +57,9 @@ describe("signals", () => {
   it("end the process again when the handlers were taken away", async () => {
     await using listening = await startListening();
     assert.equal(await listening.send("SIGHUP"), "reload");
-    listening.child.kill("SIGTERM");
-    const [, signal] = await once(listening.child, "exit");
+    const exit = once(listening.child, "exit");
+    kill(listening.child, "SIGTERM");
+    const [, signal] = await exit;
     assert.equal(signal, "SIGTERM");
   });
 });

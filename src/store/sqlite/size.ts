@@ -4,7 +4,8 @@ import type { Database } from "./driver.ts";
 /** How many bytes of the file are in use. Pages that pruning has freed do not count: they are filled again first. */
 export type Size = Keeper & { used(): number };
 
-export function createSize(db: Database): Size {
+/** `measured` hears of it after each commit. */
+export function createSize(db: Database, measured: (used: number) => void): Size {
   const pageSize = Number(db.pragma("page_size", { simple: true }));
   const pages = db
     .prepare<[], number>("SELECT p.page_count - f.freelist_count FROM pragma_page_count p, pragma_freelist_count f")
@@ -16,6 +17,7 @@ export function createSize(db: Database): Size {
     write() {},
     committed() {
       used = measure();
+      measured(used);
     },
     rolledBack() {},
   };

@@ -18,10 +18,15 @@ import { createSize } from "./size.ts";
 /** How long a client is asked to wait when its calls cannot be stored. */
 const RETRY_AFTER: Ms = 10 * SECOND;
 
+/** Share of the bound from which the store is crowded. */
+const CROWDED = 0.9;
+
 export type StoreOptions = {
   readonly path: string;
   /** Bytes of used pages at which nothing more is taken in. Read anew each time: a reload may change it. */
   readonly maxSize: () => number;
+  /** Called after a commit that leaves the store crowded. */
+  readonly crowded: () => void;
   /** Of this process, for whoever finds the outbox locked. */
   readonly pid: number;
   readonly clock: Clock;
@@ -57,7 +62,9 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
   const counts = createCounts(db);
   const repeats = createRepeats(db);
   const meta = createMeta(db);
-  const size = createSize(db);
+  const size = createSize(db, (used) => {
+    if (used >= maxSize() * CROWDED) options.crowded();
+  });
   const appendRows = createAppend(db, { counts, repeats });
   const settleRow = createSettle(db, counts);
   const pruneRows = createPrune(db, { counts, repeats });
@@ -88,6 +95,7 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
     health: {
       writable: commits.succeeded,
       probe: () => commits.add({ rows: 1, run: meta.touch }).then(commits.succeeded, commits.succeeded),
+      isCrowded: () => size.used() >= maxSize() * CROWDED,
       size: () => ({ used: size.used(), max: maxSize() }),
     },
     lastAt: meta.lastAt,

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { DAY, HOUR } from "../../src/model/units.ts";
+import { startDaemon, type TestDaemon } from "./daemon.ts";
+import { makeDestination, URL_B } from "./make.ts";
+
+async function callMany(d: TestDaemon, count: number): Promise<void> {
+  const batch = Array.from({ length: count }, (_, n) => ({
+    type: "track",
+    userId: "u",
+    event: "E",
+    properties: { n },
+  }));
+  await d.call("/v1/batch", { batch });
+}
+
+describe("what is kept", () => {
+  it("is removed when it was kept long enough: delivered after 24 h, failed after 30 days", async () => {
+    const destinations = [makeDestination(), makeDestination({ name: "warehouse", urls: [URL_B] })];
+    await using d = await startDaemon({ config: { destinations }, answers: ({ url }) => (url === URL_B ? 400 : 200) });
+    await callMany(d, 10);
+    await d.clock.advance("23h");
+    assert.equal((await d.rows()).length, 20);
+    await d.clock.advance("1h2m");
+    assert.deepEqual(new Set((await d.rows()).map(({ state }) => state)), new Set(["failed"]));
+    assert.equal(d.told.filter(({ what, args }) => what === "pruned" && isPruned(args[0], "delivered", 10)).length, 1);
+    await d.clock.advance("29d");
+    assert.equal((await d.rows()).length, 0);
+  });
+
+  it("goes before its time when the outbox is crowded, so that new calls find room", async () => {
+    const outbox = { path: "", maxSize: 600_000, keepDelivered: 24 * HOUR, keepFailed: 30 * DAY };
+    await using d = await startDaemon({ config: { outbox } });
+    for (let n = 0; n < 40; n += 1) {
+      const { status } = await d.ask("/v1/track", {
+        userId: "u",
+        event: "E",
+        properties: { text: "x".repeat(30_000) },
+      });
+      assert.equal(status, 200);
+      await d.clock.rest();
+    }
+    assert.ok((await d.rows()).length < 20);
+  });
+
+  it("never loses what waits, however crowded the outbox is", async () => {
+    const outbox = { path: "", maxSize: 600_000, keepDelivered: 24 * HOUR, keepFailed: 30 * DAY };
+    await using d = await startDaemon({ config: { outbox }, answers: ({ at }) => (at < back ? 503 : 200) });
+    const back = d.clock.now() + HOUR;
+    let accepted = 0;
+    for (let n = 0; n < 40; n += 1) {
+      const { status } = await d.ask("/v1/track", {
+        userId: "u",
+        event: "E",
+        properties: { text: "x".repeat(30_000) },
+      });
+      if (status === 200) accepted += 1;
+      await d.clock.rest();
+    }
+    assert.ok(accepted > 5 && accepted < 30, `${accepted} of 40 were accepted`);
+    assert.equal((await d.rows()).length, accepted);
+    await d.clock.advance("2h");
+    const ids = d.sent.filter(({ at }) => at >= back).map(({ body }) => JSON.parse(body).messageId);
+    assert.equal(new Set(ids).size, accepted);
+    assert.equal((await d.ask("/v1/track", { userId: "u", event: "E" })).status, 200);
+  });
+});
+
+function isPruned(counts: unknown, state: string, count: number): boolean {
+  return (
+    typeof counts === "object" && counts !== null && Object.entries(counts).some(([s, n]) => s === state && n === count)
+  );
+}

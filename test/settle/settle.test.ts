@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { HOUR, MINUTE } from "../../src/model/units.ts";
+import { URL_A } from "../flow/make.ts";
+import {
+  answered,
+  FIRST_AT,
+  makeDelivery,
+  makeOutcome,
+  makeRetried,
+  OFFLINE,
+  POLICY,
+  REFUSED,
+  settleAnswer,
+  settleRound,
+  TIMEOUT,
+  UNTRUSTED,
+  waitOf,
+} from "./make.ts";
+
+const CUTOFF_AT = FIRST_AT + 4 * HOUR;
+
+describe("the first attempt", () => {
+  it("delivers with a 2xx, and remembers who took it", () => {
+    assert.deepEqual(settleAnswer(makeDelivery(), answered(204)), {
+      ...{ state: "delivered", url: URL_A, status: 204 },
+      ...{ attempts: 1, firstAttemptAt: FIRST_AT, attemptedAt: FIRST_AT + 20, held: 0, finals: [] },
+    });
+  });
+
+  it("waits for about a second with anything to be retried, and starts the cutoff when it began", () => {
+    assert.deepEqual(settleAnswer(makeDelivery(), answered(503)), {
+      ...{ state: "waiting", dueAt: FIRST_AT + 1_020, reason: "503" },
+      ...{ attempts: 1, firstAttemptAt: FIRST_AT, attemptedAt: FIRST_AT + 20, held: 0, finals: [] },
+    });
+  });
+
+  it("fails with what is about the event, and says why", () => {
+    assert.deepEqual(settleAnswer(makeDelivery(), answered(410)), {
+      ...{ state: "failed", reason: "refused: answered 410" },
+      ...{ attempts: 1, firstAttemptAt: FIRST_AT, attemptedAt: FIRST_AT + 20, held: 0 },
+      finals: [{ url: URL_A, reason: "410" }],
+    });
+  });
+});
+
+describe("what comes of an attempt", () => {
+  const delivery = makeRetried();
+
+  for (const answer of [TIMEOUT, REFUSED, UNTRUSTED, ...[500, 599, 408, 423, 425, 429].map((one) => answered(one))]) {
+    it(`waits after ${answer.kind} ${answer.kind === "answered" ? answer.status : ""}, counting the attempt`, () => {
+      const settlement = settleAnswer(delivery, answer);
+      assert.equal(waitOf(settlement), 4_000);
+      assert.equal(settlement.attempts, 3);
+    });
+  }
+
+  for (const status of [401, 403, 404, 405, 407]) {
+    it(`waits after ${status}: that is about the webhook, not the event`, () => {
+      assert.equal(settleAnswer(delivery, answered(status)).state, "waiting");
+    });
+  }
+
+  for (const status of [400, 402, 406, 409, 410, 413, 422, 451, 499]) {
+    it(`fails with ${status}: that is about the event`, () => {
+      assert.equal(settleAnswer(delivery, answered(status)).state, "failed");
+    });
+  }
+
+  it("fails with a redirect, and says which url to set", () => {
+    const settlement = settleAnswer(delivery, answered(308, { location: "https://new.example.com/hook" }));
+    assert.equal(settlement.state, "failed");
+    assert.equal(reasonOf(settlement), "refused: answered 308: set url to https://new.example.com/hook");
+  });
+
+  it("says how it went: a timeout, a name, a certificate", () => {
+    assert.equal(reasonOf(settleAnswer(delivery, TIMEOUT)), "no answer within 5s");
+    assert.equal(reasonOf(settleAnswer(delivery, REFUSED)), "connection refused");
+    assert.match(reasonOf(settleAnswer(delivery, UNTRUSTED)), /^certificate refused, nothing was sent: self-signed/);
+  });
+});
+
+describe("Retry-After", () => {
+  for (const status of [408, 423, 425, 429, 500, 503]) {
+    it(`lengthens the wait after ${status}`, () => {
+      assert.equal(waitOf(settleAnswer(makeRetried(), answered(status, { retryAfter: MINUTE }))), MINUTE);
+    });
+  }
+
+  it("never shortens it", () => {
+    for (const retryAfter of [0, 1, 3_999]) {
+      assert.equal(waitOf(settleAnswer(makeRetried(), answered(503, { retryAfter }))), 4_000);
+    }
+  });
+
+  it("does not reach past the cutoff", () => {
+    for (const retryAfter of [5 * HOUR, Number.MAX_SAFE_INTEGER]) {
+      const settlement = settleAnswer(makeRetried(), answered(503, { retryAfter }));
+      assert.equal(FIRST_AT + 20 + waitOf(settlement), CUTOFF_AT);
+    }
+  });
+});
+
+describe("the cutoff (SPEC.md 7: four hours)", () => {
+  it("still lets it wait one millisecond before, and the last attempt begins at the cutoff", () => {
+    const settlement = settleAnswer(makeRetried(), answered(503), { now: CUTOFF_AT - 1 });
+    assert.equal(waitOf(settlement, CUTOFF_AT - 1), 1);
+  });
+
+  for (const [when, now] of [["at", CUTOFF_AT] as const, ["one millisecond after", CUTOFF_AT + 1] as const]) {
+    it(`ends the delivery with an attempt that failed ${when}`, () => {
+      const settlement = settleAnswer(makeRetried(), answered(503), { now });
+      assert.equal(settlement.state, "expired");
+      assert.equal(reasonOf(settlement), "no success within 4h; last answer 503");
+      assert.equal(settlement.attempts, 3);
+    });
+  }
+
+  it("comes too late for a success: however old, it is delivered", () => {
+    assert.equal(settleAnswer(makeRetried(), answered(200), { now: CUTOFF_AT + HOUR }).state, "delivered");
+  });
+
+  it("gives way to a refusal, which says more", () => {
+    assert.equal(settleAnswer(makeRetried(), answered(410), { now: CUTOFF_AT + 1 }).state, "failed");
+  });
+
+  it("can be configured below", () => {
+    const policy = { ...POLICY, cutoff: MINUTE };
+    const settlement = settleAnswer(makeRetried(), TIMEOUT, { policy, now: FIRST_AT + MINUTE });
+    assert.equal(reasonOf(settlement), "no success within 1m; last answer no answer within 5s");
+  });
+
+  it("counts from the first attempt, not from the acceptance", () => {
+    const settlement = settleAnswer(makeDelivery({ acceptedAt: FIRST_AT - 10 * HOUR }), answered(503));
+    assert.equal(settlement.state, "waiting");
+    assert.equal(settlement.firstAttemptAt, FIRST_AT);
+  });
+
+  it("moves on by the time that the machine was offline", () => {
+    const offline = 90 * MINUTE;
+    const before = settleAnswer(makeRetried(), answered(503), { now: CUTOFF_AT + offline - 1, offline });
+    assert.equal(waitOf(before, CUTOFF_AT + offline - 1), 1);
+    assert.equal(before.held, offline);
+    assert.equal(settleAnswer(makeRetried(), answered(503), { now: CUTOFF_AT + offline, offline }).state, "expired");
+  });
+
+  it("adds up all the times that the machine was offline", () => {
+    const settlement = settleAnswer(makeRetried({ held: HOUR }), answered(503), { now: CUTOFF_AT, offline: MINUTE });
+    assert.equal(settlement.held, HOUR + MINUTE);
+  });
+});
+
+describe("a machine that is offline", () => {
+  it("neither counts an attempt nor starts the cutoff", () => {
+    assert.deepEqual(settleAnswer(makeDelivery(), OFFLINE), {
+      ...{ state: "waiting", dueAt: FIRST_AT + 10_020, reason: "offline: network is unreachable" },
+      ...{ attempts: 0, firstAttemptAt: null, attemptedAt: FIRST_AT + 20, held: 0, finals: [] },
+    });
+  });
+
+  it("does not use up the cutoff: the time since the last round does not count", () => {
+    const settlement = settleAnswer(makeRetried({ held: 500 }), OFFLINE, { now: FIRST_AT + HOUR });
+    assert.equal(settlement.held, 500 + HOUR - 2_000);
+    assert.equal(settlement.attempts, 2);
+  });
+
+  it("expires nothing, however long it lasts", () => {
+    const settlement = settleAnswer(makeRetried(), OFFLINE, { now: CUTOFF_AT + 100 * HOUR });
+    assert.equal(waitOf(settlement, CUTOFF_AT + 100 * HOUR), 10_000);
+  });
+
+  it("is looked at again soon, however many attempts there were before", () => {
+    assert.equal(waitOf(settleAnswer(makeRetried({ attempts: 20 }), OFFLINE)), 10_000);
+  });
+
+  it("leaves the first real attempt four hours", () => {
+    const untried = makeDelivery({ attemptedAt: FIRST_AT });
+    const startedAt = FIRST_AT + 9 * HOUR;
+    const outcome = makeOutcome(answered(503), { startedAt });
+    const settlement = settleRound(untried, [outcome], { now: startedAt + 20, offline: 9 * HOUR });
+    assert.equal(waitOf(settlement, startedAt + 20), 1_000);
+    assert.equal(settlement?.firstAttemptAt, startedAt);
+    assert.equal(settlement?.held, 0);
+  });
+});
+
+function reasonOf(settlement: object): string {
+  if ("reason" in settlement) return String(settlement.reason);
+  throw new Error("it has no reason");
+}
