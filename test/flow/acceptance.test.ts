@@ -180,6 +180,7 @@ describe("limits (SPEC.md 8)", () => {
     assert.equal(headers.get("retry-after"), "10");
     assert.equal(headers.get("x-ratelimit-reset"), "10");
     await d.clock.advance("2s");
-    assert.equal((await d.row()).state, "delivered");
+    const [, settlement] = d.told.findLast(({ what }) => what === "settled")?.args ?? [];
+    assert.partialDeepStrictEqual(settlement, { state: "delivered", attempts: 2 });
   });
 });
