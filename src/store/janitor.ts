@@ -3,7 +3,7 @@ import type { Clock, Prune, PruneBefore, PruneCounts, Report, StoreHealth } from
 import { DAY, MINUTE, type Ms } from "../model/units.ts";
 
 /** How often it looks, when nobody wakes it. */
-const EVERY: Ms = MINUTE;
+const EVERY: Ms = 5 * MINUTE;
 /** Rows of each kind removed in one step: nobody waits long behind it. */
 const STEP = 500;
 

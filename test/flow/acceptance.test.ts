@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Secret } from "../../src/model/secret.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
-import { startDaemon } from "./daemon.ts";
+import { SLOW, startDaemon } from "./daemon.ts";
 import { makeDestination, makeSource } from "./make.ts";
 
 const TRACK = { userId: "u1", event: "Signed Up", messageId: "m1" };
@@ -51,7 +51,7 @@ describe("acceptance", () => {
     assert.equal(d.sent.length, 1);
   });
 
-  it("acknowledges a repeat within 24 h, and does not deliver it again", async () => {
+  it("acknowledges a repeat within 24 h, and does not deliver it again", SLOW, async () => {
     await using d = await startDaemon();
     await d.call("/v1/track", TRACK);
     await d.clock.advance("23h59m");

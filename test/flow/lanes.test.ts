@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { startDaemon, type TestDaemon } from "./daemon.ts";
+import { SLOW, startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, URL_A, URL_B } from "./make.ts";
 
 async function callMany(d: TestDaemon, count: number, from = 0): Promise<void> {
@@ -19,7 +19,7 @@ function mostAtOnce(starts: readonly number[], length: number): number {
 }
 
 describe("a lane", () => {
-  it("begins with few requests at once, and sends more while the receiver keeps up", async () => {
+  it("begins with few requests at once, and sends more while the receiver keeps up", SLOW, async () => {
     await using d = await startDaemon({ answers: () => ({ status: 200, after: 100 }) });
     await callMany(d, 2_000);
     const atFirst = d.sent.length;
@@ -59,7 +59,7 @@ describe("a lane", () => {
     assert.equal(d.told.filter(({ what }) => what === "laneClosed").length, 1);
   });
 
-  it("delivers everything soon after the receiver has come back, beginning with few at once", async () => {
+  it("delivers everything soon after the receiver has come back, beginning with few at once", SLOW, async () => {
     await using d = await startDaemon({ answers: ({ at }) => ({ status: at < back ? 503 : 200, after: 100 }) });
     const back = d.clock.now() + 3_600_000;
     await callMany(d, 500);
@@ -96,7 +96,7 @@ describe("a lane", () => {
 });
 
 describe("the window on the backlog", () => {
-  it("holds a few pages in memory, however many deliveries wait", async () => {
+  it("holds a few pages in memory, however many deliveries wait", SLOW, async () => {
     await using d = await startDaemon({ answers: () => "hang" });
     await callMany(d, 5_000);
     await using second = await d.crash({ answers: () => 200 });
@@ -104,7 +104,7 @@ describe("the window on the backlog", () => {
     assert.equal(new Set(second.sent.map(({ body }) => JSON.parse(body).messageId)).size, 5_000);
   });
 
-  it("lets new events through beside a backlog of retries that are due", async () => {
+  it("lets new events through beside a backlog of retries that are due", SLOW, async () => {
     await using first = await startDaemon({ answers: ({ nth }) => (nth % 4 === 0 ? 200 : 500) });
     await callMany(first, 400);
     await first.clock.advance("10s");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createFalseClock } from "./clock.ts";
-import { startDaemon } from "./daemon.ts";
+import { SLOW, startDaemon } from "./daemon.ts";
 
 const TRACK = { userId: "u1", event: "Signed Up", messageId: "m1" };
 
@@ -36,7 +36,7 @@ describe("after a crash", () => {
     assert.equal(second.sent[0]?.at, dueAt);
   });
 
-  it("goes on with the four hours, and does not start them anew", async () => {
+  it("goes on with the four hours, and does not start them anew", SLOW, async () => {
     await using first = await startDaemon({ answers: () => 503 });
     await first.call("/v1/track", TRACK);
     await first.clock.advance("3h");
@@ -54,7 +54,7 @@ describe("after a crash", () => {
     assert.equal((await second.row()).state, "delivered");
   });
 
-  it("makes exactly one attempt after a cutoff that passed in the meantime", async () => {
+  it("makes exactly one attempt after a cutoff that passed in the meantime", SLOW, async () => {
     await using first = await startDaemon({ answers: () => 503 });
     await first.call("/v1/track", TRACK);
     await first.clock.advance("2h");

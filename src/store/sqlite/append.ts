@@ -19,8 +19,7 @@ export function createAppend(db: Database, { counts, repeats }: { counts: Counts
     "INSERT INTO deliveries (id, event_id, destination, state, due_at) VALUES (?, ?, ?, 'waiting', ?)",
   );
   // Only this daemon writes, so it can hand out the ids. A transaction that fails leaves a gap, and gaps do no harm.
-  let nextEvent = nextId(db, "events");
-  let nextDelivery = nextId(db, "deliveries");
+  let { nextEvent, nextDelivery } = readNextIds(db);
 
   return function append(entries, now) {
     return entries.map((entry) => {
@@ -46,7 +45,12 @@ export function createAppend(db: Database, { counts, repeats }: { counts: Counts
   }
 }
 
-function nextId(db: Database, table: "events" | "deliveries"): number {
-  const last = db.prepare<[], { id: number | null }>(`SELECT max(id) AS id FROM ${table}`).get();
-  return (last?.id ?? 0) + 1;
+type NextIds = { readonly nextEvent: number; readonly nextDelivery: number };
+
+/** An event keeps the ids of its deliveries when they are pruned before it: another's would keep it from being pruned. */
+function readNextIds(db: Database): NextIds {
+  const last = db.prepare<[], NextIds>(
+    "SELECT id + 1 AS nextEvent, first_delivery + deliveries AS nextDelivery FROM events ORDER BY id DESC LIMIT 1",
+  );
+  return last.get() ?? { nextEvent: 1, nextDelivery: 1 };
 }

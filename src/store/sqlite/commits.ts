@@ -67,29 +67,39 @@ export function createCommits(db: Database, world: CommitsWorld): Commits {
       const size = groupSize(pending);
       const group = pending.slice(0, size);
       pending = pending.slice(size);
-      commit(group);
+      await commit(group);
     }
     working = null;
   }
 
-  function commit(group: readonly Pending[]): void {
+  async function commit(group: readonly Pending[]): Promise<void> {
     try {
-      const results = transaction(group);
+      transaction.begin();
+    } catch (error) {
+      // No job is to blame, and for the next one it would be the same.
+      return fail(group, error);
+    }
+    try {
+      const results = transaction.finish(group);
       lastSucceeded = true;
       group.forEach(({ resolve }, index) => {
         resolve(results[index]);
       });
     } catch (error) {
-      fail(group, error);
+      if (group.length === 1) return fail(group, error);
+      await commitEach(group);
     }
   }
 
-  /** One job may have spoiled it for the others: each gets a transaction of its own. */
-  function fail(group: readonly Pending[], error: unknown): void {
-    if (group.length > 1) {
-      for (const one of group) commit([one]);
-      return;
+  /** One job has perhaps spoiled it for the others: each gets a transaction of its own, and a turn for who waits. */
+  async function commitEach(group: readonly Pending[]): Promise<void> {
+    for (const one of group) {
+      await world.clock.nextTurn();
+      await commit([one]);
     }
+  }
+
+  function fail(group: readonly Pending[], error: unknown): void {
     lastSucceeded = false;
     world.report.storeFailed("commit", error);
     for (const { reject } of group) reject(error);
@@ -106,30 +116,43 @@ function groupSize(pending: readonly Pending[]): number {
   return end < 0 ? pending.length : end;
 }
 
-/** Runs jobs in one transaction, and answers their results when it is durable. Throws when it is not. */
-function createTransaction(db: Database, { clock, report, keepers }: CommitsWorld) {
+type Transaction = {
+  /** Throws when nobody may write now. */
+  begin(): void;
+  /** Runs the jobs, and answers their results when they are durable. Throws when they are not. */
+  finish(group: readonly Pending[]): readonly unknown[];
+};
+
+function createTransaction(db: Database, { clock, report, keepers }: CommitsWorld): Transaction {
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
   const rollback = db.prepare("ROLLBACK");
 
-  return function transaction(group: readonly Pending[]): readonly unknown[] {
-    const startedAt = clock.now();
-    begin.run();
-    try {
-      const results = group.map(({ job }) => job.run());
-      for (const keeper of keepers) keeper.write(startedAt);
-      commit.run();
+  return {
+    begin: () => void begin.run(),
+    finish(group) {
+      const startedAt = clock.now();
+      const results = runAndCommit(group, startedAt);
       for (const keeper of keepers) keeper.committed();
       const duration = clock.now() - startedAt;
       if (duration >= SLOW_COMMIT) report.slowCommit(duration, sum(group));
       return results;
+    },
+  };
+
+  function runAndCommit(group: readonly Pending[], now: At): readonly unknown[] {
+    try {
+      const results = group.map(({ job }) => job.run());
+      for (const keeper of keepers) keeper.write(now);
+      commit.run();
+      return results;
     } catch (error) {
+      for (const keeper of keepers) keeper.rolledBack();
       // SQLite has rolled back by itself after some errors.
       if (db.inTransaction) rollback.run();
-      for (const keeper of keepers) keeper.rolledBack();
       throw error;
     }
-  };
+  }
 }
 
 function sum(group: readonly Pending[]): number {

@@ -4,35 +4,50 @@ export type Database = BetterSqlite3.Database;
 export type Statement<Bound extends unknown[] = unknown[], Row = unknown> = BetterSqlite3.Statement<Bound, Row>;
 type Driver = typeof BetterSqlite3;
 
-/** Opens an SQLite file. Rejects with the folder and a remedy when the native part of the driver cannot be loaded. */
+/** Opens an SQLite file. Rejects with a remedy when the driver's native part cannot be loaded, or the file not be opened. */
 export async function openDatabase(path: string): Promise<Database> {
   const Database = await loadDriver();
-  return new Database(path);
+  try {
+    return new Database(path);
+  } catch (cause) {
+    const remedy = "its folder has to exist, and this user has to be allowed to write there";
+    throw new Error(`cannot open ${path}: ${messageOf(cause)}; ${remedy}`, { cause });
+  }
+}
+
+async function loadDriver(): Promise<Driver> {
+  try {
+    const Database = await importDriver();
+    // The native part is loaded with the first database only.
+    new Database(":memory:").close();
+    return Database;
+  } catch (cause) {
+    throw new Error(describe(cause), { cause });
+  }
 }
 
 /**
  * The native part is imported by its exact name for one platform, so that the compiler puts it into the binary: it
  * replaces `process.platform` and `process.arch` by the target's and drops the other branches.
  */
-async function loadDriver(): Promise<Driver> {
-  try {
-    if (process.platform === "linux" && process.arch === "x64") {
-      return (await import("better-sqlite3/linux-x64")).default;
-    }
-    if (process.platform === "linux" && process.arch === "arm64") {
-      return (await import("better-sqlite3/linux-arm64")).default;
-    }
-    return (await import("better-sqlite3")).default;
-  } catch (cause) {
-    throw new Error(describe(cause), { cause });
+async function importDriver(): Promise<Driver> {
+  if (process.platform === "linux" && process.arch === "x64") {
+    return (await import("better-sqlite3/linux-x64")).default;
   }
+  if (process.platform === "linux" && process.arch === "arm64") {
+    return (await import("better-sqlite3/linux-arm64")).default;
+  }
+  return (await import("better-sqlite3")).default;
 }
 
 /** A compiled binary writes the native part to the temporary folder and loads it from there. */
 function describe(cause: unknown): string {
-  const why = cause instanceof Error ? cause.message : String(cause);
   return (
-    `cannot load SQLite for ${process.platform}-${process.arch}: ${why}. The binary unpacks it into the temporary ` +
-    "folder; if that is read-only, full or mounted noexec, set TMPDIR to a folder where programs may be run"
+    `cannot load SQLite for ${process.platform}-${process.arch}: ${messageOf(cause)}. The binary unpacks it into the ` +
+    "temporary folder; if that is read-only, full or mounted noexec, set TMPDIR to a folder where programs may be run"
   );
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }

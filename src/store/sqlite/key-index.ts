@@ -13,12 +13,10 @@ type Table = { readonly base: number; readonly slots: Uint32Array };
 export type KeyIndex = {
   /** The numbers of the keys that may be this one, the newest tables last. */
   nominees(key: Buffer): readonly number[];
-  /** Numbers only ever grow. One that was added in vain does no harm, since a nominee is compared. */
+  /** Numbers only ever grow, and each is added once: what is added in vain takes a slot for good. */
   add(key: Buffer, number: number): void;
   /** Drops what lies wholly before this number. */
   forgetBefore(number: number): void;
-  /** Drops tables that begin after this number: no key has come so far. */
-  forgetAfter(number: number): void;
 };
 
 export function createKeyIndex(): KeyIndex {
@@ -33,9 +31,6 @@ export function createKeyIndex(): KeyIndex {
     },
     forgetBefore(number) {
       while ((tables[1]?.base ?? Number.POSITIVE_INFINITY) <= number) tables.shift();
-    },
-    forgetAfter(number) {
-      while ((tables.at(-1)?.base ?? 0) > number) tables.pop();
     },
   };
 

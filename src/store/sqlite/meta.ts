@@ -2,6 +2,9 @@ import { type At, MINUTE } from "../../model/units.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
 
+/** Before every time, also on a machine that believes in 1970. */
+const NEVER: At = Number.NEGATIVE_INFINITY;
+
 /** Remembers the time across restarts, with at most one more row written a minute. */
 export type Meta = Keeper & {
   /** The latest time known when the store was opened, or null if it is new. */
@@ -16,13 +19,13 @@ export function createMeta(db: Database): Meta {
     "INSERT INTO meta VALUES ('last_at', ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
   );
   const lastAt = load.get()?.value ?? null;
-  let writtenAt: At = 0;
+  let writtenAt: At = NEVER;
   let writing: At | null = null;
 
   return {
     lastAt,
     touch() {
-      writtenAt = 0;
+      writtenAt = NEVER;
     },
     write(now) {
       if (now - writtenAt < MINUTE) return;

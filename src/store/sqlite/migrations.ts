@@ -82,11 +82,11 @@ const STEPS: readonly string[] = [
 export const SCHEMA_VERSION = STEPS.length;
 
 /** Brings the schema up to date, one transaction a step. Throws if the file was written by a newer Fairlead. */
-export function migrate(db: Database, path: string): void {
+export function migrate(db: Database): void {
   const version = Number(db.pragma("user_version", { simple: true }));
   if (version > SCHEMA_VERSION) {
     throw new Error(
-      `cannot open outbox ${path}: its schema is version ${version}, and this Fairlead knows up to ${SCHEMA_VERSION}; ` +
+      `its schema is version ${version}, and this Fairlead knows up to ${SCHEMA_VERSION}; ` +
         "use the newer Fairlead that wrote it, or a backup from before the upgrade",
     );
   }

@@ -32,7 +32,9 @@ export function createRepeats(db: Database): Repeats {
   const remove = db.prepare<[number]>("DELETE FROM seen WHERE first <= ?");
   const index = createKeyIndex();
   let nextNumber = 1;
-  let pending: Buffer[] = [];
+  let prunedBefore = 0;
+  // The keys of the running transaction, by their text: only what is committed gets a number and enters the index.
+  const pending = new Map<string, Buffer>();
   for (const { first, keys } of db.prepare<[], Row>("SELECT * FROM seen ORDER BY first").iterate()) {
     const count = keys.length / KEY_BYTES;
     for (let nth = 0; nth < count; nth += 1) index.add(keyIn(keys, nth), first + nth);
@@ -42,9 +44,9 @@ export function createRepeats(db: Database): Repeats {
   return {
     isRepeat(source, messageId, since) {
       const key = keyOf(source, messageId);
-      if (index.nominees(key).some((number) => isSame(number, key, since))) return true;
-      index.add(key, nextNumber + pending.length);
-      pending.push(key);
+      const text = key.toString("latin1");
+      if (pending.has(text) || index.nominees(key).some((number) => isSame(number, key, since))) return true;
+      pending.set(text, key);
       return false;
     },
     hasBefore: (before) => (oldest.get(1)?.seen_at ?? before) < before,
@@ -55,26 +57,30 @@ export function createRepeats(db: Database): Repeats {
       const last = rows.at(-1);
       if (!last) return 0;
       remove.run(last.first);
-      index.forgetBefore(last.first + last.keys.length / KEY_BYTES);
+      prunedBefore = last.first + last.keys.length / KEY_BYTES;
       return rows.reduce((sum, row) => sum + row.keys.length / KEY_BYTES, 0);
     },
     write(now) {
-      for (let nth = 0; nth < pending.length; nth += ROW_KEYS) {
-        insert.run(nextNumber + nth, now, Buffer.concat(pending.slice(nth, nth + ROW_KEYS)));
+      const keys = [...pending.values()];
+      for (let nth = 0; nth < keys.length; nth += ROW_KEYS) {
+        insert.run(nextNumber + nth, now, Buffer.concat(keys.slice(nth, nth + ROW_KEYS)));
       }
     },
     committed() {
-      nextNumber += pending.length;
-      pending = [];
+      for (const key of pending.values()) {
+        index.add(key, nextNumber);
+        nextNumber += 1;
+      }
+      index.forgetBefore(prunedBefore);
+      pending.clear();
     },
     rolledBack() {
-      pending = [];
-      index.forgetAfter(nextNumber);
+      prunedBefore = 0;
+      pending.clear();
     },
   };
 
   function isSame(number: number, key: Buffer, since: At): boolean {
-    if (number >= nextNumber) return pending[number - nextNumber]?.equals(key) ?? false;
     const row = find.get(number);
     return row !== undefined && row.seen_at >= since && keyIn(row.keys, number - row.first).equals(key);
   }
@@ -85,7 +91,7 @@ function keyIn(keys: Buffer, nth: number): Buffer {
   return keys.subarray(nth * KEY_BYTES, (nth + 1) * KEY_BYTES);
 }
 
-/** The length keeps ("a", "bc") and ("ab", "c") apart. */
+/** As JSON, so that ("a", "bc") and ("ab", "c") differ, and halves of surrogate pairs, which UTF-8 does not have. */
 function keyOf(source: string, messageId: string): Buffer {
-  return hash("sha256", `${source.length}:${source}${messageId}`, "buffer").subarray(0, KEY_BYTES);
+  return hash("sha256", JSON.stringify([source, messageId]), "buffer").subarray(0, KEY_BYTES);
 }

@@ -11,12 +11,16 @@ export function createSize(db: Database, measured: (used: number) => void): Size
     .prepare<[], number>("SELECT p.page_count - f.freelist_count FROM pragma_page_count p, pragma_freelist_count f")
     .pluck();
   let used = measure();
+  let writing = used;
 
   return {
     used: () => used,
-    write() {},
+    write() {
+      // Not after the commit: nothing that can fail comes between a commit and its receipts.
+      writing = measure();
+    },
     committed() {
-      used = measure();
+      used = writing;
       measured(used);
     },
     rolledBack() {},

@@ -1,19 +1,19 @@
 import { type Fault, fault } from "../../model/fault.ts";
-import type { Clock, Entry, Receipt, Report, Store } from "../../model/ports.ts";
+import type { Clock, Entry, Receipt, Report, Store, StoreHealth } from "../../model/ports.ts";
 import { formatSize, type Ms, SECOND } from "../../model/units.ts";
 import { createAppend } from "./append.ts";
 import { createBacklog } from "./backlog.ts";
 import { createClaims } from "./claims.ts";
-import { createCommits } from "./commits.ts";
+import { type Commits, createCommits } from "./commits.ts";
 import { createCounts } from "./counts.ts";
-import { type Database, openDatabase } from "./driver.ts";
+import type { Database } from "./driver.ts";
 import { lockOutbox } from "./lock.ts";
-import { createMeta } from "./meta.ts";
-import { migrate } from "./migrations.ts";
+import { createMeta, type Meta } from "./meta.ts";
+import { openOutbox } from "./outbox.ts";
 import { createPrune, NOTHING_PRUNED } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
 import { createSettle } from "./settle.ts";
-import { createSize } from "./size.ts";
+import { createSize, type Size } from "./size.ts";
 
 /** How long a client is asked to wait when its calls cannot be stored. */
 const RETRY_AFTER: Ms = 10 * SECOND;
@@ -37,24 +37,11 @@ export type StoreOptions = {
 export async function openStore(options: StoreOptions): Promise<Store> {
   const lock = await lockOutbox(options.path, options.pid);
   try {
-    const db = await openDatabase(options.path);
-    prepare(db, options.path);
-    return createStore(db, lock, options);
+    return createStore(await openOutbox(options.path), lock, options);
   } catch (error) {
     lock.release();
     throw error;
   }
-}
-
-function prepare(db: Database, path: string): void {
-  // Has an effect only before the first table exists: pruned pages can then be given back to the file system.
-  db.pragma("auto_vacuum = INCREMENTAL");
-  db.pragma("journal_mode = WAL");
-  // With NORMAL, the default in WAL mode of some builds, a power cut would lose acknowledged calls.
-  db.pragma("synchronous = FULL");
-  db.pragma("cache_size = -16000");
-  db.pragma("journal_size_limit = 67108864");
-  migrate(db, path);
 }
 
 function createStore(db: Database, lock: { release(): void }, options: StoreOptions): Store {
@@ -70,7 +57,7 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
   const pruneRows = createPrune(db, { counts, repeats });
   const claims = createClaims(db);
   const commits = createCommits(db, { clock, report, keepers: [counts, repeats, meta, size] });
-  let closed = false;
+  let closing: Promise<void> | null = null;
 
   return {
     async append(entries) {
@@ -92,20 +79,38 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
       if (!pruneRows.isNeeded(before)) return NOTHING_PRUNED;
       return commits.add({ rows: limit, run: () => pruneRows.run(before, limit) });
     },
-    health: {
-      writable: commits.succeeded,
-      probe: () => commits.add({ rows: 1, run: meta.touch }).then(commits.succeeded, commits.succeeded),
-      isCrowded: () => size.used() >= maxSize() * CROWDED,
-      size: () => ({ used: size.used(), max: maxSize() }),
-    },
+    health: createHealth({ commits, meta, size, maxSize }),
     lastAt: meta.lastAt,
-    async close() {
-      if (closed) return;
-      closed = true;
-      await commits.idle();
-      db.close();
-      lock.release();
+    close() {
+      closing ??= close();
+      return closing;
     },
+  };
+
+  async function close(): Promise<void> {
+    await commits.idle();
+    db.close();
+    lock.release();
+  }
+}
+
+type Vitals = {
+  readonly commits: Commits;
+  readonly meta: Meta;
+  readonly size: Size;
+  readonly maxSize: () => number;
+};
+
+function createHealth({ commits, meta, size, maxSize }: Vitals): StoreHealth {
+  return {
+    writable: commits.succeeded,
+    probe: () =>
+      commits.add({ rows: 1, run: meta.touch }).then(
+        () => true,
+        () => false,
+      ),
+    isCrowded: () => size.used() >= maxSize() * CROWDED,
+    size: () => ({ used: size.used(), max: maxSize() }),
   };
 }
 

@@ -1,0 +1,28 @@
+import { MB } from "../../model/units.ts";
+import { type Database, openDatabase } from "./driver.ts";
+import { migrate } from "./migrations.ts";
+
+/** Opens the outbox's file, or makes it, in the way that the store needs it. Rejects with a message for the operator. */
+export async function openOutbox(path: string): Promise<Database> {
+  const db = await openDatabase(path);
+  try {
+    prepare(db);
+    return db;
+  } catch (cause) {
+    db.close();
+    throw new Error(`cannot open outbox ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
+
+function prepare(db: Database): void {
+  // While an operator's shell holds the file, the whole daemon waits, not only the commit.
+  db.pragma("busy_timeout = 200");
+  // Has an effect only before the first table exists: pruned pages can then be given back to the file system.
+  db.pragma("auto_vacuum = INCREMENTAL");
+  db.pragma("journal_mode = WAL");
+  // With NORMAL, the default in WAL mode of some builds, a power cut would lose acknowledged calls.
+  db.pragma("synchronous = FULL");
+  db.pragma("cache_size = -16000");
+  db.pragma(`journal_size_limit = ${64 * MB}`);
+  migrate(db);
+}
