@@ -1,0 +1,62 @@
+# Fairlead's tasks: `make` lists them. What they install and make stays in this folder, where git ignores it.
+
+# Bun compiles and tests Fairlead: one on the PATH that is new enough, else one of our own from npm, in .tools/.
+BUN_VERSION := $(shell sed -n 's/.*"bun-types": "\([0-9.]*\)".*/\1/p' package.json)
+PATH_BUN := $(shell version=$$(bun --version 2>/dev/null) && \
+  [ "$$(printf '%s\n' "$$version" $(BUN_VERSION) | sort -V | head -n 1)" = $(BUN_VERSION) ] && command -v bun)
+BUN := $(or $(PATH_BUN),.tools/node_modules/.bin/bun)
+
+# The tests compile with these as well. A binary would otherwise run code from the folder that it is started in.
+COMPILE := build --compile --no-compile-autoload-dotenv --no-compile-autoload-bunfig
+SOURCES := $(shell find src) package.json bun.lock tsconfig.json Makefile
+
+INSTALLED := node_modules/.installed
+OWN_BUN := .tools/bun-$(BUN_VERSION)
+
+.DEFAULT_GOAL := help
+.PHONY: help install build run demo test format clean
+.DELETE_ON_ERROR:
+
+help: ## list these tasks
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1:\2/p' Makefile | while IFS=: read -r name does; do \
+	  printf '  make %-9s %s\n' "$$name" "$$does"; done
+
+install: $(INSTALLED) ## install what bun.lock names, and Bun itself if there is none
+
+build: dist/fairlead ## compile the single binary, dist/fairlead
+
+run: build ## start Fairlead and a receiver, send six calls, and stay until Ctrl-C
+	@$(BUN) --no-orphans test/demo/demo.ts --stay
+
+demo: build ## the same in a folder of its own: check the six webhooks, and end
+	@$(BUN) --no-orphans test/demo/demo.ts
+
+test: build ## check format, lint and types, and run all tests
+	$(BUN) x --bun --no-install biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
+	$(BUN) x --bun --no-install tsc --noEmit
+	$(BUN) test --timeout 120000 --path-ignore-patterns 'test/binary/**'
+	$(BUN) test --no-orphans test/binary
+
+format: install ## put all files into the form that `make test` asks for
+	$(BUN) x --bun --no-install biome check --write .
+
+clean: ## remove all that these tasks have made
+	rm -rf dist .run .tools node_modules
+
+dist/fairlead: $(SOURCES) | $(INSTALLED)
+	@mkdir -p dist
+	@# Not in place: the old one may be running.
+	$(BUN) $(COMPILE) --outfile dist/fairlead.new src/main.ts
+	@mv dist/fairlead.new $@
+
+$(INSTALLED): package.json bun.lock $(if $(PATH_BUN),,$(OWN_BUN))
+	$(BUN) install --frozen-lockfile
+	@touch $@
+
+# npm may be set not to run install scripts; Bun's is then run here.
+$(OWN_BUN):
+	@command -v npm >/dev/null || { echo "Fairlead needs Bun $(BUN_VERSION) or later, or npm to install it with." >&2; exit 1; }
+	npm install --prefix .tools --no-save --no-audit --no-fund --loglevel=error bun@$(BUN_VERSION)
+	@$(BUN) --version >/dev/null 2>&1 || node .tools/node_modules/bun/install.js
+	@$(BUN) --version >/dev/null || { echo "npm has installed a Bun that does not run; put one on the PATH." >&2; exit 1; }
+	@touch $@
