@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createAccept } from "../../src/accept/accept.ts";
+import type { Config } from "../../src/model/config.ts";
+import type { Event } from "../../src/model/event.ts";
+import { type Fault, fault } from "../../src/model/fault.ts";
+import type { Append, Entry, Receipt, Report } from "../../src/model/ports.ts";
+import { writeBody } from "../../src/webhook/body.ts";
+import { makeConfig, makeDestination } from "../flow/make.ts";
+import { makeEvent } from "../model/make.ts";
+
+/** Everything that `accept` does, in its order. */
+type Done = readonly [what: string, ...about: unknown[]];
+
+function startAccept({ config = makeConfig(), append = takeAll }: { config?: Config; append?: Append } = {}) {
+  const done: Done[] = [];
+  const entries: Entry[] = [];
+  const current = { config };
+  const report = new Proxy({} as Report, {
+    get:
+      (_, what) =>
+      (...about: unknown[]) =>
+        void done.push([String(what), ...about]),
+  });
+  const accept = createAccept({
+    config: () => current.config,
+    async append(given) {
+      entries.push(...given);
+      const receipts = await append(given);
+      done.push(["append", given.length]);
+      return receipts;
+    },
+    wake: (destinations) => void done.push(["wake", destinations]),
+    report,
+  });
+  return { accept, done, entries, current };
+}
+
+const takeAll: Append = async (entries) => entries.map((): Receipt => ({ kind: "accepted" }));
+
+/** Two destinations, of which the second takes only page calls. */
+const TWO = makeConfig({
+  destinations: [makeDestination({ name: "crm" }), makeDestination({ name: "pages", types: ["page"] })],
+});
+
+function page(messageId: string, event: Partial<Event> = {}): Event {
+  return makeEvent({ type: "page", messageId, ...event });
+}
+
+describe("accepting events", () => {
+  it("stores each with its body, with those who get it, and with the rules that kept it from others", async () => {
+    const { accept, entries } = startAccept({ config: TWO });
+    const events = [makeEvent({ messageId: "m1" }), page("m2")];
+    assert.deepEqual(await accept("website", events), [{ kind: "accepted" }, { kind: "accepted" }]);
+    assert.deepEqual(entries, [
+      {
+        ...{ source: "website", event: events[0], body: writeBody(makeEvent({ messageId: "m1" })) },
+        ...{ deliverTo: ["crm"], skipped: [{ destination: "pages", rule: "type_not_selected" }] },
+      },
+      { source: "website", event: events[1], body: writeBody(page("m2")), deliverTo: ["crm", "pages"], skipped: [] },
+    ]);
+  });
+
+  it("asks the store once for all of them, so that they share a commit", async () => {
+    const { accept, done } = startAccept();
+    await accept("website", [page("m1"), page("m2"), page("m3")]);
+    assert.deepEqual(
+      done.filter(([what]) => what === "append"),
+      [["append", 3]],
+    );
+  });
+
+  it("wakes each destination once, and tells the operator, only when they are durable", async () => {
+    const { accept, done } = startAccept({ config: TWO });
+    await accept("website", [page("m1"), page("m2"), makeEvent()]);
+    assert.deepEqual(done, [
+      ["append", 3],
+      ["wake", ["crm", "pages"]],
+      ["callsAccepted", "website", ["page", "page", "track"], 0],
+    ]);
+  });
+
+  it("answers only when the store has", async () => {
+    const storing = Promise.withResolvers<readonly Receipt[] | Fault>();
+    const { accept, done } = startAccept({ append: () => storing.promise });
+    let answered = false;
+    const accepting = Promise.resolve(accept("website", [makeEvent()])).finally(() => {
+      answered = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual([answered, done], [false, []]);
+    storing.resolve([{ kind: "accepted" }]);
+    assert.deepEqual(await accepting, [{ kind: "accepted" }]);
+  });
+
+  it("wakes nobody and tells nothing when the store cannot take them, and hands its fault on", async () => {
+    const full = fault("store_full", "the outbox is full", 10_000);
+    const { accept, done } = startAccept({ append: async () => full });
+    assert.deepEqual(await accept("website", [makeEvent()]), full);
+    assert.deepEqual(done, [["append", 1]]);
+  });
+
+  it("goes by the config of the moment: a reload counts from the next call on", async () => {
+    const { accept, entries, current } = startAccept();
+    await accept("website", [makeEvent()]);
+    current.config = makeConfig({ destinations: [makeDestination({ name: "warehouse" })] });
+    await accept("website", [makeEvent()]);
+    assert.deepEqual(
+      entries.map(({ deliverTo }) => deliverTo),
+      [["crm"], ["warehouse"]],
+    );
+  });
+
+  it("takes none at all", async () => {
+    const { accept } = startAccept();
+    assert.deepEqual(await accept("website", []), []);
+  });
+});
+
+describe("an event that no destination takes", () => {
+  const off = { integrations: { All: false } };
+
+  it("is stored and told with the rules that decided: it must not vanish without a word", async () => {
+    const { accept, entries, done } = startAccept({ config: TWO });
+    await accept("website", [makeEvent({ messageId: "m1", ...off }), page("m2")]);
+    assert.deepEqual(entries[0]?.deliverTo, []);
+    assert.deepEqual(
+      done.filter(([what]) => what === "eventUnrouted"),
+      [["eventUnrouted", "website", ["all_integrations_disabled", "type_not_selected"]]],
+    );
+  });
+
+  it("is told also when there is no destination", async () => {
+    const { accept, done } = startAccept({ config: makeConfig({ destinations: [] }) });
+    await accept("website", [makeEvent()]);
+    assert.deepEqual(done.at(-1), ["eventUnrouted", "website", []]);
+  });
+
+  it("is not told again when it is a repeat", async () => {
+    const append: Append = async () => [{ kind: "duplicate" }, { kind: "accepted" }];
+    const { accept, done } = startAccept({ append });
+    await accept("website", [page("m1", off), page("m2")]);
+    assert.deepEqual(done.slice(2), [["callsAccepted", "website", ["page", "page"], 1]]);
+  });
+});

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { startAdmin } from "./make.ts";
+
+describe("the operator's API", () => {
+  it("says that the daemon is alive", async () => {
+    const { status, text } = await startAdmin().get("/healthz");
+    assert.deepEqual([status, text], [200, '{"status":"alive"}']);
+  });
+
+  it("gives the metrics in their own format", async () => {
+    const { status, headers, text } = await startAdmin().get("/metrics");
+    assert.deepEqual([status, headers.get("content-type"), text], [200, "text/plain; version=0.0.4", "up 1\n"]);
+  });
+
+  it("takes a slash at the end", async () => {
+    assert.equal((await startAdmin().get("/healthz/")).status, 200);
+  });
+
+  it("has nothing elsewhere, and says so in the house's shape", async () => {
+    for (const path of ["/", "/api", "/api/deletions", "/health"]) {
+      const { status, text } = await startAdmin().get(path);
+      const message = `nothing is at ${path}`;
+      assert.deepEqual(
+        [status, JSON.parse(text)],
+        [404, { success: false, code: "not_found", message, error: message }],
+      );
+    }
+  });
+
+  it("refuses before it answers: an Origin, even for what is not there", async () => {
+    for (const path of ["/healthz", "/readyz", "/metrics", "/nowhere"]) {
+      const { status, text } = await startAdmin().get(path, { origin: "https://evil.example.com" });
+      assert.deepEqual([status, JSON.parse(text).code], [403, "forbidden_origin"]);
+    }
+  });
+
+  it("answers a bug with a 500 that gives nothing away, and reports it", async () => {
+    const bug = new Error("secret detail");
+    const admin = startAdmin({ metrics: () => Promise.reject(bug) });
+    const { status, text } = await admin.get("/metrics");
+    assert.deepEqual([status, JSON.parse(text).code], [500, "internal"]);
+    assert.doesNotMatch(text, /secret detail/);
+    assert.deepEqual(admin.bugs, [bug]);
+  });
+});
+
+describe("whether the daemon is ready", () => {
+  it("is the verdict of the last commit, which costs nothing to ask", async () => {
+    const admin = startAdmin();
+    admin.store.probe = () => assert.fail("probed");
+    const { status, text } = await admin.get("/readyz");
+    assert.deepEqual([status, text], [200, '{"status":"ready"}']);
+  });
+
+  it("is not, after a failed commit, while the store stays broken: 503, and when to ask again", async () => {
+    const admin = startAdmin();
+    Object.assign(admin.store, { writable: false, probe: async () => false });
+    const { status, headers, text } = await admin.get("/readyz");
+    assert.deepEqual([status, JSON.parse(text).code, headers.get("retry-after")], [503, "store_failed", "5"]);
+  });
+
+  it("is found out by a write when the store is well again", async () => {
+    const admin = startAdmin();
+    Object.assign(admin.store, { writable: false, probe: async () => true });
+    assert.equal((await admin.get("/readyz")).status, 200);
+  });
+
+  it("is probed at most every 5 s, however often somebody asks", async () => {
+    const admin = startAdmin();
+    let probes = 0;
+    Object.assign(admin.store, { writable: false, probe: async () => ++probes > 100 });
+    await Promise.all([admin.get("/readyz"), admin.get("/readyz"), admin.get("/readyz")]);
+    assert.equal(probes, 1);
+    await admin.clock.advance("4s");
+    await admin.get("/readyz");
+    await admin.clock.advance("999ms");
+    assert.equal((await admin.get("/readyz")).status, 503);
+    assert.equal(probes, 1);
+    await admin.clock.advance("1ms");
+    await admin.get("/readyz");
+    assert.equal(probes, 2);
+  });
+
+  it("is not waited for: between two probes it is known not to be", async () => {
+    const admin = startAdmin();
+    Object.assign(admin.store, { writable: false, probe: () => new Promise(() => {}) });
+    void admin.get("/readyz");
+    assert.equal((await admin.get("/readyz")).status, 503);
+  });
+});

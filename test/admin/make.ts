@@ -1,0 +1,65 @@
+import { createAdmin } from "../../src/admin/api.ts";
+import type { Delete } from "../../src/admin/deletions.ts";
+import { createBodies } from "../../src/http/body.ts";
+import type { Report } from "../../src/model/ports.ts";
+import { createFalseClock, type FalseClock } from "../flow/clock.ts";
+import { makeConfig } from "../flow/make.ts";
+
+export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string };
+export type Wish = Parameters<Delete>[0];
+
+export type TestAdmin = {
+  readonly clock: FalseClock;
+  /** The store's state, for a test to change. */
+  readonly store: { writable: boolean; probe: () => Promise<boolean> };
+  readonly wishes: readonly Wish[];
+  /** What was reported as a bug. */
+  readonly bugs: readonly unknown[];
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
+};
+
+type AdminOptions = { readonly requestDeletion?: Delete; readonly metrics?: () => Promise<string> };
+
+/** The operator's API on a store that is well, unless a test says otherwise. */
+export function startAdmin({ requestDeletion, metrics = async () => "up 1\n" }: AdminOptions = {}): TestAdmin {
+  const clock = createFalseClock();
+  const store = { writable: true, probe: async () => true };
+  const wishes: Wish[] = [];
+  const bugs: unknown[] = [];
+  const handle = createAdmin({
+    admin: () => makeConfig().admin,
+    clock,
+    bodies: createBodies(clock),
+    health: {
+      writable: () => store.writable,
+      probe: () => store.probe(),
+      size: () => ({ used: 0, max: 1 }),
+      isCrowded: () => false,
+    },
+    metrics: { text: metrics, contentType: "text/plain; version=0.0.4" },
+    async requestDeletion(wish) {
+      wishes.push(wish);
+      return requestDeletion?.(wish) ?? { notifications: wish.userIds.length, sources: ["website"] };
+    },
+    report: { unexpected: (_: string, error: unknown) => void bugs.push(error) } as unknown as Report,
+  });
+
+  async function send(path: string, init: { method: string; headers: Record<string, string>; body?: string }) {
+    const headers = { host: "127.0.0.1:8081", ...init.headers };
+    const request = new Request(`http://127.0.0.1:8081${path}`, { ...init, headers });
+    const response = await handle(request, { address: "127.0.0.1" });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  }
+
+  return {
+    ...{ clock, store, wishes, bugs },
+    get: (path, headers = {}) => send(path, { method: "GET", headers }),
+    post(path, given, headers = {}) {
+      const body = typeof given === "string" ? given : JSON.stringify(given);
+      const length = String(Buffer.byteLength(body));
+      const all = { "content-type": "application/json", "content-length": length, ...headers };
+      return send(path, { method: "POST", headers: all, body });
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { respond, respondFault } from "../../src/http/respond.ts";
+import { FAULT_STATUS, type FaultCode, fault } from "../../src/model/fault.ts";
+
+describe("an answer", () => {
+  it("is compact JSON, and says so", async () => {
+    const response = respond(200, { success: true, accepted: 1 });
+    assert.equal(response.status, 200);
+    assert.equal(response.headers.get("content-type"), "application/json");
+    assert.equal(await response.text(), '{"success":true,"accepted":1}');
+  });
+
+  it("has the headers that it is given", () => {
+    assert.equal(respond(200, {}, { "X-A": "b" }).headers.get("x-a"), "b");
+  });
+});
+
+describe("the answer to what is refused (WIRE.md 1)", () => {
+  it("has code, message and error, because clients look at one or another", async () => {
+    const response = respondFault(fault("missing_event", "You must pass 'event'."));
+    assert.equal(response.status, 400);
+    assert.equal(response.headers.get("content-type"), "application/json");
+    assert.equal(
+      await response.text(),
+      '{"success":false,"code":"missing_event","message":"You must pass \'event\'.","error":"You must pass \'event\'."}',
+    );
+  });
+
+  it("has the status of its code", () => {
+    for (const [code, status] of Object.entries(FAULT_STATUS)) {
+      assert.equal(respondFault(fault(code as FaultCode, "no")).status, status);
+    }
+  });
+
+  it("says when to come back in whole seconds, in both ways that clients know, and never too early", () => {
+    const waits: readonly (readonly [number, string])[] = [
+      [0, "0"],
+      [1, "1"],
+      [1_000, "1"],
+      [1_001, "2"],
+      [10_000, "10"],
+    ];
+    for (const [retryAfter, seconds] of waits) {
+      const { headers } = respondFault(fault("store_full", "full", retryAfter));
+      assert.equal(headers.get("retry-after"), seconds);
+      assert.equal(headers.get("x-ratelimit-reset"), seconds);
+    }
+  });
+
+  it("says nothing of it when there is no point in coming back", () => {
+    const { headers } = respondFault(fault("invalid_json", "no"));
+    assert.equal(headers.has("retry-after"), false);
+    assert.equal(headers.has("x-ratelimit-reset"), false);
+  });
+});

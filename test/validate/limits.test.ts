@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { checkLimits, MAX_CALL_BYTES, mayHoldInfinity } from "../../src/validate/limits.ts";
+import { eventOf, faultOf } from "./make.ts";
+
+/** A call of exactly so many bytes, filled up with this. */
+function callOf(bytes: number, filling = "x"): { readonly properties: { readonly text: string } } {
+  const call = { type: "track", userId: "u1", event: "E", properties: { text: "" } };
+  const room = bytes - Buffer.byteLength(JSON.stringify(call));
+  const width = Buffer.byteLength(filling);
+  const text = filling.repeat(Math.floor(room / width)) + "x".repeat(room % width);
+  return { ...call, properties: { text } };
+}
+
+describe("the size of a call (SPEC.md 8: 32 KB)", () => {
+  for (const [filling, name] of [["x", "one byte"] as const, ["é", "two"] as const, ["世", "three"] as const]) {
+    it(`is at most 32,768 bytes, in characters of ${name}`, () => {
+      assert.equal(Buffer.byteLength(JSON.stringify(callOf(32_768, filling))), 32_768);
+      eventOf(callOf(32_768, filling));
+      assert.equal(faultOf(callOf(32_769, filling)).code, "call_too_large");
+    });
+  }
+
+  it("is at most 32,768 bytes in characters that are a pair of units", () => {
+    eventOf(callOf(32_768, "🙂"));
+    assert.equal(faultOf(callOf(32_769, "🙂")).code, "call_too_large");
+  });
+
+  it("is told when it is too large", () => {
+    assert.equal(faultOf(callOf(32_770)).message, "the call is 32770 bytes; the limit is 32768 (32 KB)");
+    assert.equal(MAX_CALL_BYTES, 32_768);
+  });
+
+  it("counts what the envelope adds", () => {
+    const call = callOf(32_000);
+    const added = Buffer.byteLength(',"context":{"a":""}');
+    const context = { a: "x".repeat(768 - added) };
+    eventOf(call, { context });
+    assert.equal(faultOf(call, { context: { a: `${context.a}x` } }).code, "call_too_large");
+  });
+
+  it("counts the envelope's integrations too", () => {
+    assert.equal(faultOf(callOf(32_000), { integrations: { a: "x".repeat(800) } }).code, "call_too_large");
+  });
+
+  it("does not count what a call has laid over the envelope's", () => {
+    eventOf({ ...callOf(32_000), context: { a: 1 } }, { context: { a: "x".repeat(1_000) } });
+  });
+
+  it("does not count spaces that were only in the text of the request", () => {
+    eventOf(JSON.parse(`{${" ".repeat(50_000)}"type":"page","userId":"u1"}`));
+  });
+});
+
+describe("the depth of a call", () => {
+  const kinds = { arrays: ["[", "]", ""], objects: ['{"a":', "}", "{}"] } as const;
+
+  /** A call whose innermost array or object is at this level; the call itself is the first, its properties the second. */
+  function deep(level: number, [open, close, middle]: readonly [string, string, string]): unknown {
+    const levels = middle === "" ? level - 2 : level - 3;
+    const inner = open.repeat(levels) + middle + close.repeat(levels);
+    return JSON.parse(`{"type":"track","userId":"u1","event":"E","properties":{"a":${inner}}}`);
+  }
+
+  for (const [name, kind] of Object.entries(kinds)) {
+    it(`is at most 200 levels of ${name}`, () => {
+      eventOf(deep(200, kind));
+      assert.deepEqual(faultOf(deep(201, kind)), {
+        ...{ code: "too_deep", message: "the call nests objects and arrays more than 200 levels deep; flatten it" },
+      });
+    });
+
+    it(`may be far beyond that without harm, in ${name}`, () => {
+      assert.equal(faultOf(deep(5_000, kind)).code, "too_deep");
+      assert.equal(faultOf(deep(100_000, kind)).code, "too_deep");
+    });
+  }
+
+  it("counts what the envelope adds", () => {
+    const call = { type: "track", userId: "u1", event: "E" };
+    const context = (levels: number): object => JSON.parse('{"a":'.repeat(levels - 1) + "{}" + "}".repeat(levels - 1));
+    eventOf(call, { context: { ...context(199) } });
+    assert.equal(faultOf(call, { context: { ...context(200) } }).code, "too_deep");
+  });
+
+  it("is not about width", () => {
+    eventOf({ type: "track", userId: "u1", event: "E", properties: { list: Array.from({ length: 5_000 }, () => []) } });
+  });
+});
+
+describe("a number that JSON cannot carry on", () => {
+  function fromText(properties: string): [call: unknown, arrival: { numbers: "checked" | "unchecked" }] {
+    const text = `{"type":"track","userId":"u1","event":"E","properties":${properties}}`;
+    return [JSON.parse(text), { numbers: mayHoldInfinity(text) ? "unchecked" : "checked" }];
+  }
+
+  const infinite = {
+    "an exponent": "1e999",
+    "an exponent with a sign": "1E+400",
+    "an exponent behind a fraction": "0.001e400",
+    "a sign of its own": "-1e999",
+    "400 digits": "9".repeat(400),
+    "309 digits": "9".repeat(309),
+    "many digits and a small exponent": `${"9".repeat(250)}e99`,
+    "the fewest digits that an exponent of two can make infinite": `${"9".repeat(210)}e99`,
+    "zeros before the exponent": "1e0000999",
+  };
+  for (const [how, number] of Object.entries(infinite)) {
+    it(`is refused, by ${how}, wherever it stands`, () => {
+      for (const properties of [`{"a":${number}}`, `{"a":[[{"b":${number}}]]}`]) {
+        const { code, message } = faultOf(...fromText(properties));
+        assert.equal(code, "number_out_of_range");
+        assert.match(message, /send it as a string/);
+      }
+    });
+  }
+
+  it("is refused at the deepest level that is allowed", () => {
+    const levels = 198;
+    assert.equal(
+      faultOf(...fromText(`{"a":${"[".repeat(levels)}1e999${"]".repeat(levels)}}`)).code,
+      "number_out_of_range",
+    );
+  });
+
+  it("is harmless within a string", () => {
+    for (const text of ["1e999", "9".repeat(400), "id-1E400-x"]) {
+      assert.deepEqual(eventOf(...fromText(`{"a":"${text}","1e999":1}`)).properties, { a: text, "1e999": 1 });
+    }
+  });
+
+  it("is not one that is only large, or small", () => {
+    const numbers = { a: 1.7976931348623157e308, b: -1e308, c: 5e-324, d: 0 };
+    assert.deepEqual(eventOf(...fromText(JSON.stringify(numbers))).properties, numbers);
+    assert.equal(eventOf(...fromText('{"a":1e-999}')).properties?.a, 0);
+  });
+
+  it("is not looked for when the text cannot hold one", () => {
+    assert.equal(mayHoldInfinity('{"a":1e30,"b":12345678901234567890,"c":"text"}'), false);
+    assert.equal(checkLimits({ a: Infinity }, "checked"), null);
+  });
+});

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import type { Event } from "../../src/model/event.ts";
+import { type Fault, isFault } from "../../src/model/fault.ts";
+import { type Arrival, validateCall } from "../../src/validate/call.ts";
+
+export const RECEIVED_AT = Date.UTC(2026, 10, 20, 12, 0, 0);
+
+/** A request that brought nothing of its own. */
+export function makeArrival(arrival: Partial<Arrival> = {}): Arrival {
+  return {
+    ...{ type: null, context: null, integrations: null, sentAt: null },
+    receivedAt: RECEIVED_AT,
+    numbers: "checked",
+    newId: () => "fl-new",
+    ...arrival,
+  };
+}
+
+/** The event that comes of a call; fails when it is refused. */
+export function eventOf(call: unknown, arrival: Partial<Arrival> = {}): Event {
+  const result = validateCall(call, makeArrival(arrival));
+  if (isFault(result)) return assert.fail(`${result.code}: ${result.message}`);
+  return result;
+}
+
+/** Why a call is refused; fails when it is not. */
+export function faultOf(call: unknown, arrival: Partial<Arrival> = {}): Fault {
+  const result = validateCall(call, makeArrival(arrival));
+  if (isFault(result)) return result;
+  return assert.fail("the call was not refused");
+}
