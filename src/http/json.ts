@@ -9,6 +9,7 @@ export function parseJson(text: string): Parsed | Fault {
     return { value: JSON.parse(text) };
   } catch (error) {
     if (error instanceof RangeError) return fault("too_deep", "the JSON nests too deeply to be read; flatten it");
-    return fault("invalid_json", `the body is not JSON: ${error instanceof Error ? error.message : error}`);
+    // The engine's own words would carry parts of the body into the log.
+    return fault("invalid_json", "the body is not JSON");
   }
 }

@@ -53,7 +53,7 @@ export function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
   if (typeof value === "object") return "an object";
-  if (typeof value === "number") return Number.isFinite(value) ? "a number out of range" : "a number beyond a double";
+  if (typeof value === "number") return Math.abs(value) < 2 ** 53 ? "a number" : "a number out of range";
   return typeof value === "undefined" ? "nothing" : `a ${typeof value}`;
 }
 

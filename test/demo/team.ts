@@ -95,8 +95,8 @@ function addressIn(line: string): string {
 }
 
 function firstLine(process: Process, pattern: RegExp, name: string): Promise<string> {
-  return process.line(pattern).catch(() => {
-    throw new Error(`the ${name} has not started:\n  ${process.err.join("\n  ")}`);
+  return process.line(pattern).catch(({ message }: Error) => {
+    throw new Error(`the ${name} has not started:\n  ${process.err.join("\n  ") || message}`);
   });
 }
 

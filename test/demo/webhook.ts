@@ -46,7 +46,8 @@ function faultsOf({ body, headers, path, signature }: Webhook, kind: Kind, secre
   const own = createHmac("sha1", secret).update(body).digest("hex");
   const checks: readonly (readonly [boolean, string])[] = [
     [path === PATH, `has gone to ${path}, not to ${PATH}`],
-    [signature === "ok" && headers["x-signature"] === own, `has a signature that is ${signature}`],
+    [signature === "ok", `has a signature that the receiver calls ${signature}`],
+    [headers["x-signature"] === own, `has the X-Signature ${headers["x-signature"]}, not the HMAC-SHA1 ${own}`],
     [headers["user-agent"] === "Fairlead/1.0", `has the User-Agent ${headers["user-agent"]}`],
     [headers["content-type"] === "application/json", `has the Content-Type ${headers["content-type"]}`],
     [headers[HEADER.name.toLowerCase()] === HEADER.value, `does not have the header ${HEADER.name}: ${HEADER.value}`],

@@ -44,7 +44,7 @@ describe("acceptance", () => {
           index: 3,
           messageId: null,
           code: "invalid_call",
-          message: "a call must be a JSON object (got a number out of range)",
+          message: "a call must be a JSON object (got a number)",
         },
       ],
     });

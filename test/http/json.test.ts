@@ -16,7 +16,7 @@ describe("a JSON text", () => {
       const result = parseJson(text);
       if (!isFault(result)) return assert.fail(`${text} was taken`);
       assert.equal(result.code, "invalid_json");
-      assert.match(result.message, /^the body is not JSON: ./);
+      assert.equal(result.message, "the body is not JSON");
     }
   });
 

@@ -42,10 +42,9 @@ export type Keeper = {
  * nobody waits for company.
  */
 export function createCommits(db: Database, world: CommitsWorld): Commits {
-  const transaction = createTransaction(db, world);
+  const writer = createWriter(db, world);
   let pending: Pending[] = [];
   let working: Promise<void> | null = null;
-  let lastSucceeded = true;
 
   return {
     add<T>(job: Job<T>) {
@@ -55,7 +54,7 @@ export function createCommits(db: Database, world: CommitsWorld): Commits {
       working ??= work();
       return result;
     },
-    succeeded: () => lastSucceeded,
+    succeeded: writer.succeeded,
     async idle() {
       while (working) await working;
     },
@@ -67,12 +66,34 @@ export function createCommits(db: Database, world: CommitsWorld): Commits {
       const size = groupSize(pending);
       const group = pending.slice(0, size);
       pending = pending.slice(size);
-      await commit(group);
+      await writer.write(group);
     }
     working = null;
   }
+}
 
-  async function commit(group: readonly Pending[]): Promise<void> {
+/** How many of these jobs, at least one, make up a transaction that is over soon. */
+function groupSize(pending: readonly Pending[]): number {
+  let rows = 0;
+  const end = pending.findIndex(({ job }, index) => {
+    rows += job.rows;
+    return index > 0 && rows > MOST_ROWS;
+  });
+  return end < 0 ? pending.length : end;
+}
+
+type Writer = {
+  /** Commits these jobs, and resolves or rejects each of them. */
+  write(group: readonly Pending[]): Promise<void>;
+  succeeded(): boolean;
+};
+
+function createWriter(db: Database, world: CommitsWorld): Writer {
+  const transaction = createTransaction(db, world);
+  let lastSucceeded = true;
+  return { write, succeeded: () => lastSucceeded };
+
+  async function write(group: readonly Pending[]): Promise<void> {
     try {
       transaction.begin();
     } catch (error) {
@@ -87,15 +108,15 @@ export function createCommits(db: Database, world: CommitsWorld): Commits {
       });
     } catch (error) {
       if (group.length === 1) return fail(group, error);
-      await commitEach(group);
+      await writeEach(group);
     }
   }
 
   /** One job has perhaps spoiled it for the others: each gets a transaction of its own, and a turn for who waits. */
-  async function commitEach(group: readonly Pending[]): Promise<void> {
+  async function writeEach(group: readonly Pending[]): Promise<void> {
     for (const one of group) {
       await world.clock.nextTurn();
-      await commit([one]);
+      await write([one]);
     }
   }
 
@@ -104,16 +125,6 @@ export function createCommits(db: Database, world: CommitsWorld): Commits {
     world.report.storeFailed("commit", error);
     for (const { reject } of group) reject(error);
   }
-}
-
-/** How many of these jobs, at least one, make up a transaction that is over soon. */
-function groupSize(pending: readonly Pending[]): number {
-  let rows = 0;
-  const end = pending.findIndex(({ job }, index) => {
-    rows += job.rows;
-    return index > 0 && rows > MOST_ROWS;
-  });
-  return end < 0 ? pending.length : end;
 }
 
 type Transaction = {

@@ -42,8 +42,9 @@ async function importDriver(): Promise<Driver> {
 
 /** A compiled binary writes the native part to the temporary folder and loads it from there. */
 function describe(cause: unknown): string {
+  const [why] = messageOf(cause).split("\n");
   return (
-    `cannot load SQLite for ${process.platform}-${process.arch}: ${messageOf(cause)}. The binary unpacks it into the ` +
+    `cannot load SQLite for ${process.platform}-${process.arch}: ${why}. The binary unpacks it into the ` +
     "temporary folder; if that is read-only, full or mounted noexec, set TMPDIR to a folder where programs may be run"
   );
 }

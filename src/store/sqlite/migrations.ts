@@ -26,16 +26,18 @@ const STEPS: readonly string[] = [
   -- Events that go nowhere have no delivery to be pruned with.
   CREATE INDEX events_unrouted ON events (accepted_at) WHERE deliveries = 0;
 
-  -- One row for each event and destination. It waits until an attempt settles it; times are in milliseconds since 1970,
-  -- on a clock that never steps. attempted_at is NULL before the first attempt has ended, first_attempt_at before one
-  -- has left the machine; held is the time that does not count towards the cutoff; finals is a JSON array of the
-  -- webhooks that have refused the event for good.
+  -- One row for each event and destination. "state" is waiting until an attempt settles it: then delivered, failed or
+  -- expired. Times are in milliseconds since 1970, on a clock that never steps. due_at says when the next attempt is due,
+  -- and is NULL once it is settled; settled_at is NULL until then. attempted_at is the end of the last attempt that left it
+  -- waiting, first_attempt_at the beginning of the first one that left the machine, and both are NULL if the first one
+  -- settled it. held is the time that does not count towards the cutoff. url and status say who took it, reason why it
+  -- waits or was given up; finals is a JSON array of the webhooks that have refused the event for good.
   CREATE TABLE deliveries (
     id               INTEGER PRIMARY KEY,
     event_id         INTEGER NOT NULL,
     destination      TEXT    NOT NULL,
-    state            TEXT    NOT NULL CHECK (state IN ('waiting', 'delivered', 'failed', 'expired')),
-    due_at           INTEGER NOT NULL,
+    state            TEXT    NOT NULL,
+    due_at           INTEGER,
     attempts         INTEGER NOT NULL DEFAULT 0,
     first_attempt_at INTEGER,
     attempted_at     INTEGER,
@@ -53,7 +55,9 @@ const STEPS: readonly string[] = [
   -- The oldest of the retries, for the operator.
   CREATE INDEX deliveries_tried ON deliveries (destination) WHERE state = 'waiting' AND attempted_at NOT NULL;
   -- What is settled, by age, for pruning and for lists.
-  CREATE INDEX deliveries_settled ON deliveries (state, settled_at) WHERE state <> 'waiting';
+  CREATE INDEX deliveries_delivered ON deliveries (settled_at) WHERE state = 'delivered';
+  CREATE INDEX deliveries_failed ON deliveries (settled_at) WHERE state = 'failed';
+  CREATE INDEX deliveries_expired ON deliveries (settled_at) WHERE state = 'expired';
 
   -- How many deliveries there are, kept in the transaction that changes them: counting a million would take a while.
   CREATE TABLE counts (

@@ -5,6 +5,7 @@ import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import type { Repeats } from "./repeats.ts";
 
+type SettledState = Exclude<DeliveryState, "waiting">;
 type Settled = { id: number; destination: string; event: number };
 
 /** Pages given back to the file system at a time. */
@@ -20,10 +21,13 @@ export type PruneRows = {
 export const NOTHING_PRUNED: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
 
 export function createPrune(db: Database, { counts, repeats }: { counts: Counts; repeats: Repeats }): PruneRows {
-  const settled = db.prepare<[string, number, number], Settled>(
-    `SELECT id, destination, event_id AS event FROM deliveries WHERE state = ? AND state <> 'waiting' AND settled_at < ?
-     ORDER BY settled_at LIMIT ?`,
-  );
+  // The state stands in the statement, so that its index can be used.
+  const settledIn = (state: SettledState) =>
+    db.prepare<[number, number], Settled>(
+      `SELECT id, destination, event_id AS event FROM deliveries WHERE state = '${state}' AND settled_at < ?
+       ORDER BY settled_at, id LIMIT ?`,
+    );
+  const settled = { delivered: settledIn("delivered"), failed: settledIn("failed"), expired: settledIn("expired") };
   const removeDelivery = db.prepare<[number]>("DELETE FROM deliveries WHERE id = ?");
   // An event goes with the last of its deliveries.
   const removeEvent = db.prepare<[number]>(
@@ -38,8 +42,8 @@ export function createPrune(db: Database, { counts, repeats }: { counts: Counts;
 
   return {
     isNeeded({ delivered, failed, seen }) {
-      const old = { delivered, failed, expired: failed };
-      const settledBefore = Object.entries(old).some(([state, before]) => settled.get(state, before, 1) !== undefined);
+      const isOld = (state: SettledState, before: At): boolean => settled[state].get(before, 1) !== undefined;
+      const settledBefore = isOld("delivered", delivered) || isOld("failed", failed) || isOld("expired", failed);
       return settledBefore || oldUnrouted.get(delivered) !== undefined || repeats.hasBefore(seen);
     },
     run({ delivered, failed, seen }, limit) {
@@ -55,8 +59,8 @@ export function createPrune(db: Database, { counts, repeats }: { counts: Counts;
     },
   };
 
-  function pruneState(state: Exclude<DeliveryState, "waiting">, before: At, limit: number): number {
-    const rows = settled.all(state, before, limit);
+  function pruneState(state: SettledState, before: At, limit: number): number {
+    const rows = settled[state].all(before, limit);
     for (const { id, destination, event } of rows) {
       removeDelivery.run(id);
       removeEvent.run(event);

@@ -1,0 +1,24 @@
+import { describe } from "node:test";
+import { describeAppend } from "./conformance/append.ts";
+import { describeBacklog } from "./conformance/backlog.ts";
+import { describeClaims } from "./conformance/claims.ts";
+import { describeHealth } from "./conformance/health.ts";
+import { describePrune } from "./conformance/prune.ts";
+import { describeRepeats } from "./conformance/repeats.ts";
+import { describeSequences } from "./conformance/sequences.ts";
+import { describeSettle } from "./conformance/settle.ts";
+import type { OpenStore } from "./harness.ts";
+
+/** What the daemon asks of any store, whatever its engine: to be called by each engine's tests. */
+export function describeStore(name: string, open: OpenStore): void {
+  describe(`the store on ${name}`, () => {
+    describeAppend(open);
+    describeRepeats(open);
+    describeClaims(open);
+    describeSettle(open);
+    describeBacklog(open);
+    describePrune(open);
+    describeHealth(open);
+    describeSequences(open);
+  });
+}

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { anyText } from "../../model/make.ts";
+import { type OpenStore, startStore } from "../harness.ts";
+import { makeEntries, makeEntry } from "../make.ts";
+
+export function describeAppend(open: OpenStore): void {
+  describe("append", () => {
+    it("answers one receipt for each entry, in their order", async () => {
+      await using s = await startStore(open);
+      const entries = ["a", "b", "a", "c", "b"].map((messageId) => makeEntry({ messageId }));
+      assert.deepEqual(await s.append(...entries), ["accepted", "accepted", "duplicate", "accepted", "duplicate"]);
+    });
+
+    it("answers no receipt when there is no entry", async () => {
+      await using s = await startStore(open);
+      assert.deepEqual(await s.append(), []);
+    });
+
+    it("stores the delivery as it was given, due at once", async () => {
+      await using s = await startStore(open);
+      await s.append(makeEntry({ messageId: "m7", type: "identify", body: '{"type":"identify"}' }));
+      const now = s.clock.now();
+      const [{ id, ...delivery } = { id: 0 }, ...others] = await s.read();
+      assert.ok(id > 0);
+      assert.deepEqual(others, []);
+      assert.deepEqual(delivery, {
+        ...{ destination: "crm", messageId: "m7", type: "identify", body: '{"type":"identify"}' },
+        ...{ acceptedAt: now, attempts: 0, firstAttemptAt: null, attemptedAt: null, held: 0, dueAt: now, finals: [] },
+      });
+    });
+
+    it("stores one delivery for each destination", async () => {
+      await using s = await startStore(open);
+      await s.append(makeEntry({ deliverTo: ["crm", "warehouse"] }));
+      const found = [...(await s.read()), ...(await s.read({ destination: "warehouse" }))];
+      assert.deepEqual(
+        found.map(({ destination, messageId }) => `${messageId} to ${destination}`),
+        ["m1 to crm", "m1 to warehouse"],
+      );
+      assert.notEqual(found[0]?.id, found[1]?.id);
+    });
+
+    it("accepts an event that goes nowhere", async () => {
+      await using s = await startStore(open);
+      const skipped = [{ destination: "crm", rule: "type_not_selected" as const }];
+      assert.deepEqual(await s.append(makeEntry({ deliverTo: [], skipped })), ["accepted"]);
+      assert.deepEqual(await s.read(), []);
+      assert.deepEqual(s.counts(), []);
+    });
+
+    it("keeps what it has accepted over a restart", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(3));
+      const before = await s.read();
+      await s.reopen();
+      assert.equal(before.length, 3);
+      assert.deepEqual(await s.read(), before);
+      assert.deepEqual(s.counts(), ["crm waiting: 3"]);
+    });
+
+    it("gives every delivery an id of its own, also after a restart", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(3));
+      await s.reopen();
+      await s.append(makeEntry({ messageId: "m4" }), makeEntry({ messageId: "m5" }));
+      const ids = (await s.read()).map(({ id }) => id);
+      assert.equal(new Set(ids).size, 5);
+      assert.deepEqual(
+        (await s.read()).map(({ messageId }) => messageId),
+        ["m1", "m2", "m3", "m4", "m5"],
+      );
+    });
+
+    it("answers each of the requests that come at once", async () => {
+      await using s = await startStore(open);
+      const answers = await Promise.all(makeEntries(100).map((entry) => s.append(entry, makeEntry())));
+      assert.deepEqual(answers[0], ["accepted", "duplicate"]);
+      assert.ok(answers.slice(1).every((kinds) => kinds.join() === "accepted,duplicate"));
+      assert.deepEqual(s.counts(), ["crm waiting: 100"]);
+    });
+
+    it("gives back every body to the byte, whatever is in it", async () => {
+      await using s = await startStore(open);
+      await fc.assert(
+        fc.asyncProperty(anyText, fc.constantFrom("", "\0", "\u2028", "🙂"), async (text, end) => {
+          const body = `${JSON.stringify({ text })}${end}`;
+          const after = (await s.read()).at(-1) ?? null;
+          await s.append(makeEntry({ ownId: true, body }));
+          assert.deepEqual(
+            (await s.read({ after })).map((delivery) => delivery.body),
+            [body],
+          );
+        }),
+        { numRuns: 50 },
+      );
+    });
+
+    it("takes any text as source, user and messageId", async () => {
+      await using s = await startStore(open);
+      await fc.assert(
+        fc.asyncProperty(anyText, anyText, anyText, async (source, userId, messageId) => {
+          assert.deepEqual(await s.append(makeEntry({ source, userId, messageId, ownId: true })), ["accepted"]);
+        }),
+        { numRuns: 50 },
+      );
+    });
+  });
+}

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ClaimAsk, Position } from "../../../src/model/ports.ts";
+import { KB, MB } from "../../../src/model/units.ts";
+import { makeAsk, type OpenStore, startStore, type TestStore } from "../harness.ts";
+import { delivered, expired, failed, makeEntries, makeEntry, retried } from "../make.ts";
+
+export function describeClaims(open: OpenStore): void {
+  describe("claims", () => {
+    it("reads first attempts by age, and retries by the time they are due", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(6));
+      await retryAfter(s, { m1: 300, m2: 100, m5: 200 });
+      assert.deepEqual(ids(await s.read({ queue: "first" })), ["m3", "m4", "m6"]);
+      assert.deepEqual(ids(await s.read({ queue: "retry" })), ["m2", "m5", "m1"]);
+    });
+
+    it("reads retries that are due at the same time by age", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(4));
+      await retryAfter(s, { m4: 100, m3: 100, m2: 100, m1: 100 });
+      assert.deepEqual(ids(await s.read({ queue: "retry" })), ["m1", "m2", "m3", "m4"]);
+    });
+
+    it("leaves retries that are due later than it was asked for", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(3));
+      await retryAfter(s, { m1: 100, m2: 200, m3: 201 });
+      const dueBy = s.clock.now() + 200;
+      assert.deepEqual(ids(await s.read({ queue: "retry", dueBy })), ["m1", "m2"]);
+      assert.deepEqual(ids(await s.read({ queue: "retry", dueBy: s.clock.now() })), []);
+    });
+
+    it("reads only what waits", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(8));
+      await retryAfter(s, { m5: 1, m6: 1, m7: 1, m8: 1 });
+      const [one, two, three] = await s.read();
+      const [five, six, seven] = await s.read({ queue: "retry" });
+      assert.ok(one && two && three && five && six && seven);
+      const now = s.clock.now();
+      for (const delivery of [one, five]) await s.store().settle(delivery, delivered(delivery, now));
+      for (const delivery of [two, six]) await s.store().settle(delivery, failed(delivery, now));
+      for (const delivery of [three, seven]) await s.store().settle(delivery, expired(delivery, now));
+      assert.deepEqual(ids(await s.read()), ["m4"]);
+      assert.deepEqual(ids(await s.read({ queue: "retry" })), ["m8"]);
+    });
+
+    it("reads only what goes to the destination", async () => {
+      await using s = await startStore(open);
+      await s.append(
+        makeEntry({ messageId: "m1", deliverTo: ["crm"] }),
+        makeEntry({ messageId: "m2", deliverTo: ["warehouse"] }),
+        makeEntry({ messageId: "m3", deliverTo: ["warehouse", "crm"] }),
+      );
+      assert.deepEqual(ids(await s.read()), ["m1", "m3"]);
+      assert.deepEqual(ids(await s.read({ destination: "warehouse" })), ["m2", "m3"]);
+      await retryAfter(s, { m3: 100 });
+      assert.deepEqual(ids(await s.read({ destination: "crm", queue: "retry" })), ["m3"]);
+      assert.deepEqual(ids(await s.read({ destination: "warehouse", queue: "retry" })), []);
+      assert.deepEqual(ids(await s.read({ destination: "CRM" })), []);
+    });
+
+    it("claims nothing by reading", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(3));
+      assert.deepEqual(await s.read(), await s.read());
+    });
+
+    it("reads on after the last one, page by page, until no more may come", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(10));
+      assert.deepEqual(await pages(s, { queue: "first", limit: 4 }), ["m1 m2 m3 m4 …", "m5 m6 m7 m8 …", "m9 m10"]);
+      await retryAfter(s, { m1: 5, m2: 4, m3: 4, m4: 4, m5: 4, m6: 1 });
+      assert.deepEqual(await pages(s, { queue: "retry", limit: 2 }), ["m6 m2 …", "m3 m4 …", "m5 m1 …", ""]);
+    });
+
+    it("neither repeats nor skips when what was read is settled between two pages", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(6));
+      const first = await s.read({ limit: 3 });
+      for (const delivery of first) await s.store().settle(delivery, delivered(delivery, s.clock.now()));
+      await s.append(makeEntry({ messageId: "m7" }));
+      assert.deepEqual(ids(await s.read({ after: first.at(-1) ?? null })), ["m4", "m5", "m6", "m7"]);
+    });
+
+    it("ends a page early when its bodies are large, and says that there are more", async () => {
+      await using s = await startStore(open);
+      const entries = makeEntries(300, { body: "x".repeat(32 * KB) });
+      await s.append(...entries);
+      const { deliveries, more } = await s.store().claims(makeAsk());
+      const bytes = deliveries.reduce((sum, { body }) => sum + body.length, 0);
+      assert.ok(bytes <= 4 * MB, `${bytes} bytes in one page`);
+      assert.ok(deliveries.length >= 32);
+      assert.equal(more, true);
+      const all = (await pages(s, { queue: "first" })).flatMap((page) => page.replace(" …", "").split(" "));
+      assert.deepEqual(
+        all,
+        entries.map(({ event }) => event.messageId),
+      );
+    });
+  });
+}
+
+function ids(deliveries: readonly { readonly messageId: string }[]): readonly string[] {
+  return deliveries.map(({ messageId }) => messageId);
+}
+
+/** Tries deliveries to crm in this order, each to be tried again so many milliseconds from now. */
+async function retryAfter(s: TestStore, waits: Readonly<Record<string, number>>): Promise<void> {
+  const now = s.clock.now();
+  const waiting = await s.read();
+  for (const [messageId, wait] of Object.entries(waits)) {
+    const delivery = waiting.find((one) => one.messageId === messageId);
+    assert.ok(delivery);
+    assert.equal(await s.store().settle(delivery, retried(delivery, now, now + wait)), "written");
+  }
+}
+
+/** The messageIds of each page, with `…` if more may come. */
+async function pages(s: TestStore, ask: Partial<ClaimAsk>): Promise<readonly string[]> {
+  const found: string[] = [];
+  let after: Position | null = null;
+  for (let more = true; more; ) {
+    const page = await s.store().claims(makeAsk({ ...ask, after }));
+    more = page.more;
+    after = page.deliveries.at(-1) ?? after;
+    found.push([...ids(page.deliveries), ...(more ? ["…"] : [])].join(" "));
+  }
+  return found;
+}

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { KB } from "../../../src/model/units.ts";
+import { createFalseClock } from "../../flow/clock.ts";
+import { makeAsk, type OpenStore, startStore } from "../harness.ts";
+import { delivered, makeEntries, makeEntry, retried } from "../make.ts";
+
+export function describeHealth(open: OpenStore): void {
+  describe("health", () => {
+    it("is writable, and shows it by a write", async () => {
+      await using s = await startStore(open);
+      assert.equal(s.store().health.writable(), true);
+      assert.equal(await s.store().health.probe(), true);
+      await s.append(makeEntry());
+      assert.equal(s.store().health.writable(), true);
+    });
+
+    it("measures what is used against its bound, which may change", async () => {
+      await using s = await startStore(open);
+      s.setMaxSize(10_000_000);
+      const before = s.store().health.size();
+      await s.append(...makeEntries(10, { body: "x".repeat(32 * KB) }));
+      const after = s.store().health.size();
+      assert.equal(after.max, 10_000_000);
+      assert.ok(after.used - before.used >= 320 * KB);
+      await s.reopen();
+      assert.ok(Math.abs(s.store().health.size().used - after.used) < 32 * KB);
+    });
+
+    it("takes nothing in at the bound, and goes on delivering", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(3));
+      const [one, two] = await s.read();
+      assert.ok(one && two);
+      s.setMaxSize(s.store().health.size().used);
+
+      const refusal = await s.store().append([makeEntry({ messageId: "m4" })]);
+      assert.ok("code" in refusal);
+      assert.equal(refusal.code, "store_full");
+      assert.match(refusal.message, /^the outbox is full .*outbox\.maxSize/);
+      assert.equal(refusal.retryAfter, 10_000);
+      assert.equal(await s.store().settle(one, delivered(one, s.clock.now())), "written");
+      assert.equal(await s.store().settle(two, retried(two, s.clock.now())), "written");
+      assert.equal((await s.store().claims(makeAsk())).deliveries.length, 1);
+      assert.equal((await s.read({ queue: "retry" })).length, 1);
+
+      s.setMaxSize(2 * s.store().health.size().used);
+      assert.deepEqual(await s.append(makeEntry({ messageId: "m4" })), ["accepted"]);
+    });
+
+    it("says when it is crowded, and after each commit that leaves it so", async () => {
+      await using s = await startStore(open);
+      await s.append(makeEntry({ messageId: "m1" }));
+      const { used } = s.store().health.size();
+      s.setMaxSize(Math.ceil(used / 0.89));
+      await s.append(makeEntry({ messageId: "m1" }));
+      assert.deepEqual([s.store().health.isCrowded(), s.crowdings()], [false, 0]);
+      s.setMaxSize(Math.floor(used / 0.91));
+      assert.equal(s.store().health.isCrowded(), true);
+      await s.append(makeEntry({ messageId: "m1" }));
+      assert.equal(s.crowdings(), 1);
+    });
+  });
+
+  describe("a restart", () => {
+    it("remembers the time", async () => {
+      await using s = await startStore(open);
+      assert.equal(s.store().lastAt, null);
+      await s.append(makeEntry());
+      await s.reopen();
+      assert.equal(s.store().lastAt, s.clock.now());
+      await s.clock.advance("1h");
+      const [delivery] = await s.read();
+      assert.ok(delivery);
+      await s.store().settle(delivery, delivered(delivery, s.clock.now()));
+      await s.reopen();
+      assert.equal(s.store().lastAt, s.clock.now());
+    });
+
+    it("remembers the latest time, also when the clock is behind", async () => {
+      await using s = await startStore(open);
+      await s.append(makeEntry());
+      await s.reopen(createFalseClock(0));
+      await s.append(makeEntry({ messageId: "m2" }));
+      await s.reopen();
+      assert.equal(s.store().lastAt, s.clock.now());
+    });
+
+    it("remembers the time of a machine that believes in 1970", async () => {
+      await using s = await startStore(open);
+      await s.reopen(createFalseClock(1_000));
+      await s.append(makeEntry());
+      await s.reopen();
+      assert.equal(s.store().lastAt, 1_000);
+    });
+
+    it("knows the time to a minute", async () => {
+      await using s = await startStore(open);
+      for (let n = 0; n < 100; n += 1) {
+        await s.append(makeEntry({ messageId: `m${n}` }));
+        await s.clock.advance("7s");
+      }
+      await s.reopen();
+      assert.ok(s.clock.now() - (s.store().lastAt ?? 0) <= 67_000);
+    });
+
+    it("commits what is under way when it closes", async () => {
+      await using s = await startStore(open);
+      const appending = s.append(...makeEntries(20_000));
+      const settling = s.append(makeEntry({ messageId: "last" }));
+      await s.reopen();
+      assert.equal((await appending).filter((kind) => kind === "accepted").length, 20_000);
+      assert.deepEqual(await settling, ["accepted"]);
+      assert.deepEqual(s.counts(), ["crm waiting: 20001"]);
+    });
+
+    it("may close twice, and has closed when either is done", async () => {
+      await using s = await startStore(open);
+      const appending = s.append(makeEntry());
+      const store = s.store();
+      const first = store.close();
+      await store.close();
+      await s.reopen();
+      await first;
+      assert.deepEqual(await appending, ["accepted"]);
+      assert.deepEqual(s.counts(), ["crm waiting: 1"]);
+    });
+
+    it("refuses what comes after the end", async () => {
+      await using s = await startStore(open);
+      await s.store().close();
+      assert.deepEqual(await s.append(makeEntry()), ["store_failed"]);
+      assert.equal(await s.store().health.probe(), false);
+    });
+  });
+}

@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { PruneCounts } from "../../../src/model/ports.ts";
+import { KB } from "../../../src/model/units.ts";
+import { type OpenStore, startStore, type TestStore } from "../harness.ts";
+import { delivered, expired, failed, makeEntries, makeEntry, retried } from "../make.ts";
+
+const NONE: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
+
+export function describePrune(open: OpenStore): void {
+  describe("prune", () => {
+    it("removes what was settled before its time, and nothing that was settled at it or later", async () => {
+      await using s = await startStore(open);
+      await settleAll(s, 3, delivered);
+      await s.clock.advance("1h");
+      const at = s.clock.now();
+      await settleAll(s, 2, delivered);
+      assert.deepEqual(await s.store().prune({ delivered: at, failed: at, seen: 0 }, 100), { ...NONE, delivered: 3 });
+      assert.deepEqual(s.counts(), ["crm delivered: 2"]);
+      assert.deepEqual(await s.store().prune({ delivered: at, failed: at, seen: 0 }, 100), NONE);
+      const { delivered: rest } = await s.store().prune({ delivered: at + 1, failed: at, seen: 0 }, 100);
+      assert.equal(rest, 2);
+      assert.deepEqual(s.counts(), []);
+    });
+
+    it("has one time for what was delivered, and another for what failed or expired", async () => {
+      await using s = await startStore(open);
+      for (const end of [delivered, failed, expired]) await settleAll(s, 2, end);
+      const all = s.clock.now() + 1;
+      assert.deepEqual(await s.store().prune({ delivered: all, failed: 0, seen: 0 }, 100), { ...NONE, delivered: 2 });
+      assert.deepEqual(s.counts(), ["crm expired: 2", "crm failed: 2"]);
+      const second = await s.store().prune({ delivered: 0, failed: all, seen: 0 }, 100);
+      assert.deepEqual(second, { ...NONE, failed: 2, expired: 2 });
+      assert.deepEqual(s.counts(), []);
+    });
+
+    it("removes at most so many of each kind", async () => {
+      await using s = await startStore(open);
+      for (const end of [delivered, failed, expired]) await settleAll(s, 5, end);
+      await s.append(...makeEntries(5, { deliverTo: [], ownId: true }));
+      const all = s.clock.now() + 1;
+      const before = { delivered: all, failed: all, seen: 0 };
+      const step = { delivered: 3, failed: 3, expired: 3, unrouted: 3, seen: 0 };
+      const rest = { delivered: 2, failed: 2, expired: 2, unrouted: 2, seen: 0 };
+      assert.deepEqual(await s.store().prune(before, 3), step);
+      assert.deepEqual(s.counts(), ["crm delivered: 2", "crm expired: 2", "crm failed: 2"]);
+      assert.deepEqual(await s.store().prune(before, 3), rest);
+      assert.deepEqual(await s.store().prune(before, 3), NONE);
+    });
+
+    it("never removes what waits, whatever the times are", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(4));
+      const [one, two] = await s.read();
+      assert.ok(one && two);
+      for (const delivery of [one, two]) await s.store().settle(delivery, retried(delivery, s.clock.now()));
+      const never = Number.MAX_SAFE_INTEGER;
+      const { seen, ...others } = await s.store().prune({ delivered: never, failed: never, seen: never }, 100);
+      assert.deepEqual(others, { delivered: 0, failed: 0, expired: 0, unrouted: 0 });
+      assert.equal(seen, 4);
+      assert.deepEqual(s.counts(), ["crm waiting: 4"]);
+      assert.equal((await s.read()).length + (await s.read({ queue: "retry" })).length, 4);
+    });
+
+    it("removes events that went nowhere as long after as what was delivered", async () => {
+      await using s = await startStore(open);
+      const at = s.clock.now();
+      await s.append(...makeEntries(2, { deliverTo: [], ownId: true }));
+      assert.deepEqual(await s.store().prune({ delivered: at, failed: at, seen: 0 }, 100), NONE);
+      const pruned = await s.store().prune({ delivered: at + 1, failed: at, seen: 0 }, 100);
+      assert.deepEqual(pruned, { ...NONE, unrouted: 2 });
+    });
+
+    it("forgets the ids that were seen before their time, and only those", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(3));
+      await s.clock.advance("1h");
+      await s.append(makeEntry({ messageId: "late" }));
+      const { seen } = await s.store().prune({ delivered: 0, failed: 0, seen: s.clock.now() }, 100);
+      assert.equal(seen, 3);
+      assert.deepEqual(await s.append(makeEntry({ messageId: "m1" }), makeEntry({ messageId: "late" })), [
+        ...["accepted", "duplicate"],
+      ]);
+      assert.deepEqual(await s.store().prune({ delivered: 0, failed: 0, seen: s.clock.now() }, 100), NONE);
+    });
+
+    it("goes on accepting and recognising after everything was removed", async () => {
+      await using s = await startStore(open);
+      await settleAll(s, 10, delivered);
+      const all = s.clock.now() + 1;
+      await s.append(...makeEntries(10, { deliverTo: [] }));
+      await s.store().prune({ delivered: all, failed: all, seen: all }, 100);
+      await s.reopen();
+      assert.deepEqual(await s.append(makeEntry(), makeEntry()), ["accepted", "duplicate"]);
+      assert.deepEqual(s.counts(), ["crm waiting: 1"]);
+      await s.reopen();
+      assert.deepEqual(await s.append(makeEntry()), ["duplicate"]);
+    });
+
+    it("makes room", async () => {
+      await using s = await startStore(open);
+      const { used: empty } = s.store().health.size();
+      await settleAll(s, 50, delivered, "x".repeat(32 * KB));
+      const { used: full } = s.store().health.size();
+      assert.ok(full - empty > 50 * 32 * KB);
+      await s.store().prune({ delivered: s.clock.now() + 1, failed: 0, seen: 0 }, 100);
+      const { used: after } = s.store().health.size();
+      assert.ok(after - empty < 32 * KB, `${after - empty} bytes are still in use`);
+    });
+  });
+}
+
+type End = typeof delivered;
+
+/** Appends so many, and settles them like this. */
+async function settleAll(s: TestStore, count: number, end: End, body = "{}"): Promise<void> {
+  await s.append(...makeEntries(count, { ownId: true, body }));
+  const settling = (await s.read()).map((delivery) => s.store().settle(delivery, end(delivery, s.clock.now())));
+  assert.equal((await Promise.all(settling)).length, count);
+}

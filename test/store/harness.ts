@@ -1,0 +1,98 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Delivery } from "../../src/model/delivery.ts";
+import { isFault } from "../../src/model/fault.ts";
+import type { ClaimAsk, Entry, Report, Store } from "../../src/model/ports.ts";
+import type { At } from "../../src/model/units.ts";
+import { GB } from "../../src/model/units.ts";
+import { createFalseClock, type FalseClock } from "../flow/clock.ts";
+
+/** What an engine gets to open its store with. */
+export type Place = {
+  /** An own folder; the same one means the same store. */
+  readonly folder: string;
+  readonly maxSize: () => number;
+  /** To be called after a commit that leaves the store crowded. */
+  readonly crowded: () => void;
+  readonly clock: FalseClock;
+  readonly report: Report;
+};
+
+export type OpenStore = (place: Place) => Promise<Store>;
+
+export type Told = { readonly what: string; readonly args: readonly unknown[] };
+
+export type TestStore = AsyncDisposable & {
+  readonly folder: string;
+  readonly clock: FalseClock;
+  /** What the store told the operator. */
+  readonly told: readonly Told[];
+  /** How often the store said that it is crowded. */
+  readonly crowdings: () => number;
+  store(): Store;
+  setMaxSize(bytes: number): void;
+  /** Answers `accepted` or `duplicate` for each entry, or the code of the fault. */
+  append(...entries: Entry[]): Promise<readonly string[]>;
+  /** Reads what waits, from its start; retries however late they are due. */
+  read(ask?: Partial<ClaimAsk>): Promise<readonly Delivery[]>;
+  /** As `crm waiting: 2`, in the order of the alphabet; those of zero are left out. */
+  counts(): readonly string[];
+  /** As a stop and a start of the daemon. */
+  reopen(clock?: FalseClock): Promise<void>;
+};
+
+/** A store of this engine in a folder of its own, with a false clock. */
+export async function startStore(open: OpenStore): Promise<TestStore> {
+  const folder = await mkdtemp(join(tmpdir(), "fairlead-store-"));
+  const told: Told[] = [];
+  const clock = createFalseClock();
+  let max = GB;
+  let crowdings = 0;
+  const crowded = (): void => {
+    crowdings += 1;
+  };
+  const place = { folder, maxSize: () => max, crowded, report: createFalseReport(told) };
+  let store = await open({ ...place, clock });
+
+  return {
+    ...{ folder, clock, told, crowdings: () => crowdings, store: () => store },
+    setMaxSize(bytes) {
+      max = bytes;
+    },
+    async append(...entries) {
+      const answer = await store.append(entries);
+      return isFault(answer) ? [answer.code] : answer.map(({ kind }) => kind);
+    },
+    read: async (ask = {}) => (await store.claims(makeAsk(ask))).deliveries,
+    counts: () => describeCounts(store),
+    async reopen(next = clock) {
+      await store.close();
+      store = await open({ ...place, clock: next });
+    },
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const NO_END: At = Number.MAX_SAFE_INTEGER;
+
+export function makeAsk(ask: Partial<ClaimAsk> = {}): ClaimAsk {
+  return { destination: "crm", queue: "first", after: null, dueBy: NO_END, limit: 1_000, ...ask };
+}
+
+function describeCounts({ backlog }: Store): readonly string[] {
+  const some = backlog.counts().filter(({ count }) => count !== 0);
+  return some.map(({ destination, state, count }) => `${destination} ${state}: ${count}`).sort();
+}
+
+/** Notes what is told. */
+export function createFalseReport(told: Told[]): Report {
+  return new Proxy({} as Report, {
+    get: (_, what) => {
+      return (...args: unknown[]) => void told.push({ what: String(what), args });
+    },
+  });
+}

@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { PruneBefore, PruneCounts } from "../../src/model/ports.ts";
+import { DAY, GB, HOUR } from "../../src/model/units.ts";
+import { createJanitor } from "../../src/store/janitor.ts";
+import { createFalseClock } from "../flow/clock.ts";
+import { createFalseReport, type Told } from "./harness.ts";
+
+const NONE: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
+const KEEP = { keepDelivered: 2 * HOUR, keepFailed: 3 * DAY };
+
+type Step = Partial<PruneCounts> | Error;
+/** `onAsked` runs while the janitor waits for an answer. */
+type FalseStore = { steps: Step[]; crowded: boolean; onAsked: (() => void) | null };
+type Asked = { readonly before: PruneBefore; readonly limit: number; readonly at: number };
+
+/** A janitor at work on a store that has these counts to remove, step by step, and then nothing. */
+async function startJanitor({ steps = [], crowded = false }: { steps?: Step[]; crowded?: boolean } = {}) {
+  const clock = createFalseClock();
+  const told: Told[] = [];
+  const asked: Asked[] = [];
+  const store: FalseStore = { steps, crowded, onAsked: null };
+  const outbox = { path: "", maxSize: GB, ...KEEP };
+  const janitor = createJanitor({
+    async prune(before, limit) {
+      asked.push({ before, limit, at: clock.now() });
+      store.onAsked?.();
+      const step = store.steps.shift() ?? NONE;
+      if (step instanceof Error) throw step;
+      return { ...NONE, ...step };
+    },
+    health: { isCrowded: () => store.crowded },
+    outbox: () => outbox,
+    clock,
+    report: createFalseReport(told),
+  });
+  const stopping = new AbortController();
+  const running = janitor.run(stopping.signal);
+  await clock.rest();
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await running;
+  };
+  return { clock, told, asked, store, outbox, janitor, stop, [Symbol.asyncDispose]: stop };
+}
+
+describe("the janitor", () => {
+  it("removes what was kept long enough, and ids after 24 hours", async () => {
+    await using j = await startJanitor();
+    const now = j.clock.now();
+    assert.deepEqual(j.asked, [
+      { before: { delivered: now - 2 * HOUR, failed: now - 3 * DAY, seen: now - DAY }, limit: 500, at: now },
+    ]);
+  });
+
+  it("looks every five minutes", async () => {
+    await using j = await startJanitor();
+    const start = j.clock.now();
+    await j.clock.advance("15m");
+    assert.deepEqual(
+      j.asked.map(({ at }) => at - start),
+      [0, 300_000, 600_000, 900_000],
+    );
+  });
+
+  it("goes on at once, in small steps, while there may be more", async () => {
+    await using j = await startJanitor({
+      steps: [{ delivered: 500 }, { seen: 4_000 }, { failed: 500 }, { expired: 499 }],
+    });
+    assert.equal(j.asked.length, 4);
+    assert.equal(new Set(j.asked.map(({ at }) => at)).size, 1);
+  });
+
+  it("tells what it has removed", async () => {
+    await using j = await startJanitor({ steps: [{ delivered: 500 }, { delivered: 3, unrouted: 1 }] });
+    assert.deepEqual(j.told, [
+      { what: "pruned", args: [{ ...NONE, delivered: 500 }] },
+      { what: "pruned", args: [{ ...NONE, delivered: 3, unrouted: 1 }] },
+    ]);
+  });
+
+  it("keeps things as long as the config in force says", async () => {
+    await using j = await startJanitor();
+    Object.assign(j.outbox, { keepDelivered: HOUR, keepFailed: DAY });
+    await j.clock.advance("5m");
+    const { before, at } = j.asked.at(-1) ?? assert.fail("it did not look");
+    assert.deepEqual(before, { delivered: at - HOUR, failed: at - DAY, seen: at - DAY });
+  });
+
+  it("does not mind a store that fails: it tells, and tries again later", async () => {
+    const steps = [new Error("disk I/O error"), { delivered: 1 }];
+    await using j = await startJanitor({ steps });
+    assert.deepEqual(
+      j.told.map(({ what, args }) => [what, args[0], String(args[1])]),
+      [["storeFailed", "prune", "Error: disk I/O error"]],
+    );
+    assert.equal(j.asked.length, 1);
+    await j.clock.advance("5m");
+    assert.equal(j.asked.length, 2);
+  });
+
+  it("stops when it is told to, also in the middle of much work", async () => {
+    await using j = await startJanitor();
+    j.store.steps.push(...Array.from({ length: 1_000 }, () => ({ delivered: 500 })));
+    j.janitor.wake();
+    await j.stop();
+    const { length } = j.asked;
+    assert.ok(length < 1_000);
+    await j.clock.advance("10m");
+    j.janitor.wake();
+    await j.clock.rest();
+    assert.equal(j.asked.length, length);
+  });
+});
+
+describe("the janitor of a crowded store", () => {
+  it("removes what was delivered before its time, up to this moment, and nothing else while that helps", async () => {
+    await using j = await startJanitor({ crowded: true, steps: [{ delivered: 10 }, { delivered: 10 }] });
+    const now = j.clock.now();
+    const [first, second] = j.asked;
+    assert.deepEqual(first?.before, { delivered: now + 1, failed: now - 3 * DAY, seen: now - DAY });
+    assert.deepEqual(second?.before, first?.before);
+  });
+
+  it("then removes what failed or expired", async () => {
+    await using j = await startJanitor({ crowded: true, steps: [{}, { failed: 10, expired: 10 }] });
+    const now = j.clock.now();
+    assert.deepEqual(j.asked[1]?.before, { delivered: now + 1, failed: now + 1, seen: now - DAY });
+  });
+
+  it("begins with the delivered ones again at each step", async () => {
+    await using j = await startJanitor({ crowded: true, steps: [{}, { failed: 10 }, { delivered: 1 }] });
+    const failedToo = j.asked.map(({ before }) => before.failed > j.clock.now());
+    assert.deepEqual(failedToo, [false, true, false, false, true]);
+  });
+
+  it("stops as soon as there is room", async () => {
+    await using j = await startJanitor();
+    Object.assign(j.store, { steps: [{ delivered: 10 }, { delivered: 10 }], crowded: true });
+    j.store.onAsked = () => {
+      j.store.crowded = false;
+    };
+    j.janitor.wake();
+    await j.clock.rest();
+    assert.equal(j.asked.length, 2);
+    assert.equal(j.store.steps.length, 1);
+  });
+
+  it("rests when there is nothing left to remove, until it is woken or its time has come", async () => {
+    await using j = await startJanitor({ crowded: true });
+    assert.equal(j.asked.length, 2);
+    await j.clock.advance("4m59s");
+    assert.equal(j.asked.length, 2);
+    j.janitor.wake();
+    await j.clock.rest();
+    assert.equal(j.asked.length, 4);
+    await j.clock.advance("5m");
+    assert.equal(j.asked.length, 6);
+  });
+
+  it("looks again if it was woken while it looked", async () => {
+    await using j = await startJanitor();
+    assert.equal(j.asked.length, 1);
+    j.store.onAsked = () => {
+      j.store.onAsked = null;
+      j.janitor.wake();
+    };
+    j.janitor.wake();
+    await j.clock.rest();
+    assert.equal(j.asked.length, 3);
+  });
+});

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { openDatabase } from "../../../src/store/sqlite/driver.ts";
+
+describe("the driver", () => {
+  it("opens a file, and makes it if there is none", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "fairlead-driver-"));
+    const db = await openDatabase(join(folder, "a.db"));
+    db.exec("CREATE TABLE t (a TEXT) STRICT; INSERT INTO t VALUES ('x')");
+    db.close();
+    const again = await openDatabase(join(folder, "a.db"));
+    assert.deepEqual(again.prepare("SELECT a FROM t").all(), [{ a: "x" }]);
+    again.close();
+    await rm(folder, { recursive: true });
+  });
+
+  it("gives text back as it was, with NUL and characters of any plane; half of one becomes a replacement", async () => {
+    const db = await openDatabase(":memory:");
+    const echo = db.prepare<[string], string>("SELECT ?").pluck();
+    for (const text of ["", "a\0b", "\0", "\u2028", "ü🙂\u{10ffff}"]) assert.equal(echo.get(text), text);
+    assert.equal(echo.get("a\ud800b"), "a\ufffdb");
+    db.close();
+  });
+
+  it("says which file it could not open, why, and what to do", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "fairlead-driver-"));
+    const remedy = "its folder has to exist, and this user has to be allowed to write there";
+    await assert.rejects(openDatabase(`${folder}/none/a.db`), {
+      message: `cannot open ${folder}/none/a.db: Cannot open database because the directory does not exist; ${remedy}`,
+    });
+    await assert.rejects(openDatabase(folder), {
+      message: `cannot open ${folder}: unable to open database file; ${remedy}`,
+    });
+    await rm(folder, { recursive: true });
+  });
+
+  it("says what to do when its native part cannot be loaded", () => {
+    const { stdout, status } = runWithoutDriver();
+    assert.equal(status, 0);
+    assert.match(
+      stdout,
+      /^cannot load SQLite for linux-riscv64: .+\. The binary unpacks it into the temporary folder; /,
+    );
+    assert.match(stdout, /set TMPDIR to a folder where programs may be run\n$/);
+  });
+});
+
+/** In a process of its own: a driver that is loaded once stays loaded. */
+function runWithoutDriver(): { readonly stdout: string; readonly status: number | null } {
+  const script = fileURLToPath(new URL("../../fixtures/open-without-driver.ts", import.meta.url));
+  const args = typeof Bun === "undefined" ? ["run", "-A", "--no-check", script] : [script];
+  return spawnSync(process.execPath, args, { encoding: "utf8" });
+}

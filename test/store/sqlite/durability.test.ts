@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { describe, it } from "node:test";
+import { delivered, makeEntries, makeEntry } from "../make.ts";
+import { startOutbox, type TestOutbox } from "./start.ts";
+
+describe("a receipt", () => {
+  it("comes when another process can read the event, and not before", async () => {
+    await using o = await startOutbox();
+    const seen: unknown[] = [];
+    const see = (): void => void seen.push(...o.sql("SELECT count(*) AS rows FROM events, deliveries"));
+    const appending = o.s.append(makeEntry()).then(see);
+    see();
+    await Promise.resolve();
+    see();
+    await appending;
+    assert.deepEqual(seen, [{ rows: 0 }, { rows: 0 }, { rows: 1 }]);
+  });
+
+  it("is not given while somebody else holds the file: nothing is stored, and the client is asked to try again", async () => {
+    await using o = await startOutbox();
+    o.shell.exec("BEGIN IMMEDIATE");
+    const refusal = await o.s.store().append([makeEntry()]);
+    assert.deepEqual(refusal, {
+      code: "store_failed",
+      message: "the calls could not be made durable; try again later",
+      retryAfter: 10_000,
+    });
+    assert.deepEqual(o.sql("SELECT * FROM events"), []);
+    assert.equal(o.s.store().health.writable(), false);
+    o.shell.exec("ROLLBACK");
+    assert.deepEqual(await o.s.append(makeEntry()), ["accepted"]);
+  });
+
+  it("is refused at once to all who wait for the same commit, when nobody may write", async () => {
+    await using o = await startOutbox();
+    o.shell.exec("BEGIN IMMEDIATE");
+    const answers = await Promise.all(makeEntries(50).map((entry) => o.s.append(entry)));
+    assert.deepEqual(new Set(answers.flat()), new Set(["store_failed"]));
+    assert.equal(o.s.told.length, 1);
+    o.shell.exec("ROLLBACK");
+    assert.equal(await o.s.store().health.probe(), true);
+  });
+});
+
+describe("what comes at once", () => {
+  it("is made durable by one commit, settlements too", async () => {
+    await using o = await startOutbox();
+    await o.s.append(...makeEntries(10, { ownId: true }));
+    const waiting = await o.s.read();
+    const before = await commitsIn(o);
+    const settling = waiting.map((delivery) => o.s.store().settle(delivery, delivered(delivery, o.s.clock.now())));
+    const appending = makeEntries(64).map((entry) => o.s.append(entry));
+    const probing = o.s.store().health.probe();
+    assert.deepEqual(new Set(await Promise.all(settling)), new Set(["written"]));
+    assert.equal((await Promise.all(appending)).length, 64);
+    assert.equal(await probing, true);
+    assert.equal((await commitsIn(o)) - before, 1);
+  });
+
+  it("writes nothing if it only reads, or finds nothing to do", async () => {
+    await using o = await startOutbox();
+    await o.s.append(makeEntry());
+    const before = await commitsIn(o);
+    await o.s.read();
+    await o.s.store().backlog.oldestWaitingAt("crm");
+    await o.s.store().prune({ delivered: 0, failed: 0, seen: 0 }, 100);
+    await o.s.append(makeEntry());
+    assert.equal((await commitsIn(o)) - before, 0);
+  });
+});
+
+describe("a call that cannot be stored", () => {
+  it("costs only itself, in the middle of a group", async () => {
+    await using o = await startOutbox();
+    await o.s.append(makeEntry({ messageId: "before" }));
+    const [waiting] = await o.s.read();
+    assert.ok(waiting);
+    o.shell.exec(failing("events", "new.message_id = 'bad'"));
+
+    const settling = o.s.store().settle(waiting, delivered(waiting, o.s.clock.now()));
+    const ids = ["m1", "m2", "bad", "m3", "m1"];
+    const answers = await Promise.all(ids.map((messageId) => o.s.append(makeEntry({ messageId }))));
+    assert.deepEqual(answers.flat(), ["accepted", "accepted", "store_failed", "accepted", "duplicate"]);
+    assert.equal(await settling, "written");
+    assert.deepEqual(o.s.counts(), ["crm delivered: 1", "crm waiting: 3"]);
+    assert.deepEqual(o.sql("SELECT message_id FROM events ORDER BY id"), [
+      ...["before", "m1", "m2", "m3"].map((id) => ({ message_id: id })),
+    ]);
+  });
+
+  it("leaves counts, ids and repeats as they were: the next try is no duplicate", async () => {
+    await using o = await startOutbox();
+    o.shell.exec(failing("deliveries", "new.destination = 'warehouse'"));
+    const batch = makeEntries(3, { deliverTo: ["crm", "warehouse"] });
+    assert.deepEqual(await o.s.append(...batch), ["store_failed"]);
+    assert.deepEqual(o.s.counts(), []);
+    assert.deepEqual(await o.s.read(), []);
+
+    o.shell.exec("DROP TRIGGER failing_deliveries");
+    assert.deepEqual(await o.s.append(...batch), ["accepted", "accepted", "accepted"]);
+    assert.deepEqual(await o.s.append(...batch), ["duplicate", "duplicate", "duplicate"]);
+    assert.deepEqual(o.s.counts(), ["crm waiting: 3", "warehouse waiting: 3"]);
+    await o.s.reopen();
+    assert.deepEqual(await o.s.append(...batch), ["duplicate", "duplicate", "duplicate"]);
+  });
+});
+
+describe("a disk that fails", () => {
+  it("refuses new calls and is not writable, until a probe or a commit succeeds", async () => {
+    await using o = await startOutbox();
+    await o.s.append(makeEntry({ messageId: "before" }));
+    breakDisk(o);
+    const { health } = o.s.store();
+    assert.deepEqual(await Promise.all(makeEntries(3).map((entry) => o.s.append(entry))), [
+      ...[["store_failed"], ["store_failed"], ["store_failed"]],
+    ]);
+    assert.equal(health.writable(), false);
+    assert.equal(await health.probe(), false);
+    assert.equal(health.writable(), false);
+
+    mendDisk(o);
+    assert.equal(await health.probe(), true);
+    assert.equal(health.writable(), true);
+    assert.deepEqual(await o.s.append(...makeEntries(3)), ["accepted", "accepted", "accepted"]);
+  });
+
+  it("is told to the operator, with what SQLite says", async () => {
+    await using o = await startOutbox();
+    breakDisk(o);
+    await o.s.append(makeEntry());
+    const [{ what, args } = { what: "", args: [] }] = o.s.told;
+    assert.deepEqual([what, args[0]], ["storeFailed", "commit"]);
+    assert.match(String(args[1]), /disk I\/O error/);
+  });
+
+  it("lets a settlement be tried again, and reads what waits", async () => {
+    await using o = await startOutbox();
+    await o.s.append(makeEntry());
+    const [delivery] = await o.s.read();
+    assert.ok(delivery);
+    breakDisk(o);
+    const settle = () => o.s.store().settle(delivery, delivered(delivery, o.s.clock.now()));
+    assert.equal(await settle(), "unwritten");
+    assert.deepEqual(await o.s.read(), [delivery]);
+    assert.deepEqual(o.s.counts(), ["crm waiting: 1"]);
+    mendDisk(o);
+    assert.equal(await settle(), "written");
+    assert.deepEqual(o.s.counts(), ["crm delivered: 1"]);
+  });
+
+  it("rejects a prune, and loses nothing by it", async () => {
+    await using o = await startOutbox();
+    await o.s.append(makeEntry());
+    for (const one of await o.s.read()) await o.s.store().settle(one, delivered(one, o.s.clock.now()));
+    const all = o.s.clock.now() + 1;
+    o.shell.exec("CREATE TRIGGER failing_seen BEFORE DELETE ON seen BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END");
+    await assert.rejects(o.s.store().prune({ delivered: all, failed: all, seen: all }, 10), /disk I\/O error/);
+    assert.deepEqual(o.s.counts(), ["crm delivered: 1"]);
+    assert.deepEqual(await o.s.append(makeEntry()), ["duplicate"]);
+    o.shell.exec("DROP TRIGGER failing_seen");
+    const { delivered: count, seen } = await o.s.store().prune({ delivered: all, failed: all, seen: all }, 10);
+    assert.deepEqual([count, seen], [1, 1]);
+  });
+});
+
+/** A trigger that refuses rows as a disk would. */
+function failing(table: string, when = "true", what = "INSERT"): string {
+  return `CREATE TRIGGER failing_${table} BEFORE ${what} ON ${table} WHEN ${when}
+    BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END`;
+}
+
+function breakDisk({ shell }: TestOutbox): void {
+  shell.exec(failing("events"));
+  shell.exec(failing("deliveries", "true", "UPDATE"));
+  shell.exec(failing("meta"));
+}
+
+function mendDisk({ shell }: TestOutbox): void {
+  for (const table of ["events", "deliveries", "meta"]) shell.exec(`DROP TRIGGER failing_${table}`);
+}
+
+const WAL_HEADER = 32;
+const FRAME_HEADER = 24;
+
+/** Commits in the write-ahead log: the frames whose header says how large the file was after one. */
+async function commitsIn({ path }: TestOutbox): Promise<number> {
+  const wal = await readFile(`${path}-wal`);
+  const frame = FRAME_HEADER + wal.readUInt32BE(8);
+  let commits = 0;
+  for (let at = WAL_HEADER; at + frame <= wal.length; at += frame) {
+    if (wal.readUInt32BE(at + 4) !== 0) commits += 1;
+  }
+  return commits;
+}

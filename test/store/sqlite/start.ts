@@ -1,0 +1,40 @@
+import { join } from "node:path";
+import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
+import { openStore } from "../../../src/store/sqlite/store.ts";
+import { type OpenStore, startStore, type TestStore } from "../harness.ts";
+
+export const PID = 4711;
+
+export const openSqlite: OpenStore = ({ folder, ...place }) => {
+  return openStore({ ...place, path: pathIn(folder), pid: PID });
+};
+
+export function pathIn(folder: string): string {
+  return join(folder, "fairlead.db");
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export type TestOutbox = {
+  readonly s: TestStore;
+  readonly path: string;
+  /** Another connection to the same file, as an operator's shell. */
+  readonly shell: Database;
+  /** The rows that the shell gets. */
+  sql(query: string): readonly Row[];
+} & AsyncDisposable;
+
+/** The store on SQLite, and a shell beside it. */
+export async function startOutbox(): Promise<TestOutbox> {
+  const s = await startStore(openSqlite);
+  const path = pathIn(s.folder);
+  const shell = await openDatabase(path);
+  return {
+    ...{ s, path, shell },
+    sql: (query) => shell.prepare<[], Row>(query).all(),
+    async [Symbol.asyncDispose]() {
+      shell.close();
+      await s[Symbol.asyncDispose]();
+    },
+  };
+}
