@@ -16,7 +16,7 @@ describe("an answer", () => {
   });
 });
 
-describe("the answer to what is refused (WIRE.md 1)", () => {
+describe("the answer to what is refused", () => {
   it("has code, message and error, because clients look at one or another", async () => {
     const response = respondFault(fault("missing_event", "You must pass 'event'."));
     assert.equal(response.status, 400);

@@ -8,7 +8,7 @@ import { startIngest } from "./make.ts";
 
 const CALL = { userId: "u1", event: "E", groupId: "g1", previousId: "p1" };
 
-describe("the paths (WIRE.md 2)", () => {
+describe("the paths", () => {
   for (const type of CALL_TYPES) {
     it(`take a ${type} call, with and without a slash at the end`, async () => {
       const ingest = startIngest();
@@ -82,7 +82,7 @@ describe("the paths (WIRE.md 2)", () => {
 });
 
 describe("an answer to what went wrong", () => {
-  it("has the shape that clients know, whatever it was (WIRE.md 1)", async () => {
+  it("has the shape that clients know, whatever it was", async () => {
     const ingest = startIngest();
     const answers = [
       await ingest.ask("/v1/track", "{"),

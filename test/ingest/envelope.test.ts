@@ -10,7 +10,7 @@ function batchOf(body: unknown) {
   return isFault(envelope) ? assert.fail(envelope.message) : envelope;
 }
 
-describe("the envelope of a batch (WIRE.md 4)", () => {
+describe("the envelope of a batch", () => {
   it("gives its calls what they have in common", () => {
     const common = { context: { a: 1 }, integrations: { All: false }, sentAt: "2026-11-20T12:00:00Z" };
     const { calls, arrival } = batchOf({ batch: [1, null], ...common, writeKey: "k", sequence: 7 });

@@ -14,7 +14,7 @@ function rejectedIn(json: Record<string, unknown>): readonly Rejected[] {
   return json.rejected as readonly Rejected[];
 }
 
-describe("a single call (WIRE.md 1)", () => {
+describe("a single call", () => {
   it("is accepted for the source of its write key, and answered with 200 and the counts", async () => {
     const ingest = startIngest();
     const { status, json } = await ingest.ask("/v1/track", TRACK);
@@ -77,7 +77,7 @@ describe("a single call (WIRE.md 1)", () => {
     }
   });
 
-  it("may be compressed, and of any Content-Type (WIRE.md 4)", async () => {
+  it("may be compressed, and of any Content-Type", async () => {
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "image/png"]) {
       const headers = { "content-type": type, "content-encoding": "gzip" };
       const zipped = gzipSync(JSON.stringify(TRACK));
@@ -95,7 +95,7 @@ describe("a single call (WIRE.md 1)", () => {
   });
 });
 
-describe("a batch (WIRE.md 1)", () => {
+describe("a batch", () => {
   it("is answered with the counts of its calls", async () => {
     const ingest = startIngest({
       accept: async (_, events) => events.map((_, n) => ({ kind: n % 2 ? "duplicate" : "accepted" })),
@@ -188,7 +188,7 @@ describe("a batch (WIRE.md 1)", () => {
   });
 });
 
-describe("a store that cannot take calls (WIRE.md 1)", () => {
+describe("a store that cannot take calls", () => {
   const full = fault("store_full", "the outbox is full", 10_000);
 
   it("is answered 503, and when to come back", async () => {

@@ -11,7 +11,7 @@ function find(authorization: string | null): string {
   return isFault(found) ? found.code : found.name;
 }
 
-describe("the write key in Basic authorization (WIRE.md 3)", () => {
+describe("the write key in Basic authorization", () => {
   it("is the user name", () => assert.equal(find(basic("website-key:")), "website"));
   it("may come with any password", () => assert.equal(find(basic("website-key:hunter2")), "website"));
   it("may come without a colon", () => assert.equal(find(basic("website-key")), "website"));

@@ -6,7 +6,7 @@ import { correctSkew, formatTimestamp, parseTimestamp } from "../../src/validate
 
 const ELEVEN = Date.UTC(2009, 10, 10, 23, 0, 0);
 
-describe("a timestamp that clients send (WIRE.md 4)", () => {
+describe("a timestamp that clients send", () => {
   const forms: Readonly<Record<string, number>> = {
     "2009-11-10T23:00:00Z": ELEVEN,
     "2009-11-10T23:00:00+0000": ELEVEN,
@@ -119,7 +119,7 @@ describe("a timestamp that leaves", () => {
   });
 });
 
-describe("the time of an event, corrected for the client's clock (WIRE.md 4)", () => {
+describe("the time of an event, corrected for the client's clock", () => {
   const received = Date.UTC(2026, 10, 20, 12, 0, 0);
   const ago = (ms: number): number => received - ms;
   const table: readonly (readonly [about: string, original: number | null, sent: number | null, at: number])[] = [
