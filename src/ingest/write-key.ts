@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type Fault, fault } from "../model/fault.ts";
 import type { Source } from "../model/source.ts";
 
@@ -26,7 +26,7 @@ export function createFindSource(sources: readonly Source[]): FindSource {
 }
 
 function digest(key: string): string {
-  return createHash("sha256").update(key).digest("base64");
+  return hash("sha256", key, "base64");
 }
 
 /** `Authorization: Basic base64(key + ":")`. The password is nobody's, and ignored. */

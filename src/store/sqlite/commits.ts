@@ -9,11 +9,16 @@ const SLOW_COMMIT: Ms = SECOND;
 const MOST_ROWS = 5_000;
 
 /** Work inside a transaction, and about how many rows it touches. */
-export type Job<T> = { readonly rows: number; readonly run: () => T };
+export type Job<T> = {
+  readonly rows: number;
+  readonly run: () => T;
+  /** The result when it could not be made durable; left out, that is an error. */
+  readonly failed?: () => T;
+};
 
 /** Group commit: jobs that arrive together share one transaction, and so one fsync. */
 export type Commits = {
-  /** Runs the job in the next transaction. Resolves with its result after the commit; rejects if that failed. */
+  /** Runs the job in the next transaction. Resolves with its result after the commit; see `failed` for when there is none. */
   add<T>(job: Job<T>): Promise<T>;
   /** The verdict of the last commit. */
   succeeded(): boolean;
@@ -123,7 +128,10 @@ function createWriter(db: Database, world: CommitsWorld): Writer {
   function fail(group: readonly Pending[], error: unknown): void {
     lastSucceeded = false;
     world.report.storeFailed("commit", error);
-    for (const { reject } of group) reject(error);
+    for (const { job, resolve, reject } of group) {
+      if (job.failed) resolve(job.failed());
+      else reject(error);
+    }
   }
 }
 

@@ -19,24 +19,21 @@ export function createCounts(db: Database): Counts {
   const upsert = db.prepare<[string, string, number]>(
     "INSERT INTO counts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
   );
-  const counts = new Map(load.all().map((row) => [keyOf(row.destination, row.state), row]));
-  const changes = new Map<string, Count>();
+  // By destination, then state: what is kept, and what the transaction under way adds to it.
+  const kept: Tally = new Map();
+  const changes: Tally = new Map();
+  for (const { destination, state, count } of load.all()) bump(kept, destination, state, count);
 
   return {
-    all: () => [...counts.values()],
-    add(destination, state, change) {
-      const key = keyOf(destination, state);
-      changes.set(key, { destination, state, count: (changes.get(key)?.count ?? 0) + change });
-    },
+    all: () => rowsOf(kept),
+    add: (destination, state, change) => bump(changes, destination, state, change),
     write() {
-      for (const { destination, state, count } of changes.values()) {
+      for (const { destination, state, count } of rowsOf(changes)) {
         if (count !== 0) upsert.run(destination, state, count);
       }
     },
     committed() {
-      for (const [key, change] of changes) {
-        counts.set(key, { ...change, count: (counts.get(key)?.count ?? 0) + change.count });
-      }
+      for (const { destination, state, count } of rowsOf(changes)) bump(kept, destination, state, count);
       changes.clear();
     },
     rolledBack() {
@@ -45,6 +42,19 @@ export function createCounts(db: Database): Counts {
   };
 }
 
-function keyOf(destination: string, state: DeliveryState): string {
-  return `${state} ${destination}`;
+type Tally = Map<string, Map<DeliveryState, number>>;
+
+function bump(tally: Tally, destination: string, state: DeliveryState, change: number): void {
+  let states = tally.get(destination);
+  if (!states) {
+    states = new Map();
+    tally.set(destination, states);
+  }
+  states.set(state, (states.get(state) ?? 0) + change);
+}
+
+function rowsOf(tally: Tally): Count[] {
+  return [...tally].flatMap(([destination, states]) =>
+    [...states].map(([state, count]) => ({ destination, state, count })),
+  );
 }

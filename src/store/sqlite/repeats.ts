@@ -32,7 +32,6 @@ export function createRepeats(db: Database): Repeats {
   const remove = db.prepare<[number]>("DELETE FROM seen WHERE first <= ?");
   const index = createKeyIndex();
   let nextNumber = 1;
-  let prunedBefore = 0;
   // The keys of the running transaction, by their text: only what is committed gets a number and enters the index.
   const pending = new Map<string, Buffer>();
   for (const { first, keys } of db.prepare<[], Row>("SELECT * FROM seen ORDER BY first").iterate()) {
@@ -57,7 +56,8 @@ export function createRepeats(db: Database): Repeats {
       const last = rows.at(-1);
       if (!last) return 0;
       remove.run(last.first);
-      prunedBefore = last.first + last.keys.length / KEY_BYTES;
+      // If this is rolled back, too: what is as old as that nobody asks for any more.
+      index.forgetBefore(last.first + last.keys.length / KEY_BYTES);
       return rows.reduce((sum, row) => sum + row.keys.length / KEY_BYTES, 0);
     },
     write(now) {
@@ -71,11 +71,9 @@ export function createRepeats(db: Database): Repeats {
         index.add(key, nextNumber);
         nextNumber += 1;
       }
-      index.forgetBefore(prunedBefore);
       pending.clear();
     },
     rolledBack() {
-      prunedBefore = 0;
       pending.clear();
     },
   };

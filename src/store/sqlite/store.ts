@@ -60,19 +60,16 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
   let closing: Promise<void> | null = null;
 
   return {
-    async append(entries) {
-      if (entries.length === 0) return [];
-      if (size.used() >= maxSize()) return full(size.used());
+    append(entries) {
+      if (entries.length === 0) return Promise.resolve([]);
+      if (size.used() >= maxSize()) return Promise.resolve(full(size.used()));
       const run = (): readonly Receipt[] => appendRows(entries, clock.now());
-      return commits.add({ rows: rowsOf(entries), run }).catch(unwritten);
+      return commits.add<readonly Receipt[] | Fault>({ rows: rowsOf(entries), run, failed: unwritten });
     },
     claims: async (ask) => claims(ask),
-    async settle(delivery, settlement) {
-      const run = (): boolean => settleRow(delivery, settlement);
-      return commits.add({ rows: 1, run }).then(
-        (mine) => (mine ? "written" : "gone"),
-        () => "unwritten",
-      );
+    settle(delivery, settlement) {
+      const run = (): Written => (settleRow(delivery, settlement) ? "written" : "gone");
+      return commits.add<Written>({ rows: 1, run, failed: () => "unwritten" });
     },
     backlog: createBacklog(db, counts),
     async prune(before, limit) {
@@ -94,6 +91,8 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
   }
 }
 
+type Written = Awaited<ReturnType<Store["settle"]>>;
+
 type Vitals = {
   readonly commits: Commits;
   readonly meta: Meta;
@@ -102,13 +101,13 @@ type Vitals = {
 };
 
 function createHealth({ commits, meta, size, maxSize }: Vitals): StoreHealth {
+  function touch(): boolean {
+    meta.touch();
+    return true;
+  }
   return {
     writable: commits.succeeded,
-    probe: () =>
-      commits.add({ rows: 1, run: meta.touch }).then(
-        () => true,
-        () => false,
-      ),
+    probe: () => commits.add<boolean>({ rows: 1, run: touch, failed: () => false }),
     isCrowded: () => size.used() >= maxSize() * CROWDED,
     size: () => ({ used: size.used(), max: maxSize() }),
   };

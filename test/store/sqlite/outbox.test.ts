@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -10,9 +10,9 @@ import { openStore } from "../../../src/store/sqlite/store.ts";
 import { createFalseClock } from "../../flow/clock.ts";
 import { createFalseReport } from "../harness.ts";
 
-async function makePlace(): Promise<AsyncDisposable & { readonly path: string }> {
+async function makePlace(): Promise<AsyncDisposable & { readonly folder: string; readonly path: string }> {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-outbox-"));
-  return { path: join(folder, "fairlead.db"), [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+  return { folder, path: join(folder, "fairlead.db"), [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
 }
 
 function settings(db: Database): Readonly<Record<string, unknown>> {
@@ -51,8 +51,9 @@ describe("the outbox's file", () => {
         `cannot open outbox ${place.path}: its schema is version 99, and this Fairlead knows up to ${SCHEMA_VERSION}; ` +
         "use the newer Fairlead that wrote it, or a backup from before the upgrade",
     });
-    // A second time: the first has let go of the lock.
+    // A second time: the first has let go of the lock, and of the file and its log.
     await assert.rejects(open(place.path), /its schema is version 99/);
+    assert.deepEqual((await readdir(place.folder)).sort(), ["fairlead.db", "fairlead.db.lock"]);
   });
 
   it("is refused when it is something else", async () => {
