@@ -6,7 +6,7 @@ import { type Database, openDatabase } from "./driver.ts";
  * who holds it.
  */
 export async function lockOutbox(path: string, pid: number): Promise<{ release(): void }> {
-  const db = await openDatabase(`${path}.lock`);
+  const db = await openDatabase(`${await realPath(path)}.lock`);
   try {
     db.pragma("busy_timeout = 0");
     db.exec("CREATE TABLE IF NOT EXISTS holder (pid INTEGER NOT NULL)");
@@ -17,6 +17,14 @@ export async function lockOutbox(path: string, pid: number): Promise<{ release()
     throw new Error(message, { cause });
   }
   return { release: () => db.close() };
+}
+
+/** Two paths may lead to one file, through a symbolic link. SQLite knows where they end. */
+async function realPath(path: string): Promise<string> {
+  const db = await openDatabase(path);
+  const [main] = db.pragma("database_list") as { file: string }[];
+  db.close();
+  return main?.file || path;
 }
 
 function refusal(db: Database, path: string, cause: unknown): string {

@@ -28,9 +28,9 @@ const STEPS: readonly string[] = [
 
   -- One row for each event and destination. "state" is waiting until an attempt settles it: then delivered, failed or
   -- expired. Times are in milliseconds since 1970, on a clock that never steps. due_at says when the next attempt is due,
-  -- and is NULL once it is settled; settled_at is NULL until then. attempted_at is the end of the last attempt that left it
-  -- waiting, first_attempt_at the beginning of the first one that left the machine, and both are NULL if the first one
-  -- settled it. held is the time that does not count towards the cutoff. url and status say who took it, reason why it
+  -- and is NULL once it is settled; settled_at is NULL until then. attempted_at is the end of the last attempt that did not
+  -- deliver it, and first_attempt_at the beginning of the first one that left the machine; both are NULL when the first
+  -- attempt delivered it. held is the time that does not count towards the cutoff. url and status say who took it, reason why it
   -- waits or was given up; finals is a JSON array of the webhooks that have refused the event for good.
   CREATE TABLE deliveries (
     id               INTEGER PRIMARY KEY,

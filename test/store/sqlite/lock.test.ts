@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -50,6 +50,16 @@ describe("the lock of the outbox", () => {
     const second = await lockOutbox(join(f.folder, "another.db"), 2);
     first.release();
     second.release();
+  });
+
+  it("holds the file also for those who come through a symbolic link", async () => {
+    await using f = await makeFolder();
+    await writeFile(f.path, "");
+    const link = join(f.folder, "link.db");
+    await symlink(f.path, link);
+    const first = await lockOutbox(f.path, 1);
+    await assert.rejects(lockOutbox(link, 2), /\(pid 1\)/);
+    first.release();
   });
 
   it("leaves the pid out when it cannot be read", async () => {
