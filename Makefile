@@ -10,8 +10,15 @@ BUN := $(or $(PATH_BUN),.tools/node_modules/.bin/bun)
 COMPILE := build --compile --no-compile-autoload-dotenv --no-compile-autoload-bunfig
 SOURCES := $(shell find src) package.json bun.lock tsconfig.json Makefile
 
+# Deno runs the same sources and the same tests: one on the PATH of the same generation, else one of our own from npm.
+DENO_VERSION := 2.9.6
+PATH_DENO := $(shell version=$$(deno --version 2>/dev/null | sed -n '1s/^deno \([0-9.]*\).*/\1/p') && \
+  [ -n "$$version" ] && [ "$$(printf '%s\n' "$$version" $(DENO_VERSION) | sort -V | head -n 1)" = $(DENO_VERSION) ] && command -v deno)
+DENO := $(or $(PATH_DENO),.tools/deno/node_modules/.bin/deno)
+
 INSTALLED := node_modules/.installed
 OWN_BUN := .tools/bun-$(BUN_VERSION)
+OWN_DENO := .tools/deno/installed-$(DENO_VERSION)
 
 .DEFAULT_GOAL := help
 .PHONY: help install build run demo test format clean
@@ -31,11 +38,13 @@ run: build ## start Fairlead and a receiver, send six calls, and stay until Ctrl
 demo: build ## the same in a folder of its own: check the six webhooks, and end
 	@$(BUN) --no-orphans test/demo/demo.ts
 
-test: build ## check format, lint and types, and run all tests
+test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and run all tests
 	$(BUN) x --bun --no-install biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
 	$(BUN) x --bun --no-install tsc --noEmit
 	$(BUN) test --timeout 120000 --path-ignore-patterns 'test/binary/**'
 	$(BUN) test --no-orphans test/binary
+	$(DENO) test -A --no-check --quiet --ignore=test/binary,test/bench test
+	$(DENO) test -A --no-check --quiet test/deno/serve.smoke.ts
 
 format: install ## put all files into the form that `make test` asks for
 	$(BUN) x --bun --no-install biome check --write .
@@ -59,4 +68,11 @@ $(OWN_BUN):
 	npm install --prefix .tools --no-save --no-audit --no-fund --loglevel=error bun@$(BUN_VERSION)
 	@$(BUN) --version >/dev/null 2>&1 || node .tools/node_modules/bun/install.js
 	@$(BUN) --version >/dev/null || { echo "npm has installed a Bun that does not run; put one on the PATH." >&2; exit 1; }
+	@touch $@
+
+$(OWN_DENO):
+	@command -v npm >/dev/null || { echo "The tests need Deno $(DENO_VERSION) or later, or npm to install it with." >&2; exit 1; }
+	npm install --prefix .tools/deno --no-save --no-audit --no-fund --loglevel=error deno@$(DENO_VERSION)
+	@$(DENO) --version >/dev/null 2>&1 || node .tools/deno/node_modules/deno/install.cjs
+	@$(DENO) --version >/dev/null || { echo "npm has installed a Deno that does not run; put one on the PATH." >&2; exit 1; }
 	@touch $@
