@@ -1,0 +1,120 @@
+/**
+ * Measures Fairlead against the floor (`floor.ts`), in turn and several times, and prints the table of
+ * docs/performance.md. Run `bun bench/bench.ts --help` for its options.
+ */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { type Check, checkLimits } from "./check.ts";
+import { startWorker } from "./commands.ts";
+import { CONTENDERS, type Contender } from "./contender.ts";
+import type { LoadCommands } from "./load.ts";
+import { describeMachine } from "./machine.ts";
+import type { Bench } from "./measure.ts";
+import { type Options, readOptions, USAGE } from "./options.ts";
+import { endAll } from "./processes.ts";
+import { profile } from "./profile.ts";
+import { countDisturbed, createUndisturbed } from "./quiet.ts";
+import type { ReceiverCommands } from "./receiver.ts";
+import { occupationsOf, type Result, resultOf, type Sample } from "./results.ts";
+import { type Line, linesOf, measure, type RunName } from "./rows.ts";
+import { writeCheck, writeOccupations, writeTable } from "./table.ts";
+
+process.exit(await main(process.argv.slice(2)));
+
+async function main(argv: readonly string[]): Promise<number> {
+  try {
+    const options = readOptions(argv);
+    if (options === "help") console.log(USAGE);
+    else await run(options);
+    return 0;
+  } catch (error) {
+    console.error(`bench: ${error instanceof Error ? error.message : error}`);
+    return 1;
+  }
+}
+
+async function run(options: Options): Promise<void> {
+  if (!options.profile && !existsSync(options.fairlead))
+    throw new Error(`there is no ${options.fairlead}; run make build first`);
+  const folder = mkdtempSync(join(resolve(options.folder), "bench-"));
+  const cleanUp = async (): Promise<void> => {
+    await endAll();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void cleanUp().then(() => process.exit(1)));
+  try {
+    await measureAndTell(options, folder);
+  } finally {
+    await cleanUp();
+  }
+}
+
+async function measureAndTell(options: Options, folder: string): Promise<void> {
+  const bench = await startBench(options, folder);
+  const lines = linesOf(options.rows);
+  if (options.profile) return profile(lines, bench);
+  const check = options.check ? await checkLimits(bench) : null;
+  const samples = await measureRounds(options, runsOf(lines), bench);
+  const results = lines.map((line) => resultOf(line, samples));
+  tell({ options, folder, results, samples, check });
+}
+
+async function startBench({ fairlead, amounts }: Options, folder: string): Promise<Bench> {
+  const load = startWorker<LoadCommands>("load.ts");
+  const receiver = startWorker<ReceiverCommands>("receiver.ts");
+  const receiverPort = await receiver.ask("port");
+  return { load, receiver, receiverPort, folder, fairlead: [resolve(fairlead)], endBy: "SIGKILL", amounts };
+}
+
+type Turn = { readonly run: RunName; readonly contender: Contender };
+
+/** Each run that any of the lines needs, once; those of the same kind beside each other. */
+function runsOf(lines: readonly Line[]): readonly Turn[] {
+  const turns = lines.flatMap(({ runs }) => CONTENDERS.map((contender) => ({ contender, run: runs[contender] })));
+  return [...new Map(turns.map((turn) => [`${turn.run} ${turn.contender}`, turn])).values()];
+}
+
+/** In turn, so that a machine that is slower for a while is so for both, and in every other round backwards. */
+async function measureRounds(
+  { rounds, patience }: Options,
+  turns: readonly Turn[],
+  bench: Bench,
+): Promise<readonly Sample[]> {
+  const undisturbed = createUndisturbed(patience);
+  const samples: Sample[] = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const { run, contender } of round % 2 === 1 ? turns : turns.toReversed()) {
+      const measured = await undisturbed(() => measure(run, contender, bench));
+      samples.push({ round, run, contender, ...measured });
+      const numbers = Object.entries(measured.values).map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`);
+      console.error(`round ${round} of ${rounds}: ${run}, ${contender}: ${numbers.join(", ")}`);
+    }
+  }
+  return samples;
+}
+
+type Told = {
+  readonly options: Options;
+  readonly folder: string;
+  readonly results: readonly Result[];
+  readonly samples: readonly Sample[];
+  readonly check: Check | null;
+};
+
+function tell({ options, folder, results, samples, check }: Told): void {
+  const machine = describeMachine(folder);
+  const version = Bun.spawnSync([resolve(options.fairlead), "version"])
+    .stdout.toString()
+    .trim();
+  const at = new Date().toISOString();
+  const { cores, cpu, bun, fileSystem } = machine;
+  console.log(`${at}: ${version}, ${cores} cores (${cpu}), Bun ${bun}, stores on ${fileSystem} in ${options.folder}`);
+  console.log(`median of ${options.rounds} round(s)\n\n${writeTable(results)}`);
+  const disturbed = countDisturbed(samples);
+  if (disturbed > 0) console.log(`\nother programs were busy during ${disturbed} of ${samples.length} runs`);
+  if (check) console.log(`\n${writeOccupations(occupationsOf(samples))}\n\n${writeCheck(check)}`);
+  writeFileSync(
+    options.out,
+    `${JSON.stringify({ at, version, machine, options, results, samples, check }, null, 2)}\n`,
+  );
+}

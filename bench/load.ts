@@ -1,0 +1,105 @@
+/** The programs that send calls. A process of its own; see `LoadCommands` for what it can be told. */
+import { obey } from "./commands.ts";
+import { type Connection, connect } from "./connection.ts";
+import { createRequest, type LoadRequest, type RequestKind } from "./requests.ts";
+import { now } from "./time.ts";
+
+export type LoadCommands = {
+  /**
+   * Each connection sends its next request as soon as the last one is answered, until so many requests were sent, or
+   * for so long (in ms). Resolves when all that was sent is answered.
+   */
+  flood(load: FloodLoad): Promise<Flooded>;
+  /** Sends so many requests a second, whether or not the earlier ones are answered. */
+  pace(load: Load & { readonly perSecond: number; readonly seconds: number }): Promise<Paced>;
+};
+
+export type Load = RequestKind & { readonly port: number; readonly connections: number };
+
+export type FloodLoad = Load & { readonly requests: number; readonly longest?: number };
+/** How many were answered, when the first one was sent, and when the last answer came. */
+export type Flooded = { readonly requests: number; readonly startedAt: number; readonly endedAt: number };
+/** How long each acknowledgement took, in ms. */
+export type Paced = { readonly latencies: readonly number[] };
+
+obey<LoadCommands>({ flood, pace });
+
+async function flood({ requests, longest = Number.POSITIVE_INFINITY, ...load }: FloodLoad): Promise<Flooded> {
+  const done = Promise.withResolvers<void>();
+  let sent = 0;
+  let answered = 0;
+  const senders = await openSenders(load, {
+    answered(sender) {
+      answered += 1;
+      sendNext(sender);
+      if (answered === sent) done.resolve();
+    },
+    failed: done.reject,
+  });
+  const startedAt = now();
+  senders.forEach(sendNext);
+  await done.promise.finally(() => close(senders));
+  return { requests: answered, startedAt, endedAt: now() };
+
+  function sendNext(sender: Sender): void {
+    if (sent === requests || now() - startedAt > longest) return;
+    sent += 1;
+    send(sender);
+  }
+}
+
+async function pace({ perSecond, seconds, ...load }: Load & { perSecond: number; seconds: number }): Promise<Paced> {
+  const done = Promise.withResolvers<void>();
+  const total = perSecond * seconds;
+  const latencies: number[] = [];
+  const idle: Sender[] = [];
+  const senders = await openSenders(load, {
+    answered(sender) {
+      latencies.push(now() - sender.sentAt);
+      idle.push(sender);
+      if (latencies.length === total) done.resolve();
+    },
+    failed: done.reject,
+  });
+  idle.push(...senders);
+  const startedAt = now();
+  let sent = 0;
+  const timer = setInterval(() => {
+    const due = Math.min(total, Math.ceil(((now() - startedAt) / 1_000) * perSecond));
+    for (; sent < due; sent += 1) sendNext();
+  }, 1);
+  await done.promise.finally(() => {
+    clearInterval(timer);
+    close(senders);
+  });
+  return { latencies };
+
+  function sendNext(): void {
+    const sender = idle.shift();
+    if (sender) send(sender);
+    else done.reject(new Error("every connection waits for an answer: the server cannot keep this pace"));
+  }
+}
+
+type Sender = { readonly connection: Connection; readonly request: LoadRequest; sentAt: number };
+
+type SenderEvents = { answered(sender: Sender): void; failed(error: Error): void };
+
+function openSenders({ port, connections, ...kind }: Load, events: SenderEvents): Promise<Sender[]> {
+  const opening = Array.from({ length: connections }, async () => {
+    const connection = await connect({ port, answered: () => events.answered(sender), failed: events.failed });
+    const sender: Sender = { connection, request: createRequest(kind), sentAt: 0 };
+    return sender;
+  });
+  return Promise.all(opening);
+}
+
+function send(sender: Sender): void {
+  sender.request.renew();
+  sender.sentAt = now();
+  sender.connection.send(sender.request.bytes);
+}
+
+function close(senders: readonly Sender[]): void {
+  for (const { connection } of senders) connection.close();
+}

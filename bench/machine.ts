@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { resolve } from "node:path";
+
+/** What the numbers depend on. */
+export type Machine = {
+  readonly cores: number;
+  readonly cpu: string;
+  readonly bun: string;
+  readonly fileSystem: string;
+};
+
+/** `folder`: where the data of the servers is. */
+export function describeMachine(folder: string): Machine {
+  const cores = cpus();
+  const cpu = cores[0]?.model.trim() ?? "unknown";
+  return { cores: cores.length, cpu, bun: Bun.version, fileSystem: fileSystemOf(folder) };
+}
+
+/** The type of the mount that the folder is in: of those that hold it, the one with the longest path. */
+function fileSystemOf(folder: string): string {
+  const path = `${resolve(folder)}/`;
+  const mounts = readFileSync("/proc/self/mounts", "utf8")
+    .split("\n")
+    .map((line) => line.split(" "))
+    .filter(([, place = "?"]) => path.startsWith(place.endsWith("/") ? place : `${place}/`))
+    .toSorted(([, a = ""], [, b = ""]) => b.length - a.length);
+  return mounts[0]?.[2] ?? "unknown";
+}

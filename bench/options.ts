@@ -1,0 +1,97 @@
+import { parseArgs } from "node:util";
+import type { Amounts } from "./measure.ts";
+import { ROW_NAMES, type RowName } from "./rows.ts";
+
+export type Options = {
+  /** Which rows of the table: all if none is named. */
+  readonly rows: readonly RowName[];
+  readonly rounds: number;
+  /** Seconds that repeating disturbed runs may take, all together. */
+  readonly patience: number;
+  readonly amounts: Amounts;
+  /** Also print how busy load and receiver were, and how much they could do. */
+  readonly check: boolean;
+  /** Only run Fairlead from its sources, and write where it spends its time. */
+  readonly profile: boolean;
+  readonly fairlead: string;
+  readonly folder: string;
+  readonly out: string;
+};
+
+export const USAGE = `bun bench/bench.ts [row …] [options]
+
+rows, all of them if none is named: ${ROW_NAMES.join(" ")}
+
+  --quick           one small round: whether it works, not how fast it is
+  --check           also show that load and receiver are not the bottleneck
+  --profile         run Fairlead from its sources, once, and write CPU profiles to dist/profile
+  --rounds N        rounds of floor and Fairlead in turn; each number is the median of them (5)
+  --patience N      repeat runs that other programs disturb, for N seconds at most, all together (not at all)
+  --calls N         single calls in a run (100000)
+  --events N        events of batches in a run (150000)
+  --seconds N       of steady load (4)
+  --warmup N        events that go before each run and are not measured (10000)
+  --fairlead PATH   the program that is measured (dist/fairlead)
+  --folder PATH     where the stores are while it runs; on a real disk, because each commit waits for it (dist)
+  --out PATH        every round, as JSON (dist/bench.json)
+`;
+
+/** Reads the command line. Throws with what is wrong with it. */
+export function readOptions(argv: readonly string[]): Options | "help" {
+  const { values, positionals } = parseArgs({ args: [...argv], allowPositionals: true, options: KNOWN });
+  if (values.help) return "help";
+  const wrong = positionals.find((name) => !isRow(name));
+  if (wrong !== undefined) throw new Error(`there is no row ${wrong}; there are ${ROW_NAMES.join(", ")}`);
+  const { quick = false } = values;
+  return {
+    rows: positionals.length > 0 ? positionals.filter(isRow) : ROW_NAMES,
+    rounds: whole("rounds", values.rounds) ?? (quick ? 1 : 5),
+    patience: whole("patience", values.patience) ?? 0,
+    amounts: {
+      calls: whole("calls", values.calls) ?? (quick ? 20_000 : 100_000),
+      events: hundreds("events", values.events) ?? (quick ? 50_000 : 150_000),
+      seconds: whole("seconds", values.seconds) ?? (quick ? 2 : 4),
+      warmup: hundreds("warmup", values.warmup) ?? (quick ? 5_000 : 10_000),
+    },
+    check: values.check ?? false,
+    profile: values.profile ?? false,
+    fairlead: values.fairlead ?? "dist/fairlead",
+    folder: values.folder ?? "dist",
+    out: values.out ?? "dist/bench.json",
+  };
+}
+
+const TEXT = { type: "string" } as const;
+const FLAG = { type: "boolean" } as const;
+const KNOWN = {
+  ...{
+    help: FLAG,
+    quick: FLAG,
+    check: FLAG,
+    profile: FLAG,
+    rounds: TEXT,
+    patience: TEXT,
+    calls: TEXT,
+    events: TEXT,
+    seconds: TEXT,
+    warmup: TEXT,
+  },
+  ...{ fairlead: TEXT, folder: TEXT, out: TEXT },
+};
+
+function isRow(name: string): name is RowName {
+  return ROW_NAMES.some((known) => known === name);
+}
+
+function whole(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new Error(`--${name} must be a whole number above 0 (got "${text}")`);
+}
+
+/** Batches hold a hundred events. */
+function hundreds(name: string, text: string | undefined): number | undefined {
+  const number = whole(name, text);
+  if (number === undefined || number % 100 === 0) return number;
+  throw new Error(`--${name} must be a multiple of 100 (got "${text}")`);
+}

@@ -1,0 +1,18 @@
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Bench } from "./measure.ts";
+import { type Line, measure } from "./rows.ts";
+
+const FOLDER = "dist/profile";
+
+/** Runs Fairlead from its sources under Bun's sampling profiler, once for each kind of run that the lines need. */
+export async function profile(lines: readonly Line[], bench: Bench): Promise<void> {
+  for (const run of new Set(lines.map(({ runs }) => runs.fairlead))) {
+    const folder = resolve(FOLDER, run.replace(" ", "-"));
+    mkdirSync(folder, { recursive: true });
+    const profiler = ["--cpu-prof", "--cpu-prof-md", `--cpu-prof-dir=${folder}`];
+    const fairlead = [process.execPath, ...profiler, join(import.meta.dir, "../src/main.ts")];
+    await measure(run, "fairlead", { ...bench, fairlead, endBy: "SIGTERM" });
+    console.log(`${run}: ${folder}`);
+  }
+}

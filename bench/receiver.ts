@@ -1,0 +1,103 @@
+/**
+ * The webhook that everything is sent to: answers 200 to each request, and counts. It is written on raw sockets, so
+ * that it costs far less than what it measures. A process of its own; see `ReceiverCommands` for what it can be told.
+ */
+import type { Socket } from "bun";
+import { obey } from "./commands.ts";
+import { createFraming } from "./framing.ts";
+import { now } from "./time.ts";
+
+export type ReceiverCommands = {
+  /** The port it listens on. */
+  port(): number;
+  /** Forgets what has come, and awaits so many requests. */
+  expect(what: { readonly requests: number }): void;
+  /** The same, but none is answered until `release`, and that says how many they are. */
+  hold(): void;
+  /** Answers what was held, and from now on at once. Answers when that was. */
+  release(what: { readonly requests: number }): number;
+  /** Resolves when as many requests have come as were expected. */
+  arrived(): Promise<Arrival>;
+  /** What has come until now. */
+  count(): Count;
+};
+
+export type Count = { readonly requests: number; readonly bytes: number };
+/** `at`: when the last one came. `sample`: the first request, as text. */
+export type Arrival = Count & { readonly at: number; readonly sample: string };
+
+type Connection = { readonly push: (chunk: Buffer) => number };
+/** The first request, and the connection that it comes over. */
+type Sample = { readonly socket: Socket<Connection>; text: string };
+
+const ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+const received = { requests: 0, bytes: 0, expected: 0 };
+const held: Socket<Connection>[] = [];
+let holding = false;
+let sample: Sample | null = null;
+let arrived = Promise.withResolvers<Arrival>();
+
+const server = Bun.listen<Connection>({
+  hostname: "127.0.0.1",
+  port: 0,
+  socket: {
+    open(socket) {
+      socket.data = { push: createFraming(() => {}) };
+    },
+    data: take,
+    error(_socket, error) {
+      console.error("receiver:", error.message);
+    },
+  },
+});
+
+obey<ReceiverCommands>({
+  port: () => server.port,
+  expect: ({ requests }) => begin(requests),
+  hold() {
+    begin(Number.POSITIVE_INFINITY);
+    holding = true;
+  },
+  release({ requests }) {
+    const at = now();
+    received.expected = requests;
+    holding = false;
+    for (const socket of held.splice(0)) answer(socket);
+    return at;
+  },
+  arrived: () => arrived.promise,
+  count: () => ({ requests: received.requests, bytes: received.bytes }),
+});
+
+function begin(expected: number): void {
+  Object.assign(received, { requests: 0, bytes: 0, expected });
+  held.length = 0;
+  holding = false;
+  sample = null;
+  arrived = Promise.withResolvers();
+}
+
+function take(socket: Socket<Connection>, chunk: Buffer): void {
+  if (received.requests === 0) keepSample(socket, chunk);
+  const complete = socket.data.push(chunk);
+  received.bytes += chunk.length;
+  for (let nth = 0; nth < complete; nth += 1) {
+    received.requests += 1;
+    if (received.requests === received.expected)
+      arrived.resolve({ ...received, at: now(), sample: sample?.text ?? "" });
+    if (holding) held.push(socket);
+    else answer(socket);
+  }
+}
+
+function keepSample(socket: Socket<Connection>, chunk: Buffer): void {
+  sample ??= { socket, text: "" };
+  if (sample.socket === socket) sample.text += chunk.toString();
+}
+
+function answer(socket: Socket<Connection>): void {
+  const written = socket.write(ANSWER);
+  // A contender that was ended leaves sockets on which nobody listens any more.
+  if (written >= 0 && written < ANSWER.length) throw new Error("an answer was not written at once");
+}

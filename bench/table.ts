@@ -1,0 +1,56 @@
+import type { Check } from "./check.ts";
+import type { Occupation, Result } from "./results.ts";
+import type { Line } from "./rows.ts";
+
+/** The results as a table for people. */
+export function writeTable(results: readonly Result[]): string {
+  const head = ["", "floor", "Fairlead", "ratio", "in each round", "wanted", ""];
+  const rows = results.map(({ line, floor, fairlead, ratio, ratios, met }) => [
+    line.label,
+    writeNumber(floor, line),
+    writeNumber(fairlead, line),
+    ratio.toFixed(2),
+    `${ratios[0]?.toFixed(2)}–${ratios.at(-1)?.toFixed(2)}`,
+    "least" in line.wanted ? `≥ ${line.wanted.least}` : `≤ ${line.wanted.most}`,
+    met ? "met" : "missed",
+  ]);
+  return align([head, ...rows]);
+}
+
+const DIGITS: Readonly<Record<Line["unit"], number>> = { "/s": 0, s: 2, ms: 2 };
+
+function writeNumber(number: number, { unit }: Line): string {
+  const digits = { minimumFractionDigits: DIGITS[unit], maximumFractionDigits: DIGITS[unit] };
+  return `${number.toLocaleString("en-US", digits)} ${unit}`;
+}
+
+/** How busy each part was, in percent of one core. */
+export function writeOccupations(occupations: readonly Occupation[]): string {
+  const head = ["percent of a core", "server", "its main thread", "waiting for a core", "load", "receiver", "others"];
+  const rows = occupations.map(({ run, contender, shares }) => {
+    const parts = [shares.server, shares.mainThread, shares.queued, shares.load, shares.receiver, shares.others];
+    return [`${run}, ${contender}`, ...parts.map((share) => (share * 100).toFixed(0))];
+  });
+  return align([head, ...rows]);
+}
+
+/** What load and receiver can do at most. */
+export function writeCheck({ ceilings, latency }: Check): string {
+  const head = ["load straight to receiver", "requests", "load", "receiver"];
+  const rows = ceilings.map(({ what, requestsPerSecond, loadMicros, receiverMicros }) => [
+    what,
+    `${Math.round(requestsPerSecond).toLocaleString("en-US")} /s`,
+    `${loadMicros.toFixed(1)} µs of CPU each`,
+    `${receiverMicros.toFixed(1)} µs of CPU each`,
+  ]);
+  const { p50, p99 } = latency;
+  return `${align([head, ...rows])}\nan answer at once, at 200 calls/s: p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms`;
+}
+
+/** The first column to the left, the others to the right. */
+function align(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const pad = (cell: string, column: number): string =>
+    column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0);
+  return rows.map((row) => row.map(pad).join("  ").trimEnd()).join("\n");
+}

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Contender } from "../../bench/contender.ts";
+import { countDisturbed } from "../../bench/quiet.ts";
+import { resultOf, type Sample } from "../../bench/results.ts";
+import type { Line, Wanted } from "../../bench/rows.ts";
+import { median, percentile } from "../../bench/statistics.ts";
+
+describe("a result of the bench", () => {
+  it("is the ratio of the medians, with the ratio of each round beside it", () => {
+    const samples = [...rounds("floor", [100, 300, 200]), ...rounds("fairlead", [90, 150, 160])];
+    const { floor, fairlead, ratio, ratios } = resultOf(line({ least: 0.8 }), samples);
+    assert.deepEqual([floor, fairlead, ratio], [200, 150, 0.75]);
+    assert.deepEqual(ratios, [0.5, 0.8, 0.9]);
+  });
+
+  it("is met at the wanted ratio, and missed on the other side of it", () => {
+    const samples = [...rounds("floor", [100]), ...rounds("fairlead", [80])];
+    const isMet = (wanted: Wanted): boolean => resultOf(line(wanted), samples).met;
+    assert.deepEqual([{ least: 0.8 }, { least: 0.81 }].map(isMet), [true, false]);
+    assert.deepEqual([{ most: 0.8 }, { most: 0.79 }].map(isMet), [true, false]);
+  });
+
+  it("does not come from other runs", () => {
+    const other = rounds("fairlead", [1]).map((sample) => ({ ...sample, run: "singles random" as const }));
+    const samples = [...rounds("floor", [100]), ...rounds("fairlead", [80]), ...other];
+    assert.equal(resultOf(line({ least: 0.8 }), samples).ratio, 0.8);
+  });
+
+  it("tells of runs during which other programs were busy", () => {
+    const quiet = rounds("floor", [100, 100]);
+    const disturbed = quiet.map((sample) => ({ ...sample, shares: { ...sample.shares, others: 0.5 } }));
+    assert.equal(countDisturbed([...quiet, ...disturbed]), 2);
+  });
+});
+
+describe("statistics", () => {
+  it("takes the middle as the median, or the mean of the two in the middle", () => {
+    assert.equal(median([30, 10, 20]), 20);
+    assert.equal(median([40, 10, 30, 20]), 25);
+  });
+
+  it("takes the smallest number that is not below the wanted part", () => {
+    const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
+    assert.deepEqual([percentile(hundred, 0.5), percentile(hundred, 0.99), percentile([7], 0.99)], [50, 99, 7]);
+  });
+});
+
+function line(wanted: Wanted): Line {
+  const runs = { floor: "backlog", fairlead: "backlog" } as const;
+  return { row: "drain", label: "draining", unit: "/s", runs, value: "drainedPerSecond", wanted };
+}
+
+function rounds(contender: Contender, numbers: readonly number[]): readonly Sample[] {
+  const shares = { server: 1, mainThread: 1, queued: 0, load: 0, receiver: 0, others: 0 };
+  return numbers.map((drainedPerSecond, index) => ({
+    ...{ round: index + 1, contender, run: "backlog", shares },
+    values: { drainedPerSecond },
+  }));
+}
