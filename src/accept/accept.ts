@@ -24,7 +24,7 @@ export function createAccept({ config, append, wake, report }: AcceptWorld): Acc
     const entries = events.map((event) => prepare(event, source, config()));
     const receipts = await append(entries);
     if (isFault(receipts)) return receipts;
-    wake([...new Set(entries.flatMap((entry) => entry.deliverTo))]);
+    wake(destinationsOf(entries));
     tell(source, { entries, receipts, report });
     return receipts;
   };
@@ -39,6 +39,12 @@ function prepare(event: Event, source: string, config: Config): Entry {
     else skipped.push({ destination: verdict.destination, rule: verdict.rule });
   }
   return { source, event, body: writeBody(event), deliverTo, skipped };
+}
+
+function destinationsOf(entries: readonly Entry[]): readonly string[] {
+  const [only] = entries;
+  if (only && entries.length === 1) return only.deliverTo;
+  return [...new Set(entries.flatMap((entry) => entry.deliverTo))];
 }
 
 type Accepted = { readonly entries: readonly Entry[]; readonly receipts: readonly Receipt[]; readonly report: Report };
