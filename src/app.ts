@@ -183,11 +183,13 @@ function restartKeys(old: Config, next: Config): readonly string[] {
   return Object.keys(keys).filter((key) => JSON.stringify(keys[key]?.(old)) !== JSON.stringify(keys[key]?.(next)));
 }
 
+/** While the operator's listener stays where it was, so does the rule of who may talk to it. */
 function withOldKeys(old: Config, next: Config): Config {
+  const sameAdmin = JSON.stringify(old.admin.listen) === JSON.stringify(next.admin.listen);
   return {
     ...next,
     ingest: { ...next.ingest, listen: old.ingest.listen },
-    admin: { ...next.admin, listen: old.admin.listen },
+    admin: sameAdmin ? next.admin : old.admin,
     outbox: { ...next.outbox, path: old.outbox.path },
   };
 }

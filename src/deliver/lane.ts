@@ -16,6 +16,7 @@ import { createOffline } from "./offline.ts";
 const FIRST_SLOTS = 4;
 const MOST_SLOTS = 256;
 const FAILURES_TO_CLOSE = 10;
+const NEVER: At = Number.NEGATIVE_INFINITY;
 
 export type Lane = {
   /** An urgent delivery, whose last attempt is due, need not wait for the next probe of a closed lane. */
@@ -48,7 +49,7 @@ export function createLane(name: LaneName, report: Report): Lane {
   const offline = createOffline();
   const lane: State = {
     ...{ slots: FIRST_SLOTS, busy: 0, successes: 0, failures: 0, probes: 0 },
-    ...{ heldUntil: 0, probeAt: 0, reopenedAt: null },
+    ...{ heldUntil: 0, probeAt: 0, closedAt: NEVER, reopenedAt: null },
   };
   return {
     hasRoom({ now, concurrency, urgent }) {
@@ -67,9 +68,10 @@ export function createLane(name: LaneName, report: Report): Lane {
         return;
       }
       fail(lane, now + (hold ?? 0));
-      if (!isClosed(lane)) return;
+      // What was under way when the lane was closed is no probe, and says nothing new.
+      if (!isClosed(lane) || startedAt <= lane.closedAt) return;
       const wait = backoff(lane.probes + 1, probePolicy(judgement, policy), random);
-      if (hush(lane, now + wait)) report.laneClosed(name.destination, name.url, reason, wait);
+      if (hush(lane, { now, wait })) report.laneClosed(name.destination, name.url, reason, wait);
     },
     shutUntil: () => Math.max(lane.heldUntil, lane.probeAt),
     offlineSince: offline.since,
@@ -90,6 +92,8 @@ type State = {
   heldUntil: At;
   /** The lane is closed, and the next probe goes out then. */
   probeAt: At;
+  /** When the lane was closed. */
+  closedAt: At;
   reopenedAt: At | null;
 };
 
@@ -100,7 +104,8 @@ function isClosed({ failures }: State): boolean {
 /** Answers whether this has opened the lane again. */
 function succeed(lane: State, now: At): boolean {
   const reopens = isClosed(lane);
-  if (reopens) Object.assign(lane, { slots: FIRST_SLOTS, heldUntil: 0, probeAt: 0, probes: 0, reopenedAt: now });
+  if (reopens)
+    Object.assign(lane, { slots: FIRST_SLOTS, heldUntil: 0, probeAt: 0, closedAt: NEVER, probes: 0, reopenedAt: now });
   lane.failures = 0;
   lane.successes += 1;
   if (lane.successes < lane.slots) return reopens;
@@ -117,9 +122,10 @@ function fail(lane: State, holdUntil: At): void {
 }
 
 /** Lets nobody through until the next probe. Answers whether this has just closed the lane: later probes are no news. */
-function hush(lane: State, probeAt: At): boolean {
+function hush(lane: State, { now, wait }: { readonly now: At; readonly wait: Ms }): boolean {
   lane.probes += 1;
-  lane.probeAt = probeAt;
+  lane.probeAt = now + wait;
+  if (lane.probes === 1) lane.closedAt = now;
   return lane.probes === 1;
 }
 

@@ -9,7 +9,10 @@ import { isPastCutoff } from "../settle/cutoff.ts";
 import { type Bell, createBell } from "./bell.ts";
 import type { Lanes, SlotAsk } from "./lanes.ts";
 import { type RoundWorld, sendRound } from "./round.ts";
-import { createWindow, type Window, type WindowWorld } from "./window.ts";
+import { createWindow, earliest, type Window, type WindowWorld } from "./window.ts";
+
+/** Of writing what a receiver has answered, a second apart. */
+const TRIES_WHEN_STOPPING = 5;
 
 export type LoopWorld = RoundWorld &
   WindowWorld & {
@@ -102,7 +105,10 @@ function noticeReopening(loop: State, destination: Destination): void {
   loop.window.hurry(at);
 }
 
-/** A quarter of what runs is for retries, the rest for first attempts; what one of them does not need the other takes. */
+/**
+ * A quarter of what runs is for retries, the rest for first attempts; what one of them does not need the other takes.
+ * Answers whether it is worth trying again.
+ */
 function startOne(loop: State, destination: Destination): boolean {
   const { world, window, bell } = loop;
   const now = world.clock.now();
@@ -110,13 +116,14 @@ function startOne(loop: State, destination: Destination): boolean {
   const isUrgent = (delivery: Delivery): boolean => isPastCutoff(delivery, { now, cutoff });
   const ask = { now, concurrency, starved: bell.ring };
   if (!world.lanes.haveRoom(destination, { ...ask, urgent: window.hasRetry(isUrgent) })) return false;
-  return order(loop).some((queue) =>
+  const started = order(loop).some((queue) =>
     window.take(queue, (delivery) => {
       const webhooks = claim(delivery, { destination, ask: { ...ask, urgent: isUrgent(delivery) } }, world.lanes);
       if (webhooks.length > 0) track(loop, queue, deliver(loop, delivery, { destination, webhooks }));
       return webhooks.length > 0;
     }),
   );
+  return started || window.setAside(now);
 }
 
 /** While nothing runs, they take turns: a closed lane is probed with either, in case one event alone is the trouble. */
@@ -140,26 +147,36 @@ type To = { readonly destination: Destination; readonly webhooks: readonly Webho
 
 /** Send → settle → write. */
 async function deliver(loop: State, delivery: Delivery, to: To): Promise<void> {
-  const { timeout, cutoff } = loop.world.delivery();
-  const asked = { ...to, timeout, policy: { ...WAITS, cutoff }, signal: loop.world.released };
-  const settlement = await sendRound(delivery, asked, loop.world);
-  if (settlement === null) {
+  const { world, window, bell } = loop;
+  const { timeout, cutoff } = world.delivery();
+  const asked = { ...to, timeout, policy: { ...WAITS, cutoff }, signal: world.released, slotFreed: bell.ring };
+  try {
+    const settlement = await sendRound(delivery, asked, world);
+    if (settlement !== null && (await write(delivery, settlement, world))) {
+      return window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
+    }
     loop.released += 1;
-    return;
+  } catch (error) {
+    window.lost(delivery, world.clock.now());
+    throw error;
   }
-  await write(delivery, settlement, loop.world);
-  loop.window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
 }
 
-/** What a receiver has answered is held until the store takes it: sending it again would be worse than waiting. */
-async function write(delivery: Delivery, settlement: Settlement, world: LoopWorld): Promise<void> {
-  const { clock, report, released } = world;
-  for (;;) {
+/**
+ * What a receiver has answered is held until the store takes it: sending it again would be worse than waiting. Only a
+ * daemon that stops does not wait long. Answers whether it was written; if not, it is sent again after the next start.
+ */
+async function write(delivery: Delivery, settlement: Settlement, world: LoopWorld): Promise<boolean> {
+  const { clock, report, stopping, released } = world;
+  let triesLeft = TRIES_WHEN_STOPPING;
+  while (triesLeft > 0 && !released.aborted) {
     const written = await world.settle(delivery, settlement);
-    if (written === "written") return report.settled(delivery, settlement);
-    if (written === "gone" || released.aborted) return;
+    if (written === "written") report.settled(delivery, settlement);
+    if (written !== "unwritten") return true;
+    if (stopping.aborted) triesLeft -= 1;
     await clock.sleep(SECOND, released);
   }
+  return false;
 }
 
 /** Keeps count of what runs, and looks for more when it is over. */
@@ -175,9 +192,4 @@ function track(loop: State, queue: Queue, delivering: Promise<void>): void {
       bell.ring();
     });
   running.add(done);
-}
-
-function earliest(a: At | null, b: At | null): At | null {
-  if (a === null || b === null) return a ?? b;
-  return Math.min(a, b);
 }

@@ -27,6 +27,8 @@ export type Asked = {
   readonly policy: RetryPolicy;
   /** Releases the attempts when the daemon has to stop at once. */
   readonly signal: AbortSignal;
+  /** Called after each attempt: also those that come after the decision held a slot until then. */
+  readonly slotFreed: () => void;
 };
 
 /**
@@ -51,21 +53,33 @@ type Here = { readonly asked: Asked; readonly world: RoundWorld };
 
 /** One attempt, in the slot that was taken for it. */
 async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here): Promise<Outcome> {
-  const { clock, random, lanes, report } = world;
-  const { destination, timeout, signal, policy } = asked;
-  const headers = requestHeaders(webhook, delivery.body, destination);
-  const outcome = await attempt({ url: webhook.url, headers, body: delivery.body }, { timeout, signal }, world);
+  const { destination, timeout, signal } = asked;
+  let outcome: Outcome | null = null;
+  try {
+    const headers = requestHeaders(webhook, delivery.body, destination);
+    outcome = await attempt({ url: webhook.url, headers, body: delivery.body }, { timeout, signal }, world);
+  } finally {
+    giveBack(webhook, outcome, { asked, world });
+  }
+  world.report.attempted(delivery, outcome);
+  return outcome;
+}
+
+/** Whatever happened, the slot is free again. */
+function giveBack(webhook: Webhook, outcome: Outcome | null, { asked, world }: Here): void {
+  const { clock, random, lanes } = world;
+  const { destination, policy, slotFreed } = asked;
+  const now = clock.now();
   lanes.done(destination.name, webhook, {
-    judgement: judge(outcome),
-    startedAt: outcome.startedAt,
-    reason: describeAnswer(outcome),
-    hold: holdOf(outcome, policy),
-    now: clock.now(),
+    judgement: outcome ? judge(outcome) : "unknown",
+    startedAt: outcome?.startedAt ?? now,
+    reason: outcome ? describeAnswer(outcome) : "",
+    hold: outcome && holdOf(outcome, policy),
+    now,
     random: random.fraction(),
     policy,
   });
-  report.attempted(delivery, outcome);
-  return outcome;
+  slotFreed();
 }
 
 /** Only 429 and 503 speak for the whole webhook; and nobody may hold it for longer than a delivery lives. */

@@ -5,13 +5,17 @@
  * reading:  a queue that runs low is filled with the next page after the last one read.
  * read:     the last page ends the reading, until `expect` or `arrived` says that there is something again.
  * hurrying: a lane has opened again, and retries that are not due yet are read as well (once, those from before).
+ * aside:    retries that wait for a webhook without a slot were put back, so that others are read; or a delivery went
+ *           wrong. After a while everything is read from the start again; what is in memory is passed over.
  */
 import type { Delivery } from "../model/delivery.ts";
-import type { Backlog, ClaimPage, Claims, Position, Queue } from "../model/ports.ts";
-import type { At } from "../model/units.ts";
+import type { Backlog, ClaimAsk, ClaimPage, Claims, Position, Queue } from "../model/ports.ts";
+import { type At, type Ms, SECOND } from "../model/units.ts";
 
 const PAGE = 256;
 const LOW = PAGE / 2;
+/** How long until what was put aside is read again. */
+const ASIDE: Ms = 10 * SECOND;
 
 export type WindowWorld = { readonly claims: Claims; readonly backlog: Pick<Backlog, "nextRetryAt"> };
 
@@ -23,8 +27,12 @@ export type Window = {
   hasRetry(like: (delivery: Delivery) => boolean): boolean;
   /** Takes the first delivery that `starts` agrees to; it is known as being sent until `settled`. */
   take(queue: Queue, starts: (delivery: Delivery) => boolean): boolean;
-  /** It has been written, and may be read again if it still waits. */
+  /** It has been written, and is read again when it is due, or with null not at all. */
   settled(delivery: Delivery, dueAt: At | null): void;
+  /** Nothing is known of it any more: it is read again in a while. */
+  lost(delivery: Delivery, now: At): void;
+  /** No retry here can start, though there is room: lets others in. Answers whether there may be any. */
+  setAside(now: At): boolean;
   /** New deliveries were committed. */
   arrived(): void;
   /** Reads also what is not due yet, if it was last tried before `before`. */
@@ -40,10 +48,12 @@ export function createWindow(destination: string, world: WindowWorld): Window {
     known: new Set(),
     nextDueAt: null,
     hurryBefore: null,
+    asideUntil: null,
   };
   const { first, retry, known } = state;
   return {
     async fill(now) {
+      if (state.asideUntil !== null && now >= state.asideUntil) readAllAgain(state);
       if (state.nextDueAt !== null && now >= state.nextDueAt) retry.more = true;
       if (isLow(first)) await readFirst(state, { destination, world });
       if (isLow(retry)) await readRetries(state, now, { destination, world });
@@ -58,7 +68,20 @@ export function createWindow(destination: string, world: WindowWorld): Window {
     },
     settled(delivery, dueAt) {
       known.delete(delivery.id);
-      if (dueAt !== null) expect(state, dueAt);
+      if (dueAt === null) return;
+      expect(state, dueAt);
+      // The writing took longer than the wait: others were read meanwhile, and it would be passed over.
+      if (isBehind({ dueAt, id: delivery.id }, retry.after)) restart(retry);
+    },
+    lost({ id }, now) {
+      known.delete(id);
+      state.asideUntil ??= now + ASIDE;
+    },
+    setAside(now) {
+      if (retry.waiting.length < LOW) return false;
+      for (const { id } of retry.waiting.splice(0)) known.delete(id);
+      state.asideUntil ??= now + ASIDE;
+      return retry.more;
     },
     arrived() {
       first.more = true;
@@ -67,7 +90,7 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       state.hurryBefore = before;
       restart(retry);
     },
-    nextDueAt: () => (retry.waiting.length < LOW ? state.nextDueAt : null),
+    nextDueAt: () => earliest(state.asideUntil, retry.waiting.length < LOW ? state.nextDueAt : null),
   };
 }
 
@@ -78,6 +101,7 @@ type State = {
   readonly known: Set<number>;
   nextDueAt: At | null;
   hurryBefore: At | null;
+  asideUntil: At | null;
 };
 
 type Reading = { readonly waiting: Delivery[]; after: Position | null; more: boolean };
@@ -90,17 +114,25 @@ type Place = { readonly destination: string; readonly world: WindowWorld };
 
 async function readFirst(state: State, { destination, world }: Place): Promise<void> {
   const { first } = state;
-  // Before the question, so that what arrives while it is answered is not overlooked.
-  first.more = false;
-  const page = await world.claims({ destination, queue: "first", after: first.after, dueBy: 0, limit: PAGE });
+  const page = await ask(first, { destination, queue: "first", after: first.after, dueBy: 0, limit: PAGE }, world);
   keep(page, first, state);
+}
+
+async function ask(reading: Reading, what: ClaimAsk, { claims }: WindowWorld): Promise<ClaimPage> {
+  // Before the question, so that what arrives while it is answered is not overlooked.
+  reading.more = false;
+  try {
+    return await claims(what);
+  } catch (error) {
+    reading.more = true;
+    throw error;
+  }
 }
 
 async function readRetries(state: State, now: At, { destination, world }: Place): Promise<void> {
   const { retry, hurryBefore } = state;
   const dueBy = hurryBefore === null ? now : Number.MAX_SAFE_INTEGER;
-  retry.more = false;
-  const page = await world.claims({ destination, queue: "retry", after: retry.after, dueBy, limit: PAGE });
+  const page = await ask(retry, { destination, queue: "retry", after: retry.after, dueBy, limit: PAGE }, world);
   keep(page, retry, state);
   if (page.more) return;
   if (hurryBefore !== null) {
@@ -108,8 +140,10 @@ async function readRetries(state: State, now: At, { destination, world }: Place)
     state.hurryBefore = null;
     return restart(retry);
   }
-  state.nextDueAt = null;
+  // The old value stands until there is a new one: if the store fails now, it is asked again at once.
+  const before = state.nextDueAt;
   const stored = await world.backlog.nextRetryAt(destination, retry.after);
+  if (state.nextDueAt === before) state.nextDueAt = null;
   if (stored !== null) expect(state, stored);
 }
 
@@ -128,6 +162,22 @@ function keep({ deliveries, more }: ClaimPage, reading: Reading, { known, hurryB
 
 function expect(state: State, dueAt: At): void {
   state.nextDueAt = Math.min(state.nextDueAt ?? dueAt, dueAt);
+}
+
+function readAllAgain(state: State): void {
+  state.asideUntil = null;
+  restart(state.first);
+  restart(state.retry);
+}
+
+function isBehind({ dueAt, id }: Position, after: Position | null): boolean {
+  return after !== null && (dueAt < after.dueAt || (dueAt === after.dueAt && id <= after.id));
+}
+
+/** The earlier of two points in time; null is never. */
+export function earliest(a: At | null, b: At | null): At | null {
+  if (a === null || b === null) return a ?? b;
+  return Math.min(a, b);
 }
 
 function restart(reading: Reading): void {

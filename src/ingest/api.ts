@@ -30,7 +30,7 @@ export function createIngest(world: TakeWorld): Handle {
 
 /** The path of a URL, without a slash at its end. The server has made sure that it is a URL. */
 function callPath(url: string): string {
-  const start = url.indexOf("/", "https://".length);
+  const start = url.indexOf("/", url.indexOf("://") + "://".length);
   const query = url.indexOf("?", start);
   const end = query < 0 ? url.length : query;
   return url.slice(start, url[end - 1] === "/" ? end - 1 : end);

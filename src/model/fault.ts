@@ -17,7 +17,6 @@ export const FAULT_STATUS = {
   number_out_of_range: 400,
   too_deep: 400,
   call_too_large: 400,
-  batch_too_large: 400,
   too_many_events: 400,
   body_too_large: 400,
   body_incomplete: 400,
@@ -38,7 +37,6 @@ export const FAULT_STATUS = {
   internal: 500,
   store_full: 503,
   store_failed: 503,
-  stopping: 503,
 } as const;
 
 export type FaultCode = keyof typeof FAULT_STATUS;
