@@ -71,6 +71,14 @@ describe("a lane", () => {
     assert.equal(slots(lane, 0), 0);
   });
 
+  it("is closed once for all that was under way then: their failures are no probes", () => {
+    const lane = createLane(NAME, makeReport());
+    run(lane, "delivered", 4 + 8 + 16 + 32 + 64);
+    for (let n = 0; n < 64; n += 1) lane.take();
+    for (let n = 0; n < 64; n += 1) end(lane, "retry");
+    assert.equal(lane.shutUntil(), 1_000);
+  });
+
   it("lets one probe through at a time, later and later, until ten minutes lie between them", () => {
     const lane = createLane(NAME, makeReport());
     run(lane, "retry", 10);

@@ -138,4 +138,72 @@ describe("the window", () => {
       [1, 3],
     );
   });
+
+  it("does not pass over a retry whose writing took longer than its wait", async () => {
+    const waiting = [
+      makeDelivery({ id: 1, attemptedAt: 1, dueAt: 10 }),
+      makeDelivery({ id: 2, attemptedAt: 1, dueAt: 500 }),
+    ];
+    const window = createWindow("crm", makeStore(waiting));
+    await window.fill(10);
+    const [delivery] = takeAll(window, "retry");
+    assert.ok(delivery);
+    await window.fill(500);
+    assert.equal(takeAll(window, "retry").length, 1);
+    waiting[0] = { ...delivery, dueAt: 400, attempts: 2 };
+    window.settled(delivery, 400);
+    await window.fill(501);
+    assert.deepEqual(
+      takeAll(window, "retry").map(({ id }) => id),
+      [1],
+    );
+  });
+
+  it("asks again after the store has failed", async () => {
+    for (const broken of ["first", "retry"] as const) {
+      const store = makeStore([makeDelivery({ id: 1 }), makeDelivery({ id: 2, attemptedAt: 1, dueAt: 2 })]);
+      let fails = true;
+      const window = createWindow("crm", {
+        backlog: store.backlog,
+        claims: async (ask) => {
+          if (fails && ask.queue === broken) throw new Error("disk I/O error");
+          return store.claims(ask);
+        },
+      });
+      await assert.rejects(window.fill(10));
+      fails = false;
+      await window.fill(10);
+      assert.deepEqual([window.has("first"), window.has("retry")], [true, true]);
+    }
+  });
+
+  it("puts retries aside that cannot start, lets others in, and comes back to them", async () => {
+    const blocked = rows(300, { attemptedAt: 1, dueAt: 2 });
+    const window = createWindow("crm", makeStore([...blocked, makeDelivery({ id: 999, attemptedAt: 1, dueAt: 3 })]));
+    const startable = ({ id }: Delivery): boolean => id === 999;
+    let started = false;
+    for (let n = 0; n < 5 && !started; n += 1) {
+      await window.fill(10);
+      started = window.take("retry", startable);
+      if (!started) window.setAside(10);
+    }
+    assert.equal(started, true);
+    assert.ok((window.nextDueAt() ?? 0) > 10);
+    const seen = new Set<number>();
+    for (let n = 0; n < 5; n += 1) {
+      await window.fill(20_000 + n);
+      for (const { id } of takeAll(window, "retry")) seen.add(id);
+    }
+    assert.equal(seen.size, 300);
+  });
+
+  it("reads again what was lost on the way", async () => {
+    const window = createWindow("crm", makeStore(rows(1)));
+    await window.fill(0);
+    const [delivery] = takeAll(window, "first");
+    assert.ok(delivery);
+    window.lost(delivery, 0);
+    await window.fill(window.nextDueAt() ?? 0);
+    assert.equal(takeAll(window, "first").length, 1);
+  });
 });

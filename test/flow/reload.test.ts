@@ -50,4 +50,12 @@ describe("a reload", () => {
     assert.deepEqual(kept, ["ingest.listen", "outbox.path"]);
     assert.equal((await d.call("/v1/track", TRACK)).status, 200);
   });
+
+  it("does not take the token away from a listener that the world can reach", async () => {
+    const open = { listen: { kind: "tcp", host: "0.0.0.0", port: 8081 }, token: new Secret("t") } as const;
+    await using d = await startDaemon({ config: { admin: open } });
+    const closed = { listen: { kind: "tcp", host: "127.0.0.1", port: 8081 }, token: null } as const;
+    assert.deepEqual(await d.app.reload({ ...d.config, admin: closed }), ["admin.listen"]);
+    assert.equal((await d.admin("GET", "/metrics")).status, 401);
+  });
 });
