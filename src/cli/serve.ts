@@ -2,8 +2,9 @@ import { type App, createApp } from "../app.ts";
 import { createMachine, type Machine } from "../runtime/machine.ts";
 import { onSignals } from "../runtime/signals.ts";
 import { print, printError } from "../runtime/terminal.ts";
+import { keepFilesPrivate } from "../runtime/umask.ts";
 import { VERSION } from "../runtime/version.ts";
-import { requireConfig } from "./config-file.ts";
+import { readConfig, requireConfig } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
 export type ServeOptions = { readonly config?: string };
@@ -12,9 +13,10 @@ export type ServeOptions = { readonly config?: string };
 export async function serve(options: ServeOptions): Promise<ExitCode> {
   const read = requireConfig(options.config);
   if (!read) return EXIT.config;
+  keepFilesPrivate();
   const machine = createMachine(read.config.log);
   const app = createApp(read.config, machine);
-  const stopped = stopBySignal(app, machine, options);
+  const stopped = stopBySignal(app, machine, read.file);
   try {
     const { ingest, admin } = await app.start();
     print(`ingest ${ingest}\nadmin  ${admin}`);
@@ -27,7 +29,7 @@ export async function serve(options: ServeOptions): Promise<ExitCode> {
 }
 
 /** Resolves with the exit code when a signal has stopped the daemon. */
-function stopBySignal(app: App, machine: Machine, options: ServeOptions): Promise<ExitCode> {
+function stopBySignal(app: App, machine: Machine, file: string): Promise<ExitCode> {
   const { report } = machine;
   return new Promise((resolve) => {
     let stopping = false;
@@ -50,17 +52,25 @@ function stopBySignal(app: App, machine: Machine, options: ServeOptions): Promis
           },
         );
       },
-      reload: () => void reload(app, machine, options).catch((error: unknown) => report.unexpected("reload", error)),
+      reload: () => void reload(app, machine, file).catch((error: unknown) => report.unexpected("reload", error)),
     });
   });
 }
 
-/** Reads the config again. A bad one changes nothing. */
-async function reload(app: App, { report, metrics, configureLog }: Machine, options: ServeOptions): Promise<void> {
-  const read = requireConfig(options.config);
-  metrics.reloaded(read !== null);
-  if (!read) return report.daemon("reload_failed", { reason: "the config has errors; the one before stays in force" });
-  const kept = await app.reload(read.config);
-  configureLog(read.config.log);
-  report.daemon("reloaded", { config: read.file, ...(kept.length > 0 && { needsRestart: kept.join(",") }) });
+/** Reads the same file again. A bad one changes nothing, and each of its problems is a line of the log. */
+async function reload(app: App, { report, configureLog }: Machine, file: string): Promise<void> {
+  const read = readConfig(file);
+  const problems = read.kind === "read" ? read.loaded.problems : [];
+  for (const { severity, line, column, path, message } of problems) {
+    const what = severity === "error" ? "config_problem" : "config_warning";
+    report.daemon(what, { config: file, line, column, key: path, reason: message });
+  }
+  const config = read.kind === "read" ? read.loaded.config : null;
+  if (config === null) {
+    const why = read.kind === "unreadable" ? read.message : "the config has errors";
+    return report.daemon("reload_failed", { config: file, reason: `${why}; the one before stays in force` });
+  }
+  const kept = await app.reload(config);
+  configureLog(config.log);
+  report.daemon("reloaded", { config: file, ...(kept.length > 0 && { needsRestart: kept.join(",") }) });
 }

@@ -174,14 +174,23 @@ export type Report = {
   released(deliveries: number): void;
   storeFailed(doing: string, error: unknown): void;
   slowCommit(duration: Ms, rows: number): void;
-  pruned(counts: PruneCounts): void;
+  /** Because of their age, or to make space before their time. */
+  pruned(counts: PruneCounts, reason: "age" | "space"): void;
   deletionRequested(users: number, notifications: number, sources: readonly string[]): void;
   daemon(what: DaemonEvent, fields: Readonly<Record<string, string | number>>): void;
   /** Something that should be impossible. Nothing is lost by it, and it should be reported as a bug. */
   unexpected(doing: string, error: unknown): void;
 };
 
-export type DaemonEvent = "started" | "listening" | "stopping" | "stopped" | "reloaded" | "reload_failed" | "unserved";
+export type DaemonEvent =
+  | "started"
+  | "stopping"
+  | "stopped"
+  | "reloaded"
+  | "reload_failed"
+  | "config_problem"
+  | "config_warning"
+  | "unserved";
 
 export type Refusal = {
   readonly source: string | null;

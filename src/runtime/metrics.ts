@@ -94,7 +94,7 @@ function declareTallies(registry: Registry) {
     name: "fairlead_pruned_total",
     help: "Rows removed from the store, and why.",
     labels: ["state", "reason"],
-    known: ["age"],
+    known: ["age", "space"],
   });
   for (const state of PRUNED) pruned.row(state);
   return { ...declareCalls(registry), ...declareDeliveries(registry), pruned };

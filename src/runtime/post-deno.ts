@@ -5,7 +5,7 @@ import { readStart } from "./answer-start.ts";
 import { replyToError } from "./post-error.ts";
 
 const plain = { request: http.request, agent: new http.Agent({ keepAlive: true }) };
-const secure = { request: https.request, agent: new https.Agent({ keepAlive: true }) };
+const secure = { request: https.request, agent: new https.Agent({ keepAlive: true, rejectUnauthorized: true }) };
 
 /** POSTs with `node:https`, for Deno. A request is sent once, even if its kept connection turns out to be closed. */
 export function postWithNode({ url, headers, body, signal }: PostRequest): Promise<Reply> {

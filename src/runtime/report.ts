@@ -36,7 +36,7 @@ export function createReport({ log, metrics, clock }: ReportParts): Report {
     released: (count) => log.line("info", "delivery.released", { count }),
     storeFailed: (doing, error) => storeFailed(desk, doing, error),
     slowCommit: (duration, rows) => slowCommit(desk, duration, rows),
-    pruned: (counts) => pruned(desk, counts),
+    pruned: (counts, reason) => pruned(desk, counts, reason),
     deletionRequested: (users, notifications, source) =>
       log.line("info", "deletion.requested", { users, notifications, source }),
     daemon: (what, fields) => daemon(desk, what, fields),
@@ -162,11 +162,16 @@ function slowCommit({ log, metrics }: Desk, duration: Ms, rows: number): void {
   log.line("warning", "store.slow_commit", { duration: formatDuration(duration), rows });
 }
 
-function pruned({ log, metrics }: Desk, counts: PruneCounts): void {
-  for (const [state, count] of Object.entries(counts)) metrics.pruned.row(state).add("age", count);
+function pruned(desk: Desk, counts: PruneCounts, reason: "age" | "space"): void {
+  for (const [state, count] of Object.entries(counts)) desk.metrics.pruned.row(state).add(reason, count);
   const { seen, ...rows } = counts;
   const removed = Object.values(rows).reduce((sum, count) => sum + count, 0);
-  if (removed + seen > 0) log.line(removed > 0 ? "info" : "debug", "store.pruned", counts);
+  if (removed + seen === 0) return;
+  const fields = (): Fields => ({ reason, ...counts });
+  const about = { name: "store.pruned", subject: "pruned", kind: reason, fields };
+  // For want of space it happens with every few calls.
+  if (reason === "space") tellNowAndThen(desk, { ...about, level: "warning" });
+  else desk.log.line(removed > 0 ? "info" : "debug", "store.pruned", fields());
 }
 
 function daemon({ log, metrics }: Desk, what: DaemonEvent, fields: Fields): void {
@@ -174,7 +179,12 @@ function daemon({ log, metrics }: Desk, what: DaemonEvent, fields: Fields): void
   log.line(DAEMON_LEVELS[what] ?? "info", `daemon.${what}`, fields);
 }
 
-const DAEMON_LEVELS: Partial<Record<DaemonEvent, LogLevel>> = { reload_failed: "error", unserved: "warning" };
+const DAEMON_LEVELS: Partial<Record<DaemonEvent, LogLevel>> = {
+  reload_failed: "error",
+  config_problem: "error",
+  config_warning: "warning",
+  unserved: "warning",
+};
 
 function unexpected(desk: Desk, doing: string, error: unknown): void {
   tellNowAndThen(desk, {

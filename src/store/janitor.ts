@@ -1,6 +1,6 @@
 import type { Config } from "../model/config.ts";
 import type { Clock, Prune, PruneBefore, PruneCounts, Report, StoreHealth } from "../model/ports.ts";
-import { DAY, MINUTE, type Ms } from "../model/units.ts";
+import { DAY, HOUR, MINUTE, type Ms } from "../model/units.ts";
 
 /** How often it looks, when nobody wakes it. */
 const EVERY: Ms = 5 * MINUTE;
@@ -24,7 +24,8 @@ export type Janitor = {
 
 /**
  * Removes what was kept long enough, in small steps. When the store is crowded, settled deliveries go before their time,
- * so that new calls find room: first the delivered ones, then those that failed or expired. What waits is never touched.
+ * so that new calls find room: first the delivered ones, then those that failed or expired, and then the messageIds by
+ * which repeats are recognised, but for those of the last hour. What waits is never touched.
  */
 export function createJanitor(world: JanitorWorld): Janitor {
   let nap = new AbortController();
@@ -48,16 +49,13 @@ async function cleanUp({ prune, health, outbox, clock, report }: JanitorWorld): 
   const old = { delivered: now - keepDelivered, failed: now - keepFailed, seen: now - DAY };
   // What was settled in this very millisecond, too.
   const all = now + 1;
-  const limits = health.isCrowded()
-    ? [
-        { ...old, delivered: all },
-        { ...old, delivered: all, failed: all },
-      ]
-    : [old];
+  const crowded = health.isCrowded();
+  const settled = { ...old, delivered: all, failed: all };
+  const limits = crowded ? [{ ...old, delivered: all }, settled, { ...settled, seen: now - HOUR }] : [old];
   for (const before of limits) {
     const counts = await pruneStep(before, { prune, report });
     if (counts === null) return false;
-    report.pruned(counts);
+    report.pruned(counts, crowded ? "space" : "age");
     if (total(counts) > 0) return health.isCrowded() || Object.values(counts).some((count) => count >= STEP);
   }
   return false;

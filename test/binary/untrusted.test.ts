@@ -9,7 +9,13 @@ function fixture(name: string): string {
 }
 
 describe("an HTTPS receiver with a self-signed certificate (SPEC.md 7)", () => {
-  it("gets no request, and the operator is told", PATIENT, async () => {
+  it("gets no request, and the operator is told", PATIENT, () => isRefused({}));
+
+  it("gets none even if the environment says not to look", PATIENT, () => {
+    return isRefused({ NODE_TLS_REJECT_UNAUTHORIZED: "0" });
+  });
+
+  async function isRefused(env: Readonly<Record<string, string>>): Promise<void> {
     let requests = 0;
     const receiver = Bun.serve({
       port: 0,
@@ -21,7 +27,7 @@ describe("an HTTPS receiver with a self-signed certificate (SPEC.md 7)", () => {
     });
     await using w = await makeWorld();
     await w.write("config.yaml", makeConfig({ url: `https://localhost:${receiver.port}/hooks`, level: "debug" }));
-    const daemon = await w.serve();
+    const daemon = await w.serve({ env });
     await daemon.call("/v1/track", { userId: "u1", event: "Secret" });
     await daemon.process.lines(/delivery\.retrying/, 2);
     await receiver.stop(true);
@@ -29,5 +35,5 @@ describe("an HTTPS receiver with a self-signed certificate (SPEC.md 7)", () => {
     assert.match(line, /level=error .*outcome=untrusted .*certificate is self-signed/);
     assert.equal(requests, 0);
     assert.partialDeepStrictEqual(await w.rows(), [{ state: "waiting" }]);
-  });
+  }
 });

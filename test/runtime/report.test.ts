@@ -84,14 +84,24 @@ describe("the store", () => {
   it("says at info what it pruned, at debug if it was only dedup keys, and nothing if it was nothing", async () => {
     const { report, lines, count } = startReport();
     const none = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
-    report.pruned(none);
-    report.pruned({ ...none, seen: 9 });
-    report.pruned({ ...none, delivered: 4, seen: 1 });
+    report.pruned(none, "age");
+    report.pruned({ ...none, seen: 9 }, "age");
+    report.pruned({ ...none, delivered: 4, seen: 1 }, "age");
     assert.deepEqual(lines, [
-      "debug msg=store.pruned delivered=0 failed=0 expired=0 unrouted=0 seen=9",
-      "info msg=store.pruned delivered=4 failed=0 expired=0 unrouted=0 seen=1",
+      "debug msg=store.pruned reason=age delivered=0 failed=0 expired=0 unrouted=0 seen=9",
+      "info msg=store.pruned reason=age delivered=4 failed=0 expired=0 unrouted=0 seen=1",
     ]);
     assert.equal(await count('fairlead_pruned_total{state="seen",reason="age"}'), 10);
+  });
+
+  it("warns now and then of what it prunes for want of space, and counts it apart", async () => {
+    const { report, lines, count } = startReport();
+    const counts = { delivered: 500, failed: 0, expired: 0, unrouted: 0, seen: 0 };
+    for (let n = 0; n < 100; n += 1) report.pruned(counts, "space");
+    assert.deepEqual(lines, [
+      "warning msg=store.pruned reason=space delivered=500 failed=0 expired=0 unrouted=0 seen=0",
+    ]);
+    assert.equal(await count('fairlead_pruned_total{state="delivered",reason="space"}'), 50_000);
   });
 
   it("tells of a deletion request", () => {

@@ -74,8 +74,8 @@ describe("the janitor", () => {
   it("tells what it has removed", async () => {
     await using j = await startJanitor({ steps: [{ delivered: 500 }, { delivered: 3, unrouted: 1 }] });
     assert.deepEqual(j.told, [
-      { what: "pruned", args: [{ ...NONE, delivered: 500 }] },
-      { what: "pruned", args: [{ ...NONE, delivered: 3, unrouted: 1 }] },
+      { what: "pruned", args: [{ ...NONE, delivered: 500 }, "age"] },
+      { what: "pruned", args: [{ ...NONE, delivered: 3, unrouted: 1 }, "age"] },
     ]);
   });
 
@@ -128,10 +128,17 @@ describe("the janitor of a crowded store", () => {
     assert.deepEqual(j.asked[1]?.before, { delivered: now + 1, failed: now + 1, seen: now - DAY });
   });
 
+  it("then removes the messageIds of repeats, but for those of the last hour", async () => {
+    await using j = await startJanitor({ crowded: true, steps: [{}, {}, { seen: 10 }] });
+    const now = j.clock.now();
+    assert.deepEqual(j.asked[2]?.before, { delivered: now + 1, failed: now + 1, seen: now - HOUR });
+    assert.deepEqual(j.told.at(-1)?.args[1], "space");
+  });
+
   it("begins with the delivered ones again at each step", async () => {
     await using j = await startJanitor({ crowded: true, steps: [{}, { failed: 10 }, { delivered: 1 }] });
     const failedToo = j.asked.map(({ before }) => before.failed > j.clock.now());
-    assert.deepEqual(failedToo, [false, true, false, false, true]);
+    assert.deepEqual(failedToo, [false, true, false, false, true, true]);
   });
 
   it("stops as soon as there is room", async () => {
@@ -148,14 +155,14 @@ describe("the janitor of a crowded store", () => {
 
   it("rests when there is nothing left to remove, until it is woken or its time has come", async () => {
     await using j = await startJanitor({ crowded: true });
-    assert.equal(j.asked.length, 2);
+    assert.equal(j.asked.length, 3);
     await j.clock.advance("4m59s");
-    assert.equal(j.asked.length, 2);
+    assert.equal(j.asked.length, 3);
     j.janitor.wake();
     await j.clock.rest();
-    assert.equal(j.asked.length, 4);
-    await j.clock.advance("5m");
     assert.equal(j.asked.length, 6);
+    await j.clock.advance("5m");
+    assert.equal(j.asked.length, 9);
   });
 
   it("looks again if it was woken while it looked", async () => {

@@ -5,6 +5,8 @@
 const NUMBER_BITS = 20;
 const TABLE_KEYS = 2 ** NUMBER_BITS;
 const SLOTS = 2 * TABLE_KEYS;
+/** 8 MB each: memory has a bound, whatever comes in. */
+const MOST_TABLES = 16;
 const TAG_MASK = 2 ** (32 - NUMBER_BITS) - 1;
 
 /** The keys from number `base` on. */
@@ -17,6 +19,8 @@ export type KeyIndex = {
   add(key: Buffer, number: number): void;
   /** Drops what lies wholly before this number. */
   forgetBefore(number: number): void;
+  /** The oldest number that is still here: beyond 16 million keys the oldest million is dropped. */
+  oldest(): number;
 };
 
 export function createKeyIndex(): KeyIndex {
@@ -32,6 +36,7 @@ export function createKeyIndex(): KeyIndex {
     forgetBefore(number) {
       while ((tables[1]?.base ?? Number.POSITIVE_INFINITY) <= number) tables.shift();
     },
+    oldest: () => tables[0]?.base ?? 0,
   };
 
   function tableFor(number: number): Table {
@@ -39,6 +44,7 @@ export function createKeyIndex(): KeyIndex {
     if (last && number < last.base + TABLE_KEYS) return last;
     const table = { base: number, slots: new Uint32Array(SLOTS) };
     tables.push(table);
+    if (tables.length > MOST_TABLES) tables.shift();
     return table;
   }
 }

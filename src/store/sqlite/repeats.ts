@@ -18,9 +18,12 @@ type Row = { readonly first: number; readonly seen_at: number; readonly keys: Bu
 export type Repeats = Keeper & {
   /** Inside a transaction: whether this id was seen at `since` or later. If not, it is from now on. */
   isRepeat(source: string, messageId: string, since: At): boolean;
-  /** Whether any key was seen before `before`. */
+  /** Whether there is anything for `prune`. */
   hasBefore(before: At): boolean;
-  /** Inside a transaction: removes at most `limit` rows that were seen before `before`; answers how many keys. */
+  /**
+   * Inside a transaction: removes at most `limit` rows that were seen before `before`, or that the index in memory has
+   * no room for any more; answers how many keys.
+   */
   prune(before: At, limit: number): number;
 };
 
@@ -48,10 +51,10 @@ export function createRepeats(db: Database): Repeats {
       pending.set(text, key);
       return false;
     },
-    hasBefore: (before) => (oldest.get(1)?.seen_at ?? before) < before,
+    hasBefore: (before) => oldest.all(1).some((row) => isOld(row, before, index.oldest())),
     prune(before, limit) {
       const all = oldest.all(limit);
-      const kept = all.findIndex((row) => row.seen_at >= before);
+      const kept = all.findIndex((row) => !isOld(row, before, index.oldest()));
       const rows = kept < 0 ? all : all.slice(0, kept);
       const last = rows.at(-1);
       if (!last) return 0;
@@ -82,6 +85,10 @@ export function createRepeats(db: Database): Repeats {
     const row = find.get(number);
     return row !== undefined && row.seen_at >= since && keyIn(row.keys, number - row.first).equals(key);
   }
+}
+
+function isOld({ first, seen_at: seenAt, keys }: Row, before: At, oldest: number): boolean {
+  return seenAt < before || first + keys.length / KEY_BYTES <= oldest;
 }
 
 /** The nth key of a row; empty if it has not so many, which equals no key. */

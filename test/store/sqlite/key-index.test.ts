@@ -106,4 +106,14 @@ describe("the key index", () => {
       { numRuns: 40 },
     );
   });
+
+  it("drops the oldest table when there are too many: memory has a bound", () => {
+    const index = createKeyIndex();
+    for (let n = 0; n < 16; n += 1) index.add(keyOf(n), n * TABLE + 1);
+    assert.deepEqual(index.nominees(keyOf(0)), [1]);
+    index.add(keyOf(16), 16 * TABLE + 1);
+    assert.deepEqual(index.nominees(keyOf(0)), []);
+    assert.equal(index.oldest(), TABLE + 1);
+    assert.deepEqual(index.nominees(keyOf(16)), [16 * TABLE + 1]);
+  });
 });
