@@ -87,7 +87,7 @@ function readMap(node: YAMLMap, shape: MapShape, { place, reading }: Spot): Tree
       map.set(key.name, readNode(pair.value, { place: inner, schema: key.schema, reading }));
       continue;
     }
-    const stub: Tree = {
+    const misspelt: Tree = {
       path: key.path,
       at: key.at,
       keyAt: key.at,
@@ -95,7 +95,7 @@ function readMap(node: YAMLMap, shape: MapShape, { place, reading }: Spot): Tree
       value: broken(reading, key, key.refusal),
     };
     // The key that was meant is not missing as well.
-    if (key.meant !== null && !map.has(key.meant)) map.set(key.meant, stub);
+    if (key.meant !== null && !map.has(key.meant)) map.set(key.meant, misspelt);
   }
   return map;
 }
