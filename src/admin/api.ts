@@ -3,10 +3,10 @@ import type { Bodies } from "../http/body.ts";
 import { respond, respondFault } from "../http/respond.ts";
 import type { Config } from "../model/config.ts";
 import { fault } from "../model/fault.ts";
-import type { Clock, Handle, Report, StoreHealth } from "../model/ports.ts";
+import type { Clock, Handle, Report, RequestDeletion, StoreHealth } from "../model/ports.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import { checkAccess } from "./access.ts";
-import { type Delete, postDeletion } from "./deletions.ts";
+import { postDeletion } from "./deletions.ts";
 
 /** While the store fails, it is tried at most so often, however often somebody asks whether it is ready. */
 const PROBE_EVERY: Ms = 5 * SECOND;
@@ -17,7 +17,7 @@ export type AdminWorld = {
   readonly bodies: Bodies;
   readonly health: StoreHealth;
   readonly metrics: { text(): Promise<string>; readonly contentType: string };
-  readonly requestDeletion: Delete;
+  readonly requestDeletion: RequestDeletion;
   readonly report: Report;
 };
 

@@ -3,6 +3,7 @@ import type { Bodies } from "../http/body.ts";
 import { parseJson } from "../http/json.ts";
 import { respond, respondFault } from "../http/respond.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
+import type { RequestDeletion } from "../model/ports.ts";
 import { KB } from "../model/units.ts";
 
 const MAX_BODY_BYTES = 500 * KB;
@@ -16,16 +17,10 @@ const userIds = v.pipe(
 const sources = v.pipe(v.array(v.string()), v.minLength(1, "name at least one source, or leave it out for all"));
 const deletionRequest = v.strictObject({ userIds, sources: v.optional(sources) });
 
-/** The port to deletion: what comes of a request that a privacy officer makes. */
-export type Delete = (request: {
-  readonly userIds: readonly string[];
-  readonly sources: readonly string[] | null;
-}) => Promise<{ readonly notifications: number; readonly sources: readonly string[] } | Fault>;
-
 /** `POST /api/deletions {userIds, sources?}` (SPEC.md 6): answered when the notifications are durable. */
 export async function postDeletion(
   request: Request,
-  { bodies, requestDeletion }: { readonly bodies: Bodies; readonly requestDeletion: Delete },
+  { bodies, requestDeletion }: { readonly bodies: Bodies; readonly requestDeletion: RequestDeletion },
 ): Promise<Response> {
   const text = await bodies.read(request, MAX_BODY_BYTES);
   if (typeof text !== "string") return respondFault(text);

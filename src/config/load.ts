@@ -1,5 +1,6 @@
 import type { ParsedNode } from "yaml";
 import type { Config, Problem } from "../model/config.ts";
+import type { Resolve } from "../model/ports.ts";
 import { build } from "./build.ts";
 import { check } from "./check.ts";
 import { crossCheck } from "./cross.ts";
@@ -8,7 +9,7 @@ import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
 import { warnOfIdle } from "./idle.ts";
 import { type Finding, toProblems } from "./problems.ts";
 import { type Reading, readTree } from "./read.ts";
-import { createReferences, type Resolve } from "./references.ts";
+import { createReferences } from "./references.ts";
 import { configSchema } from "./schema.ts";
 
 export type LoadInput = {

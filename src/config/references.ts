@@ -1,18 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as messages show them.
 import { dirname, isAbsolute, join } from "node:path";
-
-/** What a secret file or a credential holds, or why it cannot be read. */
-export type FileText =
-  | { readonly ok: true; readonly text: string; readonly worldReadable: boolean }
-  | { readonly ok: false; readonly why: string };
-
-/** Where references are looked up: the only way in which the config depends on the world outside its file. */
-export type Resolve = {
-  env(name: string): string | undefined;
-  /** The path is absolute, or relative to where the config file's own path is relative to. */
-  file(path: string): FileText;
-  credential(name: string): FileText;
-};
+import type { FileText, Resolve } from "../model/ports.ts";
 
 /** A text with its references replaced. With an error among the faults the text is not to be used. */
 export type Expanded = { readonly text: string; readonly faults: readonly ReferenceFault[] };

@@ -1,16 +1,8 @@
 import type { Config } from "../model/config.ts";
 import type { Event } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
-import type { Accept, Clock, Random, Report } from "../model/ports.ts";
+import type { Accept, Clock, Random, Report, RequestDeletion } from "../model/ports.ts";
 import type { At } from "../model/units.ts";
-
-/** A wish that users be deleted everywhere (SPEC.md 6). `sources` null means all of them. */
-export type DeletionRequest = { readonly userIds: readonly string[]; readonly sources: readonly string[] | null };
-
-/** What was set off: one notification for each user and source. */
-export type DeletionReceipt = { readonly notifications: number; readonly sources: readonly string[] };
-
-export type RequestDeletion = (request: DeletionRequest) => Promise<DeletionReceipt | Fault>;
 
 export type DeletionWorld = {
   readonly config: () => Config;

@@ -144,6 +144,29 @@ export type StoreHealth = {
 /** Takes events in: routes them, makes them durable, and sets their delivery off (accept/accept.ts). */
 export type Accept = (source: string, events: readonly Event[]) => Promise<readonly Receipt[] | Fault>;
 
+/** Sends delete notifications for users (SPEC.md 6). Answers when they are durable. */
+export type RequestDeletion = (request: DeletionRequest) => Promise<DeletionReceipt | Fault>;
+
+/** A wish that users be deleted everywhere. `sources` null means all of them. */
+export type DeletionRequest = { readonly userIds: readonly string[]; readonly sources: readonly string[] | null };
+
+/** What was set off: one notification for each user and source. */
+export type DeletionReceipt = { readonly notifications: number; readonly sources: readonly string[] };
+
+/** Where the references of a config are looked up: the only way in which it depends on the world outside its file. */
+export type Resolve = {
+  env(name: string): string | undefined;
+  /** The path is absolute, or relative to where the config file's own path is relative to. */
+  file(path: string): FileText;
+  /** A credential that systemd handed to the unit. */
+  credential(name: string): FileText;
+};
+
+/** What a file holds, or why it cannot be read; the reason does not repeat the path. */
+export type FileText =
+  | { readonly ok: true; readonly text: string; readonly worldReadable: boolean }
+  | { readonly ok: false; readonly why: string };
+
 /** Answers one HTTP request. */
 export type Handle = (request: Request, peer: Peer) => Response | Promise<Response>;
 /** Who asks: an IP address, or null over a Unix socket. */

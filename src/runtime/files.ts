@@ -1,20 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import type { FileText, Resolve } from "../model/ports.ts";
 import { formatSize, KB, MB } from "../model/units.ts";
-
-/** A file's text, or why there is none. The reason does not repeat the path. */
-export type FileText =
-  | { readonly ok: true; readonly text: string; readonly worldReadable: boolean }
-  | { readonly ok: false; readonly why: string };
-
-/** Finds what the references in a config stand for. */
-export type Resolve = {
-  env(name: string): string | undefined;
-  file(path: string): FileText;
-  /** A credential that systemd handed to the unit. */
-  credential(name: string): FileText;
-};
 
 const LARGEST_SECRET = 64 * KB;
 const LARGEST_CONFIG = 1 * MB;

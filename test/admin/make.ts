@@ -1,12 +1,11 @@
 import { createAdmin } from "../../src/admin/api.ts";
-import type { Delete } from "../../src/admin/deletions.ts";
 import { createBodies } from "../../src/http/body.ts";
-import type { Report } from "../../src/model/ports.ts";
+import type { Report, RequestDeletion } from "../../src/model/ports.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
 
 export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string };
-export type Wish = Parameters<Delete>[0];
+export type Wish = Parameters<RequestDeletion>[0];
 
 export type TestAdmin = {
   readonly clock: FalseClock;
@@ -19,7 +18,7 @@ export type TestAdmin = {
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
 };
 
-type AdminOptions = { readonly requestDeletion?: Delete; readonly metrics?: () => Promise<string> };
+type AdminOptions = { readonly requestDeletion?: RequestDeletion; readonly metrics?: () => Promise<string> };
 
 /** The operator's API on a store that is well, unless a test says otherwise. */
 export function startAdmin({ requestDeletion, metrics = async () => "up 1\n" }: AdminOptions = {}): TestAdmin {

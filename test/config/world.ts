@@ -1,4 +1,4 @@
-import type { FileText, Resolve } from "../../src/config/references.ts";
+import type { FileText, Resolve } from "../../src/model/ports.ts";
 
 export type World = {
   readonly env?: Readonly<Record<string, string>>;

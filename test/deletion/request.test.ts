@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createDeletion, type DeletionReceipt } from "../../src/deletion/request.ts";
+import { createDeletion } from "../../src/deletion/request.ts";
 import type { Config } from "../../src/model/config.ts";
 import type { Event } from "../../src/model/event.ts";
 import { type Fault, fault } from "../../src/model/fault.ts";
-import type { Accept, Report } from "../../src/model/ports.ts";
+import type { Accept, DeletionReceipt, Report } from "../../src/model/ports.ts";
 import { writeBody } from "../../src/webhook/body.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import { makeConfig, makeDestination, makeSource } from "../flow/make.ts";

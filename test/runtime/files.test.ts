@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { after, describe, it } from "node:test";
-import { createResolve, type FileText, readConfigFile } from "../../src/runtime/files.ts";
+import type { FileText } from "../../src/model/ports.ts";
+import { createResolve, readConfigFile } from "../../src/runtime/files.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "fairlead-files-"));
 after(() => rmSync(folder, { recursive: true }));
