@@ -1,20 +1,31 @@
 /**
  * The kinds of value that a config file is made of. Their messages go on after the key (`log.level must be …`), and
- * hold nothing that a reference could have brought in.
+ * hold nothing that a reference could have brought in. Their metadata is for the JSON Schema: what an editor can tell
+ * from the text alone, which never refuses what the checks take.
  */
 import * as v from "valibot";
 import { formatDuration, formatSize, type Ms, parseDuration, parseSize } from "../model/units.ts";
+import { LISTEN_FORMS, LISTEN_PATTERN, parseListen } from "./listen.ts";
 import { suggest } from "./suggest.ts";
+
+const DURATION_PATTERN = /^(\d+(\.\d+)?(ms|s|m|h|d)\s*)+$/;
+const SIZE_PATTERN = /^\d+(\.\d+)?\s*([Bb]|[KMGTkmgt][Bb])?$/;
+const DURATION_FORMS = "must be a duration, as in 250ms, 5s, 4h, 30d or 1h30m";
+const SIZE_FORMS = "must be a size, as in 512MB or 1.5GB";
 
 /** Text that is not empty. */
 export function text() {
   return v.pipe(anyText(), v.nonEmpty("must not be empty"));
 }
 
-/** Text that a rule accepts; the rule answers what is wrong, or null. What is no text gets the message of `must`. */
-export function ruled(rule: (text: string) => string | null, must?: string) {
+/** `pattern` accepts at least what the rule does; what is no text at all gets the message of `must`. */
+type TextRule = { readonly pattern: RegExp; readonly must?: string };
+
+/** Text that a rule accepts; the rule answers what is wrong, or null. */
+export function ruled(rule: (text: string) => string | null, { pattern, must }: TextRule) {
   return v.pipe(
     anyText(must),
+    v.metadata(written(pattern, must)),
     v.rawCheck(({ dataset, addIssue }) => {
       const fault = dataset.typed ? rule(dataset.value) : null;
       if (fault !== null) addIssue({ message: fault });
@@ -22,14 +33,16 @@ export function ruled(rule: (text: string) => string | null, must?: string) {
   );
 }
 
-/** Text that stands for a value; `parse` answers what is wrong as text. What is no text gets the message of `must`. */
-export function parsed<Value extends object>(parse: (text: string) => Value | string, must: string) {
-  return v.pipe(anyText(must), transformed(parse));
+/** Where to listen. */
+export function address() {
+  const message = `must be ${LISTEN_FORMS}`;
+  return v.pipe(anyText(message), v.metadata(written(LISTEN_PATTERN, message)), transformed(parseListen));
 }
 
 /** True or false. */
 export function flag() {
-  return v.boolean("must be true or false");
+  const message = "must be true or false";
+  return v.pipe(v.boolean(message), v.metadata({ patternErrorMessage: message }));
 }
 
 /** A whole number within bounds. */
@@ -37,6 +50,7 @@ export function count({ min, max }: { min: number; max: number }) {
   const message = `must be a whole number from ${min} to ${max}`;
   return v.pipe(
     v.number(message),
+    v.metadata({ type: "integer", minimum: min, maximum: max, patternErrorMessage: message }),
     v.check((number) => Number.isInteger(number) && number >= min && number <= max, message),
   );
 }
@@ -55,6 +69,7 @@ type ListRule = { readonly empty: string; readonly max?: number; readonly form?:
 export function list<Item extends v.GenericSchema>(item: Item, { empty, max = Infinity, form = "[a, b]" }: ListRule) {
   return v.pipe(
     v.array(item, `must be a list, as in ${form}`),
+    v.metadata({ minItems: 1, ...(max < Infinity && { maxItems: max }) }),
     v.rawCheck(({ dataset, addIssue }) => {
       if (!Array.isArray(dataset.value)) return;
       if (dataset.value.length === 0) addIssue({ message: empty });
@@ -65,12 +80,16 @@ export function list<Item extends v.GenericSchema>(item: Item, { empty, max = In
 
 /** A length of time such as `5s`, in milliseconds. With `min` 1 it must not be zero. */
 export function duration({ min, max }: { min: 0 | 1; max: Ms }) {
-  return v.pipe(v.union([v.string(), v.number()], "must be a duration, as in 5s"), transformed(parse));
+  return v.pipe(
+    v.union([v.string(), v.number()], "must be a duration, as in 5s"),
+    v.metadata({ type: "string", ...written(DURATION_PATTERN, DURATION_FORMS) }),
+    transformed(parse),
+  );
   function parse(written: string | number): Ms | string {
     if (Number.isInteger(written)) return `must have a unit (ms, s, m, h or d): write ${written}s for seconds`;
     if (/^[\d.]+$/.test(String(written))) return "must have a unit (ms, s, m, h or d), as in 5s";
     const ms = parseDuration(String(written));
-    if (ms === null) return "must be a duration, as in 250ms, 5s, 4h, 30d or 1h30m";
+    if (ms === null) return DURATION_FORMS;
     if (ms < min) return "must be longer than 0s";
     return ms <= max ? ms : `must be at most ${formatDuration(max)}`;
   }
@@ -78,10 +97,14 @@ export function duration({ min, max }: { min: 0 | 1; max: Ms }) {
 
 /** A number of bytes, such as `1GB`. */
 export function size({ min, max }: { min: number; max: number }) {
-  return v.pipe(v.union([v.string(), v.number()], "must be a size, as in 512MB"), transformed(parse));
+  return v.pipe(
+    v.union([v.string(), v.number()], "must be a size, as in 512MB"),
+    v.metadata({ type: ["string", "number"], minimum: min, maximum: max, ...written(SIZE_PATTERN, SIZE_FORMS) }),
+    transformed(parse),
+  );
   function parse(written: string | number): number | string {
     const bytes = parseSize(String(written));
-    if (bytes === null) return "must be a size, as in 512MB or 1.5GB";
+    if (bytes === null) return SIZE_FORMS;
     if (bytes < min) return `must be at least ${formatSize(min)}`;
     return bytes <= max ? bytes : `must be at most ${formatSize(max)}`;
   }
@@ -89,6 +112,11 @@ export function size({ min, max }: { min: number; max: number }) {
 
 function anyText(must?: string) {
   return v.string(({ input }) => must ?? (isScalar(input) ? "must be text: put it in quotes" : "must be text"));
+}
+
+/** For editors: what the text looks like, and what to say if it does not. */
+function written(pattern: RegExp, message?: string) {
+  return { pattern: pattern.source, ...(message !== undefined && { patternErrorMessage: message }) };
 }
 
 function isScalar(input: unknown): boolean {

@@ -2,6 +2,8 @@ import { isIPv4, isIPv6 } from "node:net";
 import type { Listen } from "../model/config.ts";
 
 export const LISTEN_FORMS = "host:port, [v6]:port or unix:/path";
+/** Accepts at least what `parseListen` does. */
+export const LISTEN_PATTERN = /^(unix:\/|(\[[^\]]+\]|[\w.-]+):\d{1,5}$)/;
 /** Longer ones do not fit the structure the system calls take. */
 const MAX_SOCKET_PATH = 107;
 

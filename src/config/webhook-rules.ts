@@ -1,4 +1,14 @@
-/** Rules for what goes into a request. Each answers what is wrong with a text, or null. */
+/**
+ * Rules for what goes into a request. Each answers what is wrong with a text, or null. The patterns are for editors:
+ * each accepts at least what its rule does.
+ */
+
+export const URL_PATTERN = /^[Hh][Tt][Tt][Pp][Ss]?:\/\/\S+$/;
+/** A token (RFC 9110, 5.6.2). */
+export const HEADER_NAME_PATTERN = /^[\w!#$%&'*+.^`|~-]+$/;
+/** Latin-1 without its control characters but the tab. */
+export const HEADER_VALUE_PATTERN = /^[\t -~\u00a0-\u00ff]*$/;
+export const NAME_PATTERN = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /** Set by Fairlead itself, or about one connection and not the request (RFC 9110, 7.6.1). */
 const RESERVED_HEADERS = [
@@ -15,6 +25,8 @@ const RESERVED_HEADERS = [
   ],
 ];
 
+export const NOT_A_HEADER = "is not a header name: use letters, digits and hyphens";
+export const NOT_A_NAME = "is not a valid name: use 1 to 64 letters, digits, hyphens, underscores and dots";
 export const URL_START = "must start with http:// or https://";
 
 /** A webhook's URL (SPEC.md 2.1: the full URL including the protocol). */
@@ -27,9 +39,9 @@ export function urlFault(text: string): string | null {
   return "must not contain a user name or password: send them in an Authorization header";
 }
 
-/** A static header's name: a token (RFC 9110, 5.6.2) that is free to be set. */
+/** A static header's name: a token that is free to be set. */
 export function headerNameFault(name: string): string | null {
-  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return "is not a header name: use letters, digits and hyphens";
+  if (!HEADER_NAME_PATTERN.test(name)) return NOT_A_HEADER;
   if (RESERVED_HEADERS.includes(name.toLowerCase()))
     return "may not be set: Fairlead or the connection decides this header";
   return null;
@@ -44,6 +56,5 @@ export function headerValueFault(value: string): string | null {
 
 /** The name of a source or a destination. */
 export function nameFault(name: string): string | null {
-  if (/^[A-Za-z0-9_.-]{1,64}$/.test(name)) return null;
-  return "is not a valid name: use 1 to 64 letters, digits, hyphens, underscores and dots";
+  return NAME_PATTERN.test(name) ? null : NOT_A_NAME;
 }

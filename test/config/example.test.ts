@@ -1,15 +1,24 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import type { GenericSchema } from "valibot";
+import * as v from "valibot";
+import { parse } from "yaml";
+import { exampleConfig } from "../../src/config/example.ts";
+import { flag, text } from "../../src/config/fields.ts";
 import { loadConfig } from "../../src/config/load.ts";
+import { key } from "../../src/config/manual.ts";
 import { configSchema } from "../../src/config/schema.ts";
 import { shapeOf } from "../../src/config/shape.ts";
+import { uncomment } from "./uncomment.ts";
 import { worldOf } from "./world.ts";
 
 const EXAMPLE = readFileSync(new URL("../../config.example.yaml", import.meta.url), "utf8");
 
 describe("config.example.yaml", () => {
+  it("is what the schema says", () => {
+    assert.ok(EXAMPLE === exampleConfig(), "config.example.yaml differs from the schema: run `make example`");
+  });
+
   it("loads as it is, without any environment", () => {
     const { config, problems } = load(EXAMPLE);
     assert.deepEqual(problems, []);
@@ -17,9 +26,8 @@ describe("config.example.yaml", () => {
   });
 
   it("shows every key of the schema, set or commented out", () => {
-    const lines = EXAMPLE.split("\n");
-    const missing = keysOf(configSchema).filter((key) => !lines.some((line) => keyOf(line) === key));
-    assert.deepEqual(missing, []);
+    assert.deepEqual(missing(configSchema, parse(uncomment(EXAMPLE))), []);
+    assert.ok(missing(configSchema, { sources: { a: {} } }).includes("sources.a.writeKey"));
   });
 
   it("sets what it sets to the default", () => {
@@ -31,27 +39,47 @@ describe("config.example.yaml", () => {
   });
 
   it("stays valid when everything that is commented out is set", () => {
-    const full = EXAMPLE.replace(/^( +)# (token|sources|types|Authorization|sharedSecret):/gm, "$1$2:");
-    const { config, problems } = loadConfig({
-      file: "config.yaml",
-      text: full,
-      resolve: worldOf({
-        env: { ADMIN_TOKEN: "a" },
-        files: { "/etc/fairlead/crm-token": "b" },
-        credentials: { "crm-secret": "c" },
-      }),
-    });
+    const found = (text: string) => ({ ok: true, text, worldReadable: false }) as const;
+    const resolve = { env: (name: string) => name, file: found, credential: found };
+    const { config, problems } = loadConfig({ file: "config.yaml", text: uncomment(EXAMPLE), resolve });
     assert.deepEqual(problems, []);
-    assert.equal(config?.admin.token?.reveal(), "a");
+    assert.equal(config?.admin.token?.reveal(), "ADMIN_TOKEN");
     assert.deepEqual(config?.destinations[0]?.types, ["identify", "track"]);
-    assert.equal(config?.destinations[0]?.webhooks[0]?.headers[1]?.[1].reveal(), "Bearer b");
-    assert.equal(config?.destinations[0]?.sharedSecrets[0]?.reveal(), "c");
+    assert.equal(config?.destinations[0]?.webhooks[0]?.headers[1]?.[1].reveal(), "Bearer /etc/fairlead/crm-token");
+    assert.equal(config?.destinations[0]?.sharedSecrets[0]?.reveal(), "crm-secret");
+  });
+
+  it("fits into 120 columns, and ends in one newline", () => {
+    assert.deepEqual(
+      EXAMPLE.split("\n").filter((line) => line.length > 120),
+      [],
+    );
+    assert.match(EXAMPLE, /\S\n$/);
   });
 });
 
-describe("the schema", () => {
-  it("describes every key", () => {
-    assert.deepEqual(undescribed(configSchema), []);
+describe("exampleConfig", () => {
+  it("comments out a key that has no default, with all that is in it", () => {
+    const cert = key(text(), { description: "The certificate.", example: "cert.pem" });
+    const strict = key(v.optional(flag(), true), { description: "Whether it is checked.", more: "Leave it so." });
+    const tls = key(v.optional(v.strictObject({ cert, strict })), { description: "Serves HTTPS." });
+    const [, section] = exampleConfig({ tls }).split("\n\n");
+    assert.deepEqual(section?.split("\n"), [
+      ...["# Serves HTTPS.", "# tls:", "#   # The certificate.", "#   cert: cert.pem"],
+      ...["#   # Whether it is checked. Leave it so.", "#   strict: true", ""],
+    ]);
+    assert.deepEqual(parse(uncomment(section ?? "")), { tls: { cert: "cert.pem", strict: true } });
+  });
+
+  it("writes lists in one line, with quotes where YAML needs them", () => {
+    const origins = key(v.optional(v.array(text()), ["*", "{a}"]), { description: "Who may ask." });
+    assert.match(exampleConfig({ origins }), /^origins: \["\*", "\{a\}"\]$/m);
+  });
+
+  it("fails on a key for which it has nothing to show", () => {
+    const cert = key(text(), { description: "The certificate." });
+    assert.throws(() => exampleConfig({ cert }), /key cert of the config has no example/);
+    assert.throws(() => exampleConfig({ cert: text() }), /no manual/);
   });
 });
 
@@ -66,27 +94,16 @@ function settings(config: ReturnType<typeof load>["config"]) {
   return { ...rest, destination, enabled: sources[0]?.enabled };
 }
 
-function keyOf(line: string): string | undefined {
-  return /^\s*(?:# )?(?:- )?(\w+):/.exec(line)?.[1];
-}
-
-/** Every key of the schema, those under names chosen by the operator and in lists too. */
-function keysOf(schema: GenericSchema): string[] {
-  return entriesOf(schema).flatMap(([key, value]) => [key, ...keysOf(value)]);
-}
-
-function undescribed(schema: GenericSchema): string[] {
-  return entriesOf(schema).flatMap(([key, value]) => [...(isDescribed(value) ? [] : [key]), ...undescribed(value)]);
-}
-
-function isDescribed(schema: GenericSchema): boolean {
-  const { pipe = [] } = schema as { pipe?: readonly { readonly type: string }[] };
-  return pipe.some(({ type }) => type === "description");
-}
-
-function entriesOf(schema: GenericSchema): [string, GenericSchema][] {
+/** Which keys of the schema a file does not have; those under a chosen name, and in a list, in its first entry. */
+function missing(schema: v.GenericSchema, value: unknown, path = ""): readonly string[] {
   const shape = shapeOf(schema);
-  if (shape.kind === "map") return Object.entries(shape.entries);
-  if (shape.kind === "names") return entriesOf(shape.value);
-  return shape.kind === "list" ? entriesOf(shape.item) : [];
+  const entries = Object.entries(value ?? {});
+  const first = entries[0];
+  if (shape.kind === "names" && shape.value && first) return missing(shape.value, first[1], `${path}${first[0]}.`);
+  if (shape.kind === "list" && first) return missing(shape.item, first[1], path);
+  if (shape.kind !== "map") return [];
+  return Object.entries(shape.entries).flatMap(([name, entry]) => {
+    const below = entries.find(([key]) => key === name);
+    return below ? missing(entry, below[1], `${path}${name}.`) : [`${path}${name}`];
+  });
 }

@@ -1,0 +1,98 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the file explains them.
+import * as v from "valibot";
+import { stringify } from "yaml";
+import { type Manual, manualOf } from "./manual.ts";
+import { configSchema } from "./schema.ts";
+import { type Shape, shapeOf } from "./shape.ts";
+import { wrapComments } from "./wrap.ts";
+
+const COLUMNS = 120;
+
+const HEAD = `\
+# Fairlead's manual in a file: every key, with its default and a reason to change it. Copy it to config.yaml, keep what
+# you change, and delete the rest: a key that is left out has its default. \`fairlead schema --example\` prints it too.
+#
+# \`fairlead check\` finds all mistakes at once. An editor finds most of them as you write: save what \`fairlead schema\`
+# prints as fairlead.schema.json, and begin config.yaml with \`# yaml-language-server: $schema=fairlead.schema.json\`.
+#
+# Any text may refer to something outside of this file, so that it needs to hold no secrets:
+#
+#   \${NAME}               the environment variable NAME
+#   \${NAME:-default}      the same, with a text for when it is not set or empty
+#   \${file:/path}         what a file holds, without its last newline; a relative path starts at this file's folder
+#   \${credential:name}    a credential that systemd passes in (LoadCredential= in the unit)
+#   $\${                   just \${
+#
+# Inside of { } and [ ] such a text must be in quotes. Durations are written 250ms, 5s, 10m, 4h, 30d or 1h30m, and sizes
+# 512MB or 1.5GB, in powers of 1,024.
+`;
+
+type Lines = readonly string[];
+type Entries = Readonly<Record<string, v.GenericSchema>>;
+
+/**
+ * The text of config.example.yaml: every key of the schema below its manual. Required keys and those with a default are
+ * set, the others are commented out.
+ */
+export function exampleConfig(entries: Entries = configSchema.entries): string {
+  const sections = Object.entries(entries).map(([name, schema]) => keyLines(name, schema));
+  return [HEAD, ...sections.map((lines) => `${wrapComments(lines, COLUMNS).join("\n")}\n`)].join("\n");
+}
+
+/** A key with its manual above it and all that is in it below. */
+function keyLines(name: string, schema: v.GenericSchema): Lines {
+  const { description, more = "" } = manualOf(schema);
+  const manual = comment([`${description} ${more}`.replace(/\s+/g, " ").trim()]);
+  const lines = valueLines(name, schema);
+  const isLeftOut = schema.type === "optional" && v.getDefault(schema) === undefined;
+  return [...manual, ...(isLeftOut ? comment(lines) : lines)];
+}
+
+function valueLines(name: string, schema: v.GenericSchema): Lines {
+  const manual = manualOf(schema);
+  const below = linesBelow(shapeOf(schema), manual);
+  if (below) return [`${name}:`, ...indent(below)];
+  const value = manual.example ?? v.getDefault(schema);
+  if (value !== undefined) return [valueLine(name, value)];
+  throw new Error(`the key ${name} of the config has no example: this is a bug in Fairlead, please report it`);
+}
+
+/** What a key has on lines of its own; null if its value stands beside it. */
+function linesBelow(shape: Shape, manual: Manual): Lines | null {
+  if (shape.kind === "map") return mapLines(shape.entries);
+  if (shape.kind === "names") return namesLines(shapeOf(shape.value), manual);
+  const item = shape.kind === "list" ? shapeOf(shape.item) : null;
+  return item?.kind === "map" ? dash(mapLines(item.entries)) : null;
+}
+
+function mapLines(entries: Entries): Lines {
+  return Object.entries(entries).flatMap(([name, schema]) => keyLines(name, schema));
+}
+
+function namesLines(value: Shape, { name, entries = {}, commentedOut = {} }: Manual): Lines {
+  if (value.kind === "map") return [`${name}:`, ...indent(mapLines(value.entries))];
+  return [...entryLines(entries), ...comment(entryLines(commentedOut))];
+}
+
+function entryLines(entries: Readonly<Record<string, string>>): Lines {
+  return Object.entries(entries).map(([name, value]) => valueLine(name, value));
+}
+
+function valueLine(name: string, value: unknown): string {
+  const style = Array.isArray(value) ? ({ collectionStyle: "flow", flowCollectionPadding: false } as const) : {};
+  return `${name}: ${stringify(value, { ...style, lineWidth: 0 }).trimEnd()}`;
+}
+
+function comment(lines: Lines): Lines {
+  return lines.map((line) => `# ${line}`);
+}
+
+function indent(lines: Lines): Lines {
+  return lines.map((line) => `  ${line}`);
+}
+
+/** One item of a list. The dash goes to its first key; the manual of that one stands above the dash. */
+function dash(lines: Lines): Lines {
+  const first = lines.findIndex((line) => !line.startsWith("#"));
+  return [...lines.slice(0, first), `- ${lines[first]}`, ...indent(lines.slice(first + 1))];
+}

@@ -1,0 +1,93 @@
+import { toJsonSchema } from "@valibot/to-json-schema";
+import type { Manual } from "./manual.ts";
+import { configSchema } from "./schema.ts";
+
+/** As much of JSON Schema as a config file needs. */
+export type JsonSchema = {
+  readonly $schema?: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+  readonly type?: string | readonly string[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  /** What editors say of text that does not match the pattern. */
+  readonly patternErrorMessage?: string;
+  readonly minLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly items?: JsonSchema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly propertyNames?: JsonSchema;
+  readonly additionalProperties?: JsonSchema | boolean;
+};
+
+/** Text with a reference in it: what it stands for, an editor cannot know. */
+const REFERENCE = "\\$\\{";
+
+/**
+ * The JSON Schema (draft-07, which editors know best) of a config file as it is written. It accepts every file that
+ * loads; what it cannot see, such as a duration that is too long, `fairlead check` finds.
+ */
+export function configJsonSchema(): JsonSchema {
+  // These checks are functions; the metadata beside them says what can be said of them.
+  const ignoreActions = ["raw_check", "check"];
+  const options = { target: "draft-07", typeMode: "input", ignoreActions } as const;
+  const { $schema = "", ...root } = toJsonSchema(configSchema, options);
+  const title = "Fairlead's config";
+  const description = "All that the operator decides. `fairlead schema --example` prints its manual.";
+  return { $schema, title, description, ...asWritten(root as Converted, "") };
+}
+
+/** What the conversion makes of a schema with its metadata. */
+type Converted = JsonSchema & { readonly manual?: Manual };
+
+/** Turns what the schema takes, when references are replaced, into what may stand in the file. */
+function asWritten({ manual, ...json }: Converted, path: string): JsonSchema {
+  if (json.type === "object") return mapAsWritten(json, path);
+  const { anyOf, ...value } = json;
+  const examples = manual?.example === undefined ? {} : { examples: [manual.example] };
+  if (value.items) return { ...value, ...examples, items: asWritten(value.items, `${path}[]`) };
+  // Beside a type of its own, a choice of types says nothing.
+  if (value.type || !anyOf) return { ...orReference(value), ...examples };
+  return { ...value, ...examples, anyOf: anyOf.map((one) => asWritten(one, path)) };
+}
+
+function mapAsWritten({ required = [], default: _, properties, ...json }: JsonSchema, path: string): JsonSchema {
+  const { additionalProperties } = json;
+  const isEmptyAllowed = required.length === 0 && path !== "";
+  return {
+    ...json,
+    // A key whose lines are all commented out.
+    ...(isEmptyAllowed && { type: ["object", "null"] }),
+    ...(required.length > 0 && { required }),
+    ...(properties && { properties: keysAsWritten(properties, path) }),
+    ...(typeof additionalProperties === "object" && {
+      additionalProperties: asWritten(additionalProperties, `${path}.NAME`),
+    }),
+  };
+}
+
+function keysAsWritten(keys: Readonly<Record<string, JsonSchema>>, path: string): Record<string, JsonSchema> {
+  const written = Object.entries(keys).map(([name, json]) => {
+    const title = path === "" ? name : `${path}.${name}`;
+    return [name, { title, description: json.description ?? "", ...asWritten(json, title) }] as const;
+  });
+  return Object.fromEntries(written);
+}
+
+/** A reference is text wherever it stands, also for a number, a boolean or a word out of a few. */
+function orReference(json: JsonSchema): JsonSchema {
+  const { type, enum: words, pattern, ...rest } = json;
+  if (words) {
+    const choices = [{ enum: words }, { pattern: REFERENCE }];
+    return { ...rest, anyOf: choices.map((choice) => ({ type: "string", ...choice })) };
+  }
+  if (type === "boolean" || type === "integer") return { ...json, type: [type, "string"], pattern: REFERENCE };
+  return pattern === undefined ? json : { ...json, pattern: `${pattern}|${REFERENCE}` };
+}

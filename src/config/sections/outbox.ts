@@ -1,0 +1,31 @@
+import * as v from "valibot";
+import { DAY, GB, MB } from "../../model/units.ts";
+import { duration, size, text } from "../fields.ts";
+import { key } from "../manual.ts";
+
+const LONGEST_KEEP = 36_500 * DAY;
+/** More than SQLite can hold, and still an exact number. */
+const LARGEST_STORE = 256 * 1_024 * GB;
+
+const keep = duration({ min: 0, max: LONGEST_KEEP });
+
+export const outbox = v.strictObject({
+  path: key(v.optional(text(), "fairlead.db"), {
+    description: "An SQLite file, made on the first start. A relative path starts at this file's folder.",
+    more: "Put it on a disk that keeps what it has written: Fairlead answers a call once its events are on it.",
+  }),
+  maxSize: key(v.optional(size({ min: MB, max: LARGEST_STORE }), "1GB"), {
+    description: "How large the store may grow before new calls are refused with 503.",
+    more: `What waits is still delivered then, and is never dropped; what is settled goes before its time from nine
+      tenths of that size on. Four hours of your busiest traffic should fit, and 21 bytes for each call of the last
+      day.`,
+  }),
+  keepDelivered: key(v.optional(keep, "24h"), {
+    description: "How long delivered events are kept to be looked up.",
+    more: "Shorter saves space, 0s keeps none.",
+  }),
+  keepFailed: key(v.optional(keep, "30d"), {
+    description: "How long failed and expired deliveries are kept to be looked up.",
+    more: "Longer if nobody looks every month.",
+  }),
+});

@@ -1,0 +1,60 @@
+import type { JsonSchema } from "../../src/config/json-schema.ts";
+
+/**
+ * What is wrong with a value by a JSON Schema, as `path: rule`. Knows the rules that the config's schema uses, and
+ * throws on any other, so that none goes unchecked.
+ */
+export function faultsOf(schema: JsonSchema, value: unknown, path = ""): readonly string[] {
+  return Object.keys(schema).flatMap((rule) => {
+    if (ANNOTATIONS.includes(rule)) return [];
+    const check = RULES[rule];
+    if (!check) throw new Error(`the validator does not know ${rule}`);
+    const found = check(schema, value, path);
+    return typeof found === "boolean" ? (found ? [] : [`${path}: ${rule}`]) : found;
+  });
+}
+
+const ANNOTATIONS = ["$schema", "title", "description", "default", "examples", "patternErrorMessage"];
+
+/** Answers whether the value keeps to the rule, or the faults below it. */
+type Check = (schema: JsonSchema, value: unknown, path: string) => boolean | readonly string[];
+
+const RULES: Readonly<Record<string, Check>> = {
+  type: ({ type = [] }, value) => [type].flat().some((name) => isOf(name, value)),
+  enum: ({ enum: words = [] }, value) => words.some((word) => word === value),
+  anyOf: ({ anyOf = [] }, value, path) => anyOf.some((one) => faultsOf(one, value, path).length === 0),
+  // Validators read patterns as Unicode.
+  pattern: ({ pattern = "" }, value) => typeof value !== "string" || new RegExp(pattern, "u").test(value),
+  minLength: ({ minLength = 0 }, value) => typeof value !== "string" || value.length >= minLength,
+  minimum: ({ minimum = 0 }, value) => typeof value !== "number" || value >= minimum,
+  maximum: ({ maximum = 0 }, value) => typeof value !== "number" || value <= maximum,
+  minItems: ({ minItems = 0 }, value) => !Array.isArray(value) || value.length >= minItems,
+  maxItems: ({ maxItems = 0 }, value) => !Array.isArray(value) || value.length <= maxItems,
+  items: ({ items = {} }, value, path) =>
+    Array.isArray(value) ? value.flatMap((item, at) => faultsOf(items, item, `${path}[${at}]`)) : [],
+  required: ({ required = [] }, value) => !isObject(value) || required.every((key) => Object.hasOwn(value, key)),
+  properties: ({ properties = {} }, value, path) =>
+    entriesOf(value).flatMap(([key, entry]) => faultsOf(properties[key] ?? {}, entry, `${path}.${key}`)),
+  propertyNames: ({ propertyNames = {} }, value, path) =>
+    entriesOf(value).flatMap(([key]) => faultsOf(propertyNames, key, `${path}.${key}`)),
+  additionalProperties({ additionalProperties, properties = {} }, value, path) {
+    const others = entriesOf(value).filter(([key]) => !Object.hasOwn(properties, key));
+    if (typeof additionalProperties !== "object") return others.map(([key]) => `${path}.${key}: additionalProperties`);
+    return others.flatMap(([key, entry]) => faultsOf(additionalProperties, entry, `${path}.${key}`));
+  },
+};
+
+function isOf(type: string, value: unknown): boolean {
+  if (type === "null") return value === null;
+  if (type === "array") return Array.isArray(value);
+  if (type === "object") return isObject(value);
+  return type === "integer" ? Number.isInteger(value) : typeof value === type;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function entriesOf(value: unknown): readonly [string, unknown][] {
+  return isObject(value) ? Object.entries(value) : [];
+}

@@ -1,0 +1,163 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { parse, stringify } from "yaml";
+import { exampleConfig } from "../../src/config/example.ts";
+import { configJsonSchema, type JsonSchema } from "../../src/config/json-schema.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { faultsOf } from "./json-schema-validator.ts";
+import { uncomment } from "./uncomment.ts";
+import { worldOf } from "./world.ts";
+
+const SCHEMA = configJsonSchema();
+const CRM = { webhooks: [{ url: "https://crm.example.com" }] };
+
+describe("the JSON Schema of the config", () => {
+  it("accepts the example, as it is and with all keys set", () => {
+    assert.deepEqual(faultsOf(SCHEMA, parse(exampleConfig())), []);
+    assert.deepEqual(faultsOf(SCHEMA, parse(uncomment(exampleConfig()))), []);
+  });
+
+  it("accepts a section whose lines are all commented out", () => {
+    assert.deepEqual(faults("admin:\nsources:\n"), []);
+  });
+
+  it("accepts a reference wherever the loader does", () => {
+    const text = stringify({
+      ingest: { listen: "${LISTEN}" },
+      outbox: { maxSize: "${SIZE}MB", keepFailed: "${file:keep}" },
+      delivery: { concurrency: "${N}" },
+      log: { level: "${LEVEL:-info}" },
+      sources: { website: { writeKey: "${credential:key}", enabled: "${ENABLED}" } },
+      destinations: { crm: { types: ["${TYPE}"], webhooks: [{ url: "${URL}" }] } },
+    });
+    const env = { LISTEN: "[::1]:1", SIZE: "64", N: "8", ENABLED: "false", TYPE: "track", URL: "http://crm.example" };
+    const resolve = worldOf({ env, files: { keep: "7d" }, credentials: { key: "a" } });
+    assert.deepEqual(loadConfig({ file: "config.yaml", text, resolve }).problems, []);
+    assert.deepEqual(faults(text), []);
+  });
+
+  it("accepts all that loads, whatever it is", () => {
+    let loaded = 0;
+    fc.assert(
+      fc.property(anyConfig, (written) => {
+        const text = stringify(written);
+        const { config } = loadConfig({ file: "config.yaml", text, resolve: worldOf() });
+        if (config === null) return;
+        loaded += 1;
+        assert.deepEqual(faults(text), []);
+      }),
+      { numRuns: 1_000 },
+    );
+    assert.ok(loaded > 300, `only ${loaded} of 1,000 loaded: this test shows little`);
+  });
+
+  const mistakes: readonly [mistake: string, written: object, fault: string][] = [
+    ["a misspelt key", { ingest: { lisen: "127.0.0.1:1" } }, ".ingest.lisen: additionalProperties"],
+    ["a misspelt section", { ingres: {} }, ".ingres: additionalProperties"],
+    ["an address without a host", { ingest: { listen: ":8080" } }, ".ingest.listen: pattern"],
+    ["a duration without a unit", { delivery: { timeout: 5 } }, ".delivery.timeout: type"],
+    ["a duration with a wrong unit", { delivery: { timeout: "5 sec" } }, ".delivery.timeout: pattern"],
+    ["a size with a wrong unit", { outbox: { maxSize: "1 gig" } }, ".outbox.maxSize: pattern"],
+    ["a size that is too small", { outbox: { maxSize: 512 } }, ".outbox.maxSize: minimum"],
+    ["a number out of bounds", { delivery: { concurrency: 201 } }, ".delivery.concurrency: maximum"],
+    ["a number that is not whole", { delivery: { concurrency: 1.5 } }, ".delivery.concurrency: type"],
+    ["a number in quotes", { delivery: { concurrency: "64" } }, ".delivery.concurrency: pattern"],
+    ["a word that is not one of the few", { log: { level: "warn" } }, ".log.level: anyOf"],
+    ["yes for true", { sources: { a: { writeKey: "a", enabled: "yes" } } }, ".sources.a.enabled: pattern"],
+    ["a number for text", { sources: { a: { writeKey: 1 } } }, ".sources.a.writeKey: type"],
+    ["empty text", { sources: { a: { writeKey: "" } } }, ".sources.a.writeKey: minLength"],
+    ["a source without a key", { sources: { a: {} } }, ".sources.a: required"],
+    ["a name with a space", { destinations: { "my crm": CRM } }, ".destinations.my crm: pattern"],
+    ["a destination that is empty", { destinations: { crm: null } }, ".destinations.crm: type"],
+    ["no webhooks", { destinations: { crm: { webhooks: [] } } }, ".destinations.crm.webhooks: minItems"],
+    [
+      "six webhooks",
+      { destinations: { crm: { webhooks: [1, 2, 3, 4, 5, 6].map((n) => ({ url: `http://a/${n}` })) } } },
+      ".destinations.crm.webhooks: maxItems",
+    ],
+    [
+      "a URL of another protocol",
+      { destinations: { crm: { webhooks: [{ url: "ftp://a" }] } } },
+      ".destinations.crm.webhooks[0].url: pattern",
+    ],
+    [
+      "a header with a space",
+      { destinations: { crm: { webhooks: [{ url: "http://a", headers: { "X A": "b" } }] } } },
+      ".destinations.crm.webhooks[0].headers.X A: pattern",
+    ],
+    ["an unknown type", { destinations: { crm: { ...CRM, types: ["trak"] } } }, ".destinations.crm.types[0]: anyOf"],
+    [
+      "a list of no secrets",
+      { destinations: { crm: { ...CRM, sharedSecret: [] } } },
+      ".destinations.crm.sharedSecret: anyOf",
+    ],
+  ];
+  for (const [mistake, written, fault] of mistakes) {
+    it(`refuses ${mistake}, as the loader does`, () => {
+      const text = stringify(written);
+      assert.equal(loadConfig({ file: "config.yaml", text, resolve: worldOf() }).config, null);
+      assert.deepEqual(faults(text), [fault]);
+    });
+  }
+
+  it("says of every key what it is and where, and what it is by default", () => {
+    const keys = keysOf(SCHEMA);
+    assert.deepEqual(
+      keys.filter(({ description = "", title }) => description === "" || title === undefined),
+      [],
+    );
+    const ofTitle = (wanted: string) => keys.find(({ title }) => title === wanted);
+    assert.match(ofTitle("destinations.NAME.webhooks[].url")?.description ?? "", /^The full URL/);
+    assert.deepEqual(ofTitle("destinations.NAME.types")?.examples, [["identify", "track"]]);
+    assert.equal(ofTitle("outbox.maxSize")?.default, "1GB");
+    assert.equal(ofTitle("delivery.concurrency")?.default, 64);
+    assert.equal(ofTitle("sources.NAME.enabled")?.default, true);
+  });
+
+  it("is of draft-07, and JSON through and through", () => {
+    assert.equal(SCHEMA.$schema, "http://json-schema.org/draft-07/schema#");
+    assert.deepEqual(JSON.parse(JSON.stringify(SCHEMA)), SCHEMA);
+    assert.doesNotMatch(JSON.stringify(SCHEMA), /"manual"/);
+  });
+});
+
+const word = fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 8 });
+const number = fc.oneof(fc.nat(300), fc.integer({ min: 1_000_000, max: 2_000_000 }), fc.double({ noNaN: true }));
+const host = fc.constantFrom("127.0.0.1", "localhost", "a-b.example", "[::1]", "[fe80::1%eth0]");
+const listen = fc.oneof(joined(host, fc.constant(":"), fc.nat(65_535)), joined(fc.constant("unix:/"), word), word);
+const part = joined(fc.nat(9), fc.constantFrom("", ".5"), fc.constantFrom("ms", "s", "m"), fc.constantFrom("", " "));
+const duration = fc.oneof(joined(part, fc.constant("0s")), joined(part, part), number, word);
+const size = fc.oneof(number, joined(number, fc.constantFrom("B", "KB", " mb", "Gb", "TB", "")));
+const name = fc.oneof(fc.stringMatching(/^[\w.-]{1,9}$/), word);
+const url = fc.oneof(fc.webUrl({ withQueryParameters: true }), joined(fc.constantFrom("HTTP://", "https://"), word));
+const header = fc.tuple(name, fc.oneof(word, fc.string({ unit: "binary", maxLength: 2 })));
+
+/** A file with one value that is right more often than not. */
+const anyConfig = fc.oneof(
+  listen.map((text) => ({ ingest: { listen: text } })),
+  size.map((maxSize) => ({ outbox: { maxSize } })),
+  duration.map((keepFailed) => ({ outbox: { keepFailed } })),
+  number.map((concurrency) => ({ delivery: { concurrency } })),
+  name.map((source) => ({ sources: { [source]: { writeKey: "a" } } })),
+  url.map((text) => ({ destinations: { crm: { webhooks: [{ url: text }] } } })),
+  header.map((pair) => ({
+    destinations: { crm: { webhooks: [{ url: "http://a", headers: Object.fromEntries([pair]) }] } },
+  })),
+);
+
+function joined(...parts: readonly fc.Arbitrary<string | number>[]): fc.Arbitrary<string> {
+  return fc.tuple(...parts).map((found) => found.join(""));
+}
+
+function faults(text: string): readonly string[] {
+  return faultsOf(SCHEMA, parse(text));
+}
+
+/** Every key with what is said of it. */
+function keysOf({ properties = {}, additionalProperties, items }: JsonSchema): readonly JsonSchema[] {
+  const below = typeof additionalProperties === "object" ? keysOf(additionalProperties) : [];
+  const keys = Object.values(properties).flatMap((key) => [key, ...keysOf(key)]);
+  return [...keys, ...below, ...(items ? keysOf(items) : [])];
+}
