@@ -21,7 +21,7 @@ OWN_BUN := .tools/bun-$(BUN_VERSION)
 OWN_DENO := .tools/deno/installed-$(DENO_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo test bench format clean
+.PHONY: help install build run demo test bench example format clean
 .DELETE_ON_ERROR:
 
 help: ## list these tasks
@@ -48,6 +48,12 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and
 
 bench: build ## measure Fairlead against a bare server (BENCH=drain for one row)
 	@$(BUN) bench/bench.ts $(BENCH)
+
+example: install ## write config.example.yaml anew, from the schema of the config
+	@mkdir -p dist
+	@# Not in place: a schema that fails must not leave an empty file.
+	$(BUN) src/main.ts schema --example > dist/config.example.yaml
+	@mv dist/config.example.yaml config.example.yaml
 
 format: install ## put all files into the form that `make test` asks for
 	$(BUN) x --bun --no-install biome check --write .

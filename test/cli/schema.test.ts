@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import process from "node:process";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { exampleConfig } from "../../src/config/example.ts";
+import { configJsonSchema } from "../../src/config/json-schema.ts";
+
+describe("fairlead schema", () => {
+  it("prints the JSON Schema of the config", () => {
+    const { status, stdout } = run();
+    assert.deepEqual(JSON.parse(stdout), configJsonSchema());
+    assert.equal(status, 0);
+  });
+
+  it("prints the example config with --example, to the last byte", () => {
+    const { status, stdout } = run("--example");
+    assert.equal(stdout, exampleConfig());
+    assert.equal(status, 0);
+  });
+});
+
+/** A process of its own: it writes to its standard output directly. */
+function run(...options: readonly string[]) {
+  const script = fileURLToPath(new URL("../fixtures/print-schema.ts", import.meta.url));
+  const args = typeof Bun === "undefined" ? ["run", "-A", "--no-check", script] : [script];
+  return spawnSync(process.execPath, [...args, ...options], { encoding: "utf8" });
+}
