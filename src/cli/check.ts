@@ -1,12 +1,24 @@
+import type { Command } from "commander";
 import type { Config } from "../model/config.ts";
 import { print, printError } from "../runtime/terminal.ts";
-import { printProblems, readConfig } from "./config-file.ts";
+import { type Done, examples } from "./command.ts";
+import { CONFIG_OPTION, printProblems, readConfig } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
-export type CheckOptions = { readonly config?: string; readonly json?: boolean };
-
 /** `fairlead check`: says whether a config can be used, and all that is wrong with it, without starting anything. */
-export function check(options: CheckOptions): ExitCode {
+export function declareCheck(program: Command, done: Done): void {
+  program
+    .command("check")
+    .description("say whether the config can be used, and all that is wrong with it")
+    .option(...CONFIG_OPTION)
+    .option("--json", "print the problems as JSON")
+    .addHelpText("after", examples("fairlead check --config config.yaml && systemctl reload fairlead"))
+    .action((options: CheckOptions) => done(check(options)));
+}
+
+type CheckOptions = { readonly config?: string; readonly json?: boolean };
+
+function check(options: CheckOptions): ExitCode {
   const read = readConfig(options.config);
   if (read.kind === "unreadable") {
     if (options.json) print(JSON.stringify({ valid: false, message: read.message, problems: [] }));

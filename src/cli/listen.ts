@@ -1,16 +1,58 @@
+import { type Command, InvalidArgumentError } from "commander";
 import { parseListen } from "../config/listen.ts";
 import type { Listener } from "../model/ports.ts";
-import { KB } from "../model/units.ts";
+import { KB, parseDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { createResolve } from "../runtime/files.ts";
 import { createServe } from "../runtime/serve.ts";
 import { onSignals } from "../runtime/signals.ts";
 import { print, printError } from "../runtime/terminal.ts";
 import { verify } from "../webhook/signature.ts";
+import { type Done, examples } from "./command.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { type Received, toJsonLine, toLines } from "./received.ts";
 
-export type ListenOptions = {
+/** `fairlead listen`: a receiver of webhooks that prints what it gets, and can fail on purpose. Runs until a signal. */
+export function declareListen(program: Command, done: Done): void {
+  program
+    .command("listen")
+    .description("receive webhooks, check their signatures and print them; can fail on purpose")
+    .option("--listen <address>", "where to listen, as host:port", "127.0.0.1:9000")
+    .option("--secret-file <file>", "the shared secret, to check signatures with (else $FAIRLEAD_SECRET)")
+    .option("--status <code>", "answer with this status", toStatus)
+    .option("--delay <duration>", "answer only after this time, as 6s", toDuration)
+    .option("--fail-first <count>", "fail so many requests (with --status, else 503), then answer 200", toCount)
+    .option("--json", "print one JSON object a line")
+    .addHelpText(
+      "after",
+      examples(
+        "FAIRLEAD_SECRET=change-me fairlead listen",
+        "fairlead listen --status 503            # be down: Fairlead tries again for four hours",
+        "fairlead listen --fail-first 3          # come back after three refusals",
+        "fairlead listen --delay 6s              # be too slow: an answer counts for five seconds",
+      ),
+    )
+    .action((options: ListenOptions) => done(listen(options)));
+}
+
+function toStatus(text: string): number {
+  const status = Number(text);
+  if (Number.isInteger(status) && status >= 200 && status <= 599) return status;
+  throw new InvalidArgumentError("It must be a status from 200 to 599.");
+}
+
+function toCount(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be a whole number.");
+}
+
+function toDuration(text: string): number {
+  const duration = parseDuration(text);
+  if (duration !== null) return duration;
+  throw new InvalidArgumentError("It must be a duration like 6s or 250ms.");
+}
+
+type ListenOptions = {
   readonly listen: string;
   readonly secretFile?: string;
   readonly status?: number;
@@ -22,8 +64,7 @@ export type ListenOptions = {
 /** What Fairlead sends is far smaller. */
 const MAX_BODY_BYTES = 256 * KB;
 
-/** `fairlead listen`: a receiver of webhooks that prints what it gets, and can fail on purpose. Runs until a signal. */
-export async function listen(options: ListenOptions): Promise<ExitCode> {
+async function listen(options: ListenOptions): Promise<ExitCode> {
   const secret = readSecret(options.secretFile);
   if (secret.kind === "unreadable") return complain(`cannot read --secret-file ${options.secretFile}: ${secret.why}`);
   const address = parseListen(options.listen);

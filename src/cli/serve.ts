@@ -1,16 +1,27 @@
+import type { Command } from "commander";
 import { type App, createApp } from "../app.ts";
 import { createMachine, type Machine } from "../runtime/machine.ts";
 import { onSignals } from "../runtime/signals.ts";
 import { print, printError } from "../runtime/terminal.ts";
 import { keepFilesPrivate } from "../runtime/umask.ts";
 import { VERSION } from "../runtime/version.ts";
-import { readConfig, requireConfig } from "./config-file.ts";
+import { type Done, examples } from "./command.ts";
+import { CONFIG_OPTION, readConfig, requireConfig } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
-export type ServeOptions = { readonly config?: string };
-
 /** `fairlead serve`: runs the daemon in the foreground, until SIGTERM or SIGINT. A second one does not wait. */
-export async function serve(options: ServeOptions): Promise<ExitCode> {
+export function declareServe(program: Command, done: Done): void {
+  program
+    .command("serve")
+    .description("run the daemon in the foreground, until SIGTERM or SIGINT; SIGHUP reloads the config")
+    .option(...CONFIG_OPTION)
+    .addHelpText("after", examples("fairlead serve --config /etc/fairlead/config.yaml"))
+    .action((options: ServeOptions) => done(serve(options)));
+}
+
+type ServeOptions = { readonly config?: string };
+
+async function serve(options: ServeOptions): Promise<ExitCode> {
   const read = requireConfig(options.config);
   if (!read) return EXIT.config;
   keepFilesPrivate();
