@@ -1,0 +1,40 @@
+import { createReadStream } from "node:fs";
+import process from "node:process";
+import { formatSize } from "../model/units.ts";
+
+/** What was read, byte for byte, or why it could not be; the reason does not repeat the path. */
+export type Input = { readonly ok: true; readonly bytes: Uint8Array } | { readonly ok: false; readonly why: string };
+
+/** Reads a file or a pipe to its end, or with `path` null standard input. Refuses more than `most` bytes. */
+export async function readInput(path: string | null, most: number): Promise<Input> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    const stream = path === null ? process.stdin : createReadStream(path);
+    for await (const chunk of stream as AsyncIterable<Uint8Array>) {
+      length += chunk.length;
+      if (length > most) return { ok: false, why: `it is larger than ${formatSize(most)}` };
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    return { ok: false, why: reasonOf(error) };
+  }
+  return { ok: true, bytes: Buffer.concat(chunks) };
+}
+
+/** Whether a person would have to type what is read from standard input. */
+export function isInputTerminal(): boolean {
+  return process.stdin.isTTY === true;
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+  return REASONS[code] ?? code;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "no such file",
+  EACCES: "permission denied",
+  EISDIR: "it is a folder",
+  ENOTDIR: "a part of the path is not a folder",
+};
