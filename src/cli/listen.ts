@@ -1,16 +1,18 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { parseListen } from "../config/listen.ts";
 import type { Listener } from "../model/ports.ts";
+import type { Secret } from "../model/secret.ts";
 import { KB, parseDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { createResolve } from "../runtime/files.ts";
 import { createServe } from "../runtime/serve.ts";
 import { onSignals } from "../runtime/signals.ts";
 import { print, printError } from "../runtime/terminal.ts";
 import { verify } from "../webhook/signature.ts";
 import { type Done, examples } from "./command.ts";
+import { complain } from "./complain.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { type Received, toJsonLine, toLines } from "./received.ts";
+import { readSharedSecret, SECRET_FILE_OPTION } from "./secret.ts";
 
 /** `fairlead listen`: a receiver of webhooks that prints what it gets, and can fail on purpose. Runs until a signal. */
 export function declareListen(program: Command, done: Done): void {
@@ -18,7 +20,7 @@ export function declareListen(program: Command, done: Done): void {
     .command("listen")
     .description("receive webhooks, check their signatures and print them; can fail on purpose")
     .option("--listen <address>", "where to listen, as host:port", "127.0.0.1:9000")
-    .option("--secret-file <file>", "the shared secret, to check signatures with (else $FAIRLEAD_SECRET)")
+    .option(...SECRET_FILE_OPTION)
     .option("--status <code>", "answer with this status", toStatus)
     .option("--delay <duration>", "answer only after this time, as 6s", toDuration)
     .option("--fail-first <count>", "fail so many requests (with --status, else 503), then answer 200", toCount)
@@ -65,42 +67,29 @@ type ListenOptions = {
 const MAX_BODY_BYTES = 256 * KB;
 
 async function listen(options: ListenOptions): Promise<ExitCode> {
-  const secret = readSecret(options.secretFile);
-  if (secret.kind === "unreadable") return complain(`cannot read --secret-file ${options.secretFile}: ${secret.why}`);
+  const secret = readSharedSecret(options.secretFile);
+  if (typeof secret === "string") return failed(secret);
   const address = parseListen(options.listen);
-  if (typeof address === "string") return complain(`--listen ${address} (got ${JSON.stringify(options.listen)})`);
-  const receiver = createReceiver(options, secret.value);
+  if (typeof address === "string") return failed(`--listen ${address} (got ${JSON.stringify(options.listen)})`);
+  const receiver = createReceiver(options, secret);
   let listener: Listener;
   try {
     listener = await createServe()(address, receiver);
   } catch (error) {
-    return complain(error instanceof Error ? error.message : String(error));
+    return failed(error instanceof Error ? error.message : String(error));
   }
-  printError(`listening at ${listener.address}, signatures are ${secret.value ? "checked" : "not checked"}\n`);
+  printError(`listening at ${listener.address}, signatures are ${secret ? "checked" : "not checked"}\n`);
   await new Promise<void>((resolve) => onSignals({ stop: () => resolve(), reload: () => {} }));
   await listener.stop();
   return EXIT.done;
 }
 
-type SecretFile =
-  | { readonly kind: "read"; readonly value: string | null }
-  | { readonly kind: "unreadable"; readonly why: string };
-
-/** Never an option with the secret itself: everybody on the machine could read it in the list of processes. */
-function readSecret(file: string | undefined): SecretFile {
-  const { env, file: read } = createResolve();
-  if (file === undefined) return { kind: "read", value: env("FAIRLEAD_SECRET") ?? null };
-  const text = read(file);
-  return text.ok ? { kind: "read", value: text.text.replace(/\r?\n$/, "") } : { kind: "unreadable", why: text.why };
-}
-
-function complain(message: string): ExitCode {
-  printError(`fairlead: ${message}\n`);
-  return EXIT.failed;
+function failed(message: string): ExitCode {
+  return complain({ code: EXIT.failed, message });
 }
 
 /** Answers requests as the options say, and prints each. */
-function createReceiver(options: ListenOptions, secret: string | null) {
+function createReceiver(options: ListenOptions, secret: Secret | null) {
   const clock = createClock();
   const never = new AbortController().signal;
   let count = 0;
@@ -132,9 +121,9 @@ function statusFor(nth: number, { status, failFirst }: ListenOptions): number {
   return nth <= failFirst ? (status ?? 503) : 200;
 }
 
-function check(request: Request, body: string, secret: string | null): Received["signature"] {
+function check(request: Request, body: string, secret: Secret | null): Received["signature"] {
   const signature = request.headers.get("x-signature");
   if (secret === null) return signature === null ? "absent" : "unchecked";
   if (signature === null) return "absent";
-  return verify(body, signature, secret) ? "ok" : "wrong";
+  return verify(body, signature, secret.reveal()) ? "ok" : "wrong";
 }

@@ -4,12 +4,13 @@ import type { Declare, Done } from "./command.ts";
 import { EXIT } from "./exit.ts";
 import { declareListen } from "./listen.ts";
 import { declareServe } from "./serve.ts";
+import { declareVerify } from "./verify.ts";
 import { declareVersion } from "./version.ts";
 
 /** All commands, as `fairlead --help` lists them. */
 const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[]])[] = [
   ["Run it:", [declareServe, declareCheck]],
-  ["Try it:", [declareListen]],
+  ["Try it:", [declareListen, declareVerify]],
   ["About it:", [declareVersion]],
 ];
 
@@ -29,7 +30,8 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-function createProgram(done: Done): Command {
+/** All of the command line. `done` hears how the command that was run has ended. */
+export function createProgram(done: Done): Command {
   const program = new Command("fairlead")
     .description("Takes analytics calls, makes them durable, and forwards each as a signed webhook.")
     .exitOverride()

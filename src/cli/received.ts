@@ -1,3 +1,5 @@
+import { printable } from "./printable.ts";
+
 /** A webhook as `fairlead listen` got it. */
 export type Received = {
   readonly nth: number;
@@ -33,9 +35,4 @@ function typeOf(body: string): string {
     // Whatever else posts here is printed as it is.
   }
   return "something else";
-}
-
-/** Nobody who posts may write to the terminal. */
-function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Command } from "commander";
+import { createProgram } from "../../src/cli/program.ts";
+
+const program = createProgram(async () => {});
+
+function helpOf(command: Command): string {
+  let text = "";
+  const write = (part: string): void => {
+    text += part;
+  };
+  command.configureOutput({ writeOut: write, getOutHelpWidth: () => 200 }).outputHelp();
+  return text;
+}
+
+describe("fairlead --help", () => {
+  it("lists the commands as one gets to know them: run it, then try it", () => {
+    const listed = [...helpOf(program).matchAll(/^ {2}([a-z-]+) .*\S {2,}\S/gm)].map(([, name]) => name);
+    assert.deepEqual(listed, ["serve", "check", "listen", "verify", "version"]);
+    assert.match(helpOf(program), /^Run it:$.*^Try it:$.*^About it:$/ms);
+  });
+});
+
+describe("the help of each command", () => {
+  for (const command of program.commands) {
+    it(`says what ${command.name()} does, option by option, and gives an example`, () => {
+      const help = helpOf(command);
+      assert.ok(command.description().length > 0);
+      for (const { flags, description } of command.options) assert.ok(description.length > 0, flags);
+      assert.match(help, new RegExp(`^Examples?:\\n(.*\\n)*.*fairlead ${command.name()}`, "m"));
+    });
+  }
+});

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { compare } from "../../../src/cli/verify/compare.ts";
+import { sign } from "../../../src/webhook/signature.ts";
+
+const SECRET = "shared-secret";
+const BODY = '{"version":1,"type":"track","userId":"u1"}';
+/** The answer of: printf '%s' '<body>' | openssl dgst -sha1 -hmac '<secret>' */
+const SIGNATURE = "28c7bb2b376ddf732218110bd5daccb954ab68f8";
+
+function compareWith(body: string | Uint8Array, signature = SIGNATURE) {
+  return compare({ body: Buffer.from(body), signature, secret: SECRET });
+}
+
+function hintOf(body: string, signature = SIGNATURE): string | null {
+  const result = compareWith(body, signature);
+  assert.equal(result.kind, "wrong");
+  return result.kind === "wrong" ? result.hint : null;
+}
+
+describe("comparing a signature", () => {
+  it("finds the right one right", () => {
+    assert.deepEqual(compareWith(BODY), { kind: "ok" });
+  });
+
+  it("tells the right one, when the signature is of another body", () => {
+    const other = BODY.replace("u1", "u2");
+    assert.deepEqual(compareWith(other), { kind: "wrong", expected: sign(other, SECRET), hint: null });
+  });
+
+  it("is over bytes, also if they are no text", () => {
+    const bytes = Uint8Array.of(0xef, 0xbb, 0xbf, 0xff, 0x0a);
+    assert.deepEqual(compareWith(bytes, sign(bytes, SECRET)), { kind: "ok" });
+    assert.equal(compareWith(bytes.subarray(3), sign(bytes, SECRET)).kind, "wrong");
+  });
+
+  it("does not take the newline of echo, but names it", () => {
+    assert.match(hintOf(`${BODY}\n`) ?? "", /without the newline at the end of the body/);
+    assert.match(hintOf(`${BODY}\r\n`) ?? "", /without the newline/);
+    assert.equal(
+      hintOf(`${BODY}\n\n`),
+      "it is right for this JSON without its spaces: keep the body's bytes as they came, and parse them after checking",
+    );
+  });
+
+  it("does not take a body that was parsed and written anew, but names that", () => {
+    assert.match(hintOf(JSON.stringify(JSON.parse(BODY), null, 2)) ?? "", /for this JSON without its spaces/);
+  });
+
+  it("does not take another spelling, but names that", () => {
+    const spellings = [SIGNATURE.toUpperCase(), `sha1=${SIGNATURE}`, ` ${SIGNATURE} `, `X-Signature: ${SIGNATURE}`];
+    for (const spelling of spellings) assert.match(hintOf(BODY, spelling) ?? "", /right but for its form/);
+  });
+
+  it("says what a signature looks like, if this cannot be one", () => {
+    for (const one of ["", SIGNATURE.slice(1), `${SIGNATURE}0`, "sha256=abc", "z".repeat(40)]) {
+      assert.match(hintOf(BODY, one) ?? "", /^a signature is 40 lowercase hexadecimal digits/);
+    }
+  });
+
+  it("says that there is no body", () => {
+    assert.equal(hintOf(""), "the body is empty");
+  });
+});
