@@ -11,12 +11,20 @@ export const CONFIG_OPTION = [
   "the config file (else $FAIRLEAD_CONFIG, ./config.yaml, /etc/fairlead/config.yaml)",
 ] as const;
 
-export type ConfigFile =
-  | { readonly kind: "read"; readonly file: string; readonly loaded: Loaded }
-  | { readonly kind: "unreadable"; readonly message: string };
+export type ConfigFile = { readonly kind: "read"; readonly file: string; readonly loaded: Loaded } | Unreadable;
+export type ConfigText = { readonly kind: "read"; readonly file: string; readonly text: string } | Unreadable;
+type Unreadable = { readonly kind: "unreadable"; readonly message: string };
 
-/** Finds and reads the config file. */
+/** Finds the config file, and reads what it means. */
 export function readConfig(said: string | undefined): ConfigFile {
+  const found = openConfigFile(said);
+  if (found.kind === "unreadable") return found;
+  const { file, text } = found;
+  return { kind: "read", file, loaded: loadConfig({ file, text, resolve: createResolve() }) };
+}
+
+/** Finds the config file, and reads its text. */
+export function openConfigFile(said: string | undefined): ConfigText {
   const file = findConfigFile(said);
   if (file === null) {
     const message = "there is no config file; write ./config.yaml (see config.example.yaml) or name one with --config";
@@ -24,7 +32,7 @@ export function readConfig(said: string | undefined): ConfigFile {
   }
   const text = readConfigFile(file);
   if (!text.ok) return { kind: "unreadable", message: `cannot read the config file ${file}: ${text.why}` };
-  return { kind: "read", file, loaded: loadConfig({ file, text: text.text, resolve: createResolve() }) };
+  return { kind: "read", file, text: text.text };
 }
 
 /** Reads the config and tells every problem on standard error. Null if it cannot be used. */

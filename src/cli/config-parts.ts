@@ -1,0 +1,87 @@
+import { parse } from "../config/document.ts";
+import { parseListen } from "../config/listen.ts";
+import { type LoadInput, loadConfig } from "../config/load.ts";
+import { formatProblem } from "../config/problems.ts";
+import { readTree } from "../config/read.ts";
+import { createReferences } from "../config/references.ts";
+import { configSchema, INGEST_LISTEN } from "../config/schema.ts";
+import { suggest } from "../config/suggest.ts";
+import { BROKEN, child, mapOf, type Tree, textOf } from "../config/tree.ts";
+import type { Listen, Problem } from "../model/config.ts";
+import { Secret } from "../model/secret.ts";
+import type { Complaint } from "./complain.ts";
+import { EXIT } from "./exit.ts";
+
+/** Single values of a config file. Each answers what is wrong with it, whatever may be wrong elsewhere in the file. */
+export type ConfigParts = {
+  ingestListen(): Listen | Complaint;
+  /** Of the source of that name, or with `undefined` of the first that is enabled. */
+  writeKey(source: string | undefined): Secret | Complaint;
+};
+
+/**
+ * Looks up what a client of the daemon has to know. Whoever runs one often may not read the other secrets that the
+ * config refers to, so that it is broken to them as a whole.
+ */
+export function readConfigParts({ file, text: raw, resolve }: LoadInput): ConfigParts {
+  const input = { file, text: raw.replace(/^\uFEFF/, ""), resolve };
+  const tree = readValues(input);
+  const errors = loadConfig(input).problems.filter(({ severity }) => severity === "error");
+  return {
+    ingestListen() {
+      const found = errorsAbout("ingest.listen", errors);
+      if (found.length > 0) return unusable(file, found);
+      const listen = parseListen(textOf(child(child(tree, "ingest"), "listen")) ?? INGEST_LISTEN);
+      return typeof listen === "string" ? complaint(`ingest.listen in ${file} ${listen}`) : listen;
+    },
+    writeKey(name) {
+      const source = findSource(tree, name, file);
+      const found = "code" in source ? errorsAtTop(errors) : errorsAbout(source.path, errors);
+      if (found.length > 0) return unusable(file, found);
+      return "code" in source ? source : new Secret(textOf(child(source, "writeKey")) ?? "");
+    },
+  };
+}
+
+/** The values of the file with their references replaced, as far as they can be read. */
+function readValues({ file, text, resolve }: LoadInput): Tree {
+  const { contents, lines } = parse(text);
+  if (contents === null) return { path: "", at: 0, keyAt: 0, got: null, value: BROKEN };
+  const references = createReferences({ file, resolve });
+  return readTree(contents, configSchema, { text, lines, references, findings: [] });
+}
+
+/** Why a source may be missing: its key is misspelt, or the file cannot be read at all. */
+function errorsAtTop(errors: readonly Problem[]): readonly Problem[] {
+  return errors.filter(({ path }) => !/[.[]/.test(path));
+}
+
+/** Those of the part itself, of what it stands in, and of the file as a whole. */
+function errorsAbout(part: string, errors: readonly Problem[]): readonly Problem[] {
+  return errors.filter(({ path }) => path === "" || isIn(path, part) || isIn(part, path));
+}
+
+function isIn(path: string, outer: string): boolean {
+  return path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
+}
+
+function findSource(tree: Tree, name: string | undefined, file: string): Tree | Complaint {
+  const sources = [...mapOf(child(tree, "sources"))];
+  const found = sources.find(([each, source]) =>
+    name === undefined ? child(source, "enabled")?.value !== false : each === name,
+  );
+  if (found) return found[1];
+  if (name === undefined) return complaint(`${file} has no enabled source`);
+  const names = sources.map(([each]) => each);
+  const meant = suggest(name, names);
+  const hint = meant === null ? `it has ${names.join(", ") || "none"}` : `did you mean ${meant}?`;
+  return { code: EXIT.usage, message: `${file} has no source ${JSON.stringify(name)}: ${hint}` };
+}
+
+function unusable(file: string, problems: readonly Problem[]): Complaint {
+  return complaint([`cannot use ${file}:`, ...problems.map(formatProblem)].join("\n"));
+}
+
+function complaint(message: string): Complaint {
+  return { code: EXIT.config, message };
+}

@@ -1,0 +1,18 @@
+import type { Listen } from "../model/config.ts";
+import { addressOf } from "../runtime/listen-address.ts";
+
+/**
+ * How a command on the same machine reaches a listener, as `http://127.0.0.1:8080` or `unix:/path`. One on all addresses
+ * is reached over loopback. Null for a port that only the daemon knows.
+ */
+export function baseOf(listen: Listen): string | null {
+  if (listen.kind === "unix") return addressOf(listen, 0);
+  if (listen.port === 0) return null;
+  return addressOf({ ...listen, host: loopbackFor(listen.host) }, listen.port);
+}
+
+function loopbackFor(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  // All spellings of `::`.
+  return host.includes(":") && /^[0:]+$/.test(host) ? "::1" : host;
+}

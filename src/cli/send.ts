@@ -1,0 +1,105 @@
+import { Argument, type Command } from "commander";
+import { CALL_TYPES, type CallType, type JsonObject } from "../model/event.ts";
+import type { Secret } from "../model/secret.ts";
+import { createResolve } from "../runtime/files.ts";
+import { createRandom } from "../runtime/random.ts";
+import { request } from "../runtime/request.ts";
+import { print } from "../runtime/terminal.ts";
+import { type Done, examples } from "./command.ts";
+import { complain } from "./complain.ts";
+import { CONFIG_OPTION } from "./config-file.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
+import { readAnswer, toJson, toWords } from "./send/answer.ts";
+import { buildCall, type CallOptions, TEST_CALLS, TEST_USER } from "./send/call.ts";
+import { readData } from "./send/data.ts";
+import { findTarget, type Target, type TargetOptions } from "./send/target.ts";
+
+/** `fairlead send`: makes one call to the running daemon, as a client library would, and says what came of it. */
+export function declareSend(program: Command, done: Done): void {
+  const command = program
+    .command("send")
+    .description("make one call to the running daemon, to try a set-up; what you do not say has a default")
+    .addArgument(new Argument("<type>", "the kind of call").choices(CALL_TYPES));
+  addCallOptions(command);
+  addTargetOptions(command);
+  command.addHelpText("after", HELP).action((type: CallType, options: SendOptions) => done(send(type, options)));
+}
+
+function addCallOptions(command: Command): void {
+  const { track, page, screen, group, alias } = TEST_CALLS;
+  command
+    .optionsGroup("The call:")
+    .option("--user <id>", `userId (default: ${TEST_USER}, unless there is an --anonymous)`)
+    .option("--anonymous <id>", "anonymousId, of a user who is not known")
+    .option("--event <name>", `what the user did, of track (default: ${track.event})`)
+    .option("--name <name>", `of page and screen (default: ${page.name}, ${screen.name})`)
+    .option("--category <name>", "of page and screen")
+    .option("--group <id>", `groupId, of group (default: ${group.groupId})`)
+    .option("--previous <id>", `previousId, of alias (default: ${alias.previousId})`)
+    .option("--properties <json>", "of track, page and screen")
+    .option("--traits <json>", "of identify and group")
+    .option("--context <json>", "of any call")
+    .option("--integrations <json>", 'which destinations get it, as {"All": false, "crm": true}')
+    .option("--timestamp <time>", "when it happened, in ISO 8601 (default: when it arrives)")
+    .option("--message-id <id>", "names the call, and recognises a repeat (default: a new one)")
+    .option(
+      "--data <json>",
+      "a whole call, or @file, or - for standard input; without defaults; options replace its fields",
+    );
+}
+
+function addTargetOptions(command: Command): void {
+  command
+    .optionsGroup("Where it goes:")
+    .option(...CONFIG_OPTION)
+    .option("--source <name>", "the source of the config whose write key is used (default: the first enabled one)")
+    .option("--url <url>", "without a config: http://host:port or unix:/path, and $FAIRLEAD_WRITE_KEY")
+    .option("--write-key-file <file>", "with --url: the file with the write key, instead of $FAIRLEAD_WRITE_KEY")
+    .optionsGroup("Options:")
+    .option("--json", "print the answer as JSON, with the messageId");
+}
+
+const HELP = examples(
+  "fairlead send track",
+  `fairlead send track --event "Signed Up" --user u1 --properties '{"plan":"pro"}'`,
+  `fairlead send identify --user u1 --traits '{"email":"a@example.com"}'`,
+  "fairlead send page --name Home --user u1",
+  "fairlead send screen --name Start --anonymous a1",
+  "fairlead send group --group g1 --user u1",
+  "fairlead send alias --user u1 --previous a1",
+  "fairlead send track --data @call.json --source website --json",
+  "FAIRLEAD_WRITE_KEY=change-me fairlead send track --url http://127.0.0.1:8080",
+);
+
+type SendOptions = CallOptions & TargetOptions & { readonly data?: string; readonly json?: boolean };
+
+async function send(type: CallType, options: SendOptions): Promise<ExitCode> {
+  const call = await readCall(type, options);
+  if (typeof call === "string") return complain({ code: EXIT.usage, message: call });
+  const target = findTarget(options, createResolve());
+  if ("code" in target) return complain(target);
+  const answer = readAnswer(await post(type, call, target));
+  const sent = { type, messageId: String(call.messageId), base: target.base };
+  const isTaken = answer.kind === "accepted" || answer.kind === "duplicate";
+  if (options.json) print(toJson(answer, sent));
+  else if (isTaken) print(toWords(answer, sent));
+  else complain({ code: EXIT.failed, message: toWords(answer, sent) });
+  return isTaken ? EXIT.done : EXIT.failed;
+}
+
+async function readCall(type: CallType, options: SendOptions): Promise<JsonObject | string> {
+  const data = await readData(options.data);
+  if (typeof data === "string") return data;
+  const random = createRandom();
+  return buildCall(type, { options, data, newId: () => `send-${random.hex(10)}` });
+}
+
+function post(type: CallType, call: JsonObject, { base, writeKey }: Target): ReturnType<typeof request> {
+  const headers = { Authorization: basic(writeKey), "Content-Type": "application/json" };
+  return request({ base, method: "POST", path: `/v1/${type}`, headers, body: JSON.stringify(call) });
+}
+
+/** The write key is the user name; there is no password. */
+function basic(writeKey: Secret): string {
+  return `Basic ${Buffer.from(`${writeKey.reveal()}:`).toString("base64")}`;
+}

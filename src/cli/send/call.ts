@@ -1,0 +1,94 @@
+import type { CallType, JsonObject } from "../../model/event.ts";
+import { readObject } from "../json-text.ts";
+
+/** What the options of `fairlead send` say of a call. */
+export type CallOptions = { readonly [Name in keyof typeof FIELDS]?: string };
+
+export type CallParts = {
+  readonly options: CallOptions;
+  /** A whole call that the options are laid over, and where it came from. */
+  readonly data: { readonly text: string; readonly from: string } | null;
+  /** Makes a messageId for a call that brings none, so that it can be looked up. */
+  readonly newId: () => string;
+};
+
+/** Who the default calls are about. */
+export const TEST_USER = "fairlead-test";
+
+/** What each call needs beside a user, for when nobody says it. */
+export const TEST_CALLS = {
+  identify: {},
+  track: { event: "Test Event" },
+  page: { name: "Test Page" },
+  screen: { name: "Test Screen" },
+  group: { groupId: "fairlead-test-group" },
+  alias: { previousId: "fairlead-test-before" },
+} as const satisfies Readonly<Record<CallType, JsonObject>>;
+
+type Field = {
+  readonly option: string;
+  /** Its name in the call. */
+  readonly key: string;
+  readonly json?: boolean;
+  /** The calls that have it; all six when left out. */
+  readonly of?: readonly CallType[];
+};
+
+const FIELDS = {
+  user: { option: "--user", key: "userId" },
+  anonymous: { option: "--anonymous", key: "anonymousId" },
+  previous: { option: "--previous", key: "previousId", of: ["alias"] },
+  group: { option: "--group", key: "groupId", of: ["group"] },
+  event: { option: "--event", key: "event", of: ["track"] },
+  name: { option: "--name", key: "name", of: ["page", "screen"] },
+  category: { option: "--category", key: "category", of: ["page", "screen"] },
+  properties: { option: "--properties", key: "properties", json: true, of: ["track", "page", "screen"] },
+  traits: { option: "--traits", key: "traits", json: true, of: ["identify", "group"] },
+  context: { option: "--context", key: "context", json: true },
+  integrations: { option: "--integrations", key: "integrations", json: true },
+  timestamp: { option: "--timestamp", key: "timestamp" },
+  messageId: { option: "--message-id", key: "messageId" },
+} as const satisfies Readonly<Record<string, Field>>;
+
+/**
+ * Makes the call that is sent (SPEC.md 2.3). What nobody said gets a default, but not in a call that came whole: that one
+ * is for the daemon to judge. Answers what is wrong with the options as text.
+ */
+export function buildCall(type: CallType, { options, data, newId }: CallParts): JsonObject | string {
+  const said = readOptions(type, options);
+  if (typeof said === "string") return said;
+  const whole = data === null ? defaults(type, said) : readWhole(type, data);
+  if (typeof whole === "string") return whole;
+  const call = { ...whole, ...said };
+  return { ...call, messageId: call.messageId ?? newId() };
+}
+
+function readOptions(type: CallType, options: CallOptions): JsonObject | string {
+  const said: Record<string, unknown> = {};
+  for (const [name, field] of Object.entries<Field>(FIELDS)) {
+    const text = options[name as keyof CallOptions];
+    if (text === undefined) continue;
+    if (field.of && !field.of.includes(type)) return misplaced(type, field.option, field.of);
+    const value = field.json ? readObject(text, field.option) : text;
+    // An object that could not be read.
+    if (field.json && typeof value === "string") return value;
+    said[field.key] = value;
+  }
+  return said;
+}
+
+function misplaced(type: CallType, option: string, of: readonly CallType[]): string {
+  return `${option} is for ${of.join(", ")}; ${type} has no such field`;
+}
+
+function defaults(type: CallType, said: JsonObject): JsonObject {
+  // An alias is about a user, whoever that was before.
+  const isAnonymous = said.anonymousId !== undefined && type !== "alias";
+  return isAnonymous ? TEST_CALLS[type] : { userId: TEST_USER, ...TEST_CALLS[type] };
+}
+
+function readWhole(type: CallType, { text, from }: { text: string; from: string }): JsonObject | string {
+  const call = readObject(text, from);
+  if (typeof call === "string" || call.type === undefined || call.type === type) return call;
+  return `${from} holds a call of the type ${JSON.stringify(call.type)}, which is not ${type}`;
+}

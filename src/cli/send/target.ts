@@ -1,0 +1,82 @@
+import { quote } from "../../config/problems.ts";
+import type { Resolve } from "../../model/ports.ts";
+import type { Secret } from "../../model/secret.ts";
+import type { Complaint } from "../complain.ts";
+import { openConfigFile } from "../config-file.ts";
+import { type ConfigParts, readConfigParts } from "../config-parts.ts";
+import { EXIT } from "../exit.ts";
+import { baseOf } from "../reach.ts";
+import { readSecret } from "../secret.ts";
+
+/** Where a call goes, as `http://127.0.0.1:8080` or `unix:/path`, and whose it is. */
+export type Target = { readonly base: string; readonly writeKey: Secret };
+
+export type TargetOptions = {
+  readonly config?: string;
+  readonly source?: string;
+  readonly url?: string;
+  readonly writeKeyFile?: string;
+};
+
+/** Finds out where to send a call, and with which write key: from the config, or without one from `--url` and a secret. */
+export function findTarget(options: TargetOptions, resolve: Resolve): Target | Complaint {
+  return options.url === undefined ? fromConfig(options, resolve) : fromUrl(options.url, options, resolve);
+}
+
+function fromConfig({ config, source, writeKeyFile }: TargetOptions, resolve: Resolve): Target | Complaint {
+  if (writeKeyFile !== undefined) return usage("--write-key-file goes with --url; without it the config has the key");
+  const parts = openParts(config, resolve);
+  if ("code" in parts) return parts;
+  const listen = parts.ingestListen();
+  if ("code" in listen) return listen;
+  const base = baseOf(listen);
+  if (base === null) return usage(NO_PORT);
+  const writeKey = parts.writeKey(source);
+  return "code" in writeKey ? writeKey : { base, writeKey };
+}
+
+const NO_PORT =
+  "ingest.listen has port 0, which is another one at each start; give the address that `fairlead serve` printed with --url, and --source";
+
+function openParts(said: string | undefined, resolve: Resolve): ConfigParts | Complaint {
+  const file = openConfigFile(said);
+  if (file.kind === "read") return readConfigParts({ ...file, resolve });
+  return { code: EXIT.config, message: `${file.message}; or do without: --url, and $FAIRLEAD_WRITE_KEY` };
+}
+
+function fromUrl(url: string, options: TargetOptions, resolve: Resolve): Target | Complaint {
+  const base = readUrl(url);
+  if (base === null) {
+    return usage(`--url must be http://host:port, https://host or unix:/path, and nothing more (got ${quote(url)})`);
+  }
+  const writeKey = findWriteKey(options, resolve);
+  return "code" in writeKey ? writeKey : { base, writeKey };
+}
+
+/** A path is allowed, for a proxy that has Fairlead below one. A password would be seen in the list of processes. */
+function readUrl(text: string): string | null {
+  if (text.startsWith("unix:/")) return text;
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) return null;
+  const { username, password, search, hash, origin, pathname } = url;
+  return `${username}${password}${search}${hash}` === "" ? `${origin}${pathname.replace(/\/$/, "")}` : null;
+}
+
+function findWriteKey({ config, source, writeKeyFile }: TargetOptions, resolve: Resolve): Secret | Complaint {
+  if (writeKeyFile !== undefined && source !== undefined) return usage(TWO_KEYS);
+  if (writeKeyFile === undefined && (config !== undefined || source !== undefined)) {
+    const parts = openParts(config, resolve);
+    return "code" in parts ? parts : parts.writeKey(source);
+  }
+  const place = { option: "--write-key-file", file: writeKeyFile, variable: "FAIRLEAD_WRITE_KEY" };
+  const key = readSecret(place, resolve);
+  if (key === null) return usage(KEYLESS);
+  return typeof key === "string" ? usage(key) : key;
+}
+
+const TWO_KEYS = "--source and --write-key-file each say which write key to use: leave one of them out";
+const KEYLESS = "--url needs a write key: set $FAIRLEAD_WRITE_KEY, or name a file of it or a source of the config";
+
+function usage(message: string): Complaint {
+  return { code: EXIT.usage, message };
+}
