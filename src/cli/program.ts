@@ -3,6 +3,7 @@ import { declareCheck } from "./check.ts";
 import type { Declare, Done } from "./command.ts";
 import { EXIT } from "./exit.ts";
 import { declareListen } from "./listen.ts";
+import { declareSchema } from "./schema-command.ts";
 import { declareSend } from "./send.ts";
 import { declareServe } from "./serve.ts";
 import { declareVerify } from "./verify.ts";
@@ -10,7 +11,7 @@ import { declareVersion } from "./version.ts";
 
 /** All commands, as `fairlead --help` lists them. */
 const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[]])[] = [
-  ["Run it:", [declareServe, declareCheck]],
+  ["Run it:", [declareServe, declareCheck, declareSchema]],
   ["Try it:", [declareSend, declareListen, declareVerify]],
   ["About it:", [declareVersion]],
 ];

@@ -17,7 +17,7 @@ function helpOf(command: Command): string {
 describe("fairlead --help", () => {
   it("lists the commands as one gets to know them: run it, then try it", () => {
     const listed = [...helpOf(program).matchAll(/^ {2}([a-z-]+) .*\S {2,}\S/gm)].map(([, name]) => name);
-    assert.deepEqual(listed, ["serve", "check", "send", "listen", "verify", "version"]);
+    assert.deepEqual(listed, ["serve", "check", "schema", "send", "listen", "verify", "version"]);
     assert.match(helpOf(program), /^Run it:$.*^Try it:$.*^About it:$/ms);
   });
 });
