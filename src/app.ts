@@ -106,13 +106,14 @@ async function startDaemon({ config, findSource }: Current, ports: Ports): Promi
   const { clock, random, report, metrics, pid } = ports;
   const maxSize = (): number => config().outbox.maxSize;
   const crowded = (): void => janitor.wake();
-  const store = await openStore({ path: config().outbox.path, maxSize, crowded, pid, clock, report });
+  const moved = (): void => deliver.readAgain();
+  const store = await openStore({ path: config().outbox.path, maxSize, crowded, moved, pid, clock, report });
   if (store.lastAt !== null) clock.notBefore(store.lastAt);
   metrics.expose(store);
 
   const lanes = createLanes(report);
   const deliver = createDeliver({ ...ports, ...store, lanes, delivery: () => config().delivery });
-  const accept = createAccept({ config, append: store.append, wake: deliver.wake, report });
+  const accept = createAccept({ config, append: store.append, offer: deliver.offer, report });
   const requestDeletion = createDeletion({ config, accept, clock, random, report });
   const bodies = createBodies(clock);
   const ingest = createIngest({ clock, random, findSource, bodies, accept, report });

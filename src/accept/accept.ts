@@ -1,4 +1,5 @@
 import type { Config } from "../model/config.ts";
+import type { Delivery } from "../model/delivery.ts";
 import type { Event } from "../model/event.ts";
 import { isFault } from "../model/fault.ts";
 import type { Accept, Append, Entry, Receipt, Report } from "../model/ports.ts";
@@ -10,21 +11,21 @@ export type AcceptWorld = {
   /** The config in force, read anew for each call: a reload swaps it. */
   readonly config: () => Config;
   readonly append: Append;
-  /** Sets off the delivery of what was just committed to these destinations. */
-  readonly wake: (destinations: readonly string[]) => void;
+  /** Sets off the delivery of what was just committed. */
+  readonly offer: (deliveries: readonly Delivery[]) => void;
   readonly report: Report;
 };
 
 /**
  * The one way in, for calls, audiences and deletions alike: each event is routed, its body is written once, both are
- * made durable in one commit, and delivery is woken. A caller may answer 2xx when this answers receipts, not before.
+ * made durable in one commit, and its deliveries are set off. A caller may answer 2xx when this answers receipts, not before.
  */
-export function createAccept({ config, append, wake, report }: AcceptWorld): Accept {
+export function createAccept({ config, append, offer, report }: AcceptWorld): Accept {
   return async function accept(source, events) {
     const entries = events.map((event) => prepare(event, source, config()));
     const receipts = await append(entries);
     if (isFault(receipts)) return receipts;
-    wake(destinationsOf(entries));
+    for (const receipt of receipts) if (receipt.kind === "accepted") offer(receipt.deliveries);
     tell(source, { entries, receipts, report });
     return receipts;
   };
@@ -39,12 +40,6 @@ function prepare(event: Event, source: string, config: Config): Entry {
     else skipped.push({ destination: verdict.destination, rule: verdict.rule });
   }
   return { source, event, body: writeBody(event), deliverTo, skipped };
-}
-
-function destinationsOf(entries: readonly Entry[]): readonly string[] {
-  const [only] = entries;
-  if (only && entries.length === 1) return only.deliverTo;
-  return [...new Set(entries.flatMap((entry) => entry.deliverTo))];
 }
 
 type Accepted = { readonly entries: readonly Entry[]; readonly receipts: readonly Receipt[]; readonly report: Report };

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { type App, createApp } from "../app.ts";
 import { createMachine, type Machine } from "../runtime/machine.ts";
+import { freeMemory } from "../runtime/memory.ts";
 import { onSignals } from "../runtime/signals.ts";
 import { print, printError } from "../runtime/terminal.ts";
 import { keepFilesPrivate } from "../runtime/umask.ts";
@@ -32,6 +33,7 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
     const { ingest, admin } = await app.start();
     print(`ingest ${ingest}\nadmin  ${admin}`);
     machine.report.daemon("started", { version: VERSION, config: read.file, ingest, admin, pid: machine.pid });
+    freeMemory();
   } catch (error) {
     printError(`fairlead: ${error instanceof Error ? error.message : error}\n`);
     return EXIT.failed;

@@ -2,7 +2,7 @@ import type { Config } from "../model/config.ts";
 import type { Event } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Accept, Clock, Random, Report, RequestDeletion } from "../model/ports.ts";
-import type { At } from "../model/units.ts";
+import { type At, formatTime } from "../model/units.ts";
 
 export type DeletionWorld = {
   readonly config: () => Config;
@@ -67,7 +67,7 @@ function notice(userId: string, receivedAt: At, random: Random): Event {
     traits: undefined,
     context: undefined,
     integrations: undefined,
-    timestamp: new Date(receivedAt).toISOString(),
+    timestamp: formatTime(receivedAt),
     originalTimestamp: undefined,
     sentAt: undefined,
     receivedAt,

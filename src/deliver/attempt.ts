@@ -2,40 +2,27 @@ import type { Answer, Outcome } from "../model/outcome.ts";
 import type { Clock, Post, PostRequest, Reply } from "../model/ports.ts";
 import type { Ms } from "../model/units.ts";
 import { parseRetryAfter } from "../settle/retry-after.ts";
+import type { Limits } from "./limits.ts";
 
-export type AttemptWorld = { readonly clock: Clock; readonly post: Post };
+export type AttemptWorld = { readonly clock: Clock; readonly post: Post; readonly limits: Limits };
 
-export type AttemptOptions = {
-  /** How long the receiver may take until its status line and headers are here (SPEC.md 4.1: five seconds). */
-  readonly timeout: Ms;
-  /** Releases the attempt when the daemon has to stop. */
-  readonly signal: AbortSignal;
-};
-
-/** Sends one request, and says what became of it. Never throws. */
+/**
+ * Sends one request, and says what became of it. The receiver may take so long until its status line and headers are
+ * here (SPEC.md 4.1: five seconds). Never throws.
+ */
 export async function attempt(
   request: Omit<PostRequest, "signal">,
-  { timeout, signal }: AttemptOptions,
-  { clock, post }: AttemptWorld,
+  timeout: Ms,
+  { clock, post, limits }: AttemptWorld,
 ): Promise<Outcome> {
   const startedAt = clock.now();
-  const limit = new AbortController();
-  const release = (): void => limit.abort();
-  const cancelTimer = clock.after(timeout, release);
-  signal.addEventListener("abort", release);
+  const limit = limits.start(timeout);
   const reply = await post({ ...request, signal: limit.signal });
   // The rest of the answer is read in the background, within the same time; it never changes the outcome.
-  void readRest(reply).finally(() => {
-    cancelTimer();
-    signal.removeEventListener("abort", release);
-  });
-  const answer = toAnswer(reply, { timeout, stopped: signal.aborted, clock });
+  if (reply.kind === "answered") void reply.body.then(limit.end);
+  else limit.end();
+  const answer = toAnswer(reply, { timeout, stopped: limits.released(), clock });
   return { ...answer, url: request.url, startedAt, duration: clock.now() - startedAt };
-}
-
-/** By the port's contract this never rejects. */
-async function readRest(reply: Reply): Promise<void> {
-  if (reply.kind === "answered") await reply.body;
 }
 
 type Circumstances = { readonly timeout: Ms; readonly stopped: boolean; readonly clock: Clock };

@@ -1,38 +1,49 @@
-import type { Clock } from "../model/ports.ts";
+import type { Cancel, Clock } from "../model/ports.ts";
 import type { At } from "../model/units.ts";
 
 /** Wakes one waiter. A ring while nobody waits is kept for the next one: no wake-up is lost between look and sleep. */
 export type Bell = {
   ring(): void;
-  /** Resolves at the next ring, at `until` (of `clock.now()`; null for never), or when the signal is aborted. */
-  rung(until: At | null, signal: AbortSignal): Promise<void>;
+  /** Resolves at the next ring, or at `until` (of `clock.now()`; null for never). */
+  rung(until: At | null): Promise<void>;
+  /** Nobody will wait any more. */
+  silence(): void;
 };
 
 export function createBell(clock: Clock): Bell {
   let pending = false;
-  let wake: (() => void) | null = null;
+  let wake = (): void => {};
+  // Rings come thick and fast, and mostly leave the time as it was: its timer stays from one wait to the next.
+  let timedFor: At | null = null;
+  let cancel: Cancel = () => {};
+
+  function ring(): void {
+    pending = true;
+    wake();
+  }
+
+  function setTimer(until: At | null): void {
+    if (until === timedFor) return;
+    cancel();
+    timedFor = until;
+    cancel = until === null ? () => {} : clock.after(Math.max(0, until - clock.now()), timeIsUp);
+  }
+
+  function timeIsUp(): void {
+    timedFor = null;
+    ring();
+  }
+
   return {
-    ring() {
-      pending = true;
-      wake?.();
-    },
-    async rung(until, signal) {
-      if (!pending && !signal.aborted) await waitFor(until, signal);
+    ring,
+    silence: () => setTimer(null),
+    async rung(until) {
+      setTimer(until);
+      if (!pending)
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
       pending = false;
     },
   };
-
-  function waitFor(until: At | null, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = until === null ? () => {} : clock.after(Math.max(0, until - clock.now()), finish);
-      signal.addEventListener("abort", finish);
-      wake = finish;
-      function finish(): void {
-        cancel();
-        signal.removeEventListener("abort", finish);
-        wake = null;
-        resolve();
-      }
-    });
-  }
 }

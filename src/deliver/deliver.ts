@@ -1,4 +1,6 @@
+import type { Delivery } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
+import { createLimits } from "./limits.ts";
 import { createLoop, type Loop, type LoopWorld } from "./loop.ts";
 
 export type Deliver = {
@@ -6,8 +8,10 @@ export type Deliver = {
   start(): void;
   /** Delivers to these destinations from now on; those that are gone or disabled keep what waits for them. */
   serve(destinations: readonly Destination[]): void;
-  /** Deliveries to these destinations were committed. */
-  wake(destinations: readonly string[]): void;
+  /** These were committed just now. Each delivery is to be offered once, or it waits for the next start. */
+  offer(deliveries: readonly Delivery[]): void;
+  /** The store has moved deliveries that wait: they are to be looked for again. */
+  readAgain(): void;
   /** Begins nothing new, and resolves when what runs is settled and written. May be called twice. */
   stop(): Promise<void>;
   /** Lets go of what runs: it begins anew after the next start. */
@@ -15,9 +19,9 @@ export type Deliver = {
 };
 
 /** Runs one loop for each destination, and keeps it for as long as the daemon lives: it knows what it has in flight. */
-export function createDeliver(world: Omit<LoopWorld, "stopping" | "released">): Deliver {
+export function createDeliver(world: Omit<LoopWorld, "stopping" | "limits">): Deliver {
   const stopping = new AbortController();
-  const releasing = new AbortController();
+  const limits = createLimits(world.clock);
   const loops = new Map<string, Loop>();
   const running: Promise<void>[] = [];
   let started = false;
@@ -33,21 +37,25 @@ export function createDeliver(world: Omit<LoopWorld, "stopping" | "released">): 
       for (const name of enabled.keys()) if (!loops.has(name)) add(name);
       for (const [name, loop] of loops) loop.serve(enabled.get(name) ?? null);
     },
-    wake(destinations) {
-      for (const name of destinations) loops.get(name)?.wake();
+    offer(deliveries) {
+      for (const delivery of deliveries) loops.get(delivery.destination)?.offer(delivery);
+    },
+    readAgain() {
+      for (const loop of loops.values()) loop.readAgain();
     },
     async stop() {
       stopping.abort();
       await Promise.all(running);
+      limits.release();
     },
     release() {
       stopping.abort();
-      releasing.abort();
+      limits.release();
     },
   };
 
   function add(name: string): void {
-    const loop = createLoop(name, { ...world, stopping: stopping.signal, released: releasing.signal });
+    const loop = createLoop(name, { ...world, limits, stopping: stopping.signal });
     loops.set(name, loop);
     if (started) begin(name, loop);
   }

@@ -38,7 +38,7 @@ export type SlotAsk = {
 export type LaneMoment = { readonly now: At; readonly random: number; readonly policy: RetryPolicy };
 
 export function createLanes(report: Report): Lanes {
-  const lanes = new Map<string, Lane>();
+  const laneOf = createDirectory(report);
   const starving = new Set<() => void>();
   let busy = 0;
 
@@ -78,15 +78,24 @@ export function createLanes(report: Report): Lanes {
   function all({ name, webhooks }: Destination): Lane[] {
     return webhooks.map((webhook) => laneOf(name, webhook));
   }
+}
 
-  function laneOf(destination: string, { url }: Webhook): Lane {
+/** Finds the lane of a webhook, which a reload does not change: it goes by destination and URL. */
+function createDirectory(report: Report): (destination: string, webhook: Webhook) => Lane {
+  const lanes = new Map<string, Lane>();
+  // They are asked for several times with each attempt.
+  const found = new WeakMap<Webhook, { readonly destination: string; readonly lane: Lane }>();
+
+  return function laneOf(destination, webhook) {
+    const known = found.get(webhook);
+    if (known?.destination === destination) return known.lane;
+    const { url } = webhook;
     const key = `${destination} ${url}`;
-    const known = lanes.get(key);
-    if (known) return known;
-    const lane = createLane({ destination, url }, report);
+    const lane = lanes.get(key) ?? createLane({ destination, url }, report);
     lanes.set(key, lane);
+    found.set(webhook, { destination, lane });
     return lane;
-  }
+  };
 }
 
 function min(numbers: readonly number[]): number | null {

@@ -21,15 +21,15 @@ export type LoopWorld = RoundWorld &
     readonly delivery: () => Config["delivery"];
     /** Aborted: nothing new is begun, and what runs may finish. */
     readonly stopping: AbortSignal;
-    /** Aborted: what runs is let go. */
-    readonly released: AbortSignal;
   };
 
 export type Loop = {
   /** Resolves when the daemon stops and nothing of this destination runs any more. */
   run(): Promise<void>;
-  /** New deliveries were committed. */
-  wake(): void;
+  /** A new delivery was committed just now. */
+  offer(delivery: Delivery): void;
+  /** The store has moved deliveries from one queue to the other. */
+  readAgain(): void;
   /** From the next round on, deliver like this; null: not at all. */
   serve(destination: Destination | null): void;
 };
@@ -43,20 +43,28 @@ export function createLoop(name: string, world: LoopWorld): Loop {
   const bell = createBell(clock);
   const window = createWindow(name, world);
   const loop: State = {
-    ...{ name, world, bell, window, running: new Set(), inFlight: { first: 0, retry: 0 }, lastStarted: "retry" },
+    ...{ name, world, bell, window, inFlight: { first: 0, retry: 0 }, lastStarted: "retry" },
     ...{ served: null, reopenedAt: null, released: 0 },
   };
   return {
     async run() {
+      stopping.addEventListener("abort", bell.ring);
       while (!stopping.aborted) {
         const lookAgainAt = await startWhatIsDue(loop);
-        await bell.rung(lookAgainAt, stopping);
+        await bell.rung(lookAgainAt);
+        // Whatever happens in the same turn is looked at together.
+        await clock.nextTurn();
       }
-      await Promise.all(loop.running);
+      while (isBusy(loop)) await bell.rung(null);
+      bell.silence();
       if (loop.released > 0) report.released(loop.released);
     },
-    wake() {
-      window.arrived();
+    offer(delivery) {
+      window.arrived(delivery);
+      bell.ring();
+    },
+    readAgain() {
+      window.readAgain();
       bell.ring();
     },
     serve(destination) {
@@ -71,7 +79,6 @@ type State = {
   readonly world: LoopWorld;
   readonly bell: Bell;
   readonly window: Window;
-  readonly running: Set<Promise<void>>;
   readonly inFlight: Record<Queue, number>;
   lastStarted: Queue;
   served: Destination | null;
@@ -88,7 +95,7 @@ async function startWhatIsDue(loop: State): Promise<At | null> {
   try {
     do {
       noticeReopening(loop, served);
-      await window.fill(world.clock.now());
+      if (window.isLow(world.clock.now())) await window.fill(world.clock.now());
     } while (!world.stopping.aborted && startOne(loop, served));
   } catch (error) {
     world.report.storeFailed(`read what waits for ${name}`, error);
@@ -119,18 +126,24 @@ function startOne(loop: State, destination: Destination): boolean {
   const started = order(loop).some((queue) =>
     window.take(queue, (delivery) => {
       const webhooks = claim(delivery, { destination, ask: { ...ask, urgent: isUrgent(delivery) } }, world.lanes);
-      if (webhooks.length > 0) track(loop, queue, deliver(loop, delivery, { destination, webhooks }));
-      return webhooks.length > 0;
+      if (webhooks.length === 0) return false;
+      // It reports by itself what goes wrong.
+      void deliver(loop, delivery, { destination, webhooks, queue });
+      return true;
     }),
   );
   return started || window.setAside(now);
 }
 
 /** While nothing runs, they take turns: a closed lane is probed with either, in case one event alone is the trouble. */
-function order({ inFlight, lastStarted }: State): readonly Queue[] {
-  const idle = inFlight.first + inFlight.retry === 0;
-  const retriesFirst = idle ? lastStarted === "first" : inFlight.retry * 3 < inFlight.first;
+function order(loop: State): readonly Queue[] {
+  const { inFlight, lastStarted } = loop;
+  const retriesFirst = isBusy(loop) ? inFlight.retry * 3 < inFlight.first : lastStarted === "first";
   return retriesFirst ? ["retry", "first"] : ["first", "retry"];
+}
+
+function isBusy({ inFlight }: State): boolean {
+  return inFlight.first + inFlight.retry > 0;
 }
 
 type Claim = { readonly destination: Destination; readonly ask: SlotAsk };
@@ -143,23 +156,33 @@ function claim({ finals }: Delivery, { destination, ask }: Claim, lanes: Lanes):
   return lanes.take(name, open.length > 0 ? open : webhooks, ask);
 }
 
-type To = { readonly destination: Destination; readonly webhooks: readonly Webhook[] };
+type To = { readonly destination: Destination; readonly webhooks: readonly Webhook[]; readonly queue: Queue };
 
-/** Send → settle → write. */
-async function deliver(loop: State, delivery: Delivery, to: To): Promise<void> {
-  const { world, window, bell } = loop;
+/** Send → settle → write. Never rejects. */
+async function deliver(loop: State, delivery: Delivery, { destination, webhooks, queue }: To): Promise<void> {
+  const { name, world, window, bell, inFlight } = loop;
   const { timeout, cutoff } = world.delivery();
-  const asked = { ...to, timeout, policy: { ...WAITS, cutoff }, signal: world.released, slotFreed: bell.ring };
+  const asked = { destination, webhooks, timeout, policy: { ...WAITS, cutoff }, slotFreed: bell.ring };
+  inFlight[queue] += 1;
+  loop.lastStarted = queue;
   try {
     const settlement = await sendRound(delivery, asked, world);
-    if (settlement !== null && (await write(delivery, settlement, world))) {
-      return window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
-    }
-    loop.released += 1;
+    if (settlement !== null && (await write(delivery, settlement, world))) noteSettled(loop, delivery, settlement);
+    else loop.released += 1;
   } catch (error) {
     window.lost(delivery, world.clock.now());
-    throw error;
+    bell.ring();
+    world.report.unexpected(`deliver to ${name}`, error);
+  } finally {
+    inFlight[queue] -= 1;
+    if (world.stopping.aborted) bell.ring();
   }
+}
+
+function noteSettled({ window, bell }: State, delivery: Delivery, settlement: Settlement): void {
+  window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
+  // There is something new to wait for. Otherwise the slot that became free was reason enough to look.
+  if (settlement.state === "waiting") bell.ring();
 }
 
 /**
@@ -167,29 +190,14 @@ async function deliver(loop: State, delivery: Delivery, to: To): Promise<void> {
  * daemon that stops does not wait long. Answers whether it was written; if not, it is sent again after the next start.
  */
 async function write(delivery: Delivery, settlement: Settlement, world: LoopWorld): Promise<boolean> {
-  const { clock, report, stopping, released } = world;
+  const { clock, report, stopping, limits } = world;
   let triesLeft = TRIES_WHEN_STOPPING;
-  while (triesLeft > 0 && !released.aborted) {
+  while (triesLeft > 0 && !limits.released()) {
     const written = await world.settle(delivery, settlement);
     if (written === "written") report.settled(delivery, settlement);
     if (written !== "unwritten") return true;
     if (stopping.aborted) triesLeft -= 1;
-    await clock.sleep(SECOND, released);
+    await clock.sleep(SECOND, limits.signal);
   }
   return false;
-}
-
-/** Keeps count of what runs, and looks for more when it is over. */
-function track(loop: State, queue: Queue, delivering: Promise<void>): void {
-  const { name, world, bell, running, inFlight } = loop;
-  inFlight[queue] += 1;
-  loop.lastStarted = queue;
-  const done = delivering
-    .catch((error: unknown) => world.report.unexpected(`deliver to ${name}`, error))
-    .finally(() => {
-      inFlight[queue] -= 1;
-      running.delete(done);
-      bell.ring();
-    });
-  running.add(done);
 }

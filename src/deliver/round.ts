@@ -10,12 +10,14 @@ import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
 import { attempt } from "./attempt.ts";
 import type { Lanes } from "./lanes.ts";
+import type { Limits } from "./limits.ts";
 
 export type RoundWorld = {
   readonly clock: Clock;
   readonly random: Random;
   readonly post: Post;
   readonly lanes: Lanes;
+  readonly limits: Limits;
   readonly report: Report;
 };
 
@@ -25,8 +27,6 @@ export type Asked = {
   readonly webhooks: readonly Webhook[];
   readonly timeout: Ms;
   readonly policy: RetryPolicy;
-  /** Releases the attempts when the daemon has to stop at once. */
-  readonly signal: AbortSignal;
   /** Called after each attempt: also those that come after the decision held a slot until then. */
   readonly slotFreed: () => void;
 };
@@ -53,11 +53,11 @@ type Here = { readonly asked: Asked; readonly world: RoundWorld };
 
 /** One attempt, in the slot that was taken for it. */
 async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here): Promise<Outcome> {
-  const { destination, timeout, signal } = asked;
+  const { destination, timeout } = asked;
   let outcome: Outcome | null = null;
   try {
     const headers = requestHeaders(webhook, delivery.body, destination);
-    outcome = await attempt({ url: webhook.url, headers, body: delivery.body }, { timeout, signal }, world);
+    outcome = await attempt({ url: webhook.url, headers, body: delivery.body }, timeout, world);
   } finally {
     giveBack(webhook, outcome, { asked, world });
   }

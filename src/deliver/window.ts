@@ -3,7 +3,8 @@
  * the ids of those being sent. However long the backlog, a window holds no more than a page or two.
  *
  * reading:  a queue that runs low is filled with the next page after the last one read.
- * read:     the last page ends the reading, until `expect` or `arrived` says that there is something again.
+ * read:     the last page ends the reading. What arrives from then on comes straight from its commit while there is room,
+ *           and is left to be read once there is none; retries are read again when `expect` says that one is due.
  * hurrying: a lane has opened again, and retries that are not due yet are read as well (once, those from before).
  * aside:    retries that wait for a webhook without a slot were put back, so that others are read; or a delivery went
  *           wrong. After a while everything is read from the start again; what is in memory is passed over.
@@ -20,6 +21,8 @@ const ASIDE: Ms = 10 * SECOND;
 export type WindowWorld = { readonly claims: Claims; readonly backlog: Pick<Backlog, "nextRetryAt"> };
 
 export type Window = {
+  /** Whether there may be something to read, and room for it. */
+  isLow(now: At): boolean;
   /** Reads on where a queue runs low. Rejects when the store does. */
   fill(now: At): Promise<void>;
   has(queue: Queue): boolean;
@@ -33,8 +36,10 @@ export type Window = {
   lost(delivery: Delivery, now: At): void;
   /** No retry here can start, though there is room: lets others in. Answers whether there may be any. */
   setAside(now: At): boolean;
-  /** New deliveries were committed. */
-  arrived(): void;
+  /** What waited for its first attempt may wait among the retries now: reads everything again. */
+  readAgain(): void;
+  /** This one was committed just now: it need not be read if there is room for it. */
+  arrived(delivery: Delivery): void;
   /** Reads also what is not due yet, if it was last tried before `before`. */
   hurry(before: At): void;
   /** When the next retry should be read, or null if none is expected or there is no room for it yet. */
@@ -43,8 +48,8 @@ export type Window = {
 
 export function createWindow(destination: string, world: WindowWorld): Window {
   const state: State = {
-    first: { waiting: [], after: null, more: true },
-    retry: { waiting: [], after: null, more: true },
+    first: { waiting: [], after: null, more: true, reading: false },
+    retry: { waiting: [], after: null, more: true, reading: false },
     known: new Set(),
     nextDueAt: null,
     hurryBefore: null,
@@ -52,9 +57,12 @@ export function createWindow(destination: string, world: WindowWorld): Window {
   };
   const { first, retry, known } = state;
   return {
+    isLow(now) {
+      noticeTime(state, now);
+      return isLow(first) || isLow(retry);
+    },
     async fill(now) {
-      if (state.asideUntil !== null && now >= state.asideUntil) readAllAgain(state);
-      if (state.nextDueAt !== null && now >= state.nextDueAt) retry.more = true;
+      noticeTime(state, now);
       if (isLow(first)) await readFirst(state, { destination, world });
       if (isLow(retry)) await readRetries(state, now, { destination, world });
     },
@@ -83,9 +91,8 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       state.asideUntil ??= now + ASIDE;
       return retry.more;
     },
-    arrived() {
-      first.more = true;
-    },
+    readAgain: () => readAllAgain(state),
+    arrived: (delivery) => takeIn(delivery, state),
     hurry(before) {
       state.hurryBefore = before;
       restart(retry);
@@ -104,7 +111,19 @@ type State = {
   asideUntil: At | null;
 };
 
-type Reading = { readonly waiting: Delivery[]; after: Position | null; more: boolean };
+type Reading = {
+  readonly waiting: Delivery[];
+  /** Up to where all is read. */
+  after: Position | null;
+  /** Whether there may be something behind it. */
+  more: boolean;
+  reading: boolean;
+};
+
+function noticeTime(state: State, now: At): void {
+  if (state.asideUntil !== null && now >= state.asideUntil) readAllAgain(state);
+  if (state.nextDueAt !== null && now >= state.nextDueAt) state.retry.more = true;
+}
 
 function isLow({ waiting, more }: Reading): boolean {
   return more && waiting.length < LOW;
@@ -120,12 +139,14 @@ async function readFirst(state: State, { destination, world }: Place): Promise<v
 
 async function ask(reading: Reading, what: ClaimAsk, { claims }: WindowWorld): Promise<ClaimPage> {
   // Before the question, so that what arrives while it is answered is not overlooked.
-  reading.more = false;
+  Object.assign(reading, { more: false, reading: true });
   try {
     return await claims(what);
   } catch (error) {
     reading.more = true;
     throw error;
+  } finally {
+    reading.reading = false;
   }
 }
 
@@ -145,6 +166,19 @@ async function readRetries(state: State, now: At, { destination, world }: Place)
   const stored = await world.backlog.nextRetryAt(destination, retry.after);
   if (state.nextDueAt === before) state.nextDueAt = null;
   if (stored !== null) expect(state, stored);
+}
+
+/** The queue stays without gaps: behind the first one that was left to be read, all others are. */
+function takeIn(delivery: Delivery, { first, known }: State): void {
+  // Not in its order, which should not be: rather read twice than never.
+  if (isBehind(delivery, first.after)) restart(first);
+  if (first.more || first.reading || first.waiting.length >= PAGE) {
+    first.more = true;
+    return;
+  }
+  first.after = { dueAt: delivery.dueAt, id: delivery.id };
+  known.add(delivery.id);
+  first.waiting.push(delivery);
 }
 
 function keep({ deliveries, more }: ClaimPage, reading: Reading, { known, hurryBefore }: State): void {

@@ -54,7 +54,8 @@ async function readEnvelope(request: Request, kind: PathKind, world: TakeWorld):
   if (isFault(parsed)) return parsed;
   const receivedAt = clock.wall();
   // Ids of this server begin with the time, so that they sort as they came.
-  const newId = (): string => `fl-${receivedAt.toString(16).padStart(12, "0")}-${random.hex(10)}`;
+  const time = receivedAt.toString(16).padStart(12, "0");
+  const newId = (): string => `fl-${time}-${random.hex(10)}`;
   const received = { text, receivedAt, newId };
   return kind === "batch" ? readBatch(parsed.value, received) : readCall(parsed.value, kind, received);
 }

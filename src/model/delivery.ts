@@ -7,10 +7,13 @@ import type { At, Ms } from "./units.ts";
  */
 export type DeliveryState = "waiting" | "delivered" | "failed" | "expired";
 
-/** One event on its way to one destination: the unit of retry. Its times are of `clock.now()`. */
+/** One event on its way to one destination, known by the two: the unit of retry. Its times are of `clock.now()`. */
 export type Delivery = {
+  /** The number of its event: events are counted from 1, in the order in which they were accepted. */
   readonly id: number;
   readonly destination: string;
+  /** The number of the first event that was stored together with this one: by it the store finds it again. */
+  readonly segment: number;
   readonly messageId: string;
   readonly type: EventType;
   /** What every receiver gets: these bytes, in UTF-8, at each attempt. */

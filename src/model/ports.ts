@@ -72,7 +72,10 @@ export type Entry = {
   readonly skipped: readonly Skip[];
 };
 
-export type Receipt = { readonly kind: "accepted" } | { readonly kind: "duplicate" };
+/** `deliveries`: what the event's commit has set waiting. */
+export type Receipt =
+  | { readonly kind: "accepted"; readonly deliveries: readonly Delivery[] }
+  | { readonly kind: "duplicate" };
 
 /**
  * Reads waiting deliveries of one destination, at most `limit` and a few MB of bodies. Reading claims nothing: the
@@ -110,9 +113,15 @@ export type Backlog = {
   counts(): readonly { readonly destination: string; readonly state: DeliveryState; readonly count: number }[];
 };
 
-/** Removes what has been kept long enough, at most `limit` rows of each kind, and says how many it removed. */
+/** Removes what has been kept long enough, about `limit` rows of each kind, and says how many it removed. */
 export type Prune = (before: PruneBefore, limit: number) => Promise<PruneCounts>;
-export type PruneBefore = { readonly delivered: At; readonly failed: At; readonly seen: At };
+export type PruneBefore = {
+  readonly delivered: At;
+  readonly failed: At;
+  readonly seen: At;
+  /** Delivered ones that are stored together with some that wait go with those accepted before this; left out, they stay. */
+  readonly sparse?: At;
+};
 export type PruneCounts = Readonly<Record<Exclude<DeliveryState, "waiting"> | "unrouted" | "seen", number>>;
 
 /** Everything that a store gives; each part of the daemon asks for the one port that it needs. */

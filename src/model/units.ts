@@ -55,3 +55,15 @@ export function formatSize(bytes: number): string {
   const unit = Object.entries(SIZE_UNITS).findLast(([, size]) => bytes >= size) ?? ["B", 1];
   return `${Number((bytes / unit[1]).toFixed(1))}${unit[0]}`;
 }
+
+let lastAt: At = 0;
+let lastTime = "1970-01-01T00:00:00.000Z";
+
+/** Writes a point in time as `2009-11-10T23:00:00.000Z`. Remembers the last one: the events of a request share theirs. */
+export function formatTime(at: At): string {
+  if (at !== lastAt) {
+    lastTime = new Date(at).toISOString();
+    lastAt = at;
+  }
+  return lastTime;
+}

@@ -1,7 +1,7 @@
-import { Counter, Gauge, type Registry } from "prom-client";
 import type { DeliveryState } from "../model/delivery.ts";
 import type { Backlog, Clock, StoreHealth } from "../model/ports.ts";
 import { SECOND } from "../model/units.ts";
+import { Counter, Gauge, type Registry } from "./prom.ts";
 
 export type ExposedStore = { readonly backlog: Backlog; readonly health: Pick<StoreHealth, "size"> };
 

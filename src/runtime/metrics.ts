@@ -1,8 +1,8 @@
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { CALL_TYPES } from "../model/event.ts";
 import type { Clock } from "../model/ports.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { declareProcess, declareStoreGauges, type ExposedStore } from "./gauges.ts";
+import { Counter, Gauge, Histogram, Registry } from "./prom.ts";
 import { createRowCounter, createTally, type Row, type Tally } from "./tally.ts";
 
 export type Metrics = {

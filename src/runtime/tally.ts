@@ -1,4 +1,4 @@
-import { Counter, type Registry } from "prom-client";
+import { Counter, type Registry } from "./prom.ts";
 
 /** Numbers that only rise, by the value of one label. */
 export type Row = { add(label: Label, count?: number): void };

@@ -50,8 +50,9 @@ async function cleanUp({ prune, health, outbox, clock, report }: JanitorWorld): 
   // What was settled in this very millisecond, too.
   const all = now + 1;
   const crowded = health.isCrowded();
-  const settled = { ...old, delivered: all, failed: all };
-  const limits = crowded ? [{ ...old, delivered: all }, settled, { ...settled, seen: now - HOUR }] : [old];
+  const delivered = { ...old, delivered: all, sparse: now - MINUTE };
+  const settled = { ...delivered, failed: all };
+  const limits = crowded ? [delivered, settled, { ...settled, seen: now - HOUR }] : [old];
   for (const before of limits) {
     const counts = await pruneStep(before, { prune, report });
     if (counts === null) return false;

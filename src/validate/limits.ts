@@ -12,28 +12,38 @@ export function checkLimits(call: object, numbers: "checked" | "unchecked"): Fau
   if (numbers === "unchecked" && holdsInfinity(call, MAX_DEPTH)) {
     return fault("number_out_of_range", "the call holds a number beyond the range of a double; send it as a string");
   }
-  const text = stringify(call);
-  if (text === null || (text.length > 2 * MAX_DEPTH && isDeeper(call, MAX_DEPTH))) {
+  const most = mostBytes(call, MAX_DEPTH);
+  if (most === Infinity) {
     return fault("too_deep", `the call nests objects and arrays more than ${MAX_DEPTH} levels deep; flatten it`);
   }
-  // A character is one to three bytes of UTF-8: most calls need no second look.
-  const bytes = text.length * 3 <= MAX_CALL_BYTES ? 0 : Buffer.byteLength(text);
+  // Few calls come near the limit, and need to be written for being measured.
+  const bytes = most <= MAX_CALL_BYTES ? 0 : Buffer.byteLength(JSON.stringify(call));
   if (bytes <= MAX_CALL_BYTES) return null;
   return fault("call_too_large", `the call is ${bytes} bytes; the limit is ${MAX_CALL_BYTES} (32 KB)`);
 }
 
-/** JSON.stringify throws on what is nested deeper than its stack. */
-function stringify(call: object): string | null {
-  try {
-    return JSON.stringify(call);
-  } catch {
-    return null;
+/** What a character takes at most: `\u001f`. */
+const CHARACTER = 6;
+/** What a number takes at most, as `-1.7976931348623157e+308`; more than true, false and null. */
+const PRIMITIVE = 25;
+/** Quotes, colon and comma. */
+const MARKS = 4;
+
+/** A bound of how many bytes a value takes as JSON; infinite if it nests deeper than so many levels. */
+function mostBytes(value: object, levels: number): number {
+  if (levels === 0) return Infinity;
+  let bytes = MARKS;
+  if (Array.isArray(value)) {
+    for (const inner of value) bytes += MARKS + mostBytesOf(inner, levels);
+    return bytes;
   }
+  for (const key in value) bytes += MARKS + key.length * CHARACTER + mostBytesOf(value[key as keyof object], levels);
+  return bytes;
 }
 
-function isDeeper(value: object, levels: number): boolean {
-  if (levels === 0) return true;
-  return Object.values(value).some((inner) => isObject(inner) && isDeeper(inner, levels - 1));
+function mostBytesOf(value: unknown, levels: number): number {
+  if (typeof value === "string") return value.length * CHARACTER + MARKS;
+  return isObject(value) ? mostBytes(value, levels - 1) : PRIMITIVE;
 }
 
 function holdsInfinity(value: object, levels: number): boolean {

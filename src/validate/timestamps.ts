@@ -1,4 +1,4 @@
-import type { At } from "../model/units.ts";
+import { type At, formatTime } from "../model/units.ts";
 
 const ISO_8601 =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/i;
@@ -46,5 +46,5 @@ export function correctSkew(original: At | null, sent: At | null, received: At):
 
 /** Writes a time as receivers get it (SPEC.md 2.2): `2009-11-10T23:00:00.000Z`. A zone may lead out of four digits. */
 export function formatTimestamp(at: At): string {
-  return new Date(Math.max(YEAR_0, Math.min(at, YEAR_9999_END))).toISOString();
+  return formatTime(Math.max(YEAR_0, Math.min(at, YEAR_9999_END)));
 }

@@ -1,5 +1,6 @@
 import type { CallType, Event } from "../model/event.ts";
 import { never } from "../model/never.ts";
+import { formatTime } from "../model/units.ts";
 
 /** SPEC.md 9.1. */
 const BODY_VERSION = 1;
@@ -54,7 +55,7 @@ function alsoHad(event: Event): object {
     traits: event.traits,
     integrations: event.integrations,
     originalTimestamp: event.originalTimestamp,
-    receivedAt: new Date(event.receivedAt).toISOString(),
+    receivedAt: formatTime(event.receivedAt),
     sentAt: event.sentAt,
     channel: event.channel,
   };

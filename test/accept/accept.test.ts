@@ -3,9 +3,10 @@ import { describe, it } from "node:test";
 import { createAccept } from "../../src/accept/accept.ts";
 import type { Config } from "../../src/model/config.ts";
 import type { Event } from "../../src/model/event.ts";
-import { type Fault, fault } from "../../src/model/fault.ts";
+import { type Fault, fault, isFault } from "../../src/model/fault.ts";
 import type { Append, Entry, Receipt, Report } from "../../src/model/ports.ts";
 import { writeBody } from "../../src/webhook/body.ts";
+import { makeDelivery } from "../deliver/make.ts";
 import { makeConfig, makeDestination } from "../flow/make.ts";
 import { makeEvent } from "../model/make.ts";
 
@@ -30,13 +31,20 @@ function startAccept({ config = makeConfig(), append = takeAll }: { config?: Con
       done.push(["append", given.length]);
       return receipts;
     },
-    wake: (destinations) => void done.push(["wake", destinations]),
+    offer: (deliveries) => void done.push(["offer", ...deliveries.map(({ destination }) => destination)]),
     report,
   });
   return { accept, done, entries, current };
 }
 
-const takeAll: Append = async (entries) => entries.map((): Receipt => ({ kind: "accepted" }));
+/** Numbers the events from 1. */
+const takeAll: Append = async (entries) =>
+  entries.map(({ deliverTo }, index) => {
+    return {
+      kind: "accepted",
+      deliveries: deliverTo.map((destination) => makeDelivery({ id: index + 1, destination })),
+    };
+  });
 
 /** Two destinations, of which the second takes only page calls. */
 const TWO = makeConfig({
@@ -51,7 +59,12 @@ describe("accepting events", () => {
   it("stores each with its body, with those who get it, and with the rules that kept it from others", async () => {
     const { accept, entries } = startAccept({ config: TWO });
     const events = [makeEvent({ messageId: "m1" }), page("m2")];
-    assert.deepEqual(await accept("website", events), [{ kind: "accepted" }, { kind: "accepted" }]);
+    const receipts = await accept("website", events);
+    assert.ok(!isFault(receipts));
+    assert.deepEqual(
+      receipts.map(({ kind }) => kind),
+      ["accepted", "accepted"],
+    );
     assert.deepEqual(entries, [
       {
         ...{ source: "website", event: events[0], body: writeBody(makeEvent({ messageId: "m1" })) },
@@ -70,12 +83,14 @@ describe("accepting events", () => {
     );
   });
 
-  it("wakes each destination once, and tells the operator, only when they are durable", async () => {
+  it("offers the deliveries of each in their order, and tells the operator, only when they are durable", async () => {
     const { accept, done } = startAccept({ config: TWO });
     await accept("website", [page("m1"), page("m2"), makeEvent()]);
     assert.deepEqual(done, [
       ["append", 3],
-      ["wake", ["crm", "pages"]],
+      ["offer", "crm", "pages"],
+      ["offer", "crm", "pages"],
+      ["offer", "crm"],
       ["callsAccepted", "website", ["page", "page", "track"], 0],
     ]);
   });
@@ -89,11 +104,11 @@ describe("accepting events", () => {
     });
     await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual([answered, done], [false, []]);
-    storing.resolve([{ kind: "accepted" }]);
-    assert.deepEqual(await accepting, [{ kind: "accepted" }]);
+    storing.resolve([{ kind: "duplicate" }]);
+    assert.deepEqual(await accepting, [{ kind: "duplicate" }]);
   });
 
-  it("wakes nobody and tells nothing when the store cannot take them, and hands its fault on", async () => {
+  it("offers nothing and tells nothing when the store cannot take them, and hands its fault on", async () => {
     const full = fault("store_full", "the outbox is full", 10_000);
     const { accept, done } = startAccept({ append: async () => full });
     assert.deepEqual(await accept("website", [makeEvent()]), full);
@@ -137,7 +152,7 @@ describe("an event that no destination takes", () => {
   });
 
   it("is not told again when it is a repeat", async () => {
-    const append: Append = async () => [{ kind: "duplicate" }, { kind: "accepted" }];
+    const append: Append = async () => [{ kind: "duplicate" }, { kind: "accepted", deliveries: [] }];
     const { accept, done } = startAccept({ append });
     await accept("website", [page("m1", off), page("m2")]);
     assert.deepEqual(done.slice(2), [["callsAccepted", "website", ["page", "page"], 1]]);

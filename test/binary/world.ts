@@ -58,7 +58,7 @@ export async function makeWorld(): Promise<World> {
     serve: (options) => acceptingCalls(run(["serve", "--config", "config.yaml"], options)),
     async rows() {
       const db = await openDatabase(path("fairlead.db"));
-      const rows = db.prepare<[], DeliveryRow>("SELECT * FROM deliveries ORDER BY id").all();
+      const rows = db.prepare<[], DeliveryRow>("SELECT * FROM deliveries ORDER BY event, destination").all();
       db.close();
       return rows;
     },

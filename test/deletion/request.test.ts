@@ -23,7 +23,7 @@ function startDeletion({ config = WORLD, accept }: { config?: Partial<Config>; a
     config: () => makeConfig(config),
     async accept(source, events) {
       asked.push({ source, events });
-      return accept?.(source, events) ?? events.map(() => ({ kind: "accepted" }));
+      return accept?.(source, events) ?? events.map(() => ({ kind: "accepted", deliveries: [] }));
     },
     clock,
     random: { fraction: () => 0.5, hex: (bytes) => (ids++).toString(16).padStart(2 * bytes, "0") },
@@ -121,7 +121,7 @@ describe("the sources that a deletion affects", () => {
 describe("a deletion that the store cannot take", () => {
   it("is answered with the store's fault, also when another source could be served", async () => {
     const failed = fault("store_failed", "the outbox cannot be written", 5_000);
-    const accept: Accept = async (source) => (source === "app" ? failed : [{ kind: "accepted" }]);
+    const accept: Accept = async (source) => (source === "app" ? failed : [{ kind: "accepted", deliveries: [] }]);
     const { requestDeletion, told } = startDeletion({ accept });
     assert.deepEqual(await requestDeletion({ userIds: ["u"], sources: null }), failed);
     assert.deepEqual(told, []);

@@ -3,12 +3,10 @@ import { describe, it } from "node:test";
 import { createBell } from "../../src/deliver/bell.ts";
 import { createFalseClock, START } from "../flow/clock.ts";
 
-const NEVER = new AbortController().signal;
-
 describe("a bell", () => {
   it("wakes whoever waits", async () => {
     const bell = createBell(createFalseClock());
-    const waiting = bell.rung(null, NEVER);
+    const waiting = bell.rung(null);
     bell.ring();
     await waiting;
   });
@@ -16,7 +14,7 @@ describe("a bell", () => {
   it("keeps a ring that nobody waited for", async () => {
     const bell = createBell(createFalseClock());
     bell.ring();
-    await bell.rung(null, NEVER);
+    await bell.rung(null);
   });
 
   it("wakes once for several rings", async () => {
@@ -24,9 +22,9 @@ describe("a bell", () => {
     const bell = createBell(clock);
     bell.ring();
     bell.ring();
-    await bell.rung(null, NEVER);
+    await bell.rung(null);
     let woken = false;
-    void bell.rung(START + 1_000, NEVER).then(() => {
+    void bell.rung(START + 1_000).then(() => {
       woken = true;
     });
     await clock.rest();
@@ -38,10 +36,10 @@ describe("a bell", () => {
   it("wakes at the time asked for, and leaves no timer behind when it was rung before", async () => {
     const clock = createFalseClock();
     const bell = createBell(clock);
-    const waiting = bell.rung(START + 1_000, NEVER);
+    const waiting = bell.rung(START + 1_000);
     bell.ring();
     await waiting;
-    const next = bell.rung(null, NEVER);
+    const next = bell.rung(null);
     let woken = false;
     void next.then(() => {
       woken = true;
@@ -50,12 +48,31 @@ describe("a bell", () => {
     assert.equal(woken, false);
   });
 
-  it("wakes when the daemon stops", async () => {
-    const stop = new AbortController();
-    const bell = createBell(createFalseClock());
-    const waiting = bell.rung(null, stop.signal);
-    stop.abort();
+  it("leaves no timer behind when it is silenced", async () => {
+    const clock = createFalseClock();
+    const bell = createBell(clock);
+    const waiting = bell.rung(START + 1_000);
+    bell.ring();
     await waiting;
-    await bell.rung(null, stop.signal);
+    bell.silence();
+    let woken = false;
+    void bell.rung(null).then(() => {
+      woken = true;
+    });
+    await clock.advance("1h");
+    assert.equal(woken, false);
+  });
+
+  it("keeps its timer while it is asked for the same time again", async () => {
+    const clock = createFalseClock();
+    const bell = createBell(clock);
+    for (let n = 0; n < 3; n += 1) {
+      const waiting = bell.rung(START + 1_000);
+      bell.ring();
+      await waiting;
+    }
+    const waiting = bell.rung(START + 1_000);
+    await clock.advance("1s");
+    await waiting;
   });
 });

@@ -9,6 +9,7 @@ export const POLICY: RetryPolicy = { ...WAITS, cutoff: 4 * HOUR };
 export function makeDelivery(delivery: Partial<Delivery> & { id: number }): Delivery {
   return {
     destination: "crm",
+    segment: delivery.id,
     messageId: `m${delivery.id}`,
     type: "track",
     body: "{}",

@@ -36,16 +36,68 @@ describe("the window", () => {
     );
   });
 
-  it("asks no more once it has seen the end, until something arrives", async () => {
+  it("asks no more once it has seen the end", async () => {
     const store = makeStore(rows(3));
     const window = createWindow("crm", store);
     await window.fill(0);
     await window.fill(0);
     const count = store.asked.filter(({ queue }) => queue === "first").length;
     assert.equal(count, 1);
-    window.arrived();
+    assert.equal(window.isLow(0), false);
+  });
+
+  it("takes what arrives behind its last page without reading it", async () => {
+    const store = makeStore(rows(3));
+    const window = createWindow("crm", store);
     await window.fill(0);
-    assert.equal(store.asked.filter(({ queue }) => queue === "first").length, 2);
+    const before = store.asked.length;
+    window.arrived(makeDelivery({ id: 4 }));
+    window.arrived(makeDelivery({ id: 7 }));
+    assert.deepEqual(
+      takeAll(window, "first").map(({ id }) => id),
+      [1, 2, 3, 4, 7],
+    );
+    assert.equal(window.isLow(0), false);
+    assert.equal(store.asked.length, before);
+  });
+
+  it("leaves what arrives to be read, in its order, while others before it are not read or there is no room", async () => {
+    const waiting: Delivery[] = [];
+    const window = createWindow("crm", makeStore(waiting));
+    for (let id = 1; id <= 5; id += 1) {
+      waiting.push(makeDelivery({ id }));
+      window.arrived(makeDelivery({ id }));
+    }
+    await window.fill(0);
+    for (let id = 6; id <= 1_000; id += 1) {
+      waiting.push(makeDelivery({ id }));
+      window.arrived(makeDelivery({ id }));
+    }
+    const first = takeAll(window, "first").map(({ id }) => id);
+    assert.ok(first.length <= 384);
+    const seen = [...first];
+    for (let n = 0; n < 20; n += 1) {
+      await window.fill(0);
+      seen.push(...takeAll(window, "first").map(({ id }) => id));
+    }
+    assert.deepEqual(
+      seen,
+      waiting.map(({ id }) => id),
+    );
+  });
+
+  it("finds what arrives out of its order", async () => {
+    const waiting = rows(1);
+    const window = createWindow("crm", makeStore(waiting));
+    await window.fill(0);
+    window.arrived(makeDelivery({ id: 3 }));
+    waiting.push(makeDelivery({ id: 2 }), makeDelivery({ id: 3 }));
+    window.arrived(makeDelivery({ id: 2 }));
+    await window.fill(0);
+    assert.deepEqual(
+      takeAll(window, "first").map(({ id }) => id),
+      [1, 3, 2],
+    );
   });
 
   it("does not overlook what arrives while the store answers", async () => {
@@ -57,7 +109,7 @@ describe("the window", () => {
         const page = await store.claims(ask);
         if (ask.queue === "first" && waiting.length === 1) {
           waiting.push(makeDelivery({ id: 2 }));
-          window.arrived();
+          window.arrived(makeDelivery({ id: 2 }));
         }
         return page;
       },
@@ -195,6 +247,23 @@ describe("the window", () => {
       for (const { id } of takeAll(window, "retry")) seen.add(id);
     }
     assert.equal(seen.size, 300);
+  });
+
+  it("finds what the store has moved from one queue to the other", async () => {
+    const waiting = rows(600);
+    const window = createWindow("crm", makeStore(waiting));
+    await window.fill(0);
+    const seen = takeAll(window, "first").map(({ id }) => id);
+    waiting.splice(0, 600, ...rows(600, { attemptedAt: 1, dueAt: 2 }));
+    window.readAgain();
+    for (let n = 0; n < 10; n += 1) {
+      await window.fill(10);
+      seen.push(...takeAll(window, "retry").map(({ id }) => id));
+    }
+    assert.deepEqual(
+      seen,
+      rows(600).map(({ id }) => id),
+    );
   });
 
   it("reads again what was lost on the way", async () => {

@@ -66,6 +66,36 @@ describe("what is kept", () => {
   });
 });
 
+describe("a crowded outbox with a receiver that is down", () => {
+  it("keeps what waits for it and lets the delivered events beside that go", SLOW, async () => {
+    const outbox = { path: "", maxSize: 600_000, keepDelivered: 24 * HOUR, keepFailed: 30 * DAY };
+    const destinations = [makeDestination(), makeDestination({ name: "slow", urls: [URL_B], types: ["page"] })];
+    await using d = await startDaemon({
+      config: { outbox, destinations },
+      answers: ({ url, at }) => (url === URL_B && at < back ? 503 : 200),
+    });
+    const back = d.clock.now() + 2 * HOUR;
+    for (let n = 0; n < 60; n += 1) {
+      const properties = { n, text: "x".repeat(1_000) };
+      const batch = Array.from({ length: 20 }, (_, nth) => ({
+        type: nth < 3 ? "page" : "track",
+        event: "E",
+        userId: "u",
+      }));
+      const { status } = await d.call("/v1/batch", { batch: batch.map((call) => ({ ...call, properties })) });
+      assert.equal(status, 200);
+      await d.clock.advance("1m 30s");
+    }
+    assert.ok(d.told.some(({ what, args }) => what === "pruned" && args[1] === "space"));
+    await d.clock.advance("4h");
+    const arrived = d.sent
+      .filter(({ url, at }) => url === URL_B && at >= back)
+      .map(({ body }) => JSON.parse(body).messageId);
+    assert.equal(new Set(arrived).size, 3 * 60);
+    assert.equal(arrived.length, 3 * 60);
+  });
+});
+
 function isPruned(counts: unknown, state: string, count: number): boolean {
   return (
     typeof counts === "object" && counts !== null && Object.entries(counts).some(([s, n]) => s === state && n === count)

@@ -113,7 +113,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     },
     async rows() {
       const db = await openDatabase(path);
-      const rows = db.prepare<[], DeliveryRow>("SELECT * FROM deliveries ORDER BY id").all();
+      const rows = db.prepare<[], DeliveryRow>("SELECT * FROM deliveries ORDER BY event, destination").all();
       db.close();
       return rows;
     },

@@ -47,7 +47,7 @@ export function startIngest({ accept }: { readonly accept?: Accept } = {}): Test
     bodies: createBodies(clock),
     async accept(source, events) {
       accepted.push({ source, events });
-      return accept?.(source, events) ?? events.map((): Receipt => ({ kind: "accepted" }));
+      return accept?.(source, events) ?? events.map((): Receipt => ({ kind: "accepted", deliveries: [] }));
     },
     report: makeReport({ refused, counted }),
   });

@@ -34,7 +34,7 @@ describe("a single call", () => {
   });
 
   it("is not answered before it is accepted", async () => {
-    const accepting = Promise.withResolvers<[{ kind: "accepted" }]>();
+    const accepting = Promise.withResolvers<[{ kind: "accepted"; deliveries: [] }]>();
     const ingest = startIngest({ accept: () => accepting.promise });
     let answered = false;
     const asking = ingest.ask("/v1/track", TRACK).finally(() => {
@@ -42,7 +42,7 @@ describe("a single call", () => {
     });
     await ingest.clock.rest();
     assert.deepEqual([ingest.accepted.length, answered], [1, false]);
-    accepting.resolve([{ kind: "accepted" }]);
+    accepting.resolve([{ kind: "accepted", deliveries: [] }]);
     assert.equal((await asking).status, 200);
   });
 
@@ -98,7 +98,8 @@ describe("a single call", () => {
 describe("a batch", () => {
   it("is answered with the counts of its calls", async () => {
     const ingest = startIngest({
-      accept: async (_, events) => events.map((_, n) => ({ kind: n % 2 ? "duplicate" : "accepted" })),
+      accept: async (_, events) =>
+        events.map((_, n) => (n % 2 ? { kind: "duplicate" } : { kind: "accepted", deliveries: [] })),
     });
     const { status, json } = await ingest.ask("/v1/batch", { batch: [TRACK, TRACK, TRACK] });
     assert.deepEqual([status, json], [200, { success: true, accepted: 2, duplicate: 1 }]);

@@ -1,7 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { DAY, formatDuration, formatSize, GB, HOUR, KB, MB, parseDuration, parseSize } from "../../src/model/units.ts";
+import {
+  DAY,
+  formatDuration,
+  formatSize,
+  formatTime,
+  GB,
+  HOUR,
+  KB,
+  MB,
+  parseDuration,
+  parseSize,
+} from "../../src/model/units.ts";
 
 describe("a duration as an operator writes it", () => {
   it("has a unit, or several that add up", () => {
@@ -49,6 +60,15 @@ describe("a duration as an operator writes it", () => {
         assert.ok(again !== null && Math.abs(again - ms) <= Math.max(500, ms / 24), `${ms} → ${again}`);
       }),
     );
+  });
+});
+
+describe("a point in time", () => {
+  it("is written with milliseconds and Z, whatever was written before it", () => {
+    assert.deepEqual([1_258_000_000_123, 0, 0, 1_258_000_000_123, -1].map(formatTime), [
+      ...["2009-11-12T04:26:40.123Z", "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.000Z"],
+      ...["2009-11-12T04:26:40.123Z", "1969-12-31T23:59:59.999Z"],
+    ]);
   });
 });
 

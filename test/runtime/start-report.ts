@@ -24,6 +24,7 @@ export const HOOK = "https://ann:pw@crm.example.com/in?token=x";
 export const LOGGED = "https://crm.example.com/in";
 
 export const delivery: Delivery = {
+  segment: 1,
   id: 7,
   destination: "crm",
   messageId: "m-1",

@@ -33,6 +33,7 @@ export function makeOutcome(answer: Answer, { url = URL_A, startedAt = FIRST_AT 
 /** A delivery that has not been tried. */
 export function makeDelivery(delivery: Partial<Delivery> = {}): Delivery {
   return {
+    segment: 1,
     id: 1,
     destination: "crm",
     messageId: "m1",

@@ -15,6 +15,8 @@ export type Place = {
   readonly maxSize: () => number;
   /** To be called after a commit that leaves the store crowded. */
   readonly crowded: () => void;
+  /** To be called after a prune that has moved deliveries from one queue to the other. */
+  readonly moved: () => void;
   readonly clock: FalseClock;
   readonly report: Report;
 };
@@ -30,6 +32,8 @@ export type TestStore = AsyncDisposable & {
   readonly told: readonly Told[];
   /** How often the store said that it is crowded. */
   readonly crowdings: () => number;
+  /** How often it said that it has moved deliveries. */
+  readonly moves: () => number;
   store(): Store;
   setMaxSize(bytes: number): void;
   /** Answers `accepted` or `duplicate` for each entry, or the code of the fault. */
@@ -49,14 +53,18 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
   const clock = createFalseClock();
   let max = GB;
   let crowdings = 0;
+  let moves = 0;
+  const moved = (): void => {
+    moves += 1;
+  };
   const crowded = (): void => {
     crowdings += 1;
   };
-  const place = { folder, maxSize: () => max, crowded, report: createFalseReport(told) };
+  const place = { folder, maxSize: () => max, crowded, moved, report: createFalseReport(told) };
   let store = await open({ ...place, clock });
 
   return {
-    ...{ folder, clock, told, crowdings: () => crowdings, store: () => store },
+    ...{ folder, clock, told, crowdings: () => crowdings, moves: () => moves, store: () => store },
     setMaxSize(bytes) {
       max = bytes;
     },

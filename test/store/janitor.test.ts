@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { PruneBefore, PruneCounts } from "../../src/model/ports.ts";
-import { DAY, GB, HOUR } from "../../src/model/units.ts";
+import { DAY, GB, HOUR, MINUTE } from "../../src/model/units.ts";
 import { createJanitor } from "../../src/store/janitor.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import { createFalseReport, type Told } from "./harness.ts";
@@ -118,20 +118,23 @@ describe("the janitor of a crowded store", () => {
     await using j = await startJanitor({ crowded: true, steps: [{ delivered: 10 }, { delivered: 10 }] });
     const now = j.clock.now();
     const [first, second] = j.asked;
-    assert.deepEqual(first?.before, { delivered: now + 1, failed: now - 3 * DAY, seen: now - DAY });
+    const sparse = now - MINUTE;
+    assert.deepEqual(first?.before, { delivered: now + 1, failed: now - 3 * DAY, seen: now - DAY, sparse });
     assert.deepEqual(second?.before, first?.before);
   });
 
   it("then removes what failed or expired", async () => {
     await using j = await startJanitor({ crowded: true, steps: [{}, { failed: 10, expired: 10 }] });
     const now = j.clock.now();
-    assert.deepEqual(j.asked[1]?.before, { delivered: now + 1, failed: now + 1, seen: now - DAY });
+    const sparse = now - MINUTE;
+    assert.deepEqual(j.asked[1]?.before, { delivered: now + 1, failed: now + 1, seen: now - DAY, sparse });
   });
 
   it("then removes the messageIds of repeats, but for those of the last hour", async () => {
     await using j = await startJanitor({ crowded: true, steps: [{}, {}, { seen: 10 }] });
     const now = j.clock.now();
-    assert.deepEqual(j.asked[2]?.before, { delivered: now + 1, failed: now + 1, seen: now - HOUR });
+    const sparse = now - MINUTE;
+    assert.deepEqual(j.asked[2]?.before, { delivered: now + 1, failed: now + 1, seen: now - HOUR, sparse });
     assert.deepEqual(j.told.at(-1)?.args[1], "space");
   });
 

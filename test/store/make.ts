@@ -62,3 +62,15 @@ export function expired(delivery: Delivery, at: At): Settlement {
 export function retried(delivery: Delivery, at: At, dueAt: At = at + SECOND): Settlement {
   return { ...makeProgress(delivery, at), state: "waiting", dueAt, reason: "answered 503" };
 }
+
+/** A round that never left the machine. */
+export function offline(delivery: Delivery, at: At): Settlement {
+  const { attempts, firstAttemptAt, held } = delivery;
+  const round = { ...makeProgress(delivery, at), attempts, firstAttemptAt, held: held + SECOND };
+  return { ...round, state: "waiting", dueAt: at + SECOND, reason: "offline: ENETUNREACH" };
+}
+
+/** Tried at this time, with one webhook that has refused it for good; to be tried again with the others. */
+export function refused(delivery: Delivery, at: At): Settlement {
+  return { ...retried(delivery, at), finals: [{ url: URL_A, reason: "answered 410" }] };
+}

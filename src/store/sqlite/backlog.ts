@@ -6,23 +6,23 @@ import type { Database } from "./driver.ts";
 /** What the loop and the gauges ask, each by one step in an index. */
 export function createBacklog(db: Database, counts: Counts): Backlog {
   const nextRetry = db.prepare<[string, number, number], { at: At }>(
-    `SELECT due_at AS at FROM deliveries WHERE destination = ? AND state = 'waiting' AND attempted_at NOT NULL
-     AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT 1`,
+    `SELECT due_at AS at FROM tried WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?)
+     ORDER BY due_at, event LIMIT 1`,
   );
-  const oldest = (tried: "IS NULL" | "NOT NULL") =>
-    db.prepare<[string], { at: At }>(
-      `SELECT e.accepted_at AS at FROM deliveries d JOIN events e ON e.id = d.event_id
-       WHERE d.destination = ? AND d.state = 'waiting' AND d.attempted_at ${tried} ORDER BY d.id LIMIT 1`,
-    );
-  const oldestFirst = oldest("IS NULL");
-  const oldestRetry = oldest("NOT NULL");
+  const oldestFirst = db.prepare<[string], { at: At }>(
+    `SELECT s.accepted_at AS at FROM progress p CROSS JOIN segments s ON s.first = p.segment
+     WHERE p.destination = ? AND p.waiting > 0 ORDER BY p.segment LIMIT 1`,
+  );
+  const oldestTried = db.prepare<[string], { at: At }>(
+    "SELECT accepted_at AS at FROM tried WHERE destination = ? AND state = 'waiting' ORDER BY event LIMIT 1",
+  );
 
   return {
     async nextRetryAt(destination, after) {
       return nextRetry.get(destination, after?.dueAt ?? -1, after?.id ?? -1)?.at ?? null;
     },
     async oldestWaitingAt(destination) {
-      const found = [oldestFirst.get(destination), oldestRetry.get(destination)].flatMap((row) =>
+      const found = [oldestFirst.get(destination), oldestTried.get(destination)].flatMap((row) =>
         row ? [row.at] : [],
       );
       return found.length === 0 ? null : Math.min(...found);

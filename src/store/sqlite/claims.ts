@@ -1,59 +1,86 @@
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
-import type { EventType } from "../../model/event.ts";
 import type { ClaimAsk, ClaimPage } from "../../model/ports.ts";
 import { type At, MB } from "../../model/units.ts";
 import type { Database } from "./driver.ts";
+import type { About } from "./letters.ts";
 
 /** Bodies in one page, in characters: what waits may be large, and there may be many destinations. */
 const MOST_BODY = 2 * MB;
 
-type Row = {
-  id: number;
-  destination: string;
-  messageId: string;
-  type: EventType;
-  body: string;
-  acceptedAt: At;
-  attempts: number;
-  firstAttemptAt: At | null;
-  attemptedAt: At | null;
-  held: number;
-  dueAt: At;
-  finals: string | null;
-};
-
-const COLUMNS = `d.id, d.destination, e.message_id AS messageId, e.type, e.body, e.accepted_at AS acceptedAt, d.attempts,
-  d.first_attempt_at AS firstAttemptAt, d.attempted_at AS attemptedAt, d.held, d.due_at AS dueAt, d.finals
-  FROM deliveries d JOIN events e ON e.id = d.event_id`;
-
 /** Reads what waits for a destination, in the order in which it is to be sent. */
 export function createClaims(db: Database): (ask: ClaimAsk) => ClaimPage {
-  const first = db.prepare<[string, number, number], Row>(
-    `SELECT ${COLUMNS} WHERE d.destination = ? AND d.state = 'waiting' AND d.attempted_at IS NULL AND d.id > ?
-     ORDER BY d.id LIMIT ?`,
-  );
-  const retry = db.prepare<[string, number, number, number, number], Row>(
-    `SELECT ${COLUMNS} WHERE d.destination = ? AND d.state = 'waiting' AND d.attempted_at NOT NULL
-     AND (d.due_at, d.id) > (?, ?) AND d.due_at <= ? ORDER BY d.due_at, d.id LIMIT ?`,
+  const first = createReadFirst(db);
+  const retries = createReadRetries(db);
+  return (ask) => (ask.queue === "first" ? first(ask) : retries(ask));
+}
+
+type Segment = { segment: number; states: string; acceptedAt: At; about: string; bodies: string };
+
+/** Whole segments, so that none is taken apart twice: a page may be longer than was asked, by less than a segment. */
+function createReadFirst(db: Database): (ask: ClaimAsk) => ClaimPage {
+  // The last one of the page before may not have been read to its end.
+  const readFrom = db
+    .prepare<[string, number], number>(
+      `SELECT segment FROM progress WHERE destination = ? AND waiting > 0 AND segment <= ?
+       ORDER BY segment DESC LIMIT 1`,
+    )
+    .pluck();
+  const read = db.prepare<[string, number, number], Segment>(
+    `SELECT p.segment, p.states, s.accepted_at AS acceptedAt, c.about, c.bodies FROM progress p
+     CROSS JOIN segments s ON s.first = p.segment CROSS JOIN contents c ON c.segment = p.segment
+     WHERE p.destination = ? AND p.waiting > 0 AND p.segment >= ? AND s.first + s.events > ? ORDER BY p.segment`,
   );
 
-  return function claims({ destination, queue, after, dueBy, limit }) {
-    const { dueAt, id } = after ?? { dueAt: -1, id: -1 };
-    const rows =
-      queue === "first" ? first.iterate(destination, id, limit) : retry.iterate(destination, dueAt, id, dueBy, limit);
-    return readPage(rows, limit);
+  return function readFirst({ destination, after, limit }) {
+    const next = (after?.id ?? 0) + 1;
+    const deliveries: Delivery[] = [];
+    let body = 0;
+    for (const segment of read.iterate(destination, readFrom.get(destination, next) ?? next, next)) {
+      deliveries.push(...waitingIn(segment, destination, next));
+      body += segment.bodies.length;
+      if (deliveries.length >= limit || body >= MOST_BODY) return { deliveries, more: true };
+    }
+    return { deliveries, more: false };
   };
 }
 
-function readPage(rows: Iterable<Row>, limit: number): ClaimPage {
+/** What waits in a segment, from the event `next` on. */
+function waitingIn({ segment, states, acceptedAt, ...texts }: Segment, destination: string, next: number): Delivery[] {
+  const about: readonly About[] = JSON.parse(texts.about);
+  const bodies = texts.bodies.split("\n");
   const deliveries: Delivery[] = [];
-  let body = 0;
-  for (const row of rows) {
-    deliveries.push({ ...row, finals: parseFinals(row.finals) });
-    body += row.body.length;
-    if (body >= MOST_BODY) return { deliveries, more: true };
+  for (let at = states.indexOf("w", Math.max(0, next - segment)); at >= 0; at = states.indexOf("w", at + 1)) {
+    const { messageId = "", type = "track" } = about[at] ?? {};
+    deliveries.push({
+      ...{ id: segment + at, destination, segment, messageId, type, body: bodies[at] ?? "", acceptedAt },
+      ...{ attempts: 0, firstAttemptAt: null, attemptedAt: null, held: 0, dueAt: acceptedAt, finals: NONE },
+    });
   }
-  return { deliveries, more: deliveries.length === limit };
+  return deliveries;
+}
+
+type Tried = Omit<Delivery, "messageId" | "type" | "finals"> & { about: string; finals: string | null };
+
+function createReadRetries(db: Database): (ask: ClaimAsk) => ClaimPage {
+  const read = db.prepare<[string, number, number, number, number], Tried>(
+    `SELECT event AS id, destination, 0 AS segment, about, body, accepted_at AS acceptedAt, attempts,
+       first_attempt_at AS firstAttemptAt, attempted_at AS attemptedAt, held, due_at AS dueAt, finals
+     FROM tried WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?) AND due_at <= ?
+     ORDER BY due_at, event LIMIT ?`,
+  );
+
+  return function readRetries({ destination, after, dueBy, limit }) {
+    const { dueAt, id } = after ?? { dueAt: -1, id: -1 };
+    const deliveries: Delivery[] = [];
+    let body = 0;
+    for (const { about, finals, ...row } of read.iterate(destination, dueAt, id, dueBy, limit)) {
+      const { messageId, type }: About = JSON.parse(about);
+      deliveries.push({ ...row, messageId, type, finals: parseFinals(finals) });
+      body += row.body.length;
+      if (body >= MOST_BODY) return { deliveries, more: true };
+    }
+    return { deliveries, more: deliveries.length === limit };
+  };
 }
 
 const NONE: readonly FinalAnswer[] = [];

@@ -6,58 +6,80 @@ import type { Database } from "./driver.ts";
  */
 const STEPS: readonly string[] = [
   `
-  -- One row for each call or deletion that was accepted. "body" is what every receiver gets, to the byte. Its deliveries
-  -- have the ids first_delivery, first_delivery + 1, … as many as "deliveries" says. "skipped" is a JSON array of the
-  -- destinations that do not get it, each with the rule that decided; NULL if there is none.
-  CREATE TABLE events (
-    id             INTEGER PRIMARY KEY,
-    source         TEXT    NOT NULL,
-    type           TEXT    NOT NULL,
-    message_id     TEXT    NOT NULL,
-    user_id        TEXT,
-    received_at    INTEGER NOT NULL,
-    accepted_at    INTEGER NOT NULL,
-    first_delivery INTEGER NOT NULL,
-    deliveries     INTEGER NOT NULL,
-    skipped        TEXT,
-    body           TEXT    NOT NULL
+  -- What the daemon writes is built for few, large writes: the events of one commit are one segment (or several, if they
+  -- are many), and what becomes of most of them, a delivery at the first attempt, is a letter in the segment's progress.
+  -- Whoever reads by hand has the views "events" and "deliveries" at the end, with a row for each.
+
+  -- One row for each segment: the events with the numbers first, first + 1, … as many as "events" says. "open" counts
+  -- its deliveries that still wait for their first attempt; settled_at is when the last of the others left off waiting, and
+  -- NULL before any has. Times are in milliseconds since 1970, on a clock that never steps.
+  CREATE TABLE segments (
+    first       INTEGER PRIMARY KEY,
+    events      INTEGER NOT NULL,
+    accepted_at INTEGER NOT NULL,
+    open        INTEGER NOT NULL,
+    settled_at  INTEGER
   ) STRICT;
 
-  -- Events that go nowhere have no delivery to be pruned with.
-  CREATE INDEX events_unrouted ON events (accepted_at) WHERE deliveries = 0;
+  -- What is settled, by age, for pruning; and what is settled for the most part.
+  CREATE INDEX segments_settled ON segments (settled_at) WHERE open = 0;
+  CREATE INDEX segments_sparse ON segments (accepted_at) WHERE open > 0 AND events >= open * 2;
 
-  -- One row for each event and destination. "state" is waiting until an attempt settles it: then delivered, failed or
-  -- expired. Times are in milliseconds since 1970, on a clock that never steps. due_at says when the next attempt is due,
-  -- and is NULL once it is settled; settled_at is NULL until then. attempted_at is the end of the last attempt that did not
-  -- deliver it, and first_attempt_at the beginning of the first one that left the machine; both are NULL when the first
-  -- attempt delivered it. held is the time that does not count towards the cutoff. url and status say who took it, reason why it
+  -- What the events of a segment are, in their order: "about" is a JSON array of source, type, messageId, userId and the
+  -- destinations that do not get the event, each with the rule that decided; "bodies" has a line for each, which is what
+  -- every receiver gets, to the byte. Never changed, and so not in the row above.
+  CREATE TABLE contents (
+    segment INTEGER PRIMARY KEY,
+    about   TEXT NOT NULL,
+    bodies  TEXT NOT NULL
+  ) STRICT;
+
+  -- One row for each segment and destination, with a letter for each event in "states": w waits for its first attempt,
+  -- d was delivered by it, t has a row in "tried", and - is not for this destination. "waiting" counts the w. "settled"
+  -- has a line of JSON for each webhook, status and time of those that were delivered.
+  CREATE TABLE progress (
+    segment     INTEGER NOT NULL,
+    destination TEXT    NOT NULL,
+    waiting     INTEGER NOT NULL,
+    states      TEXT    NOT NULL,
+    settled     TEXT    NOT NULL DEFAULT '',
+    PRIMARY KEY (segment, destination)
+  ) STRICT, WITHOUT ROWID;
+
+  -- What waits for its first attempt, as the delivery loop reads it.
+  CREATE INDEX progress_waiting ON progress (destination, segment) WHERE waiting > 0;
+
+  -- One row for each delivery that its first attempt did not deliver. "state" is waiting until an attempt settles it: then
+  -- delivered, failed or expired. due_at says when the next attempt is due, and is NULL once it is settled; settled_at is
+  -- NULL until then. attempted_at is the end of the last attempt, first_attempt_at the beginning of the first one that left
+  -- the machine. held is the time that does not count towards the cutoff. url and status say who took it, reason why it
   -- waits or was given up; finals is a JSON array of the webhooks that have refused the event for good.
-  CREATE TABLE deliveries (
-    id               INTEGER PRIMARY KEY,
-    event_id         INTEGER NOT NULL,
+  CREATE TABLE tried (
+    event            INTEGER NOT NULL,
     destination      TEXT    NOT NULL,
     state            TEXT    NOT NULL,
     due_at           INTEGER,
-    attempts         INTEGER NOT NULL DEFAULT 0,
+    attempts         INTEGER NOT NULL,
     first_attempt_at INTEGER,
     attempted_at     INTEGER,
-    held             INTEGER NOT NULL DEFAULT 0,
+    held             INTEGER NOT NULL,
     settled_at       INTEGER,
     url              TEXT,
     status           INTEGER,
     reason           TEXT,
-    finals           TEXT
+    finals           TEXT,
+    accepted_at      INTEGER NOT NULL,
+    about            TEXT    NOT NULL,
+    body             TEXT    NOT NULL,
+    PRIMARY KEY (event, destination)
   ) STRICT;
 
-  -- What waits, as the delivery loop reads it: first attempts by age, retries by the time they are due.
-  CREATE INDEX deliveries_first ON deliveries (destination) WHERE state = 'waiting' AND attempted_at IS NULL;
-  CREATE INDEX deliveries_retry ON deliveries (destination, due_at) WHERE state = 'waiting' AND attempted_at NOT NULL;
-  -- The oldest of the retries, for the operator.
-  CREATE INDEX deliveries_tried ON deliveries (destination) WHERE state = 'waiting' AND attempted_at NOT NULL;
-  -- What is settled, by age, for pruning and for lists.
-  CREATE INDEX deliveries_delivered ON deliveries (settled_at) WHERE state = 'delivered';
-  CREATE INDEX deliveries_failed ON deliveries (settled_at) WHERE state = 'failed';
-  CREATE INDEX deliveries_expired ON deliveries (settled_at) WHERE state = 'expired';
+  -- What waits, by the time it is due and by age; and what is settled, by age, for pruning and for lists.
+  CREATE INDEX tried_due ON tried (destination, due_at, event) WHERE state = 'waiting';
+  CREATE INDEX tried_waiting ON tried (destination, event) WHERE state = 'waiting';
+  CREATE INDEX tried_delivered ON tried (settled_at) WHERE state = 'delivered';
+  CREATE INDEX tried_failed ON tried (settled_at) WHERE state = 'failed';
+  CREATE INDEX tried_expired ON tried (settled_at) WHERE state = 'expired';
 
   -- How many deliveries there are, kept in the transaction that changes them: counting a million would take a while.
   CREATE TABLE counts (
@@ -75,11 +97,34 @@ const STEPS: readonly string[] = [
     keys    BLOB    NOT NULL
   ) STRICT;
 
-  -- Single values: last_at is the latest time the daemon knew, so that a machine whose clock is behind goes on from it.
+  -- Single values: last_at is the latest time the daemon knew, so that a machine whose clock is behind goes on from it;
+  -- next_event is the least number that no event has had, as far as pruning has removed it from segments.
   CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
     value INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
+
+  -- For people: the events that are still in their segments, and all deliveries. Both read everything; the daemon does not
+  -- use them.
+  CREATE VIEW events AS
+    SELECT s.first + a.key AS id, s.first AS segment, a.value ->> 'source' AS source, a.value ->> 'type' AS type,
+      a.value ->> 'messageId' AS message_id, a.value ->> 'userId' AS user_id, a.value -> 'skipped' AS skipped, s.accepted_at,
+      json_extract('[' || replace(c.bodies, char(10), ',') || ']', '$[' || a.key || ']') AS body
+    FROM segments s JOIN contents c ON c.segment = s.first JOIN json_each(c.about) a;
+
+  CREATE VIEW deliveries AS
+    SELECT s.first + a.key AS event, p.destination, iif(substr(p.states, a.key + 1, 1) = 'd', 'delivered', 'waiting') AS state,
+      iif(substr(p.states, a.key + 1, 1) = 'w', s.accepted_at, NULL) AS due_at,
+      iif(substr(p.states, a.key + 1, 1) = 'd', 1, 0) AS attempts, NULL AS first_attempt_at, NULL AS attempted_at, 0 AS held,
+      l.value ->> 'at' AS settled_at, l.value ->> 'url' AS url, l.value ->> 'status' AS status, NULL AS reason,
+      NULL AS finals, s.accepted_at, a.value ->> 'messageId' AS message_id
+    FROM progress p JOIN segments s ON s.first = p.segment JOIN contents c ON c.segment = p.segment JOIN json_each(c.about) a
+      LEFT JOIN json_each('[' || replace(rtrim(p.settled, char(10)), char(10), ',') || ']') l
+        ON EXISTS (SELECT 1 FROM json_each(l.value, '$.events') e WHERE e.value = s.first + a.key)
+    WHERE substr(p.states, a.key + 1, 1) IN ('w', 'd')
+    UNION ALL
+    SELECT event, destination, state, due_at, attempts, first_attempt_at, attempted_at, held, settled_at, url, status, reason,
+      finals, accepted_at, about ->> 'messageId' FROM tried;
   `,
 ];
 

@@ -3,10 +3,14 @@ import type { PruneBefore, PruneCounts } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
+import type { Progress } from "./progress.ts";
+import { createRemoval, type Removed } from "./removal.ts";
 import type { Repeats } from "./repeats.ts";
+import type { Tried } from "./tried.ts";
 
 type SettledState = Exclude<DeliveryState, "waiting">;
-type Settled = { id: number; destination: string; event: number };
+type Settled = { event: number; destination: string };
+type Segment = { first: number };
 
 /** Pages given back to the file system at a time. */
 const VACUUM_PAGES = 500;
@@ -14,56 +18,70 @@ const VACUUM_PAGES = 500;
 export type PruneRows = {
   /** Whether there is anything to remove. An idle daemon must not write to the disk again and again. */
   isNeeded(before: PruneBefore): boolean;
-  /** Inside a transaction: removes what was kept long enough, at most `limit` rows of each kind. */
-  run(before: PruneBefore, limit: number): PruneCounts;
+  /** Inside a transaction: removes what was kept long enough, about `limit` rows of each kind. */
+  run(before: PruneBefore, limit: number): PruneCounts & Pick<Removed, "moved">;
+};
+
+export type PruneParts = {
+  readonly counts: Counts;
+  readonly repeats: Repeats;
+  readonly progress: Progress;
+  readonly tried: Tried;
 };
 
 export const NOTHING_PRUNED: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
 
-export function createPrune(db: Database, { counts, repeats }: { counts: Counts; repeats: Repeats }): PruneRows {
+export function createPrune(db: Database, { counts, repeats, progress, tried }: PruneParts): PruneRows {
   // The state stands in the statement, so that its index can be used.
   const settledIn = (state: SettledState) =>
     db.prepare<[number, number], Settled>(
-      `SELECT id, destination, event_id AS event FROM deliveries WHERE state = '${state}' AND settled_at < ?
-       ORDER BY settled_at, id LIMIT ?`,
+      `SELECT event, destination FROM tried WHERE state = '${state}' AND settled_at < ? ORDER BY settled_at LIMIT ?`,
     );
   const settled = { delivered: settledIn("delivered"), failed: settledIn("failed"), expired: settledIn("expired") };
-  const removeDelivery = db.prepare<[number]>("DELETE FROM deliveries WHERE id = ?");
-  // An event goes with the last of its deliveries.
-  const removeEvent = db.prepare<[number]>(
-    `DELETE FROM events WHERE id = ? AND NOT EXISTS (SELECT 1 FROM deliveries d
-     WHERE d.id >= events.first_delivery AND d.id < events.first_delivery + events.deliveries)`,
+  const removeTried = db.prepare<[number, string]>("DELETE FROM tried WHERE event = ? AND destination = ?");
+  const settledSegments = db.prepare<[number, number], Segment>(
+    "SELECT first FROM segments WHERE open = 0 AND settled_at < ? ORDER BY settled_at LIMIT ?",
   );
-  const removeUnrouted = db.prepare<[number, number]>(
-    `DELETE FROM events WHERE id IN (SELECT id FROM events WHERE deliveries = 0 AND accepted_at < ?
-     ORDER BY accepted_at LIMIT ?)`,
+  const sparseSegments = db.prepare<[number, number], Segment>(
+    `SELECT first FROM segments WHERE open > 0 AND events >= open * 2 AND accepted_at < ? ORDER BY accepted_at LIMIT ?`,
   );
-  const oldUnrouted = db.prepare<[number]>("SELECT 1 FROM events WHERE deliveries = 0 AND accepted_at < ? LIMIT 1");
+  const removal = createRemoval(db, { counts, tried });
 
   return {
-    isNeeded({ delivered, failed, seen }) {
+    isNeeded({ delivered, failed, seen, sparse }) {
       const isOld = (state: SettledState, before: At): boolean => settled[state].get(before, 1) !== undefined;
-      const settledBefore = isOld("delivered", delivered) || isOld("failed", failed) || isOld("expired", failed);
-      return settledBefore || oldUnrouted.get(delivered) !== undefined || repeats.hasBefore(seen);
+      const triedBefore = isOld("delivered", delivered) || isOld("failed", failed) || isOld("expired", failed);
+      return triedBefore || hasSegments(delivered, sparse) || repeats.hasBefore(seen);
     },
-    run({ delivered, failed, seen }, limit) {
-      const removed = {
-        delivered: pruneState("delivered", delivered, limit),
-        failed: pruneState("failed", failed, limit),
-        expired: pruneState("expired", failed, limit),
-        unrouted: removeUnrouted.run(delivered, limit).changes,
+    run({ delivered, failed, seen, sparse }, limit) {
+      // What this very transaction has settled has to be in the rows that are read now.
+      progress.flush();
+      const segments = [...settledSegments.all(delivered, limit), ...sparseSegments.all(sparse ?? 0, limit)];
+      const removed = removal.remove(
+        segments.map(({ first }) => first),
+        limit,
+      );
+      const others = {
+        delivered: removed.delivered + pruneTried("delivered", delivered, limit),
+        failed: pruneTried("failed", failed, limit),
+        expired: pruneTried("expired", failed, limit),
+        unrouted: removed.unrouted,
+        moved: removed.moved,
         seen: repeats.prune(seen, limit),
       };
       db.pragma(`incremental_vacuum(${VACUUM_PAGES})`);
-      return removed;
+      return others;
     },
   };
 
-  function pruneState(state: SettledState, before: At, limit: number): number {
+  function hasSegments(before: At, sparse: At | undefined): boolean {
+    return settledSegments.get(before, 1) !== undefined || sparseSegments.get(sparse ?? 0, 1) !== undefined;
+  }
+
+  function pruneTried(state: SettledState, before: At, limit: number): number {
     const rows = settled[state].all(before, limit);
-    for (const { id, destination, event } of rows) {
-      removeDelivery.run(id);
-      removeEvent.run(event);
+    for (const { event, destination } of rows) {
+      removeTried.run(event, destination);
       counts.add(destination, state, -1);
     }
     return rows.length;

@@ -10,10 +10,13 @@ import type { Database } from "./driver.ts";
 import { lockOutbox } from "./lock.ts";
 import { createMeta, type Meta } from "./meta.ts";
 import { openOutbox } from "./outbox.ts";
+import { createProgress } from "./progress.ts";
 import { createPrune, NOTHING_PRUNED } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
+import { createSegments } from "./segments.ts";
 import { createSettle } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
+import { createTried } from "./tried.ts";
 
 /** How long a client is asked to wait when its calls cannot be stored. */
 const RETRY_AFTER: Ms = 10 * SECOND;
@@ -27,6 +30,8 @@ export type StoreOptions = {
   readonly maxSize: () => number;
   /** Called after a commit that leaves the store crowded. */
   readonly crowded: () => void;
+  /** Called after a prune that has moved deliveries from the queue of first attempts to that of retries. */
+  readonly moved: () => void;
   /** Of this process, for whoever finds the outbox locked. */
   readonly pid: number;
   readonly clock: Clock;
@@ -52,11 +57,14 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
   const size = createSize(db, (used) => {
     if (used >= maxSize() * CROWDED) options.crowded();
   });
-  const appendRows = createAppend(db, { counts, repeats });
-  const settleRow = createSettle(db, counts);
-  const pruneRows = createPrune(db, { counts, repeats });
+  const segments = createSegments(db, counts);
+  const progress = createProgress(db);
+  const tried = createTried(db);
+  const appendRows = createAppend({ segments, repeats });
+  const settleRow = createSettle({ counts, progress, tried });
+  const pruneRows = createPrune(db, { counts, repeats, progress, tried });
   const claims = createClaims(db);
-  const commits = createCommits(db, { clock, report, keepers: [counts, repeats, meta, size] });
+  const commits = createCommits(db, { clock, report, keepers: [segments, progress, counts, repeats, meta, size] });
   let closing: Promise<void> | null = null;
 
   return {
@@ -74,7 +82,9 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
     backlog: createBacklog(db, counts),
     async prune(before, limit) {
       if (!pruneRows.isNeeded(before)) return NOTHING_PRUNED;
-      return commits.add({ rows: limit, run: () => pruneRows.run(before, limit) });
+      const { moved, ...counts } = await commits.add({ rows: limit, run: () => pruneRows.run(before, limit) });
+      if (moved > 0) options.moved();
+      return counts;
     },
     health: createHealth({ commits, meta, size, maxSize }),
     lastAt: meta.lastAt,

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { anyText } from "../../model/make.ts";
 import { type OpenStore, startStore } from "../harness.ts";
-import { makeEntries, makeEntry } from "../make.ts";
+import { delivered, makeEntries, makeEntry } from "../make.ts";
 
 export function describeAppend(open: OpenStore): void {
   describe("append", () => {
@@ -22,8 +22,8 @@ export function describeAppend(open: OpenStore): void {
       await using s = await startStore(open);
       await s.append(makeEntry({ messageId: "m7", type: "identify", body: '{"type":"identify"}' }));
       const now = s.clock.now();
-      const [{ id, ...delivery } = { id: 0 }, ...others] = await s.read();
-      assert.ok(id > 0);
+      const [{ id, segment, ...delivery } = { id: 0, segment: 0 }, ...others] = await s.read();
+      assert.ok(id > 0 && segment > 0);
       assert.deepEqual(others, []);
       assert.deepEqual(delivery, {
         ...{ destination: "crm", messageId: "m7", type: "identify", body: '{"type":"identify"}' },
@@ -39,7 +39,27 @@ export function describeAppend(open: OpenStore): void {
         found.map(({ destination, messageId }) => `${messageId} to ${destination}`),
         ["m1 to crm", "m1 to warehouse"],
       );
-      assert.notEqual(found[0]?.id, found[1]?.id);
+      assert.equal(found[0]?.id, found[1]?.id);
+    });
+
+    it("answers what waits for each event, as it can be read", async () => {
+      await using s = await startStore(open);
+      const entries = [
+        makeEntry({ messageId: "m1", deliverTo: ["warehouse", "crm"] }),
+        makeEntry({ messageId: "m2", deliverTo: [] }),
+        makeEntry({ messageId: "m2" }),
+        makeEntry({ messageId: "m3", type: "page", body: '{"type":"page"}' }),
+      ];
+      const receipts = await s.store().append(entries);
+      const [one, three] = await s.read();
+      const [other] = await s.read({ destination: "warehouse" });
+      assert.ok(one && three && other);
+      assert.deepEqual(receipts, [
+        { kind: "accepted", deliveries: [other, one] },
+        { kind: "accepted", deliveries: [] },
+        { kind: "duplicate" },
+        { kind: "accepted", deliveries: [three] },
+      ]);
     });
 
     it("accepts an event that goes nowhere", async () => {
@@ -60,16 +80,32 @@ export function describeAppend(open: OpenStore): void {
       assert.deepEqual(s.counts(), ["crm waiting: 3"]);
     });
 
-    it("gives every delivery an id of its own, also after a restart", async () => {
+    it("numbers the events in their order, also after a restart", async () => {
       await using s = await startStore(open);
       await s.append(...makeEntries(3));
       await s.reopen();
       await s.append(makeEntry({ messageId: "m4" }), makeEntry({ messageId: "m5" }));
       const ids = (await s.read()).map(({ id }) => id);
-      assert.equal(new Set(ids).size, 5);
+      assert.deepEqual(ids, [1, 2, 3, 4, 5]);
       assert.deepEqual(
         (await s.read()).map(({ messageId }) => messageId),
         ["m1", "m2", "m3", "m4", "m5"],
+      );
+    });
+
+    it("never gives a number twice, also when the newest events were pruned before a restart", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(3), makeEntry({ messageId: "m4", deliverTo: [] }));
+      const now = s.clock.now();
+      for (const delivery of await s.read()) await s.store().settle(delivery, delivered(delivery, now));
+      await s.store().prune({ delivered: now + 1, failed: 0, seen: 0 }, 100);
+      assert.deepEqual(s.counts(), []);
+      await s.append(makeEntry({ messageId: "m5" }));
+      await s.reopen();
+      await s.append(makeEntry({ messageId: "m6" }));
+      assert.deepEqual(
+        (await s.read()).map(({ id, messageId }) => `${messageId} is ${id}`),
+        ["m5 is 5", "m6 is 6"],
       );
     });
 

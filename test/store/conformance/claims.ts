@@ -69,7 +69,7 @@ export function describeClaims(open: OpenStore): void {
 
     it("reads on after the last one, page by page, until no more may come", async () => {
       await using s = await startStore(open);
-      await s.append(...makeEntries(10));
+      await appendOneByOne(s, 10);
       assert.deepEqual(await pages(s, { queue: "first", limit: 4 }), ["m1 m2 m3 m4 …", "m5 m6 m7 m8 …", "m9 m10"]);
       await retryAfter(s, { m1: 5, m2: 4, m3: 4, m4: 4, m5: 4, m6: 1 });
       assert.deepEqual(await pages(s, { queue: "retry", limit: 2 }), ["m6 m2 …", "m3 m4 …", "m5 m1 …", ""]);
@@ -77,11 +77,25 @@ export function describeClaims(open: OpenStore): void {
 
     it("neither repeats nor skips when what was read is settled between two pages", async () => {
       await using s = await startStore(open);
-      await s.append(...makeEntries(6));
+      await appendOneByOne(s, 6);
       const first = await s.read({ limit: 3 });
+      assert.deepEqual(ids(first), ["m1", "m2", "m3"]);
       for (const delivery of first) await s.store().settle(delivery, delivered(delivery, s.clock.now()));
       await s.append(makeEntry({ messageId: "m7" }));
       assert.deepEqual(ids(await s.read({ after: first.at(-1) ?? null })), ["m4", "m5", "m6", "m7"]);
+    });
+
+    it("reads on behind any of those that came together, whatever became of it", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(6));
+      const all = await s.read();
+      const now = s.clock.now();
+      for (const [nth, after] of all.entries()) {
+        assert.deepEqual(await s.read({ after }), all.slice(nth + 1));
+        const end = [delivered, failed, retried][nth % 3] ?? failed;
+        await s.store().settle(after, end(after, now));
+        assert.deepEqual(await s.read({ after }), all.slice(nth + 1));
+      }
     });
 
     it("ends a page early when its bodies are large, and says that there are more", async () => {
@@ -100,6 +114,11 @@ export function describeClaims(open: OpenStore): void {
       );
     });
   });
+}
+
+/** As `m1`, `m2`, …, each in a commit of its own: what came together may be read together. */
+async function appendOneByOne(s: TestStore, count: number): Promise<void> {
+  for (const entry of makeEntries(count)) await s.append(entry);
 }
 
 function ids(deliveries: readonly { readonly messageId: string }[]): readonly string[] {

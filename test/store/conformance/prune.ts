@@ -34,18 +34,50 @@ export function describePrune(open: OpenStore): void {
       assert.deepEqual(s.counts(), []);
     });
 
-    it("removes at most so many of each kind", async () => {
+    it("removes failed and expired ones so many at a time", async () => {
       await using s = await startStore(open);
-      for (const end of [delivered, failed, expired]) await settleAll(s, 5, end);
-      await s.append(...makeEntries(5, { deliverTo: [], ownId: true }));
-      const all = s.clock.now() + 1;
-      const before = { delivered: all, failed: all, seen: 0 };
-      const step = { delivered: 3, failed: 3, expired: 3, unrouted: 3, seen: 0 };
-      const rest = { delivered: 2, failed: 2, expired: 2, unrouted: 2, seen: 0 };
-      assert.deepEqual(await s.store().prune(before, 3), step);
-      assert.deepEqual(s.counts(), ["crm delivered: 2", "crm expired: 2", "crm failed: 2"]);
-      assert.deepEqual(await s.store().prune(before, 3), rest);
+      for (const end of [failed, expired]) await settleAll(s, 5, end);
+      const before = { delivered: 0, failed: s.clock.now() + 1, seen: 0 };
+      assert.deepEqual(await s.store().prune(before, 3), { ...NONE, failed: 3, expired: 3 });
+      assert.deepEqual(s.counts(), ["crm expired: 2", "crm failed: 2"]);
+      assert.deepEqual(await s.store().prune(before, 3), { ...NONE, failed: 2, expired: 2 });
       assert.deepEqual(await s.store().prune(before, 3), NONE);
+    });
+
+    it("removes delivered and unrouted ones in steps, if they did not come together", async () => {
+      await using s = await startStore(open);
+      for (let n = 0; n < 5; n += 1) {
+        await settleAll(s, 1, delivered);
+        await s.append(makeEntry({ deliverTo: [], ownId: true }));
+      }
+      const before = { delivered: s.clock.now() + 1, failed: 0, seen: 0 };
+      let [removed, steps, left] = [0, 0, 10];
+      for (; left > 0; left -= removed) {
+        const { delivered: some, unrouted, ...others } = await s.store().prune(before, 3);
+        removed = some + unrouted;
+        steps += 1;
+        assert.ok(removed >= 1 && removed <= 3, `${removed} in one step`);
+        assert.deepEqual(others, { failed: 0, expired: 0, seen: 0 });
+      }
+      assert.deepEqual([left, steps], [0, 4]);
+      assert.deepEqual(s.counts(), []);
+      assert.deepEqual(await s.store().prune(before, 3), NONE);
+    });
+
+    it("keeps what waits, and what failed lately, of those that came together with what it removes", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(6));
+      const [one, two, three, four] = await s.read();
+      assert.ok(one && two && three && four);
+      const now = s.clock.now();
+      for (const delivery of [one, two]) await s.store().settle(delivery, delivered(delivery, now));
+      await s.store().settle(three, failed(three, now));
+      await s.store().settle(four, retried(four, now));
+      await s.store().prune({ delivered: now + 1, failed: 0, seen: 0, sparse: now + 1 }, 100);
+      assert.deepEqual(s.counts(), ["crm failed: 1", "crm waiting: 3"]);
+      const left = [...(await s.read()), ...(await s.read({ queue: "retry" }))];
+      const texts = left.map(({ messageId, attempts, body }) => `${messageId} ${attempts} ${body}`);
+      assert.deepEqual(texts.sort(), ['m4 1 {"messageId":"m4"}', 'm5 0 {"messageId":"m5"}', 'm6 0 {"messageId":"m6"}']);
     });
 
     it("never removes what waits, whatever the times are", async () => {

@@ -1,46 +1,104 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Delivery, DeliveryState } from "../../../src/model/delivery.ts";
-import type { Queue } from "../../../src/model/ports.ts";
-import { type OpenStore, startStore, type TestStore } from "../harness.ts";
-import { delivered, expectReceipts, expired, failed, makeEntry, retried } from "../make.ts";
+import type { Delivery } from "../../../src/model/delivery.ts";
+import type { ClaimAsk, Entry, PruneBefore, PruneCounts, Queue } from "../../../src/model/ports.ts";
+import type { Settlement } from "../../../src/model/settlement.ts";
+import type { At } from "../../../src/model/units.ts";
+import { makeAsk, type OpenStore, startStore, type TestStore } from "../harness.ts";
+import { delivered, expired, failed, makeEntry, offline, refused, retried } from "../make.ts";
+import {
+  createExpected,
+  type Expected,
+  expectAppend,
+  expectPrune,
+  expectSettle,
+  keyOf,
+  needsPrune,
+  waitingIn,
+} from "./model.ts";
+import { expectCounts, expectOldestWaitingAt, expectPage, retriesOf } from "./model-reads.ts";
 
 /** One thing that the daemon does with its store. Numbers choose among what is there. */
 export type Step =
-  | { readonly do: "append"; readonly ids: readonly number[]; readonly to: readonly string[] }
-  | { readonly do: "settle"; readonly choice: number; readonly end: keyof typeof ENDS }
-  | { readonly do: "settle again"; readonly choice: number; readonly end: keyof typeof ENDS }
-  | { readonly do: "prune"; readonly limit: number }
+  | { readonly do: "commit"; readonly acts: readonly Act[] }
+  | { readonly do: "read"; readonly what: Omit<ClaimAsk, "after" | "dueBy">; readonly after: number | null }
   | { readonly do: "wait" }
   | { readonly do: "reopen" };
 
-const ENDS = { delivered, failed, expired, waiting: retried } as const;
+/** What shares a commit with others. */
+type Act =
+  | { readonly do: "append"; readonly events: readonly Sent[] }
+  | { readonly do: "settle"; readonly choices: readonly number[]; readonly asRead: boolean; readonly end: End }
+  | { readonly do: "settle again"; readonly choice: number; readonly end: End }
+  | { readonly do: "prune"; readonly what: keyof typeof PRUNES; readonly limit: number };
+
+type Sent = { readonly id: number; readonly to: readonly string[] };
+type End = keyof typeof ENDS;
+
+const ENDS = { delivered, failed, expired, retried, offline, refused } as const;
 const DESTINATIONS = ["crm", "warehouse", "constructor"];
 
-const anyEnd = fc.constantFrom(...(Object.keys(ENDS) as (keyof typeof ENDS)[]));
+/** By age, or because the store is crowded: then a little or all that can be. */
+const PRUNES: Readonly<Record<"old" | "delivered" | "settled", (now: At) => PruneBefore>> = {
+  old: (now) => ({ delivered: now - 30_000, failed: now - 90_000, seen: 0 }),
+  delivered: (now) => ({ delivered: now + 1, failed: now - 90_000, seen: 0, sparse: now - 30_000 }),
+  settled: (now) => ({ delivered: now + 1, failed: now + 1, seen: 0, sparse: now + 1 }),
+};
+
+const anyEnd = fc.oneof(
+  { weight: 2, arbitrary: fc.constant("delivered" as const) },
+  fc.constantFrom(...(Object.keys(ENDS) as End[])),
+);
+
+const anyAct: fc.Arbitrary<Act> = fc.oneof(
+  fc.record({
+    do: fc.constant("append" as const),
+    events: fc.array(fc.record({ id: fc.nat(60), to: fc.subarray(DESTINATIONS) }), { maxLength: 8 }),
+  }),
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("settle" as const),
+      choices: fc.array(fc.nat(1_000), { minLength: 1, maxLength: 6 }),
+      asRead: fc.boolean(),
+      end: anyEnd,
+    }),
+  },
+  fc.record({ do: fc.constant("settle again" as const), choice: fc.nat(1_000), end: anyEnd }),
+  fc.record({
+    do: fc.constant("prune" as const),
+    what: fc.constantFrom("old", "delivered", "settled"),
+    limit: fc.integer({ min: 1, max: 12 }),
+  }),
+);
 
 export const anySteps: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.oneof(
-    fc.record({
-      do: fc.constant("append" as const),
-      ids: fc.array(fc.nat(30), { maxLength: 6 }),
-      to: fc.subarray(DESTINATIONS),
-    }),
-    { weight: 2, arbitrary: fc.record({ do: fc.constant("settle" as const), choice: fc.nat(), end: anyEnd }) },
-    fc.record({ do: fc.constant("settle again" as const), choice: fc.nat(), end: anyEnd }),
-    fc.record({ do: fc.constant("prune" as const), limit: fc.integer({ min: 1, max: 4 }) }),
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        do: fc.constant("commit" as const),
+        acts: fc.array(anyAct, { minLength: 1, maxLength: 4 }),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        do: fc.constant("read" as const),
+        what: fc.record({
+          destination: fc.constantFrom(...DESTINATIONS),
+          queue: fc.constantFrom("first", "retry"),
+          limit: fc.integer({ min: 1, max: 8 }),
+        }),
+        after: fc.option(fc.nat(1_000)),
+      }),
+    },
     fc.constant({ do: "wait" as const }),
     fc.constant({ do: "reopen" as const }),
   ),
   { maxLength: 30 },
 );
-
-/** What there should be, in plain memory. */
-export type Expected = {
-  readonly seen: Set<number>;
-  readonly rows: Map<number, { readonly delivery: Delivery; state: DeliveryState; tried: boolean; settledAt: number }>;
-};
 
 export function describeSequences(open: OpenStore): void {
   describe("any sequence of operations", () => {
@@ -48,14 +106,14 @@ export function describeSequences(open: OpenStore): void {
       await fc.assert(
         fc.asyncProperty(anySteps, async (steps) => {
           await using s = await startStore(open);
-          const expected: Expected = { seen: new Set(), rows: new Map() };
+          const expected = createExpected();
           for (const step of steps) {
             await play(step, s, expected);
-            assert.deepEqual(s.counts(), countsOf(expected));
+            assert.deepEqual(s.counts(), expectCounts(expected));
           }
           for (const destination of DESTINATIONS) await compareBacklog(destination, s, expected);
         }),
-        { numRuns: 60 },
+        { numRuns: 100 },
       );
     });
   });
@@ -64,14 +122,10 @@ export function describeSequences(open: OpenStore): void {
 /** Does it, checks what it answers, and expects what follows from it. */
 export async function play(step: Step, s: TestStore, expected: Expected): Promise<void> {
   switch (step.do) {
-    case "append":
-      return append(step, s, expected);
-    case "settle":
-      return settle(step, s, expected);
-    case "settle again":
-      return settleAgain(step, s, expected);
-    case "prune":
-      return prune(step.limit, s, expected);
+    case "commit":
+      return commit(step.acts, s, expected);
+    case "read":
+      return read(step, s, expected);
     case "wait":
       return s.clock.advance("1m");
     case "reopen":
@@ -79,71 +133,88 @@ export async function play(step: Step, s: TestStore, expected: Expected): Promis
   }
 }
 
-export function countsOf({ rows }: Expected): readonly string[] {
-  const counts = new Map<string, number>();
-  for (const { delivery, state } of rows.values()) {
-    const key = `${delivery.destination} ${state}`;
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  return [...counts].map(([key, count]) => `${key}: ${count}`).sort();
+/** All at once. What is chosen, and whether there is anything to remove, is decided by how it was before. */
+async function commit(acts: readonly Act[], s: TestStore, expected: Expected): Promise<void> {
+  const now = s.clock.now();
+  const calls = acts.flatMap((act) => callsOf(act, expected, now));
+  const answers = await Promise.all(calls.map((call) => ask(call, s)));
+  const appends = calls.map((call) => (call.do === "append" ? call.entries : null));
+  const others = calls.flatMap((call) => (call.do === "append" ? [] : [expectAnswer(call, expected)]));
+  assert.deepEqual(
+    answers.filter((_, nth) => appends[nth] === null),
+    others,
+  );
+  assert.deepEqual(
+    answers.filter((_, nth) => appends[nth] !== null).flat(),
+    expectAppend(
+      expected,
+      appends.flatMap((entries) => entries ?? []),
+      now,
+    ),
+  );
 }
 
-async function append({ ids, to }: Extract<Step, { do: "append" }>, s: TestStore, expected: Expected): Promise<void> {
-  const receipts = expectReceipts(ids, expected.seen);
-  const entries = ids.map((id) => makeEntry({ messageId: `m${id}`, deliverTo: to }));
-  assert.deepEqual(await s.append(...entries), receipts);
-  const count = receipts.filter((kind) => kind === "accepted").length;
-  for (const destination of to) {
-    const known = [...expected.rows.keys()];
-    const fresh = (await s.read({ destination })).filter(({ id }) => !known.includes(id));
-    assert.equal(fresh.length, count);
-    for (const delivery of fresh) {
-      expected.rows.set(delivery.id, { delivery, state: "waiting", tried: false, settledAt: 0 });
+type Call =
+  | { readonly do: "append"; readonly entries: readonly Entry[] }
+  | { readonly do: "settle"; readonly delivery: Delivery; readonly settlement: Settlement }
+  | { readonly do: "prune"; readonly before: PruneBefore; readonly limit: number; readonly needed: boolean };
+
+function callsOf(act: Act, expected: Expected, now: At): readonly Call[] {
+  switch (act.do) {
+    case "append":
+      return [
+        { do: "append", entries: act.events.map(({ id, to }) => makeEntry({ messageId: `m${id}`, deliverTo: to })) },
+      ];
+    case "settle": {
+      const waiting = waitingIn(expected);
+      const chosen = act.choices.flatMap((choice) => waiting[choice % waiting.length] ?? []);
+      const handles = chosen.map((one) => (act.asRead ? one : (expected.handed.get(keyOf(one)) ?? one)));
+      return handles.map((delivery) => ({ do: "settle", delivery, settlement: ENDS[act.end](delivery, now) }));
+    }
+    case "settle again": {
+      const waiting = new Set(waitingIn(expected).map(keyOf));
+      const settled = [...expected.handed.values()].filter((delivery) => !waiting.has(keyOf(delivery)));
+      const chosen = settled.slice(act.choice % Math.max(1, settled.length)).slice(0, 1);
+      return chosen.map((delivery) => ({ do: "settle", delivery, settlement: ENDS[act.end](delivery, now) }));
+    }
+    case "prune": {
+      const before = PRUNES[act.what](now);
+      return [{ do: "prune", before, limit: act.limit, needed: needsPrune(expected, before) }];
     }
   }
 }
 
-type Settling = Extract<Step, { do: "settle" | "settle again" }>;
-
-async function settle({ choice, end }: Settling, s: TestStore, { rows }: Expected): Promise<void> {
-  const waiting = [...rows.values()].filter(({ state }) => state === "waiting");
-  const row = waiting[choice % waiting.length];
-  if (!row) return;
-  const settlement = ENDS[end](row.delivery, s.clock.now());
-  assert.equal(await s.store().settle(row.delivery, settlement), "written");
-  Object.assign(row, { state: end, tried: true, settledAt: s.clock.now() });
+function ask(call: Call, s: TestStore): Promise<unknown> {
+  if (call.do === "append") return s.store().append(call.entries);
+  if (call.do === "settle") return s.store().settle(call.delivery, call.settlement);
+  return s.store().prune(call.before, call.limit);
 }
 
-async function settleAgain({ choice, end }: Settling, s: TestStore, { rows }: Expected): Promise<void> {
-  const settled = [...rows.values()].filter(({ state }) => state !== "waiting");
-  const row = settled[choice % settled.length];
-  if (!row) return;
-  assert.equal(await s.store().settle(row.delivery, ENDS[end](row.delivery, s.clock.now())), "gone");
+const NOTHING: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
+
+function expectAnswer(call: Exclude<Call, { do: "append" }>, expected: Expected): unknown {
+  if (call.do === "settle") return expectSettle(expected, keyOf(call.delivery), call.settlement);
+  return call.needed ? expectPrune(expected, call.before, call.limit) : NOTHING;
 }
 
-/** What was delivered goes after a minute, what failed or expired after two: the oldest first, `limit` of each. */
-async function prune(limit: number, s: TestStore, { rows }: Expected): Promise<void> {
-  const before = { delivered: s.clock.now() - 30_000, failed: s.clock.now() - 90_000, expired: s.clock.now() - 90_000 };
-  const counts = await s.store().prune({ ...before, seen: 0 }, limit);
-  for (const state of ["delivered", "failed", "expired"] as const) {
-    const old = [...rows].filter(([, row]) => row.state === state && row.settledAt < before[state]);
-    old.sort(([a, one], [b, other]) => one.settledAt - other.settledAt || a - b);
-    for (const [id] of old.slice(0, limit)) rows.delete(id);
-    assert.equal(counts[state], Math.min(old.length, limit));
-  }
+type Reading = Extract<Step, { do: "read" }>;
+
+/** Behind any delivery there ever was, or from the start. */
+async function read({ what, after }: Reading, s: TestStore, expected: Expected): Promise<void> {
+  const waiting = new Map(waitingIn(expected).map((delivery) => [keyOf(delivery), delivery]));
+  const all = [...expected.handed.values()].map((delivery) => waiting.get(keyOf(delivery)) ?? delivery);
+  const behind = after === null ? null : (all[after % Math.max(1, all.length)] ?? null);
+  const asked = makeAsk({ ...what, after: behind, dueBy: s.clock.now() });
+  assert.deepEqual(await s.store().claims(asked), expectPage(expected, asked));
 }
 
-async function compareBacklog(destination: string, s: TestStore, { rows }: Expected): Promise<void> {
+async function compareBacklog(destination: string, s: TestStore, expected: Expected): Promise<void> {
   for (const queue of ["first", "retry"] satisfies Queue[]) {
-    const expected = [...rows.values()]
-      .filter(({ delivery, state, tried }) => {
-        return delivery.destination === destination && state === "waiting" && tried === (queue === "retry");
-      })
-      .map(({ delivery }) => delivery.id);
-    const found = (await s.read({ destination, queue })).map(({ id }) => id);
-    assert.deepEqual(
-      found.sort((a, b) => a - b),
-      expected.sort((a, b) => a - b),
-    );
+    const all = makeAsk({ destination, queue });
+    assert.deepEqual(await s.store().claims(all), expectPage(expected, all));
   }
+  const { backlog } = s.store();
+  const [next] = retriesOf(expected, destination);
+  assert.equal(await backlog.nextRetryAt(destination, null), next?.dueAt ?? null);
+  assert.equal(await backlog.oldestWaitingAt(destination), expectOldestWaitingAt(expected, destination));
 }

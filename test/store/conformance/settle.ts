@@ -31,10 +31,11 @@ export function describeSettle(open: OpenStore): void {
       const settlement = { ...round, state: "waiting" as const, dueAt, reason: "answered 503" };
       assert.equal(await s.store().settle(delivery, settlement), "written");
       assert.deepEqual(await s.read(), []);
-      assert.deepEqual(await s.read({ queue: "retry" }), [{ ...delivery, ...round, dueAt }]);
+      const expected = [{ ...delivery, segment: 0, ...round, dueAt }];
+      assert.deepEqual(await s.read({ queue: "retry" }), expected);
       assert.deepEqual(s.counts(), ["crm waiting: 1"]);
       await s.reopen();
-      assert.deepEqual(await s.read({ queue: "retry" }), [{ ...delivery, ...round, dueAt }]);
+      assert.deepEqual(await s.read({ queue: "retry" }), expected);
     });
 
     it("tells a round that never left the machine from an attempt", async () => {
@@ -43,7 +44,7 @@ export function describeSettle(open: OpenStore): void {
       const round = { ...makeProgress(delivery, s.clock.now()), attempts: 0, firstAttemptAt: null };
       const dueAt = s.clock.now() + SECOND;
       await s.store().settle(delivery, { ...round, state: "waiting", dueAt, reason: "offline: ENETUNREACH" });
-      assert.deepEqual(await s.read({ queue: "retry" }), [{ ...delivery, ...round, dueAt }]);
+      assert.deepEqual(await s.read({ queue: "retry" }), [{ ...delivery, segment: 0, ...round, dueAt }]);
     });
 
     it("writes each round over the one before", async () => {

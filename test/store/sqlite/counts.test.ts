@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { anySteps, type Expected, play } from "../conformance/sequences.ts";
+import { createExpected } from "../conformance/model.ts";
+import { anySteps, play } from "../conformance/sequences.ts";
 import { delivered, makeEntries, makeEntry } from "../make.ts";
 import { startOutbox, type TestOutbox } from "./start.ts";
 
@@ -16,7 +17,7 @@ describe("the counts", () => {
     await fc.assert(
       fc.asyncProperty(anySteps, async (steps) => {
         await using o = await startOutbox();
-        const expected: Expected = { seen: new Set(), rows: new Map() };
+        const expected = createExpected();
         for (const step of steps) {
           await play(step, o.s, expected);
           assert.deepEqual(o.s.counts(), counted(o));
@@ -31,7 +32,7 @@ describe("the counts", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyGroup, { maxLength: 4 }), async (groups) => {
         await using o = await startOutbox();
-        o.shell.exec(`CREATE TRIGGER failing BEFORE INSERT ON deliveries WHEN new.destination = 'full'
+        o.shell.exec(`CREATE TRIGGER failing BEFORE INSERT ON progress WHEN new.destination = 'full'
           BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END`);
         for (const [nth, group] of groups.entries()) {
           const waiting = await o.s.read();

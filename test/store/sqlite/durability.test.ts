@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { delivered, makeEntries, makeEntry } from "../make.ts";
-import { startOutbox, type TestOutbox } from "./start.ts";
+import { failing, startOutbox, type TestOutbox } from "./start.ts";
 
 describe("a receipt", () => {
   it("comes when another process can read the event, and not before", async () => {
@@ -76,7 +76,7 @@ describe("a call that cannot be stored", () => {
     await o.s.append(makeEntry({ messageId: "before" }));
     const [waiting] = await o.s.read();
     assert.ok(waiting);
-    o.shell.exec(failing("events", "new.message_id = 'bad'"));
+    o.shell.exec(failing("contents", "new.about LIKE '%\"bad\"%'"));
 
     const settling = o.s.store().settle(waiting, delivered(waiting, o.s.clock.now()));
     const ids = ["m1", "m2", "bad", "m3", "m1"];
@@ -91,13 +91,13 @@ describe("a call that cannot be stored", () => {
 
   it("leaves counts, ids and repeats as they were: the next try is no duplicate", async () => {
     await using o = await startOutbox();
-    o.shell.exec(failing("deliveries", "new.destination = 'warehouse'"));
+    o.shell.exec(failing("progress", "new.destination = 'warehouse'"));
     const batch = makeEntries(3, { deliverTo: ["crm", "warehouse"] });
     assert.deepEqual(await o.s.append(...batch), ["store_failed"]);
     assert.deepEqual(o.s.counts(), []);
     assert.deepEqual(await o.s.read(), []);
 
-    o.shell.exec("DROP TRIGGER failing_deliveries");
+    o.shell.exec("DROP TRIGGER failing_progress");
     assert.deepEqual(await o.s.append(...batch), ["accepted", "accepted", "accepted"]);
     assert.deepEqual(await o.s.append(...batch), ["duplicate", "duplicate", "duplicate"]);
     assert.deepEqual(o.s.counts(), ["crm waiting: 3", "warehouse waiting: 3"]);
@@ -164,20 +164,14 @@ describe("a disk that fails", () => {
   });
 });
 
-/** A trigger that refuses rows as a disk would. */
-function failing(table: string, when = "true", what = "INSERT"): string {
-  return `CREATE TRIGGER failing_${table} BEFORE ${what} ON ${table} WHEN ${when}
-    BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END`;
-}
-
 function breakDisk({ shell }: TestOutbox): void {
-  shell.exec(failing("events"));
-  shell.exec(failing("deliveries", "true", "UPDATE"));
+  shell.exec(failing("segments"));
+  shell.exec(failing("progress", "true", "UPDATE"));
   shell.exec(failing("meta"));
 }
 
 function mendDisk({ shell }: TestOutbox): void {
-  for (const table of ["events", "deliveries", "meta"]) shell.exec(`DROP TRIGGER failing_${table}`);
+  for (const table of ["segments", "progress", "meta"]) shell.exec(`DROP TRIGGER failing_${table}`);
 }
 
 const WAL_HEADER = 32;

@@ -50,7 +50,7 @@ describe("pruning", () => {
 
   it("begins with what was settled first, not with what was accepted first", async () => {
     await using o = await startOutbox();
-    await o.s.append(...makeEntries(4));
+    for (const entry of makeEntries(4)) await o.s.append(entry);
     const [one, two, three, four] = await o.s.read();
     assert.ok(one && two && three && four);
     for (const delivery of [three, one, four, two]) {

@@ -38,3 +38,9 @@ export async function startOutbox(): Promise<TestOutbox> {
     },
   };
 }
+
+/** A trigger that refuses rows as a disk would. */
+export function failing(table: string, when = "true", what = "INSERT"): string {
+  return `CREATE TRIGGER failing_${table} BEFORE ${what} ON ${table} WHEN ${when}
+    BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END`;
+}

@@ -1,0 +1,80 @@
+import type { At } from "../../model/units.ts";
+import type { Counts } from "./counts.ts";
+import type { Database } from "./driver.ts";
+import { countLetter } from "./letters.ts";
+import type { Tried } from "./tried.ts";
+
+export type Removed = {
+  readonly delivered: number;
+  readonly unrouted: number;
+  /** Deliveries that go on waiting, in `tried`. */
+  readonly moved: number;
+};
+
+export type Removal = {
+  /** Inside a transaction: removes these segments, at least one, until about `limit` events are gone. */
+  remove(segments: readonly number[], limit: number): Removed;
+};
+
+type Segment = { events: number; acceptedAt: At; bodies: string };
+type States = { destination: string; waiting: number; states: string };
+
+/** Removes whole segments. What still waits in one gets a row of its own in `tried`, and goes on waiting. */
+export function createRemoval(db: Database, { counts, tried }: { counts: Counts; tried: Tried }): Removal {
+  const read = db.prepare<[number], Segment>(
+    `SELECT s.events, s.accepted_at AS acceptedAt, c.bodies FROM segments s CROSS JOIN contents c ON c.segment = s.first
+     WHERE s.first = ?`,
+  );
+  const readStates = db.prepare<[number], States>(
+    "SELECT destination, waiting, states FROM progress WHERE segment = ?",
+  );
+  const removals = ["segments WHERE first", "contents WHERE segment", "progress WHERE segment"].map((what) =>
+    db.prepare<[number]>(`DELETE FROM ${what} = ?`),
+  );
+  const keepNumber = db.prepare<[number]>(
+    "INSERT INTO meta VALUES ('next_event', ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
+  );
+
+  return {
+    remove(segments, limit) {
+      let [events, delivered, unrouted, moved, next] = [0, 0, 0, 0, 0];
+      for (const first of segments) {
+        const segment = read.get(first);
+        if (!segment) continue;
+        const states = readStates.all(first);
+        for (const row of states) delivered += removeStates(row, first, segment);
+        for (const removal of removals) removal.run(first);
+        events += segment.events;
+        moved += states.reduce((sum, { waiting }) => sum + waiting, 0);
+        unrouted += countUnrouted(states, segment.events);
+        next = Math.max(next, first + segment.events);
+        if (events >= limit) break;
+      }
+      if (next > 0) keepNumber.run(next);
+      return { delivered, unrouted, moved };
+    },
+  };
+
+  /** Answers how many were delivered. */
+  function removeStates({ destination, waiting, states }: States, first: number, segment: Segment): number {
+    const delivered = countLetter(states, "d");
+    counts.add(destination, "delivered", -delivered);
+    if (waiting > 0) setApart({ destination, states, first }, segment);
+    return delivered;
+  }
+
+  function setApart(of: { destination: string; states: string; first: number }, { acceptedAt, bodies }: Segment): void {
+    const { destination, states, first } = of;
+    const lines = bodies.split("\n");
+    const untried = { destination, segment: first, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 };
+    for (let at = states.indexOf("w"); at >= 0; at = states.indexOf("w", at + 1)) {
+      tried.add({ ...untried, id: first + at, body: lines[at] ?? "" });
+    }
+  }
+}
+
+function countUnrouted(rows: readonly States[], events: number): number {
+  let unrouted = 0;
+  for (let at = 0; at < events; at += 1) if (rows.every(({ states }) => states[at] === "-")) unrouted += 1;
+  return unrouted;
+}

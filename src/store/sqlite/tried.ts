@@ -1,0 +1,42 @@
+import type { Delivery } from "../../model/delivery.ts";
+import type { Settlement } from "../../model/settlement.ts";
+import type { Database } from "./driver.ts";
+
+/** The deliveries that were not delivered at their first attempt, each with a row of its own. */
+export type Tried = {
+  /** Inside a transaction: takes one out of its segment, as it waits there. */
+  add(delivery: Untried): void;
+  /** Inside a transaction: writes what became of one that waits. Answers false if none does. */
+  settle(delivery: Delivery, settlement: Settlement): boolean;
+};
+
+export type Untried = Pick<
+  Delivery,
+  "id" | "destination" | "segment" | "dueAt" | "attempts" | "held" | "acceptedAt" | "body"
+>;
+
+export function createTried(db: Database): Tried {
+  const insert = db.prepare<[number, string, number, number, number, number, string, string, number]>(
+    `INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, about, body)
+     SELECT ?, ?, 'waiting', ?, ?, ?, ?, about -> ('$[' || ? || ']'), ? FROM contents WHERE segment = ?`,
+  );
+  const update = db.prepare(
+    `UPDATE tried SET state = ?, due_at = ?, attempts = ?, first_attempt_at = ?, attempted_at = ?, held = ?, settled_at = ?,
+       url = ?, status = ?, reason = ?, finals = ? WHERE event = ? AND destination = ? AND state = 'waiting'`,
+  );
+
+  return {
+    add({ id, destination, segment, dueAt, attempts, held, acceptedAt, body }) {
+      insert.run(id, destination, dueAt, attempts, held, acceptedAt, String(id - segment), body, segment);
+    },
+    settle({ id, destination }, settlement) {
+      const { state, attempts, firstAttemptAt, attemptedAt, held, finals } = settlement;
+      const [dueAt, settledAt] = state === "waiting" ? [settlement.dueAt, null] : [null, attemptedAt];
+      const [url, status] = state === "delivered" ? [settlement.url, settlement.status] : [null, null];
+      const reason = state === "delivered" ? null : settlement.reason;
+      const refusals = finals.length === 0 ? null : JSON.stringify(finals);
+      const progress = [attempts, firstAttemptAt, attemptedAt, held, settledAt];
+      return update.run(state, dueAt, ...progress, url, status, reason, refusals, id, destination).changes > 0;
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { Delivery } from "../../../src/model/delivery.ts";
+import type { Settlement } from "../../../src/model/settlement.ts";
+import { createExpected, type Expected, type Tried } from "../conformance/model.ts";
+import { anySteps, play } from "../conformance/sequences.ts";
+import { type Row, startOutbox, type TestOutbox } from "./start.ts";
+
+describe("the views", () => {
+  it("show what there is, after any sequence of operations and restarts", async () => {
+    await fc.assert(
+      fc.asyncProperty(anySteps, async (steps) => {
+        await using o = await startOutbox();
+        const expected = createExpected();
+        for (const step of steps) {
+          await play(step, o.s, expected);
+          if (step.do !== "read") compare(o, expected);
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+function compare({ sql }: TestOutbox, expected: Expected): void {
+  assert.deepEqual(sql("SELECT * FROM events ORDER BY id"), eventsOf(expected));
+  assert.deepEqual(sql("SELECT * FROM deliveries ORDER BY event, destination"), deliveriesOf(expected));
+  assert.deepEqual(sql("SELECT * FROM segments ORDER BY first"), segmentsOf(expected));
+  assert.deepEqual(sql("SELECT event FROM tried WHERE about ->> 'messageId' <> body ->> 'messageId'"), []);
+  const orphans = "WHERE segment NOT IN (SELECT first FROM segments)";
+  assert.deepEqual(sql(`SELECT segment FROM contents ${orphans} UNION SELECT segment FROM progress ${orphans}`), []);
+  assert.deepEqual(
+    sql("SELECT * FROM progress WHERE waiting <> length(replace(states, 'w', 'ww')) - length(states)"),
+    [],
+  );
+}
+
+function eventsOf({ segments }: Expected): readonly Row[] {
+  return [...segments.values()].flatMap(({ first, acceptedAt, entries }) =>
+    entries.map(({ source, event, body }, nth) => ({
+      ...{ id: first + nth, segment: first, source, type: event.type, message_id: event.messageId },
+      ...{ user_id: event.userId, skipped: null, accepted_at: acceptedAt, body },
+    })),
+  );
+}
+
+function segmentsOf({ segments }: Expected): readonly Row[] {
+  return [...segments.values()].map(({ first, acceptedAt, entries, waiting, settledAt }) => {
+    return { first, events: entries.length, accepted_at: acceptedAt, open: waiting.size, settled_at: settledAt };
+  });
+}
+
+function deliveriesOf(expected: Expected): readonly Row[] {
+  const { segments, tried, handed } = expected;
+  const rows = [...tried.values()].map(rowOfTried);
+  for (const { waiting, delivered } of segments.values()) {
+    for (const key of waiting) rows.push(rowOf(handed.get(key), null));
+    for (const [key, settlement] of delivered) rows.push(rowOf(handed.get(key), settlement));
+  }
+  return rows.sort(
+    (a, b) => Number(a.event) - Number(b.event) || (String(a.destination) < String(b.destination) ? -1 : 1),
+  );
+}
+
+/** One that waits for its first attempt, or was delivered by it. */
+function rowOf(delivery: Delivery | undefined, by: Settlement | null): Row {
+  assert.ok(delivery);
+  const [url, status] = by?.state === "delivered" ? [by.url, by.status] : [null, null];
+  return {
+    ...{ event: delivery.id, destination: delivery.destination, state: by ? "delivered" : "waiting" },
+    ...{ due_at: by ? null : delivery.acceptedAt, attempts: by ? 1 : 0, first_attempt_at: null, attempted_at: null },
+    ...{ held: 0, settled_at: by?.attemptedAt ?? null, url, status, reason: null, finals: null },
+    ...{ accepted_at: delivery.acceptedAt, message_id: delivery.messageId },
+  };
+}
+
+function rowOfTried({ delivery, last }: Tried): Row {
+  const untried = rowOf(delivery, null);
+  if (last === null) return untried;
+  const waits = last.state === "waiting";
+  const [url, status] = last.state === "delivered" ? [last.url, last.status] : [null, null];
+  return {
+    ...untried,
+    ...{ state: last.state, due_at: last.state === "waiting" ? last.dueAt : null, attempts: last.attempts },
+    ...{ first_attempt_at: last.firstAttemptAt, attempted_at: last.attemptedAt, held: last.held, url, status },
+    ...{ settled_at: waits ? null : last.attemptedAt, reason: last.state === "delivered" ? null : last.reason },
+    finals: last.finals.length === 0 ? null : JSON.stringify(last.finals),
+  };
+}
