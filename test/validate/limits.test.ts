@@ -76,6 +76,14 @@ describe("the depth of a call", () => {
     });
   }
 
+  it("is found at once: a call that is far too deep does not hold the others up", () => {
+    const calls = Array.from({ length: 20 }, () => deep(100_000, kinds.arrays));
+    const startedAt = performance.now();
+    for (const call of calls) assert.equal(faultOf(call).code, "too_deep");
+    // A few milliseconds; JSON.stringify would need half a second for each of them.
+    assert.ok(performance.now() - startedAt < 2_000);
+  });
+
   it("counts what the envelope adds", () => {
     const call = { type: "track", userId: "u1", event: "E" };
     const context = (levels: number): object => JSON.parse('{"a":'.repeat(levels - 1) + "{}" + "}".repeat(levels - 1));
