@@ -7,6 +7,8 @@ import { replyToError } from "./post-error.ts";
 const plain = { request: http.request, agent: new http.Agent({ keepAlive: true }) };
 const secure = { request: https.request, agent: new https.Agent({ keepAlive: true, rejectUnauthorized: true }) };
 
+const CLOSED = Object.assign(new Error("closed"), { code: "ECONNRESET" });
+
 /** POSTs with `node:https`, for Deno. A request is sent once, even if its kept connection turns out to be closed. */
 export function postWithNode({ url, headers, body, signal }: PostRequest): Promise<Reply> {
   return new Promise((resolve) => {
@@ -23,7 +25,11 @@ export function postWithNode({ url, headers, body, signal }: PostRequest): Promi
     sent.on("socket", () => {
       sent.reusedSocket = false;
     });
-    sent.on("close", () => signal.removeEventListener("abort", abort));
+    sent.on("close", () => {
+      signal.removeEventListener("abort", abort);
+      // Some answers, such as a change to another protocol, end a request without any other event.
+      resolve(replyToError(CLOSED, signal));
+    });
     // Stays for the time after the answer: an error then has no other listener, and ends the process.
     sent.on("error", (error) => resolve(replyToError(error, signal)));
     sent.on("response", (answer) => resolve(replyTo(answer)));

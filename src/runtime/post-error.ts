@@ -76,6 +76,8 @@ const UNREACHABLE: Readonly<Record<string, string>> = {
   EPROTO: "TLS handshake failed",
   EACCES: "not permitted by this machine",
   EPERM: "not permitted by this machine",
+  ResponseHeadersTooLarge: "the headers of the answer are too long",
+  UnrequestedUpgrade: "the answer changes to another protocol",
   EMFILE: "too many open files on this machine",
   ENFILE: "too many open files on this machine",
 };

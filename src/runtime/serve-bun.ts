@@ -12,7 +12,7 @@ export function startOnBun(listen: Listen, { handle, failed }: Answering): HttpS
   const server = Bun.serve({
     ...SETTINGS,
     ...place,
-    fetch: (request: Request, server: Server) => handle(request, peerOf(request, server)),
+    fetch: (request: Request, server: Server) => handle(withWholeUrl(request), peerOf(request, server)),
     error: failed,
     // Bun's types deny a Unix socket its idleTimeout, which it has.
   } as Options);
@@ -32,6 +32,12 @@ const SETTINGS = {
   // Bun would answer a bare 413, which clients do not understand: whoever reads the body counts.
   maxRequestBodySize: Number.MAX_SAFE_INTEGER,
 } as const;
+
+/** Where the client names no host, or none that Bun understands, Bun gives the path alone as the URL. */
+function withWholeUrl(request: Request): Request {
+  const { url } = request;
+  return url.startsWith("/") ? new Request(`http://localhost${url}`, request) : request;
+}
 
 /** The address is looked up only for those who ask: it costs as much as a small request. */
 function peerOf(request: Request, server: Server): Peer {

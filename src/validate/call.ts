@@ -1,6 +1,7 @@
 import { CALL_TYPES, type CallType, type Event, type JsonObject } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { At } from "../model/units.ts";
+import { checkCommon } from "./common.ts";
 import { checkLimits } from "./limits.ts";
 import { mergeUnder } from "./merge.ts";
 import { type Call, isObject, kindOf, readShape } from "./shape.ts";
@@ -28,6 +29,8 @@ export type Arrival = {
 /** Makes an Event of one call, or says why it is refused (SPEC.md 2.3, 4.3, 8). */
 export function validateCall(raw: unknown, arrival: Arrival): Event | Fault {
   if (!isObject(raw)) return fault("invalid_call", `a call must be a JSON object (got ${kindOf(raw)})`);
+  const common = checkCommon(arrival);
+  if (common) return common;
   const merged = mergeEnvelope(raw, arrival);
   const limit = checkLimits(merged, arrival.numbers);
   if (limit) return limit;

@@ -166,13 +166,30 @@ describe("a POST with an answer that is not HTTP", () => {
     });
   }
 
-  it("stops reading headers that do not end", async () => {
-    await using receiver = await startReceiver((socket) => {
-      socket.write("HTTP/1.1 200 OK\r\n");
-      flood(socket, `X-More: ${"y".repeat(1_000)}\r\n`, 100_000_000);
+  for (const [what, start, more] of [
+    ["headers that do not end", "HTTP/1.1 200 OK\r\n", `X-More: ${"y".repeat(1_000)}\r\n`],
+    ["a header that does not end", "HTTP/1.1 200 OK\r\nX-More: ", "y".repeat(1_000)],
+    ["a status line that does not end", "HTTP/1.1 200 ", "y".repeat(1_000)],
+  ] as const) {
+    it(`stops reading ${what}`, async () => {
+      await using receiver = await startReceiver((socket) => {
+        socket.write(start);
+        flood(socket, more, 100_000_000);
+      });
+      const reply = await post(makeRequest(receiver.url));
+      assertUnreachable(reply, /^(the answer is not valid HTTP|the headers of the answer are too long)$/);
+      assert.ok((receiver.sockets[0]?.bytesWritten ?? 0) < 20_000_000);
     });
-    const reply = await post(makeRequest(receiver.url));
-    assertUnreachable(reply, /^the answer is not valid HTTP$/);
-    assert.ok((receiver.sockets[0]?.bytesWritten ?? 0) < 20_000_000);
+  }
+
+  it("refuses to change to another protocol", async () => {
+    const reply = await postTo("HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
+    assertUnreachable(reply, /^(the answer changes to another protocol|connection closed before an answer)$/);
+  });
+
+  it("waits for what comes after answers that are only interim", async () => {
+    const reply = await postTo(`${"HTTP/1.1 100 Continue\r\n\r\n".repeat(100)}HTTP/1.1 103 Early\r\n\r\n${OK}`);
+    assert.equal(reply.kind, "answered");
+    assert.equal(reply.status, 200);
   });
 });

@@ -64,6 +64,39 @@ describe("a listener", () => {
     assert.equal(await response.text(), "140000000");
   });
 
+  it("gives a handler a whole URL, also where the client names no host, or none that can be read", async () => {
+    await using listener = await start(async (request, peer) => {
+      const { pathname } = new URL(request.url);
+      const { headers, method } = request;
+      return new Response(`${method} ${pathname} ${headers.get("x-a")} ${await request.text()} ${peer.address}`);
+    });
+    const rest = "X-A: b\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
+    for (const head of ["POST /v1/track HTTP/1.0\r\n", "POST /v1/track HTTP/1.1\r\nHost: \r\n"]) {
+      const answer = await text(await open(listener, head + rest));
+      assert.match(answer, /^HTTP\/1\.[01] 200 /);
+      assert.match(answer, /\r\n\r\nPOST \/v1\/track b hello 127\.0\.0\.1$/);
+    }
+  });
+
+  for (const length of ["Content-Length: 9", "Transfer-Encoding: chunked"]) {
+    it(`lets go of a body that is still coming when it has been answered: ${length}`, async () => {
+      const read = Promise.withResolvers<string>();
+      await using listener = await start((request) => {
+        request.arrayBuffer().then(
+          () => read.resolve("complete"),
+          () => read.resolve("broken off"),
+        );
+        return new Response("too slow", { status: 408 });
+      });
+      const socket = await open(listener, `POST / HTTP/1.1\r\nHost: localhost\r\n${length}\r\n\r\n`);
+      await once(socket, "data");
+      // Deno goes on reading until the client has gone.
+      if (typeof Bun === "undefined") socket.destroy();
+      assert.equal(await read.promise, "broken off");
+      socket.destroy();
+    });
+  }
+
   it("answers 500 without details when a handler throws, and reports what it was", async () => {
     for (const handle of [() => Promise.reject(new Error("key 5ec4e7")), throwing]) {
       const reported: unknown[] = [];
