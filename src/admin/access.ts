@@ -1,3 +1,4 @@
+import { pathOf } from "../http/path.ts";
 import { bearerToken, isSameToken } from "../http/tokens.ts";
 import type { Config, Listen } from "../model/config.ts";
 import { type Fault, fault } from "../model/fault.ts";
@@ -20,7 +21,7 @@ export function checkAccess(request: Request, { listen, token }: Config["admin"]
   if (!isOwnHost(request.headers.get("host"), listen)) {
     return fault("forbidden_host", "the Host header is not the address that admin.listen names");
   }
-  if (token && !OPEN_PATHS.has(new URL(request.url).pathname)) {
+  if (token && !OPEN_PATHS.has(pathOf(request.url))) {
     const given = bearerToken(request);
     if (given === null || !isSameToken(given, token)) {
       return fault("unauthorized", "send admin.token as Authorization: Bearer <token>");

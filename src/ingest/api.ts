@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { pathOf } from "../http/path.ts";
 import { respondFault } from "../http/respond.ts";
 import { CALL_TYPES } from "../model/event.ts";
 import { type Fault, fault } from "../model/fault.ts";
@@ -19,21 +20,13 @@ export function createIngest(world: TakeWorld): Handle {
   const others = createOthers();
 
   return async function handle(request) {
-    const kind = CALL_PATHS.get(callPath(request.url));
+    const kind = CALL_PATHS.get(pathOf(request.url));
     const response = await (kind && request.method === "POST"
       ? takeSafely(request, kind, world)
       : others.fetch(request));
     world.report.requestAnswered(response.status);
     return response;
   };
-}
-
-/** The path of a URL, without a slash at its end. The server has made sure that it is a URL. */
-function callPath(url: string): string {
-  const start = url.indexOf("/", url.indexOf("://") + "://".length);
-  const query = url.indexOf("?", start);
-  const end = query < 0 ? url.length : query;
-  return url.slice(start, url[end - 1] === "/" ? end - 1 : end);
 }
 
 async function takeSafely(request: Request, kind: PathKind, world: TakeWorld): Promise<Response> {

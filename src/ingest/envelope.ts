@@ -13,7 +13,7 @@ export type Received = { readonly text: string; readonly receivedAt: At; readonl
 
 /** A body that is one call of the type that its path says. */
 export function readCall(call: unknown, type: CallType, received: Received): Envelope {
-  return { calls: [call], arrival: { ...common(received), type } };
+  return { calls: [call], arrival: { ...common(received), type, calls: 1 } };
 }
 
 /** A body that is a batch. Clients send `"batch": null` when they have nothing to say. */
@@ -23,10 +23,12 @@ export function readBatch(body: unknown, received: Received): Envelope | Fault {
   if (batch !== null && !Array.isArray(batch)) {
     return fault("invalid_request", `batch must be an array of calls (got ${kindOf(batch)})`);
   }
+  const calls = batch ?? [];
   return {
-    calls: batch ?? [],
+    calls,
     arrival: {
       ...common(received),
+      calls: calls.length,
       context: objectOf(context),
       integrations: objectOf(integrations),
       sentAt: typeof sentAt === "string" ? sentAt : null,
@@ -36,7 +38,7 @@ export function readBatch(body: unknown, received: Received): Envelope | Fault {
 
 function common({ text, receivedAt, newId }: Received): Arrival {
   const numbers = mayHoldInfinity(text) ? "unchecked" : "checked";
-  return { type: null, context: null, integrations: null, sentAt: null, receivedAt, numbers, newId };
+  return { type: null, context: null, integrations: null, sentAt: null, calls: 0, receivedAt, numbers, newId };
 }
 
 /** An empty one adds nothing, and need not be merged into each call. */

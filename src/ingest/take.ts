@@ -14,6 +14,8 @@ import type { FindSource } from "./write-key.ts";
 export const MAX_BODY_BYTES = 500 * KB;
 /** No client library sends more in one batch. */
 const MAX_BATCH_EVENTS = 2_500;
+/** Calls of one batch that the answer speaks of, each by itself: the rest is only counted, or it would be very long. */
+const MOST_LISTED = 2 * MAX_BATCH_EVENTS;
 
 export type TakeWorld = {
   readonly clock: Clock;
@@ -36,14 +38,15 @@ export async function take(request: Request, kind: PathKind, world: TakeWorld): 
   if (isFault(source)) return refuse(source, null, world);
   const envelope = await readEnvelope(request, kind, world);
   if (isFault(envelope)) return refuse(envelope, source.name, world);
-  const { events, rejected } = validateAll(envelope);
+  const { events, rejected, unlisted } = validateAll(envelope);
   for (const one of rejected) tellRejected(one, { source: source.name, kind }, world);
+  if (unlisted > 0) tellUnlisted(unlisted, source.name, world);
   const [first] = rejected;
   if (kind !== "batch" && first) return respondFault(first.fault);
   const receipts = await world.accept(source.name, events);
   if (isFault(receipts)) return refuse(receipts, source.name, world);
   const duplicate = receipts.filter((receipt) => receipt.kind === "duplicate").length;
-  return respond(200, answer(receipts.length - duplicate, duplicate, rejected));
+  return respond(200, answer(receipts.length - duplicate, duplicate, { rejected, unlisted }));
 }
 
 async function readEnvelope(request: Request, kind: PathKind, world: TakeWorld): Promise<Envelope | Fault> {
@@ -61,18 +64,23 @@ async function readEnvelope(request: Request, kind: PathKind, world: TakeWorld):
 }
 
 type Rejected = { readonly index: number; readonly call: unknown; readonly fault: Fault };
-type Validated = { readonly events: readonly Event[]; readonly rejected: readonly Rejected[] };
+type Validated = {
+  readonly events: readonly Event[];
+  readonly rejected: readonly Rejected[];
+  /** How many more are rejected, because there are far too many. */
+  readonly unlisted: number;
+};
 
 /** One bad call costs the others nothing: client libraries would send the whole batch again, and then drop it. */
 function validateAll({ calls, arrival }: Envelope): Validated {
   const events: Event[] = [];
   const rejected: Rejected[] = [];
-  calls.forEach((call, index) => {
+  calls.slice(0, MOST_LISTED).forEach((call, index) => {
     const event = index < MAX_BATCH_EVENTS ? validateCall(call, arrival) : tooMany(calls.length);
     if (isFault(event)) rejected.push({ index, call, fault: event });
     else events.push(event);
   });
-  return { events, rejected };
+  return { events, rejected, unlisted: Math.max(0, calls.length - MOST_LISTED) };
 }
 
 function tooMany(count: number): Fault {
@@ -80,10 +88,13 @@ function tooMany(count: number): Fault {
   return fault("too_many_events", message);
 }
 
-function answer(accepted: number, duplicate: number, rejected: readonly Rejected[]): object {
+type Refused = Pick<Validated, "rejected" | "unlisted">;
+
+function answer(accepted: number, duplicate: number, { rejected, unlisted }: Refused): object {
   const counts = { success: true, accepted, duplicate };
   if (rejected.length === 0) return counts;
-  return { ...counts, rejected: rejected.map(describe) };
+  const listed = { ...counts, rejected: rejected.map(describe) };
+  return unlisted === 0 ? listed : { ...listed, unlisted };
 }
 
 function describe({ index, call, fault: { code, message } }: Rejected): object {
@@ -101,6 +112,10 @@ function tellRejected({ call, fault: refusal }: Rejected, { source, kind }: Door
   const type = kind === "batch" ? textOf(call, "type") : kind;
   const known = CALL_TYPES.some((one) => one === type);
   report.callRejected({ source, type: known ? type : null, messageId: textOf(call, "messageId"), fault: refusal });
+}
+
+function tellUnlisted(count: number, source: string, { report }: TakeWorld): void {
+  report.callRejected({ source, type: null, messageId: null, fault: tooMany(count + MOST_LISTED), count });
 }
 
 /** Of a call that was refused, and so may hold anything. */

@@ -17,6 +17,7 @@ export const FAULT_STATUS = {
   number_out_of_range: 400,
   too_deep: 400,
   call_too_large: 400,
+  envelope_too_large: 400,
   too_many_events: 400,
   body_too_large: 400,
   body_incomplete: 400,

@@ -229,4 +229,6 @@ export type Refusal = {
   readonly type: string | null;
   readonly messageId: string | null;
   readonly fault: Fault;
+  /** How many calls it is about; one when left out. */
+  readonly count?: number;
 };

@@ -55,8 +55,8 @@ function callsAccepted({ log, metrics }: Desk, source: string, { types, duplicat
   if (log.enabled("debug")) log.line("debug", "call.accepted", { source, count: types.length, duplicates });
 }
 
-function callRejected(desk: Desk, { source, type, messageId, fault }: Refusal): void {
-  desk.metrics.rejected.row(source ?? "").add(fault.code);
+function callRejected(desk: Desk, { source, type, messageId, fault, count = 1 }: Refusal): void {
+  desk.metrics.rejected.row(source ?? "").add(fault.code, count);
   tellNowAndThen(desk, {
     level: "warning",
     name: "call.rejected",

@@ -40,6 +40,7 @@ export function judge(answer: Answer): Judgement {
 
 function judgeStatus(status: number): Judgement {
   if (status >= 200 && status < 300) return "delivered";
-  if (status >= 500 || RETRIED_4XX.has(status)) return "retry";
+  // Below 200 there is no final answer: a receiver that says so has lost its way.
+  if (status >= 500 || status < 200 || RETRIED_4XX.has(status)) return "retry";
   return "final";
 }

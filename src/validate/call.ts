@@ -18,6 +18,8 @@ export type Arrival = {
   readonly context: JsonObject | null;
   readonly integrations: JsonObject | null;
   readonly sentAt: string | null;
+  /** How many calls of the request they lie under. */
+  readonly calls: number;
   /** Wall time. */
   readonly receivedAt: At;
   /** Whether the text of the request may hold a number that JSON cannot carry on. */

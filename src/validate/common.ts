@@ -1,20 +1,33 @@
-import type { Fault } from "../model/fault.ts";
+import { type Fault, fault } from "../model/fault.ts";
+import { formatSize, MB } from "../model/units.ts";
 import type { Arrival } from "./call.ts";
 import { checkLimits } from "./limits.ts";
+
+/** Of all copies that the calls of one request get. Client libraries stay below one MB. */
+const MOST_COPIED = 4 * MB;
 
 /** By the request it came in: all of its calls bring the same object. */
 const weighed = new WeakMap<Arrival, Fault | null>();
 
 /**
- * Refuses every call of a batch whose envelope alone is beyond the limits of one call. It is looked at once, however
- * many calls it is laid under: 2,500 times half a megabyte would hold the daemon up for minutes.
+ * Refuses every call of a batch whose envelope alone is beyond the limits of one call, or makes too much of a small
+ * request. It is looked at once, however many calls it is laid under.
  */
 export function checkCommon(arrival: Arrival): Fault | null {
-  const { context, integrations, numbers } = arrival;
-  if (context === null && integrations === null) return null;
+  if (arrival.context === null && arrival.integrations === null) return null;
   const known = weighed.get(arrival);
   if (known !== undefined) return known;
-  const fault = checkLimits({ context, integrations }, numbers);
-  weighed.set(arrival, fault);
-  return fault;
+  const found = weigh(arrival);
+  weighed.set(arrival, found);
+  return found;
+}
+
+function weigh({ context, integrations, numbers, calls }: Arrival): Fault | null {
+  const limit = checkLimits({ context, integrations }, numbers);
+  if (limit) return limit;
+  const bytes = Buffer.byteLength(JSON.stringify({ context, integrations }));
+  if (bytes * calls <= MOST_COPIED) return null;
+  const copies = `the envelope's context and integrations (${bytes} bytes) lie under ${calls} calls`;
+  const advice = `all copies together may have ${formatSize(MOST_COPIED)}; send smaller batches`;
+  return fault("envelope_too_large", `${copies}, and ${advice}`);
 }

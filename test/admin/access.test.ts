@@ -48,6 +48,16 @@ describe("a web page in the operator's browser", () => {
   });
 });
 
+describe("a request with a Host that no URL can have", () => {
+  it("is checked like any other: where all addresses are listened on, by its token", () => {
+    const headers = { host: "a:99999" };
+    const at = (url: string): Request => ({ url, method: "GET", headers: new Headers(headers) }) as Request;
+    const admin = { listen: { ...LOOPBACK, host: "0.0.0.0" }, token: new Secret("t") };
+    assert.equal(checkAccess(at("http://a:99999/metrics"), admin)?.code, "unauthorized");
+    assert.equal(checkAccess(at("http://a:99999/healthz"), admin), null);
+  });
+});
+
 describe("a POST", () => {
   it("is JSON by its Content-Type, with or without more to it", () => {
     for (const type of [

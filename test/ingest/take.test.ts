@@ -171,6 +171,25 @@ describe("a batch", () => {
     );
   });
 
+  it("is answered with 5,000 of its bad calls at most, and the number of the others", async () => {
+    const ingest = startIngest();
+    const { json } = await ingest.ask("/v1/batch", `{"batch":[${"1,".repeat(9_999)}1]}`);
+    assert.equal((json.rejected as unknown[]).length, 5_000);
+    assert.equal(json.unlisted, 5_000);
+    const counted = ingest.refused.reduce((sum, { count = 1 }) => sum + count, 0);
+    assert.equal(counted, 10_000);
+  });
+
+  it("has an envelope that cannot make much of little", async () => {
+    const batch = Array.from({ length: 2_500 }, () => ({ type: "page", userId: "u" }));
+    const { status, json } = await startIngest().ask("/v1/batch", { batch, context: { a: "x".repeat(30_000) } });
+    assert.deepEqual([status, json.accepted], [200, 0]);
+    assert.deepEqual(
+      new Set((json.rejected as { code: string }[]).map(({ code }) => code)),
+      new Set(["envelope_too_large"]),
+    );
+  });
+
   it("may hold 2,500 calls", async () => {
     const batch = Array.from({ length: 2_500 }, () => ({ type: "page", userId: "u" }));
     const { json } = await startIngest().ask("/v1/batch", { batch });

@@ -44,6 +44,8 @@ describe("calls", () => {
     assert.equal(lines.length, 3);
     assert.equal(await count('fairlead_events_rejected_total{source="website",reason="invalid_call"}'), 5);
     assert.equal(await count('fairlead_events_rejected_total{source="",reason="invalid_call"}'), 5);
+    report.callRejected({ ...refusal, count: 7 });
+    assert.equal(await count('fairlead_events_rejected_total{source="website",reason="invalid_call"}'), 12);
   });
 
   it("warns of events that go nowhere, once for the same rules, and counts each rule once an event", async () => {

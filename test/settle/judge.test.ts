@@ -33,8 +33,8 @@ describe("a status", () => {
     assert.deepEqual(judgements(statuses(300, 399)), ["final"]);
   });
 
-  it("of 1xx is final: it is no answer to a POST", () => {
-    assert.deepEqual(judgements(statuses(100, 199)), ["final"]);
+  it("of less than 200 is retried: it is no answer to a POST, and says nothing about the event", () => {
+    assert.deepEqual(judgements(statuses(0, 199)), ["retry"]);
   });
 
   function statuses(first: number, last: number): number[] {

@@ -51,6 +51,17 @@ describe("an envelope that is beyond the limits of one call", () => {
     assert.equal(faultOf(TRACK, { integrations: { a: "x".repeat(32_768) } }).code, "call_too_large");
   });
 
+  it("is refused for what all its copies have, and may be so large under fewer calls", () => {
+    const context = { a: "x".repeat(10_000) };
+    const fault = faultOf(TRACK, { context, calls: 420 });
+    assert.equal(fault.code, "envelope_too_large");
+    assert.equal(
+      fault.message,
+      "the envelope's context and integrations (10040 bytes) lie under 420 calls, and all copies together may have 4MB; send smaller batches",
+    );
+    assert.ok(!isFault(validateCall(TRACK, makeArrival({ context, calls: 400 }))));
+  });
+
   it("says nothing of the next request's", () => {
     assert.equal(faultOf(TRACK, { context: { a: "x".repeat(32_768) } }).code, "call_too_large");
     assert.ok(!isFault(validateCall(TRACK, makeArrival({ context: { a: "x" } }))));

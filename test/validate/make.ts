@@ -8,7 +8,7 @@ export const RECEIVED_AT = Date.UTC(2026, 10, 20, 12, 0, 0);
 /** A request that brought nothing of its own. */
 export function makeArrival(arrival: Partial<Arrival> = {}): Arrival {
   return {
-    ...{ type: null, context: null, integrations: null, sentAt: null },
+    ...{ type: null, context: null, integrations: null, sentAt: null, calls: 1 },
     receivedAt: RECEIVED_AT,
     numbers: "checked",
     newId: () => "fl-new",

@@ -23,6 +23,7 @@ describe("a call of which nothing is said", () => {
         context: null,
         integrations: null,
         sentAt: null,
+        calls: 1,
         receivedAt: 0,
         numbers: "checked",
       } as const;
