@@ -12,11 +12,14 @@ const TAG_MASK = 2 ** (32 - NUMBER_BITS) - 1;
 /** The keys from number `base` on. */
 type Table = { readonly base: number; readonly slots: Uint32Array };
 
+/** Eight characters or more, of which each stands for a byte: cheaper to make and to keep than a Buffer. */
+export type Key = string;
+
 export type KeyIndex = {
-  /** The numbers of the keys that may be this one, the newest tables last. */
-  nominees(key: Buffer): readonly number[];
+  /** Whether any of the keys that may be this one, told by their numbers, is. The newest tables come last. */
+  some(key: Key, isIt: (number: number) => boolean): boolean;
   /** Numbers only ever grow, and each is added once: what is added in vain takes a slot for good. */
-  add(key: Buffer, number: number): void;
+  add(key: Key, number: number): void;
   /** Drops what lies wholly before this number. */
   forgetBefore(number: number): void;
   /** The oldest number that is still here: beyond 16 million keys the oldest million is dropped. */
@@ -26,7 +29,7 @@ export type KeyIndex = {
 export function createKeyIndex(): KeyIndex {
   const tables: Table[] = [];
   return {
-    nominees: (key) => tables.flatMap((table) => inTable(table, key)),
+    some: (key, isIt) => tables.some((table) => someIn(table, key, isIt)),
     add(key, number) {
       const table = tableFor(number);
       let slot = firstSlot(key);
@@ -49,21 +52,20 @@ export function createKeyIndex(): KeyIndex {
   }
 }
 
-function inTable({ base, slots }: Table, key: Buffer): readonly number[] {
+function someIn({ base, slots }: Table, key: Key, isIt: (number: number) => boolean): boolean {
   const tag = tagOf(key);
-  const found: number[] = [];
   for (let slot = firstSlot(key); ; slot = (slot + 1) % SLOTS) {
     const value = slots[slot] ?? 0;
-    if (value === 0) return found;
-    if (value >>> NUMBER_BITS === tag) found.push(base + (value & (TABLE_KEYS - 1)));
+    if (value === 0) return false;
+    if (value >>> NUMBER_BITS === tag && isIt(base + (value & (TABLE_KEYS - 1)))) return true;
   }
 }
 
-function firstSlot(key: Buffer): number {
-  return key.readUInt32LE(0) % SLOTS;
+function firstSlot(key: Key): number {
+  return (key.charCodeAt(0) | (key.charCodeAt(1) << 8) | (key.charCodeAt(2) << 16)) % SLOTS;
 }
 
 /** Never 0: a slot with tag 0 and number 0 would look empty. */
-function tagOf(key: Buffer): number {
-  return key.readUInt32LE(4) & TAG_MASK || 1;
+function tagOf(key: Key): number {
+  return (key.charCodeAt(4) | (key.charCodeAt(5) << 8)) & TAG_MASK || 1;
 }

@@ -7,7 +7,7 @@ import { hash } from "node:crypto";
 import type { At } from "../../model/units.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import { createKeyIndex } from "./key-index.ts";
+import { createKeyIndex, type Key } from "./key-index.ts";
 
 const KEY_BYTES = 16;
 /** Keys in a row: what fits into one page of the file. */
@@ -35,8 +35,8 @@ export function createRepeats(db: Database): Repeats {
   const remove = db.prepare<[number]>("DELETE FROM seen WHERE first <= ?");
   const index = createKeyIndex();
   let nextNumber = 1;
-  // The keys of the running transaction, by their text: only what is committed gets a number and enters the index.
-  const pending = new Map<string, Buffer>();
+  // The keys of the running transaction: only what is committed gets a number and enters the index.
+  const pending = new Set<Key>();
   for (const { first, keys } of db.prepare<[], Row>("SELECT * FROM seen ORDER BY first").iterate()) {
     const count = keys.length / KEY_BYTES;
     for (let nth = 0; nth < count; nth += 1) index.add(keyIn(keys, nth), first + nth);
@@ -46,9 +46,8 @@ export function createRepeats(db: Database): Repeats {
   return {
     isRepeat(source, messageId, since) {
       const key = keyOf(source, messageId);
-      const text = key.toString("latin1");
-      if (pending.has(text) || index.nominees(key).some((number) => isSame(number, key, since))) return true;
-      pending.set(text, key);
+      if (pending.has(key) || index.some(key, (number) => isSame(number, key, since))) return true;
+      pending.add(key);
       return false;
     },
     hasBefore: (before) => oldest.all(1).some((row) => isOld(row, before, index.oldest())),
@@ -64,13 +63,13 @@ export function createRepeats(db: Database): Repeats {
       return rows.reduce((sum, row) => sum + row.keys.length / KEY_BYTES, 0);
     },
     write(now) {
-      const keys = [...pending.values()];
+      const keys = [...pending];
       for (let nth = 0; nth < keys.length; nth += ROW_KEYS) {
-        insert.run(nextNumber + nth, now, Buffer.concat(keys.slice(nth, nth + ROW_KEYS)));
+        insert.run(nextNumber + nth, now, Buffer.from(keys.slice(nth, nth + ROW_KEYS).join(""), "latin1"));
       }
     },
     committed() {
-      for (const key of pending.values()) {
+      for (const key of pending) {
         index.add(key, nextNumber);
         nextNumber += 1;
       }
@@ -81,9 +80,9 @@ export function createRepeats(db: Database): Repeats {
     },
   };
 
-  function isSame(number: number, key: Buffer, since: At): boolean {
+  function isSame(number: number, key: Key, since: At): boolean {
     const row = find.get(number);
-    return row !== undefined && row.seen_at >= since && keyIn(row.keys, number - row.first).equals(key);
+    return row !== undefined && row.seen_at >= since && keyIn(row.keys, number - row.first) === key;
   }
 }
 
@@ -92,11 +91,19 @@ function isOld({ first, seen_at: seenAt, keys }: Row, before: At, oldest: number
 }
 
 /** The nth key of a row; empty if it has not so many, which equals no key. */
-function keyIn(keys: Buffer, nth: number): Buffer {
-  return keys.subarray(nth * KEY_BYTES, (nth + 1) * KEY_BYTES);
+function keyIn(keys: Buffer, nth: number): Key {
+  return keys.toString("latin1", nth * KEY_BYTES, (nth + 1) * KEY_BYTES);
 }
 
-/** As JSON, so that ("a", "bc") and ("ab", "c") differ, and halves of surrogate pairs, which UTF-8 does not have. */
-function keyOf(source: string, messageId: string): Buffer {
-  return hash("sha256", JSON.stringify([source, messageId]), "buffer").subarray(0, KEY_BYTES);
+function keyOf(source: string, messageId: string): Key {
+  return hash("sha256", nameOf(source, messageId), "latin1").slice(0, KEY_BYTES);
+}
+
+/**
+ * One text for the two, so that ("a", "bc") and ("ab", "c") differ. The first form is the quicker one; the second, JSON,
+ * also tells halves of surrogate pairs from each other, which UTF-8 does not have.
+ */
+function nameOf(source: string, messageId: string): string {
+  const name = `${source.length} ${source}${messageId}`;
+  return name.isWellFormed() ? name : JSON.stringify([source, messageId]);
 }
