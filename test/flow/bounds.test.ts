@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { DAY, HOUR } from "../../src/model/units.ts";
+import { noise } from "../model/make.ts";
 import { SLOW, startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, URL_B } from "./make.ts";
 
@@ -35,7 +36,7 @@ describe("what is kept", () => {
       const { status } = await d.ask("/v1/track", {
         userId: "u",
         event: "E",
-        properties: { text: "x".repeat(30_000) },
+        properties: { text: noise(30_000, n) },
       });
       assert.equal(status, 200);
       await d.clock.rest();
@@ -52,7 +53,7 @@ describe("what is kept", () => {
       const { status } = await d.ask("/v1/track", {
         userId: "u",
         event: "E",
-        properties: { text: "x".repeat(30_000) },
+        properties: { text: noise(30_000, n) },
       });
       if (status === 200) accepted += 1;
       await d.clock.rest();
@@ -76,13 +77,14 @@ describe("a crowded outbox with a receiver that is down", () => {
     });
     const back = d.clock.now() + 2 * HOUR;
     for (let n = 0; n < 60; n += 1) {
-      const properties = { n, text: "x".repeat(1_000) };
       const batch = Array.from({ length: 20 }, (_, nth) => ({
         type: nth < 3 ? "page" : "track",
         event: "E",
         userId: "u",
       }));
-      const { status } = await d.call("/v1/batch", { batch: batch.map((call) => ({ ...call, properties })) });
+      const { status } = await d.call("/v1/batch", {
+        batch: batch.map((call, nth) => ({ ...call, properties: { text: noise(1_200, `${n} ${nth}`) } })),
+      });
       assert.equal(status, 200);
       await d.clock.advance("1m 30s");
     }

@@ -1,9 +1,17 @@
+import { hash } from "node:crypto";
 import fc from "fast-check";
 import { CALL_TYPES, type Event, type JsonObject } from "../../src/model/event.ts";
 
 /** When the server received the events of these tests. */
 export const RECEIVED_AT = Date.UTC(2026, 10, 20, 12, 0, 0);
 const TIME = "2026-11-20T12:00:00.000Z";
+
+/** Text of so many characters that no store can make much smaller: of each seed another, and always the same. */
+export function noise(length: number, seed: number | string = 0): string {
+  let text = "";
+  for (let n = 0; text.length < length; n += 1) text += hash("sha512", `${seed} ${n}`, "base64url");
+  return text.slice(0, length);
+}
 
 /** An event with only what every event has, and what its type must have. */
 export function makeEvent(event: Partial<Event> = {}): Event {

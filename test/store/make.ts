@@ -3,7 +3,7 @@ import type { Event } from "../../src/model/event.ts";
 import type { Entry } from "../../src/model/ports.ts";
 import type { Progress, Settlement } from "../../src/model/settlement.ts";
 import { type At, SECOND } from "../../src/model/units.ts";
-import { makeEvent } from "../model/make.ts";
+import { makeEvent, noise } from "../model/make.ts";
 
 export const URL_A = "https://a.example.com/hook";
 
@@ -24,6 +24,11 @@ export function makeEntry({ source, body, deliverTo, skipped, ...event }: EntryP
 /** So many entries, `m1`, `m2`, … */
 export function makeEntries(count: number, parts: EntryParts = {}): readonly Entry[] {
   return Array.from({ length: count }, (_, n) => makeEntry({ messageId: `m${n + 1}`, ...parts }));
+}
+
+/** So many entries whose bodies have this length, and cannot be made much smaller. */
+export function makeLargeEntries(count: number, length: number, parts: EntryParts = {}): readonly Entry[] {
+  return makeEntries(count, parts).map((entry, n) => ({ ...entry, body: noise(length, n) }));
 }
 
 /** What the store should answer: an id is accepted when it comes first. Adds what is new to `seen`. */

@@ -1,6 +1,7 @@
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
 import type { ClaimAsk, ClaimPage } from "../../model/ports.ts";
 import { type At, MB } from "../../model/units.ts";
+import { unpackBodies } from "./bodies.ts";
 import type { Database } from "./driver.ts";
 import type { About } from "./letters.ts";
 
@@ -14,7 +15,7 @@ export function createClaims(db: Database): (ask: ClaimAsk) => ClaimPage {
   return (ask) => (ask.queue === "first" ? first(ask) : retries(ask));
 }
 
-type Segment = { segment: number; states: string; acceptedAt: At; about: string; bodies: string };
+type Segment = { segment: number; states: string; acceptedAt: At; about: string; bodies: string | Buffer };
 
 /** Whole segments, so that none is taken apart twice: a page may be longer than was asked, by less than a segment. */
 function createReadFirst(db: Database): (ask: ClaimAsk) => ClaimPage {
@@ -36,8 +37,10 @@ function createReadFirst(db: Database): (ask: ClaimAsk) => ClaimPage {
     const deliveries: Delivery[] = [];
     let body = 0;
     for (const segment of read.iterate(destination, readFrom.get(destination, next) ?? next, next)) {
-      deliveries.push(...waitingIn(segment, destination, next));
-      body += segment.bodies.length;
+      for (const delivery of waitingIn(segment, destination, next)) {
+        deliveries.push(delivery);
+        body += delivery.body.length;
+      }
       if (deliveries.length >= limit || body >= MOST_BODY) return { deliveries, more: true };
     }
     return { deliveries, more: false };
@@ -47,7 +50,7 @@ function createReadFirst(db: Database): (ask: ClaimAsk) => ClaimPage {
 /** What waits in a segment, from the event `next` on. */
 function waitingIn({ segment, states, acceptedAt, ...texts }: Segment, destination: string, next: number): Delivery[] {
   const about: readonly About[] = JSON.parse(texts.about);
-  const bodies = texts.bodies.split("\n");
+  const bodies = unpackBodies(texts.bodies);
   const deliveries: Delivery[] = [];
   for (let at = states.indexOf("w", Math.max(0, next - segment)); at >= 0; at = states.indexOf("w", at + 1)) {
     const { messageId = "", type = "track" } = about[at] ?? {};

@@ -27,11 +27,12 @@ const STEPS: readonly string[] = [
 
   -- What the events of a segment are, in their order: "about" is a JSON array of source, type, messageId, userId and the
   -- destinations that do not get the event, each with the rule that decided; "bodies" has a line for each, which is what
-  -- every receiver gets, to the byte. Never changed, and so not in the row above.
+  -- every receiver gets, to the byte; from 4 KB on it is compressed (a BLOB of zstd). Never changed, and so not in the row
+  -- above.
   CREATE TABLE contents (
     segment INTEGER PRIMARY KEY,
     about   TEXT NOT NULL,
-    bodies  TEXT NOT NULL
+    bodies  ANY  NOT NULL
   ) STRICT;
 
   -- One row for each segment and destination, with a letter for each event in "states": w waits for its first attempt,
@@ -104,12 +105,13 @@ const STEPS: readonly string[] = [
     value INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
-  -- For people: the events that are still in their segments, and all deliveries. Both read everything; the daemon does not
-  -- use them.
+  -- For people: the events that are still in their segments (with their body, unless it is compressed), and all
+  -- deliveries. Both read everything; the daemon does not use them.
   CREATE VIEW events AS
     SELECT s.first + a.key AS id, s.first AS segment, a.value ->> 'source' AS source, a.value ->> 'type' AS type,
       a.value ->> 'messageId' AS message_id, a.value ->> 'userId' AS user_id, a.value -> 'skipped' AS skipped, s.accepted_at,
-      json_extract('[' || replace(c.bodies, char(10), ',') || ']', '$[' || a.key || ']') AS body
+      iif(typeof(c.bodies) = 'text', json_extract('[' || replace(c.bodies, char(10), ',') || ']', '$[' || a.key || ']'), NULL)
+        AS body
     FROM segments s JOIN contents c ON c.segment = s.first JOIN json_each(c.about) a;
 
   CREATE VIEW deliveries AS

@@ -1,4 +1,5 @@
 import type { At } from "../../model/units.ts";
+import { unpackBodies } from "./bodies.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import { countLetter } from "./letters.ts";
@@ -16,7 +17,7 @@ export type Removal = {
   remove(segments: readonly number[], limit: number): Removed;
 };
 
-type Segment = { events: number; acceptedAt: At; bodies: string };
+type Segment = { events: number; acceptedAt: At; bodies: string | Buffer };
 type States = { destination: string; waiting: number; states: string };
 
 /** Removes whole segments. What still waits in one gets a row of its own in `tried`, and goes on waiting. */
@@ -65,7 +66,7 @@ export function createRemoval(db: Database, { counts, tried }: { counts: Counts;
 
   function setApart(of: { destination: string; states: string; first: number }, { acceptedAt, bodies }: Segment): void {
     const { destination, states, first } = of;
-    const lines = bodies.split("\n");
+    const lines = unpackBodies(bodies);
     const untried = { destination, segment: first, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 };
     for (let at = states.indexOf("w"); at >= 0; at = states.indexOf("w", at + 1)) {
       tried.add({ ...untried, id: first + at, body: lines[at] ?? "" });

@@ -1,6 +1,7 @@
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
 import type { Entry } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
+import { packBodies } from "./bodies.ts";
 import type { Keeper } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
@@ -81,7 +82,7 @@ function createInsert(db: Database, counts: Counts): (draft: Draft) => void {
   const insertSegment = db.prepare<[number, number, number, number, number | null]>(
     "INSERT INTO segments (first, events, accepted_at, open, settled_at) VALUES (?, ?, ?, ?, ?)",
   );
-  const insertContents = db.prepare<[number, string, string]>("INSERT INTO contents VALUES (?, ?, ?)");
+  const insertContents = db.prepare<[number, string, string | Buffer]>("INSERT INTO contents VALUES (?, ?, ?)");
   const insertProgress = db.prepare<[number, string, number, string]>(
     "INSERT INTO progress (segment, destination, waiting, states) VALUES (?, ?, ?, ?)",
   );
@@ -95,7 +96,7 @@ function createInsert(db: Database, counts: Counts): (draft: Draft) => void {
     }
     // What goes nowhere is settled at once.
     insertSegment.run(first, bodies.length, acceptedAt, open, open === 0 ? acceptedAt : null);
-    insertContents.run(first, JSON.stringify(about), bodies.join("\n"));
+    insertContents.run(first, JSON.stringify(about), packBodies(bodies));
   };
 }
 

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { KB } from "../../../src/model/units.ts";
 import { createFalseClock } from "../../flow/clock.ts";
 import { makeAsk, type OpenStore, startStore } from "../harness.ts";
-import { delivered, makeEntries, makeEntry, retried } from "../make.ts";
+import { delivered, makeEntries, makeEntry, makeLargeEntries, retried } from "../make.ts";
 
 export function describeHealth(open: OpenStore): void {
   describe("health", () => {
@@ -19,7 +19,7 @@ export function describeHealth(open: OpenStore): void {
       await using s = await startStore(open);
       s.setMaxSize(10_000_000);
       const before = s.store().health.size();
-      await s.append(...makeEntries(10, { body: "x".repeat(32 * KB) }));
+      await s.append(...makeLargeEntries(10, 48 * KB));
       const after = s.store().health.size();
       assert.equal(after.max, 10_000_000);
       assert.ok(after.used - before.used >= 320 * KB);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { PruneCounts } from "../../../src/model/ports.ts";
+import type { Entry, PruneCounts } from "../../../src/model/ports.ts";
 import { KB } from "../../../src/model/units.ts";
 import { type OpenStore, startStore, type TestStore } from "../harness.ts";
-import { delivered, expired, failed, makeEntries, makeEntry, retried } from "../make.ts";
+import { delivered, expired, failed, makeEntries, makeEntry, makeLargeEntries, retried } from "../make.ts";
 
 const NONE: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
 
@@ -11,10 +11,10 @@ export function describePrune(open: OpenStore): void {
   describe("prune", () => {
     it("removes what was settled before its time, and nothing that was settled at it or later", async () => {
       await using s = await startStore(open);
-      await settleAll(s, 3, delivered);
+      await settleAll(s, delivered, makeEntries(3, { ownId: true }));
       await s.clock.advance("1h");
       const at = s.clock.now();
-      await settleAll(s, 2, delivered);
+      await settleAll(s, delivered, makeEntries(2, { ownId: true }));
       assert.deepEqual(await s.store().prune({ delivered: at, failed: at, seen: 0 }, 100), { ...NONE, delivered: 3 });
       assert.deepEqual(s.counts(), ["crm delivered: 2"]);
       assert.deepEqual(await s.store().prune({ delivered: at, failed: at, seen: 0 }, 100), NONE);
@@ -25,7 +25,7 @@ export function describePrune(open: OpenStore): void {
 
     it("has one time for what was delivered, and another for what failed or expired", async () => {
       await using s = await startStore(open);
-      for (const end of [delivered, failed, expired]) await settleAll(s, 2, end);
+      for (const end of [delivered, failed, expired]) await settleAll(s, end, makeEntries(2, { ownId: true }));
       const all = s.clock.now() + 1;
       assert.deepEqual(await s.store().prune({ delivered: all, failed: 0, seen: 0 }, 100), { ...NONE, delivered: 2 });
       assert.deepEqual(s.counts(), ["crm expired: 2", "crm failed: 2"]);
@@ -36,7 +36,7 @@ export function describePrune(open: OpenStore): void {
 
     it("removes failed and expired ones so many at a time", async () => {
       await using s = await startStore(open);
-      for (const end of [failed, expired]) await settleAll(s, 5, end);
+      for (const end of [failed, expired]) await settleAll(s, end, makeEntries(5, { ownId: true }));
       const before = { delivered: 0, failed: s.clock.now() + 1, seen: 0 };
       assert.deepEqual(await s.store().prune(before, 3), { ...NONE, failed: 3, expired: 3 });
       assert.deepEqual(s.counts(), ["crm expired: 2", "crm failed: 2"]);
@@ -47,7 +47,7 @@ export function describePrune(open: OpenStore): void {
     it("removes delivered and unrouted ones in steps, if they did not come together", async () => {
       await using s = await startStore(open);
       for (let n = 0; n < 5; n += 1) {
-        await settleAll(s, 1, delivered);
+        await settleAll(s, delivered, makeEntries(1, { ownId: true }));
         await s.append(makeEntry({ deliverTo: [], ownId: true }));
       }
       const before = { delivered: s.clock.now() + 1, failed: 0, seen: 0 };
@@ -118,7 +118,7 @@ export function describePrune(open: OpenStore): void {
 
     it("goes on accepting and recognising after everything was removed", async () => {
       await using s = await startStore(open);
-      await settleAll(s, 10, delivered);
+      await settleAll(s, delivered, makeEntries(10, { ownId: true }));
       const all = s.clock.now() + 1;
       await s.append(...makeEntries(10, { deliverTo: [] }));
       await s.store().prune({ delivered: all, failed: all, seen: all }, 100);
@@ -132,9 +132,9 @@ export function describePrune(open: OpenStore): void {
     it("makes room", async () => {
       await using s = await startStore(open);
       const { used: empty } = s.store().health.size();
-      await settleAll(s, 50, delivered, "x".repeat(32 * KB));
+      await settleAll(s, delivered, makeLargeEntries(40, 48 * KB));
       const { used: full } = s.store().health.size();
-      assert.ok(full - empty > 50 * 32 * KB);
+      assert.ok(full - empty > 40 * 32 * KB);
       await s.store().prune({ delivered: s.clock.now() + 1, failed: 0, seen: 0 }, 100);
       const { used: after } = s.store().health.size();
       assert.ok(after - empty < 32 * KB, `${after - empty} bytes are still in use`);
@@ -144,9 +144,10 @@ export function describePrune(open: OpenStore): void {
 
 type End = typeof delivered;
 
-/** Appends so many, and settles them like this. */
-async function settleAll(s: TestStore, count: number, end: End, body = "{}"): Promise<void> {
-  await s.append(...makeEntries(count, { ownId: true, body }));
+/** Appends these, and settles them like this. */
+async function settleAll(s: TestStore, end: End, entries: readonly Entry[]): Promise<void> {
+  const count = entries.length;
+  await s.append(...entries);
   const settling = (await s.read()).map((delivery) => s.store().settle(delivery, end(delivery, s.clock.now())));
   assert.equal((await Promise.all(settling)).length, count);
 }

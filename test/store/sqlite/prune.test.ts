@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { describe, it } from "node:test";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import { KB, MB } from "../../../src/model/units.ts";
-import { delivered, expired, failed, makeEntries, makeEntry } from "../make.ts";
+import { delivered, expired, failed, makeEntries, makeEntry, makeLargeEntries } from "../make.ts";
 import { startOutbox, type TestOutbox } from "./start.ts";
 
 async function settle(o: TestOutbox, deliveries: readonly Delivery[], end = delivered): Promise<void> {
@@ -75,7 +75,7 @@ describe("pruning", () => {
 
   it("gives the room back to the disk", async () => {
     await using o = await startOutbox();
-    await o.s.append(...makeEntries(200, { body: "x".repeat(32 * KB) }));
+    await o.s.append(...makeLargeEntries(200, 48 * KB));
     // Each page holds a few MB.
     while ((await o.s.read()).length > 0) await settle(o, await o.s.read());
     const full = await sizeOf(o);
