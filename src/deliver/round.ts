@@ -37,15 +37,23 @@ export type Asked = {
  */
 export function sendRound(delivery: Delivery, asked: Asked, world: RoundWorld): Promise<Settlement | null> {
   const outcomes: Outcome[] = [];
+  const decisions = asked.webhooks.map(askAndDecide);
+  const [only] = decisions;
+  return only && decisions.length === 1 ? only : firstDecision(decisions);
+
+  async function askAndDecide(webhook: Webhook): Promise<Settlement | null> {
+    const outcome = await ask(webhook, delivery, { asked, world });
+    if (judge(outcome) === "unknown") return null;
+    outcomes.push(outcome);
+    return decide(delivery, outcomes, { asked, world });
+  }
+}
+
+/** The first decision as soon as there is one, or null when all are over without. */
+function firstDecision(decisions: readonly Promise<Settlement | null>[]): Promise<Settlement | null> {
   return new Promise((resolve, reject) => {
-    const attempts = asked.webhooks.map(async (webhook) => {
-      const outcome = await ask(webhook, delivery, { asked, world });
-      if (judge(outcome) === "unknown") return;
-      outcomes.push(outcome);
-      const settlement = decide(delivery, outcomes, { asked, world });
-      if (settlement) resolve(settlement);
-    });
-    Promise.all(attempts).then(() => resolve(null), reject);
+    for (const decision of decisions) decision.then((settlement) => settlement && resolve(settlement), reject);
+    Promise.all(decisions).then(() => resolve(null), reject);
   });
 }
 

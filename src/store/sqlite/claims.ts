@@ -53,7 +53,7 @@ function waitingIn({ segment, states, acceptedAt, ...texts }: Segment, destinati
   const bodies = unpackBodies(texts.bodies);
   const deliveries: Delivery[] = [];
   for (let at = states.indexOf("w", Math.max(0, next - segment)); at >= 0; at = states.indexOf("w", at + 1)) {
-    const { messageId = "", type = "track" } = about[at] ?? {};
+    const [, type = "track", messageId = ""] = about[at] ?? [];
     deliveries.push({
       ...{ id: segment + at, destination, segment, messageId, type, body: bodies[at] ?? "", acceptedAt },
       ...{ attempts: 0, firstAttemptAt: null, attemptedAt: null, held: 0, dueAt: acceptedAt, finals: NONE },
@@ -77,7 +77,7 @@ function createReadRetries(db: Database): (ask: ClaimAsk) => ClaimPage {
     const deliveries: Delivery[] = [];
     let body = 0;
     for (const { about, finals, ...row } of read.iterate(destination, dueAt, id, dueBy, limit)) {
-      const { messageId, type }: About = JSON.parse(about);
+      const [, type, messageId]: About = JSON.parse(about);
       deliveries.push({ ...row, messageId, type, finals: parseFinals(finals) });
       body += row.body.length;
       if (body >= MOST_BODY) return { deliveries, more: true };

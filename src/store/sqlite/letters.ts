@@ -7,14 +7,14 @@ import type { Skip } from "../../model/verdict.ts";
  */
 export type Letter = "w" | "d" | "t" | "-";
 
-/** What the column `about` says of one event, beside its body. */
-export type About = {
-  readonly source: string;
-  readonly type: EventType;
-  readonly messageId: string;
-  readonly userId: string | undefined;
-  readonly skipped: readonly Skip[] | undefined;
-};
+/** What the column `about` says of one event, beside its body. A list: names would be longer than most of the values. */
+export type About = readonly [
+  source: string,
+  type: EventType,
+  messageId: string,
+  userId: string | null,
+  skipped?: readonly Skip[],
+];
 
 /** The states of a new segment of so many events, of which these (counted from 0, in their order) wait. */
 export function statesOf(waiting: readonly number[], events: number): string {

@@ -25,10 +25,10 @@ const STEPS: readonly string[] = [
   CREATE INDEX segments_settled ON segments (settled_at) WHERE open = 0;
   CREATE INDEX segments_sparse ON segments (accepted_at) WHERE open > 0 AND events >= open * 2;
 
-  -- What the events of a segment are, in their order: "about" is a JSON array of source, type, messageId, userId and the
-  -- destinations that do not get the event, each with the rule that decided; "bodies" has a line for each, which is what
-  -- every receiver gets, to the byte; from 4 KB on it is compressed (a BLOB of zstd). Never changed, and so not in the row
-  -- above.
+  -- What the events of a segment are, in their order: "about" is a JSON array with an array for each, of its source,
+  -- type, messageId, userId, and if there are any the destinations that do not get it, each with the rule that decided;
+  -- "bodies" has a line for each, which is what every receiver gets, to the byte; from 4 KB on it is compressed (a BLOB of
+  -- zstd). Never changed, and so not in the row above.
   CREATE TABLE contents (
     segment INTEGER PRIMARY KEY,
     about   TEXT NOT NULL,
@@ -108,8 +108,8 @@ const STEPS: readonly string[] = [
   -- For people: the events that are still in their segments (with their body, unless it is compressed), and all
   -- deliveries. Both read everything; the daemon does not use them.
   CREATE VIEW events AS
-    SELECT s.first + a.key AS id, s.first AS segment, a.value ->> 'source' AS source, a.value ->> 'type' AS type,
-      a.value ->> 'messageId' AS message_id, a.value ->> 'userId' AS user_id, a.value -> 'skipped' AS skipped, s.accepted_at,
+    SELECT s.first + a.key AS id, s.first AS segment, a.value ->> 0 AS source, a.value ->> 1 AS type,
+      a.value ->> 2 AS message_id, a.value ->> 3 AS user_id, a.value -> 4 AS skipped, s.accepted_at,
       iif(typeof(c.bodies) = 'text', json_extract('[' || replace(c.bodies, char(10), ',') || ']', '$[' || a.key || ']'), NULL)
         AS body
     FROM segments s JOIN contents c ON c.segment = s.first JOIN json_each(c.about) a;
@@ -119,14 +119,14 @@ const STEPS: readonly string[] = [
       iif(substr(p.states, a.key + 1, 1) = 'w', s.accepted_at, NULL) AS due_at,
       iif(substr(p.states, a.key + 1, 1) = 'd', 1, 0) AS attempts, NULL AS first_attempt_at, NULL AS attempted_at, 0 AS held,
       l.value ->> 'at' AS settled_at, l.value ->> 'url' AS url, l.value ->> 'status' AS status, NULL AS reason,
-      NULL AS finals, s.accepted_at, a.value ->> 'messageId' AS message_id
+      NULL AS finals, s.accepted_at, a.value ->> 2 AS message_id
     FROM progress p JOIN segments s ON s.first = p.segment JOIN contents c ON c.segment = p.segment JOIN json_each(c.about) a
       LEFT JOIN json_each('[' || replace(rtrim(p.settled, char(10)), char(10), ',') || ']') l
         ON EXISTS (SELECT 1 FROM json_each(l.value, '$.events') e WHERE e.value = s.first + a.key)
     WHERE substr(p.states, a.key + 1, 1) IN ('w', 'd')
     UNION ALL
     SELECT event, destination, state, due_at, attempts, first_attempt_at, attempted_at, held, settled_at, url, status, reason,
-      finals, accepted_at, about ->> 'messageId' FROM tried;
+      finals, accepted_at, about ->> 2 FROM tried;
   `,
 ];
 

@@ -101,8 +101,8 @@ function createInsert(db: Database, counts: Counts): (draft: Draft) => void {
 }
 
 function aboutOf({ source, event, skipped }: Entry): About {
-  const { type, messageId, userId } = event;
-  return { source, type, messageId, userId, skipped: skipped.length === 0 ? undefined : skipped };
+  const { type, messageId, userId = null } = event;
+  return skipped.length === 0 ? [source, type, messageId, userId] : [source, type, messageId, userId, skipped];
 }
 
 function note(routed: Map<string, number[]>, destination: string, index: number): void {

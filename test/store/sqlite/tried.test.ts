@@ -6,7 +6,7 @@ import { delivered, expired, failed, makeEntries, makeEntry, offline, refused, r
 import { type Row, startOutbox, type TestOutbox } from "./start.ts";
 
 const BODY = '{"type":"page","text":"a\u2028\\u0000🙂"}';
-const ABOUT = { source: "app", type: "page", messageId: "m2", userId: "u2" };
+const ABOUT = ["app", "page", "m2", "u2"];
 
 /** The second of three events. */
 async function appendOne(o: TestOutbox): Promise<Delivery> {
@@ -52,7 +52,7 @@ describe("a delivery that its first attempt did not deliver", () => {
         ...{ event: 2, destination: "crm", state, due_at: wait === null ? null : now + wait, attempts, held },
         ...{ first_attempt_at: attempts === 0 ? null : now, attempted_at: now, settled_at: wait === null ? now : null },
         ...{ url: null, status: null, reason: settlement.reason, finals, accepted_at: acceptedAt, body: BODY },
-        about: { ...ABOUT, skipped: [{ destination: "other", rule: "type_not_selected" }] },
+        about: [...ABOUT, [{ destination: "other", rule: "type_not_selected" }]],
       });
     });
   }
