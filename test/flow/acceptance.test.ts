@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Secret } from "../../src/model/secret.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
-import { SLOW, startDaemon } from "./daemon.ts";
+import { SLOW } from "../slow.ts";
+import { startDaemon } from "./daemon.ts";
 import { makeDestination, makeSource } from "./make.ts";
 
 const TRACK = { userId: "u1", event: "Signed Up", messageId: "m1" };

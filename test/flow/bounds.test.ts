@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { DAY, HOUR } from "../../src/model/units.ts";
 import { noise } from "../model/make.ts";
-import { SLOW, startDaemon, type TestDaemon } from "./daemon.ts";
+import { SLOW } from "../slow.ts";
+import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, URL_B } from "./make.ts";
 
 async function callMany(d: TestDaemon, count: number): Promise<void> {

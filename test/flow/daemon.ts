@@ -9,9 +9,6 @@ import { createFalseClock, type FalseClock } from "./clock.ts";
 import { KEY, makeConfig } from "./make.ts";
 import { type Behaviour, createFalseNetwork, type Sent } from "./network.ts";
 
-/** For a test that lets hours pass: on a busy machine it needs more than the five seconds that Bun gives. */
-export const SLOW = { timeout: 120_000 };
-
 export type DaemonOptions = {
   readonly answers?: (sent: Sent) => Behaviour;
   readonly config?: Partial<Config>;

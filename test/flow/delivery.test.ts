@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { SLOW, startDaemon, type TestDaemon } from "./daemon.ts";
+import { SLOW } from "../slow.ts";
+import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, URL_A } from "./make.ts";
 import { type Behaviour, OFFLINE, REFUSED, SELF_SIGNED } from "./network.ts";
 

@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { FAULT_STATUS, type FaultCode } from "../../src/model/fault.ts";
 import { anyObject, anyText } from "../model/make.ts";
-import { SLOW, startDaemon } from "./daemon.ts";
+import { SLOW } from "../slow.ts";
+import { startDaemon } from "./daemon.ts";
 
 const anyId = fc.oneof({ weight: 20, arbitrary: anyText }, fc.integer(), fc.jsonValue({ maxDepth: 1 }));
 const anyTime = fc.constantFrom("2009-11-10", "0000-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", null, "soon");

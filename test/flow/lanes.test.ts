@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { SLOW, startDaemon, type TestDaemon } from "./daemon.ts";
+import { SLOW } from "../slow.ts";
+import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, URL_A, URL_B } from "./make.ts";
 
 async function callMany(d: TestDaemon, count: number, from = 0): Promise<void> {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { SLOW } from "../slow.ts";
 import { createFalseClock } from "./clock.ts";
-import { SLOW, startDaemon } from "./daemon.ts";
+import { startDaemon } from "./daemon.ts";
 
 const TRACK = { userId: "u1", event: "Signed Up", messageId: "m1" };
 

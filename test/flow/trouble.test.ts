@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
-import { SLOW, startDaemon, type TestDaemon } from "./daemon.ts";
+import { SLOW } from "../slow.ts";
+import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, URL_A, URL_B } from "./make.ts";
 import { REFUSED } from "./network.ts";
 

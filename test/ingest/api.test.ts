@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { CALL_TYPES } from "../../src/model/event.ts";
 import { FAULT_STATUS } from "../../src/model/fault.ts";
 import { anyObject, anyText } from "../model/make.ts";
+import { SLOW } from "../slow.ts";
 import { startIngest } from "./make.ts";
 
 const CALL = { userId: "u1", event: "E", groupId: "g1", previousId: "p1" };
@@ -99,7 +100,7 @@ describe("an answer to what went wrong", () => {
     }
   });
 
-  it("does not come from a bug, whatever bytes are at the door: it has a code, and is never a 500", async () => {
+  it("does not come from a bug, whatever bytes are at the door: it has a code, and is never a 500", SLOW, async () => {
     const call = fc.tuple(anyText, anyObject).map(([userId, properties]) => ({ userId, event: "E", properties }));
     const json = fc.oneof(
       call,

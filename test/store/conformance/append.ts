@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { anyText } from "../../model/make.ts";
+import { SLOW } from "../../slow.ts";
 import { type OpenStore, startStore } from "../harness.ts";
 import { delivered, makeEntries, makeEntry } from "../make.ts";
 
@@ -117,7 +118,7 @@ export function describeAppend(open: OpenStore): void {
       assert.deepEqual(s.counts(), ["crm waiting: 100"]);
     });
 
-    it("gives back every body to the byte, whatever is in it", async () => {
+    it("gives back every body to the byte, whatever is in it", SLOW, async () => {
       await using s = await startStore(open);
       await fc.assert(
         fc.asyncProperty(anyText, fc.constantFrom("", "\0", "\u2028", "🙂"), async (text, end) => {
@@ -133,7 +134,7 @@ export function describeAppend(open: OpenStore): void {
       );
     });
 
-    it("takes any text as source, user and messageId", async () => {
+    it("takes any text as source, user and messageId", SLOW, async () => {
       await using s = await startStore(open);
       await fc.assert(
         fc.asyncProperty(anyText, anyText, anyText, async (source, userId, messageId) => {

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { DAY } from "../../../src/model/units.ts";
 import { anyText } from "../../model/make.ts";
+import { SLOW } from "../../slow.ts";
 import { type OpenStore, startStore } from "../harness.ts";
 import { delivered, expectReceipts, makeEntries, makeEntry } from "../make.ts";
 
@@ -48,7 +49,7 @@ export function describeRepeats(open: OpenStore): void {
       assert.deepEqual(new Set(await s.append(...alike)), new Set(["duplicate"]));
     });
 
-    it("is recognised exactly, whatever the ids are", async () => {
+    it("is recognised exactly, whatever the ids are", SLOW, async () => {
       await using s = await startStore(open);
       let source = 0;
       await fc.assert(

@@ -5,6 +5,7 @@ import type { Delivery } from "../../../src/model/delivery.ts";
 import type { ClaimAsk, Entry, PruneBefore, PruneCounts, Queue } from "../../../src/model/ports.ts";
 import type { Settlement } from "../../../src/model/settlement.ts";
 import type { At } from "../../../src/model/units.ts";
+import { SLOW } from "../../slow.ts";
 import { makeAsk, type OpenStore, startStore, type TestStore } from "../harness.ts";
 import { delivered, expired, failed, makeEntry, offline, refused, retried } from "../make.ts";
 import {
@@ -102,7 +103,7 @@ export const anySteps: fc.Arbitrary<readonly Step[]> = fc.array(
 
 export function describeSequences(open: OpenStore): void {
   describe("any sequence of operations", () => {
-    it("leaves the counts and the backlog as they should be", async () => {
+    it("leaves the counts and the backlog as they should be", SLOW, async () => {
       await fc.assert(
         fc.asyncProperty(anySteps, async (steps) => {
           await using s = await startStore(open);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { SLOW } from "../../slow.ts";
 import { createExpected } from "../conformance/model.ts";
 import { anySteps, play } from "../conformance/sequences.ts";
 import { delivered, makeEntries, makeEntry } from "../make.ts";
@@ -13,7 +14,7 @@ function counted({ sql }: TestOutbox): readonly string[] {
 }
 
 describe("the counts", () => {
-  it("are those of the rows, after any sequence of operations and restarts", async () => {
+  it("are those of the rows, after any sequence of operations and restarts", SLOW, async () => {
     await fc.assert(
       fc.asyncProperty(anySteps, async (steps) => {
         await using o = await startOutbox();
@@ -27,7 +28,7 @@ describe("the counts", () => {
     );
   });
 
-  it("are those of the rows, also when some of what came at once could not be stored", async () => {
+  it("are those of the rows, also when some of what came at once could not be stored", SLOW, async () => {
     const anyGroup = fc.array(fc.record({ fails: fc.boolean(), settles: fc.boolean() }), { maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(fc.array(anyGroup, { maxLength: 4 }), async (groups) => {

@@ -3,12 +3,13 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import type { Settlement } from "../../../src/model/settlement.ts";
+import { SLOW } from "../../slow.ts";
 import { createExpected, type Expected, type Tried } from "../conformance/model.ts";
 import { anySteps, play } from "../conformance/sequences.ts";
 import { type Row, startOutbox, type TestOutbox } from "./start.ts";
 
 describe("the views", () => {
-  it("show what there is, after any sequence of operations and restarts", async () => {
+  it("show what there is, after any sequence of operations and restarts", SLOW, async () => {
     await fc.assert(
       fc.asyncProperty(anySteps, async (steps) => {
         await using o = await startOutbox();
