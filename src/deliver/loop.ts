@@ -11,6 +11,8 @@ import type { Lanes, SlotAsk } from "./lanes.ts";
 import { type RoundWorld, sendRound } from "./round.ts";
 import { createWindow, earliest, type Window, type WindowWorld } from "./window.ts";
 
+/** Deliveries of one destination that are being sent, or were sent and are not written yet. */
+const MOST_UNWRITTEN = 512;
 /** Of writing what a receiver has answered, a second apart. */
 const TRIES_WHEN_STOPPING = 5;
 
@@ -92,16 +94,19 @@ type State = {
 async function startWhatIsDue(loop: State): Promise<At | null> {
   const { name, world, window, served } = loop;
   if (served === null) return null;
+  // Of one moment: a lane that opens between a look at it and the question when it opens would be overlooked.
+  let now = world.clock.now();
   try {
     do {
+      now = world.clock.now();
       noticeReopening(loop, served);
-      if (window.isLow(world.clock.now())) await window.fill(world.clock.now());
-    } while (!world.stopping.aborted && startOne(loop, served));
+      if (window.isLow(now)) await window.fill(now);
+    } while (!world.stopping.aborted && startOne(loop, served, now));
   } catch (error) {
     world.report.storeFailed(`read what waits for ${name}`, error);
     return world.clock.now() + SECOND;
   }
-  return earliest(window.nextDueAt(), world.lanes.nextOpenAt(served, world.clock.now()));
+  return earliest(window.nextDueAt(), world.lanes.nextOpenAt(served, now));
 }
 
 /** When a receiver has come back, what waits for it need not wait any longer. */
@@ -116,9 +121,9 @@ function noticeReopening(loop: State, destination: Destination): void {
  * A quarter of what runs is for retries, the rest for first attempts; what one of them does not need the other takes.
  * Answers whether it is worth trying again.
  */
-function startOne(loop: State, destination: Destination): boolean {
+function startOne(loop: State, destination: Destination, now: At): boolean {
   const { world, window, bell } = loop;
-  const now = world.clock.now();
+  if (isFull(loop)) return false;
   const { concurrency, cutoff } = world.delivery();
   const isUrgent = (delivery: Delivery): boolean => isPastCutoff(delivery, { now, cutoff });
   const ask = { now, concurrency, starved: bell.ring };
@@ -140,6 +145,11 @@ function order(loop: State): readonly Queue[] {
   const { inFlight, lastStarted } = loop;
   const retriesFirst = isBusy(loop) ? inFlight.retry * 3 < inFlight.first : lastStarted === "first";
   return retriesFirst ? ["retry", "first"] : ["first", "retry"];
+}
+
+/** While the store takes no settlements, nothing more is sent that could not be written either. */
+function isFull({ inFlight }: State): boolean {
+  return inFlight.first + inFlight.retry >= MOST_UNWRITTEN;
 }
 
 function isBusy({ inFlight }: State): boolean {
@@ -174,8 +184,8 @@ async function deliver(loop: State, delivery: Delivery, { destination, webhooks,
     bell.ring();
     world.report.unexpected(`deliver to ${name}`, error);
   } finally {
+    if (isFull(loop) || world.stopping.aborted) bell.ring();
     inFlight[queue] -= 1;
-    if (world.stopping.aborted) bell.ring();
   }
 }
 

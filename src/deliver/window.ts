@@ -11,10 +11,12 @@
  */
 import type { Delivery } from "../model/delivery.ts";
 import type { Backlog, ClaimAsk, ClaimPage, Claims, Position, Queue } from "../model/ports.ts";
-import { type At, type Ms, SECOND } from "../model/units.ts";
+import { type At, KB, type Ms, SECOND } from "../model/units.ts";
 
 const PAGE = 256;
 const LOW = PAGE / 2;
+/** Characters of bodies in a queue from which on nothing is added to it: there may be many destinations. */
+const MOST_BODIES = 256 * KB;
 /** How long until what was put aside is read again. */
 const ASIDE: Ms = 10 * SECOND;
 
@@ -25,7 +27,6 @@ export type Window = {
   isLow(now: At): boolean;
   /** Reads on where a queue runs low. Rejects when the store does. */
   fill(now: At): Promise<void>;
-  has(queue: Queue): boolean;
   /** Whether there is a retry like this. */
   hasRetry(like: (delivery: Delivery) => boolean): boolean;
   /** Takes the first delivery that `starts` agrees to; it is known as being sent until `settled`. */
@@ -48,8 +49,8 @@ export type Window = {
 
 export function createWindow(destination: string, world: WindowWorld): Window {
   const state: State = {
-    first: { waiting: [], after: null, more: true, reading: false },
-    retry: { waiting: [], after: null, more: true, reading: false },
+    first: { waiting: [], size: 0, after: null, more: true, reading: false },
+    retry: { waiting: [], size: 0, after: null, more: true, reading: false },
     known: new Set(),
     nextDueAt: null,
     hurryBefore: null,
@@ -66,13 +67,13 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       if (isLow(first)) await readFirst(state, { destination, world });
       if (isLow(retry)) await readRetries(state, now, { destination, world });
     },
-    has: (queue) => state[queue].waiting.length > 0,
     hasRetry: (like) => retry.waiting.some(like),
     take(queue, starts) {
       const { waiting } = state[queue];
       const index = waiting.findIndex(starts);
-      if (index >= 0) waiting.splice(index, 1);
-      return index >= 0;
+      if (index < 0) return false;
+      for (const { body } of waiting.splice(index, 1)) state[queue].size -= body.length;
+      return true;
     },
     settled(delivery, dueAt) {
       known.delete(delivery.id);
@@ -86,8 +87,9 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       state.asideUntil ??= now + ASIDE;
     },
     setAside(now) {
-      if (retry.waiting.length < LOW) return false;
+      if (hasRoom(retry)) return false;
       for (const { id } of retry.waiting.splice(0)) known.delete(id);
+      retry.size = 0;
       state.asideUntil ??= now + ASIDE;
       return retry.more;
     },
@@ -97,7 +99,7 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       state.hurryBefore = before;
       restart(retry);
     },
-    nextDueAt: () => earliest(state.asideUntil, retry.waiting.length < LOW ? state.nextDueAt : null),
+    nextDueAt: () => earliest(state.asideUntil, hasRoom(retry) ? state.nextDueAt : null),
   };
 }
 
@@ -113,6 +115,8 @@ type State = {
 
 type Reading = {
   readonly waiting: Delivery[];
+  /** Of their bodies, in characters. */
+  size: number;
   /** Up to where all is read. */
   after: Position | null;
   /** Whether there may be something behind it. */
@@ -125,8 +129,12 @@ function noticeTime(state: State, now: At): void {
   if (state.nextDueAt !== null && now >= state.nextDueAt) state.retry.more = true;
 }
 
-function isLow({ waiting, more }: Reading): boolean {
-  return more && waiting.length < LOW;
+function isLow(reading: Reading): boolean {
+  return reading.more && hasRoom(reading);
+}
+
+function hasRoom({ waiting, size }: Reading): boolean {
+  return waiting.length < LOW && size < MOST_BODIES;
 }
 
 type Place = { readonly destination: string; readonly world: WindowWorld };
@@ -172,13 +180,13 @@ async function readRetries(state: State, now: At, { destination, world }: Place)
 function takeIn(delivery: Delivery, { first, known }: State): void {
   // Not in its order, which should not be: rather read twice than never.
   if (isBehind(delivery, first.after)) restart(first);
-  if (first.more || first.reading || first.waiting.length >= PAGE) {
+  if (first.more || first.reading || first.waiting.length >= PAGE || first.size >= MOST_BODIES) {
     first.more = true;
     return;
   }
   first.after = { dueAt: delivery.dueAt, id: delivery.id };
   known.add(delivery.id);
-  first.waiting.push(delivery);
+  add(delivery, first);
 }
 
 function keep({ deliveries, more }: ClaimPage, reading: Reading, { known, hurryBefore }: State): void {
@@ -190,8 +198,13 @@ function keep({ deliveries, more }: ClaimPage, reading: Reading, { known, hurryB
     const fresh = hurryBefore !== null && (delivery.attemptedAt ?? 0) >= hurryBefore;
     if (fresh || known.has(delivery.id)) continue;
     known.add(delivery.id);
-    reading.waiting.push(delivery);
+    add(delivery, reading);
   }
+}
+
+function add(delivery: Delivery, reading: Reading): void {
+  reading.waiting.push(delivery);
+  reading.size += delivery.body.length;
 }
 
 function expect(state: State, dueAt: At): void {

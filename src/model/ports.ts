@@ -113,13 +113,19 @@ export type Backlog = {
   counts(): readonly { readonly destination: string; readonly state: DeliveryState; readonly count: number }[];
 };
 
-/** Removes what has been kept long enough, about `limit` rows of each kind, and says how many it removed. */
-export type Prune = (before: PruneBefore, limit: number) => Promise<PruneCounts>;
+/**
+ * Removes what has been kept long enough, about `limit` rows of each kind, and says how many it removed; null if there was
+ * nothing to do. There may be more until then, whatever the counts say.
+ */
+export type Prune = (before: PruneBefore, limit: number) => Promise<PruneCounts | null>;
 export type PruneBefore = {
   readonly delivered: At;
   readonly failed: At;
   readonly seen: At;
-  /** Delivered ones that are stored together with some that wait go with those accepted before this; left out, they stay. */
+  /**
+   * Delivered ones that are stored together with some that wait, accepted before this, go where that saves space; left
+   * out, they stay.
+   */
   readonly sparse?: At;
 };
 export type PruneCounts = Readonly<Record<Exclude<DeliveryState, "waiting"> | "unrouted" | "seen", number>>;

@@ -55,24 +55,21 @@ async function cleanUp({ prune, health, outbox, clock, report }: JanitorWorld): 
   const limits = crowded ? [delivered, settled, { ...settled, seen: now - HOUR }] : [old];
   for (const before of limits) {
     const counts = await pruneStep(before, { prune, report });
-    if (counts === null) return false;
+    if (counts === "failed") return false;
+    if (counts === null) continue;
     report.pruned(counts, crowded ? "space" : "age");
-    if (total(counts) > 0) return health.isCrowded() || Object.values(counts).some((count) => count >= STEP);
+    return true;
   }
   return false;
 }
 
 type Pruning = { readonly prune: Prune; readonly report: Report };
 
-async function pruneStep(before: PruneBefore, { prune, report }: Pruning): Promise<PruneCounts | null> {
+async function pruneStep(before: PruneBefore, { prune, report }: Pruning): Promise<PruneCounts | null | "failed"> {
   try {
     return await prune(before, STEP);
   } catch (error) {
     report.storeFailed("prune", error);
-    return null;
+    return "failed";
   }
-}
-
-function total(counts: PruneCounts): number {
-  return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }

@@ -52,6 +52,27 @@ describe("an outbox that cannot be written for a while", () => {
     assert.equal((await d.row()).state, "delivered");
   });
 
+  it("is sent no more than 512 deliveries that could not be written, and gets all of them later", SLOW, async () => {
+    let up = false;
+    await using d = await startDaemon({ answers: () => (up ? { status: 200, after: 10 } : 503) });
+    await callMany(d, 3_000, "E");
+    const before = d.sent.length;
+    const shell = await openDatabase(d.config.outbox.path);
+    for (const table of ["progress", "tried"])
+      shell.exec(
+        `CREATE TRIGGER failing_${table} BEFORE UPDATE ON ${table} BEGIN SELECT RAISE(ABORT, 'disk full'); END`,
+      );
+    up = true;
+    await d.clock.advance("1m");
+    const sent = d.sent.length - before;
+    assert.ok(sent > 0 && sent <= 512, `${sent} were sent`);
+    for (const table of ["progress", "tried"]) shell.exec(`DROP TRIGGER failing_${table}`);
+    shell.close();
+    await d.clock.advance("1m");
+    assert.ok((await d.rows()).every(({ state }) => state === "delivered"));
+    assert.equal(d.sent.length - before, 3_000);
+  });
+
   it("leaves no retry behind", SLOW, async () => {
     await using d = await startDaemon({ answers: ({ body }) => (JSON.parse(body).event === "good" ? 200 : 503) });
     await d.call("/v1/track", { ...TRACK, event: "bad-1" });

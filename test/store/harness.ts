@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Delivery } from "../../src/model/delivery.ts";
 import { isFault } from "../../src/model/fault.ts";
-import type { ClaimAsk, Entry, Report, Store } from "../../src/model/ports.ts";
+import type { ClaimAsk, Entry, PruneBefore, PruneCounts, Report, Store } from "../../src/model/ports.ts";
 import type { At } from "../../src/model/units.ts";
 import { GB } from "../../src/model/units.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
@@ -40,6 +40,8 @@ export type TestStore = AsyncDisposable & {
   append(...entries: Entry[]): Promise<readonly string[]>;
   /** Reads what waits, from its start; retries however late they are due. */
   read(ask?: Partial<ClaimAsk>): Promise<readonly Delivery[]>;
+  /** As the store's; zero of each if there was nothing to do. */
+  prune(before: PruneBefore, limit: number): Promise<PruneCounts>;
   /** As `crm waiting: 2`, in the order of the alphabet; those of zero are left out. */
   counts(): readonly string[];
   /** As a stop and a start of the daemon. */
@@ -73,6 +75,7 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
       return isFault(answer) ? [answer.code] : answer.map(({ kind }) => kind);
     },
     read: async (ask = {}) => (await store.claims(makeAsk(ask))).deliveries,
+    prune: async (before, limit) => (await store.prune(before, limit)) ?? NOTHING,
     counts: () => describeCounts(store),
     async reopen(next = clock) {
       await store.close();
@@ -85,6 +88,7 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
   };
 }
 
+const NOTHING: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
 const NO_END: At = Number.MAX_SAFE_INTEGER;
 
 export function makeAsk(ask: Partial<ClaimAsk> = {}): ClaimAsk {

@@ -9,7 +9,8 @@ import { createFalseReport, type Told } from "./harness.ts";
 const NONE: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
 const KEEP = { keepDelivered: 2 * HOUR, keepFailed: 3 * DAY };
 
-type Step = Partial<PruneCounts> | Error;
+/** Null: there is nothing to do. */
+type Step = Partial<PruneCounts> | Error | null;
 /** `onAsked` runs while the janitor waits for an answer. */
 type FalseStore = { steps: Step[]; crowded: boolean; onAsked: (() => void) | null };
 type Asked = { readonly before: PruneBefore; readonly limit: number; readonly at: number };
@@ -25,9 +26,9 @@ async function startJanitor({ steps = [], crowded = false }: { steps?: Step[]; c
     async prune(before, limit) {
       asked.push({ before, limit, at: clock.now() });
       store.onAsked?.();
-      const step = store.steps.shift() ?? NONE;
+      const step = store.steps.shift() ?? null;
       if (step instanceof Error) throw step;
-      return { ...NONE, ...step };
+      return step && { ...NONE, ...step };
     },
     health: { isCrowded: () => store.crowded },
     outbox: () => outbox,
@@ -63,11 +64,11 @@ describe("the janitor", () => {
     );
   });
 
-  it("goes on at once, in small steps, while there may be more", async () => {
+  it("goes on at once, in small steps, until there is nothing to do, whatever the counts say", async () => {
     await using j = await startJanitor({
-      steps: [{ delivered: 500 }, { seen: 4_000 }, { failed: 500 }, { expired: 499 }],
+      steps: [{ delivered: 500 }, { seen: 4_000 }, { failed: 1 }, {}],
     });
-    assert.equal(j.asked.length, 4);
+    assert.equal(j.asked.length, 5);
     assert.equal(new Set(j.asked.map(({ at }) => at)).size, 1);
   });
 
@@ -96,7 +97,7 @@ describe("the janitor", () => {
     );
     assert.equal(j.asked.length, 1);
     await j.clock.advance("5m");
-    assert.equal(j.asked.length, 2);
+    assert.equal(j.asked.length, 3);
   });
 
   it("stops when it is told to, also in the middle of much work", async () => {
@@ -124,14 +125,14 @@ describe("the janitor of a crowded store", () => {
   });
 
   it("then removes what failed or expired", async () => {
-    await using j = await startJanitor({ crowded: true, steps: [{}, { failed: 10, expired: 10 }] });
+    await using j = await startJanitor({ crowded: true, steps: [null, { failed: 10, expired: 10 }] });
     const now = j.clock.now();
     const sparse = now - MINUTE;
     assert.deepEqual(j.asked[1]?.before, { delivered: now + 1, failed: now + 1, seen: now - DAY, sparse });
   });
 
   it("then removes the messageIds of repeats, but for those of the last hour", async () => {
-    await using j = await startJanitor({ crowded: true, steps: [{}, {}, { seen: 10 }] });
+    await using j = await startJanitor({ crowded: true, steps: [null, null, { seen: 10 }] });
     const now = j.clock.now();
     const sparse = now - MINUTE;
     assert.deepEqual(j.asked[2]?.before, { delivered: now + 1, failed: now + 1, seen: now - HOUR, sparse });
@@ -139,7 +140,7 @@ describe("the janitor of a crowded store", () => {
   });
 
   it("begins with the delivered ones again at each step", async () => {
-    await using j = await startJanitor({ crowded: true, steps: [{}, { failed: 10 }, { delivered: 1 }] });
+    await using j = await startJanitor({ crowded: true, steps: [null, { failed: 10 }, { delivered: 1 }] });
     const failedToo = j.asked.map(({ before }) => before.failed > j.clock.now());
     assert.deepEqual(failedToo, [false, true, false, false, true, true]);
   });
@@ -150,10 +151,17 @@ describe("the janitor of a crowded store", () => {
     j.store.onAsked = () => {
       j.store.crowded = false;
     };
+    const now = j.clock.now();
     j.janitor.wake();
     await j.clock.rest();
-    assert.equal(j.asked.length, 2);
-    assert.equal(j.store.steps.length, 1);
+    const early = j.asked.map(({ before }) => before.delivered > now);
+    assert.deepEqual(early, [false, true, false, false]);
+  });
+
+  it("does not go on to the next kind while it makes room, also if what went is in no count", async () => {
+    await using j = await startJanitor({ crowded: true, steps: [{}, {}, {}] });
+    const failedToo = j.asked.map(({ before }) => before.failed > j.clock.now());
+    assert.deepEqual(failedToo, [false, false, false, false, true, true]);
   });
 
   it("rests when there is nothing left to remove, until it is woken or its time has come", async () => {

@@ -49,9 +49,9 @@ function isRefusal(said: unknown): said is Refusal {
 export function toWords(answer: Answer, { type, messageId, base }: Sent): string {
   switch (answer.kind) {
     case "accepted":
-      return `accepted: ${type}, messageId ${messageId}\n${ACCEPTED}`;
+      return `accepted: ${type}, messageId ${printable(messageId)}\n${ACCEPTED}`;
     case "duplicate":
-      return `duplicate: ${type}, messageId ${messageId}\n${DUPLICATE}`;
+      return `duplicate: ${type}, messageId ${printable(messageId)}\n${DUPLICATE}`;
     case "refused":
       return `${base} refused the call with ${answer.status} ${said(answer.said)}${later(answer.retryAfter)}`;
     case "foreign":

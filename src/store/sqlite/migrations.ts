@@ -18,12 +18,14 @@ const STEPS: readonly string[] = [
     events      INTEGER NOT NULL,
     accepted_at INTEGER NOT NULL,
     open        INTEGER NOT NULL,
-    settled_at  INTEGER
+    settled_at  INTEGER,
+    dense       INTEGER NOT NULL DEFAULT 0
   ) STRICT;
 
-  -- What is settled, by age, for pruning; and what is settled for the most part.
+  -- What is settled, by age, for pruning; and what is settled for the most part, unless "dense" says that what waits in it
+  -- would take more space by itself.
   CREATE INDEX segments_settled ON segments (settled_at) WHERE open = 0;
-  CREATE INDEX segments_sparse ON segments (accepted_at) WHERE open > 0 AND events >= open * 2;
+  CREATE INDEX segments_sparse ON segments (accepted_at) WHERE open > 0 AND dense = 0 AND events >= open * 2;
 
   -- What the events of a segment are, in their order: "about" is a JSON array with an array for each, of its source,
   -- type, messageId, userId, and if there are any the destinations that do not get it, each with the rule that decided;

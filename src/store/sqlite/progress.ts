@@ -75,7 +75,7 @@ function createPages(db: Database): Pages {
     "UPDATE progress SET waiting = waiting - ?, states = ?, settled = ? WHERE segment = ? AND destination = ?",
   );
   const close = db.prepare<[number, At, number]>(
-    "UPDATE segments SET open = open - ?, settled_at = max(coalesce(settled_at, 0), ?) WHERE first = ?",
+    "UPDATE segments SET open = open - ?, settled_at = max(coalesce(settled_at, 0), ?), dense = 0 WHERE first = ?",
   );
   // By destination, then segment.
   const pages = new Map<string, Map<number, Page>>();

@@ -29,8 +29,6 @@ export type PruneParts = {
   readonly tried: Tried;
 };
 
-export const NOTHING_PRUNED: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
-
 export function createPrune(db: Database, { counts, repeats, progress, tried }: PruneParts): PruneRows {
   // The state stands in the statement, so that its index can be used.
   const settledIn = (state: SettledState) =>
@@ -43,7 +41,7 @@ export function createPrune(db: Database, { counts, repeats, progress, tried }: 
     "SELECT first FROM segments WHERE open = 0 AND settled_at < ? ORDER BY settled_at LIMIT ?",
   );
   const sparseSegments = db.prepare<[number, number], Segment>(
-    `SELECT first FROM segments WHERE open > 0 AND events >= open * 2 AND accepted_at < ? ORDER BY accepted_at LIMIT ?`,
+    `SELECT first FROM segments WHERE open > 0 AND dense = 0 AND events >= open * 2 AND accepted_at < ? ORDER BY accepted_at LIMIT ?`,
   );
   const removal = createRemoval(db, { counts, tried });
 

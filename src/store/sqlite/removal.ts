@@ -13,7 +13,7 @@ export type Removed = {
 };
 
 export type Removal = {
-  /** Inside a transaction: removes these segments, at least one, until about `limit` events are gone. */
+  /** Inside a transaction: removes these segments, until about `limit` events are gone. Those that are dense it marks so. */
   remove(segments: readonly number[], limit: number): Removed;
 };
 
@@ -32,6 +32,7 @@ export function createRemoval(db: Database, { counts, tried }: { counts: Counts;
   const removals = ["segments WHERE first", "contents WHERE segment", "progress WHERE segment"].map((what) =>
     db.prepare<[number]>(`DELETE FROM ${what} = ?`),
   );
+  const markDense = db.prepare<[number]>("UPDATE segments SET dense = 1 WHERE first = ?");
   const keepNumber = db.prepare<[number]>(
     "INSERT INTO meta VALUES ('next_event', ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
   );
@@ -43,6 +44,10 @@ export function createRemoval(db: Database, { counts, tried }: { counts: Counts;
         const segment = read.get(first);
         if (!segment) continue;
         const states = readStates.all(first);
+        if (isDense(states, segment)) {
+          markDense.run(first);
+          continue;
+        }
         for (const row of states) delivered += removeStates(row, first, segment);
         for (const removal of removals) removal.run(first);
         events += segment.events;
@@ -72,6 +77,17 @@ export function createRemoval(db: Database, { counts, tried }: { counts: Counts;
       tried.add({ ...untried, id: first + at, body: lines[at] ?? "" });
     }
   }
+}
+
+/** Whether what waits in a segment takes more space by itself than all of the segment, which is compressed. */
+function isDense(rows: readonly States[], { bodies }: Segment): boolean {
+  const waiting = rows.filter((row) => row.waiting > 0);
+  if (waiting.length === 0) return false;
+  const lines = unpackBodies(bodies);
+  const sizes = waiting.map(({ states }) =>
+    lines.reduce((sum, line, at) => sum + (states[at] === "w" ? line.length : 0), 0),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0) >= bodies.length;
 }
 
 function countUnrouted(rows: readonly States[], events: number): number {

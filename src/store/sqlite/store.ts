@@ -11,7 +11,7 @@ import { lockOutbox } from "./lock.ts";
 import { createMeta, type Meta } from "./meta.ts";
 import { openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
-import { createPrune, NOTHING_PRUNED } from "./prune.ts";
+import { createPrune } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
 import { createSegments } from "./segments.ts";
 import { createSettle } from "./settle.ts";
@@ -81,7 +81,7 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
     },
     backlog: createBacklog(db, counts),
     async prune(before, limit) {
-      if (!pruneRows.isNeeded(before)) return NOTHING_PRUNED;
+      if (!pruneRows.isNeeded(before)) return null;
       const { moved, ...counts } = await commits.add({ rows: limit, run: () => pruneRows.run(before, limit) });
       if (moved > 0) options.moved();
       return counts;

@@ -99,7 +99,7 @@ export function describeAppend(open: OpenStore): void {
       await s.append(...makeEntries(3), makeEntry({ messageId: "m4", deliverTo: [] }));
       const now = s.clock.now();
       for (const delivery of await s.read()) await s.store().settle(delivery, delivered(delivery, now));
-      await s.store().prune({ delivered: now + 1, failed: 0, seen: 0 }, 100);
+      await s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 100);
       assert.deepEqual(s.counts(), []);
       await s.append(makeEntry({ messageId: "m5" }));
       await s.reopen();

@@ -15,10 +15,10 @@ export function describePrune(open: OpenStore): void {
       await s.clock.advance("1h");
       const at = s.clock.now();
       await settleAll(s, delivered, makeEntries(2, { ownId: true }));
-      assert.deepEqual(await s.store().prune({ delivered: at, failed: at, seen: 0 }, 100), { ...NONE, delivered: 3 });
+      assert.deepEqual(await s.prune({ delivered: at, failed: at, seen: 0 }, 100), { ...NONE, delivered: 3 });
       assert.deepEqual(s.counts(), ["crm delivered: 2"]);
-      assert.deepEqual(await s.store().prune({ delivered: at, failed: at, seen: 0 }, 100), NONE);
-      const { delivered: rest } = await s.store().prune({ delivered: at + 1, failed: at, seen: 0 }, 100);
+      assert.deepEqual(await s.prune({ delivered: at, failed: at, seen: 0 }, 100), NONE);
+      const { delivered: rest } = await s.prune({ delivered: at + 1, failed: at, seen: 0 }, 100);
       assert.equal(rest, 2);
       assert.deepEqual(s.counts(), []);
     });
@@ -27,9 +27,9 @@ export function describePrune(open: OpenStore): void {
       await using s = await startStore(open);
       for (const end of [delivered, failed, expired]) await settleAll(s, end, makeEntries(2, { ownId: true }));
       const all = s.clock.now() + 1;
-      assert.deepEqual(await s.store().prune({ delivered: all, failed: 0, seen: 0 }, 100), { ...NONE, delivered: 2 });
+      assert.deepEqual(await s.prune({ delivered: all, failed: 0, seen: 0 }, 100), { ...NONE, delivered: 2 });
       assert.deepEqual(s.counts(), ["crm expired: 2", "crm failed: 2"]);
-      const second = await s.store().prune({ delivered: 0, failed: all, seen: 0 }, 100);
+      const second = await s.prune({ delivered: 0, failed: all, seen: 0 }, 100);
       assert.deepEqual(second, { ...NONE, failed: 2, expired: 2 });
       assert.deepEqual(s.counts(), []);
     });
@@ -38,10 +38,10 @@ export function describePrune(open: OpenStore): void {
       await using s = await startStore(open);
       for (const end of [failed, expired]) await settleAll(s, end, makeEntries(5, { ownId: true }));
       const before = { delivered: 0, failed: s.clock.now() + 1, seen: 0 };
-      assert.deepEqual(await s.store().prune(before, 3), { ...NONE, failed: 3, expired: 3 });
+      assert.deepEqual(await s.prune(before, 3), { ...NONE, failed: 3, expired: 3 });
       assert.deepEqual(s.counts(), ["crm expired: 2", "crm failed: 2"]);
-      assert.deepEqual(await s.store().prune(before, 3), { ...NONE, failed: 2, expired: 2 });
-      assert.deepEqual(await s.store().prune(before, 3), NONE);
+      assert.deepEqual(await s.prune(before, 3), { ...NONE, failed: 2, expired: 2 });
+      assert.deepEqual(await s.prune(before, 3), NONE);
     });
 
     it("removes delivered and unrouted ones in steps, if they did not come together", async () => {
@@ -53,7 +53,7 @@ export function describePrune(open: OpenStore): void {
       const before = { delivered: s.clock.now() + 1, failed: 0, seen: 0 };
       let [removed, steps, left] = [0, 0, 10];
       for (; left > 0; left -= removed) {
-        const { delivered: some, unrouted, ...others } = await s.store().prune(before, 3);
+        const { delivered: some, unrouted, ...others } = await s.prune(before, 3);
         removed = some + unrouted;
         steps += 1;
         assert.ok(removed >= 1 && removed <= 3, `${removed} in one step`);
@@ -61,7 +61,7 @@ export function describePrune(open: OpenStore): void {
       }
       assert.deepEqual([left, steps], [0, 4]);
       assert.deepEqual(s.counts(), []);
-      assert.deepEqual(await s.store().prune(before, 3), NONE);
+      assert.deepEqual(await s.prune(before, 3), NONE);
     });
 
     it("keeps what waits, and what failed lately, of those that came together with what it removes", async () => {
@@ -73,7 +73,7 @@ export function describePrune(open: OpenStore): void {
       for (const delivery of [one, two]) await s.store().settle(delivery, delivered(delivery, now));
       await s.store().settle(three, failed(three, now));
       await s.store().settle(four, retried(four, now));
-      await s.store().prune({ delivered: now + 1, failed: 0, seen: 0, sparse: now + 1 }, 100);
+      await s.prune({ delivered: now + 1, failed: 0, seen: 0, sparse: now + 1 }, 100);
       assert.deepEqual(s.counts(), ["crm failed: 1", "crm waiting: 3"]);
       const left = [...(await s.read()), ...(await s.read({ queue: "retry" }))];
       const texts = left.map(({ messageId, attempts, body }) => `${messageId} ${attempts} ${body}`);
@@ -87,7 +87,7 @@ export function describePrune(open: OpenStore): void {
       assert.ok(one && two);
       for (const delivery of [one, two]) await s.store().settle(delivery, retried(delivery, s.clock.now()));
       const never = Number.MAX_SAFE_INTEGER;
-      const { seen, ...others } = await s.store().prune({ delivered: never, failed: never, seen: never }, 100);
+      const { seen, ...others } = await s.prune({ delivered: never, failed: never, seen: never }, 100);
       assert.deepEqual(others, { delivered: 0, failed: 0, expired: 0, unrouted: 0 });
       assert.equal(seen, 4);
       assert.deepEqual(s.counts(), ["crm waiting: 4"]);
@@ -98,8 +98,8 @@ export function describePrune(open: OpenStore): void {
       await using s = await startStore(open);
       const at = s.clock.now();
       await s.append(...makeEntries(2, { deliverTo: [], ownId: true }));
-      assert.deepEqual(await s.store().prune({ delivered: at, failed: at, seen: 0 }, 100), NONE);
-      const pruned = await s.store().prune({ delivered: at + 1, failed: at, seen: 0 }, 100);
+      assert.deepEqual(await s.prune({ delivered: at, failed: at, seen: 0 }, 100), NONE);
+      const pruned = await s.prune({ delivered: at + 1, failed: at, seen: 0 }, 100);
       assert.deepEqual(pruned, { ...NONE, unrouted: 2 });
     });
 
@@ -108,12 +108,12 @@ export function describePrune(open: OpenStore): void {
       await s.append(...makeEntries(3));
       await s.clock.advance("1h");
       await s.append(makeEntry({ messageId: "late" }));
-      const { seen } = await s.store().prune({ delivered: 0, failed: 0, seen: s.clock.now() }, 100);
+      const { seen } = await s.prune({ delivered: 0, failed: 0, seen: s.clock.now() }, 100);
       assert.equal(seen, 3);
       assert.deepEqual(await s.append(makeEntry({ messageId: "m1" }), makeEntry({ messageId: "late" })), [
         ...["accepted", "duplicate"],
       ]);
-      assert.deepEqual(await s.store().prune({ delivered: 0, failed: 0, seen: s.clock.now() }, 100), NONE);
+      assert.deepEqual(await s.prune({ delivered: 0, failed: 0, seen: s.clock.now() }, 100), NONE);
     });
 
     it("goes on accepting and recognising after everything was removed", async () => {
@@ -121,7 +121,7 @@ export function describePrune(open: OpenStore): void {
       await settleAll(s, delivered, makeEntries(10, { ownId: true }));
       const all = s.clock.now() + 1;
       await s.append(...makeEntries(10, { deliverTo: [] }));
-      await s.store().prune({ delivered: all, failed: all, seen: all }, 100);
+      await s.prune({ delivered: all, failed: all, seen: all }, 100);
       await s.reopen();
       assert.deepEqual(await s.append(makeEntry(), makeEntry()), ["accepted", "duplicate"]);
       assert.deepEqual(s.counts(), ["crm waiting: 1"]);
@@ -135,7 +135,7 @@ export function describePrune(open: OpenStore): void {
       await settleAll(s, delivered, makeLargeEntries(40, 48 * KB));
       const { used: full } = s.store().health.size();
       assert.ok(full - empty > 40 * 32 * KB);
-      await s.store().prune({ delivered: s.clock.now() + 1, failed: 0, seen: 0 }, 100);
+      await s.prune({ delivered: s.clock.now() + 1, failed: 0, seen: 0 }, 100);
       const { used: after } = s.store().health.size();
       assert.ok(after - empty < 32 * KB, `${after - empty} bytes are still in use`);
     });

@@ -102,7 +102,7 @@ export function describeRepeats(open: OpenStore): void {
       for (const delivery of await s.read()) await s.store().settle(delivery, delivered(delivery, s.clock.now()));
       await s.clock.advance("1h");
       const now = s.clock.now();
-      const pruned = await s.store().prune({ delivered: now, failed: now, seen: now - DAY }, 100);
+      const pruned = await s.prune({ delivered: now, failed: now, seen: now - DAY }, 100);
       assert.deepEqual(pruned, { delivered: 1, failed: 0, expired: 0, unrouted: 1, seen: 0 });
       assert.deepEqual(await s.append(makeEntry(), unrouted), ["duplicate", "duplicate"]);
     });

@@ -188,7 +188,7 @@ function callsOf(act: Act, expected: Expected, now: At): readonly Call[] {
 function ask(call: Call, s: TestStore): Promise<unknown> {
   if (call.do === "append") return s.store().append(call.entries);
   if (call.do === "settle") return s.store().settle(call.delivery, call.settlement);
-  return s.store().prune(call.before, call.limit);
+  return s.prune(call.before, call.limit);
 }
 
 const NOTHING: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };

@@ -87,7 +87,7 @@ export function describeSettle(open: OpenStore): void {
       const delivery = await appendOne(s);
       const now = s.clock.now();
       await s.store().settle(delivery, delivered(delivery, now));
-      await s.store().prune({ delivered: now + 1, failed: now, seen: now }, 10);
+      await s.prune({ delivered: now + 1, failed: now, seen: now }, 10);
       assert.equal(await s.store().settle(delivery, failed(delivery, now)), "gone");
       assert.deepEqual(s.counts(), []);
     });

@@ -47,7 +47,7 @@ describe("an event's row", () => {
     for (const destination of ["crm", "warehouse"]) {
       for (const one of await o.s.read({ destination })) await o.s.store().settle(one, delivered(one, now));
     }
-    await o.s.store().prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
+    await o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
     assert.deepEqual(o.sql("SELECT * FROM meta WHERE name = 'next_event'"), [{ name: "next_event", value: 3 }]);
     await o.s.reopen();
     await o.s.append(makeEntry({ messageId: "m3" }));

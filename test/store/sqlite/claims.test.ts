@@ -56,7 +56,7 @@ describe("claims of first attempts", () => {
     const now = o.s.clock.now();
     for (const one of all.slice(5, 10)) await o.s.store().settle(one, (one.id % 2 ? delivered : failed)(one, now));
     for (const id of [5, 6, 8, 10]) assert.equal(await page(o, behind(id)), "11-15");
-    await o.s.store().prune({ delivered: now + 1, failed: 0, seen: 0 }, 100);
+    await o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 100);
     for (const id of [5, 6, 8, 10]) assert.equal(await page(o, behind(id)), "11-15");
     assert.deepEqual(
       (await o.s.read(behind(3))).map(({ id }) => id),

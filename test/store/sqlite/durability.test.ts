@@ -64,7 +64,7 @@ describe("what comes at once", () => {
     const before = await commitsIn(o);
     await o.s.read();
     await o.s.store().backlog.oldestWaitingAt("crm");
-    await o.s.store().prune({ delivered: 0, failed: 0, seen: 0 }, 100);
+    await o.s.prune({ delivered: 0, failed: 0, seen: 0 }, 100);
     await o.s.append(makeEntry());
     assert.equal((await commitsIn(o)) - before, 0);
   });
@@ -155,11 +155,11 @@ describe("a disk that fails", () => {
     for (const one of await o.s.read()) await o.s.store().settle(one, delivered(one, o.s.clock.now()));
     const all = o.s.clock.now() + 1;
     o.shell.exec("CREATE TRIGGER failing_seen BEFORE DELETE ON seen BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END");
-    await assert.rejects(o.s.store().prune({ delivered: all, failed: all, seen: all }, 10), /disk I\/O error/);
+    await assert.rejects(o.s.prune({ delivered: all, failed: all, seen: all }, 10), /disk I\/O error/);
     assert.deepEqual(o.s.counts(), ["crm delivered: 1"]);
     assert.deepEqual(await o.s.append(makeEntry()), ["duplicate"]);
     o.shell.exec("DROP TRIGGER failing_seen");
-    const { delivered: count, seen } = await o.s.store().prune({ delivered: all, failed: all, seen: all }, 10);
+    const { delivered: count, seen } = await o.s.prune({ delivered: all, failed: all, seen: all }, 10);
     assert.deepEqual([count, seen], [1, 1]);
   });
 });

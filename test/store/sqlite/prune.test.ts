@@ -13,7 +13,7 @@ async function settle(o: TestOutbox, deliveries: readonly Delivery[], end = deli
 /** Everything that is settled, so many of each state. */
 async function pruneAll(o: TestOutbox, limit: number) {
   const all = o.s.clock.now() + 1;
-  return o.s.store().prune({ delivered: all, failed: all, seen: 0 }, limit);
+  return o.s.prune({ delivered: all, failed: all, seen: 0 }, limit);
 }
 
 describe("pruning", () => {
@@ -48,6 +48,17 @@ describe("pruning", () => {
     assert.deepEqual(o.sql("SELECT message_id FROM events"), [{ message_id: "m2" }]);
   });
 
+  it("answers null only when there is nothing to do, also where no count speaks of what went", async () => {
+    await using o = await startOutbox();
+    await o.s.append(...makeEntries(3));
+    await settle(o, await o.s.read(), failed);
+    const before = { delivered: o.s.clock.now() + 1, failed: 0, seen: 0 };
+    const first = await o.s.store().prune(before, 10);
+    assert.ok(first !== null && Object.values(first).every((count) => count === 0));
+    assert.deepEqual(o.sql("SELECT first FROM segments"), []);
+    assert.equal(await o.s.store().prune(before, 10), null);
+  });
+
   it("begins with what was settled first, not with what was accepted first", async () => {
     await using o = await startOutbox();
     for (const entry of makeEntries(4)) await o.s.append(entry);
@@ -67,7 +78,7 @@ describe("pruning", () => {
     const version = () => o.shell.pragma("data_version", { simple: true });
     const before = version();
     const { clock } = o.s;
-    await o.s.store().prune({ delivered: clock.now(), failed: clock.now(), seen: clock.now() }, 10);
+    await o.s.prune({ delivered: clock.now(), failed: clock.now(), seen: clock.now() }, 10);
     assert.equal(version(), before);
     await settle(o, await o.s.read());
     assert.notEqual(version(), before);

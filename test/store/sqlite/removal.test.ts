@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Delivery } from "../../../src/model/delivery.ts";
+import { noise } from "../../model/make.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, offline, retried } from "../make.ts";
 import { startOutbox, type TestOutbox } from "./start.ts";
 
@@ -16,7 +17,7 @@ async function appendEight(o: TestOutbox, done: number): Promise<readonly Delive
 
 /** Only segments of which at most half waits. */
 function dissolve({ s }: TestOutbox, before = s.clock.now() + 1) {
-  return s.store().prune({ delivered: 0, failed: 0, seen: 0, sparse: before }, 500);
+  return s.prune({ delivered: 0, failed: 0, seen: 0, sparse: before }, 500);
 }
 
 function segments({ sql }: TestOutbox): number {
@@ -50,7 +51,7 @@ describe("a segment of which at most half waits", () => {
     assert.deepEqual(await dissolve(o), NONE);
     await o.s.store().settle(next, delivered(next, now));
     assert.deepEqual(await dissolve(o, now), NONE);
-    assert.deepEqual(await o.s.store().prune({ delivered: now + 1, failed: now + 1, seen: 0 }, 500), NONE);
+    assert.deepEqual(await o.s.prune({ delivered: now + 1, failed: now + 1, seen: 0 }, 500), NONE);
     assert.equal(segments(o), 1);
     assert.equal(o.s.moves(), 0);
     assert.deepEqual(await dissolve(o), { ...NONE, delivered: 4 });
@@ -93,11 +94,31 @@ describe("a segment of which at most half waits", () => {
       await o.s.clock.advance("1s");
     }
     const before = { delivered: 0, failed: 0, seen: 0, sparse: o.s.clock.now() };
-    assert.deepEqual(await o.s.store().prune(before, 9), { ...NONE, delivered: 12 });
+    assert.deepEqual(await o.s.prune(before, 9), { ...NONE, delivered: 12 });
     assert.deepEqual(o.sql("SELECT first FROM segments"), [{ first: 17 }]);
-    assert.deepEqual(await o.s.store().prune(before, 1), { ...NONE, delivered: 6 });
-    assert.deepEqual(await o.s.store().prune(before, 1), NONE);
+    assert.deepEqual(await o.s.prune(before, 1), { ...NONE, delivered: 6 });
+    assert.deepEqual(await o.s.prune(before, 1), NONE);
     assert.deepEqual(o.s.counts(), ["crm waiting: 6"]);
+  });
+});
+
+describe("a segment that takes less space than what waits in it would by itself", () => {
+  it("stays, until more of it is settled", async () => {
+    await using o = await startOutbox();
+    // There are four kinds of them, and all together take hardly more than four.
+    const bodyOf = (nth: number): string => JSON.stringify({ text: noise(500, nth % 4) });
+    await o.s.append(...makeEntries(100).map((entry, nth) => ({ ...entry, body: bodyOf(nth) })));
+    const all = await o.s.read();
+    const settle = (some: readonly Delivery[]) =>
+      Promise.all(some.map((one) => o.s.store().settle(one, delivered(one, o.s.clock.now()))));
+    await settle(all.slice(0, 60));
+    const before = { delivered: 0, failed: 0, seen: 0, sparse: o.s.clock.now() + 1 };
+    assert.deepEqual(await o.s.prune(before, 500), NONE);
+    assert.equal(await o.s.store().prune(before, 500), null);
+    assert.equal(segments(o), 1);
+    await settle(all.slice(60, 99));
+    assert.deepEqual(await o.s.prune(before, 500), { ...NONE, delivered: 99 });
+    assert.deepEqual(o.s.counts(), ["crm waiting: 1"]);
   });
 });
 
@@ -168,7 +189,7 @@ describe("a delivery that is under way while its segment is dissolved", () => {
     await o.s.store().settle(failing, failed(failing, o.s.clock.now()));
     const [written, pruned, again] = await Promise.all([
       o.s.store().settle(delivery, delivered(delivery, o.s.clock.now())),
-      o.s.store().prune({ delivered: all, failed: all, seen: 0 }, 100),
+      o.s.prune({ delivered: all, failed: all, seen: 0 }, 100),
       o.s.store().settle(delivery, failed(delivery, o.s.clock.now())),
     ]);
     assert.deepEqual([written, again], ["written", "gone"]);

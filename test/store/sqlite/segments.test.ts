@@ -91,11 +91,11 @@ describe("a segment", () => {
     const now = o.s.clock.now();
     await o.s.append(...makeEntries(2, { deliverTo: [] }));
     const settled = { first: 1, events: 2, accepted_at: now, open: 0, settled_at: now };
-    assert.deepEqual(o.sql("SELECT * FROM segments"), [settled]);
+    assert.deepEqual(o.sql("SELECT first, events, accepted_at, open, settled_at FROM segments"), [settled]);
     assert.deepEqual(progress(o), []);
     assert.equal(o.sql("SELECT * FROM events").length, 2);
     assert.deepEqual(o.sql("SELECT * FROM deliveries"), []);
-    const counts = await o.s.store().prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
+    const counts = await o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
     assert.deepEqual(counts, { delivered: 0, failed: 0, expired: 0, unrouted: 2, seen: 0 });
     assert.deepEqual(o.sql("SELECT * FROM events"), []);
   });
@@ -109,7 +109,7 @@ describe("a segment", () => {
       makeEntry({ deliverTo: ["crm"] }),
       makeEntry({ messageId: "m2", deliverTo: ["other"] }),
     );
-    const prune = () => o.s.store().prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
+    const prune = () => o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
     const none = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
     for (const destination of ["crm", "other"]) {
       assert.deepEqual(await prune(), none);
@@ -148,7 +148,7 @@ describe("the numbers of events", () => {
   it("go on where they were, also when all segments were removed and the daemon started anew, twice", async () => {
     await using o = await startOutbox();
     const now = o.s.clock.now();
-    const prune = () => o.s.store().prune({ delivered: now + 1, failed: 0, seen: 0 }, 1_000);
+    const prune = () => o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 1_000);
     for (const next of [301, 601]) {
       await o.s.append(...makeEntries(300, { deliverTo: [], ownId: true }));
       await prune();
@@ -163,7 +163,7 @@ describe("the numbers of events", () => {
   it("go on where they were when the newest segment was removed before the others", async () => {
     await using o = await startOutbox();
     const now = o.s.clock.now();
-    const prune = () => o.s.store().prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
+    const prune = () => o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
     await o.s.append(makeEntry());
     await o.s.append(...makeEntries(3, { deliverTo: [], ownId: true }));
     await prune();
@@ -180,7 +180,7 @@ describe("the numbers of events", () => {
     const now = o.s.clock.now();
     await o.s.append(...makeEntries(3, { deliverTo: [], ownId: true }));
     await o.s.append(...makeEntries(3));
-    await o.s.store().prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
+    await o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
     await o.s.reopen();
     await o.s.append(makeEntry({ messageId: "m4" }));
     assert.deepEqual(segments(o), ["4: 3 events, 3 open", "7: 1 events, 1 open"]);

@@ -70,7 +70,7 @@ describe("a delivery that its first attempt did not deliver", () => {
     for (const destination of ["crm", "warehouse"]) {
       for (const one of await o.s.read({ destination })) await o.s.store().settle(one, delivered(one, now));
     }
-    await o.s.store().prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
+    await o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
     assert.deepEqual(o.sql("SELECT * FROM segments"), []);
     await o.s.reopen();
     assert.deepEqual(await o.s.read({ queue: "retry" }), [expected]);
@@ -124,7 +124,7 @@ describe("a delivery that its first attempt did not deliver", () => {
     const [again] = await o.s.read({ queue: "retry" });
     assert.ok(again);
     await o.s.store().settle(again, delivered(again, now + 10));
-    const prune = (at: number) => o.s.store().prune({ delivered: at, failed: at, seen: 0 }, 10);
+    const prune = (at: number) => o.s.prune({ delivered: at, failed: at, seen: 0 }, 10);
     const none = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
     assert.deepEqual(await prune(now), none);
     assert.deepEqual(await prune(now + 1), { ...none, failed: 1 });
