@@ -4,6 +4,7 @@ import { type At, MB } from "../../model/units.ts";
 import { unpackBodies } from "./bodies.ts";
 import type { Database } from "./driver.ts";
 import type { About } from "./letters.ts";
+import { untried } from "./untried.ts";
 
 /** Bodies in one page, in characters: what waits may be large, and there may be many destinations. */
 const MOST_BODY = 2 * MB;
@@ -53,11 +54,12 @@ function waitingIn({ segment, states, acceptedAt, ...texts }: Segment, destinati
   const bodies = unpackBodies(texts.bodies);
   const deliveries: Delivery[] = [];
   for (let at = states.indexOf("w", Math.max(0, next - segment)); at >= 0; at = states.indexOf("w", at + 1)) {
-    const [, type = "track", messageId = ""] = about[at] ?? [];
-    deliveries.push({
-      ...{ id: segment + at, destination, segment, messageId, type, body: bodies[at] ?? "", acceptedAt },
-      ...{ attempts: 0, firstAttemptAt: null, attemptedAt: null, held: 0, dueAt: acceptedAt, finals: NONE },
-    });
+    const [event, body] = [about[at], bodies[at]];
+    // Rather than something else in its place.
+    if (!event || !body)
+      throw new Error(`the segment ${segment} of the outbox is damaged: it lacks event ${segment + at}`);
+    const [, type, messageId] = event;
+    deliveries.push(untried({ id: segment + at, destination, segment, messageId, type, body, acceptedAt }));
   }
   return deliveries;
 }

@@ -1,4 +1,4 @@
-import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
+import type { Delivery } from "../../model/delivery.ts";
 import type { Entry } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
 import { packBodies } from "./bodies.ts";
@@ -6,13 +6,13 @@ import type { Keeper } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import { type About, statesOf } from "./letters.ts";
+import { untried } from "./untried.ts";
 
 /** Events in one segment: what the delivery loop reads and writes of it stays small. */
 const MOST_EVENTS = 256;
 /** Characters of bodies in one segment, from which on a new one is begun. */
 const MOST_BODIES = 256 * 1_024;
 
-const NONE: readonly FinalAnswer[] = [];
 const NOWHERE: readonly Delivery[] = [];
 
 /** The events of the running transaction, which become segments at its end: a few large rows in place of many. */
@@ -115,21 +115,8 @@ type Place = { readonly draft: Draft; readonly index: number };
 
 function deliveryOf({ event, body }: Entry, destination: string, { draft, index }: Place): Delivery {
   const { first, acceptedAt } = draft;
-  return {
-    id: first + index,
-    destination,
-    segment: first,
-    messageId: event.messageId,
-    type: event.type,
-    body,
-    acceptedAt,
-    attempts: 0,
-    firstAttemptAt: null,
-    attemptedAt: null,
-    held: 0,
-    dueAt: acceptedAt,
-    finals: NONE,
-  };
+  const { messageId, type } = event;
+  return untried({ id: first + index, destination, segment: first, messageId, type, body, acceptedAt });
 }
 
 /** A number is never given twice, also when the newest segments were pruned. */

@@ -5,15 +5,12 @@ import type { Database } from "./driver.ts";
 /** The deliveries that were not delivered at their first attempt, each with a row of its own. */
 export type Tried = {
   /** Inside a transaction: takes one out of its segment, as it waits there. */
-  add(delivery: Untried): void;
+  add(delivery: Waiting): void;
   /** Inside a transaction: writes what became of one that waits. Answers false if none does. */
   settle(delivery: Delivery, settlement: Settlement): boolean;
 };
 
-export type Untried = Pick<
-  Delivery,
-  "id" | "destination" | "segment" | "dueAt" | "attempts" | "held" | "acceptedAt" | "body"
->;
+type Waiting = Pick<Delivery, "id" | "destination" | "segment" | "dueAt" | "attempts" | "held" | "acceptedAt" | "body">;
 
 export function createTried(db: Database): Tried {
   const insert = db.prepare<[number, string, number, number, number, number, string, string, number]>(

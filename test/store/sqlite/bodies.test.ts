@@ -46,6 +46,13 @@ describe("the bodies of a segment", () => {
     await using o = await startOutbox();
     await o.s.append(...makeEntries(2, { body: JSON.stringify({ text: noise(4_000) }) }));
     o.shell.exec("UPDATE contents SET bodies = substr(bodies, 1, length(bodies) - 10)");
-    await assert.rejects(o.s.read());
+    await assert.rejects(o.s.read(), /damaged/);
+  });
+
+  it("that are too few are an error, also where they are text", async () => {
+    await using o = await startOutbox();
+    await o.s.append(...makeEntries(2, { body: "{}" }));
+    o.shell.exec("UPDATE contents SET bodies = '{}'");
+    await assert.rejects(o.s.read(), /the segment 1 of the outbox is damaged: it lacks event 2/);
   });
 });
