@@ -41,8 +41,8 @@ export type Loop = {
  * own, so that none waits for another.
  */
 export function createLoop(name: string, world: LoopWorld): Loop {
-  const { clock, stopping, report } = world;
-  const bell = createBell(clock);
+  const { stopping, report } = world;
+  const bell = createBell(world.clock);
   const window = createWindow(name, world);
   const loop: State = {
     ...{ name, world, bell, window, inFlight: { first: 0, retry: 0 }, lastStarted: "retry" },
@@ -54,8 +54,6 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       while (!stopping.aborted) {
         const lookAgainAt = await startWhatIsDue(loop);
         await bell.rung(lookAgainAt);
-        // Whatever happens in the same turn is looked at together.
-        await clock.nextTurn();
       }
       while (isBusy(loop)) await bell.rung(null);
       bell.silence();
@@ -172,7 +170,13 @@ type To = { readonly destination: Destination; readonly webhooks: readonly Webho
 async function deliver(loop: State, delivery: Delivery, { destination, webhooks, queue }: To): Promise<void> {
   const { name, world, window, bell, inFlight } = loop;
   const { timeout, cutoff } = world.delivery();
-  const asked = { destination, webhooks, timeout, policy: { ...WAITS, cutoff }, slotFreed: bell.ring };
+  const asked = {
+    destination,
+    webhooks,
+    timeout,
+    policy: { ...WAITS, cutoff },
+    slotFreed: () => useSlot(loop, destination),
+  };
   inFlight[queue] += 1;
   loop.lastStarted = queue;
   try {
@@ -187,6 +191,11 @@ async function deliver(loop: State, delivery: Delivery, { destination, webhooks,
     if (isFull(loop) || world.stopping.aborted) bell.ring();
     inFlight[queue] -= 1;
   }
+}
+
+/** A free slot is worth a look only if something may wait for it, or if a lane has just opened again. */
+function useSlot({ world, window, bell, reopenedAt }: State, destination: Destination): void {
+  if (!window.isIdle() || world.lanes.reopenedAt(destination) !== reopenedAt) bell.ring();
 }
 
 function noteSettled({ window, bell }: State, delivery: Delivery, settlement: Settlement): void {

@@ -25,6 +25,8 @@ export type WindowWorld = { readonly claims: Claims; readonly backlog: Pick<Back
 export type Window = {
   /** Whether there may be something to read, and room for it. */
   isLow(now: At): boolean;
+  /** Whether nothing waits here, and nothing is left to be read. */
+  isIdle(): boolean;
   /** Reads on where a queue runs low. Rejects when the store does. */
   fill(now: At): Promise<void>;
   /** Whether there is a retry like this. */
@@ -62,6 +64,7 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       noticeTime(state, now);
       return isLow(first) || isLow(retry);
     },
+    isIdle: () => isIdle(first) && isIdle(retry),
     async fill(now) {
       noticeTime(state, now);
       if (isLow(first)) await readFirst(state, { destination, world });
@@ -131,6 +134,10 @@ function noticeTime(state: State, now: At): void {
 
 function isLow(reading: Reading): boolean {
   return reading.more && hasRoom(reading);
+}
+
+function isIdle({ waiting, more }: Reading): boolean {
+  return waiting.length === 0 && !more;
 }
 
 function hasRoom({ waiting, size }: Reading): boolean {
