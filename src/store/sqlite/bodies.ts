@@ -14,11 +14,36 @@ export function packBodies(bodies: readonly string[]): string | Buffer {
   return lines.length < SHORT ? lines : zstdCompressSync(`${lines}\n`, FAST);
 }
 
-/** The bodies, in their order. Throws when they are damaged. */
-export function unpackBodies(stored: string | Buffer): readonly string[] {
-  if (typeof stored === "string") return stored.split("\n");
-  const bodies = zstdDecompressSync(stored).toString().split("\n");
+export type Packed = {
+  /** The number of the segment, for messages. */
+  readonly segment: number;
+  /** How many bodies there have to be. */
+  readonly events: number;
+  readonly bodies: string | Buffer;
+};
+
+/** The bodies, in their order. Throws when they are damaged: nobody may get something else in place of one. */
+export function unpackBodies({ segment, events, bodies }: Packed): readonly string[] {
+  const lines = typeof bodies === "string" ? bodies.split("\n") : inflate(segment, bodies);
+  const found = lines.filter((line) => line !== "").length;
+  if (found !== events) throw damaged(segment, `it has ${found} of ${events} bodies`);
+  return lines;
+}
+
+function inflate(segment: number, packed: Buffer): string[] {
+  let text: string;
+  try {
+    text = zstdDecompressSync(packed).toString();
+  } catch (cause) {
+    throw damaged(segment, "its bodies cannot be decompressed", cause);
+  }
   // The runtimes take what was cut off for an empty text: only the end of the last line says that all is there.
-  if (bodies.length < 2 || bodies.pop() !== "") throw new Error("the bodies of a segment are damaged");
-  return bodies;
+  if (!text.endsWith("\n")) throw damaged(segment, "its bodies are cut off");
+  return text.slice(0, -1).split("\n");
+}
+
+/** What the log tells the operator. */
+export function damaged(segment: number, how: string, cause?: unknown): Error {
+  const remedy = "stop Fairlead, look at the file with SQLite's PRAGMA integrity_check, and restore a backup";
+  return new Error(`segment ${segment} of the outbox is damaged: ${how}; ${remedy}`, { cause });
 }

@@ -1,7 +1,7 @@
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
 import type { ClaimAsk, ClaimPage } from "../../model/ports.ts";
 import { type At, MB } from "../../model/units.ts";
-import { unpackBodies } from "./bodies.ts";
+import { damaged, unpackBodies } from "./bodies.ts";
 import type { Database } from "./driver.ts";
 import type { About } from "./letters.ts";
 import { untried } from "./untried.ts";
@@ -51,13 +51,11 @@ function createReadFirst(db: Database): (ask: ClaimAsk) => ClaimPage {
 /** What waits in a segment, from the event `next` on. */
 function waitingIn({ segment, states, acceptedAt, ...texts }: Segment, destination: string, next: number): Delivery[] {
   const about: readonly About[] = JSON.parse(texts.about);
-  const bodies = unpackBodies(texts.bodies);
+  const bodies = unpackBodies({ segment, events: states.length, bodies: texts.bodies });
   const deliveries: Delivery[] = [];
   for (let at = states.indexOf("w", Math.max(0, next - segment)); at >= 0; at = states.indexOf("w", at + 1)) {
     const [event, body] = [about[at], bodies[at]];
-    // Rather than something else in its place.
-    if (!event || !body)
-      throw new Error(`the segment ${segment} of the outbox is damaged: it lacks event ${segment + at}`);
+    if (!event || !body) throw damaged(segment, `it does not say what event ${segment + at} is`);
     const [, type, messageId] = event;
     deliveries.push(untried({ id: segment + at, destination, segment, messageId, type, body, acceptedAt }));
   }

@@ -1,5 +1,5 @@
 import type { At } from "../../model/units.ts";
-import { unpackBodies } from "./bodies.ts";
+import { type Packed, unpackBodies } from "./bodies.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import { countLetter } from "./letters.ts";
@@ -17,14 +17,14 @@ export type Removal = {
   remove(segments: readonly number[], limit: number): Removed;
 };
 
-type Segment = { events: number; acceptedAt: At; bodies: string | Buffer };
+type Segment = Packed & { acceptedAt: At };
 type States = { destination: string; waiting: number; states: string };
 
 /** Removes whole segments. What still waits in one gets a row of its own in `tried`, and goes on waiting. */
 export function createRemoval(db: Database, { counts, tried }: { counts: Counts; tried: Tried }): Removal {
   const read = db.prepare<[number], Segment>(
-    `SELECT s.events, s.accepted_at AS acceptedAt, c.bodies FROM segments s CROSS JOIN contents c ON c.segment = s.first
-     WHERE s.first = ?`,
+    `SELECT s.first AS segment, s.events, s.accepted_at AS acceptedAt, coalesce(c.bodies, '') AS bodies
+     FROM segments s LEFT JOIN contents c ON c.segment = s.first WHERE s.first = ?`,
   );
   const readStates = db.prepare<[number], States>(
     "SELECT destination, waiting, states FROM progress WHERE segment = ?",
@@ -48,7 +48,7 @@ export function createRemoval(db: Database, { counts, tried }: { counts: Counts;
           markDense.run(first);
           continue;
         }
-        for (const row of states) delivered += removeStates(row, first, segment);
+        for (const row of states) delivered += removeStates(row, segment);
         for (const removal of removals) removal.run(first);
         events += segment.events;
         moved += states.reduce((sum, { waiting }) => sum + waiting, 0);
@@ -62,32 +62,31 @@ export function createRemoval(db: Database, { counts, tried }: { counts: Counts;
   };
 
   /** Answers how many were delivered. */
-  function removeStates({ destination, waiting, states }: States, first: number, segment: Segment): number {
-    const delivered = countLetter(states, "d");
-    counts.add(destination, "delivered", -delivered);
-    if (waiting > 0) setApart({ destination, states, first }, segment);
+  function removeStates(row: States, segment: Segment): number {
+    const delivered = countLetter(row.states, "d");
+    counts.add(row.destination, "delivered", -delivered);
+    if (row.waiting > 0) setApart(row, segment);
     return delivered;
   }
 
-  function setApart(of: { destination: string; states: string; first: number }, { acceptedAt, bodies }: Segment): void {
-    const { destination, states, first } = of;
-    const lines = unpackBodies(bodies);
-    const untried = { destination, segment: first, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 };
-    for (let at = states.indexOf("w"); at >= 0; at = states.indexOf("w", at + 1)) {
-      tried.add({ ...untried, id: first + at, body: lines[at] ?? "" });
-    }
+  function setApart({ destination, states }: States, packed: Segment): void {
+    const { segment, acceptedAt } = packed;
+    const waiting = { destination, segment, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 };
+    unpackBodies(packed).forEach((body, at) => {
+      if (states[at] === "w") tried.add({ ...waiting, id: segment + at, body });
+    });
   }
 }
 
 /** Whether what waits in a segment takes more space by itself than all of the segment, which is compressed. */
-function isDense(rows: readonly States[], { bodies }: Segment): boolean {
+function isDense(rows: readonly States[], packed: Segment): boolean {
   const waiting = rows.filter((row) => row.waiting > 0);
   if (waiting.length === 0) return false;
-  const lines = unpackBodies(bodies);
+  const lines = unpackBodies(packed);
   const sizes = waiting.map(({ states }) =>
     lines.reduce((sum, line, at) => sum + (states[at] === "w" ? line.length : 0), 0),
   );
-  return sizes.reduce((sum, size) => sum + size, 0) >= bodies.length;
+  return sizes.reduce((sum, size) => sum + size, 0) >= packed.bodies.length;
 }
 
 function countUnrouted(rows: readonly States[], events: number): number {

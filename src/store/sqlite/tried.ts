@@ -1,5 +1,6 @@
 import type { Delivery } from "../../model/delivery.ts";
 import type { Settlement } from "../../model/settlement.ts";
+import { damaged } from "./bodies.ts";
 import type { Database } from "./driver.ts";
 
 /** The deliveries that were not delivered at their first attempt, each with a row of its own. */
@@ -24,7 +25,10 @@ export function createTried(db: Database): Tried {
 
   return {
     add({ id, destination, segment, dueAt, attempts, held, acceptedAt, body }) {
-      insert.run(id, destination, dueAt, attempts, held, acceptedAt, String(id - segment), body, segment);
+      const waiting = [id, destination, dueAt, attempts, held, acceptedAt] as const;
+      const { changes } = insert.run(...waiting, String(id - segment), body, segment);
+      // It would wait nowhere. Whoever throws here takes back what it has left.
+      if (changes !== 1) throw damaged(segment, "it has no contents");
     },
     settle({ id, destination }, settlement) {
       const { state, attempts, firstAttemptAt, attemptedAt, held, finals } = settlement;

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { packBodies, unpackBodies } from "../../../src/store/sqlite/bodies.ts";
 import { anyText, noise } from "../../model/make.ts";
-import { makeEntries } from "../make.ts";
+import { delivered, failed, makeEntries } from "../make.ts";
 import { startOutbox } from "./start.ts";
 
 describe("the bodies of a segment", () => {
@@ -11,7 +11,7 @@ describe("the bodies of a segment", () => {
     const anyBody = fc.tuple(anyText, fc.nat(3_000)).map(([text, more]) => JSON.stringify({ text, more: noise(more) }));
     fc.assert(
       fc.property(fc.array(anyBody, { minLength: 1, maxLength: 20 }), (bodies) => {
-        assert.deepEqual(unpackBodies(packBodies(bodies)), bodies);
+        assert.deepEqual(unpackBodies({ segment: 1, events: bodies.length, bodies: packBodies(bodies) }), bodies);
       }),
       { numRuns: 200 },
     );
@@ -53,6 +53,30 @@ describe("the bodies of a segment", () => {
     await using o = await startOutbox();
     await o.s.append(...makeEntries(2, { body: "{}" }));
     o.shell.exec("UPDATE contents SET bodies = '{}'");
-    await assert.rejects(o.s.read(), /the segment 1 of the outbox is damaged: it lacks event 2/);
+    await assert.rejects(o.s.read(), /segment 1 of the outbox is damaged: it has 1 of 2 bodies; stop Fairlead, /);
+  });
+
+  it("that are missing lose no delivery: its settlement is refused, and the segment is not dissolved", async () => {
+    await using o = await startOutbox();
+    await o.s.append(...makeEntries(2));
+    const [one, two] = await o.s.read();
+    assert.ok(one && two);
+    const now = o.s.clock.now();
+    await o.s.store().settle(one, delivered(one, now));
+    o.shell.exec("DELETE FROM contents");
+    assert.equal(await o.s.store().settle(two, failed(two, now)), "unwritten");
+    await assert.rejects(o.s.prune({ delivered: 0, failed: 0, seen: 0, sparse: now + 1 }, 10), /segment 1 .* damaged/);
+    assert.deepEqual(o.s.counts(), ["crm delivered: 1", "crm waiting: 1"]);
+    assert.match(String(o.s.told.at(-1)?.args[1]), /segment 1 of the outbox is damaged/);
+  });
+
+  it("that are missing do not keep a settled segment for ever", async () => {
+    await using o = await startOutbox();
+    await o.s.append(...makeEntries(2));
+    for (const one of await o.s.read()) await o.s.store().settle(one, delivered(one, o.s.clock.now()));
+    o.shell.exec("DELETE FROM contents");
+    const before = { delivered: o.s.clock.now() + 1, failed: 0, seen: 0 };
+    assert.equal((await o.s.prune(before, 10)).delivered, 2);
+    assert.equal(await o.s.store().prune(before, 10), null);
   });
 });
