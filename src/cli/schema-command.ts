@@ -8,7 +8,7 @@ export function declareSchema(program: Command, done: Done): void {
     .command("schema")
     .description("print the JSON Schema of the config file, for editors that complete and check it")
     .option("--example", "print config.example.yaml, the manual in a file, instead")
-    .addHelpText("after", examples("fairlead schema > config.schema.json", "fairlead schema --example > config.yaml"))
+    .addHelpText("after", examples("fairlead schema > fairlead.schema.json", "fairlead schema --example > config.yaml"))
     .action((options: SchemaOptions) => done(schema(options)));
 }
 

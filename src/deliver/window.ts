@@ -185,7 +185,9 @@ async function readRetries(state: State, now: At, { destination, world }: Place)
 
 /** The queue stays without gaps: behind the first one that was left to be read, all others are. */
 function takeIn(delivery: Delivery, { first, known }: State): void {
-  // Not in its order, which should not be: rather read twice than never.
+  // It was read between its commit and now.
+  if (known.has(delivery.id)) return;
+  // Not in its order, which should not be: rather read all again than overlook it.
   if (isBehind(delivery, first.after)) restart(first);
   if (first.more || first.reading || first.waiting.length >= PAGE || first.size >= MOST_BODIES) {
     first.more = true;

@@ -77,7 +77,8 @@ function decode(bytes: Uint8Array): string | null {
   }
 }
 
-function reasonOf(error: unknown, path: string): string {
+/** Why a file cannot be read, without its path. */
+export function reasonOf(error: unknown, path: string): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
   if (code === "EACCES" || code === "EPERM") return `permission denied${guardOf(path)}`;
   return REASONS[code] ?? code;

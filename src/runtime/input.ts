@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import process from "node:process";
 import { formatSize } from "../model/units.ts";
+import { reasonOf } from "./files.ts";
 
 /** What was read, byte for byte, or why it could not be; the reason does not repeat the path. */
 export type Input = { readonly ok: true; readonly bytes: Uint8Array } | { readonly ok: false; readonly why: string };
@@ -17,7 +18,7 @@ export async function readInput(path: string | null, most: number): Promise<Inpu
       chunks.push(chunk);
     }
   } catch (error) {
-    return { ok: false, why: reasonOf(error) };
+    return { ok: false, why: path === null ? String(error) : reasonOf(error, path) };
   }
   return { ok: true, bytes: Buffer.concat(chunks) };
 }
@@ -26,15 +27,3 @@ export async function readInput(path: string | null, most: number): Promise<Inpu
 export function isInputTerminal(): boolean {
   return process.stdin.isTTY === true;
 }
-
-function reasonOf(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
-  return REASONS[code] ?? code;
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: "no such file",
-  EACCES: "permission denied",
-  EISDIR: "it is a folder",
-  ENOTDIR: "a part of the path is not a folder",
-};

@@ -106,6 +106,18 @@ describe("the window", () => {
     assert.ok(takeAll(window, "first").length > 0);
   });
 
+  it("does not take twice what was read between its commit and its arrival", async () => {
+    const store = makeStore(rows(3));
+    const window = createWindow("crm", store);
+    await window.fill(0);
+    for (const delivery of rows(3)) window.arrived(delivery);
+    assert.equal(window.isLow(0), false);
+    assert.deepEqual(
+      takeAll(window, "first").map(({ id }) => id),
+      [1, 2, 3],
+    );
+  });
+
   it("finds what arrives out of its order", async () => {
     const waiting = rows(1);
     const window = createWindow("crm", makeStore(waiting));

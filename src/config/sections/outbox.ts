@@ -22,7 +22,8 @@ export const outbox = v.strictObject({
   }),
   keepDelivered: key(v.optional(keep, "24h"), {
     description: "How long delivered events are kept to be looked up.",
-    more: "Shorter saves space, 0s keeps none.",
+    more: `Events that came at the same moment are kept together, until none of them waits any more and the last was
+      delivered so long ago. Shorter saves space, 0s keeps none.`,
   }),
   keepFailed: key(v.optional(keep, "30d"), {
     description: "How long failed and expired deliveries are kept to be looked up.",
