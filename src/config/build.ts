@@ -10,7 +10,7 @@ export function build(checked: Checked, file: string): Config {
   const { ingest, admin, outbox, delivery, log, sources, destinations } = checked;
   const path = isAbsolute(outbox.path) ? outbox.path : join(dirname(file), outbox.path);
   return {
-    ingest,
+    ingest: { ...ingest, tls: null, trustedProxies: [], corsOrigins: ["*"] },
     admin: { listen: admin.listen, token: admin.token === undefined ? null : new Secret(admin.token) },
     outbox: { ...outbox, path },
     delivery,
@@ -21,7 +21,7 @@ export function build(checked: Checked, file: string): Config {
 }
 
 function buildSource(name: string, { writeKey, enabled }: Checked["sources"][string]): Source {
-  return { name, writeKey: new Secret(writeKey), enabled };
+  return { name, writeKey: new Secret(writeKey), enabled, type: "auto", ip: "keep" };
 }
 
 function buildDestination(name: string, checked: Checked["destinations"][string]): Destination {

@@ -8,6 +8,14 @@ export type Listen =
   | { readonly kind: "tcp"; readonly host: string; readonly port: number }
   | { readonly kind: "unix"; readonly path: string };
 
+/** A certificate with its chain and its key, as PEM, and the files that they were read from. */
+export type Tls = {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly cert: string;
+  readonly key: Secret;
+};
+
 export const LOG_LEVELS = ["debug", "info", "warning", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
@@ -16,7 +24,15 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
 
 /** All that the operator decides, checked and complete: every default is filled in and every secret resolved. */
 export type Config = {
-  readonly ingest: { readonly listen: Listen };
+  readonly ingest: {
+    readonly listen: Listen;
+    /** Null: plain HTTP. */
+    readonly tls: Tls | null;
+    /** The networks whose word on who the client is (X-Forwarded-For and its kin) is believed, as CIDR. */
+    readonly trustedProxies: readonly string[];
+    /** The origins of pages that may send calls: `*`, `https://example.com` or `https://*.example.com`. */
+    readonly corsOrigins: readonly string[];
+  };
   readonly admin: { readonly listen: Listen; readonly token: Secret | null };
   readonly outbox: {
     readonly path: string;

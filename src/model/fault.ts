@@ -35,9 +35,11 @@ export const FAULT_STATUS = {
   body_too_slow: 408,
   unsupported_media_type: 415,
   too_many_bodies: 429,
+  overloaded: 429,
   internal: 500,
   store_full: 503,
   store_failed: 503,
+  stopping: 503,
 } as const;
 
 export type FaultCode = keyof typeof FAULT_STATUS;

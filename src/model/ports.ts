@@ -2,7 +2,7 @@
  * What the stages ask of the world and of each other. Each port is small and named for what its caller wants; the
  * daemon gets real ones from `runtime/` and `store/`, a test gets false ones.
  */
-import type { Listen } from "./config.ts";
+import type { Listen, Tls } from "./config.ts";
 import type { Delivery, DeliveryState } from "./delivery.ts";
 import type { Event, EventType } from "./event.ts";
 import type { Fault } from "./fault.ts";
@@ -187,11 +187,16 @@ export type Handle = (request: Request, peer: Peer) => Response | Promise<Respon
 /** Who asks: an IP address, or null over a Unix socket. */
 export type Peer = { readonly address: string | null };
 
-/** Listens for HTTP. Rejects when it cannot. */
-export type Serve = (listen: Listen, handle: Handle) => Promise<Listener>;
+/** Listens for HTTP, or with `tls` (over TCP only) for HTTPS. Rejects when it cannot. */
+export type Serve = (listen: Listen, handle: Handle, tls?: Tls | null) => Promise<Listener>;
 export type Listener = {
   /** Where it listens, as a URL or `unix:/path`; the port is the one the system gave. */
   readonly address: string;
+  /**
+   * Serves new connections with another certificate; those that are open go on with theirs. Rejects when it cannot, and
+   * then goes on as before. Only for a listener that was opened with `tls`.
+   */
+  renew(tls: Tls): Promise<void>;
   /** Takes no more connections, and resolves when the running requests are answered. */
   stop(): Promise<void>;
 };
@@ -218,6 +223,31 @@ export type Report = {
   daemon(what: DaemonEvent, fields: Readonly<Record<string, string | number>>): void;
   /** Something that should be impossible. Nothing is lost by it, and it should be reported as a bug. */
   unexpected(doing: string, error: unknown): void;
+};
+
+/** A call, or a whole request, that was not taken, as the operator can look it up. */
+export type Rejection = Refusal & {
+  /** Wall time. */
+  readonly at: At;
+  readonly from: Sender;
+  /** `POST /v1/track`; without the query, which may hold a write key. */
+  readonly request: string;
+  /** The first KB of the call, or of the request's body where that could not be read as calls. Holds no write key. */
+  readonly sample: string;
+};
+
+/** Who sent a request, as far as it is known. */
+export type Sender = {
+  readonly address: string | null;
+  readonly userAgent: string | null;
+  /** The page that a browser sent it from. */
+  readonly origin: string | null;
+};
+
+/** The last refusals, kept in memory. */
+export type Rejections = {
+  /** The newest first. */
+  newest(limit: number): readonly Rejection[];
 };
 
 export type DaemonEvent =

@@ -57,6 +57,7 @@ function toListener(server: HttpServer, { address, grace, release }: Stopping): 
   }
   return {
     address,
+    renew: () => Promise.reject(new Error("this listener has no certificate")),
     stop() {
       stopped ??= stop();
       return stopped;

@@ -75,7 +75,11 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;
       handles.set(port, handle);
-      return { address: `http://127.0.0.1:${port}`, stop: async () => void handles.delete(port) };
+      return {
+        address: `http://127.0.0.1:${port}`,
+        renew: async () => {},
+        stop: async () => void handles.delete(port),
+      };
     },
     pid: 4711,
   });

@@ -9,7 +9,7 @@ export const URL_A = "https://a.example.com/hook";
 export const URL_B = "https://b.example.com/hook";
 
 export function makeSource(source: Partial<Source> = {}): Source {
-  return { name: "website", writeKey: new Secret(KEY), enabled: true, ...source };
+  return { name: "website", writeKey: new Secret(KEY), enabled: true, type: "auto", ip: "keep", ...source };
 }
 
 type Parts = Partial<Destination> & {
@@ -33,9 +33,14 @@ export function makeDestination({ urls = [URL_A], headers = {}, ...destination }
   };
 }
 
+export function makeIngest(ingest: Partial<Config["ingest"]> = {}): Config["ingest"] {
+  const listen = { kind: "tcp", host: "127.0.0.1", port: 8080 } as const;
+  return { listen, tls: null, trustedProxies: [], corsOrigins: ["*"], ...ingest };
+}
+
 export function makeConfig(config: Partial<Config> = {}): Config {
   return {
-    ingest: { listen: { kind: "tcp", host: "127.0.0.1", port: 8080 } },
+    ingest: makeIngest(),
     admin: { listen: { kind: "tcp", host: "127.0.0.1", port: 8081 }, token: null },
     outbox: { path: ":memory:", maxSize: GB, keepDelivered: 24 * HOUR, keepFailed: 30 * DAY },
     delivery: { timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Secret } from "../../src/model/secret.ts";
 import { startDaemon } from "./daemon.ts";
-import { makeDestination, makeSource, URL_B } from "./make.ts";
+import { makeDestination, makeIngest, makeSource, URL_B } from "./make.ts";
 
 const TRACK = { userId: "u1", event: "Signed Up", messageId: "m1" };
 
@@ -45,7 +45,7 @@ describe("a reload", () => {
 
   it("keeps what needs a restart as it was, and names it", async () => {
     await using d = await startDaemon();
-    const ingest = { listen: { kind: "tcp", host: "127.0.0.1", port: 9999 } } as const;
+    const ingest = makeIngest({ listen: { kind: "tcp", host: "127.0.0.1", port: 9999 } });
     const kept = await d.app.reload({ ...d.config, ingest, outbox: { ...d.config.outbox, path: "/elsewhere.db" } });
     assert.deepEqual(kept, ["ingest.listen", "outbox.path"]);
     assert.equal((await d.call("/v1/track", TRACK)).status, 200);
