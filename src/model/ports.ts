@@ -7,6 +7,7 @@ import type { Delivery, DeliveryState } from "./delivery.ts";
 import type { Event, EventType } from "./event.ts";
 import type { Fault } from "./fault.ts";
 import type { Answer } from "./outcome.ts";
+import type { Refusal } from "./refusal.ts";
 import type { Settlement } from "./settlement.ts";
 import type { At, Ms } from "./units.ts";
 import type { Skip } from "./verdict.ts";
@@ -225,31 +226,6 @@ export type Report = {
   unexpected(doing: string, error: unknown): void;
 };
 
-/** A call, or a whole request, that was not taken, as the operator can look it up. */
-export type Rejection = Refusal & {
-  /** Wall time. */
-  readonly at: At;
-  readonly from: Sender;
-  /** `POST /v1/track`; without the query, which may hold a write key. */
-  readonly request: string;
-  /** The first KB of the call, or of the request's body where that could not be read as calls. Holds no write key. */
-  readonly sample: string;
-};
-
-/** Who sent a request, as far as it is known. */
-export type Sender = {
-  readonly address: string | null;
-  readonly userAgent: string | null;
-  /** The page that a browser sent it from. */
-  readonly origin: string | null;
-};
-
-/** The last refusals, kept in memory. */
-export type Rejections = {
-  /** The newest first. */
-  newest(limit: number): readonly Rejection[];
-};
-
 export type DaemonEvent =
   | "started"
   | "stopping"
@@ -259,12 +235,3 @@ export type DaemonEvent =
   | "config_problem"
   | "config_warning"
   | "unserved";
-
-export type Refusal = {
-  readonly source: string | null;
-  readonly type: string | null;
-  readonly messageId: string | null;
-  readonly fault: Fault;
-  /** How many calls it is about; one when left out. */
-  readonly count?: number;
-};
