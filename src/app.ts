@@ -9,7 +9,8 @@ import { createDeliver, type Deliver } from "./deliver/deliver.ts";
 import { createLanes } from "./deliver/lanes.ts";
 import { createBodies } from "./http/body.ts";
 import { createIngest } from "./ingest/api.ts";
-import { createFindSource, type FindSource } from "./ingest/write-key.ts";
+import { createDoor, type Door } from "./ingest/door.ts";
+import { createRejections } from "./ingest/rejections.ts";
 import type { Config } from "./model/config.ts";
 import type {
   Backlog,
@@ -61,14 +62,14 @@ export type App = {
 
 export function createApp(first: Config, ports: Ports): App {
   let config = first;
-  let findSource = createFindSource(config.sources);
+  let door = createDoor(config);
   let daemon: Promise<Daemon> | null = null;
   let stopped: Promise<void> | null = null;
   let release = (): void => {};
 
   return {
     async start() {
-      daemon ??= startDaemon({ config: () => config, findSource: () => findSource }, ports);
+      daemon ??= startDaemon({ config: () => config, door: () => door }, ports);
       const { addresses, deliver } = await daemon;
       release = deliver.release;
       return addresses;
@@ -76,7 +77,7 @@ export function createApp(first: Config, ports: Ports): App {
     async reload(next) {
       const kept = restartKeys(config, next);
       config = withOldKeys(config, next);
-      findSource = createFindSource(config.sources);
+      door = createDoor(config);
       (await daemon)?.serve(config);
       return kept;
     },
@@ -92,7 +93,7 @@ export function createApp(first: Config, ports: Ports): App {
   };
 }
 
-type Current = { readonly config: () => Config; readonly findSource: () => FindSource };
+type Current = { readonly config: () => Config; readonly door: () => Door };
 
 type Daemon = {
   readonly addresses: Addresses;
@@ -102,7 +103,7 @@ type Daemon = {
 };
 
 /** Bytes in at `ingest` → events through `accept` → rows in `store` → POSTs by `deliver` → rows again. */
-async function startDaemon({ config, findSource }: Current, ports: Ports): Promise<Daemon> {
+async function startDaemon({ config, door }: Current, ports: Ports): Promise<Daemon> {
   const { clock, random, report, metrics, pid } = ports;
   const maxSize = (): number => config().outbox.maxSize;
   const crowded = (): void => janitor.wake();
@@ -116,7 +117,10 @@ async function startDaemon({ config, findSource }: Current, ports: Ports): Promi
   const accept = createAccept({ config, append: store.append, offer: deliver.offer, report });
   const requestDeletion = createDeletion({ config, accept, clock, random, report });
   const bodies = createBodies(clock);
-  const ingest = createIngest({ clock, random, findSource, bodies, accept, report });
+  let isStopping = false;
+  const stopping = (): boolean => isStopping;
+  const rejections = createRejections({ clock, report });
+  const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, report });
   const { health } = store;
   const admin = createAdmin({ admin: () => config().admin, clock, bodies, health, metrics, requestDeletion, report });
 
@@ -136,6 +140,7 @@ async function startDaemon({ config, findSource }: Current, ports: Ports): Promi
 
   /** The operator's listener stays until the end: what the daemon does while it stops can be watched. */
   async function stop(): Promise<void> {
+    isStopping = true;
     await listeners.ingest.stop();
     await deliver.stop();
     closing.abort();

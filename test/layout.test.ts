@@ -13,13 +13,13 @@ const SRC = join(dirname(fileURLToPath(import.meta.url)), "../src");
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "model/": [],
-  "validate/": ["model/", "valibot"],
+  "validate/": ["model/", "valibot", "ipaddr.js"],
   "route/": ["model/"],
   "webhook/": ["model/"],
   "settle/": ["model/"],
   "accept/": ["model/", "route/", "webhook/"],
   "http/": ["model/", "hono"],
-  "ingest/": ["model/", "http/", "validate/", "hono"],
+  "ingest/": ["model/", "http/", "validate/", "hono", "ipaddr.js"],
   "store/": ["model/", "better-sqlite3"],
   "deliver/": ["model/", "settle/", "webhook/"],
   "deletion/": ["model/"],

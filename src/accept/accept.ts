@@ -1,8 +1,9 @@
 import type { Config } from "../model/config.ts";
 import type { Delivery } from "../model/delivery.ts";
 import type { Event } from "../model/event.ts";
-import { isFault } from "../model/fault.ts";
+import { fault, isFault } from "../model/fault.ts";
 import type { Accept, Append, Entry, Receipt, Report } from "../model/ports.ts";
+import { MB, SECOND } from "../model/units.ts";
 import type { Skip } from "../model/verdict.ts";
 import { route } from "../route/route.ts";
 import { writeBody } from "../webhook/body.ts";
@@ -16,14 +17,24 @@ export type AcceptWorld = {
   readonly report: Report;
 };
 
+/** Characters of bodies that may wait for their commit together: with a slow disk, they would fill the memory. */
+const MOST_UNCOMMITTED = 32 * MB;
+
+const OVERLOADED = fault("overloaded", "calls come faster than the disk can take them; try again", SECOND);
+
 /**
  * The one way in, for calls, audiences and deletions alike: each event is routed, its body is written once, both are
  * made durable in one commit, and its deliveries are set off. A caller may answer 2xx when this answers receipts, not before.
  */
 export function createAccept({ config, append, offer, report }: AcceptWorld): Accept {
+  let uncommitted = 0;
   return async function accept(source, events) {
     const entries = events.map((event) => prepare(event, source, config()));
+    const size = entries.reduce((sum, { body }) => sum + body.length, 0);
+    if (uncommitted > 0 && uncommitted + size > MOST_UNCOMMITTED) return OVERLOADED;
+    uncommitted += size;
     const receipts = await append(entries);
+    uncommitted -= size;
     if (isFault(receipts)) return receipts;
     for (const receipt of receipts) if (receipt.kind === "accepted") offer(receipt.deliveries);
     tell(source, { entries, receipts, report });

@@ -1,58 +1,134 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { pathOf } from "../http/path.ts";
-import { respondFault } from "../http/respond.ts";
-import { CALL_TYPES } from "../model/event.ts";
-import { type Fault, fault } from "../model/fault.ts";
-import type { Handle } from "../model/ports.ts";
-import { type PathKind, type TakeWorld, take } from "./take.ts";
+import { respond, respondFault } from "../http/respond.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
+import type { Handle, Report } from "../model/ports.ts";
+import { SECOND } from "../model/units.ts";
+import { refuse } from "./admit.ts";
+import { addCors, answerPreflight } from "./cors.ts";
+import type { Door } from "./door.ts";
+import { CALL_PATHS, METRICS_PATH, PIXEL_PATHS, SETTINGS_PATH } from "./paths.ts";
+import { answerPixel } from "./pixel.ts";
+import type { Arriving } from "./sender.ts";
+import { makeSettings } from "./settings.ts";
+import { type TakeWorld, take, takePixel } from "./take.ts";
 
-/** The paths that take calls, each with or without a slash at its end. */
-const CALL_PATHS: ReadonlyMap<string, PathKind> = new Map([
-  ...CALL_TYPES.map((type) => [`/v1/${type}`, type] as const),
-  ["/v1/batch", "batch"] as const,
-]);
+export type IngestWorld = TakeWorld & {
+  /** The rules of the config in force: a reload swaps them. */
+  readonly door: () => Door;
+  /** Whether the daemon is about to end. */
+  readonly stopping: () => boolean;
+  readonly report: Report;
+};
 
 /**
  * The collection API: what programs and pages talk to (SPEC.md 4.2). Calls are most of what comes and their paths are
  * few, so they are looked up in a table, at a fraction of what a router costs; all else is Hono's.
  */
-export function createIngest(world: TakeWorld): Handle {
-  const others = createOthers();
+export function createIngest(world: IngestWorld): Handle {
+  const others = createOthers(world);
 
-  return async function handle(request) {
-    const kind = CALL_PATHS.get(pathOf(request.url));
-    const response = await (kind && request.method === "POST"
-      ? takeSafely(request, kind, world)
-      : others.fetch(request));
+  return async function handle(request, peer) {
+    const origin = request.headers.get("origin");
+    const arriving = { request, peer, origin, door: world.door() };
+    const response = await (origin === null ? answer(arriving) : answerPage(arriving, origin));
     world.report.requestAnswered(response.status);
     return response;
   };
-}
 
-async function takeSafely(request: Request, kind: PathKind, world: TakeWorld): Promise<Response> {
-  try {
-    return await take(request, kind, world);
-  } catch (error) {
-    world.report.unexpected("answer a call", error);
-    return respondFault(fault("internal", "something unexpected went wrong; the call was not accepted"));
+  async function answer(arriving: Arriving): Promise<Response> {
+    const { request } = arriving;
+    const path = pathOf(request.url);
+    const kind = CALL_PATHS.get(path);
+    const image = PIXEL_PATHS.get(path);
+    try {
+      if (kind && request.method === "POST") {
+        return await (world.stopping() ? sendAway(arriving, world) : take(arriving, kind, world));
+      }
+      if (image && request.method === "GET") return await takePixel(arriving, image, world);
+      return await others.fetch(request, { arriving });
+    } catch (error) {
+      world.report.unexpected("answer a call", error);
+      if (image) return answerPixel();
+      return respondFault(fault("internal", "something unexpected went wrong; the call was not accepted"));
+    }
+  }
+
+  /** A browser asks before it sends, and shows the page only answers that allow it. */
+  async function answerPage(arriving: Arriving, origin: string): Promise<Response> {
+    const { request, door } = arriving;
+    if (door.cors.allows(origin)) {
+      return request.method === "OPTIONS" ? answerPreflight(origin) : addCors(await answer(arriving), origin);
+    }
+    if (request.method === "OPTIONS") return new Response(null, { status: 204 });
+    const refusal = refuse(foreign(origin), { arriving, source: null, what: "" }, world);
+    return PIXEL_PATHS.has(pathOf(request.url)) ? answerPixel() : respondFault(refusal);
   }
 }
+
+function foreign(origin: string): Fault {
+  const shown = JSON.stringify(origin.slice(0, 100));
+  return fault("forbidden_origin", `pages of ${shown} may not send calls; list their origin in ingest.corsOrigins`);
+}
+
+/** For who had a connection before the daemon took no more of them. It has to go: the daemon waits for that. */
+function sendAway(arriving: Arriving, world: IngestWorld): Response {
+  const refusal = fault("stopping", "the daemon is stopping; try again", SECOND);
+  const response = respondFault(refuse(refusal, { arriving, source: null, what: "" }, world));
+  response.headers.set("Connection", "close");
+  return response;
+}
+
+type Bindings = { Bindings: { readonly arriving: Arriving } };
 
 /** What is not a call. */
-function createOthers(): Hono {
-  const api = new Hono({ strict: false });
-  for (const path of CALL_PATHS.keys()) {
-    api.all(path, () => {
-      const response = respondFault(fault("method_not_allowed", `${path} takes POST`));
-      response.headers.set("Allow", "POST");
-      return response;
+function createOthers(world: IngestWorld): Hono<Bindings> {
+  const api = new Hono<Bindings>({ strict: false });
+  api.get(SETTINGS_PATH, ({ env: { arriving }, req }) => settings(arriving, req.param("writeKey"), world));
+  api.post(METRICS_PATH, () => respond(200, { success: true }));
+  for (const path of [...CALL_PATHS.keys(), METRICS_PATH])
+    api.all(path, (context) => wrongMethod(context, "POST", world));
+  for (const path of PIXEL_PATHS.keys()) {
+    api.all(path, (context) => {
+      // Whoever only asks for the head of an image looks at nothing.
+      if (context.req.method !== "HEAD") wrongMethod(context, "GET", world);
+      return answerPixel();
     });
   }
-  api.notFound((context) => respondFault(notFound(context.req.path)));
+  api.all(SETTINGS_PATH, (context) => wrongMethod(context, "GET", world));
+  api.notFound(({ env: { arriving }, req }) => {
+    const refusal = notFound(req.path);
+    // So is one that is sent to a wrong path.
+    const isCall = req.method === "POST";
+    return respondFault(isCall ? refuse(refusal, { arriving, source: null, what: "" }, world) : refusal);
+  });
   return api;
 }
 
+function settings(arriving: Arriving, writeKey: string, world: IngestWorld): Response {
+  const { request, peer, door } = arriving;
+  const source = door.findSource.byKey(writeKey);
+  if (isFault(source)) return respondFault(refuse(source, { arriving, source: null, what: "" }, world));
+  const proxied = door.proxies.trusts(peer);
+  const body = makeSettings({ writeKey, request, secure: door.secure, proxied });
+  // What is in it depends on who asks.
+  return respond(200, body, { "Cache-Control": "private, max-age=60", Vary: "Origin" });
+}
+
+/** A call that is sent in a wrong way is one that was not taken. */
+function wrongMethod(
+  { env: { arriving }, req }: Context<Bindings>,
+  right: "GET" | "POST",
+  world: IngestWorld,
+): Response {
+  if (req.method === "OPTIONS") return new Response(null, { status: 204, headers: { Allow: right } });
+  const refusal = fault("method_not_allowed", `${req.path.slice(0, 100)} takes ${right}`);
+  const response = respondFault(refuse(refusal, { arriving, source: null, what: "" }, world));
+  response.headers.set("Allow", right);
+  return response;
+}
+
 function notFound(path: string): Fault {
-  const known = [...CALL_PATHS.keys()].join(", ");
+  const known = "/v1/identify, /v1/track, /v1/page, /v1/screen, /v1/group, /v1/alias and /v1/batch";
   return fault("not_found", `nothing is at ${path.slice(0, 100)}; calls are taken at ${known}`);
 }

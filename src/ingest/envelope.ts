@@ -2,14 +2,20 @@ import type { CallType, JsonObject } from "../model/event.ts";
 import { type Fault, fault } from "../model/fault.ts";
 import type { At } from "../model/units.ts";
 import type { Arrival } from "../validate/call.ts";
-import { mayHoldInfinity } from "../validate/limits.ts";
+import type { Caller } from "../validate/context.ts";
 import { isObject, kindOf } from "../validate/shape.ts";
 
 /** The calls of one request, and what they have in common. */
 export type Envelope = { readonly calls: readonly unknown[]; readonly arrival: Arrival };
 
 /** What the ingest API knows of a request before it has looked into the body. */
-export type Received = { readonly text: string; readonly receivedAt: At; readonly newId: () => string };
+export type Received = {
+  /** Whether its text may hold a number that JSON cannot carry on. */
+  readonly numbers: Arrival["numbers"];
+  readonly receivedAt: At;
+  readonly caller: Caller;
+  readonly newId: () => string;
+};
 
 /** A body that is one call of the type that its path says. */
 export function readCall(call: unknown, type: CallType, received: Received): Envelope {
@@ -36,9 +42,8 @@ export function readBatch(body: unknown, received: Received): Envelope | Fault {
   };
 }
 
-function common({ text, receivedAt, newId }: Received): Arrival {
-  const numbers = mayHoldInfinity(text) ? "unchecked" : "checked";
-  return { type: null, context: null, integrations: null, sentAt: null, calls: 0, receivedAt, numbers, newId };
+function common({ numbers, receivedAt, caller, newId }: Received): Arrival {
+  return { type: null, context: null, integrations: null, sentAt: null, calls: 0, receivedAt, caller, numbers, newId };
 }
 
 /** An empty one adds nothing, and need not be merged into each call. */

@@ -1,125 +1,91 @@
 import type { Bodies } from "../http/body.ts";
 import { parseJson } from "../http/json.ts";
 import { respond, respondFault } from "../http/respond.ts";
-import { CALL_TYPES, type CallType, type Event } from "../model/event.ts";
-import { type Fault, fault, isFault } from "../model/fault.ts";
-import type { Accept, Clock, Random, Report } from "../model/ports.ts";
+import type { CallType } from "../model/event.ts";
+import { type Fault, isFault } from "../model/fault.ts";
+import type { Clock, Random } from "../model/ports.ts";
+import type { Source } from "../model/source.ts";
 import { KB } from "../model/units.ts";
-import { validateCall } from "../validate/call.ts";
-import { isObject } from "../validate/shape.ts";
-import { type Envelope, readBatch, readCall } from "./envelope.ts";
-import type { FindSource } from "./write-key.ts";
+import { mayHoldInfinity } from "../validate/limits.ts";
+import { type Admitted, type AdmitWorld, admit, type Rejected, refuse, textOf } from "./admit.ts";
+import { type Received, readBatch, readCall } from "./envelope.ts";
+import type { PathKind } from "./paths.ts";
+import { answerPixel, readPixel } from "./pixel.ts";
+import { type Arriving, callerOf } from "./sender.ts";
 
 /** SPEC.md 8: maximum size of one batch request, decompressed. */
 export const MAX_BODY_BYTES = 500 * KB;
-/** No client library sends more in one batch. */
-const MAX_BATCH_EVENTS = 2_500;
-/** Calls of one batch that the answer speaks of, each by itself: the rest is only counted, or it would be very long. */
-const MOST_LISTED = 2 * MAX_BATCH_EVENTS;
 
-export type TakeWorld = {
+export type TakeWorld = AdmitWorld & {
   readonly clock: Clock;
   readonly random: Random;
-  readonly findSource: () => FindSource;
   readonly bodies: Bodies;
-  readonly accept: Accept;
-  readonly report: Report;
 };
-
-/** What a path means: one kind of call, or a batch of any. */
-export type PathKind = CallType | "batch";
 
 /**
  * Takes the calls of one request: who sends them, what they are, whether each is valid; then they are accepted, which
  * makes them durable, and only then answered.
  */
-export async function take(request: Request, kind: PathKind, world: TakeWorld): Promise<Response> {
-  const source = world.findSource()(request);
-  if (isFault(source)) return refuse(source, null, world);
-  const envelope = await readEnvelope(request, kind, world);
-  if (isFault(envelope)) return refuse(envelope, source.name, world);
-  const { events, rejected, unlisted } = validateAll(envelope);
-  for (const one of rejected) tellRejected(one, { source: source.name, kind }, world);
-  if (unlisted > 0) tellUnlisted(unlisted, source.name, world);
-  const [first] = rejected;
-  if (kind !== "batch" && first) return respondFault(first.fault);
-  const receipts = await world.accept(source.name, events);
-  if (isFault(receipts)) return refuse(receipts, source.name, world);
-  const duplicate = receipts.filter((receipt) => receipt.kind === "duplicate").length;
-  return respond(200, answer(receipts.length - duplicate, duplicate, { rejected, unlisted }));
+export async function take(arriving: Arriving, kind: PathKind, world: TakeWorld): Promise<Response> {
+  const { request, door } = arriving;
+  const early = door.findSource.outside(request);
+  if (early && isFault(early)) return respondFault(refuse(early, { arriving, source: null, what: "" }, world));
+  const text = await world.bodies.read(request, MAX_BODY_BYTES);
+  if (typeof text !== "string") return respondFault(refuse(text, { arriving, source: early, what: "" }, world));
+  const parsed = parseJson(text);
+  if (isFault(parsed)) return respondFault(refuse(parsed, { arriving, source: early, what: text }, world));
+  const source = early ?? door.findSource.anywhere(request, parsed.value);
+  if (isFault(source)) return respondFault(refuse(source, { arriving, source: null, what: text }, world));
+  const numbers = mayHoldInfinity(text) ? "unchecked" : "checked";
+  const received = receive({ arriving, source, isPage: false, numbers }, world);
+  const envelope = kind === "batch" ? readBatch(parsed.value, received) : readCall(parsed.value, kind, received);
+  if (isFault(envelope)) return respondFault(refuse(envelope, { arriving, source, what: text }, world));
+  return answer(await admit({ arriving, source, kind, envelope }, world), kind);
 }
 
-async function readEnvelope(request: Request, kind: PathKind, world: TakeWorld): Promise<Envelope | Fault> {
-  const { bodies, clock, random } = world;
-  const text = await bodies.read(request, MAX_BODY_BYTES);
-  if (typeof text !== "string") return text;
-  const parsed = parseJson(text);
-  if (isFault(parsed)) return parsed;
+/** The same for a call that comes as an image: whatever becomes of it, the answer is one. */
+export async function takePixel(arriving: Arriving, type: CallType, world: TakeWorld): Promise<Response> {
+  const { request, door } = arriving;
+  const start = request.url.indexOf("?");
+  const query = start < 0 ? "" : request.url.slice(start);
+  const call = readPixel(new URLSearchParams(query));
+  const source = door.findSource.anywhere(request, call);
+  if (isFault(source) || isFault(call)) {
+    const known = isFault(source) ? null : source;
+    refuse(isFault(call) ? call : (source as Fault), { arriving, source: known, what: query }, world);
+    return answerPixel();
+  }
+  const received = receive({ arriving, source, isPage: true, numbers: "unchecked" }, world);
+  await admit({ arriving, source, kind: type, envelope: readCall(call, type, received) }, world);
+  return answerPixel();
+}
+
+type Came = {
+  readonly arriving: Arriving;
+  readonly source: Source;
+  /** Whether it can only have come from a page or a mail. */
+  readonly isPage: boolean;
+  readonly numbers: Received["numbers"];
+};
+
+function receive({ arriving, source, isPage, numbers }: Came, { clock, random }: TakeWorld): Received {
   const receivedAt = clock.wall();
   // Ids of this server begin with the time, so that they sort as they came.
   const time = receivedAt.toString(16).padStart(12, "0");
   const newId = (): string => `fl-${time}-${random.hex(10)}`;
-  const received = { text, receivedAt, newId };
-  return kind === "batch" ? readBatch(parsed.value, received) : readCall(parsed.value, kind, received);
+  return { numbers, receivedAt, newId, caller: callerOf(arriving, source, isPage) };
 }
 
-type Rejected = { readonly index: number; readonly call: unknown; readonly fault: Fault };
-type Validated = {
-  readonly events: readonly Event[];
-  readonly rejected: readonly Rejected[];
-  /** How many more are rejected, because there are far too many. */
-  readonly unlisted: number;
-};
-
-/** One bad call costs the others nothing: client libraries would send the whole batch again, and then drop it. */
-function validateAll({ calls, arrival }: Envelope): Validated {
-  const events: Event[] = [];
-  const rejected: Rejected[] = [];
-  calls.slice(0, MOST_LISTED).forEach((call, index) => {
-    const event = index < MAX_BATCH_EVENTS ? validateCall(call, arrival) : tooMany(calls.length);
-    if (isFault(event)) rejected.push({ index, call, fault: event });
-    else events.push(event);
-  });
-  return { events, rejected, unlisted: Math.max(0, calls.length - MOST_LISTED) };
-}
-
-function tooMany(count: number): Fault {
-  const message = `the batch holds ${count} calls; the limit is ${MAX_BATCH_EVENTS}, and the calls after that are refused`;
-  return fault("too_many_events", message);
-}
-
-type Refused = Pick<Validated, "rejected" | "unlisted">;
-
-function answer(accepted: number, duplicate: number, { rejected, unlisted }: Refused): object {
-  const counts = { success: true, accepted, duplicate };
-  if (rejected.length === 0) return counts;
-  const listed = { ...counts, rejected: rejected.map(describe) };
-  return unlisted === 0 ? listed : { ...listed, unlisted };
+function answer(admitted: Admitted | Fault, kind: PathKind): Response {
+  if (isFault(admitted)) return respondFault(admitted);
+  const { rejected, unlisted, ...counts } = admitted;
+  const [first] = rejected;
+  if (!first) return respond(200, { success: true, ...counts });
+  if (kind !== "batch") return respondFault(first.fault);
+  const listed = { success: true, ...counts, rejected: rejected.map(describe) };
+  return respond(200, unlisted === 0 ? listed : { ...listed, unlisted });
 }
 
 function describe({ index, call, fault: { code, message } }: Rejected): object {
   return { index, messageId: textOf(call, "messageId"), code, message };
-}
-
-function refuse(refusal: Fault, source: string | null, { report }: TakeWorld): Response {
-  report.callRejected({ source, type: null, messageId: null, fault: refusal });
-  return respondFault(refusal);
-}
-
-type Door = { readonly source: string; readonly kind: PathKind };
-
-function tellRejected({ call, fault: refusal }: Rejected, { source, kind }: Door, { report }: TakeWorld): void {
-  const type = kind === "batch" ? textOf(call, "type") : kind;
-  const known = CALL_TYPES.some((one) => one === type);
-  report.callRejected({ source, type: known ? type : null, messageId: textOf(call, "messageId"), fault: refusal });
-}
-
-function tellUnlisted(count: number, source: string, { report }: TakeWorld): void {
-  report.callRejected({ source, type: null, messageId: null, fault: tooMany(count + MOST_LISTED), count });
-}
-
-/** Of a call that was refused, and so may hold anything. */
-function textOf(call: unknown, key: "messageId" | "type"): string | null {
-  const value = isObject(call) ? call[key] : null;
-  return typeof value === "string" ? value.slice(0, 100) : null;
 }

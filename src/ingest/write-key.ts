@@ -1,51 +1,95 @@
 import { hash } from "node:crypto";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Source } from "../model/source.ts";
+import { isObject } from "../validate/shape.ts";
 
-/** Finds the source of a request by its write key. */
-export type FindSource = (request: Request) => Source | Fault;
+/** Finds the source of a request by its write key, wherever a client library puts it. */
+export type FindSource = {
+  /** By what stands outside the body, or null if only the body can tell. */
+  outside(request: Request): Source | Fault | null;
+  /** By all of the request. `body` is what was parsed. */
+  anywhere(request: Request, body: unknown): Source | Fault;
+  byKey(key: string): Source | Fault;
+};
 
 /** Spellings of good credentials that are remembered: a client sends one, again and again. */
 const MOST_REMEMBERED = 1_000;
 
 /**
  * Keys are looked up by their hash: how long that takes says nothing about how much of a guess was right. Where the key
- * is in a request is settled here alone.
+ * is in a request is settled in this file alone. The first place that holds one decides, in this order: the user name
+ * of Basic authorization; with Bearer authorization the body; `X-Write-Key`; the query; the body; its first call.
  */
 export function createFindSource(sources: readonly Source[]): FindSource {
   const byHash = new Map(sources.map((source) => [digest(source.writeKey.reveal()), source]));
   const byHeader = new Map<string, Source>();
 
-  return function findSource(request) {
+  return { outside, anywhere, byKey };
+
+  function outside(request: Request): Source | Fault | null {
     const header = request.headers.get("authorization") ?? "";
     const known = byHeader.get(header);
     if (known) return known;
-    const source = lookUp(header);
+    const basic = basicUser(header);
+    if (basic === null) {
+      const key = isBearer(header) ? null : keyBeside(request);
+      return key === null ? null : byKey(key);
+    }
+    const source = byKey(basic);
     if (!isFault(source) && byHeader.size < MOST_REMEMBERED) byHeader.set(header, source);
     return source;
-  };
+  }
 
-  function lookUp(header: string): Source | Fault {
-    const key = writeKeyOf(header);
-    if (key === null) {
-      return fault("missing_write_key", "no write key: send it as the user name of Basic authorization");
-    }
+  function anywhere(request: Request, body: unknown): Source | Fault {
+    const found = outside(request);
+    if (found !== null) return found;
+    const key = textKey(body) ?? keyBeside(request) ?? textKey(firstCall(body));
+    return key === null ? NO_KEY : byKey(key);
+  }
+
+  function byKey(key: string): Source | Fault {
     const source = byHash.get(digest(key));
-    if (!source)
-      return fault("unknown_write_key", "no source has this write key; look it up under sources in the config");
+    if (!source) return UNKNOWN_KEY;
     if (!source.enabled) return fault("source_disabled", `the source ${source.name} is disabled in the config`);
     return source;
   }
 }
+
+const NO_KEY = fault(
+  "missing_write_key",
+  "no write key: send it as the user name of Basic authorization, or as writeKey in the body",
+);
+const UNKNOWN_KEY = fault("unknown_write_key", "no source has this write key; look it up under sources in the config");
 
 function digest(key: string): string {
   return hash("sha256", key, "base64");
 }
 
 /** `Authorization: Basic base64(key + ":")`. The password is nobody's, and ignored. */
-function writeKeyOf(header: string): string | null {
+function basicUser(header: string): string | null {
   const [scheme, credentials] = header.split(" ", 2);
   if (scheme?.toLowerCase() !== "basic" || !credentials) return null;
   const key = Buffer.from(credentials, "base64").toString().split(":", 1)[0];
   return key || null;
+}
+
+/** Clients with a token of their own for somebody else: they name the source in the body. */
+function isBearer(header: string): boolean {
+  return /^bearer\s/i.test(header);
+}
+
+/** `X-Write-Key`, or `writeKey` in the query. */
+function keyBeside(request: Request): string | null {
+  const header = request.headers.get("x-write-key");
+  if (header) return header;
+  const start = request.url.indexOf("?");
+  return start < 0 ? null : new URLSearchParams(request.url.slice(start)).get("writeKey") || null;
+}
+
+function textKey(value: unknown): string | null {
+  return isObject(value) && typeof value.writeKey === "string" && value.writeKey !== "" ? value.writeKey : null;
+}
+
+function firstCall(body: unknown): unknown {
+  return isObject(body) && Array.isArray(body.batch) ? body.batch[0] : null;
 }

@@ -2,6 +2,7 @@ import { CALL_TYPES, type CallType, type Event, type JsonObject } from "../model
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { At } from "../model/units.ts";
 import { checkCommon } from "./common.ts";
+import { type Caller, completeContext } from "./context.ts";
 import { checkLimits } from "./limits.ts";
 import { mergeUnder } from "./merge.ts";
 import { type Call, isObject, kindOf, readShape } from "./shape.ts";
@@ -22,6 +23,7 @@ export type Arrival = {
   readonly calls: number;
   /** Wall time. */
   readonly receivedAt: At;
+  readonly caller: Caller;
   /** Whether the text of the request may hold a number that JSON cannot carry on. */
   readonly numbers: "checked" | "unchecked";
   /** Makes a messageId for a call that brought none. */
@@ -122,7 +124,7 @@ function assemble(type: CallType, call: Call, { arrival, times }: { arrival: Arr
     // The Go client sends a page's traits as its properties; other clients may send both.
     properties: page && call.traits ? mergeUnder(call.traits, call.properties) : call.properties,
     traits: page ? undefined : call.traits,
-    context: call.context,
+    context: completeContext(call, arrival.caller),
     integrations: call.integrations,
     ...times,
   };

@@ -5,6 +5,7 @@ import type { Config } from "../../src/model/config.ts";
 import type { Event } from "../../src/model/event.ts";
 import { type Fault, fault, isFault } from "../../src/model/fault.ts";
 import type { Append, Entry, Receipt, Report } from "../../src/model/ports.ts";
+import { MB } from "../../src/model/units.ts";
 import { writeBody } from "../../src/webhook/body.ts";
 import { makeDelivery } from "../deliver/make.ts";
 import { makeConfig, makeDestination } from "../flow/make.ts";
@@ -156,5 +157,37 @@ describe("an event that no destination takes", () => {
     const { accept, done } = startAccept({ append });
     await accept("website", [page("m1", off), page("m2")]);
     assert.deepEqual(done.slice(2), [["callsAccepted", "website", ["page", "page"], 1]]);
+  });
+});
+
+describe("calls that come faster than the disk can take them", () => {
+  const large = makeEvent({ properties: { text: "x".repeat(20 * MB) } });
+
+  it("are refused with a word when to come again, and taken again once the others are committed", async () => {
+    const commit = Promise.withResolvers<void>();
+    const { accept } = startAccept({
+      async append(entries) {
+        await commit.promise;
+        return takeAll(entries);
+      },
+    });
+    const first = accept("website", [large]);
+    const second = await accept("website", [large]);
+    assert.ok(isFault(second));
+    assert.deepEqual([second.code, second.retryAfter], ["overloaded", 1_000]);
+    commit.resolve();
+    assert.ok(!isFault(await first));
+    assert.ok(!isFault(await accept("website", [large])));
+  });
+
+  it("are taken, however large, if nothing waits", async () => {
+    const { accept } = startAccept();
+    assert.ok(!isFault(await accept("website", [large, large])));
+  });
+
+  it("count no more once they are refused by the store", async () => {
+    const full = fault("store_full", "full");
+    const { accept } = startAccept({ append: async () => full });
+    for (let time = 0; time < 3; time++) assert.deepEqual(await accept("website", [large]), full);
   });
 });

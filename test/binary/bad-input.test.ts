@@ -193,14 +193,14 @@ describe("what JSON allows, and programs stumble over,", () => {
     });
   }
 
-  it("comes as JavaScript writes it, where a double has no more digits (docs/calls.md)", PATIENT, async () => {
+  it("comes as JavaScript writes it, where a double has no more digits (docs/http-api.md)", PATIENT, async () => {
     const sent = '{"a":12345678901234567890,"b":9007199254740993,"c":1.0,"d":-0,"e":1E2,"f":1e-400,"g":1,"g":2}';
     const comes = '{"a":12345678901234567000,"b":9007199254740992,"c":1,"d":0,"e":100,"f":0,"g":2}';
     assert.equal(await sentAndDelivered("numbers", sent), comes);
   });
 
   it(
-    "comes as JavaScript writes it, in the order of its keys and in its escapes (docs/calls.md)",
+    "comes as JavaScript writes it, in the order of its keys and in its escapes (docs/http-api.md)",
     PATIENT,
     async () => {
       const comes = '{"1":2,"10":1,"b":"A/","a":[]}';

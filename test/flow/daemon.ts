@@ -37,6 +37,8 @@ export type TestDaemon = AsyncDisposable & {
   readonly sent: readonly Sent[];
   /** What the daemon told its operator. */
   readonly told: readonly Told[];
+  /** Sends any request to the collection API. */
+  send(path: string, init: RequestInit): Promise<Answer>;
   ask(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Sends a call, and waits until all that it sets off has come to rest. */
   call(path: string, body: object): Promise<Answer>;
@@ -91,12 +93,13 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     config,
     sent: network.sent,
     told,
+    send: (path, init) => send(8080, new Request(`http://127.0.0.1:8080${path}`, init)),
     ask: (path, body, headers = {}) => {
       const text = typeof body === "string" ? body : JSON.stringify(body);
       const authorization = `Basic ${Buffer.from(`${KEY}:`).toString("base64")}`;
       const length = String(Buffer.byteLength(text));
       const all = { authorization, "content-length": length, ...headers };
-      return send(8080, new Request(`http://127.0.0.1:8080${path}`, { method: "POST", body: text, headers: all }));
+      return daemon.send(path, { method: "POST", body: text, headers: all });
     },
     async call(path, body) {
       const answer = await daemon.ask(path, body);

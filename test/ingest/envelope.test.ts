@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readBatch, readCall } from "../../src/ingest/envelope.ts";
 import { isFault } from "../../src/model/fault.ts";
+import { makeCaller } from "../validate/make.ts";
 
-const received = { text: "{}", receivedAt: 1_000, newId: () => "fl-1" };
+const received = { numbers: "checked", receivedAt: 1_000, caller: makeCaller(), newId: () => "fl-1" } as const;
 
 function batchOf(body: unknown) {
   const envelope = readBatch(body, received);
@@ -56,13 +57,5 @@ describe("a body that is one call", () => {
     assert.deepEqual(calls, [{ a: 1 }]);
     assert.equal(arrival.type, "track");
     assert.deepEqual([arrival.context, arrival.integrations, arrival.sentAt], [null, null, null]);
-  });
-});
-
-describe("the numbers of a body", () => {
-  it("are looked at only when its text may hold one that JSON cannot carry on", () => {
-    const numbers = (text: string): string => readCall({}, "track", { ...received, text }).arrival.numbers;
-    assert.equal(numbers('{"a":1}'), "checked");
-    assert.equal(numbers('{"a":1e999}'), "unchecked");
   });
 });

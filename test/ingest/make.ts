@@ -1,12 +1,15 @@
 import { createBodies } from "../../src/http/body.ts";
 import { createIngest } from "../../src/ingest/api.ts";
-import { createFindSource } from "../../src/ingest/write-key.ts";
+import { createDoor } from "../../src/ingest/door.ts";
+import { createRejections, type Rejecting } from "../../src/ingest/rejections.ts";
+import type { Config } from "../../src/model/config.ts";
 import type { Event } from "../../src/model/event.ts";
-import type { Accept, Receipt, Report } from "../../src/model/ports.ts";
+import type { Accept, Peer, Receipt, Report } from "../../src/model/ports.ts";
 import type { Refusal } from "../../src/model/refusal.ts";
 import { Secret } from "../../src/model/secret.ts";
+import type { Source } from "../../src/model/source.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
-import { KEY, makeSource } from "../flow/make.ts";
+import { KEY, makeIngest, makeSource } from "../flow/make.ts";
 
 export const SOURCES = [
   makeSource(),
@@ -20,63 +23,85 @@ export type TestIngest = {
   readonly clock: FalseClock;
   readonly accepted: readonly Accepted[];
   readonly refused: readonly Refusal[];
+  readonly rejections: Rejecting;
+  /** Whether the daemon is about to end. */
+  stopping: boolean;
   /** The status of each answer that was counted. */
   readonly counted: readonly number[];
   ask(path: string, body: unknown, options?: AskOptions): Promise<Answer>;
-  send(request: Request): Promise<Answer>;
+  send(request: Request, peer?: Peer): Promise<Answer>;
 };
 
-export type AskOptions = { readonly method?: string; readonly headers?: Record<string, string> };
-export type Answer = { readonly status: number; readonly headers: Headers; readonly json: Record<string, unknown> };
+export type AskOptions = { readonly method?: string; readonly headers?: Record<string, string | null> };
+export type Answer = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly json: Record<string, unknown>;
+};
 
 export function basic(credentials: string): string {
   return `Basic ${Buffer.from(credentials).toString("base64")}`;
 }
 
+export type IngestOptions = Partial<Config["ingest"]> & {
+  readonly accept?: Accept;
+  readonly sources?: readonly Source[];
+  /** Hears of bugs. Left out, they are thrown. */
+  readonly unexpected?: Report["unexpected"];
+};
+
 /** The collection API, with an `accept` that takes everything unless told else. */
-export function startIngest({ accept }: { readonly accept?: Accept } = {}): TestIngest {
+export function startIngest({ accept, sources = SOURCES, unexpected, ...keys }: IngestOptions = {}): TestIngest {
   const clock = createFalseClock();
   const accepted: Accepted[] = [];
   const refused: Refusal[] = [];
   const counted: number[] = [];
   let ids = 0;
-  const findSource = createFindSource(SOURCES);
+  const door = createDoor({ ingest: makeIngest(keys), sources });
+  const report = makeReport({ refused, counted, ...(unexpected && { unexpected }) });
+  const rejections = createRejections({ clock, report });
   const handle = createIngest({
     clock,
     random: { fraction: () => 0.5, hex: (bytes) => (ids++).toString(16).padStart(2 * bytes, "0") },
-    findSource: () => findSource,
+    door: () => door,
+    stopping: () => ingest.stopping,
+    rejections,
     bodies: createBodies(clock),
     async accept(source, events) {
       accepted.push({ source, events });
       return accept?.(source, events) ?? events.map((): Receipt => ({ kind: "accepted", deliveries: [] }));
     },
-    report: makeReport({ refused, counted }),
+    report,
   });
   const ingest: TestIngest = {
-    ...{ clock, accepted, refused, counted },
+    ...{ clock, accepted, refused, counted, rejections },
+    stopping: false,
     ask(path, body, { method = "POST", headers = {} } = {}) {
       const content = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
-      const all = {
-        authorization: basic(`${KEY}:`),
-        "content-length": String(Buffer.byteLength(content)),
-        ...headers,
-      };
-      const init = method === "GET" || method === "HEAD" ? {} : { body: content };
+      const length = String(Buffer.byteLength(content));
+      const given = Object.entries({ authorization: basic(`${KEY}:`), "content-length": length, ...headers });
+      const all = given.filter((header): header is [string, string] => header[1] !== null);
+      const init = method === "GET" || method === "OPTIONS" || method === "HEAD" ? {} : { body: content };
       return ingest.send(new Request(`http://127.0.0.1:8080${path}`, { method, headers: all, ...init }));
     },
-    async send(request) {
-      const response = await handle(request, { address: "192.0.2.1" });
+    async send(request, peer = { address: "192.0.2.1" }) {
+      const response = await handle(request, peer);
       const text = await response.text();
-      return { status: response.status, headers: response.headers, json: text === "" ? {} : JSON.parse(text) };
+      const isJson = text !== "" && response.headers.get("content-type") === "application/json";
+      return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : {} };
     },
   };
   return ingest;
 }
 
-function makeReport({ refused, counted }: { refused: Refusal[]; counted: number[] }): Report {
+type Heard = { readonly refused: Refusal[]; readonly counted: number[]; readonly unexpected?: Report["unexpected"] };
+
+function makeReport({ refused, counted, unexpected }: Heard): Report {
   const known: Partial<Report> = {
     callRejected: (refusal) => void refused.push(refusal),
     requestAnswered: (status) => void counted.push(status),
+    ...(unexpected && { unexpected }),
   };
   return new Proxy(known as Report, {
     get: (target, what: keyof Report) =>

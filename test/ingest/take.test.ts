@@ -217,7 +217,8 @@ describe("a store that cannot take calls", () => {
       const { status, headers, json } = await ingest.ask(path, body);
       assert.deepEqual([status, json.code, json.success], [503, "store_full", false]);
       assert.deepEqual([headers.get("retry-after"), headers.get("x-ratelimit-reset")], ["10", "10"]);
-      assert.deepEqual(ingest.refused.at(-1), { source: "website", type: null, messageId: null, fault: full });
+      const about = { source: "website", type: null, messageId: null, count: 1 };
+      assert.deepEqual(ingest.refused.at(-1), { ...about, fault: full });
     }
   });
 });

@@ -7,7 +7,10 @@ import { basic, SOURCES, startIngest } from "./make.ts";
 /** The name of the source, or the code of the fault. */
 function find(authorization: string | null): string {
   const headers: Record<string, string> = authorization === null ? {} : { authorization };
-  const found = createFindSource(SOURCES)(new Request("http://127.0.0.1/v1/track", { method: "POST", headers }));
+  const found = createFindSource(SOURCES).anywhere(
+    new Request("http://127.0.0.1/v1/track", { method: "POST", headers }),
+    {},
+  );
   return isFault(found) ? found.code : found.name;
 }
 
@@ -57,7 +60,7 @@ describe("a request without a good write key", () => {
 
   it("is answered 401, which is final for clients, and says what to do", async () => {
     const answers = {
-      "": "no write key: send it as the user name of Basic authorization",
+      "": "no write key: send it as the user name of Basic authorization, or as writeKey in the body",
       [basic("nobody:")]: "no source has this write key; look it up under sources in the config",
       [basic("old-key:")]: "the source old is disabled in the config",
     };

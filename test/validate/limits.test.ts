@@ -135,7 +135,7 @@ describe("a number that JSON cannot carry on", () => {
     assert.equal(eventOf(...fromText('{"a":1e-999}')).properties?.a, 0);
   });
 
-  it("is not one with more digits than a double has: it becomes the nearest double (docs/calls.md)", () => {
+  it("is not one with more digits than a double has: it becomes the nearest double (docs/http-api.md)", () => {
     const numbers = fromText('{"a":12345678901234567890,"b":9007199254740993,"c":0.1234567890123456789}');
     const nearest = '{"a":12345678901234567000,"b":9007199254740992,"c":0.12345678901234568}';
     assert.equal(JSON.stringify(eventOf(...numbers).properties), nearest);

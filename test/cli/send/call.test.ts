@@ -4,6 +4,7 @@ import { buildCall, type CallOptions } from "../../../src/cli/send/call.ts";
 import { CALL_TYPES, type CallType } from "../../../src/model/event.ts";
 import { isFault } from "../../../src/model/fault.ts";
 import { validateCall } from "../../../src/validate/call.ts";
+import { makeArrival } from "../../validate/make.ts";
 
 const newId = () => "send-1";
 
@@ -18,16 +19,7 @@ function buildFrom(type: CallType, text: string, options: CallOptions = {}) {
 describe("a call of which nothing is said", () => {
   for (const type of CALL_TYPES) {
     it(`is a valid ${type}`, () => {
-      const arrival = {
-        type,
-        context: null,
-        integrations: null,
-        sentAt: null,
-        calls: 1,
-        receivedAt: 0,
-        numbers: "checked",
-      } as const;
-      const event = validateCall(build(type), { ...arrival, newId: () => "fl-1" });
+      const event = validateCall(build(type), makeArrival({ type }));
       assert.ok(!isFault(event));
       assert.equal(event.messageId, "send-1");
       assert.equal(event.userId, "fairlead-test");

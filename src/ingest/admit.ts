@@ -1,0 +1,115 @@
+import { pathOf } from "../http/path.ts";
+import { CALL_TYPES, type Event } from "../model/event.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
+import type { Accept } from "../model/ports.ts";
+import type { Source } from "../model/source.ts";
+import { validateCall } from "../validate/call.ts";
+import { isObject } from "../validate/shape.ts";
+import type { Envelope } from "./envelope.ts";
+import type { PathKind } from "./paths.ts";
+import type { Refused, Rejecting } from "./rejections.ts";
+import { type Arriving, senderOf } from "./sender.ts";
+
+/** No client library sends more in one batch. */
+const MAX_BATCH_EVENTS = 2_500;
+/** Calls of one batch that the answer speaks of, each by itself: the rest is only counted, or it would be very long. */
+const MOST_LISTED = 2 * MAX_BATCH_EVENTS;
+
+export type AdmitWorld = { readonly accept: Accept; readonly rejections: Rejecting };
+
+/** The calls of a request whose source is known. */
+export type Admission = {
+  readonly arriving: Arriving;
+  readonly source: Source;
+  readonly kind: PathKind;
+  readonly envelope: Envelope;
+};
+
+/** What became of the calls of one request. What was accepted is durable. */
+export type Admitted = {
+  readonly accepted: number;
+  readonly duplicate: number;
+  readonly rejected: readonly Rejected[];
+  /** How many more are rejected, because there are far too many. */
+  readonly unlisted: number;
+};
+
+export type Rejected = { readonly index: number; readonly call: unknown; readonly fault: Fault };
+
+/** Lets in those calls of a request that are valid, and tells of the others. */
+export async function admit(admission: Admission, world: AdmitWorld): Promise<Admitted | Fault> {
+  const { arriving, source, envelope } = admission;
+  const { events, rejected, unlisted } = validateAll(envelope);
+  if (rejected.length > 0) tellRejected(admission, { rejected, unlisted }, world);
+  const receipts = events.length === 0 ? [] : await world.accept(source.name, events);
+  if (isFault(receipts)) {
+    const [call] = envelope.calls;
+    return refuse(receipts, { arriving, source, what: call, count: events.length }, world);
+  }
+  const duplicate = receipts.filter((receipt) => receipt.kind === "duplicate").length;
+  return { accepted: receipts.length - duplicate, duplicate, rejected, unlisted };
+}
+
+type Refusing = {
+  readonly arriving: Arriving;
+  readonly source: Source | null;
+  /** What there is to show of the request. */
+  readonly what: unknown;
+  /** How many calls it holds, where that is known. */
+  readonly count?: number;
+};
+
+/** Tells of a whole request that is refused. Answers its fault. */
+export function refuse(refusal: Fault, refusing: Refusing, { rejections }: Pick<AdmitWorld, "rejections">): Fault {
+  const { source, what, count } = refusing;
+  const about = { source: source?.name ?? null, type: null, messageId: null, fault: refusal, what };
+  rejections.reject([count === undefined ? about : { ...about, count }], visitOf(refusing));
+  return refusal;
+}
+
+type Validated = { readonly events: readonly Event[] } & Pick<Admitted, "rejected" | "unlisted">;
+
+/** One bad call costs the others nothing: client libraries would send the whole batch again, and then drop it. */
+function validateAll({ calls, arrival }: Envelope): Validated {
+  const events: Event[] = [];
+  const rejected: Rejected[] = [];
+  calls.slice(0, MOST_LISTED).forEach((call, index) => {
+    const event = index < MAX_BATCH_EVENTS ? validateCall(call, arrival) : tooMany(calls.length);
+    if (isFault(event)) rejected.push({ index, call, fault: event });
+    else events.push(event);
+  });
+  return { events, rejected, unlisted: Math.max(0, calls.length - MOST_LISTED) };
+}
+
+function tooMany(count: number): Fault {
+  const message = `the batch holds ${count} calls; the limit is ${MAX_BATCH_EVENTS}, and the calls after that are refused`;
+  return fault("too_many_events", message);
+}
+
+type Bad = Pick<Admitted, "rejected" | "unlisted">;
+
+function tellRejected(admission: Admission, { rejected, unlisted }: Bad, { rejections }: AdmitWorld): void {
+  const { source, kind, envelope } = admission;
+  const refused = rejected.map(({ call, fault }): Refused => {
+    const type = kind === "batch" ? textOf(call, "type") : kind;
+    const known = CALL_TYPES.some((one) => one === type);
+    return { source: source.name, type: known ? type : null, messageId: textOf(call, "messageId"), fault, what: call };
+  });
+  if (unlisted > 0) refused.push(theRest(source, { count: unlisted, of: envelope.calls.length }));
+  rejections.reject(refused, visitOf(admission));
+}
+
+function theRest(source: Source, { count, of }: { readonly count: number; readonly of: number }): Refused {
+  return { source: source.name, type: null, messageId: null, fault: tooMany(of), count, what: "" };
+}
+
+function visitOf({ arriving, source }: Pick<Refusing, "arriving" | "source">) {
+  const { request } = arriving;
+  return { request: `${request.method} ${pathOf(request.url)}`, sender: () => senderOf(arriving, source) };
+}
+
+/** Of a call that was refused, and so may hold anything. */
+export function textOf(call: unknown, key: "messageId" | "type"): string | null {
+  const value = isObject(call) ? call[key] : null;
+  return typeof value === "string" ? value.slice(0, 100) : null;
+}

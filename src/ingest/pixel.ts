@@ -1,0 +1,69 @@
+import { parseJson } from "../http/json.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
+import { isObject } from "../validate/shape.ts";
+
+/** One transparent pixel. */
+const GIF = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");
+
+/** What a mail or a page gets, whatever became of the call: it asked for an image. Never cached: each view counts. */
+export function answerPixel(): Response {
+  return new Response(GIF, { status: 200, headers: { "Content-Type": "image/gif", "Cache-Control": "no-store" } });
+}
+
+/**
+ * Reads the call of a pixel: `data` holds it as JSON in base64 of any spelling, or the query is the call, with dotted
+ * keys for what lies deeper (`properties.plan=pro`).
+ */
+export function readPixel(query: URLSearchParams): object | Fault {
+  const data = query.get("data");
+  return data === null ? readDotted(query) : readData(data);
+}
+
+function readData(data: string): object | Fault {
+  // A plus that was not escaped comes out of a query as a space.
+  const spelled = data.replaceAll(" ", "+");
+  if (!/^[\w+/-]*={0,2}$/.test(spelled)) return fault("invalid_encoding", "data is not base64");
+  const parsed = parseJson(Buffer.from(spelled, "base64").toString());
+  if (isFault(parsed)) return fault(parsed.code, "data is not JSON in base64");
+  return isObject(parsed.value) ? parsed.value : fault("invalid_call", "data must hold a JSON object");
+}
+
+type Branch = { [key: string]: string | boolean | Branch };
+
+function readDotted(query: URLSearchParams): Branch | Fault {
+  const call: Branch = {};
+  for (const [key, value] of query) {
+    const [field = "", ...deeper] = key.split(".");
+    const last = deeper.pop();
+    // In the query of a URL there are no booleans, and these are the only ones that are looked at.
+    const meant = field === "integrations" || key === "context.direct" ? asBoolean(value) : value;
+    const placed =
+      last === undefined ? put(call, field, meant) : plant(call, { path: [field, ...deeper], last, meant });
+    if (!placed) return fault("invalid_call", `the query gives ${key.slice(0, 100)} both a value and something within`);
+  }
+  return call;
+}
+
+type Leaf = { readonly path: readonly string[]; readonly last: string; readonly meant: string | boolean };
+
+function plant(call: Branch, { path, last, meant }: Leaf): boolean {
+  let branch = call;
+  for (const key of path) {
+    if (!Object.hasOwn(branch, key)) put(branch, key, {});
+    const next = branch[key];
+    if (!isObject(next)) return false;
+    branch = next as Branch;
+  }
+  return put(branch, last, meant);
+}
+
+/** Defined rather than assigned: a key named `__proto__` is data. Of a key that comes twice the last one counts. */
+function put(branch: Branch, key: string, value: string | boolean | Branch): boolean {
+  if (Object.hasOwn(branch, key) && isObject(branch[key])) return false;
+  Object.defineProperty(branch, key, { value, enumerable: true, writable: true, configurable: true });
+  return true;
+}
+
+function asBoolean(value: string): string | boolean {
+  return value === "true" || value === "false" ? value === "true" : value;
+}

@@ -1,0 +1,61 @@
+import ipaddr from "ipaddr.js";
+import type { Peer } from "../model/ports.ts";
+import { type Address, formatAddress, parseAddress } from "../validate/ip.ts";
+
+/** The proxies whose word on who the client is may be believed. */
+export type Proxies = {
+  /** Whether the other end of the connection is one. Nobody but a local proxy connects to a Unix socket. */
+  trusts(peer: Peer): boolean;
+  /** The client's own address, or null if nobody knows it. */
+  addressOf(request: Request, peer: Peer): string | null;
+};
+
+/** `networks` are CIDR, as in `ingest.trustedProxies`; checked when the config was read. */
+export function createProxies(networks: readonly string[]): Proxies {
+  const ranges = networks.map((network) => ipaddr.parseCIDR(network.includes("/") ? network : single(network)));
+
+  return { trusts, addressOf };
+
+  function trusts({ address }: Peer): boolean {
+    if (address === null) return true;
+    return ranges.length > 0 && isWithin(parseAddress(address));
+  }
+
+  /**
+   * Each proxy adds whom it got the request from on the right. So the right-most one that is no trusted proxy is the
+   * client; all further left could be made up by it.
+   */
+  function addressOf(request: Request, peer: Peer): string | null {
+    if (!trusts(peer)) return peer.address;
+    let client = peer.address;
+    for (const hop of hopsOf(request).toReversed()) {
+      const address = parseAddress(withoutPort(hop));
+      if (address === null) break;
+      client = formatAddress(address);
+      if (!isWithin(address)) break;
+    }
+    return client;
+  }
+
+  function isWithin(address: Address | null): boolean {
+    return address !== null && ranges.some(([network, bits]) => isIn(address, network, bits));
+  }
+}
+
+function single(address: string): string {
+  return `${address}/${address.includes(":") ? 128 : 32}`;
+}
+
+function isIn(address: Address, network: Address, bits: number): boolean {
+  return address.kind() === network.kind() && address.match(network as never, bits);
+}
+
+function hopsOf(request: Request): readonly string[] {
+  return (request.headers.get("x-forwarded-for") ?? "").split(",").map((hop) => hop.trim());
+}
+
+/** Some proxies write `203.0.113.7:4711` and `[2001:db8::1]:4711`. */
+function withoutPort(hop: string): string {
+  const [, bracketed] = /^\[([^\]]+)\](?::\d+)?$/.exec(hop) ?? [];
+  return bracketed ?? hop.replace(/^([\d.]+):\d+$/, "$1");
+}

@@ -1,0 +1,59 @@
+import type { JsonObject } from "../model/event.ts";
+import type { IpPolicy, SourceType } from "../model/source.ts";
+import { applyPolicy } from "./ip.ts";
+import type { Call } from "./shape.ts";
+import { isObject } from "./shape.ts";
+
+/** Who sent a request, as far as it concerns its calls. */
+export type Caller = {
+  /** The client's IP address, or null if nobody knows it. Asked for only where it is needed. */
+  readonly address: () => string | null;
+  readonly userAgent: () => string | null;
+  /** Whether a page sent it, and not a program. */
+  readonly isPage: boolean;
+  /** Of the source. */
+  readonly type: SourceType;
+  readonly ip: IpPolicy;
+};
+
+/**
+ * Completes the context of a call that comes from somebody's own device: the address and the user agent are theirs,
+ * where the call does not say them itself (SPEC.md 1.6). A server's own would say nothing about its user.
+ */
+export function completeContext(call: Call, caller: Caller): JsonObject | undefined {
+  const { context } = call;
+  if (!isOwnDevice(call, caller)) return withPolicy(context, caller.ip);
+  const ip = context?.ip ?? caller.address();
+  const userAgent = context?.userAgent ?? caller.userAgent();
+  // Spreading keeps a key named `__proto__` as data.
+  const filled = { ...context, ...(ip !== null && { ip }), ...(userAgent !== null && { userAgent }) };
+  return withPolicy(filled, caller.ip);
+}
+
+/** A fixed type of the source decides; else whatever in the call or the request tells it first. */
+function isOwnDevice({ context, channel }: Call, { type, isPage }: Caller): boolean {
+  // So a program says that it runs on the user's device.
+  if (context?.direct === true) return true;
+  if (type !== "auto") return type !== "server";
+  if (isPage) return true;
+  if (channel !== undefined) return DEVICE_CHANNELS.has(channel);
+  return DEVICE_LIBRARIES.test(libraryOf(context));
+}
+
+const DEVICE_CHANNELS: ReadonlySet<string> = new Set(["browser", "client", "web", "mobile"]);
+
+/** As the libraries for pages and apps call themselves: analytics.js, analytics-ios, analytics_flutter and so on. */
+const DEVICE_LIBRARIES = /\.js$|javascript|browser|android|\bios\b|swift|kotlin|react.native|flutter|xamarin|unity/i;
+
+function libraryOf(context: JsonObject | undefined): string {
+  const library = context?.library;
+  return isObject(library) && typeof library.name === "string" ? library.name.slice(0, 100) : "";
+}
+
+/** Whoever wrote the address, the client or this server: a source that must not pass it on does not. */
+function withPolicy(context: JsonObject | undefined, policy: IpPolicy): JsonObject | undefined {
+  if (policy === "keep" || context === undefined || !Object.hasOwn(context, "ip")) return context;
+  const { ip, ...rest } = context;
+  const left = typeof ip === "string" ? applyPolicy(ip, policy) : null;
+  return left === null ? rest : { ...context, ip: left };
+}

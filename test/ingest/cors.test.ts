@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createCors } from "../../src/ingest/cors.ts";
+import { startIngest } from "./make.ts";
+
+const ORIGIN = "https://shop.example.com";
+const CALL = { userId: "u1", event: "E" };
+
+describe("a browser that asks before it sends", () => {
+  it("is answered 204 on each path, with all that the libraries send", async () => {
+    const ingest = startIngest();
+    for (const path of ["/v1/t", "/v1/batch", "/v1/m", "/v1/projects/website-key/settings", "/beacon/v1/batch", "/x"]) {
+      const { status, headers, text } = await ingest.ask(path, "", { method: "OPTIONS", headers: { origin: ORIGIN } });
+      assert.deepEqual([status, text], [204, ""], path);
+      assert.equal(headers.get("access-control-allow-origin"), ORIGIN);
+      assert.equal(headers.get("access-control-allow-methods"), "GET, POST");
+      const allowed = headers.get("access-control-allow-headers")?.split(", ") ?? [];
+      for (const header of ["authorization", "content-type", "x-retry-count"]) assert.ok(allowed.includes(header));
+      assert.equal(headers.get("access-control-max-age"), "86400");
+      assert.equal(headers.get("vary"), "Origin");
+      // navigator.sendBeacon with a typed body asks for it.
+      assert.equal(headers.get("access-control-allow-credentials"), "true");
+    }
+  });
+
+  it("gets no leave for a page that may not send", async () => {
+    const ingest = startIngest({ corsOrigins: ["https://other.example.com"] });
+    const { status, headers } = await ingest.ask("/v1/t", "", { method: "OPTIONS", headers: { origin: ORIGIN } });
+    assert.deepEqual([status, headers.get("access-control-allow-origin")], [204, null]);
+  });
+
+  it("may be a program that only looks which methods there are", async () => {
+    const { status, headers } = await startIngest().ask("/v1/t", "", { method: "OPTIONS" });
+    assert.deepEqual([status, headers.get("allow")], [204, "POST"]);
+  });
+});
+
+describe("a page", () => {
+  it("can read every answer, errors too, and when to come again", async () => {
+    const ingest = startIngest();
+    const headers = { origin: ORIGIN };
+    const answers = [
+      await ingest.ask("/v1/t", CALL, { headers }),
+      await ingest.ask("/v1/t", "{", { headers }),
+      await ingest.ask("/v1/t", CALL, { headers: { ...headers, authorization: null } }),
+      await ingest.ask("/nowhere", CALL, { headers }),
+      await ingest.ask("/v1/projects/website-key/settings", "", { method: "GET", headers }),
+      await ingest.ask("/v1/m", "", { headers }),
+    ];
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 400, 401, 404, 200, 200],
+    );
+    for (const { headers: got } of answers) {
+      assert.equal(got.get("access-control-allow-origin"), ORIGIN);
+      assert.equal(got.get("access-control-expose-headers"), "Retry-After, X-RateLimit-Reset");
+      assert.match(got.get("vary") ?? "", /Origin/);
+    }
+  });
+
+  it("that may not send is refused, counted, and named to the operator", async () => {
+    const ingest = startIngest({ corsOrigins: ["https://other.example.com"] });
+    const { status, headers, json } = await ingest.ask("/v1/t", CALL, { headers: { origin: ORIGIN } });
+    assert.deepEqual([status, json.code], [403, "forbidden_origin"]);
+    assert.equal(headers.get("access-control-allow-origin"), null);
+    assert.equal(json.message, `pages of "${ORIGIN}" may not send calls; list their origin in ingest.corsOrigins`);
+    assert.equal(ingest.rejections.newest(1)[0]?.from.origin, ORIGIN);
+    assert.deepEqual(ingest.accepted, []);
+  });
+
+  it("is what the rule is about: a program sends no origin, and gets no such headers", async () => {
+    const { status, headers } = await startIngest({ corsOrigins: [] }).ask("/v1/t", CALL);
+    assert.deepEqual([status, headers.get("access-control-allow-origin")], [200, null]);
+  });
+});
+
+describe("the origins that may send", () => {
+  const allows = (origins: readonly string[], origin: string): boolean => createCors(origins).allows(origin);
+
+  it("are all of them with a star", () => {
+    for (const origin of [ORIGIN, "null", "capacitor://localhost"]) assert.ok(allows(["*"], origin));
+  });
+
+  it("are those that are listed, in any case of letters", () => {
+    const origins = ["https://a.example", "http://localhost:3000", "null"];
+    for (const origin of [...origins, "HTTPS://A.example"]) assert.ok(allows(origins, origin), origin);
+    for (const origin of ["http://a.example", "https://a.example:8443", "https://b.a.example", "https://a.example.b"]) {
+      assert.ok(!allows(origins, origin), origin);
+    }
+  });
+
+  it("are all hosts below a domain with a star before it, but not the domain itself", () => {
+    const origins = ["https://*.example.com"];
+    for (const origin of ["https://a.example.com", "https://a.b.example.com"])
+      assert.ok(allows(origins, origin), origin);
+    for (const origin of [
+      ...["https://example.com", "https://.example.com", "https://aexample.com", "http://a.example.com"],
+      ...["https://a.example.com.evil.org", "https://a.example.com:8443"],
+    ]) {
+      assert.ok(!allows(origins, origin), origin);
+    }
+  });
+
+  it("are none if none is listed", () => assert.ok(!allows([], ORIGIN)));
+});

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { createProxies } from "../../src/ingest/proxies.ts";
+
+type From = { readonly peer?: string | null; readonly forwarded?: string };
+
+function addressOf(trusted: readonly string[], { peer = "10.0.0.1", forwarded }: From): string | null {
+  const headers: Record<string, string> = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };
+  return createProxies(trusted).addressOf(new Request("http://a/", { headers }), { address: peer });
+}
+
+const PROXIES = ["10.0.0.0/8", "2001:db8:1::/48"];
+
+describe("the address of a client", () => {
+  it("is that of its connection where there is no proxy", () => {
+    assert.equal(addressOf([], {}), "10.0.0.1");
+    assert.equal(addressOf(PROXIES, {}), "10.0.0.1");
+  });
+
+  it("is never what it says itself", () => {
+    assert.equal(addressOf([], { forwarded: "203.0.113.7" }), "10.0.0.1");
+    assert.equal(addressOf(PROXIES, { peer: "198.51.100.1", forwarded: "203.0.113.7" }), "198.51.100.1");
+  });
+
+  it("is the right-most that no trusted proxy has", () => {
+    const forwarded = "1.1.1.1, 203.0.113.7, 10.1.1.1,10.2.2.2";
+    assert.equal(addressOf(PROXIES, { forwarded }), "203.0.113.7");
+    assert.equal(addressOf(["10.0.0.1"], { forwarded }), "10.2.2.2");
+  });
+
+  it("is the left-most where all are trusted proxies", () => {
+    assert.equal(addressOf(PROXIES, { forwarded: "10.9.9.9, 10.1.1.1" }), "10.9.9.9");
+  });
+
+  it("is the last one that can be believed where one is no address", () => {
+    for (const forwarded of ["203.0.113.7, unknown", "203.0.113.7, ", "203.0.113.7, 1", "203.0.113.7, 0x7f.1"]) {
+      assert.equal(addressOf(PROXIES, { forwarded }), "10.0.0.1", forwarded);
+    }
+    assert.equal(addressOf(PROXIES, { forwarded: "x, 10.1.1.1" }), "10.1.1.1");
+  });
+
+  it("may be IPv6, and may come with a port", () => {
+    assert.equal(addressOf(PROXIES, { forwarded: "2001:DB8:0:0::7" }), "2001:db8::7");
+    assert.equal(addressOf(PROXIES, { forwarded: "[2001:db8::7]:4711" }), "2001:db8::7");
+    assert.equal(addressOf(PROXIES, { forwarded: "[2001:db8::7]" }), "2001:db8::7");
+    assert.equal(addressOf(PROXIES, { forwarded: "203.0.113.7:4711" }), "203.0.113.7");
+    assert.equal(addressOf(PROXIES, { peer: "2001:db8:1:2::3", forwarded: "203.0.113.7" }), "203.0.113.7");
+  });
+
+  it("is IPv4 where IPv4 came over an IPv6 socket", () => {
+    assert.equal(addressOf(PROXIES, { forwarded: "::ffff:203.0.113.7, ::ffff:10.1.1.1" }), "203.0.113.7");
+  });
+
+  it("is what a proxy on a Unix socket says, and else unknown", () => {
+    assert.equal(addressOf([], { peer: null, forwarded: "203.0.113.7" }), "203.0.113.7");
+    assert.equal(addressOf([], { peer: null }), null);
+  });
+
+  it("is one of those that were named, whatever the header says", () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), fc.string())), (hops) => {
+        const forwarded = hops.join(", ").replace(/[^\x20-\x7e]/g, "");
+        const address = addressOf(PROXIES, { forwarded }) ?? "";
+        assert.match(address, /^[\d.]+$|^[\da-f:.]+$/);
+      }),
+    );
+  });
+});

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Secret } from "../../src/model/secret.ts";
+import { makeSource } from "../flow/make.ts";
+import { basic, startIngest } from "./make.ts";
+
+const TRACK = { type: "track", userId: "u1", event: "E" };
+
+describe("what was refused", () => {
+  it("can be looked up: when, why, from whom, and how it began", async () => {
+    const ingest = startIngest();
+    const headers = { "user-agent": "agent/1.0", origin: "https://shop.example" };
+    await ingest.ask("/v1/track/?beacon=1", { userId: "u1", messageId: "m1" }, { headers });
+    assert.deepEqual(ingest.rejections.newest(10), [
+      {
+        ...{ source: "website", type: "track", messageId: "m1", at: ingest.clock.wall() },
+        fault: { code: "missing_event", message: "You must pass 'event'." },
+        from: { address: "192.0.2.1", userAgent: "agent/1.0", origin: "https://shop.example" },
+        request: "POST /v1/track",
+        sample: '{"userId":"u1","messageId":"m1"}',
+      },
+    ]);
+  });
+
+  it("is what each bad call of a batch holds, and not the good ones", async () => {
+    const ingest = startIngest();
+    await ingest.ask("/v1/batch", { batch: [TRACK, { type: "x" }, TRACK, { type: "page" }] });
+    assert.deepEqual(
+      ingest.rejections.newest(10).map(({ sample, type, fault }) => [sample, type, fault.code]),
+      [
+        ['{"type":"page"}', "page", "missing_id"],
+        ['{"type":"x"}', null, "unknown_type"],
+      ],
+    );
+  });
+
+  it("is the beginning of a body that could not be read", async () => {
+    const ingest = startIngest();
+    await ingest.ask("/v1/track", `{"event": ${"x".repeat(5_000)}`);
+    const [{ sample = "" } = {}] = ingest.rejections.newest(1);
+    assert.equal(sample.length, 1_024);
+    assert.ok(sample.startsWith('{"event": xxx'));
+  });
+
+  it("comes the newest first, and so many as are asked for", async () => {
+    const ingest = startIngest();
+    for (const messageId of ["m1", "m2", "m3"]) await ingest.ask("/v1/track", { messageId });
+    assert.deepEqual(
+      ingest.rejections.newest(2).map(({ messageId }) => messageId),
+      ["m3", "m2"],
+    );
+  });
+
+  it("is kept for the last hundred, of which one request has ten at most", async () => {
+    const ingest = startIngest();
+    await ingest.ask("/v1/batch", { batch: Array.from({ length: 500 }, () => ({})) });
+    assert.equal(ingest.rejections.newest(1_000).length, 10);
+    assert.equal(ingest.refused.length, 500);
+    for (let count = 0; count < 120; count++) await ingest.ask("/v1/track", {});
+    assert.equal(ingest.rejections.newest(1_000).length, 100);
+  });
+
+  it("never shows a write key, wherever it is and however the body is broken", async () => {
+    const ingest = startIngest();
+    const key = "hunter2-hunter2";
+    await ingest.ask("/v1/batch", { writeKey: key, batch: 7 }, { headers: { authorization: null } });
+    await ingest.ask("/v1/track", { writeKey: "website-key", userId: "u1" }, { headers: { authorization: null } });
+    await ingest.ask("/v1/track", `{"writeKey":"${key}", broken`, { headers: { authorization: null } });
+    await ingest.ask("/v1/track", `{'write_key' : '${key}' broken`, { headers: { authorization: null } });
+    await ingest.ask("/v1/track", {}, { headers: { authorization: basic(`${key}:`) } });
+    await ingest.ask(`/v1/pixel/track?writeKey=${key}&data=~`, "", { method: "GET", headers: { authorization: null } });
+    await ingest.ask(`/v1/nowhere?writeKey=${key}`, {});
+    const told = JSON.stringify([ingest.rejections.newest(100), ingest.refused]);
+    assert.equal(ingest.rejections.newest(100).length, 7);
+    assert.ok(!told.includes(key) && !told.includes("website-key"), told);
+    assert.ok(told.includes('writeKey\\":\\"***'));
+  });
+
+  it("shows no address that its source must not pass on", async () => {
+    const sources = [
+      makeSource({ ip: "truncate" }),
+      makeSource({ name: "app", writeKey: new Secret("k2"), ip: "drop" }),
+    ];
+    const ingest = startIngest({ sources });
+    await ingest.ask("/v1/track", {});
+    await ingest.ask("/v1/track", {}, { headers: { authorization: basic("k2:") } });
+    assert.deepEqual(
+      ingest.rejections.newest(2).map(({ from }) => from.address),
+      [null, "192.0.2.0"],
+    );
+  });
+
+  it("is written out only so far, however deep it is", async () => {
+    const ingest = startIngest();
+    await ingest.ask("/v1/track", `{"userId":"u","event":"E","properties":${'{"a":'.repeat(500)}1${"}".repeat(501)}`);
+    const [{ fault, sample = "" } = {}] = ingest.rejections.newest(1);
+    assert.equal(fault?.code, "too_deep");
+    assert.match(sample, /\{"a":"…"\}+$/);
+  });
+});
+
+describe("a daemon that stops", () => {
+  it("sends away who still has a connection, and says when to come again", async () => {
+    const ingest = startIngest();
+    ingest.stopping = true;
+    const { status, headers, json } = await ingest.ask("/v1/track", TRACK);
+    assert.deepEqual([status, json.code], [503, "stopping"]);
+    assert.deepEqual([headers.get("retry-after"), headers.get("connection")], ["1", "close"]);
+    assert.deepEqual(ingest.accepted, []);
+  });
+});
