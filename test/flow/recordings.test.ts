@@ -28,7 +28,11 @@ function read<T>(name: string): T {
 async function replay(d: TestDaemon, { requests }: Recording): Promise<readonly string[]> {
   for (const { method, path, headers, bodyText = "", bodyBase64 } of requests) {
     const body = bodyBase64 === undefined ? Buffer.from(bodyText) : Buffer.from(bodyBase64, "base64");
-    const { status, json } = await d.send(path, { method, headers: [...headers], ...(method === "POST" && { body }) });
+    const { status, json } = await d.send(path, {
+      method,
+      headers: Object.fromEntries(headers),
+      ...(method === "POST" && { body }),
+    });
     if (method === "OPTIONS") assert.equal(status, 204);
     else assert.equal(status, 200, JSON.stringify(json));
     if (method === "POST") assert.deepEqual([json.success, json.duplicate, json.rejected], [true, 0, undefined]);

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { JsonObject } from "../../src/model/event.ts";
 import { startIngest, type TestIngest } from "./make.ts";
 
-const CALL = { anonymousId: "a1", event: "Mail Opened", properties: { plan: "pro", wanted: ">>>>>>?????ü" } };
+const CALL = { anonymousId: "a1", event: "Mail Opened", properties: { plan: "pro", wanted: ">>>>>>?????ü." } };
 
 /** Asks for an image, as a mail does: without any header. */
 async function view(ingest: TestIngest, address: string): Promise<void> {
