@@ -118,7 +118,9 @@ async function startDaemon({ config, findSource }: Current, ports: Ports): Promi
   const bodies = createBodies(clock);
   const ingest = createIngest({ clock, random, findSource, bodies, accept, report });
   const { health } = store;
-  const admin = createAdmin({ admin: () => config().admin, clock, bodies, health, metrics, requestDeletion, report });
+  const rejections = { newest: () => [] };
+  const known = { clock, bodies, health, metrics, requestDeletion, rejections, report };
+  const admin = createAdmin({ admin: () => config().admin, ...known });
 
   const closing = new AbortController();
   const janitor = createJanitor({ ...store, outbox: () => config().outbox, clock, report });
