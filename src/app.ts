@@ -122,7 +122,9 @@ async function startDaemon({ config, door }: Current, ports: Ports): Promise<Dae
   const rejections = createRejections({ clock, report });
   const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, report });
   const { health } = store;
-  const admin = createAdmin({ admin: () => config().admin, clock, bodies, health, metrics, requestDeletion, report });
+  const rejections = { newest: () => [] };
+  const known = { clock, bodies, health, metrics, requestDeletion, rejections, report };
+  const admin = createAdmin({ admin: () => config().admin, ...known });
 
   const closing = new AbortController();
   const janitor = createJanitor({ ...store, outbox: () => config().outbox, clock, report });

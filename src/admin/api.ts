@@ -4,9 +4,11 @@ import { respond, respondFault } from "../http/respond.ts";
 import type { Config } from "../model/config.ts";
 import { fault } from "../model/fault.ts";
 import type { Clock, Handle, Report, RequestDeletion, StoreHealth } from "../model/ports.ts";
+import type { Rejections } from "../model/refusal.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import { checkAccess } from "./access.ts";
 import { postDeletion } from "./deletions.ts";
+import { getRejected } from "./rejected.ts";
 
 /** While the store fails, it is tried at most so often, however often somebody asks whether it is ready. */
 const PROBE_EVERY: Ms = 5 * SECOND;
@@ -18,10 +20,11 @@ export type AdminWorld = {
   readonly health: StoreHealth;
   readonly metrics: { text(): Promise<string>; readonly contentType: string };
   readonly requestDeletion: RequestDeletion;
+  readonly rejections: Rejections;
   readonly report: Report;
 };
 
-/** The operator's API: health, metrics, deletions. It has a listener of its own. */
+/** The operator's API: health, metrics, deletions, refused calls. It has a listener of its own. */
 export function createAdmin(world: AdminWorld): Handle {
   const api = new Hono({ strict: false });
   const isReady = createReadiness(world);
@@ -39,6 +42,7 @@ export function createAdmin(world: AdminWorld): Handle {
     const headers = { "Content-Type": world.metrics.contentType };
     return new Response(await world.metrics.text(), { headers });
   });
+  api.get("/api/rejected", (context) => getRejected(context.req.query(), world.rejections));
   api.post("/api/deletions", (context) => postDeletion(context.req.raw, world));
   api.notFound((context) => respondFault(fault("not_found", `nothing is at ${context.req.path.slice(0, 100)}`)));
   api.onError((error) => {

@@ -4,7 +4,8 @@ import { type LoadInput, loadConfig } from "../config/load.ts";
 import { formatProblem } from "../config/problems.ts";
 import { readTree } from "../config/read.ts";
 import { createReferences } from "../config/references.ts";
-import { configSchema, INGEST_LISTEN } from "../config/schema.ts";
+import { ADMIN_LISTEN, configSchema, INGEST_LISTEN } from "../config/schema.ts";
+import { readSection } from "../config/section.ts";
 import { suggest } from "../config/suggest.ts";
 import { BROKEN, child, mapOf, type Tree, textOf } from "../config/tree.ts";
 import type { Listen, Problem } from "../model/config.ts";
@@ -39,6 +40,39 @@ export function readConfigParts({ file, text: raw, resolve }: LoadInput): Config
       const found = "code" in source ? errorsAtTop(errors) : errorsAbout(source.path, errors);
       if (found.length > 0) return unusable(file, found);
       return "code" in source ? source : new Secret(textOf(child(source, "writeKey")) ?? "");
+    },
+  };
+}
+
+/** How the operator's API is reached. */
+export type AdminPart = {
+  /** `written` is false if the file has none, and the default counts. */
+  listen(): { readonly listen: Listen; readonly written: boolean } | Complaint;
+  /** Null if the file has none. */
+  token(): Secret | null | Complaint;
+};
+
+/** Looks up what an operator's command has to know. Nothing is resolved for any other section of the file. */
+export function readAdminPart(input: LoadInput): AdminPart {
+  const { file } = input;
+  const { tree, errors } = readSection("admin", input);
+  function find(key: string): { readonly text: string | null } | Complaint {
+    const value = child(tree, key);
+    const found = errorsAbout(value?.path ?? `${tree?.path ?? "admin"}.${key}`, errors);
+    return found.length > 0 ? unusable(file, found) : { text: textOf(value) };
+  }
+  return {
+    listen() {
+      const found = find("listen");
+      if ("code" in found) return found;
+      const listen = parseListen(found.text ?? ADMIN_LISTEN);
+      if (typeof listen === "string") return complaint(`admin.listen in ${file} ${listen}`);
+      return { listen, written: found.text !== null };
+    },
+    token() {
+      const found = find("token");
+      if ("code" in found) return found;
+      return found.text === null ? null : new Secret(found.text);
     },
   };
 }

@@ -3,6 +3,7 @@ import { declareCheck } from "./check.ts";
 import type { Declare, Done } from "./command.ts";
 import { EXIT } from "./exit.ts";
 import { declareListen } from "./listen.ts";
+import { declareRejected } from "./rejected.ts";
 import { declareSchema } from "./schema-command.ts";
 import { declareSend } from "./send.ts";
 import { declareServe } from "./serve.ts";
@@ -13,6 +14,7 @@ import { declareVersion } from "./version.ts";
 const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[]])[] = [
   ["Run it:", [declareServe, declareCheck, declareSchema]],
   ["Try it:", [declareSend, declareListen, declareVerify]],
+  ["Watch it:", [declareRejected]],
   ["About it:", [declareVersion]],
 ];
 

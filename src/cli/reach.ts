@@ -16,3 +16,18 @@ function loopbackFor(host: string): string {
   // All spellings of `::`.
   return host.includes(":") && /^[0:]+$/.test(host) ? "::1" : host;
 }
+
+/** What `readBase` takes, for messages. */
+export const BASE_FORMS = "http://host:port, https://host or unix:/path, and nothing more";
+
+/**
+ * Reads where a daemon is, as a person writes it. A path is allowed, for a proxy that has Fairlead below one; a password
+ * is not, for it would be seen in the list of processes. Null if it is none of the forms.
+ */
+export function readBase(text: string): string | null {
+  if (text.startsWith("unix:/")) return text;
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) return null;
+  const { username, password, search, hash, origin, pathname } = url;
+  return `${username}${password}${search}${hash}` === "" ? `${origin}${pathname.replace(/\/$/, "")}` : null;
+}

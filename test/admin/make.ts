@@ -1,6 +1,7 @@
 import { createAdmin } from "../../src/admin/api.ts";
 import { createBodies } from "../../src/http/body.ts";
 import type { Report, RequestDeletion } from "../../src/model/ports.ts";
+import type { Rejections } from "../../src/model/refusal.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
 
@@ -18,10 +19,17 @@ export type TestAdmin = {
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
 };
 
-type AdminOptions = { readonly requestDeletion?: RequestDeletion; readonly metrics?: () => Promise<string> };
+type AdminOptions = {
+  readonly requestDeletion?: RequestDeletion;
+  readonly metrics?: () => Promise<string>;
+  readonly rejections?: Rejections;
+};
+
+const NO_REJECTIONS: Rejections = { newest: () => [] };
 
 /** The operator's API on a store that is well, unless a test says otherwise. */
-export function startAdmin({ requestDeletion, metrics = async () => "up 1\n" }: AdminOptions = {}): TestAdmin {
+export function startAdmin(options: AdminOptions = {}): TestAdmin {
+  const { requestDeletion, metrics = async () => "up 1\n", rejections = NO_REJECTIONS } = options;
   const clock = createFalseClock();
   const store = { writable: true, probe: async () => true };
   const wishes: Wish[] = [];
@@ -41,6 +49,7 @@ export function startAdmin({ requestDeletion, metrics = async () => "up 1\n" }: 
       wishes.push(wish);
       return requestDeletion?.(wish) ?? { notifications: wish.userIds.length, sources: ["website"] };
     },
+    rejections,
     report: { unexpected: (_: string, error: unknown) => void bugs.push(error) } as unknown as Report,
   });
 

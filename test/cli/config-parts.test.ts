@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as config files have them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readConfigParts } from "../../src/cli/config-parts.ts";
+import { readAdminPart, readConfigParts } from "../../src/cli/config-parts.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { type World, worldOf } from "../config/world.ts";
 
@@ -97,3 +97,45 @@ describe("where calls go", () => {
     assert.deepEqual(listen, { kind: "tcp", host: "127.0.0.1", port: 8080 });
   });
 });
+
+describe("the operator's API in a config", () => {
+  const admin = (text: string, world: World = {}) =>
+    readAdminPart({ file: "config.yaml", text, resolve: worldOf(world) });
+
+  it("is where the file says, or at the default, and it is known which", () => {
+    const listen = { kind: "unix", path: "/run/a.sock" };
+    assert.deepEqual(admin("admin: { listen: 'unix:/run/a.sock' }").listen(), { listen, written: true });
+    const byDefault = { kind: "tcp", host: "127.0.0.1", port: 8081 };
+    for (const text of ["admin: {}", "admin:", "sources: {}"]) {
+      assert.deepEqual(admin(text).listen(), { listen: byDefault, written: false });
+    }
+  });
+
+  it("has a token, or none", () => {
+    const token = admin('admin: { token: "${ADMIN_TOKEN}" }', { env: { ADMIN_TOKEN: "t1" } }).token();
+    assert.ok(token instanceof Secret);
+    assert.equal(token.reveal(), "t1");
+    assert.equal(admin("sources: {}").token(), null);
+  });
+
+  it("is known although its token is not, and the other way round", () => {
+    const tokenless = admin('admin: { listen: "127.0.0.1:1", token: "${ADMIN_TOKEN}" }');
+    assert.ok("listen" in tokenless.listen());
+    assert.match(wrong(tokenless.token()), /^78 cannot use config\.yaml:\nconfig\.yaml:1:.* variable ADMIN_TOKEN/);
+    const lost = admin("admin: { listen: 8081, token: t }");
+    assert.match(wrong(lost.listen()), /^78 cannot use config\.yaml:\nconfig\.yaml:1:18: admin\.listen must be/);
+    assert.ok(lost.token() instanceof Secret);
+  });
+
+  it("is not guessed where a key is misspelt or the file cannot be read", () => {
+    for (const text of ["admn: { listen: 'a:1' }", "admin: { lissten: 'a:1' }", "admin: 5", "", "admin: ["]) {
+      assert.match(wrong(admin(text).listen()), /^78 cannot use config\.yaml:\nconfig\.yaml:1:/, text);
+    }
+    assert.match(wrong(admin("admin: { tokn: t }").token()), /did you mean token\?/);
+  });
+});
+
+function wrong(answer: object | null): string {
+  assert.ok(answer !== null && "code" in answer && "message" in answer);
+  return `${answer.code} ${answer.message}`;
+}

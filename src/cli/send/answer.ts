@@ -1,6 +1,7 @@
 import type { CallType } from "../../model/event.ts";
 import { never } from "../../model/never.ts";
 import type { Exchange } from "../../runtime/request.ts";
+import { isNobodyThere, isRefusal, parseSaid, type Refusal } from "../daemon/said.ts";
 import { printable } from "../printable.ts";
 
 /** What the daemon made of a call, or why nobody knows. */
@@ -12,7 +13,6 @@ export type Answer =
   | { readonly kind: "unreachable"; readonly code: string | null; readonly reason: string };
 
 type Counts = { readonly accepted: number; readonly duplicate: number };
-type Refusal = { readonly code: string; readonly message: string };
 
 /** The call that was sent, and to whom. */
 export type Sent = { readonly type: CallType; readonly messageId: string; readonly base: string };
@@ -21,28 +21,15 @@ export type Sent = { readonly type: CallType; readonly messageId: string; readon
 export function readAnswer(exchange: Exchange): Answer {
   if (exchange.kind === "failed") return { kind: "unreachable", code: exchange.code, reason: exchange.reason };
   const { status, headers, text } = exchange;
-  const said = parse(text);
+  const said = parseSaid(text);
   if (status === 200 && isCounts(said)) return { kind: said.duplicate > 0 ? "duplicate" : "accepted", status, said };
   if (status < 400 || !isRefusal(said)) return { kind: "foreign", status };
   return { kind: "refused", status, said, retryAfter: headers.get("retry-after") };
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
 function isCounts(said: unknown): said is Counts {
   if (typeof said !== "object" || said === null) return false;
   return "accepted" in said && "duplicate" in said && typeof said.duplicate === "number";
-}
-
-function isRefusal(said: unknown): said is Refusal {
-  if (typeof said !== "object" || said === null || !("code" in said) || !("message" in said)) return false;
-  return typeof said.code === "string" && typeof said.message === "string";
 }
 
 /** For a person: the answer, and what to do next. */
@@ -57,7 +44,7 @@ export function toWords(answer: Answer, { type, messageId, base }: Sent): string
     case "foreign":
       return `${base} answered ${answer.status}, and not as Fairlead does; is that the address of its ingest listener?`;
     case "unreachable":
-      return `cannot reach ${base}: ${answer.reason}${remedy(answer.code)}`;
+      return `cannot reach ${base}: ${answer.reason}${isNobodyThere(answer.code) ? "; is `fairlead serve` running?" : ""}`;
     default:
       return never(answer);
   }
@@ -75,11 +62,6 @@ function said({ code, message }: Refusal): string {
 
 function later(retryAfter: string | null): string {
   return retryAfter === null ? "" : `; try again in ${printable(retryAfter)} s`;
-}
-
-/** Nobody listens there. */
-function remedy(code: string | null): string {
-  return code === "ECONNREFUSED" || code === "ENOENT" ? "; is `fairlead serve` running?" : "";
 }
 
 /** For a program: what the daemon said, and the messageId. Without an answer of a daemon, the same in its shape. */

@@ -5,7 +5,7 @@ import type { Complaint } from "../complain.ts";
 import { openConfigFile } from "../config-file.ts";
 import { type ConfigParts, readConfigParts } from "../config-parts.ts";
 import { EXIT } from "../exit.ts";
-import { baseOf } from "../reach.ts";
+import { BASE_FORMS, baseOf, readBase } from "../reach.ts";
 import { readSecret } from "../secret.ts";
 
 /** Where a call goes, as `http://127.0.0.1:8080` or `unix:/path`, and whose it is. */
@@ -45,21 +45,10 @@ function openParts(said: string | undefined, resolve: Resolve): ConfigParts | Co
 }
 
 function fromUrl(url: string, options: TargetOptions, resolve: Resolve): Target | Complaint {
-  const base = readUrl(url);
-  if (base === null) {
-    return usage(`--url must be http://host:port, https://host or unix:/path, and nothing more (got ${quote(url)})`);
-  }
+  const base = readBase(url);
+  if (base === null) return usage(`--url must be ${BASE_FORMS} (got ${quote(url)})`);
   const writeKey = findWriteKey(options, resolve);
   return "code" in writeKey ? writeKey : { base, writeKey };
-}
-
-/** A path is allowed, for a proxy that has Fairlead below one. A password would be seen in the list of processes. */
-function readUrl(text: string): string | null {
-  if (text.startsWith("unix:/")) return text;
-  const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol)) return null;
-  const { username, password, search, hash, origin, pathname } = url;
-  return `${username}${password}${search}${hash}` === "" ? `${origin}${pathname.replace(/\/$/, "")}` : null;
 }
 
 function findWriteKey({ config, source, writeKeyFile }: TargetOptions, resolve: Resolve): Secret | Complaint {
