@@ -62,10 +62,14 @@ export type App = {
 
 export function createApp(first: Config, ports: Ports): App {
   let config = first;
-  let door = createDoor(config);
+  let door = createDoor(config, doubted);
   let daemon: Promise<Daemon> | null = null;
   let stopped: Promise<void> | null = null;
   let release = (): void => {};
+
+  function doubted(address: string): void {
+    ports.report.daemon("untrusted_proxy", { address, hint: FORGOTTEN_PROXY });
+  }
 
   return {
     async start() {
@@ -77,7 +81,7 @@ export function createApp(first: Config, ports: Ports): App {
     async reload(next) {
       const kept = restartKeys(config, next);
       config = withOldKeys(config, next);
-      door = createDoor(config);
+      door = createDoor(config, doubted);
       (await daemon)?.serve(config);
       return kept;
     },
@@ -92,6 +96,10 @@ export function createApp(first: Config, ports: Ports): App {
     release: () => release(),
   };
 }
+
+const FORGOTTEN_PROXY =
+  "it sends X-Forwarded-For, which is not believed: if it is your proxy, list it in ingest.trustedProxies, " +
+  "or all calls of pages and apps have its address";
 
 type Current = { readonly config: () => Config; readonly door: () => Door };
 
@@ -122,7 +130,6 @@ async function startDaemon({ config, door }: Current, ports: Ports): Promise<Dae
   const rejections = createRejections({ clock, report });
   const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, report });
   const { health } = store;
-  const rejections = { newest: () => [] };
   const known = { clock, bodies, health, metrics, requestDeletion, rejections, report };
   const admin = createAdmin({ admin: () => config().admin, ...known });
 

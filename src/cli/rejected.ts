@@ -36,8 +36,8 @@ const HELP = `${examples(
   "fairlead rejected --admin http://127.0.0.1:8081",
 )}
 
-The daemon keeps the last ones in memory, until it stops. docs/calls.md explains
-the codes.`;
+The daemon keeps the last ones in memory, until it stops. docs/http-api.md
+explains the codes.`;
 
 function toLimit(text: string): number {
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;

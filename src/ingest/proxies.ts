@@ -10,9 +10,16 @@ export type Proxies = {
   addressOf(request: Request, peer: Peer): string | null;
 };
 
-/** `networks` are CIDR, as in `ingest.trustedProxies`; checked when the config was read. */
-export function createProxies(networks: readonly string[]): Proxies {
+/** Hears of an address that speaks for others, as a proxy does, and is not trusted. */
+export type Doubted = (address: string) => void;
+
+/**
+ * `networks` are CIDR, as in `ingest.trustedProxies`; checked when the config was read. `doubted` hears at most once of a
+ * proxy that was probably forgotten there.
+ */
+export function createProxies(networks: readonly string[], doubted: Doubted): Proxies {
   const ranges = networks.map((network) => ipaddr.parseCIDR(network.includes("/") ? network : single(network)));
+  let isTold = false;
 
   return { trusts, addressOf };
 
@@ -26,7 +33,10 @@ export function createProxies(networks: readonly string[]): Proxies {
    * client; all further left could be made up by it.
    */
   function addressOf(request: Request, peer: Peer): string | null {
-    if (!trusts(peer)) return peer.address;
+    if (!trusts(peer)) {
+      if (!isTold) doubt(request, peer);
+      return peer.address;
+    }
     let client = peer.address;
     for (const hop of hopsOf(request).toReversed()) {
       const address = parseAddress(withoutPort(hop));
@@ -37,9 +47,22 @@ export function createProxies(networks: readonly string[]): Proxies {
     return client;
   }
 
+  /** Of a stranger nobody wants to hear: it may write what it likes. */
+  function doubt(request: Request, { address }: Peer): void {
+    if (address === null || !request.headers.has("x-forwarded-for") || !isLocal(address)) return;
+    isTold = true;
+    doubted(address);
+  }
+
   function isWithin(address: Address | null): boolean {
     return address !== null && ranges.some(([network, bits]) => isIn(address, network, bits));
   }
+}
+
+const LOCAL: ReadonlySet<string> = new Set(["loopback", "private", "uniqueLocal", "linkLocal", "carrierGradeNat"]);
+
+function isLocal(address: string): boolean {
+  return LOCAL.has(parseAddress(address)?.range() ?? "");
 }
 
 function single(address: string): string {

@@ -234,4 +234,5 @@ export type DaemonEvent =
   | "reload_failed"
   | "config_problem"
   | "config_warning"
-  | "unserved";
+  | "unserved"
+  | "untrusted_proxy";

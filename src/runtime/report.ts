@@ -185,6 +185,7 @@ const DAEMON_LEVELS: Partial<Record<DaemonEvent, LogLevel>> = {
   config_problem: "error",
   config_warning: "warning",
   unserved: "warning",
+  untrusted_proxy: "warning",
 };
 
 function unexpected(desk: Desk, doing: string, error: unknown): void {

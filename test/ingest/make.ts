@@ -58,7 +58,7 @@ export function startIngest({ accept, sources = SOURCES, unexpected, ...keys }: 
   const refused: Refusal[] = [];
   const counted: number[] = [];
   let ids = 0;
-  const door = createDoor({ ingest: makeIngest(keys), sources });
+  const door = createDoor({ ingest: makeIngest(keys), sources }, () => {});
   const report = makeReport({ refused, counted, ...(unexpected && { unexpected }) });
   const rejections = createRejections({ clock, report });
   const handle = createIngest({

@@ -7,7 +7,7 @@ type From = { readonly peer?: string | null; readonly forwarded?: string };
 
 function addressOf(trusted: readonly string[], { peer = "10.0.0.1", forwarded }: From): string | null {
   const headers: Record<string, string> = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };
-  return createProxies(trusted).addressOf(new Request("http://a/", { headers }), { address: peer });
+  return createProxies(trusted, () => {}).addressOf(new Request("http://a/", { headers }), { address: peer });
 }
 
 const PROXIES = ["10.0.0.0/8", "2001:db8:1::/48"];
@@ -55,6 +55,35 @@ describe("the address of a client", () => {
   it("is what a proxy on a Unix socket says, and else unknown", () => {
     assert.equal(addressOf([], { peer: null, forwarded: "203.0.113.7" }), "203.0.113.7");
     assert.equal(addressOf([], { peer: null }), null);
+  });
+
+  it("is that of a proxy that was forgotten, and that is told once", () => {
+    const doubted: string[] = [];
+    const proxies = createProxies(["10.0.0.0/8"], (address) => void doubted.push(address));
+    const forwarded = new Request("http://a/", { headers: { "x-forwarded-for": "203.0.113.7" } });
+    const plain = new Request("http://a/");
+    const asked = [
+      ...([
+        [plain, "127.0.0.1"],
+        [forwarded, "198.51.100.1"],
+        [forwarded, "10.0.0.1"],
+        [forwarded, null],
+      ] as const),
+      ...([
+        [forwarded, "192.168.1.7"],
+        [forwarded, "127.0.0.1"],
+      ] as const),
+    ];
+    const addresses = asked.map(([request, address]) => proxies.addressOf(request, { address }));
+    assert.deepEqual(addresses, [
+      "127.0.0.1",
+      "198.51.100.1",
+      "203.0.113.7",
+      "203.0.113.7",
+      "192.168.1.7",
+      "127.0.0.1",
+    ]);
+    assert.deepEqual(doubted, ["192.168.1.7"]);
   });
 
   it("is one of those that were named, whatever the header says", () => {

@@ -67,5 +67,5 @@ function cut(text: string, most: number): string {
 /** Line by line as it came, so that JSON that was laid out stays so. */
 function sampleOf({ sample }: RejectedCall): readonly string[] {
   const lines = sample.trimEnd().replaceAll("\t", "  ").split(/\r?\n/).map(printable);
-  return lines.length === 1 && lines[0] === "" ? ["(no body)"] : lines;
+  return lines.length === 1 && lines[0] === "" ? ["(nothing of it was read)"] : lines;
 }

@@ -39,7 +39,7 @@ describe("refused calls, for a person", () => {
       "  a track call needs an event",
       "  12 calls",
       "  POST /v1/track from an unknown address",
-      "    (no body)",
+      "    (nothing of it was read)",
     ]);
   });
 
