@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as config files have them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readConfigParts } from "../../src/cli/config-parts.ts";
+import { readConfigParts } from "../../src/config/parts.ts";
 import { Secret } from "../../src/model/secret.ts";
-import { type World, worldOf } from "../config/world.ts";
+import { type World, worldOf } from "./world.ts";
 
 const CONFIG = `
 ingest: { listen: "unix:/run/fairlead/ingest.sock" }
@@ -23,7 +23,7 @@ function open(text: string, world: World = {}) {
 
 function keyIn(text: string, source?: string, world: World = {}): string {
   const key = open(text, world).writeKey(source);
-  return key instanceof Secret ? `key ${key.reveal()}` : `${key.code} ${key.message}`;
+  return key instanceof Secret ? `key ${key.reveal()}` : `${key.faulty} ${key.message}`;
 }
 
 const env = { WEBSITE_KEY: "key-1" };
@@ -58,37 +58,37 @@ describe("the write key", () => {
 
   it("is missing with its place in the file, if its own secret cannot be read", () => {
     const message = "sources.website.writeKey needs the environment variable WEBSITE_KEY, which is not set";
-    assert.match(keyIn(CONFIG), new RegExp(`^78 cannot use config\\.yaml:\\nconfig\\.yaml:5:25: ${message}\\n`));
+    assert.match(keyIn(CONFIG), new RegExp(`^file cannot use config\\.yaml:\\nconfig\\.yaml:5:25: ${message}\\n`));
     assert.equal(keyIn(CONFIG).includes("crm"), false);
   });
 
-  it("is asked for with a name that is not there: that is a mistake of the command line", () => {
-    assert.equal(keyIn(CONFIG, "wesite"), '2 config.yaml has no source "wesite": did you mean website?');
-    assert.equal(keyIn(CONFIG, "nobody"), '2 config.yaml has no source "nobody": it has old, website, app');
+  it("is asked for with a name that is not there: then the file is not at fault", () => {
+    assert.equal(keyIn(CONFIG, "wesite"), 'name config.yaml has no source "wesite": did you mean website?');
+    assert.equal(keyIn(CONFIG, "nobody"), 'name config.yaml has no source "nobody": it has old, website, app');
   });
 
   it("is not there if no source is enabled, or none at all", () => {
-    assert.equal(keyIn("sources: { a: { writeKey: k, enabled: false } }"), "78 config.yaml has no enabled source");
-    assert.equal(keyIn("destinations: {}"), "78 config.yaml has no enabled source");
+    assert.equal(keyIn("sources: { a: { writeKey: k, enabled: false } }"), "file config.yaml has no enabled source");
+    assert.equal(keyIn("destinations: {}"), "file config.yaml has no enabled source");
   });
 
   it("is not guessed where the file cannot be read", () => {
     assert.match(
       keyIn("sorces: { a: { writeKey: k } }"),
-      /^78 .*\n.*sorces is not a known key: did you mean sources\?/,
+      /^file .*\n.*sorces is not a known key: did you mean sources\?/,
     );
-    assert.match(keyIn("sources: 5"), /^78 .*\n.*sources must be a map/);
-    assert.match(keyIn("sources: { website: 5 }"), /^78 .*\n.*sources\.website must be a map/);
-    assert.match(keyIn("sources:\n  website:\n    writeKey: [\n"), /^78 cannot use config\.yaml:\nconfig\.yaml:\d/);
-    assert.match(keyIn(""), /^78 .*\n.*the file is empty/);
+    assert.match(keyIn("sources: 5"), /^file .*\n.*sources must be a map/);
+    assert.match(keyIn("sources: { website: 5 }"), /^file .*\n.*sources\.website must be a map/);
+    assert.match(keyIn("sources:\n  website:\n    writeKey: [\n"), /^file cannot use config\.yaml:\nconfig\.yaml:\d/);
+    assert.match(keyIn(""), /^file .*\n.*the file is empty/);
   });
 });
 
 describe("where calls go", () => {
   it("is a Problem with its place, if the config says it wrong", () => {
     const listen = open("ingest: { listen: 8080 }").ingestListen();
-    assert.ok("code" in listen);
-    assert.equal(listen.code, 78);
+    assert.ok("faulty" in listen);
+    assert.equal(listen.faulty, "file");
     assert.match(listen.message, /^cannot use config\.yaml:\nconfig\.yaml:1:19: ingest\.listen must/);
   });
 

@@ -1,23 +1,24 @@
-import { parse } from "../config/document.ts";
-import { parseListen } from "../config/listen.ts";
-import { type LoadInput, loadConfig } from "../config/load.ts";
-import { formatProblem } from "../config/problems.ts";
-import { readTree } from "../config/read.ts";
-import { createReferences } from "../config/references.ts";
-import { configSchema, INGEST_LISTEN } from "../config/schema.ts";
-import { suggest } from "../config/suggest.ts";
-import { BROKEN, child, mapOf, type Tree, textOf } from "../config/tree.ts";
 import type { Listen, Problem } from "../model/config.ts";
 import { Secret } from "../model/secret.ts";
-import type { Complaint } from "./complain.ts";
-import { EXIT } from "./exit.ts";
+import { parse } from "./document.ts";
+import { parseListen } from "./listen.ts";
+import { type LoadInput, loadConfig } from "./load.ts";
+import { formatProblem } from "./problems.ts";
+import { readTree } from "./read.ts";
+import { createReferences } from "./references.ts";
+import { configSchema, INGEST_LISTEN } from "./schema.ts";
+import { suggest } from "./suggest.ts";
+import { BROKEN, child, mapOf, type Tree, textOf } from "./tree.ts";
 
 /** Single values of a config file. Each answers what is wrong with it, whatever may be wrong elsewhere in the file. */
 export type ConfigParts = {
-  ingestListen(): Listen | Complaint;
+  ingestListen(): Listen | PartFault;
   /** Of the source of that name, or with `undefined` of the first that is enabled. */
-  writeKey(source: string | undefined): Secret | Complaint;
+  writeKey(source: string | undefined): Secret | PartFault;
 };
+
+/** Why a value cannot be had: the file is at fault, or the name that was asked for. */
+export type PartFault = { readonly faulty: "file" | "name"; readonly message: string };
 
 /**
  * Looks up what a client of the daemon has to know. Whoever runs one often may not read the other secrets that the
@@ -32,13 +33,13 @@ export function readConfigParts({ file, text: raw, resolve }: LoadInput): Config
       const found = errorsAbout("ingest.listen", errors);
       if (found.length > 0) return unusable(file, found);
       const listen = parseListen(textOf(child(child(tree, "ingest"), "listen")) ?? INGEST_LISTEN);
-      return typeof listen === "string" ? complaint(`ingest.listen in ${file} ${listen}`) : listen;
+      return typeof listen === "string" ? fileFault(`ingest.listen in ${file} ${listen}`) : listen;
     },
     writeKey(name) {
       const source = findSource(tree, name, file);
-      const found = "code" in source ? errorsAtTop(errors) : errorsAbout(source.path, errors);
+      const found = "faulty" in source ? errorsAtTop(errors) : errorsAbout(source.path, errors);
       if (found.length > 0) return unusable(file, found);
-      return "code" in source ? source : new Secret(textOf(child(source, "writeKey")) ?? "");
+      return "faulty" in source ? source : new Secret(textOf(child(source, "writeKey")) ?? "");
     },
   };
 }
@@ -65,23 +66,23 @@ function isIn(path: string, outer: string): boolean {
   return path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
 }
 
-function findSource(tree: Tree, name: string | undefined, file: string): Tree | Complaint {
+function findSource(tree: Tree, name: string | undefined, file: string): Tree | PartFault {
   const sources = [...mapOf(child(tree, "sources"))];
   const found = sources.find(([each, source]) =>
     name === undefined ? child(source, "enabled")?.value !== false : each === name,
   );
   if (found) return found[1];
-  if (name === undefined) return complaint(`${file} has no enabled source`);
+  if (name === undefined) return fileFault(`${file} has no enabled source`);
   const names = sources.map(([each]) => each);
   const meant = suggest(name, names);
   const hint = meant === null ? `it has ${names.join(", ") || "none"}` : `did you mean ${meant}?`;
-  return { code: EXIT.usage, message: `${file} has no source ${JSON.stringify(name)}: ${hint}` };
+  return { faulty: "name", message: `${file} has no source ${JSON.stringify(name)}: ${hint}` };
 }
 
-function unusable(file: string, problems: readonly Problem[]): Complaint {
-  return complaint([`cannot use ${file}:`, ...problems.map(formatProblem)].join("\n"));
+function unusable(file: string, problems: readonly Problem[]): PartFault {
+  return fileFault([`cannot use ${file}:`, ...problems.map(formatProblem)].join("\n"));
 }
 
-function complaint(message: string): Complaint {
-  return { code: EXIT.config, message };
+function fileFault(message: string): PartFault {
+  return { faulty: "file", message };
 }
