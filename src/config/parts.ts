@@ -20,14 +20,17 @@ export type ConfigParts = {
 /** Why a value cannot be had: the file is at fault, or the name that was asked for. */
 export type PartFault = { readonly faulty: "file" | "name"; readonly message: string };
 
+export type PartsInput = Omit<LoadInput, "now">;
+
 /**
  * Looks up what a client of the daemon has to know. Whoever runs one often may not read the other secrets that the
  * config refers to, so that it is broken to them as a whole.
  */
-export function readConfigParts({ file, text: raw, resolve }: LoadInput): ConfigParts {
+export function readConfigParts({ file, text: raw, resolve }: PartsInput): ConfigParts {
   const input = { file, text: raw.replace(/^\uFEFF/, ""), resolve };
   const tree = readValues(input);
-  const errors = loadConfig(input).problems.filter(({ severity }) => severity === "error");
+  // What depends on the time is a warning, and no concern of a client.
+  const errors = loadConfig({ ...input, now: 0 }).problems.filter(({ severity }) => severity === "error");
   return {
     ingestListen() {
       const found = errorsAbout("ingest.listen", errors);
@@ -45,7 +48,7 @@ export function readConfigParts({ file, text: raw, resolve }: LoadInput): Config
 }
 
 /** The values of the file with their references replaced, as far as they can be read. */
-function readValues({ file, text, resolve }: LoadInput): Tree {
+function readValues({ file, text, resolve }: PartsInput): Tree {
   const { contents, lines } = parse(text);
   if (contents === null) return { path: "", at: 0, keyAt: 0, got: null, value: BROKEN };
   const references = createReferences({ file, resolve });
