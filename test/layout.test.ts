@@ -23,7 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "store/": ["model/", "better-sqlite3"],
   "deliver/": ["model/", "settle/", "webhook/"],
   "deletion/": ["model/"],
-  "config/": ["model/", "yaml", "valibot", "@valibot/to-json-schema"],
+  "config/": ["model/", "ipaddr.js", "yaml", "valibot", "@valibot/to-json-schema"],
   "admin/": ["model/", "http/", "hono", "valibot"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
   "cli/": ["model/", "config/", "runtime/", "webhook/", "commander"],

@@ -1,6 +1,7 @@
 import { type Loaded, loadConfig } from "../config/load.ts";
 import { formatProblem } from "../config/problems.ts";
 import type { Config, Problem } from "../model/config.ts";
+import { createClock } from "../runtime/clock.ts";
 import { createResolve, readConfigFile } from "../runtime/files.ts";
 import { findConfigFile } from "../runtime/find-file.ts";
 import { printError } from "../runtime/terminal.ts";
@@ -20,7 +21,11 @@ export function readConfig(said: string | undefined): ConfigFile {
   const found = openConfigFile(said);
   if (found.kind === "unreadable") return found;
   const { file, text } = found;
-  return { kind: "read", file, loaded: loadConfig({ file, text, resolve: createResolve() }) };
+  return {
+    kind: "read",
+    file,
+    loaded: loadConfig({ file, text, resolve: createResolve(), now: createClock().wall() }),
+  };
 }
 
 /** Finds the config file, and reads its text. */

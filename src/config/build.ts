@@ -1,16 +1,24 @@
 import { dirname, isAbsolute, join } from "node:path";
-import type { Config } from "../model/config.ts";
+import type { Config, Tls } from "../model/config.ts";
 import type { Destination } from "../model/destination.ts";
 import { Secret } from "../model/secret.ts";
 import type { Source } from "../model/source.ts";
 import type { Checked } from "./schema.ts";
 
+/** Where the file is, and what was read along with it. */
+type Beside = { readonly file: string; readonly tls: Tls | null };
+
 /** Makes the Config out of checked values. The outbox's path starts at the folder of the config file. */
-export function build(checked: Checked, file: string): Config {
+export function build(checked: Checked, { file, tls }: Beside): Config {
   const { ingest, admin, outbox, delivery, log, sources, destinations } = checked;
   const path = isAbsolute(outbox.path) ? outbox.path : join(dirname(file), outbox.path);
   return {
-    ingest: { ...ingest, tls: null, trustedProxies: [], corsOrigins: ["*"] },
+    ingest: {
+      listen: ingest.listen,
+      tls,
+      trustedProxies: ingest.trustedProxies.map(({ cidr }) => cidr),
+      corsOrigins: ingest.corsOrigins.map((origin) => origin.toLowerCase()),
+    },
     admin: { listen: admin.listen, token: admin.token === undefined ? null : new Secret(admin.token) },
     outbox: { ...outbox, path },
     delivery,
@@ -20,8 +28,8 @@ export function build(checked: Checked, file: string): Config {
   };
 }
 
-function buildSource(name: string, { writeKey, enabled }: Checked["sources"][string]): Source {
-  return { name, writeKey: new Secret(writeKey), enabled, type: "auto", ip: "keep" };
+function buildSource(name: string, { writeKey, ...rest }: Checked["sources"][string]): Source {
+  return { name, writeKey: new Secret(writeKey), ...rest };
 }
 
 function buildDestination(name: string, checked: Checked["destinations"][string]): Destination {

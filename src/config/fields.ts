@@ -6,6 +6,7 @@
 import * as v from "valibot";
 import { formatDuration, formatSize, type Ms, parseDuration, parseSize } from "../model/units.ts";
 import { LISTEN_FORMS, LISTEN_PATTERN, parseListen } from "./listen.ts";
+import { NETWORK_FORMS, NETWORK_PATTERN, parseNetwork } from "./networks.ts";
 import { suggest } from "./suggest.ts";
 
 const DURATION_PATTERN = /^(\d+(\.\d+)?(ms|s|m|h|d)\s*)+$/;
@@ -39,6 +40,12 @@ export function address() {
   return v.pipe(anyText(message), v.metadata(written(LISTEN_PATTERN, message)), transformed(parseListen));
 }
 
+/** An address, or a network in CIDR form. */
+export function network() {
+  const message = `must be ${NETWORK_FORMS}`;
+  return v.pipe(anyText(message), v.metadata(written(NETWORK_PATTERN, message)), transformed(parseNetwork));
+}
+
 /** True or false. */
 export function flag() {
   const message = "must be true or false";
@@ -63,16 +70,17 @@ export function oneOf<const Word extends string>(words: readonly Word[]) {
   });
 }
 
-type ListRule = { readonly empty: string; readonly max?: number; readonly form?: string };
+/** `empty`: what is wrong with a list without items; left out, nothing is. */
+type ListRule = { readonly empty?: string; readonly max?: number; readonly form?: string };
 
-/** A list with at least one item. Its length is checked even if some items are wrong, unlike with valibot's checks. */
+/** A list. Its length is checked even if some items are wrong, unlike with valibot's checks. */
 export function list<Item extends v.GenericSchema>(item: Item, { empty, max = Infinity, form = "[a, b]" }: ListRule) {
   return v.pipe(
     v.array(item, `must be a list, as in ${form}`),
-    v.metadata({ minItems: 1, ...(max < Infinity && { maxItems: max }) }),
+    v.metadata({ ...(empty !== undefined && { minItems: 1 }), ...(max < Infinity && { maxItems: max }) }),
     v.rawCheck(({ dataset, addIssue }) => {
       if (!Array.isArray(dataset.value)) return;
-      if (dataset.value.length === 0) addIssue({ message: empty });
+      if (dataset.value.length === 0 && empty !== undefined) addIssue({ message: empty });
       if (dataset.value.length > max) addIssue({ message: `may have at most ${max} entries` });
     }),
   );

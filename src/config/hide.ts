@@ -4,6 +4,9 @@ import { isSecretKey, scalars } from "./scalars.ts";
 /** A reference with its default apart, or any other character. What only looks like one may be part of a password. */
 const REFERENCE = /\$\$\{|(\$\{(?:[A-Za-z_]\w*|(?:file|credential):[^}]{1,1024}))(:-[^}]{0,1024})?\}|\S/g;
 
+/** A private key as PEM, also one that never ends. */
+const PRIVATE_KEY = /(-----BEGIN (?:[A-Z]{1,16} )?PRIVATE KEY-----)(.*?)(?=-----END|$)/gs;
+
 /** A key and its colon. Starts at a whole word, so that a huge line without a colon does not take quadratic time. */
 const KEY = /(?<![\w-])([\w-]{1,64})["']?\s*:/g;
 
@@ -18,12 +21,12 @@ export function hideSecrets(text: string, contents: ParsedNode | null): string {
     hidden += text.slice(done, start) + hideValue(text.slice(Math.max(done, start), end));
     done = Math.max(done, end);
   }
-  return hideUserInfo(hidden + text.slice(done));
+  return hideAnywhere(hidden + text.slice(done));
 }
 
 /** The same for a file whose syntax is broken, so that its values cannot all be found: goes by lines as well. */
 export function hideSecretsOfBroken(text: string, contents: ParsedNode | null): string {
-  const hidden = text.replace(/^.*$/gm, (line) => {
+  const hidden = hidePrivateKeys(text).replace(/^.*$/gm, (line) => {
     const key = line.matchAll(KEY).find(([, name = ""]) => isSecretKey(name));
     if (!key) return line;
     const end = key.index + key[0].length;
@@ -32,8 +35,17 @@ export function hideSecretsOfBroken(text: string, contents: ParsedNode | null): 
   return hideSecrets(hidden, contents);
 }
 
-/** Hides the user name and password of a URL, up to the last @: a password may hold anything. */
-export function hideUserInfo(text: string): string {
+/** Hides what is secret under any key: the user name and the password of a URL, and private keys. */
+export function hideAnywhere(text: string): string {
+  return hideUserInfo(hidePrivateKeys(text));
+}
+
+function hidePrivateKeys(text: string): string {
+  return text.replace(PRIVATE_KEY, (_, begin: string, body: string) => begin + stars(body));
+}
+
+/** Up to the last @: a password may hold anything. */
+function hideUserInfo(text: string): string {
   return text.replace(/[^\s"']+/g, (word) => {
     const [start, end] = [word.indexOf("://") + 3, word.lastIndexOf("@")];
     return start < 3 || end < start ? word : word.slice(0, start) + stars(word.slice(start, end)) + word.slice(end);

@@ -1,6 +1,6 @@
 import type { LineCounter } from "yaml";
 import type { Problem } from "../model/config.ts";
-import { hideUserInfo } from "./hide.ts";
+import { hideAnywhere } from "./hide.ts";
 
 /** A Problem while its place is still an offset into the text. */
 export type Finding = Pick<Problem, "severity" | "path" | "message"> & { readonly at: number };
@@ -61,8 +61,8 @@ export function keyPath(parent: string, key: string): string {
   return parent === "" ? key : `${parent}.${key}`;
 }
 
-/** Text as messages quote it: on one line, not too long, and without the password of a URL. */
+/** Text as messages quote it: on one line, not too long, and without the password of a URL or a private key. */
 export function quote(text: string): string {
-  const shown = hideUserInfo(text);
+  const shown = hideAnywhere(text);
   return JSON.stringify(shown.length > 80 ? `${shown.slice(0, 77)}...` : shown);
 }

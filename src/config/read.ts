@@ -46,7 +46,7 @@ function readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot):
   const isMapShape = shape.kind === "map" || shape.kind === "names";
   if (isScalar(node) && node.value === null) {
     // A section whose lines are all commented out is as good as none.
-    return isMapShape ? new Map() : broken(reading, tree, { message: "has no value: write one, or remove the key" });
+    return isMapShape ? new Map() : broken(reading, tree, { message: node.source === "null" ? NULL : NOTHING });
   }
   if (isMapShape) {
     if (!isMap(node)) return broken(reading, tree, { message: withGot(mapMessage(shape, tree), tree) });
@@ -57,6 +57,9 @@ function readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot):
   if (isSeq(node)) return shape.kind === "list" ? readList(node.items, shape.item, { place, schema, reading }) : [];
   return readScalar(node, { tree, shape, reading });
 }
+
+const NOTHING = "has no value: write one, or remove the key";
+const NULL = "has no value: write one (in quotes if the word null is meant), or remove the key";
 
 type Blamed = { readonly path: string; readonly at: number };
 

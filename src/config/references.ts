@@ -14,9 +14,14 @@ export type ReferenceFault = {
 
 export type References = {
   expand(text: string): Expanded;
-  /** The secret files asked for so far, also those that could not be read: all worth watching. */
+  /** Reads a file that is named without `${file:…}`. A relative path starts at the folder of the config file. */
+  open(path: string): NamedFile;
+  /** The files asked for so far, also those that could not be read: all worth watching. */
   files(): readonly string[];
 };
+
+/** A file with its full path. */
+export type NamedFile = { readonly path: string; readonly content: FileText };
 
 type Found = { readonly text: string; readonly fault?: Omit<ReferenceFault, "reference"> };
 
@@ -38,7 +43,7 @@ export function createReferences({ file, resolve }: { file: string; resolve: Res
     });
     return { text: expanded, faults };
   }
-  return { expand, files: () => [...read.keys()] };
+  return { expand, open: (path) => open(path, { file, resolve, read }), files: () => [...read.keys()] };
 }
 
 type World = { readonly file: string; readonly resolve: Resolve; readonly read: Map<string, FileText> };
@@ -63,17 +68,22 @@ function fromEnvironment(
   return { text: value };
 }
 
-function fromFile(path: string, { file, resolve, read }: World): Found {
+function fromFile(path: string, world: World): Found {
   if (path === "") return error("names no file: write ${file:/path}");
+  const { path: full, content, isFirst } = open(path, world);
+  if (!content.ok) return error(`cannot be read from the file ${full}: ${content.why}`);
+  const text = withoutLastNewline(content.text);
+  if (!content.worldReadable || !isFirst) return { text };
+  const message = `comes from ${full}, which every user of this machine can read: run chmod o-r ${full}`;
+  return { text, fault: { severity: "warning", message } };
+}
+
+function open(path: string, { file, resolve, read }: World): NamedFile & { readonly isFirst: boolean } {
   const full = isAbsolute(path) ? path : join(dirname(file), path);
   const before = read.get(full);
   const content = before ?? resolve.file(full);
   read.set(full, content);
-  if (!content.ok) return error(`cannot be read from the file ${full}: ${content.why}`);
-  const text = withoutLastNewline(content.text);
-  if (!content.worldReadable || before) return { text };
-  const message = `comes from ${full}, which every user of this machine can read: run chmod o-r ${full}`;
-  return { text, fault: { severity: "warning", message } };
+  return { path: full, content, isFirst: before === undefined };
 }
 
 function fromCredential(name: string, resolve: Resolve): Found {

@@ -24,7 +24,7 @@ export type Section = {
  * Reads one section of a config file as if no other were there: nothing is resolved for them, and nothing is wrong with
  * them. What is wrong only between two sections is not found.
  */
-export function readSection(name: SectionName, { file, text: raw, resolve }: LoadInput): Section {
+export function readSection(name: SectionName, { file, text: raw, resolve }: Omit<LoadInput, "now">): Section {
   const text = raw.replace(/^\uFEFF/, "");
   const { contents, lines, findings: syntax } = parse(text);
   const shownText = syntax.length > 0 ? hideSecretsOfBroken(text, contents) : hideSecrets(text, contents);

@@ -9,8 +9,9 @@ import { loadConfig } from "../../src/config/load.ts";
 import { key } from "../../src/config/manual.ts";
 import { configSchema } from "../../src/config/schema.ts";
 import { shapeOf } from "../../src/config/shape.ts";
+import { CERTS, KEY } from "./certificates.ts";
 import { uncomment } from "./uncomment.ts";
-import { worldOf } from "./world.ts";
+import { NOW, worldOf } from "./world.ts";
 
 const EXAMPLE = readFileSync(new URL("../../config.example.yaml", import.meta.url), "utf8");
 
@@ -40,9 +41,15 @@ describe("config.example.yaml", () => {
 
   it("stays valid when everything that is commented out is set", () => {
     const found = (text: string) => ({ ok: true, text, worldReadable: false }) as const;
-    const resolve = { env: (name: string) => name, file: found, credential: found };
-    const { config, problems } = loadConfig({ file: "config.yaml", text: uncomment(EXAMPLE), resolve });
+    const pems = new Map([
+      ["/etc/fairlead/tls/fullchain.pem", CERTS.good],
+      ["/etc/fairlead/tls/privkey.pem", KEY],
+    ]);
+    const file = (path: string) => found(pems.get(path) ?? path);
+    const resolve = { env: (name: string) => name, file, credential: found };
+    const { config, problems } = loadConfig({ file: "config.yaml", text: uncomment(EXAMPLE), resolve, now: NOW });
     assert.deepEqual(problems, []);
+    assert.equal(config?.ingest.tls?.key.reveal(), KEY);
     assert.equal(config?.admin.token?.reveal(), "ADMIN_TOKEN");
     assert.deepEqual(config?.destinations[0]?.types, ["identify", "track"]);
     assert.equal(config?.destinations[0]?.webhooks[0]?.headers[1]?.[1].reveal(), "Bearer /etc/fairlead/crm-token");
@@ -84,14 +91,15 @@ describe("exampleConfig", () => {
 });
 
 function load(text: string) {
-  return loadConfig({ file: "config.yaml", text, resolve: worldOf() });
+  return loadConfig({ file: "config.yaml", text, resolve: worldOf(), now: NOW });
 }
 
 function settings(config: ReturnType<typeof load>["config"]) {
   assert.ok(config);
   const { sources, destinations, ...rest } = config;
   const { webhooks: _, ...destination } = destinations[0] ?? assert.fail();
-  return { ...rest, destination, enabled: sources[0]?.enabled };
+  const { writeKey: __, ...source } = sources[0] ?? assert.fail();
+  return { ...rest, destination, source };
 }
 
 /** Which keys of the schema a file does not have; those under a chosen name, and in a list, in its first entry. */

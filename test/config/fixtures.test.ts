@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { loadConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problems.ts";
-import { worldOf } from "./world.ts";
+import { CERTS, ENCRYPTED_KEY, KEY, OTHER_KEY } from "./certificates.ts";
+import { NOW, worldOf } from "./world.ts";
 
 const FOLDER = new URL("../fixtures/config/", import.meta.url);
 
@@ -16,8 +17,16 @@ const WORLD = worldOf({
     WORD: "secret-word",
     EMPTY: "",
   },
-  files: { "two-lines": "my-value\nmore\n", "/secret": "secret-from-file\n" },
-  openFiles: { "/world-readable": "secret-from-open-file\n" },
+  files: {
+    "two-lines": "my-value\nmore\n",
+    "/secret": "secret-from-file\n",
+    "/tls/good.pem": CERTS.good,
+    "/tls/expired.pem": CERTS.expired,
+    "/tls/key.pem": KEY,
+    "/tls/other-key.pem": OTHER_KEY,
+    "/tls/encrypted-key.pem": ENCRYPTED_KEY,
+  },
+  openFiles: { "/world-readable": "secret-from-open-file\n", "/tls/open-key.pem": KEY },
 });
 
 describe("a broken config file", () => {
@@ -40,7 +49,7 @@ describe("a broken config file", () => {
 });
 
 function load(name: string) {
-  return loadConfig({ file: name, text: readFileSync(new URL(name, FOLDER), "utf8"), resolve: WORLD });
+  return loadConfig({ file: name, text: readFileSync(new URL(name, FOLDER), "utf8"), resolve: WORLD, now: NOW });
 }
 
 function expected(name: string): string {

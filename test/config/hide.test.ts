@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parseDocument } from "yaml";
-import { hideSecrets, hideSecretsOfBroken, hideUserInfo } from "../../src/config/hide.ts";
+import { hideAnywhere, hideSecrets, hideSecretsOfBroken } from "../../src/config/hide.ts";
 
 describe("hideSecrets", () => {
   it("hides the values of secret keys, spelt right or wrong, and moves nothing", () => {
@@ -32,10 +32,28 @@ describe("hideSecretsOfBroken", () => {
     const hidden = hideSecretsOfBroken(text, null);
     assert.equal(hidden, "a: [\nwriteKey: ***** ***\n- { token: *** *\nlog: x\n");
   });
+
+  it("hides a private key, also below a secret key whose line is hidden already", () => {
+    const text = "token: -----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\nlog: x\n";
+    const hidden = hideSecretsOfBroken(text, null);
+    assert.equal(hidden, "token: ********** ******* ********\n***\n-----END PRIVATE KEY-----\nlog: x\n");
+  });
 });
 
-describe("hideUserInfo", () => {
+describe("hideAnywhere", () => {
   it("hides the user name and the password of each URL", () => {
-    assert.equal(hideUserInfo("https://a:b@c/d 'http://e@f' https://g/h"), "https://***@c/d 'http://*@f' https://g/h");
+    const text = "https://a:b@c/d 'http://e@f' https://g/h";
+    assert.equal(hideAnywhere(text), "https://***@c/d 'http://*@f' https://g/h");
+  });
+
+  it("hides private keys, also one that never ends, and moves nothing", () => {
+    const [begin, end] = ["-----BEGIN EC PRIVATE KEY-----", "-----END EC PRIVATE KEY-----"];
+    assert.equal(hideAnywhere(`${begin}\n  ab/+c=\n${end}\nabc`), `${begin}\n  ******\n${end}\nabc`);
+    assert.equal(hideAnywhere(`a ${begin}\\nabc\\n\nd`), `a ${begin}*******\n*`);
+  });
+
+  it("shows certificates", () => {
+    const text = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----";
+    assert.equal(hideAnywhere(text), text);
   });
 });

@@ -8,7 +8,7 @@ import { configJsonSchema, type JsonSchema } from "../../src/config/json-schema.
 import { loadConfig } from "../../src/config/load.ts";
 import { faultsOf } from "./json-schema-validator.ts";
 import { uncomment } from "./uncomment.ts";
-import { worldOf } from "./world.ts";
+import { NOW, worldOf } from "./world.ts";
 
 const SCHEMA = configJsonSchema();
 const CRM = { webhooks: [{ url: "https://crm.example.com" }] };
@@ -25,16 +25,17 @@ describe("the JSON Schema of the config", () => {
 
   it("accepts a reference wherever the loader does", () => {
     const text = stringify({
-      ingest: { listen: "${LISTEN}" },
+      ingest: { listen: "${LISTEN}", trustedProxies: ["${PROXY}"], corsOrigins: ["https://${SITE}"] },
       outbox: { maxSize: "${SIZE}MB", keepFailed: "${file:keep}" },
       delivery: { concurrency: "${N}" },
       log: { level: "${LEVEL:-info}" },
-      sources: { website: { writeKey: "${credential:key}", enabled: "${ENABLED}" } },
+      sources: { website: { writeKey: "${credential:key}", enabled: "${ENABLED}", type: "${KIND}", ip: "${IP}" } },
       destinations: { crm: { types: ["${TYPE}"], webhooks: [{ url: "${URL}" }] } },
     });
-    const env = { LISTEN: "[::1]:1", SIZE: "64", N: "8", ENABLED: "false", TYPE: "track", URL: "http://crm.example" };
+    const places = { LISTEN: "[::1]:1", PROXY: "10.0.0.0/8", SITE: "a.example", URL: "http://crm.example" };
+    const env = { ...places, SIZE: "64", N: "8", ENABLED: "false", TYPE: "track", KIND: "web", IP: "drop" };
     const resolve = worldOf({ env, files: { keep: "7d" }, credentials: { key: "a" } });
-    assert.deepEqual(loadConfig({ file: "config.yaml", text, resolve }).problems, []);
+    assert.deepEqual(loadConfig({ file: "config.yaml", text, resolve, now: NOW }).problems, []);
     assert.deepEqual(faults(text), []);
   });
 
@@ -43,7 +44,7 @@ describe("the JSON Schema of the config", () => {
     fc.assert(
       fc.property(anyConfig, (written) => {
         const text = stringify(written);
-        const { config } = loadConfig({ file: "config.yaml", text, resolve: worldOf() });
+        const { config } = loadConfig({ file: "config.yaml", text, resolve: worldOf(), now: NOW });
         if (config === null) return;
         loaded += 1;
         assert.deepEqual(faults(text), []);
@@ -57,6 +58,18 @@ describe("the JSON Schema of the config", () => {
     ["a misspelt key", { ingest: { lisen: "127.0.0.1:1" } }, ".ingest.lisen: additionalProperties"],
     ["a misspelt section", { ingres: {} }, ".ingres: additionalProperties"],
     ["an address without a host", { ingest: { listen: ":8080" } }, ".ingest.listen: pattern"],
+    ["TLS without a key", { ingest: { tls: { cert: "/cert.pem" } } }, ".ingest.tls: required"],
+    ["TLS that is empty", { ingest: { tls: null } }, ".ingest.tls: type"],
+    [
+      "a proxy by its name",
+      { ingest: { trustedProxies: ["proxy.example.com"] } },
+      ".ingest.trustedProxies[0]: pattern",
+    ],
+    ["a proxy that is no list", { ingest: { trustedProxies: "127.0.0.1" } }, ".ingest.trustedProxies: type"],
+    ["an origin with a path", { ingest: { corsOrigins: ["https://a.example/"] } }, ".ingest.corsOrigins[0]: pattern"],
+    ["an origin without a scheme", { ingest: { corsOrigins: ["a.example"] } }, ".ingest.corsOrigins[0]: pattern"],
+    ["a source of an unknown type", { sources: { a: { writeKey: "a", type: "app" } } }, ".sources.a.type: anyOf"],
+    ["an unknown policy", { sources: { a: { writeKey: "a", ip: "hash" } } }, ".sources.a.ip: anyOf"],
     ["a duration without a unit", { delivery: { timeout: 5 } }, ".delivery.timeout: type"],
     ["a duration with a wrong unit", { delivery: { timeout: "5 sec" } }, ".delivery.timeout: pattern"],
     ["a size with a wrong unit", { outbox: { maxSize: "1 gig" } }, ".outbox.maxSize: pattern"],
@@ -97,7 +110,7 @@ describe("the JSON Schema of the config", () => {
   for (const [mistake, written, fault] of mistakes) {
     it(`refuses ${mistake}, as the loader does`, () => {
       const text = stringify(written);
-      assert.equal(loadConfig({ file: "config.yaml", text, resolve: worldOf() }).config, null);
+      assert.equal(loadConfig({ file: "config.yaml", text, resolve: worldOf(), now: NOW }).config, null);
       assert.deepEqual(faults(text), [fault]);
     });
   }
@@ -134,9 +147,22 @@ const name = fc.oneof(fc.stringMatching(/^[\w.-]{1,9}$/), word);
 const url = fc.oneof(fc.webUrl({ withQueryParameters: true }), joined(fc.constantFrom("HTTP://", "https://"), word));
 const header = fc.tuple(name, fc.oneof(word, fc.string({ unit: "binary", maxLength: 2 })));
 
+const address = fc.oneof(
+  fc.ipV4(),
+  fc.ipV6(),
+  fc.ipV4().map((text) => `::ffff:${text}`),
+);
+const network = fc.oneof(address, joined(address, fc.constantFrom("/32", "/128", "/08", "/33", "/x")), word);
+const site = fc.webUrl({ withQueryParameters: true }).map((page) => new URL(page).origin);
+const pattern = fc.domain().map((domain) => `https://*.${domain}`);
+const ofApp = joined(fc.constantFrom("capacitor", "CHROME-extension", "a.b"), fc.constant("://"), name);
+const origin = fc.oneof(site, pattern, ofApp, fc.constantFrom("*", "null", "file://", "http://[::1]:1"), url, word);
+
 /** A file with one value that is right more often than not. */
 const anyConfig = fc.oneof(
   listen.map((text) => ({ ingest: { listen: text } })),
+  fc.array(network, { maxLength: 2 }).map((trustedProxies) => ({ ingest: { trustedProxies } })),
+  fc.array(origin, { maxLength: 2 }).map((corsOrigins) => ({ ingest: { corsOrigins } })),
   size.map((maxSize) => ({ outbox: { maxSize } })),
   duration.map((keepFailed) => ({ outbox: { keepFailed } })),
   number.map((concurrency) => ({ delivery: { concurrency } })),

@@ -5,7 +5,8 @@ import { loadConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problems.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { DAY, GB, HOUR, MINUTE, SECOND } from "../../src/model/units.ts";
-import { type World, worldOf } from "./world.ts";
+import { CERTS, KEY } from "./certificates.ts";
+import { NOW, type World, worldOf } from "./world.ts";
 
 const MINIMAL = `
 sources:
@@ -18,14 +19,18 @@ destinations:
 `;
 
 const COMPLETE = `
-ingest: { listen: "[::1]:0" }
+ingest:
+  listen: "[::1]:0"
+  tls: { cert: tls/cert.pem, key: "\${KEY_FILE}" }
+  trustedProxies: [127.0.0.1, fd00::/8]
+  corsOrigins: [https://*.Example.com, "null", capacitor://localhost]
 admin: { listen: "unix:/run/fairlead/admin.sock", token: "\${TOKEN}" }
 outbox: { path: /var/lib/fairlead/outbox.db, maxSize: 1.5GB, keepDelivered: 0s, keepFailed: 1h30m }
 delivery: { timeout: 250ms, cutoff: 10m, concurrency: 200 }
 log: { level: debug, format: json }
 sources:
   website: { writeKey: abc }
-  my.app-2_x: { writeKey: def, enabled: false }
+  my.app-2_x: { writeKey: def, enabled: false, type: mobile, ip: truncate }
 destinations:
   crm:
     enabled: false
@@ -45,12 +50,17 @@ destinations:
 describe("loadConfig", () => {
   it("fills in every default", () => {
     assert.deepEqual(revealed(load(MINIMAL).config), {
-      ingest: { listen: { kind: "tcp", host: "127.0.0.1", port: 8080 } },
+      ingest: {
+        listen: { kind: "tcp", host: "127.0.0.1", port: 8080 },
+        tls: null,
+        trustedProxies: [],
+        corsOrigins: ["*"],
+      },
       admin: { listen: { kind: "tcp", host: "127.0.0.1", port: 8081 }, token: null },
       outbox: { path: "/etc/fairlead/fairlead.db", maxSize: GB, keepDelivered: DAY, keepFailed: 30 * DAY },
       delivery: { timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
       log: { level: "info", format: "auto" },
-      sources: [{ name: "website", writeKey: "secret abc", enabled: true }],
+      sources: [{ name: "website", writeKey: "secret abc", enabled: true, type: "auto", ip: "keep" }],
       destinations: [
         {
           name: "crm",
@@ -67,19 +77,29 @@ describe("loadConfig", () => {
 
   it("takes every key from the file", () => {
     const { config } = load(COMPLETE, {
-      env: { TOKEN: "t", HOST: "erp.example.com" },
-      files: { "/token": "f\n" },
+      env: { TOKEN: "t", HOST: "erp.example.com", KEY_FILE: "/key.pem" },
+      files: { "/token": "f\n", "/etc/fairlead/tls/cert.pem": CERTS.good, "/key.pem": KEY },
       credentials: { erp: "c\n" },
     });
     assert.deepEqual(revealed(config), {
-      ingest: { listen: { kind: "tcp", host: "::1", port: 0 } },
+      ingest: {
+        listen: { kind: "tcp", host: "::1", port: 0 },
+        tls: {
+          certFile: "/etc/fairlead/tls/cert.pem",
+          keyFile: "/key.pem",
+          cert: CERTS.good,
+          key: `secret ${KEY}`,
+        },
+        trustedProxies: ["127.0.0.1/32", "fd00::/8"],
+        corsOrigins: ["https://*.example.com", "null", "capacitor://localhost"],
+      },
       admin: { listen: { kind: "unix", path: "/run/fairlead/admin.sock" }, token: "secret t" },
       outbox: { path: "/var/lib/fairlead/outbox.db", maxSize: 1.5 * GB, keepDelivered: 0, keepFailed: 90 * MINUTE },
       delivery: { timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
       log: { level: "debug", format: "json" },
       sources: [
-        { name: "website", writeKey: "secret abc", enabled: true },
-        { name: "my.app-2_x", writeKey: "secret def", enabled: false },
+        { name: "website", writeKey: "secret abc", enabled: true, type: "auto", ip: "keep" },
+        { name: "my.app-2_x", writeKey: "secret def", enabled: false, type: "mobile", ip: "truncate" },
       ],
       destinations: [
         {
@@ -124,6 +144,19 @@ describe("loadConfig", () => {
     const { config, files } = load(`${MINIMAL}    sharedSecret: \${file:/a} \${file:/b}\n`, { files: { "/a": "a" } });
     assert.equal(config, null);
     assert.deepEqual(files, ["/a", "/b"]);
+  });
+
+  it("names the files of certificates, so that they can be watched", () => {
+    const text = `${MINIMAL}ingest: { tls: { cert: tls/cert.pem, key: /key.pem } }\n`;
+    const { config, files } = load(text, { files: { "/key.pem": KEY } });
+    assert.equal(config, null);
+    assert.deepEqual(files, ["/etc/fairlead/tls/cert.pem", "/key.pem"]);
+  });
+
+  it("takes an empty list of proxies and of origins: nobody is trusted, and no page may send", () => {
+    const { config, problems } = load(`${MINIMAL}ingest: { trustedProxies: [], corsOrigins: [] }\n`);
+    assert.deepEqual(problems, []);
+    assert.deepEqual([config?.ingest.trustedProxies, config?.ingest.corsOrigins], [[], []]);
   });
 
   it("reads a number and a boolean out of a reference where one is expected", () => {
@@ -172,7 +205,7 @@ describe("loadConfig", () => {
 });
 
 function load(text: string, world?: World) {
-  return loadConfig({ file: "/etc/fairlead/config.yaml", text, resolve: worldOf(world) });
+  return loadConfig({ file: "/etc/fairlead/config.yaml", text, resolve: worldOf(world), now: NOW });
 }
 
 function errorsOf(text: string): string[] {

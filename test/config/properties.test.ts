@@ -4,14 +4,20 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { loadConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problems.ts";
-import { worldOf } from "./world.ts";
+import { CERTS, KEY } from "./certificates.ts";
+import { NOW, worldOf } from "./world.ts";
 
-const RESOLVE = worldOf({ env: { SET: "resolved-secret" }, openFiles: { "/open": "resolved-secret\n" } });
+const RESOLVE = worldOf({
+  env: { SET: "resolved-secret", KEY: "resolved-secret.pem" },
+  files: { "/cert": CERTS.good, "resolved-secret.pem": KEY },
+  openFiles: { "/open": "resolved-secret\n" },
+});
 
 /** What a config file is made of, so that chance gets past the syntax. */
 const PIECES = [
   ...["sources:", "destinations:", "admin:", "crm:", "webhooks:", "headers:", "writeKey:", "sharedSecret:", "url:"],
   ...["listen:", "token:", "concurrency:", "timeout:", "types:", "__proto__:", "constructor:", "<<:", "? ", "X-A:"],
+  ...["ingest:", "tls:", "cert:", "key:", "trustedProxies:", "corsOrigins:", "10.0.0.1/8", "https://*.a", "type:"],
   ...["\n", "\n", "\n  ", "\n    ", "\n      - ", "\n\t", " ", " ", "- ", "{ ", " }", "[ ", " ]", ", ", "|\n", ">\n"],
   ...["&a", "*a", "!t", "!!int", "'", '"', "#", "---\n", "%YAML 1.1\n", "\r\n", "\u0000", "\uFEFF", "é", "🙂"],
   ...[
@@ -32,7 +38,11 @@ const PIECES = [
 ];
 
 /** A good file, for chance to spoil. */
-const GOOD = `admin: { listen: "0.0.0.0:1", token: literal }
+const GOOD = `ingest:
+  tls: { cert: /cert, key: "\${KEY}" }
+  trustedProxies: [127.0.0.1]
+  corsOrigins: ["https://\${SET}"]
+admin: { listen: "0.0.0.0:1", token: literal }
 sources:
   website:
     writeKey: literal
@@ -53,6 +63,8 @@ const spoiltText = fc
   .map((edits) => edits.reduce((text, [at, drop, add]) => text.slice(0, at) + add + text.slice(at + drop), GOOD));
 
 describe("loadConfig, whatever the file holds", () => {
+  it("takes the good file", () => assert.notEqual(load(GOOD).config, null));
+
   it("never throws, and answers a config or an error with a place in the file", () => {
     fc.assert(
       fc.property(fc.oneof(anyText, likelyText, spoiltText), (text) => {
@@ -85,5 +97,5 @@ describe("loadConfig, whatever the file holds", () => {
 });
 
 function load(text: string) {
-  return loadConfig({ file: "config.yaml", text, resolve: RESOLVE });
+  return loadConfig({ file: "config.yaml", text, resolve: RESOLVE, now: NOW });
 }

@@ -55,6 +55,16 @@ describe("references", () => {
     assert.deepEqual(references.files(), ["/a"]);
   });
 
+  it("opens files that are named without a reference, and remembers them too", () => {
+    const world = worldOf({ files: { "/etc/fairlead/a": "x\n" } });
+    const references = createReferences({ file: "/etc/fairlead/config.yaml", resolve: world });
+    const { path, content } = references.open("a");
+    assert.equal(path, "/etc/fairlead/a");
+    assert.deepEqual(content, { ok: true, text: "x\n", worldReadable: false });
+    assert.equal(references.open("/b").content.ok, false);
+    assert.deepEqual(references.files(), ["/etc/fairlead/a", "/b"]);
+  });
+
   it("warns of a file that everyone can read, and uses it", () => {
     const { text, faults } = expand("${file:/a}", { openFiles: { "/a": "x" } });
     assert.equal(text, "x");

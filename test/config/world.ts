@@ -1,5 +1,8 @@
 import type { FileText, Resolve } from "../../src/model/ports.ts";
 
+/** Within the time for which the good certificates among the fixtures are valid. */
+export const NOW = Date.UTC(2050, 0, 1);
+
 export type World = {
   readonly env?: Readonly<Record<string, string>>;
   readonly files?: Readonly<Record<string, string>>;

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
+import { type AdminPart, type PartFault, readAdminPart } from "../../config/parts.ts";
 import { quote } from "../../config/problems.ts";
 import type { Resolve } from "../../model/ports.ts";
 import { Secret } from "../../model/secret.ts";
 import type { Complaint } from "../complain.ts";
 import { CONFIG_OPTION, openConfigFile } from "../config-file.ts";
-import { type AdminPart, readAdminPart } from "../config-parts.ts";
 import { EXIT } from "../exit.ts";
 import { BASE_FORMS, baseOf, readBase } from "../reach.ts";
 
@@ -69,7 +69,7 @@ function fromConfig(options: DaemonOptions, resolve: Resolve): Daemon | Complain
   const config = openConfig(options.config, resolve);
   if ("code" in config) return config;
   const found = config.admin.listen();
-  if ("code" in found) return found;
+  if ("faulty" in found) return complaintOf(found);
   const base = baseOf(found.listen);
   if (base === null) return usage(NO_PORT);
   const from = found.written ? `admin.listen of ${config.file}` : `the default, as ${config.file} has no admin.listen`;
@@ -97,7 +97,11 @@ function withToken(daemon: Omit<Daemon, "token">, { file, admin }: OpenConfig): 
   const secret = admin.token();
   if (secret === null) return { ...daemon, token: null };
   if (secret instanceof Secret) return sendable({ ...daemon, token: { secret, from: `admin.token of ${file}` } });
-  return { ...secret, message: `${secret.message}\nor give the token in $FAIRLEAD_ADMIN_TOKEN` };
+  return { code: EXIT.config, message: `${secret.message}\nor give the token in $FAIRLEAD_ADMIN_TOKEN` };
+}
+
+function complaintOf({ message }: PartFault): Complaint {
+  return { code: EXIT.config, message };
 }
 
 /** A header can hold no more than this, and the daemon takes what stands before a space. */

@@ -1,9 +1,9 @@
+import { type ConfigParts, type PartFault, readConfigParts } from "../../config/parts.ts";
 import { quote } from "../../config/problems.ts";
 import type { Resolve } from "../../model/ports.ts";
 import type { Secret } from "../../model/secret.ts";
 import type { Complaint } from "../complain.ts";
 import { openConfigFile } from "../config-file.ts";
-import { type ConfigParts, readConfigParts } from "../config-parts.ts";
 import { EXIT } from "../exit.ts";
 import { BASE_FORMS, baseOf, readBase } from "../reach.ts";
 import { readSecret } from "../secret.ts";
@@ -27,21 +27,29 @@ function fromConfig({ config, source, writeKeyFile }: TargetOptions, resolve: Re
   if (writeKeyFile !== undefined) return usage("--write-key-file goes with --url; without it the config has the key");
   const parts = openParts(config, resolve);
   if ("code" in parts) return parts;
-  const listen = parts.ingestListen();
-  if ("code" in listen) return listen;
-  const base = baseOf(listen);
+  const ingest = parts.ingestListen();
+  if ("faulty" in ingest) return complaintOf(ingest);
+  if (ingest.tls) return usage(NO_HOST);
+  const base = baseOf(ingest.listen);
   if (base === null) return usage(NO_PORT);
   const writeKey = parts.writeKey(source);
-  return "code" in writeKey ? writeKey : { base, writeKey };
+  return "faulty" in writeKey ? complaintOf(writeKey) : { base, writeKey };
 }
 
 const NO_PORT =
   "ingest.listen has port 0, which is another one at each start; give the address that `fairlead serve` printed with --url, and --source";
 
+const NO_HOST =
+  "ingest.tls is set, and only its certificate says which host this is; give that with --url https://host:port, and --source";
+
 function openParts(said: string | undefined, resolve: Resolve): ConfigParts | Complaint {
   const file = openConfigFile(said);
   if (file.kind === "read") return readConfigParts({ ...file, resolve });
   return { code: EXIT.config, message: `${file.message}; or do without: --url, and $FAIRLEAD_WRITE_KEY` };
+}
+
+function complaintOf({ faulty, message }: PartFault): Complaint {
+  return { code: faulty === "name" ? EXIT.usage : EXIT.config, message };
 }
 
 function fromUrl(url: string, options: TargetOptions, resolve: Resolve): Target | Complaint {
@@ -55,7 +63,9 @@ function findWriteKey({ config, source, writeKeyFile }: TargetOptions, resolve: 
   if (writeKeyFile !== undefined && source !== undefined) return usage(TWO_KEYS);
   if (writeKeyFile === undefined && (config !== undefined || source !== undefined)) {
     const parts = openParts(config, resolve);
-    return "code" in parts ? parts : parts.writeKey(source);
+    if ("code" in parts) return parts;
+    const key = parts.writeKey(source);
+    return "faulty" in key ? complaintOf(key) : key;
   }
   const place = { option: "--write-key-file", file: writeKeyFile, variable: "FAIRLEAD_WRITE_KEY" };
   const key = readSecret(place, resolve);

@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as config files have them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readAdminPart, readConfigParts } from "../../src/cli/config-parts.ts";
+import { readAdminPart, readConfigParts } from "../../src/config/parts.ts";
 import { Secret } from "../../src/model/secret.ts";
-import { type World, worldOf } from "../config/world.ts";
+import { type World, worldOf } from "./world.ts";
 
 const CONFIG = `
 ingest: { listen: "unix:/run/fairlead/ingest.sock" }
@@ -23,7 +23,7 @@ function open(text: string, world: World = {}) {
 
 function keyIn(text: string, source?: string, world: World = {}): string {
   const key = open(text, world).writeKey(source);
-  return key instanceof Secret ? `key ${key.reveal()}` : `${key.code} ${key.message}`;
+  return key instanceof Secret ? `key ${key.reveal()}` : `${key.faulty} ${key.message}`;
 }
 
 const env = { WEBSITE_KEY: "key-1" };
@@ -31,7 +31,12 @@ const env = { WEBSITE_KEY: "key-1" };
 describe("the parts of a config that a client of the daemon needs", () => {
   it("are found although a secret of another part is only there for the daemon", () => {
     assert.equal(keyIn(CONFIG, undefined, { env }), "key key-1");
-    assert.deepEqual(open(CONFIG).ingestListen(), { kind: "unix", path: "/run/fairlead/ingest.sock" });
+    const listen = { kind: "unix", path: "/run/fairlead/ingest.sock" };
+    assert.deepEqual(open(CONFIG).ingestListen(), { listen, tls: false });
+    assert.deepEqual(open('ingest: { listen: "h:1", tls: { cert: a, key: b } }').ingestListen(), {
+      listen: { kind: "tcp", host: "h", port: 1 },
+      tls: true,
+    });
   });
 
   it("are found although other parts are wrong", () => {
@@ -41,7 +46,7 @@ describe("the parts of a config that a client of the daemon needs", () => {
 
   it("have their defaults", () => {
     const listen = open("sources: { a: { writeKey: k } }").ingestListen();
-    assert.deepEqual(listen, { kind: "tcp", host: "127.0.0.1", port: 8080 });
+    assert.deepEqual(listen, { listen: { kind: "tcp", host: "127.0.0.1", port: 8080 }, tls: false });
   });
 
   it("are not kept apart by a byte order mark", () => {
@@ -58,43 +63,43 @@ describe("the write key", () => {
 
   it("is missing with its place in the file, if its own secret cannot be read", () => {
     const message = "sources.website.writeKey needs the environment variable WEBSITE_KEY, which is not set";
-    assert.match(keyIn(CONFIG), new RegExp(`^78 cannot use config\\.yaml:\\nconfig\\.yaml:5:25: ${message}\\n`));
+    assert.match(keyIn(CONFIG), new RegExp(`^file cannot use config\\.yaml:\\nconfig\\.yaml:5:25: ${message}\\n`));
     assert.equal(keyIn(CONFIG).includes("crm"), false);
   });
 
-  it("is asked for with a name that is not there: that is a mistake of the command line", () => {
-    assert.equal(keyIn(CONFIG, "wesite"), '2 config.yaml has no source "wesite": did you mean website?');
-    assert.equal(keyIn(CONFIG, "nobody"), '2 config.yaml has no source "nobody": it has old, website, app');
+  it("is asked for with a name that is not there: then the file is not at fault", () => {
+    assert.equal(keyIn(CONFIG, "wesite"), 'name config.yaml has no source "wesite": did you mean website?');
+    assert.equal(keyIn(CONFIG, "nobody"), 'name config.yaml has no source "nobody": it has old, website, app');
   });
 
   it("is not there if no source is enabled, or none at all", () => {
-    assert.equal(keyIn("sources: { a: { writeKey: k, enabled: false } }"), "78 config.yaml has no enabled source");
-    assert.equal(keyIn("destinations: {}"), "78 config.yaml has no enabled source");
+    assert.equal(keyIn("sources: { a: { writeKey: k, enabled: false } }"), "file config.yaml has no enabled source");
+    assert.equal(keyIn("destinations: {}"), "file config.yaml has no enabled source");
   });
 
   it("is not guessed where the file cannot be read", () => {
     assert.match(
       keyIn("sorces: { a: { writeKey: k } }"),
-      /^78 .*\n.*sorces is not a known key: did you mean sources\?/,
+      /^file .*\n.*sorces is not a known key: did you mean sources\?/,
     );
-    assert.match(keyIn("sources: 5"), /^78 .*\n.*sources must be a map/);
-    assert.match(keyIn("sources: { website: 5 }"), /^78 .*\n.*sources\.website must be a map/);
-    assert.match(keyIn("sources:\n  website:\n    writeKey: [\n"), /^78 cannot use config\.yaml:\nconfig\.yaml:\d/);
-    assert.match(keyIn(""), /^78 .*\n.*the file is empty/);
+    assert.match(keyIn("sources: 5"), /^file .*\n.*sources must be a map/);
+    assert.match(keyIn("sources: { website: 5 }"), /^file .*\n.*sources\.website must be a map/);
+    assert.match(keyIn("sources:\n  website:\n    writeKey: [\n"), /^file cannot use config\.yaml:\nconfig\.yaml:\d/);
+    assert.match(keyIn(""), /^file .*\n.*the file is empty/);
   });
 });
 
 describe("where calls go", () => {
   it("is a Problem with its place, if the config says it wrong", () => {
     const listen = open("ingest: { listen: 8080 }").ingestListen();
-    assert.ok("code" in listen);
-    assert.equal(listen.code, 78);
+    assert.ok("faulty" in listen);
+    assert.equal(listen.faulty, "file");
     assert.match(listen.message, /^cannot use config\.yaml:\nconfig\.yaml:1:19: ingest\.listen must/);
   });
 
   it("does not depend on a source that is wrong", () => {
     const listen = open("sources: { website: 5 }").ingestListen();
-    assert.deepEqual(listen, { kind: "tcp", host: "127.0.0.1", port: 8080 });
+    assert.deepEqual(listen, { listen: { kind: "tcp", host: "127.0.0.1", port: 8080 }, tls: false });
   });
 });
 
@@ -121,21 +126,21 @@ describe("the operator's API in a config", () => {
   it("is known although its token is not, and the other way round", () => {
     const tokenless = admin('admin: { listen: "127.0.0.1:1", token: "${ADMIN_TOKEN}" }');
     assert.ok("listen" in tokenless.listen());
-    assert.match(wrong(tokenless.token()), /^78 cannot use config\.yaml:\nconfig\.yaml:1:.* variable ADMIN_TOKEN/);
+    assert.match(wrong(tokenless.token()), /^file cannot use config\.yaml:\nconfig\.yaml:1:.* variable ADMIN_TOKEN/);
     const lost = admin("admin: { listen: 8081, token: t }");
-    assert.match(wrong(lost.listen()), /^78 cannot use config\.yaml:\nconfig\.yaml:1:18: admin\.listen must be/);
+    assert.match(wrong(lost.listen()), /^file cannot use config\.yaml:\nconfig\.yaml:1:18: admin\.listen must be/);
     assert.ok(lost.token() instanceof Secret);
   });
 
   it("is not guessed where a key is misspelt or the file cannot be read", () => {
     for (const text of ["admn: { listen: 'a:1' }", "admin: { lissten: 'a:1' }", "admin: 5", "", "admin: ["]) {
-      assert.match(wrong(admin(text).listen()), /^78 cannot use config\.yaml:\nconfig\.yaml:1:/, text);
+      assert.match(wrong(admin(text).listen()), /^file cannot use config\.yaml:\nconfig\.yaml:1:/, text);
     }
     assert.match(wrong(admin("admin: { tokn: t }").token()), /did you mean token\?/);
   });
 });
 
 function wrong(answer: object | null): string {
-  assert.ok(answer !== null && "code" in answer && "message" in answer);
-  return `${answer.code} ${answer.message}`;
+  assert.ok(answer !== null && "faulty" in answer && "message" in answer);
+  return `${answer.faulty} ${answer.message}`;
 }

@@ -1,45 +1,53 @@
-import { parse } from "../config/document.ts";
-import { parseListen } from "../config/listen.ts";
-import { type LoadInput, loadConfig } from "../config/load.ts";
-import { formatProblem } from "../config/problems.ts";
-import { readTree } from "../config/read.ts";
-import { createReferences } from "../config/references.ts";
-import { ADMIN_LISTEN, configSchema, INGEST_LISTEN } from "../config/schema.ts";
-import { readSection } from "../config/section.ts";
-import { suggest } from "../config/suggest.ts";
-import { BROKEN, child, mapOf, type Tree, textOf } from "../config/tree.ts";
 import type { Listen, Problem } from "../model/config.ts";
 import { Secret } from "../model/secret.ts";
-import type { Complaint } from "./complain.ts";
-import { EXIT } from "./exit.ts";
+import { parse } from "./document.ts";
+import { parseListen } from "./listen.ts";
+import { type LoadInput, loadConfig } from "./load.ts";
+import { formatProblem } from "./problems.ts";
+import { readTree } from "./read.ts";
+import { createReferences } from "./references.ts";
+import { ADMIN_LISTEN, configSchema, INGEST_LISTEN } from "./schema.ts";
+import { readSection } from "./section.ts";
+import { suggest } from "./suggest.ts";
+import { BROKEN, child, mapOf, type Tree, textOf } from "./tree.ts";
 
 /** Single values of a config file. Each answers what is wrong with it, whatever may be wrong elsewhere in the file. */
 export type ConfigParts = {
-  ingestListen(): Listen | Complaint;
+  ingestListen(): IngestPart | PartFault;
   /** Of the source of that name, or with `undefined` of the first that is enabled. */
-  writeKey(source: string | undefined): Secret | Complaint;
+  writeKey(source: string | undefined): Secret | PartFault;
 };
+
+/** Where calls are taken, and whether over TLS. */
+export type IngestPart = { readonly listen: Listen; readonly tls: boolean };
+
+/** Why a value cannot be had: the file is at fault, or the name that was asked for. */
+export type PartFault = { readonly faulty: "file" | "name"; readonly message: string };
+
+export type PartsInput = Omit<LoadInput, "now">;
 
 /**
  * Looks up what a client of the daemon has to know. Whoever runs one often may not read the other secrets that the
  * config refers to, so that it is broken to them as a whole.
  */
-export function readConfigParts({ file, text: raw, resolve }: LoadInput): ConfigParts {
+export function readConfigParts({ file, text: raw, resolve }: PartsInput): ConfigParts {
   const input = { file, text: raw.replace(/^\uFEFF/, ""), resolve };
   const tree = readValues(input);
-  const errors = loadConfig(input).problems.filter(({ severity }) => severity === "error");
+  // What depends on the time is a warning, and no concern of a client.
+  const errors = loadConfig({ ...input, now: 0 }).problems.filter(({ severity }) => severity === "error");
   return {
     ingestListen() {
       const found = errorsAbout("ingest.listen", errors);
       if (found.length > 0) return unusable(file, found);
       const listen = parseListen(textOf(child(child(tree, "ingest"), "listen")) ?? INGEST_LISTEN);
-      return typeof listen === "string" ? complaint(`ingest.listen in ${file} ${listen}`) : listen;
+      if (typeof listen === "string") return fileFault(`ingest.listen in ${file} ${listen}`);
+      return { listen, tls: child(child(tree, "ingest"), "tls") !== undefined };
     },
     writeKey(name) {
       const source = findSource(tree, name, file);
-      const found = "code" in source ? errorsAtTop(errors) : errorsAbout(source.path, errors);
+      const found = "faulty" in source ? errorsAtTop(errors) : errorsAbout(source.path, errors);
       if (found.length > 0) return unusable(file, found);
-      return "code" in source ? source : new Secret(textOf(child(source, "writeKey")) ?? "");
+      return "faulty" in source ? source : new Secret(textOf(child(source, "writeKey")) ?? "");
     },
   };
 }
@@ -47,16 +55,16 @@ export function readConfigParts({ file, text: raw, resolve }: LoadInput): Config
 /** How the operator's API is reached. */
 export type AdminPart = {
   /** `written` is false if the file has none, and the default counts. */
-  listen(): { readonly listen: Listen; readonly written: boolean } | Complaint;
+  listen(): { readonly listen: Listen; readonly written: boolean } | PartFault;
   /** Null if the file has none. */
-  token(): Secret | null | Complaint;
+  token(): Secret | null | PartFault;
 };
 
 /** Looks up what an operator's command has to know. Nothing is resolved for any other section of the file. */
-export function readAdminPart(input: LoadInput): AdminPart {
+export function readAdminPart(input: PartsInput): AdminPart {
   const { file } = input;
   const { tree, errors } = readSection("admin", input);
-  function find(key: string): { readonly text: string | null } | Complaint {
+  function find(key: string): { readonly text: string | null } | PartFault {
     const value = child(tree, key);
     const found = errorsAbout(value?.path ?? `${tree?.path ?? "admin"}.${key}`, errors);
     return found.length > 0 ? unusable(file, found) : { text: textOf(value) };
@@ -64,21 +72,21 @@ export function readAdminPart(input: LoadInput): AdminPart {
   return {
     listen() {
       const found = find("listen");
-      if ("code" in found) return found;
+      if ("faulty" in found) return found;
       const listen = parseListen(found.text ?? ADMIN_LISTEN);
-      if (typeof listen === "string") return complaint(`admin.listen in ${file} ${listen}`);
+      if (typeof listen === "string") return fileFault(`admin.listen in ${file} ${listen}`);
       return { listen, written: found.text !== null };
     },
     token() {
       const found = find("token");
-      if ("code" in found) return found;
+      if ("faulty" in found) return found;
       return found.text === null ? null : new Secret(found.text);
     },
   };
 }
 
 /** The values of the file with their references replaced, as far as they can be read. */
-function readValues({ file, text, resolve }: LoadInput): Tree {
+function readValues({ file, text, resolve }: PartsInput): Tree {
   const { contents, lines } = parse(text);
   if (contents === null) return { path: "", at: 0, keyAt: 0, got: null, value: BROKEN };
   const references = createReferences({ file, resolve });
@@ -99,23 +107,23 @@ function isIn(path: string, outer: string): boolean {
   return path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
 }
 
-function findSource(tree: Tree, name: string | undefined, file: string): Tree | Complaint {
+function findSource(tree: Tree, name: string | undefined, file: string): Tree | PartFault {
   const sources = [...mapOf(child(tree, "sources"))];
   const found = sources.find(([each, source]) =>
     name === undefined ? child(source, "enabled")?.value !== false : each === name,
   );
   if (found) return found[1];
-  if (name === undefined) return complaint(`${file} has no enabled source`);
+  if (name === undefined) return fileFault(`${file} has no enabled source`);
   const names = sources.map(([each]) => each);
   const meant = suggest(name, names);
   const hint = meant === null ? `it has ${names.join(", ") || "none"}` : `did you mean ${meant}?`;
-  return { code: EXIT.usage, message: `${file} has no source ${JSON.stringify(name)}: ${hint}` };
+  return { faulty: "name", message: `${file} has no source ${JSON.stringify(name)}: ${hint}` };
 }
 
-function unusable(file: string, problems: readonly Problem[]): Complaint {
-  return complaint([`cannot use ${file}:`, ...problems.map(formatProblem)].join("\n"));
+function unusable(file: string, problems: readonly Problem[]): PartFault {
+  return fileFault([`cannot use ${file}:`, ...problems.map(formatProblem)].join("\n"));
 }
 
-function complaint(message: string): Complaint {
-  return { code: EXIT.config, message };
+function fileFault(message: string): PartFault {
+  return { faulty: "file", message };
 }
