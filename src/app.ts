@@ -4,6 +4,8 @@
  */
 import { createAccept } from "./accept/accept.ts";
 import { createAdmin } from "./admin/api.ts";
+import { describeChanges } from "./config/changes.ts";
+import { keysForRestart, withFixedKeys } from "./config/restart.ts";
 import { createDeletion } from "./deletion/request.ts";
 import { createDeliver, type Deliver } from "./deliver/deliver.ts";
 import { createLanes } from "./deliver/lanes.ts";
@@ -11,7 +13,7 @@ import { createBodies } from "./http/body.ts";
 import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
 import { createRejections } from "./ingest/rejections.ts";
-import type { Config } from "./model/config.ts";
+import type { Config, Tls } from "./model/config.ts";
 import type {
   Backlog,
   Clock,
@@ -24,7 +26,8 @@ import type {
   Store,
   StoreHealth,
 } from "./model/ports.ts";
-import { createJanitor } from "./store/janitor.ts";
+import type { Applied, Reload } from "./model/reload.ts";
+import { createJanitor, type Janitor } from "./store/janitor.ts";
 import { openStore } from "./store/sqlite/store.ts";
 
 export type Ports = {
@@ -34,6 +37,8 @@ export type Ports = {
   readonly serve: Serve;
   readonly report: Report;
   readonly metrics: Metrics;
+  /** Reads the config anew, and ends in `App.reload`. */
+  readonly reload: Reload;
   /** Of this process. */
   readonly pid: number;
 };
@@ -52,8 +57,11 @@ export type Addresses = { readonly ingest: string; readonly admin: string };
 export type App = {
   /** Resolves with the addresses once calls are taken and deliveries go out. Rejects when it cannot start. */
   start(): Promise<Addresses>;
-  /** Works by another config from now on. Answers the keys that keep their old value until a restart. */
-  reload(config: Config): Promise<readonly string[]>;
+  /**
+   * Works by another config from now on, and answers what that changes. Builds all that it needs first: when it rejects,
+   * nothing has changed. One at a time (`config/reloader.ts`).
+   */
+  reload(config: Config): Promise<Applied>;
   /** Takes no new calls, finishes what runs, commits, and closes. May be called twice. */
   stop(): Promise<void>;
   /** Lets go of running attempts, so that a stop is over soon: they begin anew after the next start. */
@@ -79,11 +87,15 @@ export function createApp(first: Config, ports: Ports): App {
       return addresses;
     },
     async reload(next) {
-      const kept = restartKeys(config, next);
-      config = withOldKeys(config, next);
-      door = createDoor(config, doubted);
-      (await daemon)?.serve(config);
-      return kept;
+      const wanted = withFixedKeys(config, next);
+      const nextDoor = createDoor(wanted, doubted);
+      const running = await daemon;
+      await running?.renew(wanted);
+      const applied = { changes: describeChanges(config, wanted), needsRestart: keysForRestart(config, next) };
+      config = wanted;
+      door = nextDoor;
+      running?.serve(config);
+      return applied;
     },
     stop() {
       // A daemon that could not start has cleaned up after itself.
@@ -106,50 +118,44 @@ type Current = { readonly config: () => Config; readonly door: () => Door };
 type Daemon = {
   readonly addresses: Addresses;
   readonly deliver: Deliver;
+  /** Does what can fail before another config counts. */
+  renew(next: Config): Promise<void>;
   serve(config: Config): void;
   stop(): Promise<void>;
 };
 
+type World = Current & Ports & { readonly leaving: AbortSignal };
+
+type Parts = { readonly deliver: Deliver; readonly janitor: Janitor; readonly handles: Handles };
+
 /** Bytes in at `ingest` → events through `accept` → rows in `store` → POSTs by `deliver` → rows again. */
-async function startDaemon({ config, door }: Current, ports: Ports): Promise<Daemon> {
-  const { clock, random, report, metrics, pid } = ports;
-  const maxSize = (): number => config().outbox.maxSize;
-  const crowded = (): void => janitor.wake();
-  const moved = (): void => deliver.readAgain();
-  const store = await openStore({ path: config().outbox.path, maxSize, crowded, moved, pid, clock, report });
-  if (store.lastAt !== null) clock.notBefore(store.lastAt);
-  metrics.expose(store);
-
-  const lanes = createLanes(report);
-  const deliver = createDeliver({ ...ports, ...store, lanes, delivery: () => config().delivery });
-  const accept = createAccept({ config, append: store.append, offer: deliver.offer, report });
-  const requestDeletion = createDeletion({ config, accept, clock, random, report });
-  const bodies = createBodies(clock);
-  let isStopping = false;
-  const stopping = (): boolean => isStopping;
-  const rejections = createRejections({ clock, report });
-  const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, report });
-  const { health } = store;
-  const known = { clock, bodies, health, metrics, requestDeletion, rejections, report };
-  const admin = createAdmin({ admin: () => config().admin, ...known });
-
+async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
+  const leaving = new AbortController();
+  const world: World = { ...current, ...ports, leaving: leaving.signal };
+  const store = await openOutbox(world, () => parts);
+  const parts = wire(store, world);
+  const { deliver, janitor, handles } = parts;
   const closing = new AbortController();
-  const janitor = createJanitor({ ...store, outbox: () => config().outbox, clock, report });
   const cleaning = janitor.run(closing.signal);
-  const listeners = await listen(ports.serve, config(), { ingest, admin }).catch(closeAll);
-  serve(config());
+  const listeners = await listen(ports.serve, current.config(), handles).catch(closeAll);
+  serve(current.config());
   deliver.start();
-  return { addresses: { ingest: listeners.ingest.address, admin: listeners.admin.address }, deliver, serve, stop };
+  const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
+  return { addresses, deliver, renew, serve, stop };
+
+  async function renew({ ingest: { tls } }: Config): Promise<void> {
+    if (tls && !isSameCertificate(tls, current.config().ingest.tls)) await listeners.ingest.renew(tls);
+  }
 
   function serve(next: Config): void {
-    metrics.declare({ sources: next.sources.map(nameOf), destinations: next.destinations.map(nameOf) });
+    ports.metrics.declare({ sources: next.sources.map(nameOf), destinations: next.destinations.map(nameOf) });
     deliver.serve(next.destinations);
-    tellUnserved(next, store, report);
+    tellUnserved(next, store, ports.report);
   }
 
   /** The operator's listener stays until the end: what the daemon does while it stops can be watched. */
   async function stop(): Promise<void> {
-    isStopping = true;
+    leaving.abort();
     await listeners.ingest.stop();
     await deliver.stop();
     closing.abort();
@@ -166,13 +172,41 @@ async function startDaemon({ config, door }: Current, ports: Ports): Promise<Dae
   }
 }
 
+/** `parts` are there before anything is written. */
+async function openOutbox({ config, metrics, clock, report, pid }: World, parts: () => Parts): Promise<Store> {
+  const maxSize = (): number => config().outbox.maxSize;
+  const crowded = (): void => parts().janitor.wake();
+  const moved = (): void => parts().deliver.readAgain();
+  const store = await openStore({ path: config().outbox.path, maxSize, crowded, moved, pid, clock, report });
+  if (store.lastAt !== null) clock.notBefore(store.lastAt);
+  metrics.expose(store);
+  return store;
+}
+
+/** Gives each part what it asks for. */
+function wire(store: Store, world: World): Parts {
+  const { config, door, clock, random, report, metrics, reload, leaving } = world;
+  const deliver = createDeliver({ ...world, ...store, lanes: createLanes(report), delivery: () => config().delivery });
+  const accept = createAccept({ config, append: store.append, offer: deliver.offer, report });
+  const requestDeletion = createDeletion({ config, accept, clock, random, report });
+  const bodies = createBodies(clock);
+  const rejections = createRejections({ clock, report });
+  const stopping = (): boolean => leaving.aborted;
+  const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, report });
+  const { health } = store;
+  const known = { clock, bodies, health, metrics, requestDeletion, reload, rejections, report };
+  const admin = createAdmin({ admin: () => config().admin, ...known });
+  const janitor = createJanitor({ ...store, outbox: () => config().outbox, clock, report });
+  return { deliver, janitor, handles: { ingest, admin } };
+}
+
 type Handles = { readonly ingest: Handle; readonly admin: Handle };
 type Listeners = { readonly ingest: Listener; readonly admin: Listener };
 
 async function listen(serve: Serve, { ingest, admin }: Config, handles: Handles): Promise<Listeners> {
   const first = await serve(admin.listen, handles.admin);
   try {
-    return { admin: first, ingest: await serve(ingest.listen, handles.ingest) };
+    return { admin: first, ingest: await serve(ingest.listen, handles.ingest, ingest.tls) };
   } catch (error) {
     await first.stop();
     throw error;
@@ -188,25 +222,8 @@ function tellUnserved(config: Config, { backlog }: Store, report: Report): void 
   }
 }
 
-/** The keys that a running daemon cannot change. */
-function restartKeys(old: Config, next: Config): readonly string[] {
-  const keys: Readonly<Record<string, (config: Config) => unknown>> = {
-    "ingest.listen": (config) => config.ingest.listen,
-    "admin.listen": (config) => config.admin.listen,
-    "outbox.path": (config) => config.outbox.path,
-  };
-  return Object.keys(keys).filter((key) => JSON.stringify(keys[key]?.(old)) !== JSON.stringify(keys[key]?.(next)));
-}
-
-/** While the operator's listener stays where it was, so does the rule of who may talk to it. */
-function withOldKeys(old: Config, next: Config): Config {
-  const sameAdmin = JSON.stringify(old.admin.listen) === JSON.stringify(next.admin.listen);
-  return {
-    ...next,
-    ingest: { ...next.ingest, listen: old.ingest.listen },
-    admin: sameAdmin ? next.admin : old.admin,
-    outbox: { ...next.outbox, path: old.outbox.path },
-  };
+function isSameCertificate(one: Tls, other: Tls | null): boolean {
+  return one.cert === other?.cert && one.key.reveal() === other.key.reveal();
 }
 
 function nameOf({ name }: { readonly name: string }): string {

@@ -29,7 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "cli/": ["model/", "config/", "runtime/", "webhook/", "commander"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],
   "app.ts": [
-    ...["model/", "accept/", "admin/", "deletion/", "deliver/", "http/", "ingest/", "store/"],
+    ...["model/", "accept/", "admin/", "config/", "deletion/", "deliver/", "http/", "ingest/", "store/"],
     // Everything but the command line and the machine, which come in from outside.
   ],
   "main.ts": ["cli/"],

@@ -5,10 +5,12 @@ import type { Config } from "../model/config.ts";
 import { fault } from "../model/fault.ts";
 import type { Clock, Handle, Report, RequestDeletion, StoreHealth } from "../model/ports.ts";
 import type { Rejections } from "../model/refusal.ts";
+import type { Reload } from "../model/reload.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import { checkAccess } from "./access.ts";
 import { postDeletion } from "./deletions.ts";
 import { getRejected } from "./rejected.ts";
+import { postReload } from "./reload.ts";
 
 /** While the store fails, it is tried at most so often, however often somebody asks whether it is ready. */
 const PROBE_EVERY: Ms = 5 * SECOND;
@@ -20,6 +22,7 @@ export type AdminWorld = {
   readonly health: StoreHealth;
   readonly metrics: { text(): Promise<string>; readonly contentType: string };
   readonly requestDeletion: RequestDeletion;
+  readonly reload: Reload;
   readonly rejections: Rejections;
   readonly report: Report;
 };
@@ -43,6 +46,7 @@ export function createAdmin(world: AdminWorld): Handle {
     return new Response(await world.metrics.text(), { headers });
   });
   api.get("/api/rejected", (context) => getRejected(context.req.query(), world.rejections));
+  api.post("/api/reload", () => postReload(world.reload));
   api.post("/api/deletions", (context) => postDeletion(context.req.raw, world));
   api.notFound((context) => respondFault(fault("not_found", `nothing is at ${context.req.path.slice(0, 100)}`)));
   api.onError((error) => {

@@ -1,6 +1,7 @@
 import { type Loaded, loadConfig } from "../config/load.ts";
 import { formatProblem } from "../config/problems.ts";
 import type { Config, Problem } from "../model/config.ts";
+import type { Resolve } from "../model/ports.ts";
 import { createClock } from "../runtime/clock.ts";
 import { createResolve, readConfigFile } from "../runtime/files.ts";
 import { findConfigFile } from "../runtime/find-file.ts";
@@ -17,15 +18,11 @@ export type ConfigText = { readonly kind: "read"; readonly file: string; readonl
 type Unreadable = { readonly kind: "unreadable"; readonly message: string };
 
 /** Finds the config file, and reads what it means. */
-export function readConfig(said: string | undefined): ConfigFile {
+export function readConfig(said: string | undefined, resolve: Resolve = createResolve()): ConfigFile {
   const found = openConfigFile(said);
   if (found.kind === "unreadable") return found;
   const { file, text } = found;
-  return {
-    kind: "read",
-    file,
-    loaded: loadConfig({ file, text, resolve: createResolve(), now: createClock().wall() }),
-  };
+  return { kind: "read", file, loaded: loadConfig({ file, text, resolve, now: createClock().wall() }) };
 }
 
 /** Finds the config file, and reads its text. */
@@ -41,8 +38,11 @@ export function openConfigFile(said: string | undefined): ConfigText {
 }
 
 /** Reads the config and tells every problem on standard error. Null if it cannot be used. */
-export function requireConfig(said: string | undefined): { readonly file: string; readonly config: Config } | null {
-  const read = readConfig(said);
+export function requireConfig(
+  said: string | undefined,
+  resolve?: Resolve,
+): { readonly file: string; readonly config: Config } | null {
+  const read = readConfig(said, resolve);
   if (read.kind === "unreadable") {
     printError(`fairlead: ${read.message}\n`);
     return null;

@@ -4,6 +4,7 @@ import type { Declare, Done } from "./command.ts";
 import { EXIT } from "./exit.ts";
 import { declareListen } from "./listen.ts";
 import { declareRejected } from "./rejected.ts";
+import { declareReload } from "./reload.ts";
 import { declareSchema } from "./schema-command.ts";
 import { declareSend } from "./send.ts";
 import { declareServe } from "./serve.ts";
@@ -15,6 +16,7 @@ const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[
   ["Run it:", [declareServe, declareCheck, declareSchema]],
   ["Try it:", [declareSend, declareListen, declareVerify]],
   ["Watch it:", [declareRejected]],
+  ["Change it:", [declareReload]],
   ["About it:", [declareVersion]],
 ];
 

@@ -1,5 +1,10 @@
 import type { Command } from "commander";
 import { type App, createApp } from "../app.ts";
+import { createReloader } from "../config/reloader.ts";
+import { watchConfig } from "../config/watch.ts";
+import type { Config } from "../model/config.ts";
+import type { Applied, Reload } from "../model/reload.ts";
+import { look } from "../runtime/look.ts";
 import { createMachine, type Machine } from "../runtime/machine.ts";
 import { freeMemory } from "../runtime/memory.ts";
 import { onSignals } from "../runtime/signals.ts";
@@ -7,14 +12,15 @@ import { print, printError } from "../runtime/terminal.ts";
 import { keepFilesPrivate } from "../runtime/umask.ts";
 import { VERSION } from "../runtime/version.ts";
 import { type Done, examples } from "./command.ts";
-import { CONFIG_OPTION, readConfig, requireConfig } from "./config-file.ts";
+import { CONFIG_OPTION, requireConfig } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
+import { createReader, type Reader } from "./serve/reader.ts";
 
 /** `fairlead serve`: runs the daemon in the foreground, until SIGTERM or SIGINT. A second one does not wait. */
 export function declareServe(program: Command, done: Done): void {
   program
     .command("serve")
-    .description("run the daemon in the foreground, until SIGTERM or SIGINT; SIGHUP reloads the config")
+    .description("run the daemon in the foreground, until SIGTERM or SIGINT; it reads a config that changes anew")
     .option(...CONFIG_OPTION)
     .addHelpText("after", examples("fairlead serve --config /etc/fairlead/config.yaml"))
     .action((options: ServeOptions) => done(serve(options)));
@@ -23,12 +29,13 @@ export function declareServe(program: Command, done: Done): void {
 type ServeOptions = { readonly config?: string };
 
 async function serve(options: ServeOptions): Promise<ExitCode> {
-  const read = requireConfig(options.config);
+  const reader = createReader(options.config);
+  const read = requireConfig(options.config, reader.resolve);
   if (!read) return EXIT.config;
   keepFilesPrivate();
   const machine = createMachine(read.config.log);
-  const app = createApp(read.config, machine);
-  const stopped = stopBySignal(app, machine, read.file);
+  const { app, reload } = createReloadableApp({ ...read, reader }, machine);
+  const stopped = stopBySignal(app, machine, reload);
   try {
     const { ingest, admin } = await app.start();
     print(`ingest ${ingest}\nadmin  ${admin}`);
@@ -38,12 +45,28 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
     printError(`fairlead: ${error instanceof Error ? error.message : error}\n`);
     return EXIT.failed;
   }
-  return stopped;
+  const watching = new AbortController();
+  void watchConfig({ clock: machine.clock, look, seen: reader.seen, reload }, watching.signal);
+  return stopped.finally(() => watching.abort());
+}
+
+type Started = { readonly file: string; readonly config: Config; readonly reader: Reader };
+
+/** The daemon, and how it comes by another config: whoever asks for it, it is one file that is read. */
+function createReloadableApp({ file, config, reader }: Started, machine: Machine): { app: App; reload: Reload } {
+  const reload = createReloader({ file, read: () => reader.read(file), apply, report: machine.report });
+  const app = createApp(config, { ...machine, reload });
+  return { app, reload };
+
+  async function apply(next: Config): Promise<Applied> {
+    const applied = await app.reload(next);
+    machine.configureLog(next.log);
+    return applied;
+  }
 }
 
 /** Resolves with the exit code when a signal has stopped the daemon. */
-function stopBySignal(app: App, machine: Machine, file: string): Promise<ExitCode> {
-  const { report } = machine;
+function stopBySignal(app: App, { report }: Machine, reload: Reload): Promise<ExitCode> {
   return new Promise((resolve) => {
     let stopping = false;
     onSignals({
@@ -65,25 +88,7 @@ function stopBySignal(app: App, machine: Machine, file: string): Promise<ExitCod
           },
         );
       },
-      reload: () => void reload(app, machine, file).catch((error: unknown) => report.unexpected("reload", error)),
+      reload: () => void reload().catch((error: unknown) => report.unexpected("reload", error)),
     });
   });
-}
-
-/** Reads the same file again. A bad one changes nothing, and each of its problems is a line of the log. */
-async function reload(app: App, { report, configureLog }: Machine, file: string): Promise<void> {
-  const read = readConfig(file);
-  const problems = read.kind === "read" ? read.loaded.problems : [];
-  for (const { severity, line, column, path, message } of problems) {
-    const what = severity === "error" ? "config_problem" : "config_warning";
-    report.daemon(what, { config: file, line, column, key: path, reason: message });
-  }
-  const config = read.kind === "read" ? read.loaded.config : null;
-  if (config === null) {
-    const why = read.kind === "unreadable" ? read.message : "the config has errors";
-    return report.daemon("reload_failed", { config: file, reason: `${why}; the one before stays in force` });
-  }
-  const kept = await app.reload(config);
-  configureLog(config.log);
-  report.daemon("reloaded", { config: file, ...(kept.length > 0 && { needsRestart: kept.join(",") }) });
 }

@@ -32,6 +32,7 @@ export const FAULT_STATUS = {
   forbidden_host: 403,
   not_found: 404,
   method_not_allowed: 405,
+  config_invalid: 422,
   body_too_slow: 408,
   unsupported_media_type: 415,
   too_many_bodies: 429,

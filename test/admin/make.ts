@@ -2,6 +2,7 @@ import { createAdmin } from "../../src/admin/api.ts";
 import { createBodies } from "../../src/http/body.ts";
 import type { Report, RequestDeletion } from "../../src/model/ports.ts";
 import type { Rejections } from "../../src/model/refusal.ts";
+import type { Reload } from "../../src/model/reload.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
 
@@ -23,13 +24,14 @@ type AdminOptions = {
   readonly requestDeletion?: RequestDeletion;
   readonly metrics?: () => Promise<string>;
   readonly rejections?: Rejections;
+  readonly reload?: Reload;
 };
 
 const NO_REJECTIONS: Rejections = { newest: () => [] };
 
 /** The operator's API on a store that is well, unless a test says otherwise. */
 export function startAdmin(options: AdminOptions = {}): TestAdmin {
-  const { requestDeletion, metrics = async () => "up 1\n", rejections = NO_REJECTIONS } = options;
+  const { requestDeletion, reload, metrics = async () => "up 1\n", rejections = NO_REJECTIONS } = options;
   const clock = createFalseClock();
   const store = { writable: true, probe: async () => true };
   const wishes: Wish[] = [];
@@ -49,6 +51,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       wishes.push(wish);
       return requestDeletion?.(wish) ?? { notifications: wish.userIds.length, sources: ["website"] };
     },
+    reload: async () => reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
     rejections,
     report: { unexpected: (_: string, error: unknown) => void bugs.push(error) } as unknown as Report,
   });

@@ -17,8 +17,8 @@ function helpOf(command: Command): string {
 describe("fairlead --help", () => {
   it("lists the commands as one gets to know them: run it, try it, then watch it", () => {
     const listed = [...helpOf(program).matchAll(/^ {2}([a-z-]+) .*\S {2,}\S/gm)].map(([, name]) => name);
-    assert.deepEqual(listed, ["serve", "check", "schema", "send", "listen", "verify", "rejected", "version"]);
-    assert.match(helpOf(program), /^Run it:$.*^Try it:$.*^Watch it:$.*^About it:$/ms);
+    assert.deepEqual(listed, ["serve", "check", "schema", "send", "listen", "verify", "rejected", "reload", "version"]);
+    assert.match(helpOf(program), /^Run it:$.*^Try it:$.*^Watch it:$.*^Change it:$.*^About it:$/ms);
   });
 });
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type App, createApp } from "../../src/app.ts";
 import type { Config } from "../../src/model/config.ts";
 import type { Handle, Report } from "../../src/model/ports.ts";
+import type { Reload } from "../../src/model/reload.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { createFalseClock, type FalseClock } from "./clock.ts";
 import { KEY, makeConfig } from "./make.ts";
@@ -15,6 +16,8 @@ export type DaemonOptions = {
   /** Goes on where another daemon left off. */
   readonly from?: TestDaemon;
   readonly clock?: FalseClock;
+  /** What the operator's API sets off. */
+  readonly reload?: Reload;
 };
 
 /** A delivery's row, as an operator would read it. */
@@ -83,6 +86,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
         stop: async () => void handles.delete(port),
       };
     },
+    reload: async () => options.reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
     pid: 4711,
   });
   await app.start();

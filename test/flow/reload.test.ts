@@ -46,8 +46,12 @@ describe("a reload", () => {
   it("keeps what needs a restart as it was, and names it", async () => {
     await using d = await startDaemon();
     const ingest = makeIngest({ listen: { kind: "tcp", host: "127.0.0.1", port: 9999 } });
-    const kept = await d.app.reload({ ...d.config, ingest, outbox: { ...d.config.outbox, path: "/elsewhere.db" } });
-    assert.deepEqual(kept, ["ingest.listen", "outbox.path"]);
+    const { needsRestart } = await d.app.reload({
+      ...d.config,
+      ingest,
+      outbox: { ...d.config.outbox, path: "/elsewhere.db" },
+    });
+    assert.deepEqual(needsRestart, ["ingest.listen", "outbox.path"]);
     assert.equal((await d.call("/v1/track", TRACK)).status, 200);
   });
 
@@ -55,7 +59,8 @@ describe("a reload", () => {
     const open = { listen: { kind: "tcp", host: "0.0.0.0", port: 8081 }, token: new Secret("t") } as const;
     await using d = await startDaemon({ config: { admin: open } });
     const closed = { listen: { kind: "tcp", host: "127.0.0.1", port: 8081 }, token: null } as const;
-    assert.deepEqual(await d.app.reload({ ...d.config, admin: closed }), ["admin.listen"]);
+    const { needsRestart } = await d.app.reload({ ...d.config, admin: closed });
+    assert.deepEqual(needsRestart, ["admin.listen"]);
     assert.equal((await d.admin("GET", "/metrics")).status, 401);
   });
 });

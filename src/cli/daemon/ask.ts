@@ -15,6 +15,8 @@ export type Question<Said> = {
   readonly body?: object;
   /** Whether an answer is what this path gives. */
   readonly isSaid: (said: unknown) => said is Said;
+  /** Makes more of a refusal than its message, where this path says more. */
+  readonly explain?: (said: Refusal) => Complaint | null;
 };
 
 /** The largest answer that a command takes. */
@@ -52,6 +54,8 @@ export function readSaid<Said>(
   const said = parseSaid(text);
   if (status === 200 && question.isSaid(said)) return { said };
   if (status < 400 || !isRefusal(said)) return foreign(status, daemon);
+  const explained = question.explain?.(said);
+  if (explained) return explained;
   return refused(status, said, { daemon, question });
 }
 

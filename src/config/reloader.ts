@@ -1,0 +1,76 @@
+import type { Config, Problem } from "../model/config.ts";
+import type { Report } from "../model/ports.ts";
+import type { Applied, Reload, Reloaded } from "../model/reload.ts";
+
+/** What there is to be read of the config at this moment. */
+export type Read =
+  | { readonly config: Config | null; readonly problems: readonly Problem[] }
+  /** Why it cannot be read at all. */
+  | { readonly unreadable: string };
+
+export type ReloaderWorld = {
+  /** The config file, for the log. */
+  readonly file: string;
+  readonly read: () => Read;
+  /** Builds all that the config needs, and then swaps it in. Rejects when it cannot, and has then changed nothing. */
+  readonly apply: (config: Config) => Promise<Applied>;
+  readonly report: Pick<Report, "daemon">;
+};
+
+/**
+ * Reloads one at a time. Whoever asks during one gets the next, which all of them share: twenty signals in a second are
+ * two reloads, and each of them has seen what was written before it was asked for.
+ */
+export function createReloader(world: ReloaderWorld): Reload {
+  let running: Promise<Reloaded> | null = null;
+  let next: Promise<Reloaded> | null = null;
+
+  return function reload() {
+    if (!running) return begin();
+    next ??= running.then(() => {
+      next = null;
+      return begin();
+    });
+    return next;
+  };
+
+  function begin(): Promise<Reloaded> {
+    const run = reloadOnce(world).finally(() => {
+      if (running === run) running = null;
+    });
+    running = run;
+    return run;
+  }
+}
+
+/** A bad config changes nothing, and each of its problems is a line of the log. */
+async function reloadOnce({ file, read, apply, report }: ReloaderWorld): Promise<Reloaded> {
+  const found = read();
+  if ("unreadable" in found) return refuse(found.unreadable, []);
+  const { config, problems } = found;
+  for (const { severity, line, column, path, message } of problems) {
+    const what = severity === "error" ? "config_problem" : "config_warning";
+    report.daemon(what, { config: file, line, column, key: path, reason: message });
+  }
+  if (config === null) return refuse("the config has errors", problems);
+  try {
+    return tell({ kind: "reloaded", problems, ...(await apply(config)) });
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error), problems);
+  }
+
+  function refuse(reason: string, problems: readonly Problem[]): Reloaded {
+    report.daemon("reload_failed", { config: file, reason: `${reason}; the config before it stays in force` });
+    return { kind: "refused", reason, problems };
+  }
+
+  function tell(reloaded: Extract<Reloaded, { kind: "reloaded" }>): Reloaded {
+    const { changes, needsRestart } = reloaded;
+    report.daemon("reloaded", {
+      config: file,
+      changes: changes.join("; ") || "none",
+      ...(needsRestart.length > 0 && { needsRestart: needsRestart.join(", ") }),
+    });
+    return reloaded;
+  }
+}

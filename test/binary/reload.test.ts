@@ -1,0 +1,152 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as config files have them.
+import assert from "node:assert/strict";
+import { mkdir, rename, rm, symlink } from "node:fs/promises";
+import { describe, it } from "node:test";
+import { verify } from "../../src/webhook/signature.ts";
+import { startReceiver } from "./receiver.ts";
+import { PATIENT } from "./waiting.ts";
+import { type Daemon, makeConfig, makeWorld, type World } from "./world.ts";
+
+const NOWHERE = "http://127.0.0.1:9/hooks";
+const CALL = { userId: "u1", event: "E" };
+
+/** A config whose one source has this key. */
+function configFor(writeKey: string): string {
+  return makeConfig({ url: NOWHERE, writeKey });
+}
+
+/** The status that a call with this key is answered with. */
+async function statusFor(writeKey: string, daemon: Daemon): Promise<number> {
+  const headers = { Authorization: `Basic ${btoa(`${writeKey}:`)}` };
+  const answer = await fetch(`${daemon.ingest}/v1/track`, { method: "POST", headers, body: JSON.stringify(CALL) });
+  return answer.status;
+}
+
+async function runReload(w: World, daemon: Daemon) {
+  const process = w.run(["reload", "--admin", daemon.admin]);
+  const { code } = await process.exit;
+  return { code, out: process.out.join("\n"), err: process.err.join("\n") };
+}
+
+describe("a config file that changes under a running daemon", () => {
+  const ways: Readonly<Record<string, (w: World) => Promise<void>>> = {
+    "is written in place": (w) => w.write("config.yaml", configFor("new")),
+    "is replaced by rename, as editors and sed -i do": async (w) => {
+      await w.write(".config.yaml.swp", configFor("new"));
+      await rename(w.path(".config.yaml.swp"), w.path("config.yaml"));
+    },
+    "is moved away first, as vim does": async (w) => {
+      await rename(w.path("config.yaml"), w.path("config.yaml~"));
+      await w.write("config.yaml", configFor("new"));
+    },
+    "is emptied and then written": async (w) => {
+      await w.write("config.yaml", "");
+      await w.write("config.yaml", configFor("new"));
+    },
+  };
+
+  for (const [way, change] of Object.entries(ways)) {
+    it(`is read anew when it ${way}`, PATIENT, async () => {
+      await using w = await makeWorld();
+      await w.write("config.yaml", configFor("old"));
+      const daemon = await w.serve();
+      assert.equal(await statusFor("old", daemon), 200);
+      await change(w);
+      assert.match(await daemon.process.line(/daemon\.reloaded/), /changes="?source website: write key changed/);
+      assert.deepEqual([await statusFor("new", daemon), await statusFor("old", daemon)], [200, 401]);
+    });
+  }
+
+  it("is read anew when a symbolic link above it is swapped, as Kubernetes does", PATIENT, async () => {
+    await using w = await makeWorld();
+    for (const [version, key] of [["v1", "old"] as const, ["v2", "new"] as const]) {
+      await mkdir(w.path(version));
+      await w.write(`${version}/config.yaml`, configFor(key));
+    }
+    await symlink("v1", w.path("data"));
+    await symlink("data/config.yaml", w.path("config.yaml"));
+    const daemon = await w.serve();
+    await symlink("v2", w.path("next"));
+    await rename(w.path("next"), w.path("data"));
+    await daemon.process.line(/daemon\.reloaded/);
+    assert.equal(await statusFor("new", daemon), 200);
+  });
+
+  it(
+    "keeps its last good state while the file is bad or gone, and goes on when it is good again",
+    PATIENT,
+    async () => {
+      await using w = await makeWorld();
+      await w.write("config.yaml", configFor("old"));
+      const daemon = await w.serve();
+      await w.write("config.yaml", `${configFor("new")}\nnonsense`);
+      await daemon.process.line(/daemon\.reload_failed/);
+      assert.equal(await statusFor("old", daemon), 200);
+      assert.match(await metric(daemon), /fairlead_config_last_reload_successful 0/);
+      await rm(w.path("config.yaml"));
+      const [, gone = ""] = await daemon.process.lines(/daemon\.reload_failed/, 2);
+      assert.match(gone, /no such file/);
+      assert.equal(await statusFor("old", daemon), 200);
+      await w.write("config.yaml", configFor("new"));
+      await daemon.process.line(/daemon\.reloaded/);
+      assert.equal(await statusFor("new", daemon), 200);
+      assert.match(await metric(daemon), /fairlead_config_last_reload_successful 1/);
+    },
+  );
+
+  it("takes a secret that changes in a file of its own: later requests are signed with it", PATIENT, async () => {
+    await using receiver = startReceiver();
+    await using w = await makeWorld();
+    const config = JSON.parse(makeConfig({ url: receiver.url }));
+    config.destinations.crm.sharedSecret = "${file:secret}";
+    await w.write("secret", "first\n");
+    await w.write("config.yaml", JSON.stringify(config));
+    const daemon = await w.serve();
+    await daemon.call("/v1/track", CALL);
+    await receiver.count(1);
+    await w.write("secret", "second\n");
+    const line = await daemon.process.line(/daemon\.reloaded/);
+    assert.match(line, /destination crm: secret changed/);
+    await daemon.call("/v1/track", CALL);
+    await receiver.count(2);
+    const signers = receiver.hooks.map(({ headers, body }) =>
+      ["first", "second"].find((secret) => verify(body, headers.get("x-signature") ?? "", secret)),
+    );
+    assert.deepEqual(signers, ["first", "second"]);
+    assert.doesNotMatch(daemon.process.err.join("\n"), /first|second/);
+  });
+});
+
+describe("fairlead reload", () => {
+  it("says what is different, and what has to wait for a restart", PATIENT, async () => {
+    await using w = await makeWorld();
+    await w.write("config.yaml", configFor("old"));
+    const daemon = await w.serve();
+    assert.deepEqual(await runReload(w, daemon), { code: 0, out: "Read, and nothing is different.", err: "" });
+    const config = JSON.parse(configFor("new"));
+    config.ingest.listen = "127.0.0.1:1";
+    config.sources.app = { writeKey: "app-key" };
+    await w.write("config.yaml", JSON.stringify(config));
+    const { code, out } = await runReload(w, daemon);
+    assert.equal(code, 0);
+    assert.match(out, /^ {2}source website: write key changed\n {2}source app added$/m);
+    assert.match(out, /^ {2}ingest\.listen$/m);
+  });
+
+  it("says all that is wrong with a bad config, and ends with 78", PATIENT, async () => {
+    await using w = await makeWorld();
+    await w.write("config.yaml", configFor("old"));
+    const daemon = await w.serve();
+    await w.write("config.yaml", "sources:\n  website: { writeKey: k, enabld: true }\ndestinations: {}\nlog: 5\n");
+    const { code, out, err } = await runReload(w, daemon);
+    assert.deepEqual([code, out], [78, ""]);
+    assert.match(err, /^config\.yaml:2:\d+: .*enabld.*did you mean enabled\?/m);
+    assert.match(err, /^config\.yaml:4:\d+: /m);
+    assert.match(err, /the config before it stays in force/);
+    assert.equal(await statusFor("old", daemon), 200);
+  });
+});
+
+async function metric({ admin }: Daemon): Promise<string> {
+  return (await fetch(`${admin}/metrics`)).text();
+}

@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { describeChanges } from "../../src/config/changes.ts";
+import type { Config } from "../../src/model/config.ts";
+import type { Destination } from "../../src/model/destination.ts";
+import { Secret } from "../../src/model/secret.ts";
+import type { Source } from "../../src/model/source.ts";
+import { HOUR, MB, SECOND } from "../../src/model/units.ts";
+import { makeConfig, makeDestination, makeIngest, makeSource, URL_A, URL_B } from "../flow/make.ts";
+
+/** From the usual config to one with these parts. */
+function changesTo(next: Partial<Config>, old: Partial<Config> = {}): readonly string[] {
+  return describeChanges(makeConfig(old), makeConfig(next));
+}
+
+function sourceChanges(old: Partial<Source>, next: Partial<Source>): readonly string[] {
+  return changesTo({ sources: [makeSource(next)] }, { sources: [makeSource(old)] });
+}
+
+type Parts = Parameters<typeof makeDestination>[0];
+
+function destinationChanges(old: Parts, next: Parts): readonly string[] {
+  return changesTo({ destinations: [makeDestination(next)] }, { destinations: [makeDestination(old)] });
+}
+
+describe("what a reload changes, in words", () => {
+  it("is nothing if all is the same", () => assert.deepEqual(changesTo({}), []));
+
+  it("is each setting, before and after", () => {
+    const config = makeConfig();
+    assert.deepEqual(
+      changesTo({
+        ingest: makeIngest({ trustedProxies: ["10.0.0.0/8"], corsOrigins: [] }),
+        outbox: { ...config.outbox, maxSize: 512 * MB, keepDelivered: HOUR, keepFailed: 24 * HOUR },
+        delivery: { timeout: 3 * SECOND, cutoff: HOUR, concurrency: 8 },
+        log: { level: "debug", format: "json" },
+      }),
+      [
+        ...["ingest.trustedProxies [] → [10.0.0.0/8]", "ingest.corsOrigins [*] → []"],
+        ...["outbox.maxSize 1GB → 512MB", "outbox.keepDelivered 1d → 1h", "outbox.keepFailed 30d → 1d"],
+        ...["delivery.timeout 5s → 3s", "delivery.cutoff 4h → 1h", "delivery.concurrency 64 → 8"],
+        ...["log.level info → debug", "log.format text → json"],
+      ],
+    );
+  });
+
+  it("is of a certificate and of the token only that they changed", () => {
+    const tls = { certFile: "/c", keyFile: "/k", cert: "C1", key: new Secret("K1") };
+    const renewed = { ...tls, key: new Secret("K2") };
+    assert.deepEqual(changesTo({ ingest: makeIngest({ tls: renewed }) }, { ingest: makeIngest({ tls }) }), [
+      "ingest.tls changed",
+    ]);
+    const { admin } = makeConfig();
+    assert.deepEqual(changesTo({ admin: { ...admin, token: new Secret("t") } }), ["admin.token changed"]);
+  });
+
+  it("is which sources and destinations came, went, were switched on and off", () => {
+    const old = {
+      sources: [makeSource(), makeSource({ name: "app", writeKey: new Secret("k") })],
+      destinations: [makeDestination(), makeDestination({ name: "lake", enabled: false })],
+    };
+    const next = {
+      sources: [makeSource({ enabled: false }), makeSource({ name: "tv", writeKey: new Secret("k") })],
+      destinations: [makeDestination({ name: "lake" }), makeDestination({ name: "mail" })],
+    };
+    assert.deepEqual(changesTo(next, old), [
+      ...["source app removed", "source website: disabled", "source tv added"],
+      ...["destination crm removed", "destination lake: enabled", "destination mail added"],
+    ]);
+  });
+
+  it("is what is different about a source", () => {
+    const next = { writeKey: new Secret("other"), type: "web", ip: "truncate" } as const;
+    assert.deepEqual(sourceChanges({}, next), [
+      "source website: write key changed, type auto → web, ip keep → truncate",
+    ]);
+  });
+
+  it("is what is different about a destination", () => {
+    const next = { sources: ["website"], types: ["track", "page"], historical: "skip" } as const;
+    assert.deepEqual(destinationChanges({}, next), [
+      "destination crm: sources all → [website], types all → [track, page], historical accept → skip",
+    ]);
+  });
+
+  it("is how many webhooks came, went and have other headers", () => {
+    const cases: readonly (readonly [Parts, Parts, string])[] = [
+      [{ urls: [URL_A] }, { urls: [URL_A, URL_B] }, "+1 webhook"],
+      [{ urls: [URL_A] }, { urls: [URL_B, `${URL_B}2`] }, "+2 webhooks, -1 webhook"],
+      [{ headers: { Authorization: "a" } }, { headers: { Authorization: "b" } }, "headers of 1 webhook changed"],
+      [{ urls: [URL_A, URL_B] }, { urls: [URL_B, URL_A] }, "webhooks in another order"],
+    ];
+    for (const [old, next, words] of cases)
+      assert.deepEqual(destinationChanges(old, next), [`destination crm: ${words}`]);
+  });
+
+  it("is that a secret came, changed or went", () => {
+    const signed = (...secrets: readonly string[]): Partial<Destination> => ({
+      sharedSecrets: secrets.map((secret) => new Secret(secret)),
+    });
+    assert.deepEqual(destinationChanges(signed(), signed("a")), ["destination crm: signed now"]);
+    assert.deepEqual(destinationChanges(signed("a"), signed("b", "a")), ["destination crm: secret changed"]);
+    assert.deepEqual(destinationChanges(signed("a"), signed()), ["destination crm: not signed any more"]);
+    assert.deepEqual(destinationChanges(signed("a"), signed("a")), []);
+  });
+
+  it("never holds a secret or a URL, which may hold one", () => {
+    const secret = "hunter2";
+    const url = `https://example.com/${secret}`;
+    const next = { urls: [url], headers: { Authorization: secret }, sharedSecrets: [new Secret(secret)] };
+    const { admin } = makeConfig();
+    const changes = changesTo({
+      admin: { ...admin, token: new Secret(secret) },
+      sources: [makeSource({ writeKey: new Secret(secret) })],
+      destinations: [makeDestination(next)],
+    });
+    assert.equal(changes.length, 3);
+    assert.ok(!changes.join().includes(secret));
+  });
+});

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createReloader, type Read } from "../../src/config/reloader.ts";
+import type { Config, Problem } from "../../src/model/config.ts";
+import { makeConfig } from "../flow/make.ts";
+
+const WARNING: Problem = {
+  ...{ severity: "warning", file: "config.yaml", line: 3, column: 1, path: "sources.a", message: "is used by nobody" },
+  text: "a:",
+};
+const ERROR: Problem = { ...WARNING, severity: "error", path: "log.level", message: "must be a level" };
+
+type Told = readonly [what: string, fields: Readonly<Record<string, string | number>>];
+
+function start(read: () => Read, apply?: (config: Config) => Promise<void>) {
+  const told: Told[] = [];
+  const applied: Config[] = [];
+  const reload = createReloader({
+    file: "config.yaml",
+    read,
+    async apply(config) {
+      await apply?.(config);
+      applied.push(config);
+      return { changes: ["log.level info → debug", "source a added"], needsRestart: ["ingest.listen"] };
+    },
+    report: { daemon: (what, fields) => void told.push([what, fields]) },
+  });
+  return { reload, told, applied };
+}
+
+describe("a reload", () => {
+  it("tells what is different, what needs a restart, and the warnings", async () => {
+    const config = makeConfig();
+    const { reload, told, applied } = start(() => ({ config, problems: [WARNING] }));
+    const changes = ["log.level info → debug", "source a added"];
+    const needsRestart = ["ingest.listen"];
+    assert.deepEqual(await reload(), { kind: "reloaded", changes, needsRestart, problems: [WARNING] });
+    assert.deepEqual(applied, [config]);
+    const { line, column, path: key, message: reason } = WARNING;
+    assert.deepEqual(told, [
+      ["config_warning", { config: "config.yaml", line, column, key, reason }],
+      [
+        "reloaded",
+        {
+          config: "config.yaml",
+          changes: "log.level info → debug; source a added",
+          needsRestart: "ingest.listen",
+        },
+      ],
+    ]);
+  });
+
+  it("of a config with errors changes nothing, and tells each of them", async () => {
+    const { reload, told, applied } = start(() => ({ config: null, problems: [WARNING, ERROR] }));
+    const reason = "the config has errors";
+    assert.deepEqual(await reload(), { kind: "refused", reason, problems: [WARNING, ERROR] });
+    assert.deepEqual(applied, []);
+    assert.deepEqual(
+      told.map(([what]) => what),
+      ["config_warning", "config_problem", "reload_failed"],
+    );
+    assert.equal(told.at(-1)?.[1].reason, "the config has errors; the config before it stays in force");
+  });
+
+  it("of a file that cannot be read changes nothing", async () => {
+    const { reload, applied } = start(() => ({ unreadable: "cannot read config.yaml: no such file" }));
+    const reason = "cannot read config.yaml: no such file";
+    assert.deepEqual(await reload(), { kind: "refused", reason, problems: [] });
+    assert.deepEqual(applied, []);
+  });
+
+  it("that cannot be built changes nothing, and the next one is tried anew", async () => {
+    let broken = true;
+    const { reload, applied } = start(
+      () => ({ config: makeConfig(), problems: [] }),
+      async () => {
+        if (broken) throw new Error("cannot serve the certificate");
+      },
+    );
+    assert.deepEqual(await reload(), { kind: "refused", reason: "cannot serve the certificate", problems: [] });
+    broken = false;
+    assert.equal((await reload()).kind, "reloaded");
+    assert.equal(applied.length, 1);
+  });
+
+  it("waits for the one before it, and is shared by all who ask meanwhile", async () => {
+    let reads = 0;
+    const gates: PromiseWithResolvers<void>[] = [];
+    const { reload, applied } = start(
+      () => ({ config: makeConfig({ outbox: { ...makeConfig().outbox, maxSize: ++reads } }), problems: [] }),
+      () => {
+        const gate = Promise.withResolvers<void>();
+        gates.push(gate);
+        return gate.promise;
+      },
+    );
+    const all = Array.from({ length: 20 }, () => reload());
+    assert.equal(reads, 1);
+    gates[0]?.resolve();
+    await all[0];
+    // Whatever the first one has read, the others asked later: they get what was written until then.
+    assert.equal(reads, 2);
+    gates[1]?.resolve();
+    const results = await Promise.all(all);
+    assert.ok(results.every(({ kind }) => kind === "reloaded"));
+    assert.deepEqual(
+      applied.map(({ outbox }) => outbox.maxSize),
+      [1, 2],
+    );
+  });
+});
