@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, createApp } from "../../src/app.ts";
-import type { Config } from "../../src/model/config.ts";
+import type { Config, Tls } from "../../src/model/config.ts";
 import type { Handle, Report } from "../../src/model/ports.ts";
 import type { Reload } from "../../src/model/reload.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
@@ -16,6 +16,8 @@ export type DaemonOptions = {
   /** Goes on where another daemon left off. */
   readonly from?: TestDaemon;
   readonly clock?: FalseClock;
+  /** Whether the listener takes another certificate. */
+  readonly renew?: () => Promise<void>;
   /** What the operator's API sets off. */
   readonly reload?: Reload;
 };
@@ -38,6 +40,8 @@ export type TestDaemon = AsyncDisposable & {
   readonly clock: FalseClock;
   readonly config: Config;
   readonly sent: readonly Sent[];
+  /** The certificates that were handed to the listener. */
+  readonly renewed: readonly Tls[];
   /** What the daemon told its operator. */
   readonly told: readonly Told[];
   /** Sends any request to the collection API. */
@@ -70,6 +74,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
   const clock = options.clock ?? createFalseClock();
   const network = createFalseNetwork(clock, options.answers ?? (() => 200));
   const told: Told[] = [];
+  const renewed: Tls[] = [];
   const handles = new Map<number, Handle>();
   const app = createApp(config, {
     clock,
@@ -82,7 +87,10 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
       handles.set(port, handle);
       return {
         address: `http://127.0.0.1:${port}`,
-        renew: async () => {},
+        async renew(tls) {
+          await options.renew?.();
+          renewed.push(tls);
+        },
         stop: async () => void handles.delete(port),
       };
     },
@@ -96,6 +104,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     clock,
     config,
     sent: network.sent,
+    renewed,
     told,
     send: (path, init) => send(8080, new Request(`http://127.0.0.1:8080${path}`, init)),
     ask: (path, body, headers = {}) => {
