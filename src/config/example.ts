@@ -52,7 +52,7 @@ function valueLines(name: string, schema: v.GenericSchema): Lines {
   const manual = manualOf(schema);
   const below = linesBelow(shapeOf(schema), manual);
   if (below) return [`${name}:`, ...indent(below)];
-  const value = manual.example ?? v.getDefault(schema);
+  const value = v.getDefault(schema) ?? manual.example;
   if (value !== undefined) return [valueLine(name, value)];
   throw new Error(`the key ${name} of the config has no example: this is a bug in Fairlead, please report it`);
 }

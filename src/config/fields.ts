@@ -1,10 +1,11 @@
 /**
  * The kinds of value that a config file is made of. Their messages go on after the key (`log.level must be …`), and
  * hold nothing that a reference could have brought in. Their metadata is for the JSON Schema: what an editor can tell
- * from the text alone, which never refuses what the checks take.
+ * from the text alone, which never refuses what the checks take. Their form is what the reference says of them.
  */
 import * as v from "valibot";
 import { formatDuration, formatSize, type Ms, parseDuration, parseSize } from "../model/units.ts";
+import { form, PATH_FORM } from "./form.ts";
 import { LISTEN_FORMS, LISTEN_PATTERN, parseListen } from "./listen.ts";
 import { NETWORK_FORMS, NETWORK_PATTERN, parseNetwork } from "./networks.ts";
 import { suggest } from "./suggest.ts";
@@ -12,6 +13,7 @@ import { suggest } from "./suggest.ts";
 const DURATION_PATTERN = /^(\d+(\.\d+)?(ms|s|m|h|d)\s*)+$/;
 const SIZE_PATTERN = /^\d+(\.\d+)?\s*([Bb]|[KMGTkmgt][Bb])?$/;
 const DURATION_FORMS = "must be a duration, as in 250ms, 5s, 4h, 30d or 1h30m";
+const ADDRESS_FORM = "`host:port`, `[v6]:port` or `unix:/path`";
 const SIZE_FORMS = "must be a size, as in 512MB or 1.5GB";
 
 /** Text that is not empty. */
@@ -19,14 +21,20 @@ export function text() {
   return v.pipe(anyText(), v.nonEmpty("must not be empty"));
 }
 
+/** The path of a file. A relative one starts at the folder of the config file. */
+export function path() {
+  return v.pipe(text(), form(PATH_FORM));
+}
+
 /** `pattern` accepts at least what the rule does; what is no text at all gets the message of `must`. */
-type TextRule = { readonly pattern: RegExp; readonly must?: string };
+type TextRule = { readonly pattern: RegExp; readonly must?: string; readonly is?: string };
 
 /** Text that a rule accepts; the rule answers what is wrong, or null. */
-export function ruled(rule: (text: string) => string | null, { pattern, must }: TextRule) {
+export function ruled(rule: (text: string) => string | null, { pattern, must, is = "text" }: TextRule) {
   return v.pipe(
     anyText(must),
     v.metadata(written(pattern, must)),
+    form(is),
     v.rawCheck(({ dataset, addIssue }) => {
       const fault = dataset.typed ? rule(dataset.value) : null;
       if (fault !== null) addIssue({ message: fault });
@@ -37,7 +45,12 @@ export function ruled(rule: (text: string) => string | null, { pattern, must }: 
 /** Where to listen. */
 export function address() {
   const message = `must be ${LISTEN_FORMS}`;
-  return v.pipe(anyText(message), v.metadata(written(LISTEN_PATTERN, message)), transformed(parseListen));
+  return v.pipe(
+    anyText(message),
+    v.metadata(written(LISTEN_PATTERN, message)),
+    form(ADDRESS_FORM),
+    transformed(parseListen),
+  );
 }
 
 /** An address, or a network in CIDR form. */
@@ -49,7 +62,7 @@ export function network() {
 /** True or false. */
 export function flag() {
   const message = "must be true or false";
-  return v.pipe(v.boolean(message), v.metadata({ patternErrorMessage: message }));
+  return v.pipe(v.boolean(message), v.metadata({ patternErrorMessage: message }), form("`true` or `false`"));
 }
 
 /** A whole number within bounds. */
@@ -58,25 +71,33 @@ export function count({ min, max }: { min: number; max: number }) {
   return v.pipe(
     v.number(message),
     v.metadata({ type: "integer", minimum: min, maximum: max, patternErrorMessage: message }),
+    form(`whole number from ${min} to ${max}`),
     v.check((number) => Number.isInteger(number) && number >= min && number <= max, message),
   );
 }
 
 /** One of a few words. */
 export function oneOf<const Word extends string>(words: readonly Word[]) {
-  return v.picklist(words, ({ input }) => {
+  const choice = v.picklist(words, ({ input }) => {
     const meant = typeof input === "string" ? suggest(input, words) : null;
-    return `must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}${meant ? `: did you mean ${meant}?` : ""}`;
+    return `must be ${either(words)}${meant ? `: did you mean ${meant}?` : ""}`;
   });
+  return v.pipe(choice, form(either(words.map((word) => `\`${word}\``))));
 }
 
-/** `empty`: what is wrong with a list without items; left out, nothing is. */
-type ListRule = { readonly empty?: string; readonly max?: number; readonly form?: string };
+function either(words: readonly string[]): string {
+  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}
+
+/** `empty`: what is wrong with a list without items; left out, nothing is. `of`: what its items are, in the plural. */
+type ListRule = { readonly of: string; readonly empty?: string; readonly max?: number; readonly example?: string };
 
 /** A list. Its length is checked even if some items are wrong, unlike with valibot's checks. */
-export function list<Item extends v.GenericSchema>(item: Item, { empty, max = Infinity, form = "[a, b]" }: ListRule) {
+export function list<Item extends v.GenericSchema>(item: Item, rule: ListRule) {
+  const { of, empty, max = Infinity, example = "[a, b]" } = rule;
   return v.pipe(
-    v.array(item, `must be a list, as in ${form}`),
+    v.array(item, `must be a list, as in ${example}`),
+    form(`list of ${max < Infinity ? `at most ${max} ` : ""}${of}`),
     v.metadata({ ...(empty !== undefined && { minItems: 1 }), ...(max < Infinity && { maxItems: max }) }),
     v.rawCheck(({ dataset, addIssue }) => {
       if (!Array.isArray(dataset.value)) return;
@@ -91,6 +112,7 @@ export function duration({ min, max }: { min: 0 | 1; max: Ms }) {
   return v.pipe(
     v.union([v.string(), v.number()], "must be a duration, as in 5s"),
     v.metadata({ type: "string", ...written(DURATION_PATTERN, DURATION_FORMS) }),
+    form(`duration up to ${formatDuration(max)}`),
     transformed(parse),
   );
   function parse(written: string | number): Ms | string {
@@ -108,6 +130,7 @@ export function size({ min, max }: { min: number; max: number }) {
   return v.pipe(
     v.union([v.string(), v.number()], "must be a size, as in 512MB"),
     v.metadata({ type: ["string", "number"], minimum: min, maximum: max, ...written(SIZE_PATTERN, SIZE_FORMS) }),
+    form(`size from ${formatSize(min)} to ${formatSize(max)}`),
     transformed(parse),
   );
   function parse(written: string | number): number | string {

@@ -45,10 +45,10 @@ export function configJsonSchema(): JsonSchema {
 }
 
 /** What the conversion makes of a schema with its metadata. */
-type Converted = JsonSchema & { readonly manual?: Manual };
+type Converted = JsonSchema & { readonly manual?: Manual; readonly form?: string };
 
 /** Turns what the schema takes, when references are replaced, into what may stand in the file. */
-function asWritten({ manual, ...json }: Converted, path: string): JsonSchema {
+function asWritten({ manual, form: _, ...json }: Converted, path: string): JsonSchema {
   if (json.type === "object") return mapAsWritten(json, path);
   const { anyOf, ...value } = json;
   const examples = manual?.example === undefined ? {} : { examples: [manual.example] };

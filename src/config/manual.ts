@@ -6,8 +6,10 @@ export type Manual = {
   readonly description: string;
   /** Goes on in the example file: when and why to change it. Line breaks in it are as good as spaces. */
   readonly more?: string;
-  /** The value that the example file shows of a key without a default. */
+  /** A value that is worth writing: the reference and editors show it, and the example file that of a key without default. */
   readonly example?: string | number | boolean | readonly string[];
+  /** Of a key that may be left out and has no default: what counts then. */
+  readonly leftOut?: string;
   /** Of maps under names that the operator chooses: the name of the one that the example file shows. */
   readonly name?: string;
   /** Of values under names that the operator chooses: those that the example file shows, set and commented out. */

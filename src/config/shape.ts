@@ -8,7 +8,8 @@ export type Shape =
   | { readonly kind: "list"; readonly item: GenericSchema }
   | { readonly kind: "scalar"; readonly reads: "text" | "number" | "boolean" };
 
-type Parts = GenericSchema & {
+/** What a schema may have inside of it. */
+export type Parts = GenericSchema & {
   readonly wrapped?: GenericSchema;
   readonly entries?: Readonly<Record<string, GenericSchema>>;
   readonly value?: GenericSchema;

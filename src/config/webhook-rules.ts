@@ -1,5 +1,5 @@
 /**
- * Rules for what goes into a request. Each answers what is wrong with a text, or null. The patterns are for editors:
+ * Rules for names, and for what goes into a request. Each answers what is wrong with a text, or null. The patterns are for editors:
  * each accepts at least what its rule does.
  */
 
@@ -8,6 +8,8 @@ export const URL_PATTERN = /^[Hh][Tt][Tt][Pp][Ss]?:\/\/\S+$/;
 export const HEADER_NAME_PATTERN = /^[\w!#$%&'*+.^`|~-]+$/;
 /** Latin-1 without its control characters but the tab. */
 export const HEADER_VALUE_PATTERN = /^[\t -~\u00a0-\u00ff]*$/;
+/** What can travel after `Bearer ` as one word. */
+export const TOKEN_PATTERN = /^[!-~]+$/;
 export const NAME_PATTERN = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /** Set by Fairlead itself, or about one connection and not the request (RFC 9110, 7.6.1). */
@@ -27,6 +29,7 @@ const RESERVED_HEADERS = [
 
 export const NOT_A_HEADER = "is not a header name: use letters, digits and hyphens";
 export const NOT_A_NAME = "is not a valid name: use 1 to 64 letters, digits, hyphens, underscores and dots";
+const NOT_A_TOKEN = "must be letters, digits and punctuation of ASCII, without spaces: clients send it in a header";
 export const URL_START = "must start with http:// or https://";
 
 /** A webhook's URL (SPEC.md 2.1: the full URL including the protocol). */
@@ -52,6 +55,12 @@ export function headerValueFault(value: string): string | null {
   if (/[^\t\P{Cc}]/u.test(value)) return "must not contain line breaks or other control characters";
   if (/[^\t -\u00ff]/.test(value)) return "must not contain characters beyond Latin-1, such as typographic quotes";
   return null;
+}
+
+/** The token of the operator's API: its clients send it in a header. */
+export function tokenFault(token: string): string | null {
+  if (token === "") return "must not be empty";
+  return TOKEN_PATTERN.test(token) ? null : NOT_A_TOKEN;
 }
 
 /** The name of a source or a destination. */

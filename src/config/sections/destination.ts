@@ -2,35 +2,44 @@
 import * as v from "valibot";
 import { CALL_TYPES } from "../../model/event.ts";
 import { flag, list, oneOf, text } from "../fields.ts";
+import { form } from "../form.ts";
 import { key } from "../manual.ts";
 import { webhook } from "./webhook.ts";
 
-const sources = list(text(), { empty: "must name a source: leave it out for all of them" });
-const types = list(oneOf(CALL_TYPES), { empty: "must name a type: leave it out for all six" });
+const sources = list(text(), { of: "names of sources", empty: "must name a source: leave it out for all of them" });
+const types = list(oneOf(CALL_TYPES), { of: "types of calls", empty: "must name a type: leave it out for all six" });
 const webhooks = list(webhook, {
+  of: "webhooks",
   empty: "must have an entry with a url",
   max: 5,
-  form: "[{ url: https://example.com }]",
+  example: "[{ url: https://example.com }]",
 });
-const secrets = v.union([text(), list(text(), { empty: "must hold a secret" })], "must be text or a list of texts");
+const secrets = v.pipe(
+  v.union([text(), list(text(), { of: "texts", empty: "must hold a secret" })], "must be text or a list of texts"),
+  form("text, or list of texts"),
+);
 
 /** One entry of `destinations`. */
 export const destination = v.strictObject({
   enabled: key(v.optional(flag(), true), {
     description: "Whether it gets new events.",
+    example: false,
     more: "false keeps those that wait already.",
   }),
   sources: key(v.optional(sources), {
     description: "Which sources it gets events from. All of them when left out.",
     example: ["website"],
+    leftOut: "all sources",
   }),
   types: key(v.optional(types), {
     description: `Which calls it gets: ${CALL_TYPES.join(", ")}. All six when left out.`,
     more: "Notices that a user is to be deleted always go out.",
     example: ["identify", "track"],
+    leftOut: "all six",
   }),
   historical: key(v.optional(oneOf(["accept", "skip"]), "accept"), {
     description: "Whether it gets events that were more than 24 hours old when they came in: accept or skip.",
+    example: "skip",
     more: "An import of history sends such events.",
   }),
   webhooks: key(webhooks, {
@@ -43,5 +52,6 @@ export const destination = v.strictObject({
     more: `By it the receiver knows that a request comes from here. Not signed when left out. While you replace a
       secret, write a list: the first one signs.`,
     example: "${credential:crm-secret}",
+    leftOut: "not signed",
   }),
 });

@@ -6,9 +6,11 @@ import { key } from "../manual.ts";
 export const log = v.strictObject({
   level: key(v.optional(oneOf(LOG_LEVELS), "info"), {
     description: "How much is written: debug, info, warning or error.",
+    example: "warning",
     more: "Each level includes those after it.",
   }),
   format: key(v.optional(oneOf(LOG_FORMATS), "auto"), {
     description: "text for people, json or logfmt for programs; auto chooses by where the lines go.",
+    example: "json",
   }),
 });

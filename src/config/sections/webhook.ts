@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the example file shows them.
 import * as v from "valibot";
 import { ruled } from "../fields.ts";
+import { form } from "../form.ts";
 import { key } from "../manual.ts";
 import {
   HEADER_NAME_PATTERN,
@@ -15,7 +16,7 @@ import {
 
 /** One entry of a destination's `webhooks`. */
 export const webhook = v.strictObject({
-  url: key(ruled(urlFault, { pattern: URL_PATTERN, must: URL_START }), {
+  url: key(ruled(urlFault, { pattern: URL_PATTERN, must: URL_START, is: "URL" }), {
     description: "The full URL that gets a POST for each event, with http:// or https://.",
     more: `A self-signed certificate is refused. A user name and password do not go into the URL but into an
       Authorization header.`,
@@ -30,8 +31,7 @@ export const webhook = v.strictObject({
 });
 
 function headers() {
-  return v.record(
-    ruled(headerNameFault, { pattern: HEADER_NAME_PATTERN, must: NOT_A_HEADER }),
-    ruled(headerValueFault, { pattern: HEADER_VALUE_PATTERN }),
-  );
+  const name = ruled(headerNameFault, { pattern: HEADER_NAME_PATTERN, must: NOT_A_HEADER });
+  const value = ruled(headerValueFault, { pattern: HEADER_VALUE_PATTERN });
+  return v.pipe(v.record(name, value), form("map of names to texts"));
 }
