@@ -21,7 +21,7 @@ OWN_BUN := .tools/bun-$(BUN_VERSION)
 OWN_DENO := .tools/deno/installed-$(DENO_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo test bench example format clean
+.PHONY: help install build run demo test bench example reference format clean
 .DELETE_ON_ERROR:
 
 help: ## list these tasks
@@ -54,6 +54,11 @@ example: install ## write config.example.yaml anew, from the schema of the confi
 	@# Not in place: a schema that fails must not leave an empty file.
 	$(BUN) src/main.ts schema --example > dist/config.example.yaml
 	@mv dist/config.example.yaml config.example.yaml
+
+reference: install ## write docs/config.md anew, from the schema of the config
+	@mkdir -p dist
+	$(BUN) src/main.ts schema --reference > dist/config.md
+	@mv dist/config.md docs/config.md
 
 format: install ## put all files into the form that `make test` asks for
 	$(BUN) x --bun --no-install biome check --write .

@@ -1,8 +1,15 @@
+import { basename } from "node:path";
 import type { Command } from "commander";
-import type { Config } from "../model/config.ts";
+import { effectiveConfig } from "../config/explain/effective.ts";
+import { listSettings } from "../config/explain/list.ts";
+import { explainYaml } from "../config/explain/yaml.ts";
+import { type Inspected, inspectConfig } from "../config/load.ts";
+import { child, listOf, mapOf } from "../config/tree.ts";
+import { createClock } from "../runtime/clock.ts";
+import { createResolve } from "../runtime/files.ts";
 import { print, printError } from "../runtime/terminal.ts";
 import { type Done, examples } from "./command.ts";
-import { CONFIG_OPTION, printProblems, readConfig } from "./config-file.ts";
+import { CONFIG_OPTION, openConfigFile, printProblems } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
 /** `fairlead check`: says whether a config can be used, and all that is wrong with it, without starting anything. */
@@ -11,34 +18,70 @@ export function declareCheck(program: Command, done: Done): void {
     .command("check")
     .description("say whether the config can be used, and all that is wrong with it")
     .option(...CONFIG_OPTION)
-    .option("--json", "print the problems as JSON")
-    .addHelpText("after", examples("fairlead check --config config.yaml && systemctl reload fairlead"))
+    .option("--explain", "print every key with the value that counts and where it comes from; secrets as ***")
+    .option("--json", "print the problems, or with --explain the keys, as JSON")
+    .addHelpText(
+      "after",
+      examples("fairlead check --config config.yaml && systemctl reload fairlead", "fairlead check --explain"),
+    )
     .action((options: CheckOptions) => done(check(options)));
 }
 
-type CheckOptions = { readonly config?: string; readonly json?: boolean };
+type CheckOptions = { readonly config?: string; readonly explain?: boolean; readonly json?: boolean };
 
 function check(options: CheckOptions): ExitCode {
-  const read = readConfig(options.config);
-  if (read.kind === "unreadable") {
-    if (options.json) print(JSON.stringify({ valid: false, message: read.message, problems: [] }));
-    else printError(`fairlead: ${read.message}\n`);
+  const opened = openConfigFile(options.config);
+  if (opened.kind === "unreadable") {
+    if (options.json) print(JSON.stringify({ valid: false, message: opened.message, problems: [] }));
+    else printError(`fairlead: ${opened.message}\n`);
     return EXIT.config;
   }
-  const { config, problems } = read.loaded;
-  if (options.json) print(JSON.stringify({ valid: config !== null, file: read.file, problems }));
-  else {
-    printProblems(problems);
-    if (config) print(`${read.file} is valid: ${summary(config)}`);
-  }
-  return config ? EXIT.done : EXIT.config;
+  const { file, text } = opened;
+  const inspected = inspect(file, text);
+  const valid = inspected.problems.every(({ severity }) => severity === "warning");
+  if (valid && options.explain) explain(inspected, file, options);
+  else if (options.json) print(JSON.stringify({ valid, file, problems: inspected.problems }));
+  else report(inspected, file, valid);
+  return valid ? EXIT.done : EXIT.config;
 }
 
-function summary({ sources, destinations }: Config): string {
-  const webhooks = destinations.reduce((sum, destination) => sum + destination.webhooks.length, 0);
-  return [count(sources.length, "source"), count(destinations.length, "destination"), count(webhooks, "webhook")].join(
-    ", ",
-  );
+/** Outside of systemd's unit nobody can have its credentials, and that is no fault of the config. */
+function inspect(file: string, text: string): Inspected {
+  const resolve = createResolve();
+  const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
+  return inspectConfig({ file, text, resolve, credentials, now: createClock().wall() });
+}
+
+/** Warnings go to standard error, so that what is printed stays YAML or JSON. */
+function explain(inspected: Inspected, file: string, { json }: CheckOptions): void {
+  printProblems(inspected.problems);
+  const effective = effectiveConfig(inspected, file);
+  if (json) print(JSON.stringify(listSettings(effective, file)));
+  else print(`${headOf(file)}\n\n${explainYaml(effective, basename(file)).trimEnd()}`);
+}
+
+function headOf(file: string): string {
+  return `# ${file} as it counts: every key with its value and where that comes from. Secrets are ***.`;
+}
+
+function report(inspected: Inspected, file: string, valid: boolean): void {
+  printProblems(inspected.problems);
+  // Without an error and without a config, there is something that could not be looked at.
+  const reservation = inspected.config ? "" : ", as far as it can be checked here";
+  if (valid) print(`${file} is valid${reservation}: ${summary(inspected)}`);
+}
+
+function summary({ tree }: Inspected): string {
+  const [sources, destinations] = [
+    mapOf(child(tree ?? undefined, "sources")),
+    mapOf(child(tree ?? undefined, "destinations")),
+  ];
+  const webhooks = [...destinations.values()].flatMap((destination) => listOf(child(destination, "webhooks")));
+  return [
+    count(sources.size, "source"),
+    count(destinations.size, "destination"),
+    count(webhooks.length, "webhook"),
+  ].join(", ");
 }
 
 function count(number: number, word: string): string {

@@ -1,8 +1,8 @@
-import { dirname, isAbsolute, join } from "node:path";
 import type { Config, Tls } from "../model/config.ts";
 import type { Destination } from "../model/destination.ts";
 import { Secret } from "../model/secret.ts";
 import type { Source } from "../model/source.ts";
+import { fullPath } from "./full-path.ts";
 import type { Checked } from "./schema.ts";
 
 /** Where the file is, and what was read along with it. */
@@ -11,7 +11,6 @@ type Beside = { readonly file: string; readonly tls: Tls | null };
 /** Makes the Config out of checked values. The outbox's path starts at the folder of the config file. */
 export function build(checked: Checked, { file, tls }: Beside): Config {
   const { ingest, admin, outbox, delivery, log, sources, destinations } = checked;
-  const path = isAbsolute(outbox.path) ? outbox.path : join(dirname(file), outbox.path);
   return {
     ingest: {
       listen: ingest.listen,
@@ -20,7 +19,7 @@ export function build(checked: Checked, { file, tls }: Beside): Config {
       corsOrigins: ingest.corsOrigins.map((origin) => origin.toLowerCase()),
     },
     admin: { listen: admin.listen, token: admin.token === undefined ? null : new Secret(admin.token) },
-    outbox: { ...outbox, path },
+    outbox: { ...outbox, path: fullPath(outbox.path, file) },
     delivery,
     log,
     sources: Object.entries(sources).map(([name, source]) => buildSource(name, source)),

@@ -1,7 +1,7 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the file explains them.
 import * as v from "valibot";
 import { stringify } from "yaml";
 import { type Manual, manualOf } from "./manual.ts";
+import { REFERENCE_FORMS } from "./references.ts";
 import { configSchema } from "./schema.ts";
 import { type Shape, shapeOf } from "./shape.ts";
 import { wrapComments } from "./wrap.ts";
@@ -9,19 +9,17 @@ import { wrapComments } from "./wrap.ts";
 const COLUMNS = 120;
 
 const HEAD = `\
+# yaml-language-server: $schema=fairlead.schema.json
+#
 # Fairlead's manual in a file: every key, with its default and a reason to change it. Copy it to config.yaml, keep what
 # you change, and delete the rest: a key that is left out has its default. \`fairlead schema --example\` prints it too.
 #
-# \`fairlead check\` finds all mistakes at once. An editor finds most of them as you write: save what \`fairlead schema\`
-# prints as fairlead.schema.json, and begin config.yaml with \`# yaml-language-server: $schema=fairlead.schema.json\`.
+# \`fairlead check\` finds all mistakes at once, and \`fairlead check --explain\` shows what counts and why. An editor finds
+# most mistakes as you write: keep the first line, and save what \`fairlead schema\` prints beside it under that name.
 #
 # Any text may refer to something outside of this file, so that it needs to hold no secrets:
 #
-#   \${NAME}               the environment variable NAME
-#   \${NAME:-default}      the same, with a text for when it is not set or empty
-#   \${file:/path}         what a file holds, without its last newline; a relative path starts at this file's folder
-#   \${credential:name}    a credential that systemd passes in (LoadCredential= in the unit)
-#   $\${                   just \${
+${REFERENCE_FORMS.map(([form, meaning]) => `#   ${form.padEnd(21)} ${meaning}`).join("\n")}
 #
 # Inside of { } and [ ] such a text must be in quotes. Durations are written 250ms, 5s, 10m, 4h, 30d or 1h30m, and sizes
 # 512MB or 1.5GB, in powers of 1,024.

@@ -48,18 +48,29 @@ export function configJsonSchema(): JsonSchema {
 type Converted = JsonSchema & { readonly manual?: Manual; readonly form?: string };
 
 /** Turns what the schema takes, when references are replaced, into what may stand in the file. */
-function asWritten({ manual, form: _, ...json }: Converted, path: string): JsonSchema {
-  if (json.type === "object") return mapAsWritten(json, path);
+function asWritten(converted: Converted, path: string): JsonSchema {
+  const json = withoutNotes(converted);
+  const examples = converted.manual ? examplesOf(converted.manual) : {};
+  if (json.type === "object") return { ...mapAsWritten(json, path), ...examples };
   const { anyOf, ...value } = json;
-  const examples = manual?.example === undefined ? {} : { examples: [manual.example] };
   if (value.items) return { ...value, ...examples, items: asWritten(value.items, `${path}[]`) };
   // Beside a type of its own, a choice of types says nothing.
   if (value.type || !anyOf) return { ...orReference(value), ...examples };
   return { ...value, ...examples, anyOf: anyOf.map((one) => asWritten(one, path)) };
 }
 
+/** Without what is for people who read, and not for editors. */
+function withoutNotes({ manual: _, form: __, ...json }: Converted): JsonSchema {
+  return json;
+}
+
+function examplesOf({ example, entries, commentedOut }: Manual): { readonly examples?: readonly unknown[] } {
+  if (entries) return { examples: [{ ...entries, ...commentedOut }] };
+  return example === undefined ? {} : { examples: [example] };
+}
+
 function mapAsWritten({ required = [], default: _, properties, ...json }: JsonSchema, path: string): JsonSchema {
-  const { additionalProperties } = json;
+  const { additionalProperties, propertyNames } = json;
   const isEmptyAllowed = required.length === 0 && path !== "";
   return {
     ...json,
@@ -67,6 +78,7 @@ function mapAsWritten({ required = [], default: _, properties, ...json }: JsonSc
     ...(isEmptyAllowed && { type: ["object", "null"] }),
     ...(required.length > 0 && { required }),
     ...(properties && { properties: keysAsWritten(properties, path) }),
+    ...(propertyNames && { propertyNames: withoutNotes(propertyNames) }),
     ...(typeof additionalProperties === "object" && {
       additionalProperties: asWritten(additionalProperties, `${path}.NAME`),
     }),

@@ -11,9 +11,10 @@ import { warnOfIdle } from "./idle.ts";
 import { warnOfEverybody } from "./networks.ts";
 import { type Finding, toProblems } from "./problems.ts";
 import { type Reading, readTree } from "./read.ts";
-import { createReferences } from "./references.ts";
+import { type Credentials, createReferences, type Origin } from "./references.ts";
 import { configSchema } from "./schema.ts";
 import { readTls } from "./tls.ts";
+import type { Tree } from "./tree.ts";
 
 export type LoadInput = {
   /** The path of the config file: named in Problems, and relative paths in it start at its folder. */
@@ -22,10 +23,12 @@ export type LoadInput = {
   readonly resolve: Resolve;
   /** Wall time: certificates expire. */
   readonly now: At;
+  /** Whether the process can have any; `at hand` when left out. */
+  readonly credentials?: Credentials;
 };
 
 export type Loaded = {
-  /** Null if any Problem is an error. */
+  /** Null if any Problem is an error, and if a credential is for systemd's unit alone to see. */
   readonly config: Config | null;
   /** All of them, in the order of the file. */
   readonly problems: readonly Problem[];
@@ -37,21 +40,39 @@ export type Loaded = {
  * Turns the text of a config file into a Config, or into all that is wrong with it. Never throws, and reaches the
  * outside world only through `resolve`. No Problem holds a secret.
  */
-export function loadConfig({ file, text: raw, resolve, now }: LoadInput): Loaded {
+export function loadConfig(input: LoadInput): Loaded {
+  const { config, problems, files } = inspectConfig(input);
+  return { config, problems, files };
+}
+
+/** What was loaded, with what the file itself says: for those who show it to the operator. */
+export type Inspected = Loaded & {
+  /** The values, secrets included; null if the file cannot be read. */
+  readonly tree: Tree | null;
+  /** Where the references in the values lead to, by the path of the value. */
+  readonly origins: ReadonlyMap<string, readonly Origin[]>;
+  /** The line of an offset in the text, from 1. */
+  lineOf(at: number): number;
+};
+
+/** Does the same as `loadConfig`, and shows how. */
+export function inspectConfig({ file, text: raw, resolve, now, credentials = "at hand" }: LoadInput): Inspected {
   // A byte order mark would move every column of the first line.
   const text = raw.replace(/^\uFEFF/, "");
   const { contents, lines, findings: syntax } = parse(text);
-  const references = createReferences({ file, resolve });
-  const { config, findings } =
+  const references = createReferences({ file, resolve, credentials });
+  const origins = new Map<string, readonly Origin[]>();
+  const { config, tree, findings } =
     syntax.length > 0 || contents === null
-      ? { config: null, findings: syntax }
-      : interpret({ file, references, text, contents, lines, now });
+      ? { config: null, tree: null, findings: syntax }
+      : interpret({ file, references, text, contents, lines, now, origins });
   const shownText = syntax.length > 0 ? hideSecretsOfBroken(text, contents) : hideSecrets(text, contents);
-  return { config, problems: toProblems(findings, { file, shownText, lines }), files: references.files() };
+  const problems = toProblems(findings, { file, shownText, lines });
+  return { config, problems, files: references.files(), tree, origins, lineOf: (at) => lines.linePos(at).line };
 }
 
 type Readable = Omit<Reading, "findings"> & Pick<LoadInput, "file" | "now"> & { readonly contents: ParsedNode };
-type Interpreted = { readonly config: Config | null; readonly findings: readonly Finding[] };
+type Interpreted = { readonly config: Config | null; readonly tree: Tree; readonly findings: readonly Finding[] };
 
 function interpret({ file, contents, now, ...reading }: Readable): Interpreted {
   const found: Finding[] = [];
@@ -59,7 +80,7 @@ function interpret({ file, contents, now, ...reading }: Readable): Interpreted {
   const { checked, findings } = check(tree);
   const tls = readTls(tree, { references: reading.references, now, findings: found });
   const all = [...found, ...findings, ...crossCheck(tree), ...warnOfEverybody(tree)];
-  if (checked === null || all.some(({ severity }) => severity === "error")) return { config: null, findings: all };
+  if (all.some(({ severity }) => severity === "error")) return { config: null, tree, findings: all };
   // Before the errors are mended, such a warning may only echo one of them.
-  return { config: build(checked, { file, tls }), findings: [...all, ...warnOfIdle(tree)] };
+  return { config: checked && build(checked, { file, tls }), tree, findings: [...all, ...warnOfIdle(tree)] };
 }

@@ -28,3 +28,12 @@ export function manualOf(schema: v.GenericSchema): Manual {
   if (manual) return manual;
   throw new Error("a key of the config has no manual: this is a bug in Fairlead, please report it");
 }
+
+/** What counts when a key without a default is left out. */
+export function leftOutOf(schema: v.GenericSchema): string {
+  const { leftOut } = manualOf(schema);
+  if (leftOut !== undefined) return leftOut;
+  throw new Error(
+    "a key of the config does not say what counts without it: this is a bug in Fairlead, please report it",
+  );
+}

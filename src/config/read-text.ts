@@ -1,5 +1,5 @@
 import type { Finding } from "./problems.ts";
-import type { References } from "./references.ts";
+import type { Origin, References } from "./references.ts";
 import { BROKEN, type Tree } from "./tree.ts";
 
 type Context = {
@@ -7,7 +7,16 @@ type Context = {
   readonly reads: "text" | "number" | "boolean";
   /** Where the text ends in the file. */
   readonly end: number;
-  readonly reading: { readonly text: string; readonly references: References; readonly findings: Finding[] };
+  readonly reading: TextReading;
+};
+
+/** What reading a text needs, and what it leaves behind. */
+export type TextReading = {
+  readonly text: string;
+  readonly references: References;
+  readonly findings: Finding[];
+  /** Where the references in the values lead to, by the path of the value; for those who ask. */
+  readonly origins?: Map<string, readonly Origin[]>;
 };
 
 /** Replaces the references in a text. What came out of one may also be a number or a boolean, where one is expected. */
@@ -15,12 +24,13 @@ export function readText(
   written: string,
   { tree, reads, end, reading }: Context,
 ): string | number | boolean | typeof BROKEN {
-  const { text, faults } = reading.references.expand(written);
+  const { text, faults, origins, known } = reading.references.expand(written);
+  if (origins.length > 0) reading.origins?.set(tree.path, origins);
   for (const { reference, ...fault } of faults) {
     const at = reading.text.indexOf(reference, tree.at);
     reading.findings.push({ ...fault, path: tree.path, at: at >= 0 && at < end ? at : tree.at });
   }
-  if (faults.some(({ severity }) => severity === "error")) return BROKEN;
+  if (!known || faults.some(({ severity }) => severity === "error")) return BROKEN;
   return text === written ? text : converted(text, reads);
 }
 

@@ -1,21 +1,15 @@
 import type { GenericSchema } from "valibot";
 import { isMap, isScalar, isSeq, type LineCounter, type ParsedNode, type YAMLMap } from "yaml";
 import { type MapShape, readKey } from "./keys.ts";
-import { type Finding, quote } from "./problems.ts";
-import { readText } from "./read-text.ts";
-import type { References } from "./references.ts";
+import { quote } from "./problems.ts";
+import { readText, type TextReading } from "./read-text.ts";
 import { refuseAlias, refuseMarks } from "./refuse.ts";
 import { isSecretKey } from "./scalars.ts";
 import { type Shape, shapeOf } from "./shape.ts";
 import { BROKEN, type Tree, type TreeMap, type Value, withGot } from "./tree.ts";
 
 /** What reading needs, and the findings it leaves behind. */
-export type Reading = {
-  readonly text: string;
-  readonly lines: LineCounter;
-  readonly references: References;
-  readonly findings: Finding[];
-};
+export type Reading = TextReading & { readonly lines: LineCounter };
 
 type Place = { readonly path: string; readonly keyAt: number; readonly secret: boolean };
 type Spot = { readonly place: Place; readonly schema: GenericSchema; readonly reading: Reading };

@@ -8,6 +8,9 @@ const FIXED: Readonly<Record<string, (config: Config) => unknown>> = {
   "outbox.path": (config) => config.outbox.path,
 };
 
+/** The keys that a running daemon cannot change; of `ingest.tls`, only whether there is one. */
+export const FIXED_KEYS: readonly string[] = Object.keys(FIXED);
+
 /** The keys of which `next` says something else than what the daemon was started with. */
 export function keysForRestart(old: Config, next: Config): readonly string[] {
   return Object.keys(FIXED).filter((key) => JSON.stringify(FIXED[key]?.(old)) !== JSON.stringify(FIXED[key]?.(next)));

@@ -17,7 +17,7 @@ export type Value = TreeMap | TreeList | string | number | boolean | typeof BROK
 export type TreeMap = ReadonlyMap<string, Tree>;
 export type TreeList = readonly Tree[];
 
-/** Stands for a value that a Problem was already found with: nothing more is said about it. */
+/** Stands for a value that a Problem was already found with, or that cannot be known: nothing more is said about it. */
 export const BROKEN = Symbol("broken");
 
 /** What stands under a key; undefined if nothing does, or if the value is not a map. */

@@ -7,8 +7,8 @@ export function wrapComments(lines: readonly string[], columns: number): readonl
   });
 }
 
-/** As many words in each line as fit. */
-function fill(text: string, columns: number): readonly string[] {
+/** Breaks text into lines of at most so many columns. What is in backquotes stays together. */
+export function fill(text: string, columns: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.match(/(?:`[^`]*`|\S)+/g) ?? []) {
     const last = lines.at(-1);

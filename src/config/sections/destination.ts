@@ -6,8 +6,8 @@ import { form } from "../form.ts";
 import { key } from "../manual.ts";
 import { webhook } from "./webhook.ts";
 
-const sources = list(text(), { of: "names of sources", empty: "must name a source: leave it out for all of them" });
-const types = list(oneOf(CALL_TYPES), { of: "types of calls", empty: "must name a type: leave it out for all six" });
+const sources = list(text(), { of: "sources", empty: "must name a source: leave it out for all of them" });
+const types = list(oneOf(CALL_TYPES), { of: "call types", empty: "must name a type: leave it out for all six" });
 const webhooks = list(webhook, {
   of: "webhooks",
   empty: "must have an entry with a url",
