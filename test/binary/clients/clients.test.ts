@@ -57,12 +57,13 @@ for (const client of CLIENTS) {
 type Place = AsyncDisposable & { readonly w: World; readonly receiver: Receiver; readonly daemon: Daemon };
 
 async function makePlace(): Promise<Place> {
-  const all = new AsyncDisposableStack();
+  await using all = new AsyncDisposableStack();
   const receiver = all.use(startReceiver());
   const w = all.use(await makeWorld());
   await w.write("config.yaml", makeConfig({ url: receiver.url }));
   const daemon = await w.serve();
-  return { w, receiver, daemon, [Symbol.asyncDispose]: () => all.disposeAsync() };
+  const kept = all.move();
+  return { w, receiver, daemon, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 /** When it has ended, it has sent all that it had begun to send. */
