@@ -83,7 +83,8 @@ function missing(type: CallType, call: Call): Fault | null {
 type Times = Pick<Event, "timestamp" | "originalTimestamp" | "sentAt" | "receivedAt">;
 
 function readTimes(call: Call, arrival: Arrival): Times | Fault {
-  const original = readTime(call.originalTimestamp ?? call.timestamp, "timestamp");
+  // A client that sends both has `timestamp` from its user, and in the other noted when the call was made.
+  const original = readTime(call.timestamp ?? call.originalTimestamp, "timestamp");
   if (isRefused(original)) return original;
   const sent = readTime(call.sentAt ?? arrival.sentAt, "sentAt");
   if (isRefused(sent)) return sent;
@@ -123,9 +124,15 @@ function assemble(type: CallType, call: Call, { arrival, times }: { arrival: Arr
     channel: call.channel,
     // The Go client sends a page's traits as its properties; other clients may send both.
     properties: page && call.traits ? mergeUnder(call.traits, call.properties) : call.properties,
-    traits: page ? undefined : call.traits,
+    traits: page ? undefined : (call.traits ?? traitsBeside(type, call)),
     context: completeContext(call, arrival.caller),
     integrations: call.integrations,
     ...times,
   };
+}
+
+/** Some of RudderStack's clients put the traits of an identify call there, and nowhere else. */
+function traitsBeside(type: CallType, { context }: Call): JsonObject | undefined {
+  const traits = type === "identify" ? context?.traits : undefined;
+  return isObject(traits) ? traits : undefined;
 }

@@ -183,3 +183,21 @@ describe("the traits of a page", () => {
     }
   });
 });
+
+describe("the traits of an identify call", () => {
+  const context = { traits: { name: "Ada" }, a: 1 };
+
+  it("may be in its context, as RudderStack's clients have them, and are then in both places", () => {
+    const event = eventOf({ type: "identify", userId: "u1", context });
+    assert.deepEqual([event.traits, event.context], [context.traits, context]);
+  });
+
+  it("are its own where it has some", () => {
+    assert.deepEqual(eventOf({ type: "identify", userId: "u1", traits: {}, context }).traits, {});
+  });
+
+  it("are not those in the context of another call, nor what is no object", () => {
+    assert.equal(eventOf({ type: "group", userId: "u1", groupId: "g", context }).traits, undefined);
+    assert.equal(eventOf({ type: "identify", userId: "u1", context: { traits: "Ada" } }).traits, undefined);
+  });
+});

@@ -35,9 +35,9 @@ describe("the times of a call", () => {
     assert.equal(timesOf({ timestamp: NOW, sentAt: null }, NOW)[2], NOW);
   });
 
-  it("are counted from originalTimestamp, where a client sends both", () => {
+  it("are counted from timestamp, which the user gave, where a client sends originalTimestamp too", () => {
     const both = { originalTimestamp: "2026-11-20T11:00:00Z", timestamp: "2026-11-20T11:30:00Z", sentAt: NOW };
-    assert.deepEqual(timesOf(both).slice(0, 2), ["2026-11-20T11:00:00.000Z", "2026-11-20T11:00:00.000Z"]);
+    assert.deepEqual(timesOf(both).slice(0, 2), ["2026-11-20T11:30:00.000Z", "2026-11-20T11:30:00.000Z"]);
   });
 });
 
