@@ -1,5 +1,6 @@
-import type { ParsedNode } from "yaml";
-import { isSecretKey, scalars } from "./scalars.ts";
+import { isAlias, isCollection, isScalar, type ParsedNode } from "yaml";
+import { lastOf } from "./refuse.ts";
+import { isSecretKey, parts } from "./scalars.ts";
 
 /** A reference with its default apart, or any other character. What only looks like one may be part of a password. */
 const REFERENCE = /\$\$\{|(\$\{(?:[A-Za-z_]\w*|(?:file|credential):[^}]{1,1024}))(:-[^}]{0,1024})?\}|\S/g;
@@ -17,7 +18,7 @@ const KEY = /(?<![\w-])([\w-]{1,64})["']?\s*:/g;
 export function hideSecrets(text: string, contents: ParsedNode | null): string {
   let hidden = "";
   let done = 0;
-  for (const [start, end] of secretRanges(contents)) {
+  for (const [start, end] of secretRanges(text, contents)) {
     hidden += text.slice(done, start) + hideValue(text.slice(Math.max(done, start), end));
     done = Math.max(done, end);
   }
@@ -52,13 +53,36 @@ function hideUserInfo(text: string): string {
   });
 }
 
-function secretRanges(contents: ParsedNode | null): readonly [number, number][] {
-  const ranges: [number, number][] = [];
-  for (const { node, secret } of scalars(contents)) {
-    const quotes = node.type?.startsWith("QUOTE") ? 1 : 0;
-    if (secret) ranges.push([node.range[0] + quotes, Math.max(node.range[0] + quotes, node.range[1] - quotes)]);
-  }
+function secretRanges(text: string, contents: ParsedNode | null): readonly Range[] {
+  const ranges: Range[] = [];
+  for (const { node, secret } of parts(contents)) if (secret) ranges.push(...rangesOf(node, text));
   return ranges.sort(([a], [b]) => a - b);
+}
+
+type Range = readonly [start: number, end: number];
+
+/**
+ * What of a secret node is not to be seen. A password without quotes may look like an anchor, a tag or an alias, and
+ * end in what looks like a comment.
+ */
+function rangesOf(node: ParsedNode, text: string): readonly Range[] {
+  const [start, end] = node.range;
+  const comment = /[ \t]*#[^\n]*/y;
+  comment.lastIndex = end;
+  const ranges: Range[] = [
+    [marksOf(node, text), start],
+    [end, comment.test(text) ? comment.lastIndex : end],
+  ];
+  if (isCollection(node)) return ranges;
+  const quotes = isScalar(node) && node.type?.startsWith("QUOTE") ? 1 : 0;
+  return [...ranges, [start + quotes, Math.max(start + quotes, end - quotes)]];
+}
+
+function marksOf(node: ParsedNode, text: string): number {
+  const start = node.range[0];
+  if (isAlias(node)) return start;
+  const anchor = node.anchor === undefined ? start : lastOf(`&${node.anchor}`, { text, start });
+  return node.tag === undefined ? anchor : Math.min(anchor, lastOf("!", { text, start }));
 }
 
 function hideValue(value: string): string {

@@ -46,7 +46,7 @@ export type NamedFile = { readonly path: string; readonly content: FileText };
 export const REFERENCE_FORMS: readonly (readonly [form: string, meaning: string])[] = [
   ["${NAME}", "the environment variable NAME"],
   ["${NAME:-default}", "the same, with a text for when it is not set or empty"],
-  ["${file:/path}", "what a file holds, without its last newline; a relative path starts at the config file's folder"],
+  ["${file:/path}", "what a file holds, without its last newline; relative paths start at the config file's folder"],
   ["${credential:name}", "a credential that systemd passes in (LoadCredential= in the unit)"],
   ["$${", "just ${"],
 ];

@@ -37,8 +37,8 @@ export function refuseKey(key: unknown, text: string): Refusal | null {
   return null;
 }
 
-/** Anchors and tags stand before the node they belong to. */
-function lastOf(mark: string, { text, start }: { text: string; start: number }): number {
+/** Where a mark stands: anchors and tags come before the node that they belong to, which starts at `start`. */
+export function lastOf(mark: string, { text, start }: { text: string; start: number }): number {
   const at = text.lastIndexOf(mark, start);
   return at === -1 ? start : at;
 }

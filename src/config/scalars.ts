@@ -1,8 +1,5 @@
-import { isMap, isScalar, isSeq, type ParsedNode, type Scalar } from "yaml";
+import { isMap, isNode, isScalar, isSeq, type ParsedNode, type Scalar } from "yaml";
 import { suggest } from "./suggest.ts";
-
-/** A value that is not a map or a list, and whether it must not be shown. */
-export type Found = { readonly node: Scalar.Parsed; readonly secret: boolean };
 
 /** What stands under one of these keys is never shown. */
 const SECRET_KEYS = ["writeKey", "token", "sharedSecret", "headers"];
@@ -18,16 +15,37 @@ export function keyText(key: unknown): string | null {
   return typeof key.value === "string" ? key.value : (key.source ?? null);
 }
 
-/** Walks over all scalars but keys. Goes by a list of its own, as a recursion would fail on a very deep file. */
-export function* scalars(root: ParsedNode | null): Generator<Found> {
-  const rest: { node: unknown; secret: boolean }[] = [{ node: root, secret: false }];
+/** All scalars but keys. */
+export function* scalars(root: ParsedNode | null): Generator<Scalar.Parsed> {
+  for (const { node, role } of parts(root)) if (isScalar(node) && role === "value") yield node;
+}
+
+/** Walks over all nodes. Goes by a list of its own, as a recursion would fail on a very deep file. */
+export function* parts(root: ParsedNode | null): Generator<Part> {
+  const rest: Unread[] = [{ node: root, role: "value", secret: "nothing" }];
   for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
-    const { node, secret } = next;
-    if (isScalar(node) && node.range) yield { node: node as Scalar.Parsed, secret };
-    if (isSeq(node)) rest.push(...node.items.map((item) => ({ node: item, secret })));
+    const { node, role, secret } = next;
+    if (!isNode(node) || !node.range) continue;
+    yield { node: node as ParsedNode, role, secret: secret === "all" || (secret === "values" && role === "value") };
+    if (isSeq(node)) rest.push(...node.items.map((item) => ({ node: item, role, secret })));
     if (!isMap(node)) continue;
     for (const { key, value } of node.items) {
-      rest.push({ node: value, secret: secret || isSecretKey(keyText(key) ?? "") });
+      rest.push({ node: key, role: "key", secret }, { node: value, role: "value", secret: below(secret, key) });
     }
   }
+}
+
+/** A node, and whether it must not be shown. */
+export type Part = { readonly node: ParsedNode; readonly role: "key" | "value"; readonly secret: boolean };
+
+/** What is secret of a node and of what is in it. */
+type Secrecy = "nothing" | "values" | "all";
+type Unread = { readonly node: unknown; readonly role: Part["role"]; readonly secret: Secrecy };
+
+function below(secret: Secrecy, key: unknown): Secrecy {
+  if (secret !== "nothing") return "all";
+  const meant = suggest(keyText(key) ?? "", SECRET_KEYS);
+  // The names of headers are no secrets.
+  if (meant === "headers") return "values";
+  return meant === null ? "nothing" : "all";
 }

@@ -77,7 +77,7 @@ function syntaxMessage({ code, message }: YAMLParseError): string {
 /** Where the fault began; the parser says where it noticed. */
 function placeOf({ message, pos }: YAMLParseError, { text, contents }: Source): number {
   if (message.startsWith("Missing closing")) {
-    for (const { node } of scalars(contents)) if (node.range[1] === pos[0]) return node.range[0];
+    for (const node of scalars(contents)) if (node.range[1] === pos[0]) return node.range[0];
   }
   return Math.min(skipSpaces(text, pos[0]), Math.max(0, text.trimEnd().length - 1));
 }

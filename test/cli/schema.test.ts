@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { exampleConfig } from "../../src/config/example.ts";
 import { configJsonSchema } from "../../src/config/json-schema.ts";
+import { configMarkdown } from "../../src/config/markdown.ts";
 
 describe("fairlead schema", () => {
   it("prints the JSON Schema of the config", () => {
@@ -16,6 +17,12 @@ describe("fairlead schema", () => {
   it("prints the example config with --example, to the last byte", () => {
     const { status, stdout } = run("--example");
     assert.equal(stdout, exampleConfig());
+    assert.equal(status, 0);
+  });
+
+  it("prints the reference of all keys with --reference, to the last byte", () => {
+    const { status, stdout } = run("--reference");
+    assert.equal(stdout, configMarkdown());
     assert.equal(status, 0);
   });
 });

@@ -26,6 +26,10 @@ describe("config.example.yaml", () => {
     assert.equal(config?.sources[0]?.writeKey.reveal(), "change-me");
   });
 
+  it("begins with the line by which editors find the schema", () => {
+    assert.match(EXAMPLE, /^# yaml-language-server: \$schema=fairlead\.schema\.json\n/);
+  });
+
   it("shows every key of the schema, set or commented out", () => {
     assert.deepEqual(missing(configSchema, parse(uncomment(EXAMPLE))), []);
     assert.ok(missing(configSchema, { sources: { a: {} } }).includes("sources.a.writeKey"));

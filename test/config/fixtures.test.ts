@@ -27,6 +27,7 @@ const WORLD = worldOf({
     "/tls/encrypted-key.pem": ENCRYPTED_KEY,
   },
   openFiles: { "/world-readable": "secret-from-open-file\n", "/tls/open-key.pem": KEY },
+  closedFiles: ["/closed"],
 });
 
 describe("a broken config file", () => {

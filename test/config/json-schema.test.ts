@@ -80,6 +80,7 @@ describe("the JSON Schema of the config", () => {
     ["a word that is not one of the few", { log: { level: "warn" } }, ".log.level: anyOf"],
     ["yes for true", { sources: { a: { writeKey: "a", enabled: "yes" } } }, ".sources.a.enabled: pattern"],
     ["a number for text", { sources: { a: { writeKey: 1 } } }, ".sources.a.writeKey: type"],
+    ["a token with a space", { admin: { token: "a b" } }, ".admin.token: pattern"],
     ["empty text", { sources: { a: { writeKey: "" } } }, ".sources.a.writeKey: minLength"],
     ["a source without a key", { sources: { a: {} } }, ".sources.a: required"],
     ["a name with a space", { destinations: { "my crm": CRM } }, ".destinations.my crm: pattern"],
@@ -124,9 +125,25 @@ describe("the JSON Schema of the config", () => {
     const ofTitle = (wanted: string) => keys.find(({ title }) => title === wanted);
     assert.match(ofTitle("destinations.NAME.webhooks[].url")?.description ?? "", /^The full URL/);
     assert.deepEqual(ofTitle("destinations.NAME.types")?.examples, [["identify", "track"]]);
+    assert.deepEqual(ofTitle("outbox.maxSize")?.examples, ["4GB"]);
+    assert.deepEqual(Object.keys(ofTitle("destinations.NAME.webhooks[].headers")?.examples?.[0] ?? {}), [
+      "X-Environment",
+      "Authorization",
+    ]);
     assert.equal(ofTitle("outbox.maxSize")?.default, "1GB");
     assert.equal(ofTitle("delivery.concurrency")?.default, 64);
     assert.equal(ofTitle("sources.NAME.enabled")?.default, true);
+  });
+
+  it("has an example of every value, which it accepts itself", () => {
+    const values = keysOf(SCHEMA).filter(({ title = "" }) => /\./.test(title));
+    const plain = values.filter(({ properties, items }) => !properties && !items?.properties);
+    assert.ok(plain.length > 20);
+    for (const json of plain) {
+      const { examples = [], title = "" } = json;
+      assert.ok(examples.length > 0, title);
+      for (const example of examples) assert.deepEqual(faultsOf(json, example), [], title);
+    }
   });
 
   it("is of draft-07, and JSON through and through", () => {

@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { loadConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problems.ts";
+import type { Credentials } from "../../src/config/references.ts";
+import { bearerToken } from "../../src/http/tokens.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { DAY, GB, HOUR, MINUTE, SECOND } from "../../src/model/units.ts";
 import { CERTS, KEY } from "./certificates.ts";
@@ -140,6 +142,42 @@ describe("loadConfig", () => {
     assert.deepEqual(files, ["/etc/fairlead/secrets/crm"]);
   });
 
+  it("goes on without credentials where only systemd's unit has them, and warns of each", () => {
+    const secrets = "    sharedSecret: [${credential:crm}, ${credential:old}]\nadmin: { token: ${credential:admin} }\n";
+    const sources = "  app: { writeKey: ${credential:app} }\n  web: { writeKey: ${credential:web} }\n";
+    const text = `${MINIMAL}${secrets}`
+      .replace("destinations:", `${sources}destinations:`)
+      .replace(/\$\{[^}]*\}/g, '"$&"');
+    const { config, problems } = load(text, {}, "unit only");
+    assert.equal(config, null);
+    assert.deepEqual(
+      problems.map(({ severity, path, message }) => `${severity} ${path} ${message.split(",")[0]}`),
+      [
+        "warning sources.app.writeKey comes from the credential app",
+        "warning sources.web.writeKey comes from the credential web",
+        "warning destinations.crm.sharedSecret[0] comes from the credential crm",
+        "warning destinations.crm.sharedSecret[1] comes from the credential old",
+        "warning admin.token comes from the credential admin",
+      ],
+    );
+  });
+
+  it("finds all else that is wrong, and doubtful, beside a credential that is not known", () => {
+    const admin = 'admin: { token: "${credential:admin}" }\n';
+    const wrong = load(`${MINIMAL}${admin}log: { level: loud }\n`, {}, "unit only").problems;
+    assert.deepEqual(
+      wrong.map(({ severity, path }) => `${severity} ${path}`),
+      ["warning admin.token", "error log.level"],
+    );
+    const idle = load(`sources: { app: { writeKey: a } }\n${admin}`, {}, "unit only").problems;
+    assert.match(idle.map(({ message }) => message).join(), /has no entries: events are kept but go nowhere/);
+  });
+
+  it("needs the credentials where they have to be", () => {
+    const text = `${MINIMAL}    sharedSecret: \${credential:crm}\n`;
+    assert.match(errorsOf(text).join(), /sharedSecret cannot be read from the credential crm: no such file/);
+  });
+
   it("names the secret files it could not read too, so that they can be watched", () => {
     const { config, files } = load(`${MINIMAL}    sharedSecret: \${file:/a} \${file:/b}\n`, { files: { "/a": "a" } });
     assert.equal(config, null);
@@ -181,6 +219,29 @@ describe("loadConfig", () => {
     }
   });
 
+  it("takes a token that a client can send in a header, and no other", () => {
+    const ofToken = (TOKEN: string) => load(`${MINIMAL}admin: { token: "\${TOKEN}" }\n`, { env: { TOKEN } });
+    for (const token of ["a", "!~", "abc+/=", "a,b;c:d", '"quoted"']) {
+      assert.equal(ofToken(token).config?.admin.token?.reveal(), token);
+      const request = new Request("http://a", { headers: { authorization: `Bearer ${token}` } });
+      assert.equal(bearerToken(request), token);
+    }
+    for (const token of ["a b", " a", "a\n", "a\tb", "é", "\u00a0", "🙂", "a\u0000"]) {
+      assert.match(
+        ofToken(token)
+          .problems.map(({ message }) => message)
+          .join(),
+        /^must be letters, digits and punctuation/,
+      );
+    }
+    assert.match(
+      ofToken("")
+        .problems.map(({ message }) => message)
+        .join(),
+      /^must not be empty$/,
+    );
+  });
+
   it("lets both APIs listen on port 0, as each gets a port of its own", () => {
     assert.deepEqual(errorsOf(`${MINIMAL}ingest: { listen: "127.0.0.1:0" }\nadmin: { listen: "127.0.0.1:0" }\n`), []);
   });
@@ -204,8 +265,8 @@ describe("loadConfig", () => {
   });
 });
 
-function load(text: string, world?: World) {
-  return loadConfig({ file: "/etc/fairlead/config.yaml", text, resolve: worldOf(world), now: NOW });
+function load(text: string, world?: World, credentials: Credentials = "at hand") {
+  return loadConfig({ file: "/etc/fairlead/config.yaml", text, resolve: worldOf(world), now: NOW, credentials });
 }
 
 function errorsOf(text: string): string[] {

@@ -65,6 +65,37 @@ describe("references", () => {
     assert.deepEqual(references.files(), ["/etc/fairlead/a", "/b"]);
   });
 
+  it("says where the references of a text lead to", () => {
+    const world = { env: { ONE: "1", EMPTY: "" }, openFiles: { "/etc/a": "x" }, credentials: { c: "y" } };
+    const references = createReferences({ file: "/etc/config.yaml", resolve: worldOf(world) });
+    const { origins } = references.expand("${ONE}${ONE:-a}${EMPTY:-a}$${TWO}${file:a}${credential:c}${UNSET}");
+    assert.deepEqual(origins, [
+      { kind: "variable", name: "ONE" },
+      { kind: "variable", name: "ONE" },
+      { kind: "default", name: "EMPTY" },
+      { kind: "file", path: "/etc/a" },
+      { kind: "credential", name: "c" },
+    ]);
+    assert.deepEqual(references.expand("$${ONE}").origins, []);
+  });
+
+  it("warns of credentials that are for systemd's unit alone, and asks for none", () => {
+    const world = { ...worldOf(), credential: () => assert.fail("asked") };
+    const references = createReferences({ file: "config.yaml", resolve: world, credentials: "unit only" });
+    const { known, origins, faults } = references.expand("a${credential:c}b");
+    assert.equal(known, false);
+    assert.deepEqual(origins, [{ kind: "credential", name: "c" }]);
+    assert.deepEqual(faults, [
+      {
+        severity: "warning",
+        message: "comes from the credential c, which only systemd's unit gets: it cannot be checked here",
+        reference: "${credential:c}",
+      },
+    ]);
+    assert.equal(references.expand("a").known, true);
+    assert.match(references.expand("${credential:a/b}").faults[0]?.message ?? "", /^names no credential/);
+  });
+
   it("warns of a file that everyone can read, and uses it", () => {
     const { text, faults } = expand("${file:/a}", { openFiles: { "/a": "x" } });
     assert.equal(text, "x");

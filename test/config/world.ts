@@ -8,14 +8,23 @@ export type World = {
   readonly files?: Readonly<Record<string, string>>;
   /** Files that everyone can read. */
   readonly openFiles?: Readonly<Record<string, string>>;
+  /** Files that we cannot read. */
+  readonly closedFiles?: readonly string[];
   readonly credentials?: Readonly<Record<string, string>>;
 };
 
 /** A false world for references: nothing is in it but what the test says. */
-export function worldOf({ env = {}, files = {}, openFiles = {}, credentials = {} }: World = {}): Resolve {
+export function worldOf({
+  env = {},
+  files = {},
+  openFiles = {},
+  closedFiles = [],
+  credentials = {},
+}: World = {}): Resolve {
   return {
     env: (name) => (Object.hasOwn(env, name) ? env[name] : undefined),
     file: (path) => {
+      if (closedFiles.includes(path)) return { ok: false, why: "permission denied (mode 0600, owner root)" };
       if (path in openFiles) return found(openFiles[path], true);
       return found(files[path], false);
     },

@@ -1,4 +1,4 @@
-import { stringify } from "yaml";
+import { Document } from "yaml";
 import type { Effective, EffectiveList, EffectiveMap, EffectiveValue } from "./effective.ts";
 import { fromOfList, fromWords } from "./from.ts";
 
@@ -27,16 +27,16 @@ function aligned({ text, from }: Line, column: number): string {
 }
 
 function entryLines(name: string, entry: Effective, file: string): Lines {
-  const key = stringify(name, { lineWidth: 0 }).trimEnd();
+  const key = pair(name, null);
   switch (entry.kind) {
     case "left out":
-      return [{ text: `# ${key}:`, from: `default: ${entry.words}` }];
+      return [{ text: `# ${key}`, from: `default: ${entry.words}` }];
     case "value":
-      return [{ text: `${key}: ${written(entry.value)}`, from: fromWords(entry.from, file) }];
+      return [{ text: pair(name, entry.value), from: fromWords(entry.from, file) }];
     case "map":
-      return [{ text: `${key}:` }, ...indent(mapLines(entry, file))];
+      return [{ text: key }, ...indent(mapLines(entry, file))];
     case "list":
-      return listLines(key, entry, file);
+      return listLines(name, entry, file);
   }
 }
 
@@ -45,12 +45,12 @@ function mapLines({ entries }: EffectiveMap, file: string): Lines {
 }
 
 /** A list of plain values stands in one line if it fits there. */
-function listLines(key: string, list: EffectiveList, file: string): Lines {
+function listLines(name: string, list: EffectiveList, file: string): Lines {
   const values = list.items.flatMap((item) => (item.kind === "value" ? [item.value] : []));
-  const text = `${key}: ${written(values)}`;
+  const text = pair(name, values);
   const isFlat = values.length === list.items.length && (text.length <= WIDEST || values.length < 2);
   if (isFlat) return [{ text, from: fromWords(fromOfList(list), file) }];
-  return [{ text: `${key}:` }, ...indent(list.items.flatMap((item) => dash(itemLines(item, file))))];
+  return [{ text: pair(name, null) }, ...indent(list.items.flatMap((item) => dash(itemLines(item, file))))];
 }
 
 function itemLines(item: EffectiveList["items"][number], file: string): Lines {
@@ -58,14 +58,40 @@ function itemLines(item: EffectiveList["items"][number], file: string): Lines {
   return [{ text: written(item.value), from: fromWords(item.from, file) }];
 }
 
-/** On one line, whatever it is. What looks like a reference is none any more. */
-function written(value: EffectiveValue["value"] | readonly EffectiveValue["value"][]): string {
-  return stringify(value, (_, part) => (typeof part === "string" ? part.replaceAll("${", "$$${") : part), {
+/** Characters that break a line, or that a terminal would act on. */
+const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
+
+/** A key with its value on one line, whatever they are. What looks like a reference is none any more. */
+function pair(name: string, value: Written | null): string {
+  const document = new Document(null);
+  const node = document.createNode(value, reescaped, { flow: true });
+  document.contents = document.createNode(new Map([[name, node]]));
+  const text = document.toString({
     blockQuote: false,
-    collectionStyle: "flow",
+    // In double quotes, all of them can be written as escapes.
+    defaultStringType: UNSAFE.test([value].flat().join("")) ? "QUOTE_DOUBLE" : "PLAIN",
+    defaultKeyType: "PLAIN",
+    doubleQuotedMinMultiLineLength: Infinity,
     flowCollectionPadding: false,
     lineWidth: 0,
-  }).trimEnd();
+    nullStr: "",
+  });
+  return text.trimEnd().replace(new RegExp(UNSAFE, "gu"), escaped);
+}
+
+type Written = EffectiveValue["value"] | readonly EffectiveValue["value"][];
+
+function reescaped(_: unknown, part: unknown): unknown {
+  return typeof part === "string" ? part.replaceAll("${", "$$${") : part;
+}
+
+/** The same without the key. */
+function written(value: Written): string {
+  return pair("a", value).slice("a: ".length);
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 function indent(lines: Lines): Lines {
