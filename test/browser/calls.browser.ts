@@ -4,6 +4,7 @@ import type { AnalyticsBrowser } from "@segment/analytics-next";
 import type { Hook } from "../binary/receiver.ts";
 import { PATIENT } from "../binary/waiting.ts";
 import { makeConfig } from "../binary/world.ts";
+import { fixture } from "../runtime/tls-client.ts";
 import { useChromium } from "./chromium.ts";
 import { makeBatching, ONE_BY_ONE } from "./site.ts";
 import { setStage } from "./stage.ts";
@@ -38,6 +39,18 @@ describe("analytics-next, of which only the cdnURL was changed", () => {
       assert.deepEqual(visitor.errors, []);
     });
   }
+
+  it("delivers them by HTTPS, of which the settings told it", PATIENT, async () => {
+    const tls = { cert: "cert.pem", key: "key.pem" };
+    const settings = (): object => ({ ingest: { listen: "127.0.0.1:0", tls } });
+    const files = { "cert.pem": fixture("good.crt"), "key.pem": fixture("server.key") };
+    await using stage = await setStage(browser, { load: ONE_BY_ONE, settings, files });
+    assert.match(stage.daemon.ingest, /^https:/);
+    const visitor = await stage.visit("/");
+    await visitor.page.evaluate(() => analytics.track("Signed Up"));
+    await stage.receiver.count(1);
+    assert.deepEqual(visitor.requests.at(-1), `POST ${stage.daemon.ingest}/v1/t`);
+  });
 
   it("tells two visitors apart, and knows one again on the next page", PATIENT, async () => {
     await using stage = await setStage(browser, { load: ONE_BY_ONE });

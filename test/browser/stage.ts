@@ -9,6 +9,8 @@ export type StageOptions = {
   readonly load?: Load[1];
   /** Sections of the config, for a site on that port. */
   readonly settings?: (sitePort: number) => object;
+  /** Beside the config. */
+  readonly files?: Readonly<Record<string, string>>;
   /** What the receiver answers. */
   readonly answer?: () => Reply;
 };
@@ -24,11 +26,12 @@ export type Stage = AsyncDisposable & {
 
 /** Sets it all up. The site's pages know no more of Fairlead than its address and their write key. */
 export async function setStage(browser: () => Promise<Browser>, options: StageOptions = {}): Promise<Stage> {
-  const { load, settings, answer } = options;
+  const { load, settings, files = {}, answer } = options;
   await using parts = new AsyncDisposableStack();
   const receiver = parts.use(startReceiver(answer));
   const site = parts.use(startSite());
   const world = parts.use(await makeWorld());
+  for (const [name, text] of Object.entries(files)) await world.write(name, text);
   const config = JSON.parse(makeConfig({ url: receiver.url }));
   await world.write("config.yaml", JSON.stringify({ ...config, ...settings?.(site.port) }));
   const daemon = await world.serve();
