@@ -21,7 +21,7 @@ OWN_BUN := .tools/bun-$(BUN_VERSION)
 OWN_DENO := .tools/deno/installed-$(DENO_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo test bench example reference format clean
+.PHONY: help install build run demo test test-long bench example reference format clean
 .DELETE_ON_ERROR:
 
 help: ## list these tasks
@@ -45,6 +45,10 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and
 	$(BUN) test --no-orphans test/binary
 	$(DENO) test -A --no-check --quiet --ignore=test/binary,test/bench test
 	$(DENO) test -A --no-check --quiet test/deno/serve.smoke.ts
+
+test-long: build ## run what takes longer or needs more: pages in a real Chromium
+	@# Their names are not those of tests, so that `bun test` and `deno test` pass without a browser.
+	$(BUN) test --no-orphans ./test/browser/*.browser.ts
 
 bench: build ## measure Fairlead against a bare server (BENCH=drain for one row)
 	@$(BUN) bench/bench.ts $(BENCH)

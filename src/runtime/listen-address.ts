@@ -1,22 +1,32 @@
 import type { Listen } from "../model/config.ts";
 
-/** Where it listens: `http://127.0.0.1:8080`, `http://[::1]:8080` or `unix:/path`. */
-export function addressOf(listen: Listen, port: number): string {
+export type Scheme = "http" | "https";
+
+/** Where it listens: `http://127.0.0.1:8080`, `https://[::1]:8443` or `unix:/path`. */
+export function addressOf(
+  listen: Listen,
+  port: number,
+  { scheme = "http" }: { readonly scheme?: Scheme } = {},
+): string {
   if (listen.kind === "unix") return `unix:${listen.path}`;
-  return `http://${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${port}`;
+  return `${scheme}://${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${port}`;
 }
 
-/** Runs what begins to listen. If it throws, throws an error that names the address and says what to do. */
-export function explainListening<T>(listen: Listen, begin: () => T): T {
+export type ListenPlace = { readonly listen: Listen; readonly scheme: Scheme };
+
+/** Runs what begins to listen. If it throws, rejects with an error that names the address and says what to do. */
+export async function explainListening<T>({ listen, scheme }: ListenPlace, begin: () => T | Promise<T>): Promise<T> {
   try {
-    return begin();
+    return await begin();
   } catch (cause) {
-    throw listenError(listen, reasonOf(cause, listen), cause);
+    throw listenError(listen, reasonOf(cause, listen), { scheme, cause });
   }
 }
 
-export function listenError(listen: Listen, reason: string, cause?: unknown): Error {
-  const address = addressOf(listen, listen.kind === "tcp" ? listen.port : 0);
+type ErrorDetails = { readonly scheme?: Scheme; readonly cause?: unknown };
+
+export function listenError(listen: Listen, reason: string, { scheme = "http", cause }: ErrorDetails = {}): Error {
+  const address = addressOf(listen, listen.kind === "tcp" ? listen.port : 0, { scheme });
   return new Error(`cannot listen on ${address}: ${reason}`, cause === undefined ? {} : { cause });
 }
 
@@ -26,9 +36,13 @@ function reasonOf(error: unknown, listen: Listen): string {
   return reason ?? (error instanceof Error ? error.message : String(error));
 }
 
+const NOT_HERE = "this machine does not have that address; see `ip address` for those it has";
+
 const TCP_REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: "the port is in use; stop the program that has it (`ss -ltnp` names it) or choose another port",
-  EADDRNOTAVAIL: "this machine does not have that address; see `ip address` for those it has",
+  EADDRNOTAVAIL: NOT_HERE,
+  // What Deno's node:https makes of EADDRNOTAVAIL.
+  EINVAL: NOT_HERE,
   EACCES: "permission denied; a port below 1024 needs AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit",
 };
 

@@ -20,9 +20,12 @@ export function lookNow(path: string): FileState {
   }
 }
 
-/** The device is left out: overlay file systems give one file several. `ctime` tells of a mode that was mended, too. */
-function stateOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): FileState {
-  return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+/**
+ * The device is left out: overlay file systems give one file several. The mode is there for a file that could not be read,
+ * and was mended: Deno has no `ctime` that would tell.
+ */
+function stateOf({ ino, size, mtimeNs, ctimeNs, mode }: BigIntStats): FileState {
+  return `${ino} ${size} ${mtimeNs} ${ctimeNs} ${mode}`;
 }
 
 function stateWithout(error: unknown): FileState {

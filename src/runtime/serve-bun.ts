@@ -1,18 +1,27 @@
-import type { Listen } from "../model/config.ts";
-import type { Peer } from "../model/ports.ts";
+import type { Listen, Tls } from "../model/config.ts";
+import type { Handle, Peer } from "../model/ports.ts";
 import { peerAddress } from "./peer-address.ts";
 import type { Answering, HttpServer } from "./serve.ts";
 
 type Server = Bun.Server<undefined>;
 type Options = Bun.Serve.Options<undefined>;
+type Fetch = (request: Request, server: Server) => Response | Promise<Response>;
+
+/** With `tls` it speaks HTTPS, on a port that it may share with others like it. */
+export type BunAnswering = Answering & { readonly tls?: Tls };
+export type BunServer = HttpServer & {
+  /** From now on each answer ends its connection. */
+  retire(): void;
+};
 
 /** Starts Bun's HTTP server. Throws when the address cannot be had. */
-export function startOnBun(listen: Listen, { handle, failed }: Answering): HttpServer {
+export function startOnBun(listen: Listen, { handle, failed, tls }: BunAnswering): BunServer {
   const place = listen.kind === "unix" ? { unix: listen.path } : { hostname: listen.host, port: listen.port };
   const server = Bun.serve({
     ...SETTINGS,
     ...place,
-    fetch: (request: Request, server: Server) => handle(withWholeUrl(request), peerOf(request, server)),
+    ...(tls ? { reusePort: true, tls: { cert: tls.cert, key: tls.key.reveal() } } : {}),
+    fetch: toFetch(handle),
     error: failed,
     // Bun's types deny a Unix socket its idleTimeout, which it has.
   } as Options);
@@ -20,18 +29,28 @@ export function startOnBun(listen: Listen, { handle, failed }: Answering): HttpS
     port: server.port ?? 0,
     finish: () => server.stop(),
     cut: () => void server.stop(true),
+    retire() {
+      const fetch = toFetch(async (request, peer) => endingConnection(await handle(request, peer)));
+      server.reload({ fetch, error: (error) => endingConnection(failed(error)) });
+    },
   };
 }
+
+/** Seconds without a byte after which a connection ends. A slow upload has a deadline of its own. */
+export const IDLE_SECONDS = 120;
 
 const SETTINGS = {
   development: false,
   // Said outright, because without development mode Bun lets a second daemon share the port, and half of the calls.
   reusePort: false,
-  // Seconds. A slow upload has a deadline of its own.
-  idleTimeout: 120,
+  idleTimeout: IDLE_SECONDS,
   // Bun would answer a bare 413, which clients do not understand: whoever reads the body counts.
   maxRequestBodySize: Number.MAX_SAFE_INTEGER,
 } as const;
+
+function toFetch(handle: Handle): Fetch {
+  return (request, server) => handle(withWholeUrl(request), peerOf(request, server));
+}
 
 /** Where the client names no host, or none that Bun understands, Bun gives the path alone as the URL. */
 function withWholeUrl(request: Request): Request {
@@ -46,4 +65,9 @@ function peerOf(request: Request, server: Server): Peer {
       return peerAddress(server.requestIP(request)?.address);
     },
   };
+}
+
+function endingConnection(response: Response): Response {
+  response.headers.set("Connection", "close");
+  return response;
 }
