@@ -6,7 +6,7 @@ export type Manual = {
   readonly description: string;
   /** Goes on in the example file: when and why to change it. Line breaks in it are as good as spaces. */
   readonly more?: string;
-  /** A value that is worth writing: the reference and editors show it, and the example file that of a key without default. */
+  /** A value worth writing. The reference and editors show it; the example file does if there is no default. */
   readonly example?: string | number | boolean | readonly string[];
   /** Of a key that may be left out and has no default: what counts then. */
   readonly leftOut?: string;
