@@ -14,7 +14,7 @@ export function fileError(message: string, at = 0): Finding {
 const WINDOW = 120;
 
 /**
- * Prints a Problem for a person: `config.yaml:4:10: destinations.crm.webhooks[0].url must start with http:// or
+ * Prints a Problem for a person: `config.yaml:4:10: destinations.crm.webhooks[0].url: must start with http:// or
  * https:// (got "htp://x")`, then the line and a caret under the place.
  */
 export function formatProblem(problem: Problem): string {
@@ -27,7 +27,7 @@ export function formatProblem(problem: Problem): string {
 }
 
 function sentence({ path, message }: Problem): string {
-  return path === "" ? message : `${path} ${message}`;
+  return path === "" ? message : `${path}: ${message}`;
 }
 
 /** Keeps each character as wide as it was, so that the caret stays under its place; shows tabs. */

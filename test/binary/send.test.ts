@@ -180,7 +180,7 @@ describe("fairlead send, of the config", () => {
     await w.write("config.yaml", makeConfig({ url: NOWHERE, ingest: "127.0.0.1:9", writeKey: "${NOT_SET}" }));
     const { code, err } = await send(w, "track");
     assert.equal(code, 78);
-    assert.match(err, /^config\.yaml:1:\d+: sources\.website\.writeKey needs the environment variable NOT_SET/m);
+    assert.match(err, /^config\.yaml:1:\d+: sources\.website\.writeKey: needs the environment variable NOT_SET/m);
   });
 
   it("exits 78 without one, and says how to do without", PATIENT, async () => {

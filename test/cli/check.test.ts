@@ -34,7 +34,7 @@ describe("fairlead check", () => {
     assert.equal(stdout, `${FILE} is valid: 2 sources, 1 destination, 2 webhooks\n`);
     assert.match(
       stderr,
-      /^.*config\.yaml:3:3: warning: sources\.app is used by no destination: its events go nowhere\n/,
+      /^.*config\.yaml:3:3: warning: sources\.app: is used by no destination: its events go nowhere\n/,
     );
   });
 
@@ -43,7 +43,7 @@ describe("fairlead check", () => {
       const { status, stdout, stderr } = check(BAD, { options });
       assert.equal(status, 78);
       assert.equal(stdout, "");
-      assert.match(stderr, /config\.yaml:3:20: sources\.app\.writeKey is an alias/);
+      assert.match(stderr, /config\.yaml:3:20: sources\.app\.writeKey: is an alias/);
     }
   });
 
@@ -76,22 +76,22 @@ describe("fairlead check, of a config with credentials", () => {
     );
     assert.match(
       stderr,
-      /:3:21: warning: sources\.app\.writeKey comes from the credential app-key, which only systemd's unit/,
+      /:3:21: warning: sources\.app\.writeKey: comes from the credential app-key, which only systemd's unit/,
     );
   });
 
   it("ends with 78 if something else is wrong", () => {
     const { status, stderr } = check(`${WITH_CREDENTIAL}log: { level: loud }\n`);
     assert.equal(status, 78);
-    assert.match(stderr, /warning: sources\.app\.writeKey comes from the credential/);
-    assert.match(stderr, /log\.level must be debug/);
+    assert.match(stderr, /warning: sources\.app\.writeKey: comes from the credential/);
+    assert.match(stderr, /log\.level: must be debug/);
   });
 
   it("looks at them inside of the unit", () => {
     const env = { CREDENTIALS_DIRECTORY: FOLDER };
     const missing = check(WITH_CREDENTIAL, { env });
     assert.equal(missing.status, 78);
-    assert.match(missing.stderr, /sources\.app\.writeKey cannot be read from the credential app-key: no such file/);
+    assert.match(missing.stderr, /sources\.app\.writeKey: cannot be read from the credential app-key: no such file/);
     writeFileSync(join(FOLDER, "app-key"), "abc\n", { mode: 0o600 });
     const found = check(WITH_CREDENTIAL, { env });
     assert.equal(found.status, 0);
@@ -108,7 +108,7 @@ describe("fairlead check --explain", () => {
     assert.match(stdout, /^ {2}path: .*fairlead\.db +# default$/m);
     assert.doesNotMatch(stdout, /hush/);
     assert.deepEqual(Object.keys(parse(stdout).sources), ["website", "app"]);
-    assert.match(stderr, /warning: sources\.app is used by no destination/);
+    assert.match(stderr, /warning: sources\.app: is used by no destination/);
   });
 
   it("prints the same as JSON", () => {

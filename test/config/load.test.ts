@@ -175,7 +175,7 @@ describe("loadConfig", () => {
 
   it("needs the credentials where they have to be", () => {
     const text = `${MINIMAL}    sharedSecret: \${credential:crm}\n`;
-    assert.match(errorsOf(text).join(), /sharedSecret cannot be read from the credential crm: no such file/);
+    assert.match(errorsOf(text).join(), /sharedSecret: cannot be read from the credential crm: no such file/);
   });
 
   it("names the secret files it could not read too, so that they can be watched", () => {
@@ -261,7 +261,7 @@ describe("loadConfig", () => {
 
   it("does not mind a byte order mark and Windows line ends", () => {
     assert.deepEqual(errorsOf(`\uFEFF${MINIMAL.trimStart().replaceAll("\n", "\r\n")}`), []);
-    assert.match(errorsOf("\uFEFFlogs: 1\r\n").join(), /^\/etc\/fairlead\/config.yaml:1:1: logs is not a known key/);
+    assert.match(errorsOf("\uFEFFlogs: 1\r\n").join(), /^\/etc\/fairlead\/config.yaml:1:1: logs: is not a known key/);
   });
 });
 

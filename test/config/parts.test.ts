@@ -62,7 +62,7 @@ describe("the write key", () => {
   });
 
   it("is missing with its place in the file, if its own secret cannot be read", () => {
-    const message = "sources.website.writeKey needs the environment variable WEBSITE_KEY, which is not set";
+    const message = "sources.website.writeKey: needs the environment variable WEBSITE_KEY, which is not set";
     assert.match(keyIn(CONFIG), new RegExp(`^file cannot use config\\.yaml:\\nconfig\\.yaml:5:25: ${message}\\n`));
     assert.equal(keyIn(CONFIG).includes("crm"), false);
   });
@@ -80,9 +80,9 @@ describe("the write key", () => {
   it("is not guessed where the file cannot be read", () => {
     assert.match(
       keyIn("sorces: { a: { writeKey: k } }"),
-      /^file .*\n.*sorces is not a known key: did you mean sources\?/,
+      /^file .*\n.*sorces: is not a known key: did you mean sources\?/,
     );
-    assert.match(keyIn("sources: 5"), /^file .*\n.*sources must be a map/);
+    assert.match(keyIn("sources: 5"), /^file .*\n.*sources: must be a map/);
     assert.match(keyIn("sources: { website: 5 }"), /^file .*\n.*sources\.website must be a map/);
     assert.match(keyIn("sources:\n  website:\n    writeKey: [\n"), /^file cannot use config\.yaml:\nconfig\.yaml:\d/);
     assert.match(keyIn(""), /^file .*\n.*the file is empty/);
@@ -94,7 +94,7 @@ describe("where calls go", () => {
     const listen = open("ingest: { listen: 8080 }").ingestListen();
     assert.ok("faulty" in listen);
     assert.equal(listen.faulty, "file");
-    assert.match(listen.message, /^cannot use config\.yaml:\nconfig\.yaml:1:19: ingest\.listen must/);
+    assert.match(listen.message, /^cannot use config\.yaml:\nconfig\.yaml:1:19: ingest\.listen: must/);
   });
 
   it("does not depend on a source that is wrong", () => {
@@ -128,7 +128,7 @@ describe("the operator's API in a config", () => {
     assert.ok("listen" in tokenless.listen());
     assert.match(wrong(tokenless.token()), /^file cannot use config\.yaml:\nconfig\.yaml:1:.* variable ADMIN_TOKEN/);
     const lost = admin("admin: { listen: 8081, token: t }");
-    assert.match(wrong(lost.listen()), /^file cannot use config\.yaml:\nconfig\.yaml:1:18: admin\.listen must be/);
+    assert.match(wrong(lost.listen()), /^file cannot use config\.yaml:\nconfig\.yaml:1:18: admin\.listen: must be/);
     assert.ok(lost.token() instanceof Secret);
   });
 

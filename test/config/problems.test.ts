@@ -18,7 +18,7 @@ describe("formatProblem", () => {
     assert.equal(
       formatProblem(PROBLEM),
       [
-        'config.yaml:4:14: destinations.crm.webhooks[0].url must start with http:// or https:// (got "htp://x")',
+        'config.yaml:4:14: destinations.crm.webhooks[0].url: must start with http:// or https:// (got "htp://x")',
         "        - url: htp://x",
         "               ^",
       ].join("\n"),

@@ -55,13 +55,13 @@ destinations:
   it("is wrong with its place in the whole file", () => {
     const { errors } = read("sources: {}\nadmin:\n  listen: 8081\n  tokn: ${ADMIN_TOKEN}\n");
     assert.equal(errors.length, 2);
-    assert.match(errors[0] ?? "", /^config\.yaml:3:11: admin\.listen must be .*\n {2} {2}listen: 8081\n/);
-    assert.match(errors[1] ?? "", /^config\.yaml:4:3: admin\.tokn is not a known key: did you mean token\?/);
+    assert.match(errors[0] ?? "", /^config\.yaml:3:11: admin\.listen: must be .*\n {2} {2}listen: 8081\n/);
+    assert.match(errors[1] ?? "", /^config\.yaml:4:3: admin\.tokn: is not a known key: did you mean token\?/);
   });
 
   it("is wrong if its name is misspelt, or there twice", () => {
-    assert.match(read("admn: { token: t }").errors.join(), /admn is not a known key: did you mean admin\?/);
-    assert.match(read("admin: {}\nadmin: {}").errors.join(), /:2:1: admin is set twice: first in line 1/);
+    assert.match(read("admn: { token: t }").errors.join(), /admn: is not a known key: did you mean admin\?/);
+    assert.match(read("admin: {}\nadmin: {}").errors.join(), /:2:1: admin: is set twice: first in line 1/);
   });
 
   it("is wrong if the file is no config at all", () => {

@@ -54,13 +54,16 @@ describe("the running daemon, by its config", () => {
 
   it("is not asked without the token that it wants: what is missing is said with its place", () => {
     const message = find({ config: configWith({ admin: { token: "${credential:admin-token}" } }) });
-    assert.match(message, /^78 cannot use .*:\n.*:1:\d+: admin\.token cannot be read from the credential admin-token/);
+    assert.match(message, /^78 cannot use .*:\n.*:1:\d+: admin\.token: cannot be read from the credential admin-token/);
     assert.match(message, /\nor give the token in \$FAIRLEAD_ADMIN_TOKEN$/);
   });
 
   it("is nowhere if the system chooses its port, if the address is wrong, or without a file", () => {
     assert.match(find({ config: configWith({ admin: { listen: "127.0.0.1:0" } }) }), /^2 admin\.listen has port 0, .*/);
-    assert.match(find({ config: configWith({ admin: { listen: 5 } }) }), /^78 cannot use .*:\n.*admin\.listen must be/);
+    assert.match(
+      find({ config: configWith({ admin: { listen: 5 } }) }),
+      /^78 cannot use .*:\n.*admin\.listen: must be/,
+    );
     const missing = find({ config: join(folder, "none.yaml") });
     assert.match(missing, /^78 cannot read the config file .*: no such file; or do without: .* with --admin$/);
   });
