@@ -83,7 +83,7 @@ describe("the write key", () => {
       /^file .*\n.*sorces: is not a known key: did you mean sources\?/,
     );
     assert.match(keyIn("sources: 5"), /^file .*\n.*sources: must be a map/);
-    assert.match(keyIn("sources: { website: 5 }"), /^file .*\n.*sources\.website must be a map/);
+    assert.match(keyIn("sources: { website: 5 }"), /^file .*\n.*sources\.website: must be a map/);
     assert.match(keyIn("sources:\n  website:\n    writeKey: [\n"), /^file cannot use config\.yaml:\nconfig\.yaml:\d/);
     assert.match(keyIn(""), /^file .*\n.*the file is empty/);
   });
