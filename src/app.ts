@@ -189,12 +189,21 @@ function wire(store: Store, world: World): Parts {
   const deliver = createDeliver({ ...world, ...store, lanes: createLanes(report), delivery: () => config().delivery });
   const accept = createAccept({ config, append: store.append, offer: deliver.offer, report });
   const requestDeletion = createDeletion({ config, accept, clock, random, report });
-  const bodies = createBodies(clock);
   const rejections = createRejections({ clock, report });
   const stopping = (): boolean => leaving.aborted;
-  const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, report });
+  const ingest = createIngest({
+    clock,
+    random,
+    door,
+    stopping,
+    bodies: createBodies(clock),
+    accept,
+    rejections,
+    report,
+  });
   const { health } = store;
-  const known = { clock, bodies, health, metrics, requestDeletion, reload, rejections, report };
+  // Its own bodies: whatever comes in at the other door, the operator can get in.
+  const known = { clock, bodies: createBodies(clock), health, metrics, requestDeletion, reload, rejections, report };
   const admin = createAdmin({ admin: () => config().admin, ...known });
   const janitor = createJanitor({ ...store, outbox: () => config().outbox, clock, report });
   return { deliver, janitor, handles: { ingest, admin } };

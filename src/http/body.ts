@@ -1,14 +1,8 @@
 import { gunzipSync } from "node:zlib";
 import { type Fault, fault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
-import { type At, formatDuration, formatSize, MB, MINUTE, type Ms, SECOND } from "../model/units.ts";
-
-/** How long a client may take to send its body. */
-const DEADLINE: Ms = MINUTE;
-/** How often the deadlines are looked at: one timer serves all bodies. */
-const SWEEP: Ms = 5 * SECOND;
-/** All bodies that are not complete yet, by the length they announce. */
-const MOST_UNFINISHED = 64 * MB;
+import { formatSize } from "../model/units.ts";
+import { createUploads } from "./uploads.ts";
 
 /** Reads request bodies, bounded in size, in time, and in their number together. */
 export type Bodies = {
@@ -20,52 +14,17 @@ export type Bodies = {
   read(request: Request, limit: number): Promise<string | Fault>;
 };
 
-type Upload = { readonly startedAt: At; readonly giveUp: () => void };
-
 export function createBodies(clock: Clock): Bodies {
-  const uploads = new Set<Upload>();
-  let unfinished = 0;
-  let sweeping = false;
-
+  const uploads = createUploads(clock);
   return {
     async read(request, limit) {
       const announced = Number(request.headers.get("content-length") ?? Number.NaN);
       if (announced > limit) return tooLarge(limit);
       const size = Number.isNaN(announced) ? limit : announced;
-      if (unfinished + size > MOST_UNFINISHED) return tooMany();
-      const bytes = await inTime(size, receive(request, announced, limit));
+      const bytes = await uploads.take(size, () => receive(request, announced, limit));
       return bytes instanceof Uint8Array ? decode(bytes, request, limit) : bytes;
     },
   };
-
-  /** `receiving` never rejects. */
-  function inTime(size: number, receiving: Promise<Uint8Array | Fault>): Promise<Uint8Array | Fault> {
-    unfinished += size;
-    return new Promise((resolve) => {
-      const upload = { startedAt: clock.now(), giveUp: () => resolve(tooSlow()) };
-      uploads.add(upload);
-      watch();
-      void receiving.then((received) => {
-        // What was given up may still have come in: it counts until now.
-        unfinished -= size;
-        uploads.delete(upload);
-        resolve(received);
-      });
-    });
-  }
-
-  function watch(): void {
-    if (sweeping || uploads.size === 0) return;
-    sweeping = true;
-    clock.after(SWEEP, sweep);
-  }
-
-  function sweep(): void {
-    const latest = clock.now() - DEADLINE;
-    for (const upload of uploads) if (upload.startedAt <= latest) upload.giveUp();
-    sweeping = false;
-    watch();
-  }
 }
 
 async function receive(request: Request, announced: number, limit: number): Promise<Uint8Array | Fault> {
@@ -123,12 +82,4 @@ function toText(bytes: Uint8Array): string | Fault {
 
 function tooLarge(limit: number): Fault {
   return fault("body_too_large", `the body is larger than ${limit} bytes (${formatSize(limit)}), decompressed`);
-}
-
-function tooSlow(): Fault {
-  return fault("body_too_slow", `the body was not complete after ${formatDuration(DEADLINE)}`);
-}
-
-function tooMany(): Fault {
-  return fault("too_many_bodies", "too many bodies are being received at once; try again", SECOND);
 }

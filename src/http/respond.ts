@@ -15,6 +15,8 @@ export function respond(status: number, body: object, headers?: Readonly<Record<
  */
 export function respondFault({ code, message, retryAfter }: Fault): Response {
   const seconds = retryAfter === undefined ? null : String(Math.ceil(retryAfter / 1_000));
-  const headers = seconds === null ? undefined : { "Retry-After": seconds, "X-RateLimit-Reset": seconds };
+  const wait = seconds === null ? undefined : { "Retry-After": seconds, "X-RateLimit-Reset": seconds };
+  // The rest of its body may be on its way, or never come.
+  const headers = code === "body_too_slow" ? { ...wait, Connection: "close" } : wait;
   return respond(FAULT_STATUS[code], { success: false, code, message, error: message }, headers);
 }

@@ -1,4 +1,3 @@
-import { pathOf } from "../http/path.ts";
 import { CALL_TYPES, type Event } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Accept } from "../model/ports.ts";
@@ -6,7 +5,7 @@ import type { Source } from "../model/source.ts";
 import { validateCall } from "../validate/call.ts";
 import { isObject } from "../validate/shape.ts";
 import type { Envelope } from "./envelope.ts";
-import type { PathKind } from "./paths.ts";
+import { type PathKind, shownPath } from "./paths.ts";
 import type { Refused, Rejecting } from "./rejections.ts";
 import { type Arriving, senderOf } from "./sender.ts";
 
@@ -105,11 +104,15 @@ function theRest(source: Source, { count, of }: { readonly count: number; readon
 
 function visitOf({ arriving, source }: Pick<Refusing, "arriving" | "source">) {
   const { request } = arriving;
-  return { request: `${request.method} ${pathOf(request.url)}`, sender: () => senderOf(arriving, source) };
+  return {
+    request: `${request.method} ${shownPath(request.url)}`,
+    policy: arriving.door.ipPolicyOf(source),
+    sender: () => senderOf(arriving, source),
+  };
 }
 
 /** Of a call that was refused, and so may hold anything. */
 export function textOf(call: unknown, key: "messageId" | "type"): string | null {
   const value = isObject(call) ? call[key] : null;
-  return typeof value === "string" ? value.slice(0, 100) : null;
+  return typeof value === "string" || typeof value === "number" ? String(value).slice(0, 100) : null;
 }

@@ -7,7 +7,7 @@ import { SECOND } from "../model/units.ts";
 import { refuse } from "./admit.ts";
 import { addCors, answerPreflight } from "./cors.ts";
 import type { Door } from "./door.ts";
-import { CALL_PATHS, METRICS_PATH, PIXEL_PATHS, SETTINGS_PATH } from "./paths.ts";
+import { CALL_PATHS, METRICS_PATH, PIXEL_PATHS, SETTINGS_PATH, shownPath } from "./paths.ts";
 import { answerPixel } from "./pixel.ts";
 import type { Arriving } from "./sender.ts";
 import { makeSettings } from "./settings.ts";
@@ -30,7 +30,9 @@ export function createIngest(world: IngestWorld): Handle {
 
   return async function handle(request, peer) {
     const origin = request.headers.get("origin");
-    const arriving = { request, peer, origin, door: world.door() };
+    // Pages that are left close their connection: afterwards nobody can say whose it was.
+    const known = origin === null ? peer : { address: peer.address, overSocket: peer.overSocket };
+    const arriving = { request, peer: known, origin, door: world.door() };
     const response = await (origin === null ? answer(arriving) : answerPage(arriving, origin));
     world.report.requestAnswered(response.status);
     return response;
@@ -96,8 +98,13 @@ function createOthers(world: IngestWorld): Hono<Bindings> {
     });
   }
   api.all(SETTINGS_PATH, (context) => wrongMethod(context, "GET", world));
+  // To where the errors of calls are told, too.
+  api.onError((error) => {
+    throw error;
+  });
   api.notFound(({ env: { arriving }, req }) => {
-    const refusal = notFound(req.path);
+    if (req.method === "OPTIONS") return new Response(null, { status: 204 });
+    const refusal = notFound(shownPath(req.url));
     // So is one that is sent to a wrong path.
     const isCall = req.method === "POST";
     return respondFault(isCall ? refuse(refusal, { arriving, source: null, what: "" }, world) : refusal);
@@ -122,7 +129,7 @@ function wrongMethod(
   world: IngestWorld,
 ): Response {
   if (req.method === "OPTIONS") return new Response(null, { status: 204, headers: { Allow: right } });
-  const refusal = fault("method_not_allowed", `${req.path.slice(0, 100)} takes ${right}`);
+  const refusal = fault("method_not_allowed", `${shownPath(req.url)} takes ${right}`);
   const response = respondFault(refuse(refusal, { arriving, source: null, what: "" }, world));
   response.headers.set("Allow", right);
   return response;
@@ -130,5 +137,5 @@ function wrongMethod(
 
 function notFound(path: string): Fault {
   const known = "/v1/identify, /v1/track, /v1/page, /v1/screen, /v1/group, /v1/alias and /v1/batch";
-  return fault("not_found", `nothing is at ${path.slice(0, 100)}; calls are taken at ${known}`);
+  return fault("not_found", `nothing is at ${path}; calls are taken at ${known}`);
 }

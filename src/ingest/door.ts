@@ -1,4 +1,5 @@
 import type { Config } from "../model/config.ts";
+import { IP_POLICIES, type IpPolicy, type Source } from "../model/source.ts";
 import { type Cors, createCors } from "./cors.ts";
 import { createProxies, type Doubted, type Proxies } from "./proxies.ts";
 import { createFindSource, type FindSource } from "./write-key.ts";
@@ -8,16 +9,20 @@ export type Door = {
   readonly findSource: FindSource;
   readonly proxies: Proxies;
   readonly cors: Cors;
+  /** What may be kept of addresses; without a source, what all of them allow. */
+  ipPolicyOf(source: Source | null): IpPolicy;
   /** Whether the daemon speaks TLS itself. */
   readonly secure: boolean;
 };
 
 /** Made anew at each reload. */
 export function createDoor({ ingest, sources }: Pick<Config, "ingest" | "sources">, doubted: Doubted): Door {
+  const strictest = IP_POLICIES.findLast((policy) => sources.some(({ ip }) => ip === policy)) ?? "keep";
   return {
     findSource: createFindSource(sources),
     proxies: createProxies(ingest.trustedProxies, doubted),
     cors: createCors(ingest.corsOrigins),
+    ipPolicyOf: (source) => source?.ip ?? strictest,
     secure: ingest.tls !== null,
   };
 }

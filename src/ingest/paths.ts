@@ -1,3 +1,4 @@
+import { pathOf } from "../http/path.ts";
 import { CALL_TYPES, type CallType } from "../model/event.ts";
 
 /** What a path means: one kind of call, or a batch of any. */
@@ -31,6 +32,13 @@ export const PIXEL_PATHS: ReadonlyMap<string, CallType> = new Map([
 
 /** Numbers about themselves that browser libraries send: nobody wants them here. */
 export const METRICS_PATH = "/v1/m";
+
+/** A path for the operator and the log: without the write key that is in one of them. */
+export function shownPath(url: string): string {
+  return pathOf(url)
+    .replace(/^(\/+v1\/+projects\/+)[^/]+/i, "$1***")
+    .slice(0, 100);
+}
 
 /** What a browser library asks for before it sends anything. */
 export const SETTINGS_PATH = "/v1/projects/:writeKey/settings";

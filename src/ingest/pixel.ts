@@ -14,23 +14,34 @@ export function answerPixel(): Response {
  * Reads the call of a pixel: `data` holds it as JSON in base64 of any spelling, or the query is the call, with dotted
  * keys for what lies deeper (`properties.plan=pro`).
  */
-export function readPixel(query: URLSearchParams): object | Fault {
+export function readPixel(query: URLSearchParams): Pixel {
   const data = query.get("data");
   return data === null ? readDotted(query) : readData(data);
 }
 
-function readData(data: string): object | Fault {
+/** The call of a pixel, or why there is none; then `text` is what was found instead. */
+export type Pixel =
+  | { readonly kind: "call"; readonly call: object }
+  | { readonly kind: "refused"; readonly fault: Fault; readonly text: string };
+
+function readData(data: string): Pixel {
   // A plus that was not escaped comes out of a query as a space.
   const spelled = data.replaceAll(" ", "+");
-  if (!/^[\w+/-]*={0,2}$/.test(spelled)) return fault("invalid_encoding", "data is not base64");
-  const parsed = parseJson(Buffer.from(spelled, "base64").toString());
-  if (isFault(parsed)) return fault(parsed.code, "data is not JSON in base64");
-  return isObject(parsed.value) ? parsed.value : fault("invalid_call", "data must hold a JSON object");
+  if (!/^[\w+/-]*={0,2}$/.test(spelled)) return refused(fault("invalid_encoding", "data is not base64"), "");
+  const text = Buffer.from(spelled, "base64").toString();
+  const parsed = parseJson(text);
+  if (isFault(parsed)) return refused(fault(parsed.code, "data is not JSON in base64"), text);
+  const call = parsed.value;
+  return isObject(call) ? { kind: "call", call } : refused(fault("invalid_call", "data must hold a JSON object"), text);
+}
+
+function refused(fault: Fault, text: string): Pixel {
+  return { kind: "refused", fault, text };
 }
 
 type Branch = { [key: string]: string | boolean | Branch };
 
-function readDotted(query: URLSearchParams): Branch | Fault {
+function readDotted(query: URLSearchParams): Pixel {
   const call: Branch = {};
   for (const [key, value] of query) {
     const [field = "", ...deeper] = key.split(".");
@@ -39,9 +50,13 @@ function readDotted(query: URLSearchParams): Branch | Fault {
     const meant = field === "integrations" || key === "context.direct" ? asBoolean(value) : value;
     const placed =
       last === undefined ? put(call, field, meant) : plant(call, { path: [field, ...deeper], last, meant });
-    if (!placed) return fault("invalid_call", `the query gives ${key.slice(0, 100)} both a value and something within`);
+    if (!placed) return refused(bothAt(key), query.toString());
   }
-  return call;
+  return { kind: "call", call };
+}
+
+function bothAt(key: string): Fault {
+  return fault("invalid_call", `the query gives ${key.slice(0, 100)} both a value and something within`);
 }
 
 type Leaf = { readonly path: readonly string[]; readonly last: string; readonly meant: string | boolean };

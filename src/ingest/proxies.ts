@@ -23,14 +23,14 @@ export function createProxies(networks: readonly string[], doubted: Doubted): Pr
 
   return { trusts, addressOf };
 
-  function trusts({ address }: Peer): boolean {
-    if (address === null) return true;
-    return ranges.length > 0 && isWithin(parseAddress(address));
+  function trusts({ address, overSocket }: Peer): boolean {
+    if (overSocket) return true;
+    return ranges.length > 0 && address !== null && isWithin(parseAddress(address));
   }
 
   /**
    * Each proxy adds whom it got the request from on the right. So the right-most one that is no trusted proxy is the
-   * client; all further left could be made up by it.
+   * client; all further left could be made up by it. Where a proxy says that it does not know, nobody does.
    */
   function addressOf(request: Request, peer: Peer): string | null {
     if (!trusts(peer)) {
@@ -40,7 +40,7 @@ export function createProxies(networks: readonly string[], doubted: Doubted): Pr
     let client = peer.address;
     for (const hop of hopsOf(request).toReversed()) {
       const address = parseAddress(withoutPort(hop));
-      if (address === null) break;
+      if (address === null) return null;
       client = formatAddress(address);
       if (!isWithin(address)) break;
     }
@@ -74,7 +74,8 @@ function isIn(address: Address, network: Address, bits: number): boolean {
 }
 
 function hopsOf(request: Request): readonly string[] {
-  return (request.headers.get("x-forwarded-for") ?? "").split(",").map((hop) => hop.trim());
+  const hops = (request.headers.get("x-forwarded-for") ?? "").split(",");
+  return hops.map((hop) => hop.trim()).filter((hop) => hop !== "");
 }
 
 /** Some proxies write `203.0.113.7:4711` and `[2001:db8::1]:4711`. */

@@ -1,5 +1,6 @@
 import type { Clock, Report } from "../model/ports.ts";
 import type { Refusal, Rejection, Rejections, Sender } from "../model/refusal.ts";
+import type { IpPolicy } from "../model/source.ts";
 import { sampleOf } from "./sample.ts";
 
 /** How many are kept: what an operator reads, in at most some hundred KB. */
@@ -11,6 +12,8 @@ const MOST_OF_ONE = 10;
 export type Visit = {
   /** `POST /v1/track` */
   readonly request: string;
+  /** What may be kept of addresses. */
+  readonly policy: IpPolicy;
   readonly sender: () => Sender;
 };
 
@@ -30,12 +33,17 @@ export function createRejections({ clock, report }: { readonly clock: Clock; rea
     reject(refused, visit) {
       for (const { what, ...refusal } of refused) report.callRejected(refusal);
       for (const one of refused.slice(0, MOST_OF_ONE)) kept.push(remember(one, visit));
-      kept.splice(0, kept.length - MOST_KEPT);
+      kept.splice(0, Math.max(0, kept.length - MOST_KEPT));
     },
     newest: (limit) => kept.slice(-limit).reverse(),
   };
 
-  function remember({ what, ...refusal }: Refused, { request, sender }: Visit): Rejection {
-    return { ...refusal, at: clock.wall(), from: sender(), request, sample: sampleOf(what) };
+  function remember({ what, ...refusal }: Refused, { request, policy, sender }: Visit): Rejection {
+    return copy({ ...refusal, at: clock.wall(), from: sender(), request, sample: sampleOf(what, policy) });
   }
+}
+
+/** A piece of a text keeps all of it in memory: what is remembered of a body must not hold the body. */
+function copy(rejection: Rejection): Rejection {
+  return JSON.parse(Buffer.from(JSON.stringify(rejection)).toString());
 }

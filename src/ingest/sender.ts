@@ -34,7 +34,7 @@ export function callerOf(arriving: Arriving, source: Source, isPage: boolean): C
 export function senderOf(arriving: Arriving, source: Source | null): Sender {
   const address = addressOf(arriving);
   return {
-    address: address === null ? null : applyPolicy(address, source?.ip ?? "keep"),
+    address: address === null ? null : applyPolicy(address, arriving.door.ipPolicyOf(source)),
     userAgent: userAgentOf(arriving),
     origin: arriving.origin?.slice(0, LONGEST_ORIGIN) ?? null,
   };

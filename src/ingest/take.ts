@@ -48,15 +48,18 @@ export async function takePixel(arriving: Arriving, type: CallType, world: TakeW
   const { request, door } = arriving;
   const start = request.url.indexOf("?");
   const query = start < 0 ? "" : request.url.slice(start);
-  const call = readPixel(new URLSearchParams(query));
+  const pixel = readPixel(new URLSearchParams(query));
+  const call = pixel.kind === "call" ? pixel.call : null;
+  const what = pixel.kind === "call" ? pixel.call : pixel.text;
   const source = door.findSource.anywhere(request, call);
-  if (isFault(source) || isFault(call)) {
-    const known = isFault(source) ? null : source;
-    refuse(isFault(call) ? call : (source as Fault), { arriving, source: known, what: query }, world);
-    return answerPixel();
+  if (isFault(source)) {
+    refuse(source, { arriving, source: null, what }, world);
+  } else if (pixel.kind === "refused") {
+    refuse(pixel.fault, { arriving, source, what }, world);
+  } else {
+    const received = receive({ arriving, source, isPage: true, numbers: "unchecked" }, world);
+    await admit({ arriving, source, kind: type, envelope: readCall(call, type, received) }, world);
   }
-  const received = receive({ arriving, source, isPage: true, numbers: "unchecked" }, world);
-  await admit({ arriving, source, kind: type, envelope: readCall(call, type, received) }, world);
   return answerPixel();
 }
 

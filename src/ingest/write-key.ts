@@ -67,8 +67,8 @@ function digest(key: string): string {
 
 /** `Authorization: Basic base64(key + ":")`. The password is nobody's, and ignored. */
 function basicUser(header: string): string | null {
-  const [scheme, credentials] = header.split(" ", 2);
-  if (scheme?.toLowerCase() !== "basic" || !credentials) return null;
+  const [, credentials] = /^basic +(\S+)/i.exec(header) ?? [];
+  if (!credentials) return null;
   const key = Buffer.from(credentials, "base64").toString().split(":", 1)[0];
   return key || null;
 }

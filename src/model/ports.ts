@@ -185,8 +185,13 @@ export type FileText =
 
 /** Answers one HTTP request. */
 export type Handle = (request: Request, peer: Peer) => Response | Promise<Response>;
-/** Who asks: an IP address, or null over a Unix socket. */
-export type Peer = { readonly address: string | null };
+/** Who asks: the other end of the connection. */
+export type Peer = {
+  /** Its IP address. Null over a Unix socket, and once the connection is gone: nobody can say any more. */
+  readonly address: string | null;
+  /** Whether the connection came over a Unix socket, where only programs of this machine are. */
+  readonly overSocket: boolean;
+};
 
 /** Listens for HTTP, or with `tls` (over TCP only) for HTTPS. Rejects when it cannot. */
 export type Serve = (listen: Listen, handle: Handle, tls?: Tls | null) => Promise<Listener>;

@@ -14,6 +14,6 @@ export type Source = {
 export const SOURCE_TYPES = ["auto", "web", "mobile", "server"] as const;
 export type SourceType = (typeof SOURCE_TYPES)[number];
 
-/** `truncate` takes the last octet off an IPv4 address, and the last 80 bits off an IPv6 address. */
+/** From the laxest to the strictest. `truncate` takes the last octet off an IPv4 address, and the last 80 bits off an IPv6 address. */
 export const IP_POLICIES = ["keep", "truncate", "drop"] as const;
 export type IpPolicy = (typeof IP_POLICIES)[number];

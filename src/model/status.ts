@@ -1,15 +1,17 @@
-import type { Listen } from "./config.ts";
+import type { DeliveryState } from "./delivery.ts";
 import type { At, Ms } from "./units.ts";
 
-/** What the operator wants to know of a running daemon, at one moment. Times are of the wall clock. */
+/** What an operator wants to know of a running daemon, at one moment. Points in time are of the wall clock. */
 export type Status = {
   readonly version: string;
   readonly pid: number;
   readonly startedAt: At;
   readonly config: ConfigStatus;
-  readonly outbox: { readonly path: string; readonly used: number; readonly max: number; readonly writable: boolean };
-  readonly ingest: { readonly listen: Listen; readonly accepted: number; readonly rejected: number };
-  /** Those of the config in its order, then others that something waits for. */
+  readonly outbox: OutboxStatus;
+  /** Refusals at the door since the start. */
+  readonly rejected: number;
+  readonly sources: readonly SourceStatus[];
+  /** Those of the config, in its order, and then those that something still waits for. */
   readonly destinations: readonly DestinationStatus[];
 };
 
@@ -17,24 +19,48 @@ export type ConfigStatus = {
   readonly file: string;
   /** When the config in force was read. */
   readonly readAt: At;
-  /** Why a later one was refused; null if the last one was taken. */
+  /** Why the last one was refused; null if the last one is in force. */
   readonly refused: { readonly at: At; readonly reason: string } | null;
-  /** The keys whose new value counts after the next start. */
+  /** The keys that keep their old value until the daemon is started again. */
   readonly needsRestart: readonly string[];
+};
+
+export type OutboxStatus = {
+  readonly path: string;
+  /** Bytes of used pages, and the bound. */
+  readonly used: number;
+  readonly max: number;
+  /** False after a commit that failed, until one succeeds. */
+  readonly writable: boolean;
+};
+
+export type SourceStatus = {
+  readonly name: string;
+  readonly enabled: boolean;
+  /** Events taken, over the last minute. */
+  readonly perSecond: number;
+  /** When one was taken last; null if none was since the start. */
+  readonly lastAt: At | null;
 };
 
 export type DestinationStatus = {
   readonly name: string;
-  /** `failing`: nothing has succeeded since the last failure. `offline`: this machine has no network. */
-  readonly state: "working" | "failing" | "offline" | "disabled" | "removed";
-  /** Since when it fails; null while it does not. */
-  readonly since: At | null;
+  readonly state: DestinationState;
+  /** Since when nothing has succeeded; null while all is well. */
+  readonly failingSince: At | null;
+  /** What went wrong last; null if nothing has since the last success. */
   readonly lastError: AttemptError | null;
-  /** Delivered per second, over the last minute. */
+  /** Successes, over the last minute. */
   readonly perSecond: number;
-  readonly counts: Readonly<Record<"waiting" | "delivered" | "failed" | "expired", number>>;
-  /** For how long the oldest of those that wait has waited; null if none does. */
+  readonly counts: Readonly<Record<DeliveryState, number>>;
+  /** For how long the oldest of those that wait has been here; null if none waits. */
   readonly oldestWaiting: Ms | null;
 };
+
+/**
+ * `working`: as far as anybody knows. `failing`: nothing has succeeded since the last failure. `offline`: this machine has
+ * no network. `disabled`, `removed`: by the config; what waits stays.
+ */
+export type DestinationState = "working" | "failing" | "offline" | "disabled" | "removed";
 
 export type AttemptError = { readonly at: At; readonly url: string; readonly reason: string };

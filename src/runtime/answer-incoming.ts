@@ -9,7 +9,7 @@ export type Exchange = { readonly incoming: IncomingMessage; readonly outgoing: 
 export async function answerIncoming({ incoming, outgoing }: Exchange, { handle, failed }: Answering): Promise<void> {
   try {
     const request = toRequest(incoming);
-    const peer = { address: peerAddress(incoming.socket.remoteAddress) };
+    const peer = { address: peerAddress(incoming.socket.remoteAddress), overSocket: false };
     await send(outgoing, request ? await handle(request, peer) : new Response(null, { status: 400 }));
   } catch (error) {
     await send(outgoing, failed(error));

@@ -21,7 +21,7 @@ export function startOnBun(listen: Listen, { handle, failed, tls }: BunAnswering
     ...SETTINGS,
     ...place,
     ...(tls ? { reusePort: true, tls: { cert: tls.cert, key: tls.key.reveal() } } : {}),
-    fetch: toFetch(handle),
+    fetch: toFetch(handle, listen.kind),
     error: failed,
     // Bun's types deny a Unix socket its idleTimeout, which it has.
   } as Options);
@@ -30,7 +30,7 @@ export function startOnBun(listen: Listen, { handle, failed, tls }: BunAnswering
     finish: () => server.stop(),
     cut: () => void server.stop(true),
     retire() {
-      const fetch = toFetch(async (request, peer) => endingConnection(await handle(request, peer)));
+      const fetch = toFetch(async (request, peer) => endingConnection(await handle(request, peer)), listen.kind);
       server.reload({ fetch, error: (error) => endingConnection(failed(error)) });
     },
   };
@@ -48,8 +48,9 @@ const SETTINGS = {
   maxRequestBodySize: Number.MAX_SAFE_INTEGER,
 } as const;
 
-function toFetch(handle: Handle): Fetch {
-  return (request, server) => handle(withWholeUrl(request), peerOf(request, server));
+function toFetch(handle: Handle, kind: Listen["kind"]): Fetch {
+  const overSocket = kind === "unix";
+  return (request, server) => handle(withWholeUrl(request), peerOf(request, { server, overSocket }));
 }
 
 /** Where the client names no host, or none that Bun understands, Bun gives the path alone as the URL. */
@@ -59,8 +60,9 @@ function withWholeUrl(request: Request): Request {
 }
 
 /** The address is looked up only for those who ask: it costs as much as a small request. */
-function peerOf(request: Request, server: Server): Peer {
+function peerOf(request: Request, { server, overSocket }: { server: Server; overSocket: boolean }): Peer {
   return {
+    overSocket,
     get address() {
       return peerAddress(server.requestIP(request)?.address);
     },

@@ -23,7 +23,7 @@ export function startOnDeno(listen: Listen, { handle, failed }: Answering): Http
   const place = listen.kind === "unix" ? { path: listen.path } : { hostname: listen.host, port: listen.port };
   const options = { ...place, onListen() {}, onError: failed };
   const server = Deno.serve(options, (request, { remoteAddr }) =>
-    handle(request, { address: peerAddress(remoteAddr.hostname) }),
+    handle(request, { address: peerAddress(remoteAddr.hostname), overSocket: listen.kind === "unix" }),
   );
   return {
     port: server.addr.port ?? 0,

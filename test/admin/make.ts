@@ -59,7 +59,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
   async function send(path: string, init: { method: string; headers: Record<string, string>; body?: string }) {
     const headers = { host: "127.0.0.1:8081", ...init.headers };
     const request = new Request(`http://127.0.0.1:8081${path}`, { ...init, headers });
-    const response = await handle(request, { address: "127.0.0.1" });
+    const response = await handle(request, { address: "127.0.0.1", overSocket: false });
     return { status: response.status, headers: response.headers, text: await response.text() };
   }
 

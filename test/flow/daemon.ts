@@ -165,7 +165,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
   async function send(port: number, request: Request): Promise<Answer> {
     const handle = handles.get(port);
     if (!handle) throw new Error(`nobody listens on port ${port}`);
-    const answering = Promise.resolve(handle(request, { address: "127.0.0.1" }));
+    const answering = Promise.resolve(handle(request, { address: "127.0.0.1", overSocket: false }));
     const response = await answering;
     const text = await response.text();
     return { status: response.status, headers: response.headers, json: parse(text) };

@@ -54,3 +54,10 @@ describe("the answer to what is refused", () => {
     assert.equal(headers.has("x-ratelimit-reset"), false);
   });
 });
+
+describe("the answer to a body that does not come", () => {
+  it("ends the connection, on which the rest may be on its way", () => {
+    assert.equal(respondFault(fault("body_too_slow", "slow")).headers.get("connection"), "close");
+    assert.equal(respondFault(fault("invalid_json", "bad")).headers.get("connection"), null);
+  });
+});

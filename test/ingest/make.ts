@@ -85,7 +85,7 @@ export function startIngest({ accept, sources = SOURCES, unexpected, ...keys }: 
       const init = method === "GET" || method === "OPTIONS" || method === "HEAD" ? {} : { body: content };
       return ingest.send(new Request(`http://127.0.0.1:8080${path}`, { method, headers: all, ...init }));
     },
-    async send(request, peer = { address: "192.0.2.1" }) {
+    async send(request, peer = { address: "192.0.2.1", overSocket: false }) {
       const response = await handle(request, peer);
       const text = await response.text();
       const isJson = text !== "" && response.headers.get("content-type") === "application/json";

@@ -92,6 +92,14 @@ describe("a pixel whose query is the call", () => {
     assert.deepEqual(properties, { ok: "true" });
   });
 
+  it("is data, whatever it says: a code of ours, or a message", async () => {
+    const event = await callOf(`/v1/pixel/track?${KEYS}&code=internal&message.a=1`);
+    assert.equal(event.event, "E");
+    assert.equal(await refusalOf("/v1/pixel/track?code=not_found"), "missing_write_key");
+    const data = btoa(JSON.stringify({ code: "not_found", message: {}, userId: "u1", event: "E" }));
+    assert.equal((await callOf(`/v1/pixel/track?writeKey=website-key&data=${data}`)).event, "E");
+  });
+
   it("keeps a key named __proto__ as data", async () => {
     const { properties } = await callOf(`/v1/pixel/track?${KEYS}&properties.__proto__.x=1&properties.constructor=2`);
     assert.equal(JSON.stringify(properties), '{"__proto__":{"x":"1"},"constructor":"2"}');

@@ -3,11 +3,13 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { createProxies } from "../../src/ingest/proxies.ts";
 
-type From = { readonly peer?: string | null; readonly forwarded?: string };
+type From = { readonly peer?: string | null; readonly overSocket?: boolean; readonly forwarded?: string };
 
-function addressOf(trusted: readonly string[], { peer = "10.0.0.1", forwarded }: From): string | null {
+function addressOf(trusted: readonly string[], from: From): string | null {
+  const { peer = "10.0.0.1", overSocket = false, forwarded } = from;
   const headers: Record<string, string> = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };
-  return createProxies(trusted, () => {}).addressOf(new Request("http://a/", { headers }), { address: peer });
+  const request = new Request("http://a/", { headers });
+  return createProxies(trusted, () => {}).addressOf(request, { address: peer, overSocket });
 }
 
 const PROXIES = ["10.0.0.0/8", "2001:db8:1::/48"];
@@ -33,11 +35,21 @@ describe("the address of a client", () => {
     assert.equal(addressOf(PROXIES, { forwarded: "10.9.9.9, 10.1.1.1" }), "10.9.9.9");
   });
 
-  it("is the last one that can be believed where one is no address", () => {
-    for (const forwarded of ["203.0.113.7, unknown", "203.0.113.7, ", "203.0.113.7, 1", "203.0.113.7, 0x7f.1"]) {
-      assert.equal(addressOf(PROXIES, { forwarded }), "10.0.0.1", forwarded);
+  it("is unknown where a proxy does not know it, and never that of the proxy", () => {
+    for (const forwarded of [
+      "unknown",
+      "203.0.113.7, unknown",
+      "203.0.113.7, 1",
+      "203.0.113.7, 0x7f.1",
+      "x, 10.1.1.1",
+    ]) {
+      assert.equal(addressOf(PROXIES, { forwarded }), null, forwarded);
     }
-    assert.equal(addressOf(PROXIES, { forwarded: "x, 10.1.1.1" }), "10.1.1.1");
+  });
+
+  it("is found beside empty items, and is the proxy's own if it names nobody", () => {
+    assert.equal(addressOf(PROXIES, { forwarded: "203.0.113.7, , " }), "203.0.113.7");
+    assert.equal(addressOf(PROXIES, { forwarded: ", " }), "10.0.0.1");
   });
 
   it("may be IPv6, and may come with a port", () => {
@@ -53,8 +65,13 @@ describe("the address of a client", () => {
   });
 
   it("is what a proxy on a Unix socket says, and else unknown", () => {
-    assert.equal(addressOf([], { peer: null, forwarded: "203.0.113.7" }), "203.0.113.7");
-    assert.equal(addressOf([], { peer: null }), null);
+    assert.equal(addressOf([], { peer: null, overSocket: true, forwarded: "203.0.113.7" }), "203.0.113.7");
+    assert.equal(addressOf([], { peer: null, overSocket: true }), null);
+  });
+
+  it("is unknown once a connection is gone, which makes nobody a proxy", () => {
+    assert.equal(addressOf([], { peer: null, forwarded: "203.0.113.7" }), null);
+    assert.equal(addressOf(PROXIES, { peer: null, forwarded: "203.0.113.7" }), null);
   });
 
   it("is that of a proxy that was forgotten, and that is told once", () => {
@@ -74,7 +91,9 @@ describe("the address of a client", () => {
         [forwarded, "127.0.0.1"],
       ] as const),
     ];
-    const addresses = asked.map(([request, address]) => proxies.addressOf(request, { address }));
+    const addresses = asked.map(([request, address]) =>
+      proxies.addressOf(request, { address, overSocket: address === null }),
+    );
     assert.deepEqual(addresses, [
       "127.0.0.1",
       "198.51.100.1",
@@ -91,7 +110,7 @@ describe("the address of a client", () => {
       fc.property(fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), fc.string())), (hops) => {
         const forwarded = hops.join(", ").replace(/[^\x20-\x7e]/g, "");
         const address = addressOf(PROXIES, { forwarded }) ?? "";
-        assert.match(address, /^[\d.]+$|^[\da-f:.]+$/);
+        assert.match(address, /^[\d.]+$|^[\da-f:.]+$|^$/);
       }),
     );
   });

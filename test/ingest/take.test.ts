@@ -136,7 +136,7 @@ describe("a batch", () => {
       { index: 1, messageId: "bad", code: "missing_event", message: "You must pass 'event'." },
       { index: 2, messageId: null, code: "invalid_call", message: "a call must be a JSON object (got null)" },
       {
-        ...{ index: 3, messageId: null, code: "unknown_type" },
+        ...{ index: 3, messageId: "7", code: "unknown_type" },
         message: 'type must be one of identify, track, page, screen, group, alias (got "purchase")',
       },
     ]);
@@ -145,7 +145,7 @@ describe("a batch", () => {
       [
         ["website", "track", "bad", "missing_event"],
         ["website", null, null, "invalid_call"],
-        ["website", null, null, "unknown_type"],
+        ["website", null, "7", "unknown_type"],
       ],
     );
   });

@@ -26,6 +26,10 @@ describe("the write key in Basic authorization", () => {
     }
   });
 
+  it("may come after several spaces", () => {
+    assert.equal(find(basic("website-key:").replace(" ", "   ")), "website");
+  });
+
   it("may come in base64 without padding", () => {
     assert.equal(find(basic("website-key").replace(/=+$/, "")), "website");
   });

@@ -120,6 +120,27 @@ describe("all unfinished bodies together", () => {
     assert.equal(await bodies.read(makeRequest("x"), MB), "x");
   });
 
+  it("make way for others after a second: connections that only wait do not shut the door", async () => {
+    const clock = createFalseClock();
+    const bodies = createBodies(clock);
+    const [first, ...others] = Array.from({ length: 64 }, () => begin(bodies));
+    assert.ok(first);
+    await clock.advance("900ms");
+    assert.deepEqual(await bodies.read(makeRequest("x"), MB), TOO_MANY);
+    assert.equal(first.done(), false);
+    await clock.advance("100ms");
+    // The one that has taken longest is given up, and its place is free when its connection has ended.
+    assert.deepEqual(await bodies.read(makeRequest("x"), MB), TOO_MANY);
+    const message = "the body was still coming when too many others were; try again";
+    assert.deepEqual(await first.result, { code: "body_too_slow", message });
+    assert.deepEqual(await bodies.read(makeRequest("x"), MB), TOO_MANY);
+    assert.ok(others.every((other) => !other.done()));
+    first.upload.abort();
+    await clock.rest();
+    assert.equal(await bodies.read(makeRequest("x"), MB), "x");
+    await endAll(others);
+  });
+
   it("do not count those that were refused at once", async () => {
     const bodies = createBodies(createFalseClock());
     for (let n = 0; n < 100; n++) {

@@ -1,0 +1,64 @@
+import type { Outcome } from "../model/outcome.ts";
+import type { Clock } from "../model/ports.ts";
+import type { AttemptError } from "../model/status.ts";
+import type { At } from "../model/units.ts";
+import { judge } from "../settle/judge.ts";
+import { describeAnswer } from "../settle/reason.ts";
+import { createRate, type Rate } from "./rate.ts";
+
+/** What has happened lately at each destination, in memory: for the operator, who asks now and then. */
+export type Activity = {
+  /** An attempt has ended. */
+  saw(destination: string, outcome: Outcome): void;
+  of(destination: string): Seen;
+};
+
+export type Seen = {
+  /** Successes, over the last minute. */
+  readonly perSecond: number;
+  /** Of the wall clock; null since the last success. */
+  readonly failingSince: At | null;
+  readonly lastError: AttemptError | null;
+  /** Whether the last attempt never left this machine. */
+  readonly offline: boolean;
+};
+
+type Kept = {
+  readonly rate: Rate;
+  failingSince: At | null;
+  /** Put into words when somebody asks. */
+  lastFailure: { readonly at: At; readonly outcome: Outcome } | null;
+};
+
+export function createActivity(clock: Clock): Activity {
+  const kept = new Map<string, Kept>();
+  return {
+    saw(destination, outcome) {
+      const known = kept.get(destination) ?? { rate: createRate(), failingSince: null, lastFailure: null };
+      kept.set(destination, known);
+      const judgement = judge(outcome);
+      if (judgement === "unknown") return;
+      if (judgement === "delivered") {
+        known.rate.add(1, clock.now());
+        known.failingSince = null;
+        known.lastFailure = null;
+        return;
+      }
+      const at = clock.wall();
+      known.failingSince ??= at;
+      known.lastFailure = { at, outcome };
+    },
+    of(destination) {
+      const known = kept.get(destination);
+      if (!known) return NOTHING;
+      const { rate, failingSince, lastFailure } = known;
+      const perSecond = rate.perSecond(clock.now());
+      if (lastFailure === null) return { ...NOTHING, perSecond };
+      const { at, outcome } = lastFailure;
+      const lastError = { at, url: outcome.url, reason: describeAnswer(outcome) };
+      return { perSecond, failingSince, lastError, offline: judge(outcome) === "offline" };
+    },
+  };
+}
+
+const NOTHING: Seen = { perSecond: 0, failingSince: null, lastError: null, offline: false };

@@ -1,0 +1,35 @@
+import { type At, SECOND } from "../model/units.ts";
+
+const SECONDS = 60;
+
+/** Counts what happens, and says how much of it happened in each of the last sixty seconds, on average. */
+export type Rate = {
+  add(count: number, now: At): void;
+  perSecond(now: At): number;
+};
+
+/** A bucket for each second, so that adding costs nothing and nothing has to be remembered one by one. */
+export function createRate(): Rate {
+  const buckets = new Array<number>(SECONDS).fill(0);
+  let latest = 0;
+
+  return {
+    add(count, now) {
+      const second = empty(now);
+      buckets[second % SECONDS] = (buckets[second % SECONDS] ?? 0) + count;
+    },
+    perSecond(now) {
+      empty(now);
+      return buckets.reduce((sum, count) => sum + count, 0) / SECONDS;
+    },
+  };
+
+  /** Empties the buckets of the seconds that have passed unseen. */
+  function empty(now: At): number {
+    const second = Math.floor(now / SECOND);
+    const passed = Math.min(second - latest, SECONDS);
+    for (let back = 0; back < passed; back++) buckets[(second - back) % SECONDS] = 0;
+    latest = Math.max(latest, second);
+    return latest;
+  }
+}
