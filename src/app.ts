@@ -48,8 +48,8 @@ export type Metrics = {
   readonly contentType: string;
   /** Where the gauges get their values from, once the store is open. */
   expose(sources: { readonly backlog: Backlog; readonly health: StoreHealth }): void;
-  /** The names that counters begin with at zero. */
-  declare(names: { readonly sources: readonly string[]; readonly destinations: readonly string[] }): void;
+  /** The names that counters begin with at zero, and which destinations are delivered to. */
+  declare(names: ReturnType<typeof namesOf>): void;
 };
 
 export type Addresses = { readonly ingest: string; readonly admin: string };
@@ -148,7 +148,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   }
 
   function serve(next: Config): void {
-    ports.metrics.declare({ sources: next.sources.map(nameOf), destinations: next.destinations.map(nameOf) });
+    ports.metrics.declare(namesOf(next));
     deliver.serve(next.destinations);
     tellUnserved(next, store, ports.report);
   }
@@ -204,7 +204,8 @@ function wire(store: Store, world: World): Parts {
   const { health } = store;
   // Its own bodies: whatever comes in at the other door, the operator can get in.
   const known = { clock, bodies: createBodies(clock), health, metrics, requestDeletion, reload, rejections, report };
-  const admin = createAdmin({ admin: () => config().admin, ...known });
+  const unserved = { destinations: () => config().destinations, ...store, whileIdle: deliver.whileIdle };
+  const admin = createAdmin({ admin: () => config().admin, ...unserved, ...known });
   const janitor = createJanitor({ ...store, outbox: () => config().outbox, clock, report });
   return { deliver, janitor, handles: { ingest, admin } };
 }
@@ -224,15 +225,23 @@ async function listen(serve: Serve, { ingest, admin }: Config, handles: Handles)
 
 /** What waits for a destination that is gone or disabled stays, and the operator should know. */
 function tellUnserved(config: Config, { backlog }: Store, report: Report): void {
-  const served = new Set(config.destinations.filter((destination) => destination.enabled).map(nameOf));
+  const served = new Set(namesOf(config).served);
   for (const { destination, state, count } of backlog.counts()) {
     if (state !== "waiting" || count === 0 || served.has(destination)) continue;
-    report.daemon("unserved", { destination, waiting: count });
+    report.daemon("unserved", { destination, waiting: count, hint: UNSERVED });
   }
 }
 
+const UNSERVED =
+  "it is not in the config, or disabled: enable it and they go on, or end them with `fairlead move` or `fairlead discard`";
+
 function isSameCertificate(one: Tls, other: Tls | null): boolean {
   return one.cert === other?.cert && one.key.reveal() === other.key.reveal();
+}
+
+function namesOf({ sources, destinations }: Config) {
+  const served = destinations.filter(({ enabled }) => enabled);
+  return { sources: sources.map(nameOf), destinations: destinations.map(nameOf), served: served.map(nameOf) };
 }
 
 function nameOf({ name }: { readonly name: string }): string {

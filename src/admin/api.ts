@@ -9,13 +9,15 @@ import type { Reload } from "../model/reload.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import { checkAccess } from "./access.ts";
 import { postDeletion } from "./deletions.ts";
+import { postDiscard, postMove } from "./destinations.ts";
 import { getRejected } from "./rejected.ts";
 import { postReload } from "./reload.ts";
+import type { UnservedWorld } from "./unserved.ts";
 
 /** While the store fails, it is tried at most so often, however often somebody asks whether it is ready. */
 const PROBE_EVERY: Ms = 5 * SECOND;
 
-export type AdminWorld = {
+export type AdminWorld = UnservedWorld & {
   readonly admin: () => Config["admin"];
   readonly clock: Clock;
   readonly bodies: Bodies;
@@ -27,7 +29,7 @@ export type AdminWorld = {
   readonly report: Report;
 };
 
-/** The operator's API: health, metrics, deletions, refused calls. It has a listener of its own. */
+/** The operator's API: health, metrics, deletions, refused calls, what waits for nobody. It has a listener of its own. */
 export function createAdmin(world: AdminWorld): Handle {
   const api = new Hono({ strict: false });
   const isReady = createReadiness(world);
@@ -48,6 +50,10 @@ export function createAdmin(world: AdminWorld): Handle {
   api.get("/api/rejected", (context) => getRejected(context.req.query(), world.rejections));
   api.post("/api/reload", () => postReload(world.reload));
   api.post("/api/deletions", (context) => postDeletion(context.req.raw, world));
+  api.post("/api/destinations/:name/discard", (context) =>
+    postDiscard(context.req.raw, context.req.param("name"), world),
+  );
+  api.post("/api/destinations/:name/move", (context) => postMove(context.req.raw, context.req.param("name"), world));
   api.notFound((context) => respondFault(fault("not_found", `nothing is at ${context.req.path.slice(0, 100)}`)));
   api.onError((error) => {
     world.report.unexpected("answer the operator", error);

@@ -1,8 +1,10 @@
 import { Command, CommanderError } from "commander";
 import { declareCheck } from "./check.ts";
 import type { Declare, Done } from "./command.ts";
+import { declareDiscard } from "./discard.ts";
 import { EXIT } from "./exit.ts";
 import { declareListen } from "./listen.ts";
+import { declareMove } from "./move.ts";
 import { declareRejected } from "./rejected.ts";
 import { declareReload } from "./reload.ts";
 import { declareSchema } from "./schema-command.ts";
@@ -16,7 +18,7 @@ const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[
   ["Run it:", [declareServe, declareCheck, declareSchema]],
   ["Try it:", [declareSend, declareListen, declareVerify]],
   ["Watch it:", [declareRejected]],
-  ["Change it:", [declareReload]],
+  ["Change it:", [declareReload, declareMove, declareDiscard]],
   ["About it:", [declareVersion]],
 ];
 

@@ -1,5 +1,6 @@
 import type { Delivery } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
+import type { WhileIdle } from "../model/unserved.ts";
 import { createLimits } from "./limits.ts";
 import { createLoop, type Loop, type LoopWorld } from "./loop.ts";
 
@@ -12,6 +13,8 @@ export type Deliver = {
   offer(deliveries: readonly Delivery[]): void;
   /** The store has moved deliveries that wait: they are to be looked for again. */
   readAgain(): void;
+  /** Lets what waits for a destination be taken away: no delivery of it begins before that is done. */
+  readonly whileIdle: WhileIdle;
   /** Begins nothing new, and resolves when what runs is settled and written. May be called twice. */
   stop(): Promise<void>;
   /** Lets go of what runs: it begins anew after the next start. */
@@ -43,6 +46,8 @@ export function createDeliver(world: Omit<LoopWorld, "stopping" | "limits">): De
     readAgain() {
       for (const loop of loops.values()) loop.readAgain();
     },
+    // One that has no loop gets it now: it may come back while the work goes on.
+    whileIdle: (destination, work) => (loops.get(destination) ?? add(destination)).whileIdle(work),
     async stop() {
       stopping.abort();
       await Promise.all(running);
@@ -54,10 +59,11 @@ export function createDeliver(world: Omit<LoopWorld, "stopping" | "limits">): De
     },
   };
 
-  function add(name: string): void {
+  function add(name: string): Loop {
     const loop = createLoop(name, { ...world, limits, stopping: stopping.signal });
     loops.set(name, loop);
     if (started) begin(name, loop);
+    return loop;
   }
 
   function begin(name: string, loop: Loop): void {

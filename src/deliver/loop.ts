@@ -34,6 +34,8 @@ export type Loop = {
   readAgain(): void;
   /** From the next round on, deliver like this; null: not at all. */
   serve(destination: Destination | null): void;
+  /** Runs `work`, which may take away what waits, while nothing is delivered; or answers why it cannot. */
+  whileIdle<T extends object>(work: () => Promise<T>): Promise<T | "served" | "busy">;
 };
 
 /**
@@ -43,10 +45,9 @@ export type Loop = {
 export function createLoop(name: string, world: LoopWorld): Loop {
   const { stopping, report } = world;
   const bell = createBell(world.clock);
-  const window = createWindow(name, world);
   const loop: State = {
-    ...{ name, world, bell, window, inFlight: { first: 0, retry: 0 }, lastStarted: "retry" },
-    ...{ served: null, reopenedAt: null, released: 0 },
+    ...{ name, world, bell, window: createWindow(name, world), inFlight: { first: 0, retry: 0 }, lastStarted: "retry" },
+    ...{ served: null, looking: false, works: 0, reopenedAt: null, released: 0 },
   };
   return {
     async run() {
@@ -60,16 +61,29 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       if (loop.released > 0) report.released(loop.released);
     },
     offer(delivery) {
-      window.arrived(delivery);
+      loop.window.arrived(delivery);
       bell.ring();
     },
     readAgain() {
-      window.readAgain();
+      loop.window.readAgain();
       bell.ring();
     },
     serve(destination) {
       loop.served = destination;
       bell.ring();
+    },
+    async whileIdle(work) {
+      if (loop.served !== null) return "served";
+      if (isBusy(loop) || loop.looking) return "busy";
+      loop.works += 1;
+      try {
+        return await work();
+      } finally {
+        loop.works -= 1;
+        // What it has in memory may be another destination's now.
+        loop.window = createWindow(name, world);
+        bell.ring();
+      }
     },
   };
 }
@@ -78,10 +92,14 @@ type State = {
   readonly name: string;
   readonly world: LoopWorld;
   readonly bell: Bell;
-  readonly window: Window;
+  window: Window;
   readonly inFlight: Record<Queue, number>;
   lastStarted: Queue;
   served: Destination | null;
+  /** It reads what is due, and may be about to begin. */
+  looking: boolean;
+  /** How many works want nothing to be delivered now. */
+  works: number;
   /** When a lane of the destination was last seen to have opened again. */
   reopenedAt: At | null;
   /** Deliveries that were let go when the daemon had to stop at once. */
@@ -91,18 +109,22 @@ type State = {
 /** Due → claim → send, until nothing is due or no webhook has a slot. Answers when to look again. */
 async function startWhatIsDue(loop: State): Promise<At | null> {
   const { name, world, window, served } = loop;
-  if (served === null) return null;
+  if (served === null || loop.works > 0) return null;
   // Of one moment: a lane that opens between a look at it and the question when it opens would be overlooked.
   let now = world.clock.now();
+  loop.looking = true;
   try {
     do {
       now = world.clock.now();
       noticeReopening(loop, served);
       if (window.isLow(now)) await window.fill(now);
-    } while (!world.stopping.aborted && startOne(loop, served, now));
+      // While it was read, the config may have changed.
+    } while (!world.stopping.aborted && loop.served === served && startOne(loop, served, now));
   } catch (error) {
     world.report.storeFailed(`read what waits for ${name}`, error);
     return world.clock.now() + SECOND;
+  } finally {
+    loop.looking = false;
   }
   return earliest(window.nextDueAt(), world.lanes.nextOpenAt(served, now));
 }

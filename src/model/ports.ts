@@ -10,6 +10,7 @@ import type { Answer } from "./outcome.ts";
 import type { Refusal } from "./refusal.ts";
 import type { Settlement } from "./settlement.ts";
 import type { At, Ms } from "./units.ts";
+import type { Moved, Redirect, Unserved } from "./unserved.ts";
 import type { Skip } from "./verdict.ts";
 
 /** Time. Rows hold `now()`, stamps on events hold `wall()`. */
@@ -138,6 +139,7 @@ export type Store = {
   readonly settle: Settle;
   readonly backlog: Backlog;
   readonly prune: Prune;
+  readonly unserved: Unserved;
   readonly health: StoreHealth;
   /** The latest `clock.now()` that the store remembers, or null if it is new. Up to a minute old after a crash. */
   readonly lastAt: At | null;
@@ -226,6 +228,9 @@ export type Report = {
   /** Because of their age, or to make space before their time. */
   pruned(counts: PruneCounts, reason: "age" | "space"): void;
   deletionRequested(users: number, notifications: number, sources: readonly string[]): void;
+  /** What waited for a destination, and no longer does because the operator said so. */
+  discarded(destination: string, count: number): void;
+  moved(by: Redirect, counts: Pick<Moved, "moved" | "doubled">): void;
   daemon(what: DaemonEvent, fields: Readonly<Record<string, string | number>>): void;
   /** Something that should be impossible. Nothing is lost by it, and it should be reported as a bug. */
   unexpected(doing: string, error: unknown): void;

@@ -13,6 +13,8 @@ export type StoreView = {
   readonly store: () => ExposedStore | null;
   /** The configured destinations: they have gauges even while nothing is stored for them. */
   readonly destinations: () => readonly string[];
+  /** Those of them that are delivered to; null while nobody has said. */
+  readonly served: () => readonly string[] | null;
   readonly clock: Pick<Clock, "now">;
 };
 
@@ -26,6 +28,16 @@ export function declareStoreGauges(registry: Registry, view: StoreView): void {
     collect() {
       this.reset();
       for (const { destination, state, count } of countDeliveries(view)) this.set({ destination, state }, count);
+    },
+  });
+  new Gauge({
+    name: "fairlead_deliveries_unserved",
+    help: "Deliveries that wait for a destination which is removed from the config, or disabled.",
+    labelNames: ["destination"],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { destination, count } of countUnserved(view)) this.set({ destination }, count);
     },
   });
   new Gauge({
@@ -51,6 +63,15 @@ function countDeliveries({ store, destinations }: StoreView): readonly Count[] {
   const names = new Set([...destinations(), ...counts.map(({ destination }) => destination)]);
   const zeros = [...names].flatMap((destination) => STATES.map((state) => ({ destination, state, count: 0 })));
   return [...zeros, ...counts];
+}
+
+function countUnserved({ store, served }: StoreView): readonly Count[] {
+  const names = served();
+  const counts = orNothing(() => store()?.backlog.counts()) ?? [];
+  if (names === null) return [];
+  return counts.filter(({ destination, state, count }) => {
+    return state === "waiting" && count > 0 && !names.includes(destination);
+  });
 }
 
 async function agesOfOldest(view: StoreView): Promise<readonly { destination: string; age: number }[]> {

@@ -23,6 +23,16 @@ export async function readInput(path: string | null, most: number): Promise<Inpu
   return { ok: true, bytes: Buffer.concat(chunks) };
 }
 
+/** Reads what a person types, up to the end of the line. Null if standard input ends before. */
+export async function readLine(): Promise<string | null> {
+  let text = "";
+  for await (const chunk of process.stdin.setEncoding("utf8") as AsyncIterable<string>) {
+    text += chunk;
+    if (text.includes("\n")) return text.slice(0, text.indexOf("\n"));
+  }
+  return null;
+}
+
 /** Whether a person would have to type what is read from standard input. */
 export function isInputTerminal(): boolean {
   return process.stdin.isTTY === true;

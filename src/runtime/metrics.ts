@@ -36,7 +36,12 @@ export type Metrics = {
   reloaded(successful: boolean): void;
 };
 
-export type DeclaredNames = { readonly sources: readonly string[]; readonly destinations: readonly string[] };
+export type DeclaredNames = {
+  readonly sources: readonly string[];
+  readonly destinations: readonly string[];
+  /** The destinations that are delivered to. */
+  readonly served: readonly string[];
+};
 
 export type MetricsOptions = {
   readonly clock: Pick<Clock, "now" | "wall">;
@@ -50,10 +55,15 @@ export type MetricsOptions = {
 export function createMetrics({ clock, version, runtime }: MetricsOptions): Metrics {
   const registry = new Registry();
   let store: ExposedStore | null = null;
-  let destinations: readonly string[] = [];
+  let declared: DeclaredNames | null = null;
   const tallies = declareTallies(registry);
   const events = declareEvents(registry, clock);
-  declareStoreGauges(registry, { clock, store: () => store, destinations: () => destinations });
+  declareStoreGauges(registry, {
+    clock,
+    store: () => store,
+    destinations: () => declared?.destinations ?? [],
+    served: () => declared?.served ?? null,
+  });
   declareProcess(registry, { version, runtime });
   return {
     ...tallies,
@@ -64,7 +74,7 @@ export function createMetrics({ clock, version, runtime }: MetricsOptions): Metr
       store = opened;
     },
     declare(names) {
-      destinations = names.destinations;
+      declared = names;
       beginAtZero(tallies, names);
     },
   };

@@ -1,8 +1,10 @@
 import { createAdmin } from "../../src/admin/api.ts";
+import type { UnservedWorld } from "../../src/admin/unserved.ts";
 import { createBodies } from "../../src/http/body.ts";
-import type { Report, RequestDeletion } from "../../src/model/ports.ts";
+import type { Backlog, Report, RequestDeletion } from "../../src/model/ports.ts";
 import type { Rejections } from "../../src/model/refusal.ts";
 import type { Reload } from "../../src/model/reload.ts";
+import type { Unserved } from "../../src/model/unserved.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
 
@@ -16,11 +18,17 @@ export type TestAdmin = {
   readonly wishes: readonly Wish[];
   /** What was reported as a bug. */
   readonly bugs: readonly unknown[];
+  /** What else was reported. */
+  readonly told: readonly unknown[];
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
 };
 
+type Counts = ReturnType<Backlog["counts"]>;
+
 type AdminOptions = {
+  /** What waits, and for whom. */
+  readonly stranded?: Partial<Omit<UnservedWorld, "backlog" | "report">> & { readonly counts?: Counts };
   readonly requestDeletion?: RequestDeletion;
   readonly metrics?: () => Promise<string>;
   readonly rejections?: Rejections;
@@ -29,13 +37,20 @@ type AdminOptions = {
 
 const NO_REJECTIONS: Rejections = { newest: () => [] };
 
+const NOTHING_WAITS: Unserved = {
+  discard: async () => ({ discarded: 0, more: false }),
+  move: async () => ({ moved: 0, doubled: 0, more: false }),
+};
+
 /** The operator's API on a store that is well, unless a test says otherwise. */
 export function startAdmin(options: AdminOptions = {}): TestAdmin {
   const { requestDeletion, reload, metrics = async () => "up 1\n", rejections = NO_REJECTIONS } = options;
+  const { stranded = {} } = options;
   const clock = createFalseClock();
   const store = { writable: true, probe: async () => true };
   const wishes: Wish[] = [];
   const bugs: unknown[] = [];
+  const told: unknown[] = [];
   const handle = createAdmin({
     admin: () => makeConfig().admin,
     clock,
@@ -53,7 +68,16 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     },
     reload: async () => reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
     rejections,
-    report: { unexpected: (_: string, error: unknown) => void bugs.push(error) } as unknown as Report,
+    destinations: () => makeConfig().destinations,
+    backlog: { counts: () => stranded.counts ?? [] },
+    unserved: NOTHING_WAITS,
+    whileIdle: (_, work) => work(),
+    ...stranded,
+    report: {
+      unexpected: (_: string, error: unknown) => void bugs.push(error),
+      discarded: (...what: unknown[]) => void told.push(["discarded", ...what]),
+      moved: (...what: unknown[]) => void told.push(["moved", ...what]),
+    } as unknown as Report,
   });
 
   async function send(path: string, init: { method: string; headers: Record<string, string>; body?: string }) {
@@ -64,7 +88,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
   }
 
   return {
-    ...{ clock, store, wishes, bugs },
+    ...{ clock, store, wishes, bugs, told },
     get: (path, headers = {}) => send(path, { method: "GET", headers }),
     post(path, given, headers = {}) {
       const body = typeof given === "string" ? given : JSON.stringify(given);

@@ -33,7 +33,9 @@ describe("a reload", () => {
     await d.clock.advance("10h");
     assert.equal(d.sent.length, 1);
     const unserved = d.told.filter(({ what, args }) => what === "daemon" && args[0] === "unserved");
-    assert.deepEqual(unserved[0]?.args, ["unserved", { destination: "crm", waiting: 1 }]);
+    const hint =
+      "it is not in the config, or disabled: enable it and they go on, or end them with `fairlead move` or `fairlead discard`";
+    assert.deepEqual(unserved[0]?.args, ["unserved", { destination: "crm", waiting: 1, hint }]);
     await d.app.reload(d.config);
     await d.clock.rest();
     assert.equal((await d.row()).state, "delivered");

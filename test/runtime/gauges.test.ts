@@ -17,9 +17,16 @@ const backlog: Backlog = {
 
 const health = { size: () => ({ used: 4_096, max: 8_192 }) };
 
-async function read(store: ExposedStore | null, destinations: readonly string[] = []): Promise<string[]> {
+type Served = readonly string[] | null;
+
+async function read(
+  store: ExposedStore | null,
+  destinations: readonly string[] = [],
+  served: Served = ["crm", "gone"],
+): Promise<string[]> {
   const registry = new Registry();
-  declareStoreGauges(registry, { store: () => store, destinations: () => destinations, clock: { now: () => NOW } });
+  const names = { destinations: () => destinations, served: () => served };
+  declareStoreGauges(registry, { store: () => store, ...names, clock: { now: () => NOW } });
   const lines = (await registry.metrics()).split("\n");
   return lines.filter((line) => line.startsWith("fairlead_"));
 }
@@ -35,6 +42,22 @@ describe("declareStoreGauges", () => {
     assert.ok(lines.includes('fairlead_deliveries{destination="crm",state="waiting"} 12'));
     assert.ok(lines.includes('fairlead_deliveries{destination="gone",state="failed"} 3'));
     assert.ok(lines.includes('fairlead_deliveries{destination="new",state="waiting"} 0'));
+  });
+
+  it("counts what waits for destinations that nothing is delivered to, and has no series for others", async () => {
+    const name = "fairlead_deliveries_unserved";
+    const counts = () => [
+      ...backlog.counts(),
+      { destination: "off", state: "waiting" as const, count: 5 },
+      { destination: "off", state: "failed" as const, count: 9 },
+      { destination: "empty", state: "waiting" as const, count: 0 },
+    ];
+    const store = { backlog: { ...backlog, counts }, health };
+    const unserved = async (served: Served) => only(await read(store, ["crm", "off"], served), name);
+    assert.deepEqual(await unserved(["crm"]), [`${name}{destination="off"} 5`]);
+    assert.deepEqual(await unserved([]), [`${name}{destination="crm"} 12`, `${name}{destination="off"} 5`]);
+    assert.deepEqual(await unserved(["crm", "off"]), []);
+    assert.deepEqual(await unserved(null), []);
   });
 
   it("tells the age of the oldest that waits, and 0 where none does", async () => {

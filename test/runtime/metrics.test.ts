@@ -44,7 +44,7 @@ describe("createMetrics", () => {
 
   it("starts the series of configured sources and destinations at 0", async () => {
     const { metrics } = start();
-    metrics.declare({ sources: ["website"], destinations: ["crm"] });
+    metrics.declare({ sources: ["website"], destinations: ["crm"], served: ["crm"] });
     const { values } = parse(await metrics.text());
     const zeros = [...values].filter(([series]) => /"(crm|website)"/.test(series));
     assert.equal(zeros.length, 6 + 1 + 9 + 3);
@@ -61,7 +61,7 @@ describe("createMetrics", () => {
     const { metrics } = start();
     metrics.settled.row("crm").add("expired");
     metrics.duplicates.add("website");
-    metrics.declare({ sources: ["website"], destinations: ["crm"] });
+    metrics.declare({ sources: ["website"], destinations: ["crm"], served: ["crm"] });
     assert.equal(await readValue(metrics, 'fairlead_deliveries_settled_total{destination="crm",state="expired"}'), 1);
     assert.equal(await readValue(metrics, 'fairlead_events_duplicate_total{source="website"}'), 1);
   });
@@ -120,7 +120,7 @@ describe("the text", () => {
   it("is what Prometheus reads: help and type for each, legal names, escaped labels, nothing twice", async () => {
     const { metrics } = start();
     const awkward = 'we"ird\\name\nx';
-    metrics.declare({ sources: [awkward, "b"], destinations: [awkward, "crm"] });
+    metrics.declare({ sources: [awkward, "b"], destinations: [awkward, "crm"], served: [awkward] });
     metrics.rejected.row("").add("unknown_write_key");
     metrics.unrouted.row(awkward).add("historical");
     metrics.requests.add(200);
@@ -152,6 +152,7 @@ const NAMES = [
   "fairlead_attempts_total",
   "fairlead_attempt_duration_seconds",
   "fairlead_deliveries_settled_total",
+  "fairlead_deliveries_unserved",
   "fairlead_deliveries",
   "fairlead_oldest_waiting_seconds",
   "fairlead_pruned_total",

@@ -7,6 +7,7 @@ import { describePrune } from "./conformance/prune.ts";
 import { describeRepeats } from "./conformance/repeats.ts";
 import { describeSequences } from "./conformance/sequences.ts";
 import { describeSettle } from "./conformance/settle.ts";
+import { describeUnserved } from "./conformance/unserved.ts";
 import type { OpenStore } from "./harness.ts";
 
 /** What the daemon asks of any store, whatever its engine: to be called by each engine's tests. */
@@ -18,6 +19,7 @@ export function describeStore(name: string, open: OpenStore): void {
     describeSettle(open);
     describeBacklog(open);
     describePrune(open);
+    describeUnserved(open);
     describeHealth(open);
     describeSequences(open);
   });

@@ -15,7 +15,7 @@ export type Place = {
   readonly maxSize: () => number;
   /** To be called after a commit that leaves the store crowded. */
   readonly crowded: () => void;
-  /** To be called after a prune that has moved deliveries from one queue to the other. */
+  /** To be called after deliveries that wait were moved, to the other queue or to another destination. */
   readonly moved: () => void;
   readonly clock: FalseClock;
   readonly report: Report;

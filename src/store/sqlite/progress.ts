@@ -11,6 +11,11 @@ export type Progress = Keeper & {
   deliver(place: Place, by: Delivered): void;
   /** Inside a transaction, for one that waits: it gets a row in `tried`. */
   setApart(place: Place, at: At): void;
+  /**
+   * Inside a transaction, for one that waits, here or with a row in `tried`: it is another destination's from now on. What
+   * is left of it here says that it was never for this one.
+   */
+  move(place: Place, to: string): void;
   /** Inside a transaction: writes what was gathered so far, and looks at the rows anew from here on. */
   flush(): void;
 };
@@ -23,7 +28,7 @@ export function createProgress(db: Database): Progress {
   return {
     letter(place) {
       const page = pages.find(place);
-      return page ? (String.fromCharCode(page.states[place.id - page.segment] ?? 0) as Letter) : null;
+      return page && letterAt(page, place.id);
     },
     deliver(place, by) {
       const page = leave(place, "d", by.at);
@@ -32,6 +37,16 @@ export function createProgress(db: Database): Progress {
       page.events.push(place.id);
     },
     setApart: (place, at) => void leave(place, "t", at),
+    move(place, to) {
+      const page = pages.find(place);
+      // What has a row of its own may have outlived its segment.
+      if (!page) return;
+      const waits = put(page, place.id, "-") === "w";
+      const other = pages.find({ ...place, destination: to }) ?? pages.create(page, to);
+      put(other, place.id, waits ? "w" : "t");
+      page.left += Number(waits);
+      other.left -= Number(waits);
+    },
     flush() {
       pages.write();
       pages.forget();
@@ -44,11 +59,23 @@ export function createProgress(db: Database): Progress {
   function leave(place: Place, letter: Letter, at: At): Page {
     const page = pages.find(place);
     if (!page) throw new Error(`there is no progress of segment ${place.segment} for ${place.destination}`);
-    page.states[place.id - page.segment] = letter.charCodeAt(0);
+    put(page, place.id, letter);
     page.left += 1;
     page.lastAt = Math.max(page.lastAt, at);
     return page;
   }
+}
+
+/** Answers the letter that was there. */
+function put(page: Page, id: number, letter: Letter): Letter {
+  const was = letterAt(page, id);
+  page.states[id - page.segment] = letter.charCodeAt(0);
+  page.changed = true;
+  return was;
+}
+
+function letterAt({ states, segment }: Page, id: number): Letter {
+  return String.fromCharCode(states[id - segment] ?? 0) as Letter;
 }
 
 /** A row of the table that the transaction has looked at. */
@@ -60,49 +87,73 @@ type Page = {
   /** Events that were delivered and are not in `settled` yet, and who took them. */
   by: Delivered | null;
   events: number[];
-  /** How many have left off waiting since it was written, and when the last of them did. */
+  /** Whether it is different from what is written. */
+  changed: boolean;
+  /** How many have left off waiting since it was written, less those that have begun; and when the last of them settled. */
   left: number;
   lastAt: At;
 };
 
-type Pages = { find(place: Place): Page | null; write(): void; forget(): void };
+type Row = { states: string; settled: string };
+
+type Pages = {
+  find(place: Place): Page | null;
+  /** Makes the row of another destination for the same segment, in which nothing is for it yet. */
+  create(page: Page, destination: string): Page;
+  write(): void;
+  forget(): void;
+};
 
 function createPages(db: Database): Pages {
-  const read = db.prepare<[number, string], { states: string; settled: string }>(
+  const read = db.prepare<[number, string], Row>(
     "SELECT states, settled FROM progress WHERE segment = ? AND destination = ?",
+  );
+  const insert = db.prepare<[number, string, string]>(
+    "INSERT INTO progress (segment, destination, waiting, states) VALUES (?, ?, 0, ?)",
   );
   const update = db.prepare<[number, string, string, number, string]>(
     "UPDATE progress SET waiting = waiting - ?, states = ?, settled = ? WHERE segment = ? AND destination = ?",
   );
   const close = db.prepare<[number, At, number]>(
-    "UPDATE segments SET open = open - ?, settled_at = max(coalesce(settled_at, 0), ?), dense = 0 WHERE first = ?",
+    `UPDATE segments SET open = open - ?, settled_at = nullif(max(coalesce(settled_at, 0), ?), 0), dense = 0
+     WHERE first = ?`,
   );
   // By destination, then segment.
   const pages = new Map<string, Map<number, Page>>();
 
   return {
-    find({ segment, destination }) {
-      const known = pages.get(destination) ?? new Map<number, Page>();
-      const page = known.get(segment);
+    find(place) {
+      const page = pages.get(place.destination)?.get(place.segment);
       if (page) return page;
-      const row = read.get(segment, destination);
-      if (!row) return null;
-      const states = Buffer.from(row.states, "latin1");
-      const fresh = { segment, destination, states, settled: row.settled, by: null, events: [], left: 0, lastAt: 0 };
-      pages.set(destination, known.set(segment, fresh));
-      return fresh;
+      const row = read.get(place.segment, place.destination);
+      return row ? keep(place, row) : null;
+    },
+    create({ segment, states }, destination) {
+      const none = "-".repeat(states.length);
+      insert.run(segment, destination, none);
+      return keep({ segment, destination }, { states: none, settled: "" });
     },
     write() {
-      for (const known of pages.values()) for (const page of known.values()) if (page.left > 0) write(page);
+      for (const known of pages.values()) for (const page of known.values()) if (page.changed) write(page);
     },
     forget: () => pages.clear(),
   };
+
+  function keep({ segment, destination }: Omit<Place, "id">, { states: letters, settled }: Row): Page {
+    const states = Buffer.from(letters, "latin1");
+    const none = { by: null, events: [], changed: false, left: 0, lastAt: 0 };
+    const page = { segment, destination, states, settled, ...none };
+    const known = pages.get(destination) ?? new Map<number, Page>();
+    pages.set(destination, known.set(segment, page));
+    return page;
+  }
 
   function write(page: Page): void {
     writeDown(page);
     const { segment, destination, states, settled, left, lastAt } = page;
     update.run(left, states.toString("latin1"), settled, segment, destination);
     close.run(left, lastAt, segment);
+    page.changed = false;
     page.left = 0;
   }
 }

@@ -1,6 +1,7 @@
 import { type Fault, fault } from "../../model/fault.ts";
 import type { Clock, Entry, Receipt, Report, Store, StoreHealth } from "../../model/ports.ts";
 import { formatSize, type Ms, SECOND } from "../../model/units.ts";
+import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
 import { createAppend } from "./append.ts";
 import { createBacklog } from "./backlog.ts";
 import { createClaims } from "./claims.ts";
@@ -17,6 +18,7 @@ import { createSegments } from "./segments.ts";
 import { createSettle } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
 import { createTried } from "./tried.ts";
+import { createUnserved, type UnservedRows } from "./unserved.ts";
 
 /** How long a client is asked to wait when its calls cannot be stored. */
 const RETRY_AFTER: Ms = 10 * SECOND;
@@ -30,7 +32,7 @@ export type StoreOptions = {
   readonly maxSize: () => number;
   /** Called after a commit that leaves the store crowded. */
   readonly crowded: () => void;
-  /** Called after a prune that has moved deliveries from the queue of first attempts to that of retries. */
+  /** Called after deliveries that wait were moved, to another queue or to another destination. */
   readonly moved: () => void;
   /** Of this process, for whoever finds the outbox locked. */
   readonly pid: number;
@@ -63,6 +65,7 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
   const appendRows = createAppend({ segments, repeats });
   const settleRow = createSettle({ counts, progress, tried });
   const pruneRows = createPrune(db, { counts, repeats, progress, tried });
+  const unserved = createUnserved(db, { counts, progress, tried });
   const claims = createClaims(db);
   const commits = createCommits(db, { clock, report, keepers: [segments, progress, counts, repeats, meta, size] });
   let closing: Promise<void> | null = null;
@@ -86,6 +89,7 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
       if (moved > 0) options.moved();
       return counts;
     },
+    unserved: createUnservedPort({ commits, rows: unserved, ...options }),
     health: createHealth({ commits, meta, size, maxSize }),
     lastAt: meta.lastAt,
     close() {
@@ -123,6 +127,23 @@ function createHealth({ commits, meta, size, maxSize }: Vitals): StoreHealth {
   };
 }
 
+type UnservedWorld = Pick<StoreOptions, "clock" | "moved"> & { readonly commits: Commits; readonly rows: UnservedRows };
+
+function createUnservedPort({ commits, rows, clock, moved }: UnservedWorld): Unserved {
+  return {
+    discard(destination, limit) {
+      const run = (): Discarded => rows.discard(destination, { limit, now: clock.now() });
+      return commits.add<Discarded | Fault>({ rows: limit, run, failed: unwritable });
+    },
+    async move(by, limit) {
+      const run = (): Moved => rows.move(by, { limit, now: clock.now() });
+      const answer = await commits.add<Moved | Fault>({ rows: limit, run, failed: unwritable });
+      if ("moved" in answer && answer.moved > 0) moved();
+      return answer;
+    },
+  };
+}
+
 function rowsOf(entries: readonly Entry[]): number {
   return entries.reduce((rows, { deliverTo }) => rows + 1 + deliverTo.length, 0);
 }
@@ -135,4 +156,8 @@ function full(used: number): Fault {
 /** The reason is in the log: it is the operator's, not the client's. */
 function unwritten(): Fault {
   return fault("store_failed", "the calls could not be made durable; try again later", RETRY_AFTER);
+}
+
+function unwritable(): Fault {
+  return fault("store_failed", "the outbox cannot be written, and nothing was changed; see the log for the reason");
 }

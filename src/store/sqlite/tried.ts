@@ -1,5 +1,6 @@
 import type { Delivery } from "../../model/delivery.ts";
 import type { Settlement } from "../../model/settlement.ts";
+import type { At } from "../../model/units.ts";
 import { damaged } from "./bodies.ts";
 import type { Database } from "./driver.ts";
 
@@ -9,7 +10,15 @@ export type Tried = {
   add(delivery: Waiting): void;
   /** Inside a transaction: writes what became of one that waits. Answers false if none does. */
   settle(delivery: Delivery, settlement: Settlement): boolean;
+  /** Inside a transaction: one that waits has failed without another attempt. */
+  giveUp(place: TriedPlace, why: { readonly at: At; readonly reason: string }): void;
+  /** Inside a transaction: one that waits is another destination's from now on, and was never tried. */
+  move(place: TriedPlace, to: string): void;
+  /** Inside a transaction: whether the destination has a row for the event. */
+  has(place: TriedPlace): boolean;
 };
+
+type TriedPlace = Pick<Delivery, "id" | "destination">;
 
 type Waiting = Pick<Delivery, "id" | "destination" | "segment" | "dueAt" | "attempts" | "held" | "acceptedAt" | "body">;
 
@@ -22,6 +31,16 @@ export function createTried(db: Database): Tried {
     `UPDATE tried SET state = ?, due_at = ?, attempts = ?, first_attempt_at = ?, attempted_at = ?, held = ?, settled_at = ?,
        url = ?, status = ?, reason = ?, finals = ? WHERE event = ? AND destination = ? AND state = 'waiting'`,
   );
+
+  const giveUp = db.prepare<[At, string, number, string]>(
+    `UPDATE tried SET state = 'failed', due_at = NULL, settled_at = ?, reason = ?
+     WHERE event = ? AND destination = ? AND state = 'waiting'`,
+  );
+  const move = db.prepare<[string, number, string]>(
+    `UPDATE tried SET destination = ?, due_at = accepted_at, attempts = 0, first_attempt_at = NULL, attempted_at = NULL,
+       held = 0, reason = NULL, finals = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
+  );
+  const find = db.prepare<[number, string]>("SELECT 1 FROM tried WHERE event = ? AND destination = ?");
 
   return {
     add({ id, destination, segment, dueAt, attempts, held, acceptedAt, body }) {
@@ -39,5 +58,8 @@ export function createTried(db: Database): Tried {
       const progress = [attempts, firstAttemptAt, attemptedAt, held, settledAt];
       return update.run(state, dueAt, ...progress, url, status, reason, refusals, id, destination).changes > 0;
     },
+    giveUp: ({ id, destination }, { at, reason }) => void giveUp.run(at, reason, id, destination),
+    move: ({ id, destination }, to) => void move.run(to, id, destination),
+    has: ({ id, destination }) => find.get(id, destination) !== undefined,
   };
 }

@@ -24,10 +24,12 @@ export type Segment = {
   /** By `keyOf`: what waits for its first attempt, and what was delivered by it. */
   readonly waiting: Set<string>;
   readonly delivered: Map<string, Settlement>;
+  /** Those that have, or had, a place of their own. */
+  readonly apart: Set<string>;
   settledAt: At | null;
 };
 
-/** `last` is null while it was only moved here. */
+/** `last` is null while it was only moved here. If the operator ended it, that was no attempt: see `delivery` for the last. */
 export type Tried = { readonly delivery: Delivery; readonly last: Settlement | null };
 
 export type Key = Pick<Delivery, "id" | "destination">;
@@ -58,7 +60,8 @@ export function expectAppend(expected: Expected, entries: readonly Entry[], now:
   });
   expected.nextNumber += stored.length;
   const settledAt = waiting.size === 0 ? now : null;
-  const segment = { first, acceptedAt: now, entries: stored, waiting, delivered: new Map(), settledAt };
+  const none = { delivered: new Map(), apart: new Set<string>() };
+  const segment = { first, acceptedAt: now, entries: stored, waiting, ...none, settledAt };
   if (stored.length > 0) expected.segments.set(first, segment);
   return receipts;
 }
@@ -102,7 +105,10 @@ function settleFirst({ tried, handed }: Expected, { segment, key, settlement }: 
   segment.waiting.delete(key);
   segment.settledAt = Math.max(segment.settledAt ?? 0, settlement.attemptedAt);
   if (settlement.state === "delivered" && settlement.attempts === 1) segment.delivered.set(key, settlement);
-  else if (delivery) tried.set(key, after({ ...delivery, segment: 0 }, settlement));
+  else if (delivery) {
+    segment.apart.add(key);
+    tried.set(key, after({ ...delivery, segment: 0 }, settlement));
+  }
 }
 
 /** What is read of it after this round. */

@@ -5,6 +5,7 @@ import type { Delivery } from "../../../src/model/delivery.ts";
 import type { ClaimAsk, Entry, PruneBefore, PruneCounts, Queue } from "../../../src/model/ports.ts";
 import type { Settlement } from "../../../src/model/settlement.ts";
 import type { At } from "../../../src/model/units.ts";
+import type { Redirect } from "../../../src/model/unserved.ts";
 import { SLOW } from "../../slow.ts";
 import { makeAsk, type OpenStore, startStore, type TestStore } from "../harness.ts";
 import { delivered, expired, failed, makeEntry, offline, refused, retried } from "../make.ts";
@@ -19,6 +20,7 @@ import {
   waitingIn,
 } from "./model.ts";
 import { expectCounts, expectOldestWaitingAt, expectPage, retriesOf } from "./model-reads.ts";
+import { expectDiscard, expectMove } from "./model-unserved.ts";
 
 /** One thing that the daemon does with its store. Numbers choose among what is there. */
 export type Step =
@@ -28,17 +30,22 @@ export type Step =
   | { readonly do: "reopen" };
 
 /** What shares a commit with others. */
-type Act =
+export type Act =
   | { readonly do: "append"; readonly events: readonly Sent[] }
   | { readonly do: "settle"; readonly choices: readonly number[]; readonly asRead: boolean; readonly end: End }
   | { readonly do: "settle again"; readonly choice: number; readonly end: End }
-  | { readonly do: "prune"; readonly what: keyof typeof PRUNES; readonly limit: number };
+  | { readonly do: "prune"; readonly what: keyof typeof PRUNES; readonly limit: number }
+  | Unserving;
+
+type Unserving =
+  | { readonly do: "discard"; readonly destination: string; readonly limit: number }
+  | { readonly do: "move"; readonly by: Redirect; readonly limit: number };
 
 type Sent = { readonly id: number; readonly to: readonly string[] };
 type End = keyof typeof ENDS;
 
 const ENDS = { delivered, failed, expired, retried, offline, refused } as const;
-const DESTINATIONS = ["crm", "warehouse", "constructor"];
+export const DESTINATIONS = ["crm", "warehouse", "constructor"];
 
 /** By age, or because the store is crowded: then a little or all that can be. */
 const PRUNES: Readonly<Record<"old" | "delivered" | "settled", (now: At) => PruneBefore>> = {
@@ -52,7 +59,18 @@ const anyEnd = fc.oneof(
   fc.constantFrom(...(Object.keys(ENDS) as End[])),
 );
 
-const anyAct: fc.Arbitrary<Act> = fc.oneof(
+/** What only the operator does. */
+export function anyUnserving(): readonly fc.Arbitrary<Act>[] {
+  const limit = fc.integer({ min: 1, max: 12 });
+  const pairs = fc.shuffledSubarray([...DESTINATIONS, "new"], { minLength: 2, maxLength: 2 });
+  const by = pairs.map(([from = "", to = ""]) => ({ from, to }));
+  return [
+    fc.record({ do: fc.constant("discard" as const), destination: fc.constantFrom(...DESTINATIONS), limit }),
+    fc.record({ do: fc.constant("move" as const), by, limit }),
+  ];
+}
+
+export const anyAct: fc.Arbitrary<Act> = fc.oneof(
   fc.record({
     do: fc.constant("append" as const),
     events: fc.array(fc.record({ id: fc.nat(60), to: fc.subarray(DESTINATIONS) }), { maxLength: 8 }),
@@ -72,6 +90,7 @@ const anyAct: fc.Arbitrary<Act> = fc.oneof(
     what: fc.constantFrom("old", "delivered", "settled"),
     limit: fc.integer({ min: 1, max: 12 }),
   }),
+  { weight: 2, arbitrary: fc.oneof(...anyUnserving()) },
 );
 
 export const anySteps: fc.Arbitrary<readonly Step[]> = fc.array(
@@ -112,7 +131,7 @@ export function describeSequences(open: OpenStore): void {
             await play(step, s, expected);
             assert.deepEqual(s.counts(), expectCounts(expected));
           }
-          for (const destination of DESTINATIONS) await compareBacklog(destination, s, expected);
+          for (const destination of [...DESTINATIONS, "new"]) await compareBacklog(destination, s, expected);
         }),
         { numRuns: 100 },
       );
@@ -158,7 +177,8 @@ async function commit(acts: readonly Act[], s: TestStore, expected: Expected): P
 type Call =
   | { readonly do: "append"; readonly entries: readonly Entry[] }
   | { readonly do: "settle"; readonly delivery: Delivery; readonly settlement: Settlement }
-  | { readonly do: "prune"; readonly before: PruneBefore; readonly limit: number; readonly needed: boolean };
+  | { readonly do: "prune"; readonly before: PruneBefore; readonly limit: number; readonly needed: boolean }
+  | (Unserving & { readonly now: At });
 
 function callsOf(act: Act, expected: Expected, now: At): readonly Call[] {
   switch (act.do) {
@@ -182,12 +202,17 @@ function callsOf(act: Act, expected: Expected, now: At): readonly Call[] {
       const before = PRUNES[act.what](now);
       return [{ do: "prune", before, limit: act.limit, needed: needsPrune(expected, before) }];
     }
+    case "discard":
+    case "move":
+      return [{ ...act, now }];
   }
 }
 
 function ask(call: Call, s: TestStore): Promise<unknown> {
   if (call.do === "append") return s.store().append(call.entries);
   if (call.do === "settle") return s.store().settle(call.delivery, call.settlement);
+  if (call.do === "discard") return s.store().unserved.discard(call.destination, call.limit);
+  if (call.do === "move") return s.store().unserved.move(call.by, call.limit);
   return s.prune(call.before, call.limit);
 }
 
@@ -195,6 +220,8 @@ const NOTHING: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0,
 
 function expectAnswer(call: Exclude<Call, { do: "append" }>, expected: Expected): unknown {
   if (call.do === "settle") return expectSettle(expected, keyOf(call.delivery), call.settlement);
+  if (call.do === "discard") return expectDiscard(expected, call.destination, call);
+  if (call.do === "move") return expectMove(expected, call.by, call);
   return call.needed ? expectPrune(expected, call.before, call.limit) : NOTHING;
 }
 
@@ -209,7 +236,7 @@ async function read({ what, after }: Reading, s: TestStore, expected: Expected):
   assert.deepEqual(await s.store().claims(asked), expectPage(expected, asked));
 }
 
-async function compareBacklog(destination: string, s: TestStore, expected: Expected): Promise<void> {
+export async function compareBacklog(destination: string, s: TestStore, expected: Expected): Promise<void> {
   for (const queue of ["first", "retry"] satisfies Queue[]) {
     const all = makeAsk({ destination, queue });
     assert.deepEqual(await s.store().claims(all), expectPage(expected, all));

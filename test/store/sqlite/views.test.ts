@@ -87,7 +87,7 @@ function rowOfTried({ delivery, last }: Tried): Row {
   return {
     ...untried,
     ...{ state: last.state, due_at: last.state === "waiting" ? last.dueAt : null, attempts: last.attempts },
-    ...{ first_attempt_at: last.firstAttemptAt, attempted_at: last.attemptedAt, held: last.held, url, status },
+    ...{ first_attempt_at: last.firstAttemptAt, attempted_at: delivery.attemptedAt, held: last.held, url, status },
     ...{ settled_at: waits ? null : last.attemptedAt, reason: last.state === "delivered" ? null : last.reason },
     finals: last.finals.length === 0 ? null : JSON.stringify(last.finals),
   };

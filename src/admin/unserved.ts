@@ -1,0 +1,77 @@
+import { suggest } from "../config/suggest.ts";
+import type { Destination } from "../model/destination.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
+import type { Backlog, Report } from "../model/ports.ts";
+import { SECOND } from "../model/units.ts";
+import type { Discarded, Moved, Redirect, Unserved, WhileIdle } from "../model/unserved.ts";
+
+export type UnservedWorld = {
+  /** As the config in force has them. */
+  readonly destinations: () => readonly Destination[];
+  readonly backlog: Pick<Backlog, "counts">;
+  readonly unserved: Unserved;
+  readonly whileIdle: WhileIdle;
+  readonly report: Pick<Report, "discarded" | "moved">;
+};
+
+/**
+ * How many deliveries wait for a destination that is removed or disabled. Faults: `unknown_destination`, and
+ * `destination_in_use` for one that is served.
+ */
+export function countWaiting(name: string, world: UnservedWorld): number | Fault {
+  const stored = world.backlog.counts().filter(({ count }) => count > 0);
+  const counts = stored.filter(({ destination }) => destination === name);
+  const configured = world.destinations();
+  const found = configured.find((one) => one.name === name);
+  if (found?.enabled) return inUse(name);
+  if (!found && counts.length === 0) {
+    return unknown(name, [...configured.map((one) => one.name), ...stored.map(({ destination }) => destination)]);
+  }
+  return counts.find(({ state }) => state === "waiting")?.count ?? 0;
+}
+
+/** The same, of those that are to be moved. Faults: also `invalid_request`, and `unknown_destination` for the new one. */
+export function countMovable({ from, to }: Redirect, world: UnservedWorld): number | Fault {
+  const waiting = countWaiting(from, world);
+  if (typeof waiting !== "number") return waiting;
+  if (from === to) return fault("invalid_request", `to: must be another destination than ${from}`);
+  const names = world.destinations().map(({ name }) => name);
+  return names.includes(to) ? waiting : unknown(to, names);
+}
+
+/** Faults: those of `countWaiting`, `destination_busy` and `store_failed`. */
+export async function discardPage(name: string, limit: number, world: UnservedWorld): Promise<Discarded | Fault> {
+  const waiting = countWaiting(name, world);
+  if (typeof waiting !== "number") return waiting;
+  const page = await world.whileIdle(name, () => world.unserved.discard(name, limit));
+  if (typeof page === "string") return notIdle(name, page);
+  if (!isFault(page) && page.discarded > 0) world.report.discarded(name, page.discarded);
+  return page;
+}
+
+/** Faults: those of `countMovable`, `destination_busy` and `store_failed`. */
+export async function movePage(by: Redirect, limit: number, world: UnservedWorld): Promise<Moved | Fault> {
+  const waiting = countMovable(by, world);
+  if (typeof waiting !== "number") return waiting;
+  const page = await world.whileIdle(by.from, () => world.unserved.move(by, limit));
+  if (typeof page === "string") return notIdle(by.from, page);
+  if (!isFault(page) && page.moved + page.doubled > 0) world.report.moved(by, page);
+  return page;
+}
+
+function notIdle(name: string, why: "served" | "busy"): Fault {
+  if (why === "served") return inUse(name);
+  // What is under way could still be delivered here, and then a second time elsewhere.
+  return fault("destination_busy", `attempts for ${name} that were begun before still run; try again`, SECOND);
+}
+
+function inUse(name: string): Fault {
+  const remedy = "disable it, or remove it from the config, before you move or discard what waits for it";
+  return fault("destination_in_use", `${name} is served now; ${remedy}`);
+}
+
+function unknown(name: string, known: readonly string[]): Fault {
+  const meant = suggest(name, known);
+  const hint = meant === null ? "" : `; did you mean ${meant}?`;
+  return fault("unknown_destination", `there is no destination ${JSON.stringify(name.slice(0, 100))}${hint}`);
+}

@@ -1,0 +1,44 @@
+import type { Command } from "commander";
+import type { Discarded } from "../model/unserved.ts";
+import { type Done, examples } from "./command.ts";
+import { addDaemonOptions } from "./daemon/find.ts";
+import { printable } from "./printable.ts";
+import { hasMore, hasNumbers, pathOf } from "./unserved/ask.ts";
+import { type EndOptions, endWaiting, type Way } from "./unserved/end.ts";
+import { deliveries } from "./unserved/words.ts";
+
+/** `fairlead discard DESTINATION`: gives up what waits for a destination that is removed from the config, or disabled. */
+export function declareDiscard(program: Command, done: Done): void {
+  const command = program
+    .command("discard")
+    .description("give up what waits for a destination that is disabled, or removed from the config")
+    .argument("<destination>", "whose deliveries are to become failed, without being sent")
+    .option("--yes", "do not ask; needed where nobody can be asked")
+    .option("--json", "print what was done as JSON");
+  addDaemonOptions(command)
+    .addHelpText("after", HELP)
+    .action((from: string, options: EndOptions) => done(endWaiting(wayOf(from), options)));
+}
+
+const HELP = `${examples("fairlead discard old-crm", "fairlead discard old-crm --yes --json")}
+
+They are kept as any that failed (outbox.keepFailed), with the reason
+"discarded by operator". Ctrl-C stops between two pages.`;
+
+function wayOf(from: string): Way<Discarded> {
+  const count = (pages: readonly Discarded[]): number => pages.reduce((sum, { discarded }) => sum + discarded, 0);
+  return {
+    from,
+    path: pathOf(from, "discard"),
+    body: {},
+    isSaid: isDiscarded,
+    question: "Discard them? They become failed, and are not sent.",
+    countOf: ({ discarded }) => discarded,
+    toWords: (pages) => `Discarded ${deliveries(count(pages))} of ${printable(from)}.`,
+    toJson: (pages) => ({ discarded: count(pages) }),
+  };
+}
+
+function isDiscarded(said: unknown): said is Discarded {
+  return hasNumbers(said, "discarded") && hasMore(said);
+}

@@ -1,0 +1,135 @@
+import { type At, MB } from "../../model/units.ts";
+import type { Discarded, Moved, Redirect } from "../../model/unserved.ts";
+import { damaged, type Packed, unpackBodies } from "./bodies.ts";
+import type { Counts } from "./counts.ts";
+import type { Database } from "./driver.ts";
+import type { Progress } from "./progress.ts";
+import type { Tried } from "./tried.ts";
+import { createReadWaiting, type Waiting } from "./waiting.ts";
+
+/** Bodies that one page writes, in bytes: nobody waits long behind it. */
+const MOST_BODY = 2 * MB;
+
+/** Inside a transaction: a page of what waits for a destination that nobody serves. */
+export type UnservedRows = {
+  discard(destination: string, page: PageOf): Discarded;
+  move(by: Redirect, page: PageOf): Moved;
+};
+
+export type PageOf = { readonly limit: number; readonly now: At };
+export type UnservedParts = { readonly counts: Counts; readonly progress: Progress; readonly tried: Tried };
+
+export function createUnserved(db: Database, parts: UnservedParts): UnservedRows {
+  const { counts, progress, tried } = parts;
+  const waiting = createReadWaiting(db);
+  const giveUp = createGiveUp(db, parts);
+
+  return {
+    discard(destination, { limit, now }) {
+      const why = { at: now, reason: "discarded by operator" };
+      const discarded = each(destination, limit, (one) => giveUp.run(one, why));
+      return { discarded, more: waiting.any(destination) };
+    },
+    move({ from, to }, { limit, now }) {
+      const why = { at: now, reason: `${to} has this event already` };
+      let doubled = 0;
+      const done = each(from, limit, (one) => {
+        if (!isThere(one, to)) return handOver(one, to);
+        doubled += 1;
+        return giveUp.run(one, why);
+      });
+      return { moved: done - doubled, doubled, more: waiting.any(from) };
+    },
+  };
+
+  /** `run` answers how many bytes of bodies it has written. Answers how many were done. */
+  function each(destination: string, limit: number, run: (one: Waiting) => number): number {
+    // What this very transaction has settled has to be in the rows that are read, before and after.
+    progress.flush();
+    let [done, body] = [0, 0];
+    for (const one of waiting.read(destination, limit)) {
+      if (body >= MOST_BODY) break;
+      body += run(one);
+      done += 1;
+    }
+    giveUp.forget();
+    progress.flush();
+    return done;
+  }
+
+  function isThere(one: Waiting, destination: string): boolean {
+    const there = { ...one, destination };
+    return (progress.letter(there) ?? "-") !== "-" || tried.has(there);
+  }
+
+  function handOver(one: Waiting, to: string): number {
+    progress.move(one, to);
+    if (one.kind === "row") tried.move(one, to);
+    counts.add(one.destination, "waiting", -1);
+    counts.add(to, "waiting", 1);
+    return one.size;
+  }
+}
+
+type GiveUp = {
+  /** It has failed, without another attempt. Answers how many bytes of bodies were written. */
+  run(one: Waiting, why: { readonly at: At; readonly reason: string }): number;
+  /** Lets go of what it has read. */
+  forget(): void;
+};
+
+function createGiveUp(db: Database, { counts, progress, tried }: UnservedParts): GiveUp {
+  const bodies = createBodies(db);
+  return {
+    run(one, why) {
+      const body = one.kind === "letter" ? setApart(one, why.at) : one.size;
+      tried.giveUp(one, why);
+      counts.add(one.destination, "waiting", -1);
+      counts.add(one.destination, "failed", 1);
+      return body;
+    },
+    forget: bodies.forget,
+  };
+
+  function setApart(one: Waiting, at: At): number {
+    const { body, acceptedAt } = bodies.read(one);
+    progress.setApart(one, at);
+    tried.add({ ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 });
+    return body.length;
+  }
+}
+
+type Bodies = {
+  /** What an event of a segment is to be sent as, and when it was accepted. */
+  read(place: Pick<Waiting, "id" | "segment">): { readonly body: string; readonly acceptedAt: At };
+  forget(): void;
+};
+
+type Opened = { readonly segment: number; readonly acceptedAt: At; readonly bodies: readonly string[] };
+
+/** Neighbours are asked for in turn: the segment that was unpacked last is kept until all are done. */
+function createBodies(db: Database): Bodies {
+  const find = db.prepare<[number], Packed & { acceptedAt: At }>(
+    `SELECT s.first AS segment, s.events, s.accepted_at AS acceptedAt, c.bodies FROM segments s
+     JOIN contents c ON c.segment = s.first WHERE s.first = ?`,
+  );
+  let last: Opened | null = null;
+
+  return {
+    read({ id, segment }) {
+      last = last?.segment === segment ? last : open(segment);
+      const body = last.bodies[id - segment];
+      if (body === undefined) throw damaged(segment, `it does not say what event ${id} is`);
+      return { body, acceptedAt: last.acceptedAt };
+    },
+    forget() {
+      last = null;
+    },
+  };
+
+  function open(segment: number): Opened {
+    const packed = find.get(segment);
+    if (!packed) throw damaged(segment, "it has no contents");
+    return { segment, acceptedAt: packed.acceptedAt, bodies: unpackBodies(packed) };
+  }
+}

@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { fault } from "../../src/model/fault.ts";
+import type { Unserved } from "../../src/model/unserved.ts";
+import { makeDestination } from "../flow/make.ts";
+import { startAdmin } from "./make.ts";
+
+const DISCARD = "/api/destinations/old/discard";
+const MOVE = "/api/destinations/old/move";
+
+const COUNTS = [
+  { destination: "old", state: "waiting", count: 7 },
+  { destination: "old", state: "failed", count: 2 },
+  { destination: "crm", state: "waiting", count: 3 },
+  { destination: "empty", state: "waiting", count: 0 },
+  { destination: "done", state: "delivered", count: 1 },
+] as const;
+
+const DESTINATIONS = [
+  makeDestination(),
+  makeDestination({ name: "off", enabled: false }),
+  makeDestination({ name: "warehouse" }),
+];
+
+type Stranded = NonNullable<NonNullable<Parameters<typeof startAdmin>[0]>["stranded"]>;
+
+/** Nothing is delivered to `old`, for which seven wait, and to `off`. Notes what the store is asked. */
+function start(stranded: Stranded = {}) {
+  const asked: unknown[] = [];
+  const unserved: Unserved = {
+    async discard(...what) {
+      asked.push(["discard", ...what]);
+      return { discarded: 5, more: true };
+    },
+    async move(...what) {
+      asked.push(["move", ...what]);
+      return { moved: 4, doubled: 1, more: true };
+    },
+  };
+  const admin = startAdmin({ stranded: { destinations: () => DESTINATIONS, counts: COUNTS, unserved, ...stranded } });
+  return {
+    ...{ admin, asked },
+    async post(path: string, body: unknown) {
+      const { status, headers, text } = await admin.post(path, body);
+      return { status, headers, json: JSON.parse(text) };
+    },
+  };
+}
+
+describe("POST /api/destinations/:name/discard", () => {
+  it("ends a page of what waits for a destination that is gone, and says whether there is more", async () => {
+    const { admin, asked, post } = start();
+    const { status, json } = await post(DISCARD, { limit: 5 });
+    assert.deepEqual([status, json], [200, { success: true, discarded: 5, more: true }]);
+    assert.deepEqual(asked, [["discard", "old", 5]]);
+    assert.deepEqual(admin.told, [["discarded", "old", 5]]);
+  });
+
+  it("takes 500 if nobody says how many, and one that is only disabled", async () => {
+    const { asked, post } = start();
+    assert.equal((await post("/api/destinations/off/discard", {})).status, 200);
+    assert.deepEqual(asked, [["discard", "off", 500]]);
+  });
+
+  it("is not told to the log if it did nothing", async () => {
+    const nothing = { discard: async () => ({ discarded: 0, more: false }) } as Partial<Unserved> as Unserved;
+    const { admin, post } = start({ unserved: nothing });
+    assert.deepEqual((await post(DISCARD, {})).json, { success: true, discarded: 0, more: false });
+    assert.deepEqual(admin.told, []);
+  });
+
+  it("changes nothing on a dry run: it says how many wait", async () => {
+    const { admin, asked, post } = start();
+    assert.deepEqual((await post(DISCARD, { dryRun: true })).json, { success: true, waiting: 7 });
+    assert.deepEqual((await post("/api/destinations/off/discard", { dryRun: true })).json.waiting, 0);
+    assert.deepEqual((await post("/api/destinations/done/discard", { dryRun: true })).json.waiting, 0);
+    assert.deepEqual([asked, admin.told], [[], []]);
+  });
+
+  const IN_USE =
+    "crm is served now; disable it, or remove it from the config, before you move or discard what waits for it";
+
+  it("refuses a destination that is served", async () => {
+    const { asked, post } = start();
+    for (const dryRun of [true, false]) {
+      const { status, json } = await post("/api/destinations/crm/discard", { dryRun });
+      assert.deepEqual([status, json.code, json.message], [409, "destination_in_use", IN_USE]);
+    }
+    assert.deepEqual(asked, []);
+  });
+
+  it("refuses one that has come back in this very moment", async () => {
+    const { admin, post } = start({ whileIdle: async () => "served" });
+    const { status, json } = await post(DISCARD, {});
+    assert.deepEqual([status, json.code], [409, "destination_in_use"]);
+    assert.deepEqual(admin.told, []);
+  });
+
+  it("asks for patience while attempts still run", async () => {
+    const { post } = start({ whileIdle: async () => "busy" });
+    const { status, headers, json } = await post(DISCARD, {});
+    assert.deepEqual([status, json.code, headers.get("retry-after")], [409, "destination_busy", "1"]);
+  });
+
+  it("does not know a destination that is neither in the config nor in the store, and says which was meant", async () => {
+    const { post } = start();
+    const unknown = async (name: string) => {
+      const { status, json } = await post(`/api/destinations/${encodeURIComponent(name)}/discard`, {});
+      assert.deepEqual([status, json.code], [404, "unknown_destination"]);
+      return json.message;
+    };
+    assert.equal(await unknown("odl"), 'there is no destination "odl"; did you mean old?');
+    assert.equal(await unknown("wharehouse"), 'there is no destination "wharehouse"; did you mean warehouse?');
+    assert.equal(await unknown("empty"), 'there is no destination "empty"');
+    assert.equal(await unknown("a/b\n"), 'there is no destination "a/b\\n"');
+  });
+
+  it("answers what the store does when it cannot write", async () => {
+    const failed = fault("store_failed", "the outbox cannot be written");
+    const { admin, post } = start({ unserved: { discard: async () => failed, move: async () => failed } });
+    assert.equal((await post(DISCARD, {})).status, 503);
+    assert.equal((await post(MOVE, { to: "crm" })).json.code, "store_failed");
+    assert.deepEqual(admin.told, []);
+  });
+});
+
+describe("POST /api/destinations/:name/move", () => {
+  it("moves a page to another destination, and says how many it had already", async () => {
+    const { admin, asked, post } = start();
+    const { status, json } = await post(MOVE, { to: "crm", limit: 5 });
+    assert.deepEqual([status, json], [200, { success: true, moved: 4, doubled: 1, more: true }]);
+    const by = { from: "old", to: "crm" };
+    assert.deepEqual(asked, [["move", by, 5]]);
+    assert.deepEqual(admin.told, [["moved", by, { moved: 4, doubled: 1, more: true }]]);
+  });
+
+  it("may move them to one that is disabled: they wait there until it is enabled", async () => {
+    const { post } = start();
+    assert.equal((await post(MOVE, { to: "off" })).status, 200);
+  });
+
+  it("changes nothing on a dry run: it says how many wait", async () => {
+    const { admin, asked, post } = start();
+    assert.deepEqual((await post(MOVE, { to: "crm", dryRun: true })).json, { success: true, waiting: 7 });
+    assert.deepEqual([asked, admin.told], [[], []]);
+  });
+
+  it("refuses another destination that is not in the config, or is the same", async () => {
+    const { asked, post } = start();
+    for (const dryRun of [true, false]) {
+      const unknown = await post(MOVE, { to: "wearhouse", dryRun });
+      assert.deepEqual([unknown.status, unknown.json.code], [404, "unknown_destination"]);
+      assert.equal(unknown.json.message, 'there is no destination "wearhouse"; did you mean warehouse?');
+      // It is in the store, but nobody would ever deliver to it.
+      assert.equal((await post("/api/destinations/off/move", { to: "old", dryRun })).status, 404);
+      const same = await post("/api/destinations/off/move", { to: "off", dryRun });
+      assert.deepEqual([same.status, same.json.code], [400, "invalid_request"]);
+    }
+    assert.deepEqual(asked, []);
+  });
+
+  it("refuses an old one that is served, is busy, or is unknown", async () => {
+    const { post } = start();
+    assert.equal((await post("/api/destinations/crm/move", { to: "off" })).json.code, "destination_in_use");
+    assert.equal((await post("/api/destinations/nobody/move", { to: "off" })).json.code, "unknown_destination");
+    const busy = start({ whileIdle: async () => "busy" });
+    assert.equal((await busy.post(MOVE, { to: "crm" })).json.code, "destination_busy");
+  });
+});
+
+describe("a body", () => {
+  const LIMIT = "limit: must be a whole number from 1 to 1000";
+  const wrong: readonly (readonly [path: string, body: unknown, message: string])[] = [
+    [DISCARD, { limit: 0 }, LIMIT],
+    [DISCARD, { limit: 1_001 }, LIMIT],
+    [DISCARD, { limit: 1.5 }, LIMIT],
+    [DISCARD, { limit: "5" }, LIMIT],
+    [DISCARD, { dryRun: "yes" }, "dryRun: must be true or false"],
+    [DISCARD, { to: "crm" }, "to: is not known; there are limit and dryRun"],
+    [DISCARD, null, "the body: must be an object with limit and dryRun"],
+    [MOVE, {}, "to: is missing"],
+    [MOVE, { to: "" }, "to: must name a destination"],
+    [MOVE, { to: 5 }, "to: must name a destination"],
+    [MOVE, { to: "crm", dryrun: true }, "dryrun: is not known; there are to, limit and dryRun"],
+    [MOVE, '"crm"', "the body: must be an object with to, limit and dryRun"],
+  ];
+  for (const [path, body, message] of wrong) {
+    it(`is refused: ${path} ${JSON.stringify(body)}`, async () => {
+      const { asked, post } = start();
+      const { status, json } = await post(path, body);
+      assert.deepEqual([status, json.code, json.message], [400, "invalid_request", message]);
+      assert.deepEqual(asked, []);
+    });
+  }
+
+  it("is refused if it is not JSON", async () => {
+    const { post } = start();
+    assert.equal((await post(DISCARD, "{")).json.code, "invalid_json");
+  });
+});

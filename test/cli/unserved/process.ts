@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { type AdminWorld, createAdmin } from "../../../src/admin/api.ts";
+import { createBodies } from "../../../src/http/body.ts";
+import { createClock } from "../../../src/runtime/clock.ts";
+import { createServe } from "../../../src/runtime/serve.ts";
+import { makeDestination } from "../../flow/make.ts";
+
+const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
+
+export type Ended = { readonly code: number | null; readonly out: string; readonly err: string };
+type Parts = Pick<AdminWorld, "unserved" | "whileIdle">;
+
+/** The operator's API of a daemon that serves crm, and for whose old destination so many wait; and commands that ask it. */
+export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
+  const done: unknown[] = [];
+  let left = waiting;
+  function take(limit: number): { readonly count: number; readonly more: boolean } {
+    const count = Math.min(left, limit);
+    left -= count;
+    return { count, more: left > 0 };
+  }
+  const world: Partial<AdminWorld> = {
+    admin: () => ({ listen: LISTEN, token: null }),
+    bodies: createBodies(createClock()),
+    destinations: () => [makeDestination(), makeDestination({ name: "off", enabled: false })],
+    backlog: { counts: () => [{ destination: "old", state: "waiting", count: left }] },
+    unserved: {
+      async discard(destination, limit) {
+        done.push(["discard", destination]);
+        const { count, more } = take(limit);
+        return { discarded: count, more };
+      },
+      async move(by, limit) {
+        done.push(["move", by]);
+        const { count, more } = take(limit);
+        return { moved: count - 1, doubled: 1, more };
+      },
+    },
+    whileIdle: (_, work) => work(),
+    report: { discarded() {}, moved() {} } as unknown as AdminWorld["report"],
+    ...parts,
+  };
+  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  return {
+    /** What the daemon was asked to do, page by page. */
+    done,
+    begin: (args: readonly string[]) => begin(args, listener.address),
+    run: (args: readonly string[]) => begin(args, listener.address).ended,
+    [Symbol.asyncDispose]: () => listener.stop(),
+  };
+}
+
+/** A process of its own: it writes to its standard output directly. Nobody can type anything. */
+function begin(
+  args: readonly string[],
+  admin: string,
+): { readonly child: ChildProcess; readonly ended: Promise<Ended> } {
+  const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
+  const before = typeof Bun === "undefined" ? ["run", "-A", "--no-check", main] : [main];
+  const env = { ...process.env, FAIRLEAD_ADMIN: admin, FAIRLEAD_ADMIN_TOKEN: "" };
+  const child = spawn(process.execPath, [...before, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (text) => (out += text));
+  child.stderr.on("data", (text) => (err += text));
+  const ended = new Promise<Ended>((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+  return { child, ended };
+}
