@@ -3,30 +3,24 @@
  * so that a test runs all of this with a false clock, false chance and a false network.
  */
 import { createAccept } from "./accept/accept.ts";
+import { createArrivals } from "./accept/arrivals.ts";
 import { createAdmin } from "./admin/api.ts";
 import { describeChanges } from "./config/changes.ts";
 import { keysForRestart, withFixedKeys } from "./config/restart.ts";
 import { createDeletion } from "./deletion/request.ts";
+import { createActivity } from "./deliver/activity.ts";
 import { createDeliver, type Deliver } from "./deliver/deliver.ts";
 import { createLanes } from "./deliver/lanes.ts";
+import { tellUnserved } from "./deliver/unserved.ts";
 import { createBodies } from "./http/body.ts";
+import { type Handles, openListeners } from "./http/listeners.ts";
 import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
 import { createRejections } from "./ingest/rejections.ts";
-import type { Config, Tls } from "./model/config.ts";
-import type {
-  Backlog,
-  Clock,
-  Handle,
-  Listener,
-  Post,
-  Random,
-  Report,
-  Serve,
-  Store,
-  StoreHealth,
-} from "./model/ports.ts";
+import type { Config } from "./model/config.ts";
+import type { Backlog, Clock, Post, Random, Report, Serve, Store, StoreHealth } from "./model/ports.ts";
 import type { Applied, Reload } from "./model/reload.ts";
+import type { ConfigStatus } from "./model/status.ts";
 import { createJanitor, type Janitor } from "./store/janitor.ts";
 import { openStore } from "./store/sqlite/store.ts";
 
@@ -39,6 +33,9 @@ export type Ports = {
   readonly metrics: Metrics;
   /** Reads the config anew, and ends in `App.reload`. */
   readonly reload: Reload;
+  readonly lastReload: () => ConfigStatus;
+  /** What this program is. */
+  readonly version: string;
   /** Of this process. */
   readonly pid: number;
 };
@@ -137,20 +134,16 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const { deliver, janitor, handles } = parts;
   const closing = new AbortController();
   const cleaning = janitor.run(closing.signal);
-  const listeners = await listen(ports.serve, current.config(), handles).catch(closeAll);
+  const listeners = await openListeners(ports.serve, current.config(), handles).catch(closeAll);
   serve(current.config());
   deliver.start();
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
-  return { addresses, deliver, renew, serve, stop };
-
-  async function renew({ ingest: { tls } }: Config): Promise<void> {
-    if (tls && !isSameCertificate(tls, current.config().ingest.tls)) await listeners.ingest.renew(tls);
-  }
+  return { addresses, deliver, renew: listeners.renew, serve, stop };
 
   function serve(next: Config): void {
     ports.metrics.declare(namesOf(next));
     deliver.serve(next.destinations);
-    tellUnserved(next, store, ports.report);
+    tellUnserved(next.destinations, store.backlog, ports.report);
   }
 
   /** The operator's listener stays until the end: what the daemon does while it stops can be watched. */
@@ -185,58 +178,30 @@ async function openOutbox({ config, metrics, clock, report, pid }: World, parts:
 
 /** Gives each part what it asks for. */
 function wire(store: Store, world: World): Parts {
-  const { config, door, clock, random, report, metrics, reload, leaving } = world;
-  const deliver = createDeliver({ ...world, ...store, lanes: createLanes(report), delivery: () => config().delivery });
-  const accept = createAccept({ config, append: store.append, offer: deliver.offer, report });
-  const requestDeletion = createDeletion({ config, accept, clock, random, report });
+  const { config, door, clock, random, report, leaving } = world;
+  const activity = createActivity(clock);
+  const arrivals = createArrivals(clock);
+  const lanes = createLanes(report);
+  const deliver = createDeliver({ ...world, ...store, lanes, activity, delivery: () => config().delivery });
+  const accept = createAccept({ config, append: store.append, offer: deliver.offer, arrivals, report });
   const rejections = createRejections({ clock, report });
+  const bodies = createBodies(clock);
   const stopping = (): boolean => leaving.aborted;
-  const ingest = createIngest({
-    clock,
-    random,
-    door,
-    stopping,
-    bodies: createBodies(clock),
-    accept,
-    rejections,
-    report,
-  });
-  const { health } = store;
-  // Its own bodies: whatever comes in at the other door, the operator can get in.
-  const known = { clock, bodies: createBodies(clock), health, metrics, requestDeletion, reload, rejections, report };
-  const unserved = { destinations: () => config().destinations, ...store, whileIdle: deliver.whileIdle };
-  const admin = createAdmin({ admin: () => config().admin, ...unserved, ...known });
+  const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, report });
+  const requestDeletion = createDeletion({ config, accept, clock, random, report });
+  const { whileIdle } = deliver;
+  const parts = {
+    admin: () => config().admin,
+    outbox: () => config().outbox,
+    sources: () => config().sources,
+    destinations: () => config().destinations,
+    startedAt: clock.wall(),
+    ...{ whileIdle, activity, arrivals, rejections, requestDeletion },
+  };
+  // With bodies of its own: whatever comes in at the other door, the operator can get in.
+  const admin = createAdmin({ ...world, ...store, ...parts, bodies: createBodies(clock) });
   const janitor = createJanitor({ ...store, outbox: () => config().outbox, clock, report });
   return { deliver, janitor, handles: { ingest, admin } };
-}
-
-type Handles = { readonly ingest: Handle; readonly admin: Handle };
-type Listeners = { readonly ingest: Listener; readonly admin: Listener };
-
-async function listen(serve: Serve, { ingest, admin }: Config, handles: Handles): Promise<Listeners> {
-  const first = await serve(admin.listen, handles.admin);
-  try {
-    return { admin: first, ingest: await serve(ingest.listen, handles.ingest, ingest.tls) };
-  } catch (error) {
-    await first.stop();
-    throw error;
-  }
-}
-
-/** What waits for a destination that is gone or disabled stays, and the operator should know. */
-function tellUnserved(config: Config, { backlog }: Store, report: Report): void {
-  const served = new Set(namesOf(config).served);
-  for (const { destination, state, count } of backlog.counts()) {
-    if (state !== "waiting" || count === 0 || served.has(destination)) continue;
-    report.daemon("unserved", { destination, waiting: count, hint: UNSERVED });
-  }
-}
-
-const UNSERVED =
-  "it is not in the config, or disabled: enable it and they go on, or end them with `fairlead move` or `fairlead discard`";
-
-function isSameCertificate(one: Tls, other: Tls | null): boolean {
-  return one.cert === other?.cert && one.key.reveal() === other.key.reveal();
 }
 
 function namesOf({ sources, destinations }: Config) {

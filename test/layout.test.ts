@@ -26,7 +26,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "config/": ["model/", "ipaddr.js", "yaml", "valibot", "@valibot/to-json-schema"],
   "admin/": ["model/", "http/", "hono", "valibot", "config/suggest.ts"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
-  "cli/": ["model/", "config/", "runtime/", "webhook/", "commander"],
+  "cli/": ["model/", "config/", "runtime/", "webhook/", "commander", "valibot"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],
   "app.ts": [
     ...["model/", "accept/", "admin/", "config/", "deletion/", "deliver/", "http/", "ingest/", "store/"],

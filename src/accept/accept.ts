@@ -7,6 +7,7 @@ import { MB, SECOND } from "../model/units.ts";
 import type { Skip } from "../model/verdict.ts";
 import { route } from "../route/route.ts";
 import { writeBody } from "../webhook/body.ts";
+import type { ArrivalsDesk } from "./arrivals.ts";
 
 export type AcceptWorld = {
   /** The config in force, read anew for each call: a reload swaps it. */
@@ -14,6 +15,7 @@ export type AcceptWorld = {
   readonly append: Append;
   /** Sets off the delivery of what was just committed. */
   readonly offer: (deliveries: readonly Delivery[]) => void;
+  readonly arrivals: Pick<ArrivalsDesk, "saw">;
   readonly report: Report;
 };
 
@@ -26,7 +28,7 @@ const OVERLOADED = fault("overloaded", "calls come faster than the disk can take
  * The one way in, for calls, audiences and deletions alike: each event is routed, its body is written once, both are
  * made durable in one commit, and its deliveries are set off. A caller may answer 2xx when this answers receipts, not before.
  */
-export function createAccept({ config, append, offer, report }: AcceptWorld): Accept {
+export function createAccept({ config, append, offer, arrivals, report }: AcceptWorld): Accept {
   let uncommitted = 0;
   return async function accept(source, events) {
     const entries = events.map((event) => prepare(event, source, config()));
@@ -37,6 +39,7 @@ export function createAccept({ config, append, offer, report }: AcceptWorld): Ac
     uncommitted -= size;
     if (isFault(receipts)) return receipts;
     for (const receipt of receipts) if (receipt.kind === "accepted") offer(receipt.deliveries);
+    arrivals.saw(source, entries.length);
     tell(source, { entries, receipts, report });
     return receipts;
   };

@@ -12,22 +12,24 @@ import { postDeletion } from "./deletions.ts";
 import { postDiscard, postMove } from "./destinations.ts";
 import { getRejected } from "./rejected.ts";
 import { postReload } from "./reload.ts";
+import { getStatus, type StatusWorld } from "./status.ts";
 import type { UnservedWorld } from "./unserved.ts";
 
 /** While the store fails, it is tried at most so often, however often somebody asks whether it is ready. */
 const PROBE_EVERY: Ms = 5 * SECOND;
 
-export type AdminWorld = UnservedWorld & {
-  readonly admin: () => Config["admin"];
-  readonly clock: Clock;
-  readonly bodies: Bodies;
-  readonly health: StoreHealth;
-  readonly metrics: { text(): Promise<string>; readonly contentType: string };
-  readonly requestDeletion: RequestDeletion;
-  readonly reload: Reload;
-  readonly rejections: Rejections;
-  readonly report: Report;
-};
+export type AdminWorld = StatusWorld &
+  UnservedWorld & {
+    readonly admin: () => Config["admin"];
+    readonly clock: Clock;
+    readonly bodies: Bodies;
+    readonly health: StoreHealth;
+    readonly metrics: { text(): Promise<string>; readonly contentType: string };
+    readonly requestDeletion: RequestDeletion;
+    readonly reload: Reload;
+    readonly rejections: Rejections;
+    readonly report: Report;
+  };
 
 /** The operator's API: health, metrics, deletions, refused calls, what waits for nobody. It has a listener of its own. */
 export function createAdmin(world: AdminWorld): Handle {
@@ -47,6 +49,7 @@ export function createAdmin(world: AdminWorld): Handle {
     const headers = { "Content-Type": world.metrics.contentType };
     return new Response(await world.metrics.text(), { headers });
   });
+  api.get("/api/status", () => getStatus(world));
   api.get("/api/rejected", (context) => getRejected(context.req.query(), world.rejections));
   api.post("/api/reload", () => postReload(world.reload));
   api.post("/api/deletions", (context) => postDeletion(context.req.raw, world));

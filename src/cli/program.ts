@@ -10,6 +10,7 @@ import { declareReload } from "./reload.ts";
 import { declareSchema } from "./schema-command.ts";
 import { declareSend } from "./send.ts";
 import { declareServe } from "./serve.ts";
+import { declareStatus } from "./status.ts";
 import { declareVerify } from "./verify.ts";
 import { declareVersion } from "./version.ts";
 
@@ -17,7 +18,7 @@ import { declareVersion } from "./version.ts";
 const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[]])[] = [
   ["Run it:", [declareServe, declareCheck, declareSchema]],
   ["Try it:", [declareSend, declareListen, declareVerify]],
-  ["Watch it:", [declareRejected]],
+  ["Watch it:", [declareStatus, declareRejected]],
   ["Change it:", [declareReload, declareMove, declareDiscard]],
   ["About it:", [declareVersion]],
 ];

@@ -54,8 +54,8 @@ type Started = { readonly file: string; readonly config: Config; readonly reader
 
 /** The daemon, and how it comes by another config: whoever asks for it, it is one file that is read. */
 function createReloadableApp({ file, config, reader }: Started, machine: Machine): { app: App; reload: Reload } {
-  const reload = createReloader({ file, read: () => reader.read(file), apply, report: machine.report });
-  const app = createApp(config, { ...machine, reload });
+  const { reload, status } = createReloader({ ...machine, file, read: () => reader.read(file), apply });
+  const app = createApp(config, { ...machine, reload, lastReload: status, version: VERSION });
   return { app, reload };
 
   async function apply(next: Config): Promise<Applied> {

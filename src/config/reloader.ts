@@ -1,6 +1,8 @@
 import type { Config, Problem } from "../model/config.ts";
-import type { Report } from "../model/ports.ts";
+import type { Clock, Report } from "../model/ports.ts";
 import type { Applied, Reload, Reloaded } from "../model/reload.ts";
+import type { ConfigStatus } from "../model/status.ts";
+import type { At } from "../model/units.ts";
 
 /** What there is to be read of the config at this moment. */
 export type Read =
@@ -8,7 +10,14 @@ export type Read =
   /** Why it cannot be read at all. */
   | { readonly unreadable: string };
 
+export type Reloader = {
+  readonly reload: Reload;
+  /** How the last one went. */
+  status(): ConfigStatus;
+};
+
 export type ReloaderWorld = {
+  readonly clock: Pick<Clock, "wall">;
   /** The config file, for the log. */
   readonly file: string;
   readonly read: () => Read;
@@ -19,28 +28,40 @@ export type ReloaderWorld = {
 
 /**
  * Reloads one at a time. Whoever asks during one gets the next, which all of them share: twenty signals in a second are
- * two reloads, and each of them has seen what was written before it was asked for.
+ * two reloads, and each of them has seen what was written before it was asked for. The daemon has been started with what
+ * was read just now.
  */
-export function createReloader(world: ReloaderWorld): Reload {
+export function createReloader(world: ReloaderWorld): Reloader {
+  const { file, clock } = world;
+  let status: ConfigStatus = { file, readAt: clock.wall(), refused: null, needsRestart: [] };
   let running: Promise<Reloaded> | null = null;
   let next: Promise<Reloaded> | null = null;
 
-  return function reload() {
+  return { reload, status: () => status };
+
+  function reload(): Promise<Reloaded> {
     if (!running) return begin();
     next ??= running.then(() => {
       next = null;
       return begin();
     });
     return next;
-  };
+  }
 
   function begin(): Promise<Reloaded> {
-    const run = reloadOnce(world).finally(() => {
+    const run = reloadOnce(world).then((reloaded) => {
+      status = statusAfter(reloaded, status, clock.wall());
       if (running === run) running = null;
+      return reloaded;
     });
     running = run;
     return run;
   }
+}
+
+function statusAfter(reloaded: Reloaded, before: ConfigStatus, at: At): ConfigStatus {
+  if (reloaded.kind === "refused") return { ...before, refused: { at, reason: reloaded.reason } };
+  return { ...before, readAt: at, refused: null, needsRestart: reloaded.needsRestart };
 }
 
 /** A bad config changes nothing, and each of its problems is a line of the log. */

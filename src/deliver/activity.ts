@@ -1,26 +1,15 @@
 import type { Outcome } from "../model/outcome.ts";
 import type { Clock } from "../model/ports.ts";
-import type { AttemptError } from "../model/status.ts";
+import { createRate, type Rate } from "../model/rate.ts";
+import type { AttemptsLately, Lately } from "../model/status.ts";
 import type { At } from "../model/units.ts";
 import { judge } from "../settle/judge.ts";
 import { describeAnswer } from "../settle/reason.ts";
-import { createRate, type Rate } from "./rate.ts";
 
-/** What has happened lately at each destination, in memory: for the operator, who asks now and then. */
-export type Activity = {
+/** What has come of the attempts lately, in memory: for the operator, who asks now and then. */
+export type Activity = AttemptsLately & {
   /** An attempt has ended. */
   saw(destination: string, outcome: Outcome): void;
-  of(destination: string): Seen;
-};
-
-export type Seen = {
-  /** Successes, over the last minute. */
-  readonly perSecond: number;
-  /** Of the wall clock; null since the last success. */
-  readonly failingSince: At | null;
-  readonly lastError: AttemptError | null;
-  /** Whether the last attempt never left this machine. */
-  readonly offline: boolean;
 };
 
 type Kept = {
@@ -55,10 +44,15 @@ export function createActivity(clock: Clock): Activity {
       const perSecond = rate.perSecond(clock.now());
       if (lastFailure === null) return { ...NOTHING, perSecond };
       const { at, outcome } = lastFailure;
-      const lastError = { at, url: outcome.url, reason: describeAnswer(outcome) };
+      const lastError = { at, url: withoutQuery(outcome.url), reason: describeAnswer(outcome) };
       return { perSecond, failingSince, lastError, offline: judge(outcome) === "offline" };
     },
   };
 }
 
-const NOTHING: Seen = { perSecond: 0, failingSince: null, lastError: null, offline: false };
+const NOTHING: Lately = { perSecond: 0, failingSince: null, lastError: null, offline: false };
+
+/** A query may hold a token. */
+function withoutQuery(url: string): string {
+  return url.replace(/[?#].*$/s, "");
+}

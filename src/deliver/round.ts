@@ -8,6 +8,7 @@ import { judge } from "../settle/judge.ts";
 import { describeAnswer } from "../settle/reason.ts";
 import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
+import type { Activity } from "./activity.ts";
 import { attempt } from "./attempt.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
@@ -18,6 +19,7 @@ export type RoundWorld = {
   readonly post: Post;
   readonly lanes: Lanes;
   readonly limits: Limits;
+  readonly activity: Activity;
   readonly report: Report;
 };
 
@@ -69,6 +71,7 @@ async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here)
   } finally {
     giveBack(webhook, outcome, { asked, world });
   }
+  world.activity.saw(destination.name, outcome);
   world.report.attempted(delivery, outcome);
   return outcome;
 }

@@ -8,8 +8,6 @@ export type Status = {
   readonly startedAt: At;
   readonly config: ConfigStatus;
   readonly outbox: OutboxStatus;
-  /** Refusals at the door since the start. */
-  readonly rejected: number;
   readonly sources: readonly SourceStatus[];
   /** Those of the config, in its order, and then those that something still waits for. */
   readonly destinations: readonly DestinationStatus[];
@@ -34,24 +32,22 @@ export type OutboxStatus = {
   readonly writable: boolean;
 };
 
-export type SourceStatus = {
-  readonly name: string;
-  readonly enabled: boolean;
+export type SourceStatus = Arrived & { readonly name: string; readonly enabled: boolean };
+
+/** What has come from a source. */
+export type Arrived = {
   /** Events taken, over the last minute. */
   readonly perSecond: number;
   /** When one was taken last; null if none was since the start. */
   readonly lastAt: At | null;
 };
 
-export type DestinationStatus = {
+/** Who knows what has come in lately. */
+export type Arrivals = { of(source: string): Arrived };
+
+export type DestinationStatus = Omit<Lately, "offline"> & {
   readonly name: string;
   readonly state: DestinationState;
-  /** Since when nothing has succeeded; null while all is well. */
-  readonly failingSince: At | null;
-  /** What went wrong last; null if nothing has since the last success. */
-  readonly lastError: AttemptError | null;
-  /** Successes, over the last minute. */
-  readonly perSecond: number;
   readonly counts: Readonly<Record<DeliveryState, number>>;
   /** For how long the oldest of those that wait has been here; null if none waits. */
   readonly oldestWaiting: Ms | null;
@@ -64,3 +60,18 @@ export type DestinationStatus = {
 export type DestinationState = "working" | "failing" | "offline" | "disabled" | "removed";
 
 export type AttemptError = { readonly at: At; readonly url: string; readonly reason: string };
+
+/** What has come of the attempts for a destination. */
+export type Lately = {
+  /** Successes, over the last minute. */
+  readonly perSecond: number;
+  /** Since when nothing has succeeded; null while all is well. */
+  readonly failingSince: At | null;
+  /** What went wrong last; null if nothing has since the last success. */
+  readonly lastError: AttemptError | null;
+  /** Whether the last attempt never left this machine. */
+  readonly offline: boolean;
+};
+
+/** Who knows what has come of the attempts lately. */
+export type AttemptsLately = { of(destination: string): Lately };

@@ -17,6 +17,7 @@ type Done = readonly [what: string, ...about: unknown[]];
 function startAccept({ config = makeConfig(), append = takeAll }: { config?: Config; append?: Append } = {}) {
   const done: Done[] = [];
   const entries: Entry[] = [];
+  const arrived: unknown[] = [];
   const current = { config };
   const report = new Proxy({} as Report, {
     get:
@@ -33,9 +34,10 @@ function startAccept({ config = makeConfig(), append = takeAll }: { config?: Con
       return receipts;
     },
     offer: (deliveries) => void done.push(["offer", ...deliveries.map(({ destination }) => destination)]),
+    arrivals: { saw: (source, count) => void arrived.push([source, count]) },
     report,
   });
-  return { accept, done, entries, current };
+  return { arrived, accept, done, entries, current };
 }
 
 /** Numbers the events from 1. */

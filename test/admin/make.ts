@@ -1,9 +1,12 @@
 import { createAdmin } from "../../src/admin/api.ts";
+import type { StatusWorld } from "../../src/admin/status.ts";
 import type { UnservedWorld } from "../../src/admin/unserved.ts";
 import { createBodies } from "../../src/http/body.ts";
 import type { Backlog, Report, RequestDeletion } from "../../src/model/ports.ts";
 import type { Rejections } from "../../src/model/refusal.ts";
 import type { Reload } from "../../src/model/reload.ts";
+import type { ConfigStatus } from "../../src/model/status.ts";
+import type { At } from "../../src/model/units.ts";
 import type { Unserved } from "../../src/model/unserved.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
@@ -29,6 +32,10 @@ type Counts = ReturnType<Backlog["counts"]>;
 type AdminOptions = {
   /** What waits, and for whom. */
   readonly stranded?: Partial<Omit<UnservedWorld, "backlog" | "report">> & { readonly counts?: Counts };
+  readonly status?: Partial<Pick<StatusWorld, "activity" | "arrivals">> & {
+    readonly oldestAt?: At;
+    readonly config?: Partial<ConfigStatus>;
+  };
   readonly requestDeletion?: RequestDeletion;
   readonly metrics?: () => Promise<string>;
   readonly rejections?: Rejections;
@@ -45,7 +52,7 @@ const NOTHING_WAITS: Unserved = {
 /** The operator's API on a store that is well, unless a test says otherwise. */
 export function startAdmin(options: AdminOptions = {}): TestAdmin {
   const { requestDeletion, reload, metrics = async () => "up 1\n", rejections = NO_REJECTIONS } = options;
-  const { stranded = {} } = options;
+  const { stranded = {}, status = {} } = options;
   const clock = createFalseClock();
   const store = { writable: true, probe: async () => true };
   const wishes: Wish[] = [];
@@ -69,7 +76,19 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     reload: async () => reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
     rejections,
     destinations: () => makeConfig().destinations,
-    backlog: { counts: () => stranded.counts ?? [] },
+    backlog: { counts: () => stranded.counts ?? [], oldestWaitingAt: async () => status.oldestAt ?? null },
+    sources: () => makeConfig().sources,
+    outbox: () => ({ path: "/var/lib/fairlead/fairlead.db" }),
+    activity: status.activity ?? { of: () => ({ perSecond: 0, failingSince: null, lastError: null, offline: false }) },
+    arrivals: status.arrivals ?? { of: () => ({ perSecond: 0, lastAt: null }) },
+    lastReload: () => ({
+      file: "config.yaml",
+      readAt: clock.wall(),
+      refused: null,
+      needsRestart: [],
+      ...status.config,
+    }),
+    ...{ startedAt: clock.wall(), version: "1.2.3", pid: 4711 },
     unserved: NOTHING_WAITS,
     whileIdle: (_, work) => work(),
     ...stranded,

@@ -147,6 +147,25 @@ describe("fairlead reload", () => {
   });
 });
 
+describe("fairlead status", () => {
+  it("says how the daemon is, what fails and why, and that a bad config is not in force", PATIENT, async () => {
+    await using w = await makeWorld();
+    await w.write("config.yaml", configFor("old"));
+    const daemon = await w.serve();
+    assert.equal(await statusFor("old", daemon), 200);
+    await daemon.process.line(/attempt\.failed/);
+    await w.write("config.yaml", "nonsense");
+    await runReload(w, daemon);
+    const process = w.run(["status", "--admin", daemon.admin]);
+    assert.equal((await process.exit).code, 0);
+    const said = process.out.join("\n");
+    assert.match(said, /^ {9}NOT in force since \S+: the config has errors$/m);
+    assert.match(said, /^website {2}0\.02 {5}\S+ ago$/m);
+    assert.match(said, /^crm {10}failing for \S+ +0 +1 /m);
+    assert.match(said, /^crm: \S+ ago connection refused, from http:\/\/127\.0\.0\.1:9\/hooks$/m);
+  });
+});
+
 async function metric({ admin }: Daemon): Promise<string> {
   return (await fetch(`${admin}/metrics`)).text();
 }

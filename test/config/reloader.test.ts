@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createReloader, type Read } from "../../src/config/reloader.ts";
 import type { Config, Problem } from "../../src/model/config.ts";
+import { createFalseClock } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
 
 const WARNING: Problem = {
@@ -15,7 +16,9 @@ type Told = readonly [what: string, fields: Readonly<Record<string, string | num
 function start(read: () => Read, apply?: (config: Config) => Promise<void>) {
   const told: Told[] = [];
   const applied: Config[] = [];
-  const reload = createReloader({
+  const clock = createFalseClock();
+  const { reload, status } = createReloader({
+    clock,
     file: "config.yaml",
     read,
     async apply(config) {
@@ -25,7 +28,7 @@ function start(read: () => Read, apply?: (config: Config) => Promise<void>) {
     },
     report: { daemon: (what, fields) => void told.push([what, fields]) },
   });
-  return { reload, told, applied };
+  return { clock, reload, status, told, applied };
 }
 
 describe("a reload", () => {
@@ -107,5 +110,21 @@ describe("a reload", () => {
       applied.map(({ outbox }) => outbox.maxSize),
       [1, 2],
     );
+  });
+
+  it("is remembered for the operator: when, why it was refused, and what waits for a restart", async () => {
+    let bad = true;
+    const { clock, reload, status } = start(() => ({ config: bad ? null : makeConfig(), problems: [] }));
+    const readAt = clock.wall();
+    assert.deepEqual(status(), { file: "config.yaml", readAt, refused: null, needsRestart: [] });
+    await clock.advance("1m");
+    await reload();
+    const refused = { at: readAt + 60_000, reason: "the config has errors" };
+    assert.deepEqual(status(), { file: "config.yaml", readAt, refused, needsRestart: [] });
+    bad = false;
+    await clock.advance("1m");
+    await reload();
+    const needsRestart = ["ingest.listen"];
+    assert.deepEqual(status(), { file: "config.yaml", readAt: readAt + 120_000, refused: null, needsRestart });
   });
 });

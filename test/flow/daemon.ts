@@ -95,6 +95,8 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
       };
     },
     reload: async () => options.reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
+    lastReload: () => ({ file: "config.yaml", readAt: clock.wall(), refused: null, needsRestart: [] }),
+    version: "0.0.0",
     pid: 4711,
   });
   await app.start();

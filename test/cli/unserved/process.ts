@@ -25,7 +25,10 @@ export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
     admin: () => ({ listen: LISTEN, token: null }),
     bodies: createBodies(createClock()),
     destinations: () => [makeDestination(), makeDestination({ name: "off", enabled: false })],
-    backlog: { counts: () => [{ destination: "old", state: "waiting", count: left }] },
+    backlog: {
+      counts: () => [{ destination: "old", state: "waiting", count: left }],
+      oldestWaitingAt: async () => null,
+    },
     unserved: {
       async discard(destination, limit) {
         done.push(["discard", destination]);

@@ -1,4 +1,4 @@
-import { type At, SECOND } from "../model/units.ts";
+import { type At, SECOND } from "./units.ts";
 
 const SECONDS = 60;
 

@@ -1,0 +1,27 @@
+import type { Clock } from "../model/ports.ts";
+import { createRate, type Rate } from "../model/rate.ts";
+import type { Arrivals } from "../model/status.ts";
+import type { At } from "../model/units.ts";
+
+/** What has come in lately from each source, in memory: for the operator, who asks now and then. */
+export type ArrivalsDesk = Arrivals & {
+  /** So many events of a source are on the disk now. */
+  saw(source: string, count: number): void;
+};
+
+export function createArrivals(clock: Clock): ArrivalsDesk {
+  const kept = new Map<string, { readonly rate: Rate; lastAt: At }>();
+  return {
+    saw(source, count) {
+      const known = kept.get(source) ?? { rate: createRate(), lastAt: 0 };
+      kept.set(source, known);
+      known.rate.add(count, clock.now());
+      known.lastAt = clock.wall();
+    },
+    of(source) {
+      const known = kept.get(source);
+      if (!known) return { perSecond: 0, lastAt: null };
+      return { perSecond: known.rate.perSecond(clock.now()), lastAt: known.lastAt };
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { respond } from "../http/respond.ts";
+import type { Config } from "../model/config.ts";
+import type { DeliveryState } from "../model/delivery.ts";
+import type { Destination } from "../model/destination.ts";
+import type { Backlog, Clock, StoreHealth } from "../model/ports.ts";
+import type { Source } from "../model/source.ts";
+import type {
+  Arrivals,
+  AttemptsLately,
+  ConfigStatus,
+  DestinationState,
+  DestinationStatus,
+  Lately,
+  Status,
+} from "../model/status.ts";
+import { type At, formatTime } from "../model/units.ts";
+
+export type StatusWorld = {
+  readonly clock: Pick<Clock, "now">;
+  readonly destinations: () => readonly Destination[];
+  readonly sources: () => readonly Pick<Source, "name" | "enabled">[];
+  readonly outbox: () => Pick<Config["outbox"], "path">;
+  readonly backlog: Pick<Backlog, "counts" | "oldestWaitingAt">;
+  readonly health: Pick<StoreHealth, "size" | "writable">;
+  readonly activity: AttemptsLately;
+  readonly arrivals: Arrivals;
+  readonly lastReload: () => ConfigStatus;
+  /** By the wall clock. */
+  readonly startedAt: At;
+  readonly version: string;
+  readonly pid: number;
+};
+
+/** `GET /api/status`, with points in time in ISO 8601. */
+export async function getStatus(world: StatusWorld): Promise<Response> {
+  const status = await readStatus(world);
+  const { startedAt, config, sources, destinations } = status;
+  const { readAt, refused } = config;
+  return respond(200, {
+    ...status,
+    startedAt: formatTime(startedAt),
+    config: { ...config, readAt: formatTime(readAt), refused: refused && { ...refused, at: formatTime(refused.at) } },
+    sources: sources.map((source) => ({ ...source, lastAt: timeOf(source.lastAt) })),
+    destinations: destinations.map(({ failingSince, lastError, ...rest }) => ({
+      ...rest,
+      failingSince: timeOf(failingSince),
+      lastError: lastError && { ...lastError, at: formatTime(lastError.at) },
+    })),
+  });
+}
+
+function timeOf(at: At | null): string | null {
+  return at === null ? null : formatTime(at);
+}
+
+/** How the daemon is, and each of its sources and destinations. */
+async function readStatus(world: StatusWorld): Promise<Status> {
+  const { outbox, sources, health, arrivals, lastReload, startedAt, version, pid } = world;
+  const { used, max } = health.size();
+  return {
+    ...{ version, pid, startedAt, config: lastReload() },
+    outbox: { path: outbox().path, used, max, writable: health.writable() },
+    sources: sources().map(({ name, enabled }) => ({ name, enabled, ...arrivals.of(name) })),
+    destinations: await readDestinations(world),
+  };
+}
+
+async function readDestinations(world: StatusWorld): Promise<readonly DestinationStatus[]> {
+  const configured = world.destinations();
+  const known = new Set(configured.map(({ name }) => name));
+  const counts = world.backlog.counts();
+  const others = counts.filter(({ destination, count }) => count > 0 && !known.has(destination));
+  const names = [...known, ...new Set(others.map(({ destination }) => destination))];
+  const all = await Promise.all(names.map((name) => readDestination(name, world)));
+  // What is gone is worth a word as long as something waits for it.
+  return all.filter(({ state, counts }) => state !== "removed" || counts.waiting > 0);
+}
+
+async function readDestination(name: string, world: StatusWorld): Promise<DestinationStatus> {
+  const { clock, destinations, backlog, activity } = world;
+  const lately = activity.of(name);
+  const configured = destinations().find((destination) => destination.name === name);
+  const counts: Record<DeliveryState, number> = { waiting: 0, delivered: 0, failed: 0, expired: 0 };
+  for (const { destination, state, count } of backlog.counts()) if (destination === name) counts[state] = count;
+  const oldestAt = counts.waiting > 0 ? await backlog.oldestWaitingAt(name) : null;
+  return {
+    ...{ name, state: stateOf(configured, lately), counts },
+    ...{ failingSince: lately.failingSince, lastError: lately.lastError, perSecond: lately.perSecond },
+    oldestWaiting: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
+  };
+}
+
+function stateOf(destination: Destination | undefined, { failingSince, offline }: Lately): DestinationState {
+  if (!destination) return "removed";
+  if (!destination.enabled) return "disabled";
+  if (failingSince === null) return "working";
+  return offline ? "offline" : "failing";
+}

@@ -1,0 +1,32 @@
+import * as v from "valibot";
+
+const time = v.nullable(v.string());
+const counts = v.object({ waiting: v.number(), delivered: v.number(), failed: v.number(), expired: v.number() });
+const error = v.object({ at: v.string(), url: v.string(), reason: v.string() });
+
+/** What the daemon answers at `GET /api/status`; a newer one may say more. */
+const status = v.object({
+  version: v.string(),
+  pid: v.number(),
+  startedAt: v.string(),
+  config: v.object({
+    file: v.string(),
+    readAt: v.string(),
+    refused: v.nullable(v.object({ at: v.string(), reason: v.string() })),
+    needsRestart: v.array(v.string()),
+  }),
+  outbox: v.object({ path: v.string(), used: v.number(), max: v.number(), writable: v.boolean() }),
+  sources: v.array(v.object({ name: v.string(), enabled: v.boolean(), perSecond: v.number(), lastAt: time })),
+  destinations: v.array(
+    v.object({
+      ...{ name: v.string(), state: v.string(), failingSince: time, lastError: v.nullable(error) },
+      ...{ perSecond: v.number(), counts, oldestWaiting: v.nullable(v.number()) },
+    }),
+  ),
+});
+
+export type SaidStatus = v.InferOutput<typeof status>;
+
+export function isStatus(said: unknown): said is SaidStatus {
+  return v.is(status, said);
+}

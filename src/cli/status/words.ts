@@ -1,0 +1,78 @@
+import { type At, formatDuration, formatSize, MINUTE } from "../../model/units.ts";
+import { printable } from "../printable.ts";
+import type { SaidStatus } from "./said.ts";
+
+/** For a person: what is well takes a line, what is not says so, since when and why. `now`: by the wall clock. */
+export function toWords(status: SaidStatus, now: At): string {
+  return [about(status, now), sources(status, now), destinations(status, now)].join("\n\n");
+}
+
+function about({ version, pid, startedAt, config, outbox }: SaidStatus, now: At): string {
+  const { refused, needsRestart } = config;
+  return [
+    `fairlead ${printable(version)}, process ${pid}, running for ${age(startedAt, now)}`,
+    `config   ${printable(config.file)}, read ${age(config.readAt, now)} ago`,
+    ...(refused ? [`         NOT in force since ${age(refused.at, now)}: ${printable(refused.reason)}`] : []),
+    ...(needsRestart.length > 0 ? [`         waits for a restart: ${printable(needsRestart.join(", "))}`] : []),
+    `outbox   ${printable(outbox.path)}, ${formatSize(outbox.used)} of ${formatSize(outbox.max)}${trouble(outbox)}`,
+  ].join("\n");
+}
+
+function trouble({ used, max, writable }: SaidStatus["outbox"]): string {
+  if (!writable) return ": CANNOT BE WRITTEN, calls are refused; the log says why";
+  return used >= max ? ": FULL, calls are refused" : "";
+}
+
+function sources({ sources }: SaidStatus, now: At): string {
+  if (sources.length === 0) return "There are no sources.";
+  const rows = sources.map(({ name, enabled, perSecond, lastAt }) => [
+    printable(name),
+    enabled ? rate(perSecond) : "disabled",
+    lastAt === null ? "none yet" : `${age(lastAt, now)} ago`,
+  ]);
+  return table([["source", "calls/s", "last call"], ...rows]);
+}
+
+function destinations({ destinations }: SaidStatus, now: At): string {
+  if (destinations.length === 0) return "There are no destinations.";
+  const rows = destinations.map((one) => [
+    printable(one.name),
+    stateOf(one, now),
+    rate(one.perSecond),
+    String(one.counts.waiting),
+    one.oldestWaiting === null ? "-" : formatDuration(one.oldestWaiting),
+    String(one.counts.failed),
+    String(one.counts.expired),
+  ]);
+  const head = ["destination", "state", "sent/s", "waiting", "oldest", "failed", "expired"];
+  const errors = destinations.flatMap(({ name, lastError }) =>
+    lastError === null
+      ? []
+      : [printable(`${name}: ${age(lastError.at, now)} ago ${lastError.reason}, from ${lastError.url}`)],
+  );
+  return [table([head, ...rows]), ...(errors.length > 0 ? ["", ...errors] : [])].join("\n");
+}
+
+function stateOf({ state, failingSince }: SaidStatus["destinations"][number], now: At): string {
+  if (failingSince === null || (state !== "failing" && state !== "offline")) return printable(state);
+  return `${state} for ${age(failingSince, now)}`;
+}
+
+/** Exact where little happens. */
+function rate(perSecond: number): string {
+  if (perSecond === 0) return "0";
+  return perSecond * (MINUTE / 1_000) < 600 ? perSecond.toFixed(2) : String(Math.round(perSecond));
+}
+
+function age(time: string, now: At): string {
+  return formatDuration(Math.max(0, now - Date.parse(time)));
+}
+
+/** In columns. Numbers need no alignment of their own: people look for the one that is not 0. */
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows
+    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "))
+    .map((line) => line.trimEnd())
+    .join("\n");
+}

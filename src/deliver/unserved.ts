@@ -1,0 +1,14 @@
+import type { Destination } from "../model/destination.ts";
+import type { Backlog, Report } from "../model/ports.ts";
+
+/** What waits for a destination that is gone or disabled stays, and the operator should know. */
+export function tellUnserved(destinations: readonly Destination[], backlog: Backlog, report: Report): void {
+  const served = new Set(destinations.filter(({ enabled }) => enabled).map(({ name }) => name));
+  for (const { destination, state, count } of backlog.counts()) {
+    if (state !== "waiting" || count === 0 || served.has(destination)) continue;
+    report.daemon("unserved", { destination, waiting: count, hint: HINT });
+  }
+}
+
+const HINT =
+  "it is not in the config, or disabled: enable it and they go on, or end them with `fairlead move` or `fairlead discard`";

@@ -1,0 +1,37 @@
+import type { Config, Tls } from "../model/config.ts";
+import type { Handle, Listener, Serve } from "../model/ports.ts";
+
+export type Handles = { readonly ingest: Handle; readonly admin: Handle };
+
+/** Where the daemon listens: to programs and pages, and to its operator. */
+export type Listeners = {
+  readonly ingest: Listener;
+  readonly admin: Listener;
+  /** Serves the certificate of this config, if it is another one. Rejects when it cannot, and has then changed nothing. */
+  renew(config: Config): Promise<void>;
+};
+
+/** Opens both, or none: rejects when one cannot be had. */
+export async function openListeners(serve: Serve, config: Config, handles: Handles): Promise<Listeners> {
+  const admin = await serve(config.admin.listen, handles.admin);
+  try {
+    const ingest = await serve(config.ingest.listen, handles.ingest, config.ingest.tls);
+    return { ingest, admin, renew: createRenew(ingest, config.ingest.tls) };
+  } catch (error) {
+    await admin.stop();
+    throw error;
+  }
+}
+
+function createRenew(listener: Listener, first: Tls | null): Listeners["renew"] {
+  let current = first;
+  return async function renew({ ingest: { tls } }) {
+    if (tls === null || isSame(tls, current)) return;
+    await listener.renew(tls);
+    current = tls;
+  };
+}
+
+function isSame(one: Tls, other: Tls | null): boolean {
+  return one.cert === other?.cert && one.key.reveal() === other.key.reveal();
+}

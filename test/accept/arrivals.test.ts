@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createArrivals } from "../../src/accept/arrivals.ts";
+import { createFalseClock } from "../flow/clock.ts";
+
+describe("what has come from a source", () => {
+  it("is nothing at first", () => {
+    assert.deepEqual(createArrivals(createFalseClock()).of("website"), { perSecond: 0, lastAt: null });
+  });
+
+  it("is how much each second of the last minute, and when last", async () => {
+    const clock = createFalseClock();
+    const arrivals = createArrivals(clock);
+    arrivals.saw("website", 100);
+    await clock.advance("10s");
+    arrivals.saw("website", 20);
+    const lastAt = clock.wall();
+    assert.deepEqual(arrivals.of("website"), { perSecond: 2, lastAt });
+    assert.deepEqual(arrivals.of("app"), { perSecond: 0, lastAt: null });
+    await clock.advance("10m");
+    assert.deepEqual(arrivals.of("website"), { perSecond: 0, lastAt });
+  });
+});

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isStatus, type SaidStatus } from "../../../src/cli/status/said.ts";
+import { toWords } from "../../../src/cli/status/words.ts";
+import { HOUR, MB, MINUTE } from "../../../src/model/units.ts";
+
+const NOW = Date.UTC(2026, 10, 20, 12, 0, 0);
+const ago = (ms: number): string => new Date(NOW - ms).toISOString();
+
+const CRM: SaidStatus["destinations"][number] = {
+  ...{ name: "crm", state: "working", failingSince: null, lastError: null, perSecond: 12.25, oldestWaiting: null },
+  counts: { waiting: 0, delivered: 5, failed: 0, expired: 0 },
+};
+
+const STATUS: SaidStatus = {
+  ...{ version: "1.2.3", pid: 4711, startedAt: ago(3 * HOUR + 12 * MINUTE) },
+  config: { file: "/etc/fairlead/config.yaml", readAt: ago(HOUR), refused: null, needsRestart: [] },
+  outbox: { path: "/var/lib/fairlead/fairlead.db", used: 12.4 * MB, max: 1024 * MB, writable: true },
+  sources: [{ name: "website", enabled: true, perSecond: 0.05, lastAt: ago(4_000) }],
+  destinations: [CRM],
+};
+
+function words(status: Partial<SaidStatus>): string {
+  return toWords({ ...STATUS, ...status }, NOW);
+}
+
+describe("the status of a daemon, for a person", () => {
+  it("is a line for each thing while all is well", () => {
+    assert.equal(
+      words({}),
+      [
+        "fairlead 1.2.3, process 4711, running for 3h 12m",
+        "config   /etc/fairlead/config.yaml, read 1h ago",
+        "outbox   /var/lib/fairlead/fairlead.db, 12.4MB of 1GB",
+        "",
+        "source   calls/s  last call",
+        "website  0.05     4s ago",
+        "",
+        "destination  state    sent/s  waiting  oldest  failed  expired",
+        "crm          working  12      0        -       0       0",
+      ].join("\n"),
+    );
+  });
+
+  it("says of a destination that fails since when, what waits, and what went wrong last", () => {
+    const lastError = { at: ago(2_000), url: "https://lake.example.com/in", reason: "503" };
+    const counts = { waiting: 1_204, delivered: 0, failed: 2, expired: 1 };
+    const lake = { ...CRM, name: "lake", state: "failing", failingSince: ago(12 * MINUTE), lastError, perSecond: 0 };
+    const said = words({ destinations: [CRM, { ...lake, counts, oldestWaiting: 14 * MINUTE }] });
+    assert.match(said, /^lake {9}failing for 12m {2}0 {7}1204 {5}14m {5}2 {7}1$/m);
+    assert.match(said, /\n\nlake: 2s ago 503, from https:\/\/lake\.example\.com\/in$/);
+  });
+
+  it("says that a config is not in force, and why, and what waits for a restart", () => {
+    const refused = { at: ago(5 * MINUTE), reason: "the config has errors" };
+    const said = words({ config: { ...STATUS.config, refused, needsRestart: ["ingest.listen"] } });
+    assert.match(said, /^ {9}NOT in force since 5m: the config has errors\n {9}waits for a restart: ingest\.listen$/m);
+  });
+
+  it("says that calls are refused, and why", () => {
+    const { outbox } = STATUS;
+    assert.match(words({ outbox: { ...outbox, writable: false } }), /: CANNOT BE WRITTEN, calls are refused/);
+    assert.match(words({ outbox: { ...outbox, used: outbox.max } }), /1GB of 1GB: FULL, calls are refused$/m);
+  });
+
+  it("says what there is not", () => {
+    const said = words({ sources: [], destinations: [] });
+    assert.match(said, /^There are no sources\.\n\nThere are no destinations\.$/m);
+    const [source] = STATUS.sources;
+    assert.ok(source);
+    assert.match(
+      words({ sources: [{ ...source, enabled: false, lastAt: null }] }),
+      /^website {2}disabled {2}none yet$/m,
+    );
+  });
+
+  it("cannot be made to write to the terminal", () => {
+    const lastError = { at: ago(0), url: "https://a/\u001b[2J", reason: "\u001b[2J" };
+    assert.ok(!words({ destinations: [{ ...CRM, lastError }] }).includes("\u001b"));
+  });
+});
+
+describe("what a daemon answers", () => {
+  it("is a status if it has all of it; a newer one may say more", () => {
+    assert.ok(isStatus({ ...STATUS, more: 1 }));
+    assert.ok(!isStatus({ ...STATUS, outbox: null }));
+    assert.ok(!isStatus({ success: true }));
+  });
+});
