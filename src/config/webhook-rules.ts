@@ -10,7 +10,8 @@ export const HEADER_NAME_PATTERN = /^[\w!#$%&'*+.^`|~-]+$/;
 export const HEADER_VALUE_PATTERN = /^[\t -~\u00a0-\u00ff]*$/;
 /** What can travel after `Bearer ` as one word. */
 export const TOKEN_PATTERN = /^[!-~]+$/;
-export const NAME_PATTERN = /^[A-Za-z0-9_.-]{1,64}$/;
+/** All but `.` and `..`, which are no names in the path of a URL. */
+export const NAME_PATTERN = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,64}$/;
 
 /** Set by Fairlead itself, or about one connection and not the request (RFC 9110, 7.6.1). */
 const RESERVED_HEADERS = [
