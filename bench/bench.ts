@@ -6,18 +6,17 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Check, checkLimits } from "./check.ts";
 import { startWorker } from "./commands.ts";
-import { CONTENDERS, type Contender } from "./contender.ts";
 import type { LoadCommands } from "./load.ts";
 import { describeMachine } from "./machine.ts";
-import type { Bench } from "./measure.ts";
 import { type Options, readOptions, USAGE } from "./options.ts";
 import { endAll } from "./processes.ts";
 import { profile } from "./profile.ts";
 import { countDisturbed, createUndisturbed } from "./quiet.ts";
 import type { ReceiverCommands } from "./receiver.ts";
 import { occupationsOf, type Result, resultOf, type Sample } from "./results.ts";
-import { type Line, linesOf, measure, type RunName } from "./rows.ts";
-import { writeCheck, writeOccupations, writeTable } from "./table.ts";
+import { type Line, linesOf, measure, type Turn } from "./rows.ts";
+import type { Bench } from "./run.ts";
+import { writeCheck, writeOccupations, writeTables } from "./table.ts";
 
 process.exit(await main(process.argv.slice(2)));
 
@@ -54,7 +53,7 @@ async function measureAndTell(options: Options, folder: string): Promise<void> {
   const lines = linesOf(options.rows);
   if (options.profile) return profile(lines, bench);
   const check = options.check ? await checkLimits(bench) : null;
-  const samples = await measureRounds(options, runsOf(lines), bench);
+  const samples = await measureRounds(options, turnsOf(lines), bench);
   const results = lines.map((line) => resultOf(line, samples));
   tell({ options, folder, results, samples, check });
 }
@@ -66,11 +65,9 @@ async function startBench({ fairlead, amounts }: Options, folder: string): Promi
   return { load, receiver, receiverPort, folder, fairlead: [resolve(fairlead)], endBy: "SIGKILL", amounts };
 }
 
-type Turn = { readonly run: RunName; readonly contender: Contender };
-
-/** Each run that any of the lines needs, once; those of the same kind beside each other. */
-function runsOf(lines: readonly Line[]): readonly Turn[] {
-  const turns = lines.flatMap(({ runs }) => CONTENDERS.map((contender) => ({ contender, run: runs[contender] })));
+/** Each run that any of the lines needs, once; those that are compared beside each other. */
+function turnsOf(lines: readonly Line[]): readonly Turn[] {
+  const turns = lines.flatMap(({ base, run }): readonly Turn[] => [base, { run, contender: "fairlead" }]);
   return [...new Map(turns.map((turn) => [`${turn.run} ${turn.contender}`, turn])).values()];
 }
 
@@ -109,7 +106,7 @@ function tell({ options, folder, results, samples, check }: Told): void {
   const at = new Date().toISOString();
   const { cores, cpu, bun, fileSystem } = machine;
   console.log(`${at}: ${version}, ${cores} cores (${cpu}), Bun ${bun}, stores on ${fileSystem} in ${options.folder}`);
-  console.log(`median of ${options.rounds} round(s)\n\n${writeTable(results)}`);
+  console.log(`median of ${options.rounds} round(s)\n\n${writeTables(results)}`);
   const disturbed = countDisturbed(samples);
   if (disturbed > 0) console.log(`\nother programs were busy during ${disturbed} of ${samples.length} runs`);
   if (check) console.log(`\n${writeOccupations(occupationsOf(samples))}\n\n${writeCheck(check)}`);

@@ -2,7 +2,7 @@
  * Whether load and receiver could be the bottleneck: the load is sent straight to the receiver, which answers at once
  * as a server that takes no time would. So both are measured at the most they can do.
  */
-import { type Bench, CONNECTIONS } from "./measure.ts";
+import { type Bench, CONNECTIONS } from "./run.ts";
 import { percentile } from "./statistics.ts";
 import { cpuSeconds } from "./usage.ts";
 

@@ -1,18 +1,20 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
+import { writeSmallConfig } from "./config.ts";
 import { end, start } from "./processes.ts";
-import { WRITE_KEY } from "./requests.ts";
 
 /** Whatever is measured: each does the same work, and has a store of its own. */
 export const CONTENDERS = ["floor", "fairlead"] as const;
 export type Contender = (typeof CONTENDERS)[number];
 
-export const SECRET = "bench-secret";
-
 export type Server = {
   readonly pid: number;
   readonly port: number;
+  /** Where it takes an operator's commands; null if it has none. */
+  readonly adminPort: number | null;
+  /** The path of its config file; the floor has none there. */
+  readonly config: string;
   /** Rejects when the server ends by itself. */
   readonly crashed: Promise<never>;
   /** Ends it and removes its data. */
@@ -25,6 +27,8 @@ export type Surroundings = {
   /** How Fairlead is run: a program and its arguments, without the command. */
   readonly fairlead: readonly string[];
   readonly receiverPort: number;
+  /** Fairlead's config; the smallest when left out. */
+  readonly config?: string;
   /** What ends a server: SIGTERM if it has something to write at its end. */
   readonly endBy: "SIGKILL" | "SIGTERM";
 };
@@ -42,10 +46,12 @@ export async function startServer(contender: Contender, around: Surroundings): P
   });
   // Whoever measures waits for it; until then it has no listener.
   crashed.catch(() => {});
-  const port = await Promise.race([readPort(child), crashed]);
+  const [port = 0, adminPort = null] = await Promise.race([readPorts(child, ADDRESSES[contender]), crashed]);
   return {
     pid: child.pid,
     port,
+    adminPort,
+    config: configIn(data),
     crashed,
     async stop() {
       stopping = true;
@@ -55,34 +61,36 @@ export async function startServer(contender: Contender, around: Surroundings): P
   };
 }
 
+const ADDRESSES: Readonly<Record<Contender, readonly string[]>> = { floor: ["ingest"], fairlead: ["ingest", "admin"] };
+
 function floorCommand(data: string, { receiverPort }: Surroundings): string[] {
   return [process.execPath, join(import.meta.dir, "floor.ts"), data, urlOf(receiverPort)];
 }
 
-function fairleadCommand(data: string, { fairlead, receiverPort }: Surroundings): string[] {
-  writeFileSync(
-    join(data, "config.yaml"),
-    `ingest: { listen: "127.0.0.1:0" }
-admin: { listen: "127.0.0.1:0" }
-outbox: { maxSize: 64GB }
-sources: { bench: { writeKey: ${WRITE_KEY} } }
-destinations: { bench: { webhooks: [{ url: "${urlOf(receiverPort)}" }], sharedSecret: ${SECRET} } }
-`,
-  );
+function fairleadCommand(data: string, { fairlead, receiverPort, config }: Surroundings): string[] {
+  writeFileSync(configIn(data), config ?? writeSmallConfig(receiverPort));
   return [...fairlead, "serve"];
+}
+
+function configIn(data: string): string {
+  return join(data, "config.yaml");
 }
 
 function urlOf(port: number): string {
   return `http://127.0.0.1:${port}/`;
 }
 
-/** Both print the address of the port that they were given, once they take calls. */
-async function readPort({ stdout }: Subprocess): Promise<number> {
+/** Both print the addresses of the ports that they were given, once they take calls. */
+async function readPorts({ stdout }: Subprocess, names: readonly string[]): Promise<readonly number[]> {
   let printed = "";
   for await (const chunk of stdout as ReadableStream<Uint8Array>) {
     printed += new TextDecoder().decode(chunk);
-    const port = /^ingest http:\/\/127\.0\.0\.1:(\d+)\s/m.exec(printed)?.[1];
-    if (port !== undefined) return Number(port);
+    const ports = names.map((name) => portOf(name, printed));
+    if (!ports.includes(undefined)) return ports.map(Number);
   }
   throw new Error(`the server has not said where it listens:\n${printed}`);
+}
+
+function portOf(name: string, printed: string): string | undefined {
+  return new RegExp(`^${name} +http://127\\.0\\.0\\.1:(\\d+)\\s`, "m").exec(printed)?.[1];
 }

@@ -16,21 +16,24 @@ export type LoadCommands = {
 
 export type Load = RequestKind & { readonly port: number; readonly connections: number };
 
-export type FloodLoad = Load & { readonly requests: number; readonly longest?: number };
+/** `timed`: whether to say how long each acknowledgement took. */
+export type FloodLoad = Load & { readonly requests: number; readonly longest?: number; readonly timed?: boolean };
 /** How many were answered, when the first one was sent, and when the last answer came. */
-export type Flooded = { readonly requests: number; readonly startedAt: number; readonly endedAt: number };
+export type Flooded = { readonly requests: number; readonly startedAt: number; readonly endedAt: number } & Paced;
 /** How long each acknowledgement took, in ms. */
 export type Paced = { readonly latencies: readonly number[] };
 
 obey<LoadCommands>({ flood, pace });
 
-async function flood({ requests, longest = Number.POSITIVE_INFINITY, ...load }: FloodLoad): Promise<Flooded> {
+async function flood({ requests, longest = Number.POSITIVE_INFINITY, timed, ...load }: FloodLoad): Promise<Flooded> {
   const done = Promise.withResolvers<void>();
+  const latencies: number[] = [];
   let sent = 0;
   let answered = 0;
   const senders = await openSenders(load, {
     answered(sender) {
       answered += 1;
+      if (timed) latencies.push(now() - sender.sentAt);
       sendNext(sender);
       if (answered === sent) done.resolve();
     },
@@ -39,7 +42,7 @@ async function flood({ requests, longest = Number.POSITIVE_INFINITY, ...load }: 
   const startedAt = now();
   senders.forEach(sendNext);
   await done.promise.finally(() => close(senders));
-  return { requests: answered, startedAt, endedAt: now() };
+  return { requests: answered, startedAt, endedAt: now(), latencies };
 
   function sendNext(sender: Sender): void {
     if (sent === requests || now() - startedAt > longest) return;

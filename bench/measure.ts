@@ -1,53 +1,16 @@
 /** The measurements. Each starts a server with an empty store, warms it up, measures, and ends it. */
-import { createHmac } from "node:crypto";
-import type { Worker } from "./commands.ts";
-import { type Contender, SECRET, type Server, type Surroundings, startServer } from "./contender.ts";
-import type { LoadCommands } from "./load.ts";
-import type { Arrival, ReceiverCommands } from "./receiver.ts";
+import { createLargeConfig, type LargeConfig } from "./config.ts";
+import type { Contender } from "./contender.ts";
+import { whileReloading } from "./reloading.ts";
 import type { Ids } from "./requests.ts";
+import { arrival, type Bench, CONNECTIONS, type Kind, kindOf, warmUp, withServer } from "./run.ts";
 import { percentile } from "./statistics.ts";
-import { cpuSeconds, machineSeconds, mainThreadTime, peakMemory } from "./usage.ts";
+import { type Measured, watch } from "./watch.ts";
 
-export type Amounts = {
-  /** Single calls in a run. */
-  readonly calls: number;
-  /** Events of batches in a run, at most: it ends earlier where taking them takes too long. */
-  readonly events: number;
-  /** Seconds of steady load. */
-  readonly seconds: number;
-  /** Events that are sent before anything is measured, so that code is compiled and connections are open. */
-  readonly warmup: number;
-};
-
-export type Bench = Surroundings & {
-  readonly load: Worker<LoadCommands>;
-  readonly receiver: Worker<ReceiverCommands>;
-  readonly amounts: Amounts;
-};
-
-/** What one run has given: a number for each thing measured, by name. */
-export type Measured = { readonly values: Readonly<Record<string, number>>; readonly shares: Shares };
-
-/** How busy each part was, in cores. */
-export type Shares = {
-  readonly server: number;
-  /** Of it, the thread that runs JavaScript. */
-  readonly mainThread: number;
-  /** How much of the time that thread could have run, had a core been free. */
-  readonly queued: number;
-  readonly load: number;
-  readonly receiver: number;
-  /** All other programs of the machine, and the kernel's own threads. */
-  readonly others: number;
-};
-
-export const CONNECTIONS = 64;
 export const BATCH = 100;
 const STEADY_PER_SECOND = 200;
 /** In ms. Held requests end after five seconds as timeouts, and are then sent again. */
 const LONGEST_HOLD = 4_000;
-/** In ms, for everything to come in. */
-const PATIENCE = 120_000;
 
 /**
  * Single calls as fast as they are answered, and delivered meanwhile: the clock stops when all are acknowledged and
@@ -96,105 +59,54 @@ export function measureBacklog(
 
 /** Acknowledgements, in ms, of single calls that come at a steady pace and are delivered meanwhile. */
 export function measureSteady(contender: Contender, ids: Ids, bench: Bench): Promise<Measured> {
-  const { seconds } = bench.amounts;
   return withServer(contender, bench, async (server) => {
     const kind = { ...kindOf(server, ids), eventsPerRequest: 1 };
     await warmUp(kind, bench);
+    return watch(server, bench, async () => acknowledgements(await SEND.steady(kind, bench)));
+  });
+}
+
+/** How single calls come: at a steady pace, or as fast as they are answered. */
+export type Rate = "steady" | "full";
+
+export type UnderReloads = Pick<LargeConfig, "sources"> & { readonly rate: Rate; readonly reloads: boolean };
+
+/** Acknowledgements, in ms, of Fairlead with a large config, which is reloaded all the while or not at all. */
+export function measureReloads({ rate, sources, reloads }: UnderReloads, bench: Bench): Promise<Measured> {
+  const configOf = createLargeConfig({ port: bench.receiverPort, sources });
+  return withServer("fairlead", { ...bench, config: configOf(0) }, async (server) => {
+    const kind = { ...kindOf(server, "none"), eventsPerRequest: 1 };
+    await warmUp(kind, bench);
     return watch(server, bench, async () => {
-      await bench.receiver.ask("expect", { requests: STEADY_PER_SECOND * seconds });
-      const { latencies } = await bench.load.ask("pace", { ...kind, perSecond: STEADY_PER_SECOND, seconds });
-      await arrival(latencies.length, bench);
-      return { p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) };
+      const send = (): Promise<readonly number[]> => SEND[rate]({ ...kind, connections: CONNECTIONS_AT[rate] }, bench);
+      if (!reloads) return acknowledgements(await send());
+      const { result, durations } = await whileReloading({ server, configOf }, send);
+      return { ...acknowledgements(result), reloads: durations.length, reload: percentile(durations, 0.5) };
     });
   });
 }
 
-type Kind = {
-  readonly port: number;
-  readonly connections: number;
-  readonly ids: Ids;
-  readonly eventsPerRequest: number;
+/** At a steady pace each call needs a free connection, also those that come while a reload takes a second. */
+const CONNECTIONS_AT: Readonly<Record<Rate, number>> = { steady: 256, full: CONNECTIONS };
+
+function acknowledgements(latencies: readonly number[]) {
+  return { p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) };
+}
+
+/** Each sends single calls, and answers how long each acknowledgement took once all webhooks have come. */
+const SEND: Readonly<Record<Rate, (kind: Kind, bench: Bench) => Promise<readonly number[]>>> = {
+  async steady(kind, bench) {
+    const { seconds } = bench.amounts;
+    await bench.receiver.ask("expect", { requests: STEADY_PER_SECOND * seconds });
+    const { latencies } = await bench.load.ask("pace", { ...kind, perSecond: STEADY_PER_SECOND, seconds });
+    await arrival(latencies.length, bench);
+    return latencies;
+  },
+  async full(kind, bench) {
+    const { calls } = bench.amounts;
+    await bench.receiver.ask("expect", { requests: calls });
+    const { latencies } = await bench.load.ask("flood", { ...kind, requests: calls, timed: true });
+    await arrival(calls, bench);
+    return latencies;
+  },
 };
-
-function kindOf({ port }: Server, ids: Ids): Omit<Kind, "eventsPerRequest"> {
-  return { port, connections: CONNECTIONS, ids };
-}
-
-async function withServer<T>(contender: Contender, bench: Bench, run: (server: Server) => Promise<T>): Promise<T> {
-  const server = await startServer(contender, bench);
-  try {
-    return await Promise.race([run(server), server.crashed]);
-  } catch (error) {
-    // That its connections broke is noticed before that it has crashed, and says less.
-    await Promise.race([server.crashed, Bun.sleep(200)]);
-    throw error;
-  } finally {
-    await server.stop();
-  }
-}
-
-async function warmUp(kind: Kind, bench: Bench): Promise<void> {
-  const { warmup } = bench.amounts;
-  if (warmup === 0) return;
-  await bench.receiver.ask("expect", { requests: warmup });
-  await bench.load.ask("flood", { ...kind, requests: warmup / kind.eventsPerRequest });
-  checkSample(await arrival(warmup, bench));
-}
-
-/** The first request says whether the server does its work: the body is the call, and the signature is right. */
-function checkSample({ sample }: Arrival): void {
-  const [head = "", body = ""] = sample.split("\r\n\r\n");
-  const signature = /\r\nx-signature: *([0-9a-f]+)/i.exec(head)?.[1];
-  const right = createHmac("sha1", SECRET).update(body).digest("hex");
-  if (signature !== right || !body.includes('"Item Purchased"')) throw new Error(`a wrong webhook came:\n${sample}`);
-}
-
-async function arrival(expected: number, { receiver }: Bench): Promise<Arrival> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(async () => {
-    const { requests } = await receiver.ask("count");
-    late.reject(new Error(`${requests} of ${expected} webhooks have come, and nothing more for ${PATIENCE / 1_000} s`));
-  }, PATIENCE);
-  return Promise.race([receiver.ask("arrived"), late.promise]).finally(() => clearTimeout(timer));
-}
-
-type Work = (cpu: () => number) => Promise<Record<string, number>>;
-
-/** Looks at what every process uses from the beginning of the work until its end. */
-async function watch(server: Server, bench: Bench, work: Work): Promise<Measured> {
-  const before = look(server, bench);
-  const values = await work(() => cpuSeconds(server.pid) - before.server);
-  const after = look(server, bench);
-  return { values: { ...values, peakMemory: peakMemory(server.pid) }, shares: sharesOf(before, after) };
-}
-
-type Look = ReturnType<typeof look>;
-
-function look({ pid }: Server, { load, receiver }: Bench) {
-  const main = mainThreadTime(pid);
-  return {
-    at: performance.now() / 1_000,
-    server: cpuSeconds(pid),
-    mainThread: main.busy,
-    queued: main.queued,
-    load: cpuSeconds(load.pid),
-    receiver: cpuSeconds(receiver.pid),
-    machine: machineSeconds(),
-  };
-}
-
-function sharesOf(before: Look, after: Look): Shares {
-  const [server, load, receiver] = [share("server"), share("load"), share("receiver")];
-  return {
-    server,
-    mainThread: share("mainThread"),
-    queued: share("queued"),
-    load,
-    receiver,
-    others: Math.max(0, share("machine") - server - load - receiver),
-  };
-
-  function share(of: keyof Look): number {
-    return (after[of] - before[of]) / (after.at - before.at);
-  }
-}

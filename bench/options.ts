@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import type { Amounts } from "./measure.ts";
 import { ROW_NAMES, type RowName } from "./rows.ts";
+import type { Amounts } from "./run.ts";
 
 export type Options = {
   /** Which rows of the table: all if none is named. */

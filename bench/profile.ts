@@ -1,14 +1,14 @@
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Bench } from "./measure.ts";
 import { type Line, measure } from "./rows.ts";
+import type { Bench } from "./run.ts";
 
 const FOLDER = "dist/profile";
 
 /** Runs Fairlead from its sources under Bun's sampling profiler, once for each kind of run that the lines need. */
 export async function profile(lines: readonly Line[], bench: Bench): Promise<void> {
-  for (const run of new Set(lines.map(({ runs }) => runs.fairlead))) {
-    const folder = resolve(FOLDER, run.replace(" ", "-"));
+  for (const run of new Set(lines.map(({ run }) => run))) {
+    const folder = resolve(FOLDER, run.replaceAll(" ", "-"));
     mkdirSync(folder, { recursive: true });
     const profiler = ["--cpu-prof", "--cpu-prof-md", `--cpu-prof-dir=${folder}`];
     const fairlead = [process.execPath, ...profiler, join(import.meta.dir, "../src/main.ts")];

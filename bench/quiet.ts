@@ -1,5 +1,5 @@
 /** Other programs on the machine: noticing them, and trying again when they are done. */
-import type { Measured } from "./measure.ts";
+import type { Measured } from "./watch.ts";
 
 /** In cores: what a quiet machine and the kernel's own threads take. */
 const QUIET = 0.15;

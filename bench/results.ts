@@ -1,17 +1,18 @@
-import { CONTENDERS, type Contender } from "./contender.ts";
-import type { Measured, Shares } from "./measure.ts";
-import type { Line, RunName } from "./rows.ts";
+import { CONTENDERS } from "./contender.ts";
+import type { Line, Turn } from "./rows.ts";
 import { median } from "./statistics.ts";
+import type { Measured, Shares } from "./watch.ts";
 
 /** One run of one contender. */
-export type Sample = Measured & { readonly round: number; readonly contender: Contender; readonly run: RunName };
+export type Sample = Measured & Turn & { readonly round: number };
 
 /** A line of the table with its numbers. */
 export type Result = {
   readonly line: Line;
-  readonly floor: number;
+  /** What Fairlead is compared with. */
+  readonly base: number;
   readonly fairlead: number;
-  /** Fairlead's median as a part of the floor's. */
+  /** Fairlead's median as a part of that. */
   readonly ratio: number;
   /** The same for each round by itself, smallest first: how far they lie apart says how much to trust the ratio. */
   readonly ratios: readonly number[];
@@ -19,27 +20,23 @@ export type Result = {
 };
 
 export function resultOf(line: Line, samples: readonly Sample[]): Result {
-  const floor = valuesOf(line, "floor", samples);
-  const fairlead = valuesOf(line, "fairlead", samples);
-  const ratio = median(fairlead) / median(floor);
-  const ratios = fairlead.map((value, round) => value / (floor[round] ?? Number.NaN)).toSorted((a, b) => a - b);
+  const base = valuesOf(line.base, line, samples);
+  const fairlead = valuesOf({ run: line.run, contender: "fairlead" }, line, samples);
+  const ratio = median(fairlead) / median(base);
+  const ratios = fairlead.map((value, round) => value / (base[round] ?? Number.NaN)).toSorted((a, b) => a - b);
   const met = "least" in line.wanted ? ratio >= line.wanted.least : ratio <= line.wanted.most;
-  return { line, floor: median(floor), fairlead: median(fairlead), ratio, ratios, met };
+  return { line, base: median(base), fairlead: median(fairlead), ratio, ratios, met };
 }
 
 /** Of each round, in order. */
-function valuesOf({ runs, value }: Line, contender: Contender, samples: readonly Sample[]): readonly number[] {
+function valuesOf(turn: Turn, { value }: Line, samples: readonly Sample[]): readonly number[] {
   return samples
-    .filter((sample) => sample.contender === contender && sample.run === runs[contender])
+    .filter((sample) => sample.contender === turn.contender && sample.run === turn.run)
     .toSorted((a, b) => a.round - b.round)
     .map(({ values }) => values[value] ?? Number.NaN);
 }
 
-export type Occupation = {
-  readonly run: RunName;
-  readonly contender: Contender;
-  readonly shares: { readonly [Part in keyof Shares]: number };
-};
+export type Occupation = Turn & { readonly shares: { readonly [Part in keyof Shares]: number } };
 
 /** How busy everybody was, for each kind of run and each contender: medians of the rounds. */
 export function occupationsOf(samples: readonly Sample[]): readonly Occupation[] {

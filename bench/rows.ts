@@ -1,9 +1,11 @@
-/** The lines of the table: what is measured, how much of the floor's number is wanted, and which runs it takes. */
+/** The lines of the table: what is measured, how much of which other number is wanted, and which runs it takes. */
 import type { Contender } from "./contender.ts";
-import { type Bench, type Measured, measureBacklog, measureSingles, measureSteady } from "./measure.ts";
+import { measureBacklog, measureReloads, measureSingles, measureSteady, type Rate } from "./measure.ts";
 import { IDS, type Ids } from "./requests.ts";
+import type { Bench } from "./run.ts";
+import type { Measured } from "./watch.ts";
 
-export const ROW_NAMES = ["singles", "batches", "drain", "cpu", "latency"] as const;
+export const ROW_NAMES = ["singles", "batches", "drain", "cpu", "latency", "reload"] as const;
 export type RowName = (typeof ROW_NAMES)[number];
 
 export type Line = {
@@ -11,24 +13,35 @@ export type Line = {
   readonly label: string;
   /** How numbers of this kind are written. */
   readonly unit: "/s" | "s" | "ms";
-  /** The run that gives each contender's number, and the number's name in it. */
-  readonly runs: Readonly<Record<Contender, RunName>>;
+  /** The run that gives the number to compare with: the floor's, or Fairlead's own when nothing disturbs it. */
+  readonly base: Turn;
+  /** The run that gives Fairlead's number. */
+  readonly run: RunName;
+  /** What the number is called in both runs. */
   readonly value: string;
   readonly wanted: Wanted;
 };
 
-/** Fairlead's number, as a part of the floor's. */
+/** Fairlead's number, as a part of the other. */
 export type Wanted = { readonly least: number } | { readonly most: number };
 
+/** A run of one of the servers. */
+export type Turn = { readonly run: RunName; readonly contender: Contender };
+
 /** What is done with a server in one go. */
-export type RunName = `singles ${Ids}` | `batches ${Ids}` | "backlog" | "steady";
+export type RunName = `singles ${Ids}` | `batches ${Ids}` | "backlog" | "steady" | ReloadRun;
+
+/** With a config of so many sources, which is left alone or reloaded all the while. */
+type ReloadRun = `${"calm" | "reloaded"} ${Rate} ${number}`;
 
 export function measure(run: RunName, contender: Contender, bench: Bench): Promise<Measured> {
-  const [kind, ids = "none"] = run.split(" ") as [string, Ids?];
+  const [kind, how, sources] = run.split(" ");
+  const ids = (how ?? "none") as Ids;
   if (kind === "singles") return measureSingles(contender, ids, bench);
   if (kind === "batches") return measureBacklog(contender, { ids, drain: false }, bench);
-  if (kind === "backlog") return measureBacklog(contender, { ids, drain: true }, bench);
-  return measureSteady(contender, ids, bench);
+  if (kind === "backlog") return measureBacklog(contender, { ids: "none", drain: true }, bench);
+  if (kind === "steady") return measureSteady(contender, "none", bench);
+  return measureReloads({ rate: how as Rate, sources: Number(sources), reloads: kind === "reloaded" }, bench);
 }
 
 export function linesOf(rows: readonly RowName[]): readonly Line[] {
@@ -41,13 +54,20 @@ const ID_LABELS: Readonly<Record<Ids, string>> = {
   random: "random messageIds",
 };
 
+const RELOADS: readonly { readonly rate: Rate; readonly sources: number; readonly label: string }[] = [
+  { rate: "steady", sources: 20, label: "acknowledgement at 200 calls/s" },
+  { rate: "full", sources: 20, label: "acknowledgement at full rate" },
+  { rate: "steady", sources: 500, label: "acknowledgement at 200 calls/s" },
+];
+
 /** The floor does not look at messageIds, so it has one number for all of them. */
 const LINES: readonly Line[] = [
   ...IDS.map<Line>((ids) => ({
     row: "singles",
     label: `single calls delivered, ${ID_LABELS[ids]}`,
     unit: "/s",
-    runs: { floor: "singles none", fairlead: `singles ${ids}` },
+    base: ofFloor("singles none"),
+    run: `singles ${ids}`,
     value: "perSecond",
     wanted: { least: 0.8 },
   })),
@@ -55,7 +75,8 @@ const LINES: readonly Line[] = [
     row: "batches",
     label: `events in batches of 100, ${ID_LABELS[ids]}`,
     unit: "/s",
-    runs: { floor: "backlog", fairlead: ids === "none" ? "backlog" : `batches ${ids}` },
+    base: ofFloor("backlog"),
+    run: ids === "none" ? "backlog" : `batches ${ids}`,
     value: "acceptedPerSecond",
     wanted: { least: 0.7 },
   })),
@@ -63,7 +84,8 @@ const LINES: readonly Line[] = [
     row: "drain",
     label: "draining them to one receiver",
     unit: "/s",
-    runs: { floor: "backlog", fairlead: "backlog" },
+    base: ofFloor("backlog"),
+    run: "backlog",
     value: "drainedPerSecond",
     wanted: { least: 0.8 },
   },
@@ -71,7 +93,8 @@ const LINES: readonly Line[] = [
     row: "cpu",
     label: `CPU for 100,000 single calls, ${ID_LABELS[ids]}`,
     unit: "s",
-    runs: { floor: "singles none", fairlead: `singles ${ids}` },
+    base: ofFloor("singles none"),
+    run: `singles ${ids}`,
     value: "cpuSeconds",
     wanted: { most: 1.3 },
   })),
@@ -79,8 +102,24 @@ const LINES: readonly Line[] = [
     row: "latency",
     label: `acknowledgement at 200 calls/s, ${value}`,
     unit: "ms",
-    runs: { floor: "steady", fairlead: "steady" },
+    base: ofFloor("steady"),
+    run: "steady",
     value,
     wanted: { most: 2 },
   })),
+  ...RELOADS.flatMap(({ rate, sources, label }) =>
+    ["p50", "p99"].map<Line>((value) => ({
+      row: "reload",
+      label: `${label}, ${sources} sources, ${value}`,
+      unit: "ms",
+      base: { run: `calm ${rate} ${sources}`, contender: "fairlead" },
+      run: `reloaded ${rate} ${sources}`,
+      value,
+      wanted: { most: 2 },
+    })),
+  ),
 ];
+
+function ofFloor(run: RunName): Turn {
+  return { run, contender: "floor" };
+}

@@ -1,13 +1,23 @@
 import type { Check } from "./check.ts";
+import type { Contender } from "./contender.ts";
 import type { Occupation, Result } from "./results.ts";
 import type { Line } from "./rows.ts";
 
-/** The results as a table for people. */
-export function writeTable(results: readonly Result[]): string {
-  const head = ["", "floor", "Fairlead", "ratio", "in each round", "wanted", ""];
-  const rows = results.map(({ line, floor, fairlead, ratio, ratios, met }) => [
+/** The results as tables for people: Fairlead beside the floor, and beside itself. */
+export function writeTables(results: readonly Result[]): string {
+  const beside = (contender: Contender) => results.filter(({ line }) => line.base.contender === contender);
+  const [floor, itself] = [beside("floor"), beside("fairlead")];
+  return [
+    ...(floor.length > 0 ? [writeTable(["floor", "Fairlead"], floor)] : []),
+    ...(itself.length > 0 ? [writeTable(["no reloads", "reloads"], itself)] : []),
+  ].join("\n\n");
+}
+
+function writeTable(columns: readonly [base: string, fairlead: string], results: readonly Result[]): string {
+  const head = ["", ...columns, "ratio", "in each round", "wanted", ""];
+  const rows = results.map(({ line, base, fairlead, ratio, ratios, met }) => [
     line.label,
-    writeNumber(floor, line),
+    writeNumber(base, line),
     writeNumber(fairlead, line),
     ratio.toFixed(2),
     `${ratios[0]?.toFixed(2)}–${ratios.at(-1)?.toFixed(2)}`,

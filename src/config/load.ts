@@ -66,8 +66,9 @@ export function inspectConfig({ file, text: raw, resolve, now, credentials = "at
     syntax.length > 0 || contents === null
       ? { config: null, tree: null, findings: syntax }
       : interpret({ file, references, text, contents, lines, now, origins });
-  const shownText = syntax.length > 0 ? hideSecretsOfBroken(text, contents) : hideSecrets(text, contents);
-  const problems = toProblems(findings, { file, shownText, lines });
+  const shown = (): string => (syntax.length > 0 ? hideSecretsOfBroken(text, contents) : hideSecrets(text, contents));
+  // Hiding walks over the whole file, while calls wait: not for one that nothing is said of.
+  const problems = findings.length === 0 ? [] : toProblems(findings, { file, shownText: shown(), lines });
   return { config, problems, files: references.files(), tree, origins, lineOf: (at) => lines.linePos(at).line };
 }
 

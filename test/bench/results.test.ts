@@ -9,8 +9,8 @@ import { median, percentile } from "../../bench/statistics.ts";
 describe("a result of the bench", () => {
   it("is the ratio of the medians, with the ratio of each round beside it", () => {
     const samples = [...rounds("floor", [100, 300, 200]), ...rounds("fairlead", [90, 150, 160])];
-    const { floor, fairlead, ratio, ratios } = resultOf(line({ least: 0.8 }), samples);
-    assert.deepEqual([floor, fairlead, ratio], [200, 150, 0.75]);
+    const { base, fairlead, ratio, ratios } = resultOf(line({ least: 0.8 }), samples);
+    assert.deepEqual([base, fairlead, ratio], [200, 150, 0.75]);
     assert.deepEqual(ratios, [0.5, 0.8, 0.9]);
   });
 
@@ -19,6 +19,13 @@ describe("a result of the bench", () => {
     const isMet = (wanted: Wanted): boolean => resultOf(line(wanted), samples).met;
     assert.deepEqual([{ least: 0.8 }, { least: 0.81 }].map(isMet), [true, false]);
     assert.deepEqual([{ most: 0.8 }, { most: 0.79 }].map(isMet), [true, false]);
+  });
+
+  it("may compare Fairlead with itself", () => {
+    const calm = rounds("fairlead", [4]).map((sample) => ({ ...sample, run: "calm steady 20" as const }));
+    const base = { run: "calm steady 20", contender: "fairlead" } as const;
+    const samples = [...calm, ...rounds("fairlead", [6])];
+    assert.equal(resultOf({ ...line({ most: 2 }), base }, samples).ratio, 1.5);
   });
 
   it("does not come from other runs", () => {
@@ -47,8 +54,8 @@ describe("statistics", () => {
 });
 
 function line(wanted: Wanted): Line {
-  const runs = { floor: "backlog", fairlead: "backlog" } as const;
-  return { row: "drain", label: "draining", unit: "/s", runs, value: "drainedPerSecond", wanted };
+  const base = { run: "backlog", contender: "floor" } as const;
+  return { row: "drain", label: "draining", unit: "/s", base, run: "backlog", value: "drainedPerSecond", wanted };
 }
 
 function rounds(contender: Contender, numbers: readonly number[]): readonly Sample[] {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import fc from "fast-check";
 import { editDistance, suggest } from "../../src/config/suggest.ts";
 
 const KEYS = ["ingest", "admin", "outbox", "delivery", "log", "sources", "destinations"];
@@ -15,6 +16,18 @@ describe("suggest", () => {
 
   it("keeps quiet when nothing is near", () => {
     for (const word of ["tls", "webhooks", "", "x", "a".repeat(1_000_000)]) assert.equal(suggest(word, KEYS), null);
+  });
+
+  it("overlooks no word that is near, whatever it leaves out to be quick", () => {
+    const word = fc.string({ unit: fc.constantFrom("a", "b", "c", "D", "é", "🙂"), maxLength: 12 });
+    fc.assert(
+      fc.property(word, word, (written, known) => {
+        const distance = editDistance(written.toLowerCase(), known.toLowerCase());
+        const isNear = distance <= Math.max(1, Math.floor(written.length / 3));
+        assert.equal(suggest(written, [known]), isNear ? known : null);
+      }),
+      { numRuns: 2_000 },
+    );
   });
 
   it("prefers the nearest", () => {

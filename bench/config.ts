@@ -1,0 +1,74 @@
+/** The config files of the Fairlead that is measured. */
+import { WRITE_KEY } from "./requests.ts";
+
+/** What webhooks are signed with. */
+export const SECRET = "bench-secret";
+
+/** One source, and one destination at the given port. */
+export function writeSmallConfig(port: number): string {
+  return `${FACES}sources: { bench: { writeKey: ${WRITE_KEY} } }
+destinations: { bench: { webhooks: [{ url: "http://127.0.0.1:${port}/" }], sharedSecret: ${SECRET} } }
+`;
+}
+
+/** Ports that the system gives, and more room than a run fills. */
+const FACES = `ingest: { listen: "127.0.0.1:0" }
+admin: { listen: "127.0.0.1:0" }
+outbox: { maxSize: 64GB }
+`;
+
+export type LargeConfig = {
+  /** Where all webhooks are. */
+  readonly port: number;
+  readonly sources: number;
+};
+
+const DESTINATIONS = 20;
+
+/**
+ * As many sources as are wanted, all calls come from one of them; and 20 destinations, one of which gets its events. In
+ * each revision, one source has another name, and one header of the webhook that gets the events another value.
+ */
+export function createLargeConfig({ port, sources }: LargeConfig): (revision: number) => string {
+  const others = [...Array.from({ length: sources - 2 }, (_, nth) => `site-${nth}`), `revised-${REVISION}`];
+  const destinations = Array.from({ length: DESTINATIONS - 1 }, (_, nth) => {
+    const from = others.filter((_, other) => other % (DESTINATIONS - 1) === nth);
+    return writeDestination({ name: `other-${nth}`, from, url: `http://127.0.0.1:${port}/${nth}`, token: `of-${nth}` });
+  });
+  const bench = { name: "bench", from: ["bench"], url: `http://127.0.0.1:${port}/`, token: `revised-${REVISION}` };
+  const template = `${FACES}sources:
+${writeSource("bench", WRITE_KEY)}${others.map((name) => writeSource(name, `key-of-${name}`)).join("")}destinations:
+${destinations.join("")}${writeDestination(bench)}`;
+  return (revision) => template.replaceAll(REVISION, String(revision));
+}
+
+/** Stands for the number. */
+const REVISION = "<revision>";
+
+/** As people write it, who leave out what has the right default. */
+function writeSource(name: string, writeKey: string): string {
+  return `  ${name}:
+    writeKey: ${writeKey}
+    type: server
+`;
+}
+
+type Destination = {
+  readonly name: string;
+  readonly from: readonly string[];
+  readonly url: string;
+  readonly token: string;
+};
+
+function writeDestination({ name, from, url, token }: Destination): string {
+  return `  ${name}:
+    sources: [${from.join(", ")}]
+    types: [identify, track, page]
+    webhooks:
+      - url: ${url}
+        headers:
+          Authorization: Bearer ${token}
+          X-Environment: production
+    sharedSecret: ${SECRET}
+`;
+}

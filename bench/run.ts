@@ -1,0 +1,82 @@
+/** What the measurements have in common: a server of their own that is warm, and webhooks that must all arrive. */
+import { createHmac } from "node:crypto";
+import type { Worker } from "./commands.ts";
+import { SECRET } from "./config.ts";
+import { type Contender, type Server, type Surroundings, startServer } from "./contender.ts";
+import type { LoadCommands } from "./load.ts";
+import type { Arrival, ReceiverCommands } from "./receiver.ts";
+import type { Ids } from "./requests.ts";
+
+export const CONNECTIONS = 64;
+/** In ms, for everything to come in. */
+const PATIENCE = 120_000;
+
+export type Amounts = {
+  /** Single calls in a run. */
+  readonly calls: number;
+  /** Events of batches in a run, at most: it ends earlier where taking them takes too long. */
+  readonly events: number;
+  /** Seconds of steady load. */
+  readonly seconds: number;
+  /** Events that are sent before anything is measured, so that code is compiled and connections are open. */
+  readonly warmup: number;
+};
+
+export type Bench = Surroundings & {
+  readonly load: Worker<LoadCommands>;
+  readonly receiver: Worker<ReceiverCommands>;
+  readonly amounts: Amounts;
+};
+
+export type Kind = {
+  readonly port: number;
+  readonly connections: number;
+  readonly ids: Ids;
+  readonly eventsPerRequest: number;
+};
+
+export function kindOf({ port }: Server, ids: Ids): Omit<Kind, "eventsPerRequest"> {
+  return { port, connections: CONNECTIONS, ids };
+}
+
+export async function withServer<T>(
+  contender: Contender,
+  bench: Bench,
+  run: (server: Server) => Promise<T>,
+): Promise<T> {
+  const server = await startServer(contender, bench);
+  try {
+    return await Promise.race([run(server), server.crashed]);
+  } catch (error) {
+    // That its connections broke is noticed before that it has crashed, and says less.
+    await Promise.race([server.crashed, Bun.sleep(200)]);
+    throw error;
+  } finally {
+    await server.stop();
+  }
+}
+
+export async function warmUp(kind: Kind, bench: Bench): Promise<void> {
+  const { warmup } = bench.amounts;
+  if (warmup === 0) return;
+  await bench.receiver.ask("expect", { requests: warmup });
+  await bench.load.ask("flood", { ...kind, requests: warmup / kind.eventsPerRequest });
+  checkSample(await arrival(warmup, bench));
+}
+
+/** The first request says whether the server does its work: the body is the call, and the signature is right. */
+function checkSample({ sample }: Arrival): void {
+  const [head = "", body = ""] = sample.split("\r\n\r\n");
+  const signature = /\r\nx-signature: *([0-9a-f]+)/i.exec(head)?.[1];
+  const right = createHmac("sha1", SECRET).update(body).digest("hex");
+  if (signature !== right || !body.includes('"Item Purchased"')) throw new Error(`a wrong webhook came:\n${sample}`);
+}
+
+export async function arrival(expected: number, { receiver }: Bench): Promise<Arrival> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(async () => {
+    const { requests } = await receiver.ask("count");
+    late.reject(new Error(`${requests} of ${expected} webhooks have come, and nothing more for ${PATIENCE / 1_000} s`));
+  }, PATIENCE);
+  return Promise.race([receiver.ask("arrived"), late.promise]).finally(() => clearTimeout(timer));
+}

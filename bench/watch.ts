@@ -1,0 +1,60 @@
+import type { Server } from "./contender.ts";
+import type { Bench } from "./run.ts";
+import { cpuSeconds, machineSeconds, mainThreadTime, peakMemory } from "./usage.ts";
+
+/** What one run has given: a number for each thing measured, by name. */
+export type Measured = { readonly values: Readonly<Record<string, number>>; readonly shares: Shares };
+
+/** How busy each part was, in cores. */
+export type Shares = {
+  readonly server: number;
+  /** Of it, the thread that runs JavaScript. */
+  readonly mainThread: number;
+  /** How much of the time that thread could have run, had a core been free. */
+  readonly queued: number;
+  readonly load: number;
+  readonly receiver: number;
+  /** All other programs of the machine, and the kernel's own threads. */
+  readonly others: number;
+};
+
+type Work = (cpu: () => number) => Promise<Record<string, number>>;
+
+/** Looks at what every process uses from the beginning of the work until its end. */
+export async function watch(server: Server, bench: Bench, work: Work): Promise<Measured> {
+  const before = look(server, bench);
+  const values = await work(() => cpuSeconds(server.pid) - before.server);
+  const after = look(server, bench);
+  return { values: { ...values, peakMemory: peakMemory(server.pid) }, shares: sharesOf(before, after) };
+}
+
+type Look = ReturnType<typeof look>;
+
+function look({ pid }: Server, { load, receiver }: Bench) {
+  const main = mainThreadTime(pid);
+  return {
+    at: performance.now() / 1_000,
+    server: cpuSeconds(pid),
+    mainThread: main.busy,
+    queued: main.queued,
+    load: cpuSeconds(load.pid),
+    receiver: cpuSeconds(receiver.pid),
+    machine: machineSeconds(),
+  };
+}
+
+function sharesOf(before: Look, after: Look): Shares {
+  const [server, load, receiver] = [share("server"), share("load"), share("receiver")];
+  return {
+    server,
+    mainThread: share("mainThread"),
+    queued: share("queued"),
+    load,
+    receiver,
+    others: Math.max(0, share("machine") - server - load - receiver),
+  };
+
+  function share(of: keyof Look): number {
+    return (after[of] - before[of]) / (after.at - before.at);
+  }
+}

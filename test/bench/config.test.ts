@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createLargeConfig, writeSmallConfig } from "../../bench/config.ts";
+import { WRITE_KEY } from "../../bench/requests.ts";
+import { describeChanges } from "../../src/config/changes.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import type { Config } from "../../src/model/config.ts";
+
+const SIZES = [20, 500];
+
+describe("a config of the bench", () => {
+  it("has no problems, so that nothing but the config is read and logged", () => {
+    for (const sources of SIZES)
+      assert.equal(load(createLargeConfig({ port: 80, sources })(1)).sources.length, sources);
+    assert.equal(load(writeSmallConfig(80)).sources.length, 1);
+  });
+
+  it("sends the events of the load to one of its 20 destinations", () => {
+    for (const size of SIZES) {
+      const { sources, destinations } = load(createLargeConfig({ port: 80, sources: size })(1));
+      const source = sources.find(({ writeKey }) => writeKey.reveal() === WRITE_KEY)?.name ?? "";
+      const takers = destinations.filter((destination) => destination.sources?.includes(source) ?? true);
+      assert.deepEqual([destinations.length, takers.map(({ name }) => name)], [20, ["bench"]]);
+    }
+  });
+
+  it("has in each revision another source, and another header of the webhook that gets the events", () => {
+    const revision = createLargeConfig({ port: 80, sources: 20 });
+    assert.deepEqual(describeChanges(load(revision(1)), load(revision(2))), [
+      "source revised-1 removed",
+      "source revised-2 added",
+      "destination other-18: sources [revised-1] → [revised-2]",
+      "destination bench: headers of 1 webhook changed",
+    ]);
+  });
+});
+
+function load(text: string): Config {
+  const nothing = { ok: false, why: "there are no files" } as const;
+  const resolve = { env: () => undefined, file: () => nothing, credential: () => nothing };
+  const { config, problems } = loadConfig({ file: "/config.yaml", text, resolve, now: 0 });
+  assert.deepEqual(problems, []);
+  assert.ok(config);
+  return config;
+}
