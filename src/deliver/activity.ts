@@ -4,7 +4,7 @@ import { createRate, type Rate } from "../model/rate.ts";
 import type { AttemptsLately, Lately } from "../model/status.ts";
 import type { At } from "../model/units.ts";
 import { judge } from "../settle/judge.ts";
-import { describeAnswer } from "../settle/reason.ts";
+import { describeAnswer, withoutQuery } from "../settle/reason.ts";
 
 /** What has come of the attempts lately, in memory: for the operator, who asks now and then. */
 export type Activity = AttemptsLately & {
@@ -51,8 +51,3 @@ export function createActivity(clock: Clock): Activity {
 }
 
 const NOTHING: Lately = { perSecond: 0, failingSince: null, lastError: null, offline: false };
-
-/** A query may hold a token. */
-function withoutQuery(url: string): string {
-  return url.replace(/[?#].*$/s, "");
-}

@@ -6,6 +6,9 @@ import type { Limits } from "./limits.ts";
 
 export type AttemptWorld = { readonly clock: Clock; readonly post: Post; readonly limits: Limits };
 
+/** What became of a request, and the first KB of what was answered, once it is here. The text never rejects. */
+export type Made = { readonly outcome: Outcome; readonly text: Promise<string> | null };
+
 /**
  * Sends one request, and says what became of it. The receiver may take so long until its status line and headers are
  * here (SPEC.md 4.1: five seconds). Never throws.
@@ -14,7 +17,7 @@ export async function attempt(
   request: Omit<PostRequest, "signal">,
   timeout: Ms,
   { clock, post, limits }: AttemptWorld,
-): Promise<Outcome> {
+): Promise<Made> {
   const startedAt = clock.now();
   const limit = limits.start(timeout);
   const reply = await post({ ...request, signal: limit.signal });
@@ -22,7 +25,8 @@ export async function attempt(
   if (reply.kind === "answered") void reply.body.then(limit.end);
   else limit.end();
   const answer = toAnswer(reply, { timeout, stopped: limits.released(), clock });
-  return { ...answer, url: request.url, startedAt, duration: clock.now() - startedAt };
+  const outcome = { ...answer, url: request.url, startedAt, duration: clock.now() - startedAt };
+  return { outcome, text: reply.kind === "answered" ? reply.body : null };
 }
 
 type Circumstances = { readonly timeout: Ms; readonly stopped: boolean; readonly clock: Clock };

@@ -28,6 +28,8 @@ export type Lane = {
   shutUntil(): At;
   /** How long this machine was offline, as far as this lane could tell, since `at`. */
   offlineSince(at: At, now: At): Ms;
+  /** Whether what takes a slot now is a probe. */
+  isClosed(): boolean;
   /** Since when the lane has been open again after it was closed, or null. */
   reopenedAt(): At | null;
 };
@@ -75,6 +77,7 @@ export function createLane(name: LaneName, report: Report): Lane {
     },
     shutUntil: () => Math.max(lane.heldUntil, lane.probeAt),
     offlineSince: offline.since,
+    isClosed: () => isClosed(lane),
     reopenedAt: () => lane.reopenedAt,
   };
 }

@@ -16,6 +16,8 @@ export type Lanes = {
   haveRoom(destination: Destination, ask: SlotAsk): boolean;
   /** Takes a slot for each of these webhooks that has one. */
   take(destination: string, webhooks: readonly Webhook[], ask: SlotAsk): readonly Webhook[];
+  /** Whether the webhook is only probed now. */
+  isClosed(destination: string, webhook: Webhook): boolean;
   /** Gives a slot back, with what came of it. */
   done(destination: string, webhook: Webhook, result: LaneResult & LaneMoment): void;
   /** When the first of the destination's lanes that are shut now gives slots again, or null if none is shut. */
@@ -56,6 +58,7 @@ export function createLanes(report: Report): Lanes {
         return true;
       });
     },
+    isClosed: (destination, webhook) => laneOf(destination, webhook).isClosed(),
     done(destination, webhook, { now, random, policy, ...result }) {
       busy -= 1;
       laneOf(destination, webhook).done(result, { now, random, policy });

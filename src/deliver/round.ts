@@ -1,3 +1,4 @@
+import type { Attempt } from "../model/attempt.ts";
 import type { Delivery } from "../model/delivery.ts";
 import type { Destination, Webhook } from "../model/destination.ts";
 import type { Outcome } from "../model/outcome.ts";
@@ -9,9 +10,10 @@ import { describeAnswer } from "../settle/reason.ts";
 import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
 import type { Activity } from "./activity.ts";
-import { attempt } from "./attempt.ts";
+import { attempt, type Made } from "./attempt.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
+import { noteAttempt } from "./note.ts";
 
 export type RoundWorld = {
   readonly clock: Clock;
@@ -39,15 +41,20 @@ export type Asked = {
  */
 export function sendRound(delivery: Delivery, asked: Asked, world: RoundWorld): Promise<Settlement | null> {
   const outcomes: Outcome[] = [];
+  const log: Attempt[] = [];
   const decisions = asked.webhooks.map(askAndDecide);
   const [only] = decisions;
   return only && decisions.length === 1 ? only : firstDecision(decisions);
 
   async function askAndDecide(webhook: Webhook): Promise<Settlement | null> {
-    const outcome = await ask(webhook, delivery, { asked, world });
-    if (judge(outcome) === "unknown") return null;
-    outcomes.push(outcome);
-    return decide(delivery, outcomes, { asked, world });
+    const trigger = triggerOf(delivery, webhook, { asked, world });
+    const made = await ask(webhook, delivery, { asked, world });
+    if (judge(made.outcome) === "unknown") return null;
+    // What goes well at once, as most does, costs nothing more.
+    const note = isPlain(delivery, made.outcome) ? null : await noteAttempt(made, trigger, world.limits);
+    if (note) log.push(note);
+    outcomes.push(made.outcome);
+    return decide(delivery, { outcomes, log }, { asked, world });
   }
 }
 
@@ -61,19 +68,28 @@ function firstDecision(decisions: readonly Promise<Settlement | null>[]): Promis
 
 type Here = { readonly asked: Asked; readonly world: RoundWorld };
 
+function triggerOf({ attemptedAt }: Delivery, webhook: Webhook, { asked, world }: Here): Attempt["trigger"] {
+  if (world.lanes.isClosed(asked.destination.name, webhook)) return "probe";
+  return attemptedAt === null ? "first" : "retry";
+}
+
+function isPlain({ attemptedAt }: Delivery, outcome: Outcome): boolean {
+  return attemptedAt === null && judge(outcome) === "delivered";
+}
+
 /** One attempt, in the slot that was taken for it. */
-async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here): Promise<Outcome> {
+async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here): Promise<Made> {
   const { destination, timeout } = asked;
-  let outcome: Outcome | null = null;
+  let made: Made | null = null;
   try {
     const headers = requestHeaders(webhook, delivery.body, destination);
-    outcome = await attempt({ url: webhook.url, headers, body: delivery.body }, timeout, world);
+    made = await attempt({ url: webhook.url, headers, body: delivery.body }, timeout, world);
   } finally {
-    giveBack(webhook, outcome, { asked, world });
+    giveBack(webhook, made?.outcome ?? null, { asked, world });
   }
-  world.activity.saw(destination.name, outcome);
-  world.report.attempted(delivery, outcome);
-  return outcome;
+  world.activity.saw(destination.name, made.outcome);
+  world.report.attempted(delivery, made.outcome);
+  return made;
 }
 
 /** Whatever happened, the slot is free again. */
@@ -99,11 +115,13 @@ function holdOf(outcome: Outcome, policy: RetryPolicy): Ms | null {
   return outcome.retryAfter === null ? null : Math.min(outcome.retryAfter, policy.cutoff);
 }
 
-function decide(delivery: Delivery, outcomes: readonly Outcome[], { asked, world }: Here): Settlement | null {
+type SoFar = { readonly outcomes: readonly Outcome[]; readonly log: readonly Attempt[] };
+
+function decide(delivery: Delivery, { outcomes, log }: SoFar, { asked, world }: Here): Settlement | null {
   const { destination, webhooks, policy } = asked;
   const now = world.clock.now();
   const at = delivery.attemptedAt ?? now;
-  return settle(delivery, outcomes, {
+  const settlement = settle(delivery, outcomes, {
     now,
     random: world.random.fraction(),
     policy,
@@ -113,4 +131,6 @@ function decide(delivery: Delivery, outcomes: readonly Outcome[], { asked, world
       offline: world.lanes.offlineSince(destination.name, destination.webhooks, { at, now }),
     },
   });
+  // While the round goes on, more may be added to the list.
+  return settlement === null || log.length === 0 ? settlement : { ...settlement, log: [...log] };
 }

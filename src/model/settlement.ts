@@ -1,3 +1,4 @@
+import type { Attempt } from "./attempt.ts";
 import type { FinalAnswer } from "./delivery.ts";
 import type { At, Ms } from "./units.ts";
 
@@ -17,6 +18,8 @@ export type Progress = {
   readonly attemptedAt: At;
   readonly held: Ms;
   readonly finals: readonly FinalAnswer[];
+  /** The attempts of the round. Left out where one has delivered it at once: url, status and time say all of that. */
+  readonly log?: readonly Attempt[];
 };
 
 /** How long and how often to try. */

@@ -24,5 +24,6 @@ export async function readStart(body: AsyncIterable<Uint8Array>, length: string 
   } catch {
     // Aborted or broken off: the status line has said all that counts.
   }
-  return Buffer.concat(kept).toString();
+  // A character that was cut in two is left out.
+  return new TextDecoder().decode(Buffer.concat(kept), { stream: true });
 }

@@ -5,7 +5,7 @@ import { type At, formatDuration, type Ms } from "../model/units.ts";
 import { backoff, OFFLINE_WAITS } from "./backoff.ts";
 import { cutoffAt } from "./cutoff.ts";
 import { judge } from "./judge.ts";
-import { describeAnswer } from "./reason.ts";
+import { describeAnswer, withoutQuery } from "./reason.ts";
 
 export type SettleContext = {
   /** `clock.now()` when the last of the outcomes came. */
@@ -94,11 +94,6 @@ function list(finals: readonly FinalAnswer[], { urls }: LaneView): string {
   const said = finals.filter(({ url }) => urls.includes(url));
   if (said.length === 1) return `answered ${said[0]?.reason}`;
   return said.map((final) => `${withoutQuery(final.url)} answered ${final.reason}`).join("; ");
-}
-
-/** A query may hold a token. */
-function withoutQuery(url: string): string {
-  return url.replace(/[?#].*$/s, "");
 }
 
 /**

@@ -6,7 +6,13 @@ import type { FalseClock } from "./clock.ts";
 export type Behaviour =
   | number
   | "hang"
-  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly after?: Ms }
+  | {
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly after?: Ms;
+      /** What it says; or it begins to, and never ends. */
+      readonly body?: string | "never ends";
+    }
   | Exclude<Reply, { kind: "answered" | "aborted" }>;
 
 /** A request as it arrived at a false receiver. */
@@ -41,13 +47,14 @@ export function createFalseNetwork(clock: FalseClock, answers: (sent: Sent) => B
   async function reply(behaviour: Behaviour, signal: AbortSignal): Promise<Reply> {
     if (behaviour === "hang") return aborted(signal);
     if (typeof behaviour === "object" && "kind" in behaviour) return behaviour;
-    const { status, headers = {}, after = 0 } = typeof behaviour === "number" ? { status: behaviour } : behaviour;
+    const told = typeof behaviour === "number" ? { status: behaviour } : behaviour;
+    const { status, headers = {}, after = 0, body = "" } = told;
     const answer: Reply = {
       kind: "answered",
       status,
       retryAfter: headers["Retry-After"] ?? null,
       location: headers.Location ?? null,
-      body: Promise.resolve(""),
+      body: body === "never ends" ? aborted(signal).then(() => "") : Promise.resolve(body),
     };
     return after === 0 ? answer : Promise.race([wait(after).then(() => answer), aborted(signal)]);
   }

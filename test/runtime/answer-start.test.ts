@@ -35,6 +35,12 @@ describe("the body of an answer", () => {
     assert.equal(await bodyOf("HTTP/1.1 400 Bad\r\nContent-Length: 12\r\n\r\nno such Zoë"), "no such Zoë");
   });
 
+  it("is not cut in the middle of a character", async () => {
+    const length = 3 * 1_000;
+    const answer = `HTTP/1.1 400 Bad\r\nContent-Length: ${length}\r\n\r\n${"€".repeat(1_000)}`;
+    assert.equal(await bodyOf(answer), "€".repeat(341));
+  });
+
   it("is put together from its chunks", async () => {
     assert.equal(await bodyOf(`${CHUNKED}3\r\nno \r\n4\r\nsuch\r\n0\r\n\r\n`), "no such");
   });

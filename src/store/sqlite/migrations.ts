@@ -130,12 +130,17 @@ const STEPS: readonly string[] = [
     SELECT event, destination, state, due_at, attempts, first_attempt_at, attempted_at, held, settled_at, url, status, reason,
       finals, accepted_at, about ->> 2 FROM tried;
   `,
+  `
+  -- The attempts of a delivery, as JSON: the first five, how many were left out, and the last five. NULL if none was made, if
+  -- the first one delivered it (url, status and settled_at say all of that), or if they were made by schema 1.
+  ALTER TABLE tried ADD COLUMN log TEXT;
+  `,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;
 
-/** Brings the schema up to date, one transaction a step. Throws if the file was written by a newer Fairlead. */
-export function migrate(db: Database): void {
+/** Brings the schema up to date, or as far as `upTo`, one transaction a step. Throws if the file was written by a newer Fairlead. */
+export function migrate(db: Database, upTo = SCHEMA_VERSION): void {
   const version = Number(db.pragma("user_version", { simple: true }));
   if (version > SCHEMA_VERSION) {
     throw new Error(
@@ -143,7 +148,7 @@ export function migrate(db: Database): void {
         "use the newer Fairlead that wrote it, or a backup from before the upgrade",
     );
   }
-  STEPS.slice(version).forEach((step, index) => {
+  STEPS.slice(version, upTo).forEach((step, index) => {
     const next = version + index + 1;
     db.exec(`BEGIN IMMEDIATE; ${step} PRAGMA user_version = ${next}; COMMIT`);
   });

@@ -1,3 +1,4 @@
+import { type AttemptLog, NO_ATTEMPTS, withAttempts } from "../../model/attempt.ts";
 import type { Delivery } from "../../model/delivery.ts";
 import type { Settlement } from "../../model/settlement.ts";
 import type { At } from "../../model/units.ts";
@@ -29,7 +30,8 @@ export function createTried(db: Database): Tried {
   );
   const update = db.prepare(
     `UPDATE tried SET state = ?, due_at = ?, attempts = ?, first_attempt_at = ?, attempted_at = ?, held = ?, settled_at = ?,
-       url = ?, status = ?, reason = ?, finals = ? WHERE event = ? AND destination = ? AND state = 'waiting'`,
+       url = ?, status = ?, reason = ?, finals = ?,
+       log = coalesce(?, log) WHERE event = ? AND destination = ? AND state = 'waiting'`,
   );
 
   const giveUp = db.prepare<[At, string, number, string]>(
@@ -38,8 +40,11 @@ export function createTried(db: Database): Tried {
   );
   const move = db.prepare<[string, number, string]>(
     `UPDATE tried SET destination = ?, due_at = accepted_at, attempts = 0, first_attempt_at = NULL, attempted_at = NULL,
-       held = 0, reason = NULL, finals = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
+       held = 0, reason = NULL, finals = NULL, log = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
   );
+  const readLog = db
+    .prepare<[number, string], string | null>("SELECT log FROM tried WHERE event = ? AND destination = ?")
+    .pluck();
   const find = db.prepare<[number, string]>("SELECT 1 FROM tried WHERE event = ? AND destination = ?");
 
   return {
@@ -55,11 +60,17 @@ export function createTried(db: Database): Tried {
       const [url, status] = state === "delivered" ? [settlement.url, settlement.status] : [null, null];
       const reason = state === "delivered" ? null : settlement.reason;
       const refusals = finals.length === 0 ? null : JSON.stringify(finals);
+      const log = settlement.log ? JSON.stringify(withAttempts(logOf(id, destination), settlement.log)) : null;
       const progress = [attempts, firstAttemptAt, attemptedAt, held, settledAt];
-      return update.run(state, dueAt, ...progress, url, status, reason, refusals, id, destination).changes > 0;
+      return update.run(state, dueAt, ...progress, url, status, reason, refusals, log, id, destination).changes > 0;
     },
     giveUp: ({ id, destination }, { at, reason }) => void giveUp.run(at, reason, id, destination),
     move: ({ id, destination }, to) => void move.run(to, id, destination),
     has: ({ id, destination }) => find.get(id, destination) !== undefined,
   };
+
+  function logOf(id: number, destination: string): AttemptLog {
+    const log = readLog.get(id, destination);
+    return log ? JSON.parse(log) : NO_ATTEMPTS;
+  }
 }

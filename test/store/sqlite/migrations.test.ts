@@ -35,6 +35,20 @@ describe("migrations", () => {
     db.close();
   });
 
+  it("take over what version 1 has written: such a delivery has no attempts that are known", async () => {
+    const db = await openDatabase(":memory:");
+    migrate(db, 1);
+    db.exec(
+      "INSERT INTO tried VALUES (7, 'crm', 'waiting', 5, 3, 1, 2, 0, NULL, NULL, NULL, '503', NULL, 1, '[]', '{}')",
+    );
+    migrate(db);
+    assert.equal(db.pragma("user_version", { simple: true }), SCHEMA_VERSION);
+    const rows = db.prepare("SELECT event, attempts, body, log FROM tried").all();
+    assert.deepEqual(rows, [{ event: 7, attempts: 3, body: "{}", log: null }]);
+    assert.deepEqual(db.prepare("SELECT event, state FROM deliveries").all(), [{ event: 7, state: "waiting" }]);
+    db.close();
+  });
+
   it("refuse a file that a newer Fairlead has written, and say what to do", async () => {
     const db = await openDatabase(":memory:");
     db.pragma(`user_version = ${SCHEMA_VERSION + 1}`);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Attempt } from "../../../src/model/attempt.ts";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import { SECOND } from "../../../src/model/units.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, offline, refused, retried, URL_A } from "../make.ts";
@@ -51,7 +52,15 @@ describe("a delivery that its first attempt did not deliver", () => {
       assert.deepEqual(row(o), {
         ...{ event: 2, destination: "crm", state, due_at: wait === null ? null : now + wait, attempts, held },
         ...{ first_attempt_at: attempts === 0 ? null : now, attempted_at: now, settled_at: wait === null ? now : null },
-        ...{ url: null, status: null, reason: settlement.reason, finals, accepted_at: acceptedAt, body: BODY },
+        ...{
+          url: null,
+          status: null,
+          reason: settlement.reason,
+          finals,
+          accepted_at: acceptedAt,
+          body: BODY,
+          log: null,
+        },
         about: [...ABOUT, [{ destination: "other", rule: "type_not_selected" }]],
       });
     });
@@ -92,7 +101,7 @@ describe("a delivery that its first attempt did not deliver", () => {
     assert.deepEqual(rest, {
       ...{ event: 2, destination: "crm", state: "delivered", due_at: null, attempts: 2, held: 2 * SECOND },
       ...{ first_attempt_at: start + SECOND, attempted_at: start + 3 * SECOND, settled_at: start + 3 * SECOND },
-      ...{ url: URL_A, status: 200, reason: null, finals: null },
+      ...{ url: URL_A, status: 200, reason: null, finals: null, log: null },
     });
     assert.deepEqual(o.sql("SELECT states, settled FROM progress WHERE destination = 'crm'"), [
       { states: "-tw", settled: "" },
@@ -111,6 +120,22 @@ describe("a delivery that its first attempt did not deliver", () => {
     assert.equal(await o.s.store().settle(second, delivered(second, now + 1)), "written");
     assert.equal(await o.s.store().settle(second, delivered(second, now + 1)), "gone");
     assert.deepEqual([row(o).state, row(o).attempts, row(o).first_attempt_at], ["delivered", 1, now + 1]);
+  });
+
+  it("takes its attempts along when it is settled, and leaves them when it becomes another destination's", async () => {
+    await using o = await startOutbox();
+    const first = await appendOne(o);
+    const now = o.s.clock.now();
+    const made = (at: number): Attempt => ({
+      ...{ at, url: URL_A, duration: 7, outcome: "retry", status: 503, reason: "503", answer: "busy" },
+      trigger: "first",
+    });
+    const log = [made(now)];
+    await o.s.store().settle(first, { ...retried(first, now), log });
+    assert.deepEqual(JSON.parse(String(row(o).log)), { first: log, omitted: 0, last: [] });
+    await o.s.store().unserved.move({ from: "crm", to: "warehouse" }, 10);
+    const moved = o.sql("SELECT destination, log FROM tried");
+    assert.deepEqual(moved, [{ destination: "warehouse", log: null }]);
   });
 
   it("goes by its own time, whatever waits in its segment", async () => {

@@ -115,7 +115,16 @@ describe("deliveries that are moved", () => {
     await o.s.store().unserved.move(MOVE, MANY);
     const accepted = o.s.clock.now();
     const none = { first_attempt_at: null, attempted_at: null, settled_at: null, url: null, status: null };
-    const row = { destination: "new", state: "waiting", attempts: 0, held: 0, reason: null, finals: null, ...none };
+    const row = {
+      destination: "new",
+      state: "waiting",
+      attempts: 0,
+      held: 0,
+      reason: null,
+      finals: null,
+      log: null,
+      ...none,
+    };
     assert.deepEqual(
       o.sql("SELECT * FROM tried ORDER BY event").map(({ about, body, ...rest }) => rest),
       [2, 5].map((event) => ({ event, ...row, due_at: accepted, accepted_at: accepted })),
