@@ -66,8 +66,8 @@ async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here)
   const { destination, timeout } = asked;
   let outcome: Outcome | null = null;
   try {
-    const headers = requestHeaders(webhook, delivery.body, destination);
-    outcome = await attempt({ url: webhook.url, headers, body: delivery.body }, timeout, world);
+    const headers = requestHeaders(webhook, delivery, { destination, at: world.clock.wall() });
+    outcome = await attempt({ url: webhook.url, headers, body: delivery.body, tls: webhook.tls }, timeout, world);
   } finally {
     giveBack(webhook, outcome, { asked, world });
   }
