@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers";
 import { createServer } from "node:tls";
 import { fileURLToPath } from "node:url";
 import type { Reply } from "../../src/model/ports.ts";
+import { onRequests } from "./receiver.ts";
 import { fixture } from "./tls-client.ts";
 
 export type Listening = AsyncDisposable & { readonly url: string };
@@ -33,9 +34,8 @@ export async function startTlsReceiver(certificates: string, { asks = false } = 
     connections += 1;
     const client = `${asks ? socket.getPeerCertificate().subject.CN : "anybody"} ${connections}`;
     socket.on("error", () => {});
-    socket.on("data", (chunk) => {
-      // Each request of these tests is small enough to come in one piece.
-      received.push(chunk.toString());
+    onRequests(socket, (request) => {
+      received.push(request);
       clients.push(client);
       socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     });
