@@ -117,6 +117,12 @@ describe("a POST with authorities of its own", () => {
     assert.deepEqual(receiver.received, []);
   });
 
+  it("goes to a receiver whose own certificate is among them, although that is self-signed", async () => {
+    await using receiver = await startTlsReceiver("self-signed");
+    assertAnswered(await post(makeRequest(receiver.url, trusting("self-signed"))));
+    assertUntrusted(await post(makeRequest(receiver.url, trusting("ca"))), /SELF_SIGNED/, /in the file of ca$/);
+  });
+
   it("opens no way for the POSTs of another webhook to the same host", async () => {
     await using receiver = await startTlsReceiver("good");
     assertAnswered(await post(makeRequest(receiver.url, trusting("ca"))));
