@@ -77,8 +77,8 @@ function sourceChanges(was: Source, is: Source): readonly string[] {
   return [
     ...enabled(was, is),
     ...(same(was.writeKey, is.writeKey) ? [] : ["write key changed"]),
-    ...(was.type === is.type ? [] : [`type ${was.type} → ${is.type}`]),
-    ...(was.ip === is.ip ? [] : [`ip ${was.ip} → ${is.ip}`]),
+    ...choice("type", was.type, is.type),
+    ...choice("ip", was.ip, is.ip),
   ];
 }
 
@@ -87,9 +87,10 @@ function destinationChanges(was: Destination, is: Destination): readonly string[
     ...enabled(was, is),
     ...choice("sources", was.sources, is.sources),
     ...choice("types", was.types, is.types),
-    ...(was.historical === is.historical ? [] : [`historical ${was.historical} → ${is.historical}`]),
+    ...choice("historical", was.historical, is.historical),
     ...webhookChanges(was.webhooks, is.webhooks),
     ...secretChange(was.sharedSecrets, is.sharedSecrets),
+    ...choice("standardWebhooks", was.standardWebhooks, is.standardWebhooks),
   ];
 }
 
@@ -98,12 +99,16 @@ function enabled(was: { readonly enabled: boolean }, is: { readonly enabled: boo
   return [is.enabled ? "enabled" : "disabled"];
 }
 
-function choice(key: string, was: readonly string[] | null, is: readonly string[] | null): readonly string[] {
+/** Of names out of the config; null stands for all of them. */
+type Choice = string | boolean | readonly string[] | null;
+
+function choice(key: string, was: Choice, is: Choice): readonly string[] {
   return same(was, is) ? [] : [`${key} ${shown(was)} → ${shown(is)}`];
 }
 
-function shown(list: readonly string[] | null): string {
-  return list === null ? "all" : `[${list.join(", ")}]`;
+function shown(choice: Choice): string {
+  if (choice === null) return "all";
+  return typeof choice === "object" ? `[${choice.join(", ")}]` : String(choice);
 }
 
 /** A webhook is known by its URL. */
@@ -112,12 +117,16 @@ function webhookChanges(was: readonly Webhook[], is: readonly Webhook[]): readon
   const after = new Map(is.map((webhook) => [webhook.url, webhook]));
   const added = is.filter(({ url }) => !before.has(url)).length;
   const removed = was.filter(({ url }) => !after.has(url)).length;
-  const altered = is.filter((webhook) => before.has(webhook.url) && !same(before.get(webhook.url), webhook)).length;
+  function altered(part: "headers" | "tls"): number {
+    return is.filter(({ url, [part]: value }) => before.has(url) && !same(before.get(url)?.[part], value)).length;
+  }
+  const [headers, tls] = [altered("headers"), altered("tls")];
   return [
     ...(added > 0 ? [`+${count(added)}`] : []),
     ...(removed > 0 ? [`-${count(removed)}`] : []),
-    ...(altered > 0 ? [`headers of ${count(altered)} changed`] : []),
-    ...(added + removed + altered === 0 && !same(was, is) ? ["webhooks in another order"] : []),
+    ...(headers > 0 ? [`headers of ${count(headers)} changed`] : []),
+    ...(tls > 0 ? [`certificates of ${count(tls)} changed`] : []),
+    ...(added + removed + headers + tls === 0 && !same(was, is) ? ["webhooks in another order"] : []),
   ];
 }
 

@@ -16,6 +16,7 @@ export function crossCheck(root: Tree): readonly Finding[] {
     ...writeKeys([...mapOf(child(root, "sources")).values()]),
     ...destinations.flatMap((destination) => unknownSources(destination, child(root, "sources"))),
     ...destinations.flatMap(sameUrls),
+    ...destinations.flatMap(standardWebhooks),
     ...destinations.flatMap((destination) => listOf(child(destination, "webhooks")).flatMap(sameHeaders)),
   ];
 }
@@ -67,6 +68,26 @@ function sameUrls(destination: Tree): readonly Finding[] {
   const urls = listOf(child(destination, "webhooks")).flatMap((webhook) => child(webhook, "url") ?? []);
   const same = repeated(urls, (tree) => URL.parse(textOf(tree) ?? "")?.href ?? null);
   return same.map(([url, first]) => error(url, withGot(`is the same as ${first.path}: remove one of them`, url)));
+}
+
+/** What Standard Webhooks asks of the secrets that sign. */
+function standardWebhooks(destination: Tree): readonly Finding[] {
+  const asked = child(destination, "standardWebhooks");
+  if (asked?.value !== true) return [];
+  const secret = child(destination, "sharedSecret");
+  if (!secret) return [error(asked, "needs a sharedSecret to sign with: add one, or remove this key")];
+  const secrets = Array.isArray(secret.value) ? listOf(secret) : [secret];
+  return secrets.filter((one) => !isStandardSecret(textOf(one) ?? "")).map((one) => error(one, NOT_BASE64));
+}
+
+const NOT_BASE64 = "begins with whsec_, and standardWebhooks needs base64 after that: copy the secret anew";
+
+/** Receivers' libraries refuse what is no base64 after the prefix; any other text is a secret as it stands. */
+function isStandardSecret(secret: string): boolean {
+  return (
+    !secret.startsWith("whsec_") ||
+    /^whsec_(?=.)(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/.test(secret)
+  );
 }
 
 function sameHeaders(webhook: Tree): readonly Finding[] {

@@ -15,6 +15,7 @@ import { type Credentials, createReferences, type Origin } from "./references.ts
 import { configSchema } from "./schema.ts";
 import { readTls } from "./tls.ts";
 import type { Tree } from "./tree.ts";
+import { readTlsOfWebhooks } from "./webhook-tls.ts";
 
 export type LoadInput = {
   /** The path of the config file: named in Problems, and relative paths in it start at its folder. */
@@ -79,9 +80,10 @@ function interpret({ file, contents, now, ...reading }: Readable): Interpreted {
   const found: Finding[] = [];
   const tree = readTree(contents, configSchema, { ...reading, findings: found });
   const { checked, findings } = check(tree);
-  const tls = readTls(tree, { references: reading.references, now, findings: found });
+  const pems = { references: reading.references, now, findings: found };
+  const beside = { file, tls: readTls(tree, pems), tlsOfWebhooks: readTlsOfWebhooks(tree, pems) };
   const all = [...found, ...findings, ...crossCheck(tree), ...warnOfEverybody(tree)];
   if (all.some(({ severity }) => severity === "error")) return { config: null, tree, findings: all };
   // Before the errors are mended, such a warning may only echo one of them.
-  return { config: checked && build(checked, { file, tls }), tree, findings: [...all, ...warnOfIdle(tree)] };
+  return { config: checked && build(checked, beside), tree, findings: [...all, ...warnOfIdle(tree)] };
 }

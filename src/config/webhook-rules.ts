@@ -16,6 +16,7 @@ export const NAME_PATTERN = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,64}$/;
 /** Set by Fairlead itself, or about one connection and not the request (RFC 9110, 7.6.1). */
 const RESERVED_HEADERS = [
   ...["content-type", "user-agent", "x-signature", "host", "content-length", "connection", "keep-alive"],
+  ...["webhook-id", "webhook-timestamp", "webhook-signature"],
   ...[
     "proxy-authenticate",
     "proxy-authorization",

@@ -82,8 +82,8 @@ async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here)
   const { destination, timeout } = asked;
   let made: Made | null = null;
   try {
-    const headers = requestHeaders(webhook, delivery.body, destination);
-    made = await attempt({ url: webhook.url, headers, body: delivery.body }, timeout, world);
+    const headers = requestHeaders(webhook, delivery, { destination, at: world.clock.wall() });
+    made = await attempt({ url: webhook.url, headers, body: delivery.body, tls: webhook.tls }, timeout, world);
   } finally {
     giveBack(webhook, made?.outcome ?? null, { asked, world });
   }

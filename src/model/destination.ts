@@ -17,10 +17,26 @@ export type Destination = {
   readonly webhooks: readonly Webhook[];
   /** The first signs; more than one while a secret is being replaced. Empty: requests are not signed. */
   readonly sharedSecrets: readonly Secret[];
+  /** Whether requests carry the headers of Standard Webhooks too. There is a shared secret then. */
+  readonly standardWebhooks: boolean;
 };
 
 /** One URL that receives POSTs, with the headers that every request to it carries. */
 export type Webhook = {
   readonly url: string;
   readonly headers: readonly (readonly [name: string, value: Secret])[];
+  /** Null: the authorities that this machine trusts, and no certificate of our own. */
+  readonly tls: WebhookTls | null;
+};
+
+/**
+ * Whom a webhook's connections trust, and by what they are known themselves. All of it is PEM. Connections are shared by
+ * requests with the same one, and by no others.
+ */
+export type WebhookTls = {
+  /** The only authorities that are trusted; null: those that this machine trusts. */
+  readonly ca: string | null;
+  /** Our certificate with its chain, and its key: both or neither. */
+  readonly cert: string | null;
+  readonly key: Secret | null;
 };

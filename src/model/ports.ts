@@ -4,6 +4,7 @@
  */
 import type { Listen, Tls } from "./config.ts";
 import type { Delivery, DeliveryState } from "./delivery.ts";
+import type { WebhookTls } from "./destination.ts";
 import type { Event, EventType } from "./event.ts";
 import type { Fault } from "./fault.ts";
 import type { Answer } from "./outcome.ts";
@@ -46,6 +47,7 @@ export type PostRequest = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  readonly tls: WebhookTls | null;
   /** Ends the attempt, and the reading of its answer, when aborted. */
   readonly signal: AbortSignal;
 };

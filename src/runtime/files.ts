@@ -2,21 +2,21 @@ import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSy
 import { join } from "node:path";
 import process from "node:process";
 import type { FileText, Resolve } from "../model/ports.ts";
-import { formatSize, KB, MB } from "../model/units.ts";
+import { formatSize, MB } from "../model/units.ts";
 
-const LARGEST_SECRET = 64 * KB;
-const LARGEST_CONFIG = 1 * MB;
+/** All authorities that a machine trusts, in one file, are some 200 KB. */
+const LARGEST = 1 * MB;
 
 /** Reads the config file: up to 1 MB of UTF-8. */
 export function readConfigFile(path: string): FileText {
-  return readText(path, LARGEST_CONFIG);
+  return readText(path);
 }
 
-/** The environment, files of up to 64 KB, and systemd's credentials. */
+/** The environment, files of up to 1 MB, and systemd's credentials. */
 export function createResolve(): Resolve {
   return {
     env: (name) => process.env[name],
-    file: (path) => readText(path, LARGEST_SECRET),
+    file: (path) => readText(path),
     credential: readCredential,
   };
 }
@@ -27,17 +27,17 @@ function readCredential(name: string): FileText {
     return { ok: false, why: "the name of a credential is that of a file, without a folder" };
   }
   if (!folder) return { ok: false, why: "systemd gave no credentials ($CREDENTIALS_DIRECTORY is not set)" };
-  const read = readText(join(folder, name), LARGEST_SECRET);
+  const read = readText(join(folder, name));
   // systemd guards the folder; the modes of the files in it say nothing.
   return read.ok ? { ...read, worldReadable: false } : read;
 }
 
-function readText(path: string, largest: number): FileText {
+function readText(path: string): FileText {
   try {
     // Not blocking: to open a pipe that nobody writes to would wait for ever.
     const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
-      return readOpen(file, largest);
+      return readOpen(file);
     } finally {
       closeSync(file);
     }
@@ -46,12 +46,12 @@ function readText(path: string, largest: number): FileText {
   }
 }
 
-function readOpen(file: number, largest: number): FileText {
+function readOpen(file: number): FileText {
   const stats = fstatSync(file);
   if (stats.isDirectory()) return { ok: false, why: "it is a folder" };
   if (!stats.isFile()) return { ok: false, why: "it is not a regular file" };
-  const bytes = readUpTo(file, largest + 1);
-  if (bytes.length > largest) return { ok: false, why: `it is larger than ${formatSize(largest)}` };
+  const bytes = readUpTo(file, LARGEST + 1);
+  if (bytes.length > LARGEST) return { ok: false, why: `it is larger than ${formatSize(LARGEST)}` };
   const text = decode(bytes);
   if (text === null) return { ok: false, why: "it is not UTF-8 text" };
   return { ok: true, text, worldReadable: (stats.mode & 0o004) !== 0 };

@@ -1,21 +1,47 @@
+import type { WebhookTls } from "../model/destination.ts";
 import type { PostRequest, Reply } from "../model/ports.ts";
 import { KB } from "../model/units.ts";
 import { readStart } from "./answer-start.ts";
 import { replyToError } from "./post-error.ts";
+import { proxyFor } from "./proxy.ts";
 
 /** Said outright: NODE_TLS_REJECT_UNAUTHORIZED in the environment would switch the check off. */
 const CHECKED = { rejectUnauthorized: true };
 const NO_BODY = Promise.resolve("");
 
-/** POSTs with Bun's `fetch`, which runs at most 256 requests in the process: whoever calls this keeps below. */
-export async function postWithFetch({ url, headers, body, signal }: PostRequest): Promise<Reply> {
+/**
+ * POSTs with Bun's `fetch`, which runs at most 256 requests in the process: whoever calls this keeps below. It reads
+ * HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY by itself.
+ */
+export async function postWithFetch({ url, headers, body, tls, signal }: PostRequest): Promise<Reply> {
   try {
     // A compressed answer stays compressed: unpacked, a few KB can become gigabytes.
     const init = { method: "POST", headers, body, signal, redirect: "manual", decompress: false } as const;
-    return toReply(await fetch(url, url.startsWith("https:") ? { ...init, tls: CHECKED } : init));
+    return toReply(await fetch(url, /^https:/i.test(url) ? { ...init, ...trusting(tls) } : init));
   } catch (error) {
-    return replyToError(error, signal);
+    return replyToError(error, signal, { url, tls, proxy: proxyFor(url) });
   }
+}
+
+/** Connections stay with the session that opened them, and close when its value is forgotten, as after a reload. */
+const sessions = new WeakMap<WebhookTls, Bun.FetchSession>();
+
+function trusting(tls: WebhookTls | null): BunFetchRequestInit {
+  if (tls === null) return { tls: CHECKED };
+  const kept = sessions.get(tls);
+  if (kept) return { session: kept };
+  // Made once: with `tls` on each request, Bun reads all of a file of authorities each time.
+  const session = new Bun.FetchSession({ tls: toOptions(tls) });
+  sessions.set(tls, session);
+  return { session };
+}
+
+function toOptions({ ca, cert, key }: WebhookTls): Bun.TLSOptions {
+  return {
+    ...CHECKED,
+    ...(ca !== null && { ca }),
+    ...(cert !== null && key !== null && { cert, key: key.reveal() }),
+  };
 }
 
 function toReply(response: Response): Reply {

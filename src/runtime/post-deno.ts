@@ -1,21 +1,30 @@
 import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
+import process from "node:process";
+import type { WebhookTls } from "../model/destination.ts";
 import type { PostRequest, Reply } from "../model/ports.ts";
 import { readStart } from "./answer-start.ts";
 import { replyToError } from "./post-error.ts";
+import { proxyFor } from "./proxy.ts";
+import type { Way } from "./way.ts";
 
 const plain = { request: http.request, agent: new http.Agent({ keepAlive: true }) };
 const secure = { request: https.request, agent: new https.Agent({ keepAlive: true, rejectUnauthorized: true }) };
 
 const CLOSED = Object.assign(new Error("closed"), { code: "ECONNRESET" });
 
-/** POSTs with `node:https`, for Deno. A request is sent once, even if its kept connection turns out to be closed. */
-export function postWithNode({ url, headers, body, signal }: PostRequest): Promise<Reply> {
+/**
+ * POSTs with `node:https`, for Deno. A request is sent once, even if its kept connection turns out to be closed. It goes
+ * through no proxy, unless NODE_USE_ENV_PROXY is 1: Deno then reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
+ */
+export function postWithNode({ url, headers, body, tls, signal }: PostRequest): Promise<Reply> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve({ kind: "aborted" });
-    const { request, agent } = url.startsWith("https:") ? secure : plain;
+    const { request, agent } = /^https:/i.test(url) ? secure : plain;
     const length = Buffer.byteLength(body);
-    const sent = request(url, { method: "POST", agent, headers: { ...headers, "Content-Length": length } });
+    const options = { method: "POST", agent, headers: { ...headers, "Content-Length": length } };
+    const sent = request(url, tls === null ? options : { ...options, ...toOptions(tls) });
+    const fail = (error: unknown): void => resolve(replyToError(error, signal, wayOf({ url, tls })));
     function abort(): void {
       sent.destroy();
       resolve({ kind: "aborted" });
@@ -28,13 +37,22 @@ export function postWithNode({ url, headers, body, signal }: PostRequest): Promi
     sent.on("close", () => {
       signal.removeEventListener("abort", abort);
       // Some answers, such as a change to another protocol, end a request without any other event.
-      resolve(replyToError(CLOSED, signal));
+      fail(CLOSED);
     });
     // Stays for the time after the answer: an error then has no other listener, and ends the process.
-    sent.on("error", (error) => resolve(replyToError(error, signal)));
+    sent.on("error", fail);
     sent.on("response", (answer) => resolve(replyTo(answer)));
     sent.end(body);
   });
+}
+
+/** The agent keeps connections with other options apart: a certificate that has changed gets new ones. */
+function toOptions({ ca, cert, key }: WebhookTls): https.RequestOptions {
+  return { ...(ca !== null && { ca }), ...(cert !== null && key !== null && { cert, key: key.reveal() }) };
+}
+
+function wayOf({ url, tls }: Pick<PostRequest, "url" | "tls">): Way {
+  return { url, tls, proxy: process.env.NODE_USE_ENV_PROXY === "1" ? proxyFor(url) : null };
 }
 
 function replyTo(answer: IncomingMessage): Reply {

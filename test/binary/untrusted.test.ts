@@ -32,7 +32,10 @@ describe("an HTTPS receiver with a self-signed certificate (SPEC.md 7)", () => {
     await daemon.process.lines(/delivery\.retrying/, 2);
     await receiver.stop(true);
     const line = await daemon.process.line(/attempt\.failed/);
-    assert.match(line, /level=error .*outcome=untrusted .*certificate is self-signed/);
+    assert.match(
+      line,
+      /level=error .*outcome=untrusted .*the certificate of localhost is self-signed: .*set ca: to its file/,
+    );
     assert.equal(requests, 0);
     assert.partialDeepStrictEqual(await w.rows(), [{ state: "waiting" }]);
   }

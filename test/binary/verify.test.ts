@@ -68,6 +68,20 @@ describe("fairlead verify", () => {
     assert.deepEqual(bodyless, { code: 2, out: "", err: "fairlead: cannot read --body none: no such file\n" });
   });
 
+  it("takes the secrets of a list, of which the first signs", PATIENT, async () => {
+    await using w = await makeWorld();
+    await w.write("new", "the-new-one\n");
+    await w.write("old", `${SECRET}\n`);
+    const files = ["--secret-file", "new", "--secret-file", "old"];
+    const { code, out } = feed(w, ["verify", ...files, "--signature", hmac(BODY)], { input: BODY });
+    assert.equal(code, 1);
+    assert.match(out, /^hint: it was made with the secret in old: of a list, Fairlead signs with the first$/m);
+    const signed = feed(w, ["verify", "--secret-file", "old", "--secret-file", "new"], { input: BODY });
+    assert.equal(signed.out, `${hmac(BODY)}\n`);
+    const missing = feed(w, ["verify", "--secret-file", "new", "--secret-file", "none"], { input: BODY });
+    assert.deepEqual(missing, { code: 2, out: "", err: "fairlead: cannot read --secret-file none: no such file\n" });
+  });
+
   it("finds a signature by another secret wrong", PATIENT, async () => {
     await using w = await makeWorld();
     const another = { FAIRLEAD_SECRET: `${SECRET}2` };

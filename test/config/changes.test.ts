@@ -81,13 +81,23 @@ describe("what a reload changes, in words", () => {
     assert.deepEqual(destinationChanges({}, next), [
       "destination crm: sources all → [website], types all → [track, page], historical accept → skip",
     ]);
+    assert.deepEqual(destinationChanges({}, { standardWebhooks: true }), [
+      "destination crm: standardWebhooks false → true",
+    ]);
   });
 
-  it("is how many webhooks came, went and have other headers", () => {
+  it("is how many webhooks came, went and have other headers or certificates", () => {
+    const tls = { ca: "CA", cert: "C", key: new Secret("K1") };
+    const renewed = { ...tls, key: new Secret("K2") };
+    const more = { headers: { "X-A": "a" } };
     const cases: readonly (readonly [Parts, Parts, string])[] = [
       [{ urls: [URL_A] }, { urls: [URL_A, URL_B] }, "+1 webhook"],
       [{ urls: [URL_A] }, { urls: [URL_B, `${URL_B}2`] }, "+2 webhooks, -1 webhook"],
       [{ headers: { Authorization: "a" } }, { headers: { Authorization: "b" } }, "headers of 1 webhook changed"],
+      [{ tls }, { tls: renewed }, "certificates of 1 webhook changed"],
+      [{ urls: [URL_A, URL_B], tls }, { urls: [URL_A, URL_B] }, "certificates of 2 webhooks changed"],
+      [{ tls }, { tls: renewed, ...more }, "headers of 1 webhook changed, certificates of 1 webhook changed"],
+      [{ tls }, { tls: { ...tls, key: new Secret("K1") }, urls: [URL_A, URL_B] }, "+1 webhook"],
       [{ urls: [URL_A, URL_B] }, { urls: [URL_B, URL_A] }, "webhooks in another order"],
     ];
     for (const [old, next, words] of cases)

@@ -48,6 +48,9 @@ describe("config.example.yaml", () => {
     const pems = new Map([
       ["/etc/fairlead/tls/fullchain.pem", CERTS.good],
       ["/etc/fairlead/tls/privkey.pem", KEY],
+      ["/etc/fairlead/tls/authority.pem", CERTS.ca],
+      ["/etc/fairlead/tls/client.pem", CERTS.good],
+      ["/etc/fairlead/tls/client-key.pem", KEY],
     ]);
     const file = (path: string) => found(pems.get(path) ?? path);
     const resolve = { env: (name: string) => name, file, credential: found };
@@ -57,6 +60,8 @@ describe("config.example.yaml", () => {
     assert.equal(config?.admin.token?.reveal(), "ADMIN_TOKEN");
     assert.deepEqual(config?.destinations[0]?.types, ["identify", "track"]);
     assert.equal(config?.destinations[0]?.webhooks[0]?.headers[1]?.[1].reveal(), "Bearer /etc/fairlead/crm-token");
+    assert.equal(config?.destinations[0]?.webhooks[0]?.tls?.ca, CERTS.ca);
+    assert.equal(config?.destinations[0]?.webhooks[0]?.tls?.key?.reveal(), KEY);
     assert.equal(config?.destinations[0]?.sharedSecrets[0]?.reveal(), "crm-secret");
   });
 

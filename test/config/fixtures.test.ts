@@ -21,6 +21,7 @@ const WORLD = worldOf({
     "two-lines": "my-value\nmore\n",
     "/secret": "secret-from-file\n",
     "/tls/good.pem": CERTS.good,
+    "/tls/ca.pem": CERTS.ca,
     "/tls/expired.pem": CERTS.expired,
     "/tls/key.pem": KEY,
     "/tls/other-key.pem": OTHER_KEY,

@@ -42,8 +42,9 @@ destinations:
     webhooks:
       - url: http://localhost:3000/hooks?a=b
         headers: { Authorization: "Bearer \${file:/token}", X-A: "" }
-      - url: https://crm.example.com/hooks
+      - { url: "https://crm.example.com/hooks", ca: tls/ca.pem, cert: /client.pem, key: "\${KEY_FILE}" }
     sharedSecret: [new, old]
+    standardWebhooks: true
   erp:
     webhooks: [{ url: "https://\${HOST}/hooks" }]
     sharedSecret: \${credential:erp}
@@ -70,8 +71,9 @@ describe("loadConfig", () => {
           sources: null,
           types: null,
           historical: "accept",
-          webhooks: [{ url: "https://crm.example.com/hooks", headers: [] }],
+          webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
+          standardWebhooks: false,
         },
       ],
     });
@@ -80,7 +82,13 @@ describe("loadConfig", () => {
   it("takes every key from the file", () => {
     const { config } = load(COMPLETE, {
       env: { TOKEN: "t", HOST: "erp.example.com", KEY_FILE: "/key.pem" },
-      files: { "/token": "f\n", "/etc/fairlead/tls/cert.pem": CERTS.good, "/key.pem": KEY },
+      files: {
+        "/token": "f\n",
+        "/etc/fairlead/tls/cert.pem": CERTS.good,
+        "/key.pem": KEY,
+        "/etc/fairlead/tls/ca.pem": CERTS.ca,
+        "/client.pem": CERTS.good + CERTS.ca,
+      },
       credentials: { erp: "c\n" },
     });
     assert.deepEqual(revealed(config), {
@@ -117,10 +125,16 @@ describe("loadConfig", () => {
                 ["Authorization", "secret Bearer f"],
                 ["X-A", "secret "],
               ],
+              tls: null,
             },
-            { url: "https://crm.example.com/hooks", headers: [] },
+            {
+              url: "https://crm.example.com/hooks",
+              headers: [],
+              tls: { ca: CERTS.ca, cert: CERTS.good + CERTS.ca, key: `secret ${KEY}` },
+            },
           ],
           sharedSecrets: ["secret new", "secret old"],
+          standardWebhooks: true,
         },
         {
           name: "erp",
@@ -128,8 +142,9 @@ describe("loadConfig", () => {
           sources: null,
           types: null,
           historical: "accept",
-          webhooks: [{ url: "https://erp.example.com/hooks", headers: [] }],
+          webhooks: [{ url: "https://erp.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: ["secret c"],
+          standardWebhooks: false,
         },
       ],
     });

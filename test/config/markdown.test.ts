@@ -114,6 +114,12 @@ function completed(written: string): string {
   const tls = document.getIn(["ingest", "tls"]);
   if (isMap(tls) && !tls.has("cert")) tls.set("cert", "/etc/fairlead/tls/fullchain.pem");
   if (isMap(tls) && !tls.has("key")) tls.set("key", "/etc/fairlead/tls/privkey.pem");
+  const webhook = document.getIn(["destinations", "crm", "webhooks", 0]);
+  if (isMap(webhook) && webhook.has("key") && !webhook.has("cert")) webhook.set("cert", "/etc/fairlead/tls/client.pem");
+  if (isMap(webhook) && webhook.has("cert")) webhook.set("key", "/etc/fairlead/tls/client-key.pem");
+  if (document.hasIn(["destinations", "crm", "standardWebhooks"])) {
+    document.setIn(["destinations", "crm", "sharedSecret"], "secret");
+  }
   return document.toString();
 }
 
@@ -121,6 +127,9 @@ function load(text: string) {
   const pems = new Map([
     ["/etc/fairlead/tls/fullchain.pem", CERTS.good],
     ["/etc/fairlead/tls/privkey.pem", KEY],
+    ["/etc/fairlead/tls/authority.pem", CERTS.ca],
+    ["/etc/fairlead/tls/client.pem", CERTS.good],
+    ["/etc/fairlead/tls/client-key.pem", KEY],
   ]);
   const found = (name: string) => ({ ok: true, text: pems.get(name) ?? "secret", worldReadable: false }) as const;
   const resolve = { env: (name: string) => name, file: found, credential: found };

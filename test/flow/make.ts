@@ -1,5 +1,5 @@
 import type { Config } from "../../src/model/config.ts";
-import type { Destination } from "../../src/model/destination.ts";
+import type { Destination, WebhookTls } from "../../src/model/destination.ts";
 import { Secret } from "../../src/model/secret.ts";
 import type { Source } from "../../src/model/source.ts";
 import { DAY, GB, HOUR, SECOND } from "../../src/model/units.ts";
@@ -17,9 +17,10 @@ type Parts = Partial<Destination> & {
   readonly urls?: readonly string[];
   /** Of every webhook. */
   readonly headers?: Readonly<Record<string, string>>;
+  readonly tls?: WebhookTls;
 };
 
-export function makeDestination({ urls = [URL_A], headers = {}, ...destination }: Parts = {}): Destination {
+export function makeDestination({ urls = [URL_A], headers = {}, tls, ...destination }: Parts = {}): Destination {
   const secrets = Object.entries(headers).map(([name, value]) => [name, new Secret(value)] as const);
   return {
     name: "crm",
@@ -27,8 +28,9 @@ export function makeDestination({ urls = [URL_A], headers = {}, ...destination }
     sources: null,
     types: null,
     historical: "accept",
-    webhooks: urls.map((url) => ({ url, headers: secrets })),
+    webhooks: urls.map((url) => ({ url, headers: secrets, tls: tls ?? null })),
     sharedSecrets: [],
+    standardWebhooks: false,
     ...destination,
   };
 }

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { describe, it } from "node:test";
+import { Webhook } from "standardwebhooks";
 import { Secret } from "../../src/model/secret.ts";
+import { SECOND } from "../../src/model/units.ts";
 import { startDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, URL_A, URL_B } from "./make.ts";
+import type { Sent } from "./network.ts";
 
 const TRACK = { userId: "u1", event: "Grüße, 世界 🌍", messageId: "m1" };
 
@@ -68,11 +71,65 @@ describe("signing (SPEC.md 5)", () => {
   });
 });
 
+describe("Standard Webhooks", () => {
+  const secrets = ["whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX", "whsec_GBkaGxwdHh8gISIjJCUmJygpKissLS4v"] as const;
+  const config = {
+    destinations: withSecrets(...secrets).destinations.map((one) => ({ ...one, standardWebhooks: true })),
+  };
+
+  function standard({ headers }: Sent) {
+    const { "webhook-id": id = "", "webhook-timestamp": time = "", "webhook-signature": signatures = "" } = headers;
+    return { id, time: Number(time), signatures };
+  }
+
+  it("are signed by each secret, beside X-Signature", async () => {
+    await using d = await startDaemon({ config });
+    await d.call("/v1/track", TRACK);
+    const sent = d.sent[0] ?? assert.fail("nothing was sent");
+    const { id, time, signatures } = standard(sent);
+    assert.equal(id, "m1");
+    assert.equal(time, Math.floor(d.clock.wall() / SECOND));
+    const expected = secrets.map((secret) => new Webhook(secret).sign(id, new Date(time * SECOND), sent.body));
+    assert.equal(signatures, expected.join(" "));
+    assert.equal(sent.headers["X-Signature"], createHmac("sha1", secrets[0]).update(sent.body).digest("hex"));
+  });
+
+  it("keep their id over all attempts, of delete notices too, and have the time of each attempt", async () => {
+    await using d = await startDaemon({ config, answers: ({ nth }) => (nth <= 2 ? 503 : 200) });
+    await d.admin("POST", "/api/deletions", { body: { userIds: ["u"] } });
+    await d.clock.rest();
+    await d.clock.advance("1m");
+    const attempts = d.sent.map(standard);
+    assert.equal(attempts.length, 3);
+    assert.match(attempts[0]?.id ?? "", /^delete-[\da-f-]+$/);
+    assert.equal(new Set(attempts.map(({ id }) => id)).size, 1);
+    const times = attempts.map(({ time }) => time);
+    assert.deepEqual(
+      times,
+      d.sent.map(({ at }) => Math.floor((at + d.clock.wall() - d.clock.now()) / SECOND)),
+    );
+    assert.equal(new Set(times).size, 3);
+  });
+
+  it("have different ids for the notices of two users", async () => {
+    await using d = await startDaemon({ config });
+    await d.admin("POST", "/api/deletions", { body: { userIds: ["u1", "u2"] } });
+    await d.clock.rest();
+    assert.equal(new Set(d.sent.map((sent) => standard(sent).id)).size, 2);
+  });
+
+  it("are not sent where nobody has asked for them", async () => {
+    await using d = await startDaemon({ config: withSecrets("s") });
+    await d.call("/v1/track", TRACK);
+    assert.deepEqual(Object.keys(d.sent[0]?.headers ?? {}), ["User-Agent", "Content-Type", "X-Signature"]);
+  });
+});
+
 describe("static headers (SPEC.md 2.1)", () => {
   it("go only to the webhook that they belong to", async () => {
     const webhooks = [
-      { url: URL_A, headers: [["X-Which", new Secret("a")] as const] },
-      { url: URL_B, headers: [["X-Which", new Secret("b")] as const, ["X-More", new Secret("2")] as const] },
+      { url: URL_A, headers: [["X-Which", new Secret("a")] as const], tls: null },
+      { url: URL_B, headers: [["X-Which", new Secret("b")] as const, ["X-More", new Secret("2")] as const], tls: null },
     ];
     await using d = await startDaemon({
       config: { destinations: [{ ...makeDestination(), webhooks }] },

@@ -16,7 +16,7 @@ const FEW = 20_000_000;
 type Answered = Extract<Reply, { kind: "answered" }>;
 
 function makeRequest({ url }: Receiver, signal = new AbortController().signal): PostRequest {
-  return { url, headers: {}, body: "{}", signal };
+  return { url, headers: {}, body: "{}", tls: null, signal };
 }
 
 async function send(receiver: Receiver, signal?: AbortSignal): Promise<Answered> {

@@ -9,7 +9,7 @@ const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 function makeRequest(url: string, changes: Partial<PostRequest> = {}): PostRequest {
   const headers = { "Content-Type": "application/json", "X-Signature": "5ec4e7" };
-  return { url, headers, body: '{"type":"track"}', signal: new AbortController().signal, ...changes };
+  return { url, headers, body: '{"type":"track"}', tls: null, signal: new AbortController().signal, ...changes };
 }
 
 /** Posts, and aborts as soon as the receiver has the request. */

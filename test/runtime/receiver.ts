@@ -42,7 +42,8 @@ export async function startReceiver(answer: AnswerRequest): Promise<Receiver> {
   };
 }
 
-function onRequests(socket: Socket, found: (request: string) => void): void {
+/** Calls `found` with each whole request that comes. */
+export function onRequests(socket: Socket, found: (request: string) => void): void {
   let text = "";
   socket.on("data", (chunk) => {
     text += chunk.toString("latin1");

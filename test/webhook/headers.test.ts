@@ -23,10 +23,20 @@ describe("the headers of a request (SPEC.md 4.1)", () => {
     const signature = "28c7bb2b376ddf732218110bd5daccb954ab68f8";
     assert.deepEqual(headersOf(makeDestination({ sharedSecrets })), { ...ALWAYS, "X-Signature": signature });
   });
+
+  it("have those of Standard Webhooks beside it where the destination has them, with a signature for each secret", () => {
+    const sharedSecrets = [new Secret("shared-secret"), new Secret("the-old-one")];
+    const headers = headersOf(makeDestination({ sharedSecrets, standardWebhooks: true }));
+    assert.equal(headers["X-Signature"], "28c7bb2b376ddf732218110bd5daccb954ab68f8");
+    assert.equal(headers["webhook-id"], "m1");
+    assert.equal(headers["webhook-timestamp"], "1795176000");
+    assert.match(headers["webhook-signature"] ?? "", /^v1,cYJ5pIlJ3HidOq5K2IZkla5JQ3p8N7wuW\+vv0Wnf\+uI= v1,\S{44}$/);
+  });
 });
 
 function headersOf(destination: Destination): Record<string, string> {
   const [webhook] = destination.webhooks;
   if (!webhook) throw new Error("the destination has no webhook");
-  return requestHeaders(webhook, '{"version":1,"type":"track","userId":"u1"}', destination);
+  const delivery = { messageId: "m1", body: '{"version":1,"type":"track","userId":"u1"}' };
+  return requestHeaders(webhook, delivery, { destination, at: Date.UTC(2026, 10, 20, 12) });
 }

@@ -54,4 +54,10 @@ export const destination = v.strictObject({
     example: "${credential:crm-secret}",
     leftOut: "not signed",
   }),
+  standardWebhooks: key(v.optional(flag(), false), {
+    description: "Whether each request carries the headers of Standard Webhooks beside X-Signature.",
+    more: `They are webhook-id, webhook-timestamp and webhook-signature, with an HMAC-SHA256 by each sharedSecret, for
+      receivers that use a library of that standard. A secret that begins with whsec_ is base64 to them.`,
+    example: true,
+  }),
 });

@@ -58,6 +58,47 @@ describe("comparing a signature", () => {
     }
   });
 
+  it("does not take another secret of the list, but names it", () => {
+    const others = [
+      { from: "older", secret: "the-oldest" },
+      { from: "old", secret: "the-old-one" },
+    ];
+    const claim = { body: Buffer.from(BODY), secret: SECRET, others };
+    assert.deepEqual(compare({ ...claim, signature: sign(BODY, "the-old-one") }), {
+      kind: "wrong",
+      expected: SIGNATURE,
+      hint: "it was made with the secret in old: of a list, Fairlead signs with the first",
+    });
+    assert.deepEqual(compare({ ...claim, signature: SIGNATURE }), { kind: "ok" });
+  });
+
+  it("does not take a body whose keys were sorted, but names that", () => {
+    const { type, version, userId } = JSON.parse(BODY);
+    const words = /right for this JSON with its keys in the order in which Fairlead writes them: keep the body's bytes/;
+    assert.match(hintOf(JSON.stringify({ type, userId, version })) ?? "", words);
+    assert.match(hintOf(`${JSON.stringify({ userId, version, type }, null, 2)}\n`) ?? "", words);
+  });
+
+  it("suspects sorted keys also where those within were sorted too, and the body cannot be had back", () => {
+    const body = '{"context":{"a":1,"b":2},"type":"track","version":1}';
+    const signature = sign('{"version":1,"type":"track","context":{"b":2,"a":1}}', SECRET);
+    assert.match(hintOf(body, signature) ?? "", /^the keys of this JSON are not in the order in which Fairlead writes/);
+  });
+
+  it("suspects nothing of keys that are in order, and of JSON that is no body of Fairlead's", () => {
+    for (const body of [
+      BODY.replace("u1", "u2"),
+      '{"b":1,"a":2}',
+      '{"version":1,"type":"other"}',
+      "[1]",
+      "5",
+      "null",
+      "{",
+    ]) {
+      assert.equal(hintOf(body), null, body);
+    }
+  });
+
   it("says that there is no body", () => {
     assert.equal(hintOf(""), "the body is empty");
   });

@@ -15,6 +15,8 @@ destinations:
     webhooks: [{ url: http://a }, { url: http://b, headers: { X-A: "\${A} \${file:/b}" } }]
 `;
 
+const LEFT_OUT = ["ca", "cert", "key"];
+
 describe("the settings of a config, for programs", () => {
   const world = worldOf({ env: { A: "10.0.0.1", B: "10.0.0.2" }, files: { "/b": "hush" } });
   const inspected = inspectConfig({ file: "config.yaml", text: TEXT, resolve: world, now: NOW });
@@ -48,8 +50,10 @@ describe("the settings of a config, for programs", () => {
     assert.deepEqual(of("destinations.crm.webhooks"), [
       { path: "destinations.crm.webhooks[0].url", value: "http://a", from: "config.yaml:7" },
       { path: "destinations.crm.webhooks[0].headers", value: {}, from: "default" },
+      ...LEFT_OUT.map((key) => ({ path: `destinations.crm.webhooks[0].${key}`, value: null, from: "default" })),
       { path: "destinations.crm.webhooks[1].url", value: "http://b", from: "config.yaml:7" },
       { path: "destinations.crm.webhooks[1].headers.X-A", value: "***", from: "config.yaml:7, from $A and /b" },
+      ...LEFT_OUT.map((key) => ({ path: `destinations.crm.webhooks[1].${key}`, value: null, from: "default" })),
     ]);
   });
 

@@ -31,6 +31,7 @@ destinations:
         headers:
           Authorization: Bearer \${file:token}
           X-Env: \${HOST}
+        ca: ca.pem
       - { url: "https://standby.example.com/a/very/long/path/to/the/hooks/of/the/standby" }
     sharedSecret: ["\${credential:crm}", old]
 `;
@@ -85,9 +86,16 @@ destinations:
         headers:
           Authorization: "***"          # config.yaml:18, from /etc/fairlead/token
           X-Env: "***"                  # config.yaml:19, from $HOST
-      - url: https://standby.example.com/a/very/long/path/to/the/hooks/of/the/standby  # config.yaml:20
+        ca: /etc/fairlead/ca.pem        # config.yaml:20
+        # cert:                         # default: none
+        # key:                          # default: none
+      - url: https://standby.example.com/a/very/long/path/to/the/hooks/of/the/standby  # config.yaml:21
         headers: {}                     # default
-    sharedSecret: ["***", "***"]        # config.yaml:21, from the credential crm
+        # ca:                           # default: the public authorities
+        # cert:                         # default: none
+        # key:                          # default: none
+    sharedSecret: ["***", "***"]        # config.yaml:22, from the credential crm
+    standardWebhooks: false             # default
 `;
 
 const COMPLETE: World = {
@@ -96,6 +104,7 @@ const COMPLETE: World = {
     "/etc/fairlead/size": "2GB\n",
     "/etc/fairlead/token": "s3cret",
     "/etc/fairlead/tls/cert.pem": CERTS.good,
+    "/etc/fairlead/ca.pem": CERTS.ca,
     "/key.pem": KEY,
   },
   credentials: { crm: "s3cret" },
