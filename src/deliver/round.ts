@@ -10,14 +10,17 @@ import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
 import type { Activity } from "./activity.ts";
 import { attempt } from "./attempt.ts";
+import type { Halts } from "./halts.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
+import { lostTime } from "./lost.ts";
 
 export type RoundWorld = {
   readonly clock: Clock;
   readonly random: Random;
   readonly post: Post;
   readonly lanes: Lanes;
+  readonly halts: Halts;
   readonly limits: Limits;
   readonly activity: Activity;
   readonly report: Report;
@@ -102,7 +105,6 @@ function holdOf(outcome: Outcome, policy: RetryPolicy): Ms | null {
 function decide(delivery: Delivery, outcomes: readonly Outcome[], { asked, world }: Here): Settlement | null {
   const { destination, webhooks, policy } = asked;
   const now = world.clock.now();
-  const at = delivery.attemptedAt ?? now;
   return settle(delivery, outcomes, {
     now,
     random: world.random.fraction(),
@@ -110,7 +112,8 @@ function decide(delivery: Delivery, outcomes: readonly Outcome[], { asked, world
     lane: {
       urls: destination.webhooks.map((webhook) => webhook.url),
       asked: webhooks.map((webhook) => webhook.url),
-      offline: world.lanes.offlineSince(destination.name, destination.webhooks, { at, now }),
+      lost: lostTime(delivery, { destination, now, world }),
+      served: !world.halts.isHalted(destination.name),
     },
   });
 }
