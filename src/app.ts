@@ -11,6 +11,7 @@ import { createDeletion } from "./deletion/request.ts";
 import { createActivity } from "./deliver/activity.ts";
 import { createDeliver, type Deliver } from "./deliver/deliver.ts";
 import { createLanes } from "./deliver/lanes.ts";
+import { tellPaused } from "./deliver/paused.ts";
 import { tellUnserved } from "./deliver/unserved.ts";
 import { createBodies } from "./http/body.ts";
 import { type Handles, openListeners } from "./http/listeners.ts";
@@ -18,7 +19,7 @@ import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
 import { createRejections } from "./ingest/rejections.ts";
 import type { Config } from "./model/config.ts";
-import type { Backlog, Clock, Post, Random, Report, Serve, Store, StoreHealth } from "./model/ports.ts";
+import type { Clock, Post, Random, Report, Serve, Store } from "./model/ports.ts";
 import type { Applied, Reload } from "./model/reload.ts";
 import type { ConfigStatus } from "./model/status.ts";
 import { createJanitor, type Janitor } from "./store/janitor.ts";
@@ -44,7 +45,7 @@ export type Metrics = {
   text(): Promise<string>;
   readonly contentType: string;
   /** Where the gauges get their values from, once the store is open. */
-  expose(sources: { readonly backlog: Backlog; readonly health: StoreHealth }): void;
+  expose(sources: Pick<Store, "backlog" | "halts" | "health">): void;
   /** The names that counters begin with at zero, and which destinations are delivered to. */
   declare(names: ReturnType<typeof namesOf>): void;
 };
@@ -144,6 +145,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     ports.metrics.declare(namesOf(next));
     deliver.serve(next.destinations);
     tellUnserved(next.destinations, store.backlog, ports.report);
+    tellPaused(next.destinations, { ...ports, ...store, pauses: deliver.pauses });
   }
 
   /** The operator's listener stays until the end: what the daemon does while it stops can be watched. */
@@ -189,14 +191,14 @@ function wire(store: Store, world: World): Parts {
   const stopping = (): boolean => leaving.aborted;
   const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, report });
   const requestDeletion = createDeletion({ config, accept, clock, random, report });
-  const { whileIdle } = deliver;
+  const { whileIdle, pauses } = deliver;
   const parts = {
     admin: () => config().admin,
     outbox: () => config().outbox,
     sources: () => config().sources,
     destinations: () => config().destinations,
     startedAt: clock.wall(),
-    ...{ whileIdle, activity, arrivals, rejections, requestDeletion },
+    ...{ whileIdle, pauses, activity, arrivals, rejections, requestDeletion },
   };
   // With bodies of its own: whatever comes in at the other door, the operator can get in.
   const admin = createAdmin({ ...world, ...store, ...parts, bodies: createBodies(clock) });

@@ -10,6 +10,7 @@ import { type At, type Ms, SECOND } from "../model/units.ts";
 import { checkAccess } from "./access.ts";
 import { postDeletion } from "./deletions.ts";
 import { postDiscard, postMove } from "./destinations.ts";
+import { type PauseWorld, postPause, postResume } from "./pause.ts";
 import { getRejected } from "./rejected.ts";
 import { postReload } from "./reload.ts";
 import { getStatus, type StatusWorld } from "./status.ts";
@@ -19,7 +20,8 @@ import type { UnservedWorld } from "./unserved.ts";
 const PROBE_EVERY: Ms = 5 * SECOND;
 
 export type AdminWorld = StatusWorld &
-  UnservedWorld & {
+  UnservedWorld &
+  PauseWorld & {
     readonly admin: () => Config["admin"];
     readonly clock: Clock;
     readonly bodies: Bodies;
@@ -31,7 +33,7 @@ export type AdminWorld = StatusWorld &
     readonly report: Report;
   };
 
-/** The operator's API: health, metrics, deletions, refused calls, what waits for nobody. It has a listener of its own. */
+/** The operator's API: health, metrics, deletions, refused calls, destinations. It has a listener of its own. */
 export function createAdmin(world: AdminWorld): Handle {
   const api = new Hono({ strict: false });
   const isReady = createReadiness(world);
@@ -57,6 +59,8 @@ export function createAdmin(world: AdminWorld): Handle {
     postDiscard(context.req.raw, context.req.param("name"), world),
   );
   api.post("/api/destinations/:name/move", (context) => postMove(context.req.raw, context.req.param("name"), world));
+  api.post("/api/destinations/:name/pause", (context) => postPause(context.req.param("name"), world));
+  api.post("/api/destinations/:name/resume", (context) => postResume(context.req.param("name"), world));
   api.notFound((context) => respondFault(fault("not_found", `nothing is at ${context.req.path.slice(0, 100)}`)));
   api.onError((error) => {
     world.report.unexpected("answer the operator", error);

@@ -2,6 +2,7 @@ import { respond } from "../http/respond.ts";
 import type { Config } from "../model/config.ts";
 import type { DeliveryState } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
+import type { Pauses } from "../model/pause.ts";
 import type { Backlog, Clock, StoreHealth } from "../model/ports.ts";
 import type { Source } from "../model/source.ts";
 import type {
@@ -14,15 +15,17 @@ import type {
   Status,
 } from "../model/status.ts";
 import { type At, formatTime } from "../model/units.ts";
+import { onWall } from "./pause.ts";
 
 export type StatusWorld = {
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "wall">;
   readonly destinations: () => readonly Destination[];
   readonly sources: () => readonly Pick<Source, "name" | "enabled">[];
   readonly outbox: () => Pick<Config["outbox"], "path">;
   readonly backlog: Pick<Backlog, "counts" | "oldestWaitingAt">;
   readonly health: Pick<StoreHealth, "size" | "writable">;
   readonly activity: AttemptsLately;
+  readonly pauses: Pick<Pauses, "since">;
   readonly arrivals: Arrivals;
   readonly lastReload: () => ConfigStatus;
   /** By the wall clock. */
@@ -41,8 +44,9 @@ export async function getStatus(world: StatusWorld): Promise<Response> {
     startedAt: formatTime(startedAt),
     config: { ...config, readAt: formatTime(readAt), refused: refused && { ...refused, at: formatTime(refused.at) } },
     sources: sources.map((source) => ({ ...source, lastAt: timeOf(source.lastAt) })),
-    destinations: destinations.map(({ failingSince, lastError, ...rest }) => ({
+    destinations: destinations.map(({ pausedSince, failingSince, lastError, ...rest }) => ({
       ...rest,
+      pausedSince: timeOf(pausedSince),
       failingSince: timeOf(failingSince),
       lastError: lastError && { ...lastError, at: formatTime(lastError.at) },
     })),
@@ -77,22 +81,27 @@ async function readDestinations(world: StatusWorld): Promise<readonly Destinatio
 }
 
 async function readDestination(name: string, world: StatusWorld): Promise<DestinationStatus> {
-  const { clock, destinations, backlog, activity } = world;
+  const { clock, destinations, backlog, activity, pauses } = world;
   const lately = activity.of(name);
   const configured = destinations().find((destination) => destination.name === name);
+  const pausedAt = pauses.since(name);
   const counts: Record<DeliveryState, number> = { waiting: 0, delivered: 0, failed: 0, expired: 0 };
   for (const { destination, state, count } of backlog.counts()) if (destination === name) counts[state] = count;
   const oldestAt = counts.waiting > 0 ? await backlog.oldestWaitingAt(name) : null;
   return {
-    ...{ name, state: stateOf(configured, lately), counts },
+    ...{ name, state: stateOf(configured, { ...lately, isPaused: pausedAt !== null }), counts },
+    pausedSince: pausedAt === null ? null : onWall(pausedAt, world),
     ...{ failingSince: lately.failingSince, lastError: lately.lastError, perSecond: lately.perSecond },
     oldestWaiting: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
   };
 }
 
-function stateOf(destination: Destination | undefined, { failingSince, offline }: Lately): DestinationState {
+type Known = Lately & { readonly isPaused: boolean };
+
+function stateOf(destination: Destination | undefined, { isPaused, failingSince, offline }: Known): DestinationState {
   if (!destination) return "removed";
   if (!destination.enabled) return "disabled";
+  if (isPaused) return "paused";
   if (failingSince === null) return "working";
   return offline ? "offline" : "failing";
 }

@@ -1,32 +1,44 @@
 import { suggest } from "../config/suggest.ts";
 import type { Destination } from "../model/destination.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
+import type { Pauses } from "../model/pause.ts";
 import type { Backlog, Report } from "../model/ports.ts";
 import { SECOND } from "../model/units.ts";
 import type { Discarded, Moved, Redirect, Unserved, WhileIdle } from "../model/unserved.ts";
 
-export type UnservedWorld = {
-  /** As the config in force has them. */
+/** Where a destination may be known: in the config in force, or in the outbox. */
+export type KnownWorld = {
   readonly destinations: () => readonly Destination[];
   readonly backlog: Pick<Backlog, "counts">;
+};
+
+export type UnservedWorld = KnownWorld & {
+  readonly pauses: Pick<Pauses, "since">;
   readonly unserved: Unserved;
   readonly whileIdle: WhileIdle;
   readonly report: Pick<Report, "discarded" | "moved">;
 };
 
 /**
- * How many deliveries wait for a destination that is removed or disabled. Faults: `unknown_destination`, and
+ * How many deliveries wait for a destination that is removed, disabled or paused. Faults: `unknown_destination`, and
  * `destination_in_use` for one that is served.
  */
 export function countWaiting(name: string, world: UnservedWorld): number | Fault {
-  const stored = world.backlog.counts().filter(({ count }) => count > 0);
-  const counts = stored.filter(({ destination }) => destination === name);
-  const configured = world.destinations();
-  const found = configured.find((one) => one.name === name);
-  if (found?.enabled) return inUse(name);
-  if (!found && counts.length === 0) {
-    return unknown(name, [...configured.map((one) => one.name), ...stored.map(({ destination }) => destination)]);
-  }
+  const isEnabled = world.destinations().some((one) => one.name === name && one.enabled);
+  if (isEnabled && world.pauses.since(name) === null) return inUse(name);
+  return refuseUnknown(name, world) ?? waitingFor(name, world);
+}
+
+/** The fault `unknown_destination`, for one that is neither in the config nor in the outbox; else null. */
+export function refuseUnknown(name: string, { destinations, backlog }: KnownWorld): Fault | null {
+  const stored = backlog.counts().filter(({ count }) => count > 0);
+  const known = [...destinations().map((one) => one.name), ...stored.map(({ destination }) => destination)];
+  return known.includes(name) ? null : unknown(name, known);
+}
+
+/** How many deliveries wait for a destination, whatever it is. */
+export function waitingFor(name: string, { backlog }: Pick<KnownWorld, "backlog">): number {
+  const counts = backlog.counts().filter(({ destination }) => destination === name);
   return counts.find(({ state }) => state === "waiting")?.count ?? 0;
 }
 
@@ -66,7 +78,7 @@ function notIdle(name: string, why: "served" | "busy"): Fault {
 }
 
 function inUse(name: string): Fault {
-  const remedy = "disable it, or remove it from the config, before you move or discard what waits for it";
+  const remedy = "pause it, disable it, or remove it from the config, before you move or discard what waits for it";
   return fault("destination_in_use", `${name} is served now; ${remedy}`);
 }
 

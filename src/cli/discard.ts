@@ -1,17 +1,18 @@
 import type { Command } from "commander";
 import type { Discarded } from "../model/unserved.ts";
 import { type Done, examples } from "./command.ts";
+import { pathOf } from "./daemon/destinations.ts";
 import { addDaemonOptions } from "./daemon/find.ts";
 import { printable } from "./printable.ts";
-import { hasMore, hasNumbers, pathOf } from "./unserved/ask.ts";
+import { hasMore, hasNumbers } from "./unserved/ask.ts";
 import { type EndOptions, endWaiting, type Way } from "./unserved/end.ts";
 import { deliveries } from "./unserved/words.ts";
 
-/** `fairlead discard DESTINATION`: gives up what waits for a destination that is removed from the config, or disabled. */
+/** `fairlead discard DESTINATION`: gives up what waits for a destination that is removed, disabled or paused. */
 export function declareDiscard(program: Command, done: Done): void {
   const command = program
     .command("discard")
-    .description("give up what waits for a destination that is disabled, or removed from the config")
+    .description("give up what waits for a destination that is paused, disabled or removed from the config")
     .argument("<destination>", "whose deliveries are to become failed, without being sent")
     .option("--yes", "do not ask; needed where nobody can be asked")
     .option("--json", "print what was done as JSON");

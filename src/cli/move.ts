@@ -1,17 +1,18 @@
 import type { Command } from "commander";
 import type { Moved, Redirect } from "../model/unserved.ts";
 import { type Done, examples } from "./command.ts";
+import { pathOf } from "./daemon/destinations.ts";
 import { addDaemonOptions } from "./daemon/find.ts";
 import { printable } from "./printable.ts";
-import { hasMore, hasNumbers, pathOf } from "./unserved/ask.ts";
+import { hasMore, hasNumbers } from "./unserved/ask.ts";
 import { type EndOptions, endWaiting, type Way } from "./unserved/end.ts";
 import { deliveries } from "./unserved/words.ts";
 
-/** `fairlead move OLD NEW`: has what waits for a destination that is removed or disabled delivered to another. */
+/** `fairlead move OLD NEW`: has what waits for a destination that is removed, disabled or paused delivered to another. */
 export function declareMove(program: Command, done: Done): void {
   const command = program
     .command("move")
-    .description("deliver what waits for a destination that is disabled, or removed from the config, to another")
+    .description("deliver what waits for a destination that is paused, disabled or removed from the config to another")
     .argument("<old>", "the destination that they wait for")
     .argument("<new>", "the one of the config that is to get them, whatever types and sources it takes")
     .option("--yes", "do not ask; needed where nobody can be asked")

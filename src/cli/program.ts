@@ -5,8 +5,10 @@ import { declareDiscard } from "./discard.ts";
 import { EXIT } from "./exit.ts";
 import { declareListen } from "./listen.ts";
 import { declareMove } from "./move.ts";
+import { declarePause } from "./pause.ts";
 import { declareRejected } from "./rejected.ts";
 import { declareReload } from "./reload.ts";
+import { declareResume } from "./resume.ts";
 import { declareSchema } from "./schema-command.ts";
 import { declareSend } from "./send.ts";
 import { declareServe } from "./serve.ts";
@@ -19,7 +21,7 @@ const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[
   ["Run it:", [declareServe, declareCheck, declareSchema]],
   ["Try it:", [declareSend, declareListen, declareVerify]],
   ["Watch it:", [declareStatus, declareRejected]],
-  ["Change it:", [declareReload, declareMove, declareDiscard]],
+  ["Change it:", [declareReload, declarePause, declareResume, declareMove, declareDiscard]],
   ["About it:", [declareVersion]],
 ];
 

@@ -1,13 +1,15 @@
 import type { Delivery } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
+import type { Pauses } from "../model/pause.ts";
 import type { WhileIdle } from "../model/unserved.ts";
+import { createHalts, type HaltsWorld } from "./halts.ts";
 import { createLimits } from "./limits.ts";
 import { createLoop, type Loop, type LoopWorld } from "./loop.ts";
 
 export type Deliver = {
   /** Begins to deliver. Returns at once. */
   start(): void;
-  /** Delivers to these destinations from now on; those that are gone or disabled keep what waits for them. */
+  /** Delivers to these destinations from now on; those that are gone, disabled or paused keep what waits for them. */
   serve(destinations: readonly Destination[]): void;
   /** These were committed just now. Each delivery is to be offered once, or it waits for the next start. */
   offer(deliveries: readonly Delivery[]): void;
@@ -15,18 +17,23 @@ export type Deliver = {
   readAgain(): void;
   /** Lets what waits for a destination be taken away: no delivery of it begins before that is done. */
   readonly whileIdle: WhileIdle;
+  readonly pauses: Pauses;
   /** Begins nothing new, and resolves when what runs is settled and written. May be called twice. */
   stop(): Promise<void>;
   /** Lets go of what runs: it begins anew after the next start. */
   release(): void;
 };
 
+export type DeliverWorld = Omit<LoopWorld, "stopping" | "limits" | "halts"> & Omit<HaltsWorld, "stopping" | "changed">;
+
 /** Runs one loop for each destination, and keeps it for as long as the daemon lives: it knows what it has in flight. */
-export function createDeliver(world: Omit<LoopWorld, "stopping" | "limits">): Deliver {
+export function createDeliver(world: DeliverWorld): Deliver {
   const stopping = new AbortController();
   const limits = createLimits(world.clock);
   const loops = new Map<string, Loop>();
   const running: Promise<void>[] = [];
+  const halts = createHalts({ ...world, stopping: stopping.signal, changed: serveUnlessPaused });
+  let known: readonly Destination[] = [];
   let started = false;
 
   return {
@@ -36,9 +43,9 @@ export function createDeliver(world: Omit<LoopWorld, "stopping" | "limits">): De
       for (const [name, loop] of loops) begin(name, loop);
     },
     serve(destinations) {
-      const enabled = new Map(destinations.filter((one) => one.enabled).map((one) => [one.name, one]));
-      for (const name of enabled.keys()) if (!loops.has(name)) add(name);
-      for (const [name, loop] of loops) loop.serve(enabled.get(name) ?? null);
+      known = destinations;
+      halts.serve(destinations);
+      serveUnlessPaused();
     },
     offer(deliveries) {
       for (const delivery of deliveries) loops.get(delivery.destination)?.offer(delivery);
@@ -48,6 +55,7 @@ export function createDeliver(world: Omit<LoopWorld, "stopping" | "limits">): De
     },
     // One that has no loop gets it now: it may come back while the work goes on.
     whileIdle: (destination, work) => (loops.get(destination) ?? add(destination)).whileIdle(work),
+    pauses: halts,
     async stop() {
       stopping.abort();
       await Promise.all(running);
@@ -59,8 +67,15 @@ export function createDeliver(world: Omit<LoopWorld, "stopping" | "limits">): De
     },
   };
 
+  function serveUnlessPaused(): void {
+    const served = known.filter(({ name, enabled }) => enabled && halts.since(name) === null);
+    const byName = new Map(served.map((one) => [one.name, one]));
+    for (const name of byName.keys()) if (!loops.has(name)) add(name);
+    for (const [name, loop] of loops) loop.serve(byName.get(name) ?? null);
+  }
+
   function add(name: string): Loop {
-    const loop = createLoop(name, { ...world, limits, stopping: stopping.signal });
+    const loop = createLoop(name, { ...world, limits, halts, stopping: stopping.signal });
     loops.set(name, loop);
     if (started) begin(name, loop);
     return loop;

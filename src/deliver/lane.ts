@@ -6,6 +6,7 @@
  * closed:  after ten failures without a success. One probe at a time goes out, with backoff; all else waits untouched.
  *          The first success opens the lane again, with few slots, so that the receiver is met with a ramp.
  */
+import type { Spell } from "../model/pause.ts";
 import type { Report } from "../model/ports.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
 import type { At, Ms } from "../model/units.ts";
@@ -26,10 +27,10 @@ export type Lane = {
   done(result: LaneResult, circumstances: LaneCircumstances): void;
   /** Until when no slot is given, because the receiver said so or a probe has failed. May lie in the past. */
   shutUntil(): At;
-  /** How long this machine was offline, as far as this lane could tell, since `at`. */
-  offlineSince(at: At, now: At): Ms;
   /** Whether what takes a slot now is a probe. */
   isClosed(): boolean;
+  /** When this machine was offline, as far as this lane could tell, up to now. */
+  offline(now: At): readonly Spell[];
   /** Since when the lane has been open again after it was closed, or null. */
   reopenedAt(): At | null;
 };
@@ -76,8 +77,8 @@ export function createLane(name: LaneName, report: Report): Lane {
       if (hush(lane, { now, wait })) report.laneClosed(name.destination, name.url, reason, wait);
     },
     shutUntil: () => Math.max(lane.heldUntil, lane.probeAt),
-    offlineSince: offline.since,
     isClosed: () => isClosed(lane),
+    offline: offline.spells,
     reopenedAt: () => lane.reopenedAt,
   };
 }

@@ -1,8 +1,10 @@
 import type { Destination, Webhook } from "../model/destination.ts";
+import type { Spell } from "../model/pause.ts";
 import type { Report } from "../model/ports.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
 import type { At, Ms } from "../model/units.ts";
 import { createLane, type Lane, type LaneResult } from "./lane.ts";
+import { timeIn } from "./spells.ts";
 
 /**
  * Attempts at once in the whole daemon. Bun's fetch runs 256 and lets the rest wait in a queue of its own, where their
@@ -24,8 +26,8 @@ export type Lanes = {
   nextOpenAt(destination: Destination, now: At): At | null;
   /** When a lane of the destination was last opened after it had been closed, or null. */
   reopenedAt(destination: Destination): At | null;
-  /** For how long since `at` none of these webhooks could be reached, because this machine was offline. */
-  offlineSince(destination: string, webhooks: readonly Webhook[], since: { readonly at: At; readonly now: At }): Ms;
+  /** For how long since `at` none of these webhooks could be reached: this machine was offline, or it was one of these spells. */
+  lostSince(destination: string, webhooks: readonly Webhook[], since: LostSince): Ms;
 };
 
 export type SlotAsk = {
@@ -37,6 +39,7 @@ export type SlotAsk = {
   /** Called when an attempt has ended, if there was no room because of the bound on all lanes together. */
   readonly starved: () => void;
 };
+export type LostSince = { readonly at: At; readonly now: At; readonly spells: readonly Spell[] };
 export type LaneMoment = { readonly now: At; readonly random: number; readonly policy: RetryPolicy };
 
 export function createLanes(report: Report): Lanes {
@@ -73,8 +76,9 @@ export function createLanes(report: Report): Lanes {
       const opened = all(destination).map((lane) => lane.reopenedAt() ?? 0);
       return Math.max(0, ...opened) || null;
     },
-    offlineSince(destination, webhooks, { at, now }) {
-      return min(webhooks.map((webhook) => laneOf(destination, webhook).offlineSince(at, now))) ?? 0;
+    lostSince(destination, webhooks, { at, now, spells }) {
+      const offline = webhooks.map((webhook) => laneOf(destination, webhook).offline(now));
+      return min(offline.map((periods) => timeIn([...periods, ...spells], { at, now }))) ?? 0;
     },
   };
 

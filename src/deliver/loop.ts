@@ -5,9 +5,9 @@ import type { Queue, Settle } from "../model/ports.ts";
 import type { Settlement } from "../model/settlement.ts";
 import { type At, SECOND } from "../model/units.ts";
 import { WAITS } from "../settle/backoff.ts";
-import { isPastCutoff } from "../settle/cutoff.ts";
 import { type Bell, createBell } from "./bell.ts";
 import type { Lanes, SlotAsk } from "./lanes.ts";
+import { isLastAttempt } from "./lost.ts";
 import { type RoundWorld, sendRound } from "./round.ts";
 import { createWindow, earliest, type Window, type WindowWorld } from "./window.ts";
 
@@ -145,7 +145,7 @@ function startOne(loop: State, destination: Destination, now: At): boolean {
   const { world, window, bell } = loop;
   if (isFull(loop)) return false;
   const { concurrency, cutoff } = world.delivery();
-  const isUrgent = (delivery: Delivery): boolean => isPastCutoff(delivery, { now, cutoff });
+  const isUrgent = (delivery: Delivery): boolean => isLastAttempt(delivery, { destination, now, cutoff, world });
   const ask = { now, concurrency, starved: bell.ring };
   if (!world.lanes.haveRoom(destination, { ...ask, urgent: window.hasRetry(isUrgent) })) return false;
   const started = order(loop).some((queue) =>

@@ -1,4 +1,5 @@
-import type { At, Ms } from "../model/units.ts";
+import type { Spell } from "../model/pause.ts";
+import type { At } from "../model/units.ts";
 
 /** More periods than a flapping network has within one cutoff; beyond them the oldest is forgotten. */
 const MOST_PERIODS = 256;
@@ -7,8 +8,8 @@ const MOST_PERIODS = 256;
 export type Offline = {
   /** An attempt ended: it never left the machine, or it did. */
   saw(offline: boolean, attempt: { readonly startedAt: At; readonly now: At }): void;
-  /** How much of the time from `at` until `now` was offline. */
-  since(at: At, now: At): Ms;
+  /** When it was offline, up to now. */
+  spells(now: At): readonly Spell[];
 };
 
 export function createOffline(): Offline {
@@ -21,8 +22,6 @@ export function createOffline(): Offline {
       if (!offline && during) last.until = now;
       if (periods.length > MOST_PERIODS) periods.shift();
     },
-    since(at, now) {
-      return periods.reduce((sum, { from, until }) => sum + Math.max(0, (until ?? now) - Math.max(from, at)), 0);
-    },
+    spells: (now) => periods.map(({ from, until }) => ({ from, until: until ?? now })),
   };
 }

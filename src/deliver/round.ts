@@ -11,8 +11,10 @@ import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
 import type { Activity } from "./activity.ts";
 import { attempt, type Made } from "./attempt.ts";
+import type { Halts } from "./halts.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
+import { lostTime } from "./lost.ts";
 import { noteAttempt } from "./note.ts";
 
 export type RoundWorld = {
@@ -20,6 +22,7 @@ export type RoundWorld = {
   readonly random: Random;
   readonly post: Post;
   readonly lanes: Lanes;
+  readonly halts: Halts;
   readonly limits: Limits;
   readonly activity: Activity;
   readonly report: Report;
@@ -120,7 +123,6 @@ type SoFar = { readonly outcomes: readonly Outcome[]; readonly log: readonly Att
 function decide(delivery: Delivery, { outcomes, log }: SoFar, { asked, world }: Here): Settlement | null {
   const { destination, webhooks, policy } = asked;
   const now = world.clock.now();
-  const at = delivery.attemptedAt ?? now;
   const settlement = settle(delivery, outcomes, {
     now,
     random: world.random.fraction(),
@@ -128,7 +130,8 @@ function decide(delivery: Delivery, { outcomes, log }: SoFar, { asked, world }: 
     lane: {
       urls: destination.webhooks.map((webhook) => webhook.url),
       asked: webhooks.map((webhook) => webhook.url),
-      offline: world.lanes.offlineSince(destination.name, destination.webhooks, { at, now }),
+      lost: lostTime(delivery, { destination, now, world }),
+      served: !world.halts.isHalted(destination.name),
     },
   });
   // While the round goes on, more may be added to the list.

@@ -26,7 +26,7 @@ export type Delivery = {
   readonly firstAttemptAt: At | null;
   /** When the last round ended, whatever came of it. Null before the first. */
   readonly attemptedAt: At | null;
-  /** Time that does not count towards the cutoff, because the machine was offline. */
+  /** Time that does not count towards the cutoff: the machine was offline, or the destination paused or not served. */
   readonly held: Ms;
   readonly dueAt: At;
   /** Webhooks that have answered finally and are not asked again. */

@@ -8,6 +8,7 @@ import type { WebhookTls } from "./destination.ts";
 import type { Event, EventType } from "./event.ts";
 import type { Fault } from "./fault.ts";
 import type { Answer } from "./outcome.ts";
+import type { PauseReport, StoredHalts } from "./pause.ts";
 import type { Refusal } from "./refusal.ts";
 import type { Settlement } from "./settlement.ts";
 import type { At, Ms } from "./units.ts";
@@ -142,6 +143,7 @@ export type Store = {
   readonly backlog: Backlog;
   readonly prune: Prune;
   readonly unserved: Unserved;
+  readonly halts: StoredHalts;
   readonly health: StoreHealth;
   /** The latest `clock.now()` that the store remembers, or null if it is new. Up to a minute old after a crash. */
   readonly lastAt: At | null;
@@ -212,7 +214,7 @@ export type Listener = {
 };
 
 /** Tells the operator what happened: each call writes one log line, or counts, or both. */
-export type Report = {
+export type Report = PauseReport & {
   requestAnswered(status: number): void;
   /** Calls that are now durable. `duplicates` of them had been there before. */
   callsAccepted(source: string, types: readonly EventType[], duplicates: number): void;

@@ -48,6 +48,8 @@ export type Arrivals = { of(source: string): Arrived };
 export type DestinationStatus = Omit<Lately, "offline"> & {
   readonly name: string;
   readonly state: DestinationState;
+  /** Null if it is not paused. One that is disabled or removed can be paused as well. */
+  readonly pausedSince: At | null;
   readonly counts: Readonly<Record<DeliveryState, number>>;
   /** For how long the oldest of those that wait has been here; null if none waits. */
   readonly oldestWaiting: Ms | null;
@@ -55,9 +57,9 @@ export type DestinationStatus = Omit<Lately, "offline"> & {
 
 /**
  * `working`: as far as anybody knows. `failing`: nothing has succeeded since the last failure. `offline`: this machine has
- * no network. `disabled`, `removed`: by the config; what waits stays.
+ * no network. `paused`: by the operator's command. `disabled`, `removed`: by the config. What waits stays in all three.
  */
-export type DestinationState = "working" | "failing" | "offline" | "disabled" | "removed";
+export type DestinationState = "working" | "failing" | "offline" | "paused" | "disabled" | "removed";
 
 export type AttemptError = { readonly at: At; readonly url: string; readonly reason: string };
 

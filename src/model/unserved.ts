@@ -1,6 +1,6 @@
 /**
- * Deliveries that wait for a destination which nothing delivers to: it was removed from the config, or is disabled. They
- * go on when it comes back; until then only the operator can end their waiting, a page at a time.
+ * Deliveries that wait for a destination which nothing delivers to: it was removed from the config, or is disabled or
+ * paused. They go on when it comes back; until then only the operator can end their waiting, a page at a time.
  */
 import type { Fault } from "./fault.ts";
 

@@ -1,9 +1,14 @@
 import type { DeliveryState } from "../model/delivery.ts";
+import type { StoredHalts } from "../model/pause.ts";
 import type { Backlog, Clock, StoreHealth } from "../model/ports.ts";
 import { SECOND } from "../model/units.ts";
 import { Counter, Gauge, type Registry } from "./prom.ts";
 
-export type ExposedStore = { readonly backlog: Backlog; readonly health: Pick<StoreHealth, "size"> };
+export type ExposedStore = {
+  readonly backlog: Backlog;
+  readonly halts: Pick<StoredHalts, "all">;
+  readonly health: Pick<StoreHealth, "size">;
+};
 
 const STATES: readonly DeliveryState[] = ["waiting", "delivered", "failed", "expired"];
 const MICROSECONDS = 1_000_000;
@@ -32,7 +37,9 @@ export function declareStoreGauges(registry: Registry, view: StoreView): void {
   });
   new Gauge({
     name: "fairlead_deliveries_unserved",
-    help: "Deliveries that wait for a destination which is removed from the config, or disabled.",
+    help:
+      "Deliveries that wait for a destination which is removed from the config, or disabled. " +
+      "Those of one that is only paused are held on purpose, and left out.",
     labelNames: ["destination"],
     registers: [registry],
     collect() {
@@ -51,6 +58,7 @@ export function declareStoreGauges(registry: Registry, view: StoreView): void {
       for (const { destination, age } of ages) this.set({ destination }, age);
     },
   });
+  declarePaused(registry, view);
   declareSize(registry, view);
 }
 
@@ -94,6 +102,22 @@ async function ageOfOldest({ store, clock }: StoreView, destination: string): Pr
     // A store that fails has logged and counted that; the other metrics are needed now more than ever.
     return null;
   }
+}
+
+function declarePaused(registry: Registry, { store, destinations }: StoreView): void {
+  new Gauge({
+    name: "fairlead_destination_paused",
+    help: "1 if nothing is sent to the destination until the operator resumes it, else 0.",
+    labelNames: ["destination"],
+    registers: [registry],
+    collect() {
+      this.reset();
+      const halts = store()?.halts.all();
+      if (!halts) return;
+      for (const destination of destinations()) this.set({ destination }, 0);
+      for (const { destination, pausedAt } of halts) if (pausedAt !== null) this.set({ destination }, 1);
+    },
+  });
 }
 
 function declareSize(registry: Registry, { store }: StoreView): void {

@@ -4,8 +4,8 @@ import type { At, Ms } from "../model/units.ts";
 type Life = Pick<Delivery, "firstAttemptAt" | "held">;
 
 /**
- * When a delivery is given up if its next attempt fails (SPEC.md 7: four hours after the first one began; time offline
- * does not count). Null before the first attempt: nothing is given up untried.
+ * When a delivery is given up if its next attempt fails (SPEC.md 7: four hours after the first one began; time in
+ * which it could not be sent does not count). Null before the first attempt: nothing is given up untried.
  */
 export function cutoffAt({ firstAttemptAt, held }: Life, cutoff: Ms): At | null {
   return firstAttemptAt === null ? null : firstAttemptAt + held + cutoff;

@@ -22,8 +22,13 @@ export type LaneView = {
   readonly urls: readonly string[];
   /** Those asked in this round. One whose lane was full or closed is left out, and counts as unanswered. */
   readonly asked: readonly string[];
-  /** For how long since the delivery's last round this machine was offline: that time does not use up the cutoff. */
-  readonly offline: Ms;
+  /**
+   * For how long since the delivery's last round it could not be sent, because this machine was offline or the destination
+   * was paused or not served: that time does not use up the cutoff.
+   */
+  readonly lost: Ms;
+  /** Whether it is delivered to still. If not, nothing is given up: the operator wants it to wait. */
+  readonly served: boolean;
 };
 
 /**
@@ -51,11 +56,11 @@ export function settle(
     return { ...progress, state: "waiting", dueAt: now + wait, reason: `offline: ${reason}` };
   }
   const lastAt = cutoffAt(progress, policy.cutoff) ?? now;
-  if (now >= lastAt) return { ...progress, state: "expired", reason: expiry(policy.cutoff, reason) };
+  if (now >= lastAt && lane.served) return { ...progress, state: "expired", reason: expiry(policy.cutoff, reason) };
   // Retry-After only ever lengthens a wait.
   const wait = Math.max(backoff(progress.attempts, policy, random), shortestSilence(open, outcomes));
   // The last attempt begins at the cutoff: nothing is given up without one, and nothing is tried long after.
-  return { ...progress, state: "waiting", dueAt: Math.min(now + wait, lastAt), reason };
+  return { ...progress, state: "waiting", dueAt: Math.min(now + wait, Math.max(now, lastAt)), reason };
 }
 
 type Moment = { readonly now: At; readonly lane: LaneView };
@@ -66,7 +71,7 @@ function advance(delivery: Delivery, outcomes: readonly Outcome[], { now, lane }
   const offline = left.length === 0;
   const { firstAttemptAt, attemptedAt } = delivery;
   // The whole time since the last round was of no use if the machine is offline at the end of it.
-  const lost = offline ? now - (attemptedAt ?? now) : lane.offline;
+  const lost = offline ? now - (attemptedAt ?? now) : lane.lost;
   return {
     attempts: offline ? delivery.attempts : delivery.attempts + 1,
     firstAttemptAt: firstAttemptAt ?? (offline ? null : Math.min(...left.map((outcome) => outcome.startedAt))),

@@ -78,7 +78,7 @@ describe("POST /api/destinations/:name/discard", () => {
   });
 
   const IN_USE =
-    "crm is served now; disable it, or remove it from the config, before you move or discard what waits for it";
+    "crm is served now; pause it, disable it, or remove it from the config, before you move or discard what waits for it";
 
   it("refuses a destination that is served", async () => {
     const { asked, post } = start();
@@ -87,6 +87,14 @@ describe("POST /api/destinations/:name/discard", () => {
       assert.deepEqual([status, json.code, json.message], [409, "destination_in_use", IN_USE]);
     }
     assert.deepEqual(asked, []);
+  });
+
+  it("ends what waits for one that is paused, and leaves it paused", async () => {
+    const { asked, post } = start({ pauses: { since: (name) => (name === "crm" ? 1 : null) } });
+    assert.equal((await post("/api/destinations/crm/discard", { dryRun: true })).json.waiting, 3);
+    assert.equal((await post("/api/destinations/crm/discard", {})).status, 200);
+    assert.equal((await post("/api/destinations/crm/move", { to: "off" })).status, 200);
+    assert.deepEqual(asked.length, 2);
   });
 
   it("refuses one that has come back in this very moment", async () => {

@@ -2,6 +2,7 @@ import { createAdmin } from "../../src/admin/api.ts";
 import type { StatusWorld } from "../../src/admin/status.ts";
 import type { UnservedWorld } from "../../src/admin/unserved.ts";
 import { createBodies } from "../../src/http/body.ts";
+import type { Pauses } from "../../src/model/pause.ts";
 import type { Backlog, Report, RequestDeletion } from "../../src/model/ports.ts";
 import type { Rejections } from "../../src/model/refusal.ts";
 import type { Reload } from "../../src/model/reload.ts";
@@ -10,6 +11,7 @@ import type { At } from "../../src/model/units.ts";
 import type { Unserved } from "../../src/model/unserved.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
+import { NEVER_PAUSED } from "./pauses.ts";
 
 export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string };
 export type Wish = Parameters<RequestDeletion>[0];
@@ -31,7 +33,10 @@ type Counts = ReturnType<Backlog["counts"]>;
 
 type AdminOptions = {
   /** What waits, and for whom. */
-  readonly stranded?: Partial<Omit<UnservedWorld, "backlog" | "report">> & { readonly counts?: Counts };
+  readonly stranded?: Partial<Omit<UnservedWorld, "backlog" | "report" | "pauses">> & {
+    readonly counts?: Counts;
+    readonly pauses?: Partial<Pauses>;
+  };
   readonly status?: Partial<Pick<StatusWorld, "activity" | "arrivals">> & {
     readonly oldestAt?: At;
     readonly config?: Partial<ConfigStatus>;
@@ -92,10 +97,13 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     unserved: NOTHING_WAITS,
     whileIdle: (_, work) => work(),
     ...stranded,
+    pauses: { ...NEVER_PAUSED, ...stranded.pauses },
     report: {
       unexpected: (_: string, error: unknown) => void bugs.push(error),
       discarded: (...what: unknown[]) => void told.push(["discarded", ...what]),
       moved: (...what: unknown[]) => void told.push(["moved", ...what]),
+      paused: (...what: unknown[]) => void told.push(["paused", ...what]),
+      resumed: (...what: unknown[]) => void told.push(["resumed", ...what]),
     } as unknown as Report,
   });
 

@@ -72,10 +72,28 @@ describe("GET /api/status", () => {
       ["gone", "removed", MINUTE],
     ]);
     assert.deepEqual(said[1], {
-      ...{ name: "sick", state: "failing", perSecond: 0, oldestWaiting: MINUTE },
+      ...{ name: "sick", state: "failing", perSecond: 0, oldestWaiting: MINUTE, pausedSince: null },
       counts: { waiting: 3, delivered: 0, failed: 1, expired: 0 },
       failingSince: "2026-11-20T11:59:00.000Z",
       lastError: { at: "2026-11-20T12:00:00.000Z", url: "https://a.example.com/hook", reason: "503" },
     });
+  });
+
+  it("says since when one is paused, also if it is off or gone, and that its receiver is another matter", async () => {
+    const destinations = () => [makeDestination(), makeDestination({ name: "off", enabled: false })];
+    const counts = [{ destination: "gone", state: "waiting", count: 7 }] as const;
+    const pauses = { since: () => START - MINUTE };
+    const status = { activity: activityOf({ crm: SICK }) };
+    const { destinations: said } = await statusOf({ stranded: { destinations, counts, pauses }, status });
+    const since = "2026-11-20T11:59:00.000Z";
+    assert.deepEqual(
+      said.map(({ name, state, pausedSince }: Record<string, unknown>) => [name, state, pausedSince]),
+      [
+        ["crm", "paused", since],
+        ["off", "disabled", since],
+        ["gone", "removed", since],
+      ],
+    );
+    assert.equal(said[0].lastError.reason, "503");
   });
 });

@@ -45,7 +45,10 @@ describe("fairlead discard", () => {
     await using admin = await startAdmin(7);
     const served = await admin.run(["discard", "crm", "--yes"]);
     assert.equal(served.code, 1);
-    assert.match(served.err, /^fairlead: crm is served now; disable it, or remove it from the config, before .*\n$/);
+    assert.match(
+      served.err,
+      /^fairlead: crm is served now; pause it, disable it, or remove it from the config, before .*\n$/,
+    );
     const unknown = await admin.run(["discard", "odl", "--yes"]);
     assert.deepEqual([unknown.code, unknown.err], [1, 'fairlead: there is no destination "odl"; did you mean old?\n']);
   });

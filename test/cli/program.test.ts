@@ -18,7 +18,7 @@ describe("fairlead --help", () => {
   it("lists the commands as one gets to know them: run it, try it, then watch it", () => {
     const listed = [...helpOf(program).matchAll(/^ {2}([a-z-]+) .*\S {2,}\S/gm)].map(([, name]) => name);
     const trying = ["serve", "check", "schema", "send", "listen", "verify", "status", "rejected"];
-    assert.deepEqual(listed, [...trying, "reload", "move", "discard", "version"]);
+    assert.deepEqual(listed, [...trying, "reload", "pause", "resume", "move", "discard", "version"]);
     assert.match(helpOf(program), /^Run it:$.*^Try it:$.*^Watch it:$.*^Change it:$.*^About it:$/ms);
   });
 });

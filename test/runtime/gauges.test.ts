@@ -15,6 +15,7 @@ const backlog: Backlog = {
   ],
 };
 
+const halts: ExposedStore["halts"] = { all: () => [] };
 const health = { size: () => ({ used: 4_096, max: 8_192 }) };
 
 type Served = readonly string[] | null;
@@ -37,7 +38,7 @@ function only(lines: readonly string[], name: string): string[] {
 
 describe("declareStoreGauges", () => {
   it("reads counts from the store, with 0 for the states that have no row", async () => {
-    const lines = only(await read({ backlog, health }, ["crm", "new"]), "fairlead_deliveries");
+    const lines = only(await read({ backlog, halts, health }, ["crm", "new"]), "fairlead_deliveries");
     assert.equal(lines.length, 12);
     assert.ok(lines.includes('fairlead_deliveries{destination="crm",state="waiting"} 12'));
     assert.ok(lines.includes('fairlead_deliveries{destination="gone",state="failed"} 3'));
@@ -52,7 +53,7 @@ describe("declareStoreGauges", () => {
       { destination: "off", state: "failed" as const, count: 9 },
       { destination: "empty", state: "waiting" as const, count: 0 },
     ];
-    const store = { backlog: { ...backlog, counts }, health };
+    const store = { backlog: { ...backlog, counts }, halts, health };
     const unserved = async (served: Served) => only(await read(store, ["crm", "off"], served), name);
     assert.deepEqual(await unserved(["crm"]), [`${name}{destination="off"} 5`]);
     assert.deepEqual(await unserved([]), [`${name}{destination="crm"} 12`, `${name}{destination="off"} 5`]);
@@ -61,7 +62,7 @@ describe("declareStoreGauges", () => {
   });
 
   it("tells the age of the oldest that waits, and 0 where none does", async () => {
-    const lines = only(await read({ backlog, health }), "fairlead_oldest_waiting_seconds");
+    const lines = only(await read({ backlog, halts, health }), "fairlead_oldest_waiting_seconds");
     assert.deepEqual(lines, [
       'fairlead_oldest_waiting_seconds{destination="crm"} 90.5',
       'fairlead_oldest_waiting_seconds{destination="gone"} 0',
@@ -74,19 +75,35 @@ describe("declareStoreGauges", () => {
       asked.push(destination);
       return NOW;
     };
-    await read({ backlog: { ...backlog, oldestWaitingAt }, health }, ["new"]);
+    await read({ backlog: { ...backlog, oldestWaitingAt }, halts, health }, ["new"]);
     assert.deepEqual(asked, ["crm"]);
   });
 
   it("never tells an age below 0, even when the clock was behind", async () => {
-    const lines = await read({ backlog: { ...backlog, oldestWaitingAt: async () => NOW + 5_000 }, health });
+    const lines = await read({ backlog: { ...backlog, oldestWaitingAt: async () => NOW + 5_000 }, halts, health });
     assert.ok(lines.includes('fairlead_oldest_waiting_seconds{destination="crm"} 0'));
   });
 
   it("reads the size of the store and its bound", async () => {
-    const lines = await read({ backlog, health });
+    const lines = await read({ backlog, halts, health });
     assert.ok(lines.includes("fairlead_store_bytes 4096"));
     assert.ok(lines.includes("fairlead_store_max_bytes 8192"));
+  });
+
+  it("says which destinations are paused, of the config or not", async () => {
+    const name = "fairlead_destination_paused";
+    const halt = { pausedAt: null, unservedAt: null, spells: [] };
+    const all = () => [
+      { ...halt, destination: "crm", pausedAt: NOW },
+      { ...halt, destination: "lake", unservedAt: NOW },
+      { ...halt, destination: "gone", pausedAt: NOW },
+    ];
+    const lines = only(await read({ backlog, halts: { all }, health }, ["crm", "lake"]), name);
+    assert.deepEqual(lines, [
+      `${name}{destination="crm"} 1`,
+      `${name}{destination="lake"} 0`,
+      `${name}{destination="gone"} 1`,
+    ]);
   });
 
   it("has no numbers before the store is open", async () => {
@@ -98,7 +115,7 @@ describe("declareStoreGauges", () => {
     const size = () => {
       throw new Error("disk I/O error");
     };
-    const lines = await read({ backlog: { ...backlog, oldestWaitingAt }, health: { size } });
+    const lines = await read({ backlog: { ...backlog, oldestWaitingAt }, halts, health: { size } });
     assert.deepEqual(only(lines, "fairlead_store_bytes"), []);
     assert.deepEqual(only(lines, "fairlead_oldest_waiting_seconds"), [
       'fairlead_oldest_waiting_seconds{destination="gone"} 0',

@@ -94,7 +94,7 @@ describe("createMetrics", () => {
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), undefined);
     const counts = () => [{ destination: "crm", state: "waiting", count: 1 }] as const;
     const backlog = { counts, oldestWaitingAt: async () => START - 2_000, nextRetryAt: async () => null };
-    metrics.expose({ backlog, health: { size: () => ({ used: 10, max: 20 }) } });
+    metrics.expose({ backlog, halts: { all: () => [] }, health: { size: () => ({ used: 10, max: 20 }) } });
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), 10);
     assert.equal(await readValue(metrics, 'fairlead_deliveries{destination="crm",state="waiting"}'), 1);
     assert.equal(await readValue(metrics, 'fairlead_oldest_waiting_seconds{destination="crm"}'), 2);
@@ -153,6 +153,7 @@ const NAMES = [
   "fairlead_attempt_duration_seconds",
   "fairlead_deliveries_settled_total",
   "fairlead_deliveries_unserved",
+  "fairlead_destination_paused",
   "fairlead_deliveries",
   "fairlead_oldest_waiting_seconds",
   "fairlead_pruned_total",

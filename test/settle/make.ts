@@ -61,9 +61,9 @@ export type RoundOptions = Partial<Omit<SettleContext, "lane">> & Partial<Settle
 export function settleRound(
   delivery: Delivery,
   outcomes: readonly Outcome[],
-  { urls = [URL_A], asked = urls, offline = 0, ...context }: RoundOptions = {},
+  { urls = [URL_A], asked = urls, lost = 0, served = true, ...context }: RoundOptions = {},
 ): Settlement | null {
-  const lane = { urls, asked, offline };
+  const lane = { urls, asked, lost, served };
   return settle(delivery, outcomes, { now: FIRST_AT + 20, random: 0.5, policy: POLICY, ...context, lane });
 }
 

@@ -136,17 +136,31 @@ describe("the cutoff (SPEC.md 7: four hours)", () => {
     assert.equal(settlement.firstAttemptAt, FIRST_AT);
   });
 
-  it("moves on by the time that the machine was offline", () => {
-    const offline = 90 * MINUTE;
-    const before = settleAnswer(makeRetried(), answered(503), { now: CUTOFF_AT + offline - 1, offline });
-    assert.equal(waitOf(before, CUTOFF_AT + offline - 1), 1);
-    assert.equal(before.held, offline);
-    assert.equal(settleAnswer(makeRetried(), answered(503), { now: CUTOFF_AT + offline, offline }).state, "expired");
+  it("moves on by the time in which it could not be sent", () => {
+    const lost = 90 * MINUTE;
+    const before = settleAnswer(makeRetried(), answered(503), { now: CUTOFF_AT + lost - 1, lost });
+    assert.equal(waitOf(before, CUTOFF_AT + lost - 1), 1);
+    assert.equal(before.held, lost);
+    assert.equal(settleAnswer(makeRetried(), answered(503), { now: CUTOFF_AT + lost, lost }).state, "expired");
   });
 
-  it("adds up all the times that the machine was offline", () => {
-    const settlement = settleAnswer(makeRetried({ held: HOUR }), answered(503), { now: CUTOFF_AT, offline: MINUTE });
+  it("adds up all such times", () => {
+    const settlement = settleAnswer(makeRetried({ held: HOUR }), answered(503), { now: CUTOFF_AT, lost: MINUTE });
     assert.equal(settlement.held, HOUR + MINUTE);
+  });
+});
+
+describe("a destination that is not served any more when an attempt ends", () => {
+  it("gives up nothing: that is tried once more when it is served again", () => {
+    const settlement = settleAnswer(makeRetried(), answered(503), { now: CUTOFF_AT + 5_000, served: false });
+    assert.equal(waitOf(settlement, CUTOFF_AT + 5_000), 0);
+    assert.equal(reasonOf(settlement), "503");
+  });
+
+  it("has all else decided as ever", () => {
+    assert.equal(settleAnswer(makeRetried(), answered(200), { served: false }).state, "delivered");
+    assert.equal(settleAnswer(makeRetried(), answered(400), { served: false }).state, "failed");
+    assert.equal(waitOf(settleAnswer(makeDelivery(), answered(503), { served: false })), 1_000);
   });
 });
 
@@ -177,7 +191,7 @@ describe("a machine that is offline", () => {
     const untried = makeDelivery({ attemptedAt: FIRST_AT });
     const startedAt = FIRST_AT + 9 * HOUR;
     const outcome = makeOutcome(answered(503), { startedAt });
-    const settlement = settleRound(untried, [outcome], { now: startedAt + 20, offline: 9 * HOUR });
+    const settlement = settleRound(untried, [outcome], { now: startedAt + 20, lost: 9 * HOUR });
     assert.equal(waitOf(settlement, startedAt + 20), 1_000);
     assert.equal(settlement?.firstAttemptAt, startedAt);
     assert.equal(settlement?.held, 0);

@@ -2,6 +2,7 @@ import { describe } from "node:test";
 import { describeAppend } from "./conformance/append.ts";
 import { describeBacklog } from "./conformance/backlog.ts";
 import { describeClaims } from "./conformance/claims.ts";
+import { describeHalts } from "./conformance/halts.ts";
 import { describeHealth } from "./conformance/health.ts";
 import { describePrune } from "./conformance/prune.ts";
 import { describeRepeats } from "./conformance/repeats.ts";
@@ -20,6 +21,7 @@ export function describeStore(name: string, open: OpenStore): void {
     describeBacklog(open);
     describePrune(open);
     describeUnserved(open);
+    describeHalts(open);
     describeHealth(open);
     describeSequences(open);
   });

@@ -19,7 +19,7 @@ const status = v.object({
   sources: v.array(v.object({ name: v.string(), enabled: v.boolean(), perSecond: v.number(), lastAt: time })),
   destinations: v.array(
     v.object({
-      ...{ name: v.string(), state: v.string(), failingSince: time, lastError: v.nullable(error) },
+      ...{ name: v.string(), state: v.string(), pausedSince: time, failingSince: time, lastError: v.nullable(error) },
       ...{ perSecond: v.number(), counts, oldestWaiting: v.nullable(v.number()) },
     }),
   ),

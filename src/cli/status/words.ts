@@ -53,7 +53,11 @@ function destinations({ destinations }: SaidStatus, now: At): string {
   return [table([head, ...rows]), ...(errors.length > 0 ? ["", ...errors] : [])].join("\n");
 }
 
-function stateOf({ state, failingSince }: SaidStatus["destinations"][number], now: At): string {
+function stateOf({ state, pausedSince, failingSince }: SaidStatus["destinations"][number], now: At): string {
+  if (pausedSince !== null) {
+    const paused = `paused for ${age(pausedSince, now)}`;
+    return state === "paused" ? paused : printable(`${state}, ${paused}`);
+  }
   if (failingSince === null || (state !== "failing" && state !== "offline")) return printable(state);
   return `${state} for ${age(failingSince, now)}`;
 }

@@ -1,9 +1,8 @@
 import type { Complaint } from "../complain.ts";
 import { askDaemon } from "../daemon/ask.ts";
+import { explainDestination } from "../daemon/destinations.ts";
 import type { DaemonOptions } from "../daemon/find.ts";
 import type { Refusal } from "../daemon/said.ts";
-import { EXIT } from "../exit.ts";
-import { printable } from "../printable.ts";
 import type { Answer } from "./pages.ts";
 
 /** What `fairlead move` and `fairlead discard` post, and what they understand of the answer. */
@@ -18,24 +17,10 @@ export async function askPage<Said>(options: DaemonOptions, wish: Wish<Said>): P
   let busy = false;
   const explain = (refusal: Refusal): Complaint | null => {
     busy = refusal.code === "destination_busy";
-    return ABOUT_DESTINATIONS.has(refusal.code) ? plain(refusal) : null;
+    return explainDestination(refusal);
   };
   const answer = await askDaemon(options, { ...wish, explain });
   return "code" in answer ? { kind: "refused", why: answer, busy } : { kind: "page", page: answer.said };
-}
-
-/** The daemon has understood what it was asked for, and its message says all there is to know. */
-const ABOUT_DESTINATIONS: ReadonlySet<string> = new Set([
-  ...["unknown_destination", "destination_in_use", "destination_busy", "invalid_request"],
-]);
-
-function plain({ message }: Refusal): Complaint {
-  return { code: EXIT.failed, message: printable(message) };
-}
-
-/** Where the operator's API does this with the deliveries of a destination. */
-export function pathOf(name: string, what: "discard" | "move"): string {
-  return `/api/destinations/${encodeURIComponent(name)}/${what}`;
 }
 
 export function isWaiting(said: unknown): said is { readonly waiting: number } {

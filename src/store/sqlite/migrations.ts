@@ -135,6 +135,18 @@ const STEPS: readonly string[] = [
   -- the first one delivered it (url, status and settled_at say all of that), or if they were made by schema 1.
   ALTER TABLE tried ADD COLUMN log TEXT;
   `,
+  `
+  -- One row for each spell in which nothing is delivered to a destination because the operator wants it so. "kind" is paused
+  -- (fairlead pause) or unserved (disabled, or not in the config) while it lasts, and until_at is NULL; then it is over. Such
+  -- time does not count towards the cutoff of what waited then.
+  CREATE TABLE spells (
+    destination TEXT    NOT NULL,
+    kind        TEXT    NOT NULL,
+    from_at     INTEGER NOT NULL,
+    until_at    INTEGER,
+    PRIMARY KEY (destination, kind, from_at)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -8,6 +8,7 @@ import { createClaims } from "./claims.ts";
 import { type Commits, createCommits } from "./commits.ts";
 import { createCounts } from "./counts.ts";
 import type { Database } from "./driver.ts";
+import { createStoredHalts } from "./halts.ts";
 import { lockOutbox } from "./lock.ts";
 import { createMeta, type Meta } from "./meta.ts";
 import { openOutbox } from "./outbox.ts";
@@ -90,6 +91,7 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
       return counts;
     },
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
+    halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, maxSize }),
     lastAt: meta.lastAt,
     close() {

@@ -8,7 +8,15 @@ const NOW = Date.UTC(2026, 10, 20, 12, 0, 0);
 const ago = (ms: number): string => new Date(NOW - ms).toISOString();
 
 const CRM: SaidStatus["destinations"][number] = {
-  ...{ name: "crm", state: "working", failingSince: null, lastError: null, perSecond: 12.25, oldestWaiting: null },
+  ...{
+    name: "crm",
+    state: "working",
+    pausedSince: null,
+    failingSince: null,
+    lastError: null,
+    perSecond: 12.25,
+    oldestWaiting: null,
+  },
   counts: { waiting: 0, delivered: 5, failed: 0, expired: 0 },
 };
 
@@ -49,6 +57,13 @@ describe("the status of a daemon, for a person", () => {
     const said = words({ destinations: [CRM, { ...lake, counts, oldestWaiting: 14 * MINUTE }] });
     assert.match(said, /^lake {9}failing for 12m {2}0 {7}1204 {5}14m {5}2 {7}1$/m);
     assert.match(said, /\n\nlake: 2s ago 503, from https:\/\/lake\.example\.com\/in$/);
+  });
+
+  it("says since when one is paused, whatever else it is", () => {
+    const paused = { ...CRM, state: "paused", pausedSince: ago(2 * HOUR), perSecond: 0 };
+    assert.match(words({ destinations: [paused] }), /^crm {10}paused for 2h {2}0 /m);
+    const off = { ...paused, state: "disabled", failingSince: ago(MINUTE) };
+    assert.match(words({ destinations: [off] }), /^crm {10}disabled, paused for 2h {2}0 /m);
   });
 
   it("says that a config is not in force, and why, and what waits for a restart", () => {

@@ -5,12 +5,13 @@ import { type AdminWorld, createAdmin } from "../../../src/admin/api.ts";
 import { createBodies } from "../../../src/http/body.ts";
 import { createClock } from "../../../src/runtime/clock.ts";
 import { createServe } from "../../../src/runtime/serve.ts";
+import { NEVER_PAUSED } from "../../admin/pauses.ts";
 import { makeDestination } from "../../flow/make.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 
 export type Ended = { readonly code: number | null; readonly out: string; readonly err: string };
-type Parts = Pick<AdminWorld, "unserved" | "whileIdle">;
+type Parts = Pick<AdminWorld, "unserved" | "whileIdle" | "pauses" | "clock">;
 
 /** The operator's API of a daemon that serves crm, and for whose old destination so many wait; and commands that ask it. */
 export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
@@ -42,7 +43,9 @@ export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
       },
     },
     whileIdle: (_, work) => work(),
-    report: { discarded() {}, moved() {} } as unknown as AdminWorld["report"],
+    pauses: NEVER_PAUSED,
+    clock: createClock(),
+    report: { discarded() {}, moved() {}, paused() {}, resumed() {} } as unknown as AdminWorld["report"],
     ...parts,
   };
   const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createBacklog } from "../../../src/store/sqlite/backlog.ts";
 import { createClaims } from "../../../src/store/sqlite/claims.ts";
+import type { Commits } from "../../../src/store/sqlite/commits.ts";
 import { createCounts } from "../../../src/store/sqlite/counts.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
+import { createStoredHalts } from "../../../src/store/sqlite/halts.ts";
 import { createMeta } from "../../../src/store/sqlite/meta.ts";
 import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/migrations.ts";
 import { createProgress } from "../../../src/store/sqlite/progress.ts";
@@ -18,7 +20,7 @@ describe("migrations", () => {
     migrate(db);
     assert.equal(db.pragma("user_version", { simple: true }), SCHEMA_VERSION);
     const tables = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").pluck();
-    assert.deepEqual(tables.all(), ["contents", "counts", "meta", "progress", "seen", "segments", "tried"]);
+    assert.deepEqual(tables.all(), ["contents", "counts", "meta", "progress", "seen", "segments", "spells", "tried"]);
     const views = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name").pluck();
     assert.deepEqual(views.all(), ["deliveries", "events"]);
     db.close();
@@ -74,6 +76,7 @@ describe("migrations", () => {
         "SELECT * FROM seen ORDER BY first LIMIT ?",
         "SELECT * FROM seen ORDER BY first",
         "SELECT first + events AS next FROM segments ORDER BY first DESC LIMIT 1",
+        "SELECT destination, kind, from_at AS 'from', until_at AS until FROM spells ORDER BY destination, kind, from_at",
       ],
     );
     db.close();
@@ -106,7 +109,8 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const progress = createProgress(recording);
   const tried = createTried(recording);
   createSegments(recording, counts);
-  createMeta(recording);
+  const meta = createMeta(recording);
+  createStoredHalts(recording, { commits: {} as Commits, meta, failed: () => assert.fail() });
   createClaims(recording);
   createBacklog(recording, counts);
   createPrune(recording, { counts, repeats, progress, tried });

@@ -1,0 +1,66 @@
+import { respond, respondFault } from "../http/respond.ts";
+import { type Fault, isFault } from "../model/fault.ts";
+import type { PauseReport, Pauses } from "../model/pause.ts";
+import type { Clock } from "../model/ports.ts";
+import { type At, formatTime } from "../model/units.ts";
+import { type KnownWorld, refuseUnknown, waitingFor } from "./unserved.ts";
+
+export type PauseWorld = KnownWorld & {
+  readonly clock: Pick<Clock, "now" | "wall">;
+  readonly pauses: Pauses;
+  readonly report: Pick<PauseReport, "paused" | "resumed">;
+};
+
+/**
+ * `POST /api/destinations/:name/pause`: nothing new is sent to it until it is resumed, over restarts too. Answers
+ * `{paused, since, changed, waiting}`; `changed` is false if it was paused already.
+ */
+export async function postPause(name: string, world: PauseWorld): Promise<Response> {
+  return answer(await pause(name, world));
+}
+
+/**
+ * `POST /api/destinations/:name/resume`: what waits goes on. Answers likewise, `since` being when it was paused, or null if
+ * it was not; and in `served` whether anything is sent to it now: not while it is disabled, or not in the config.
+ */
+export async function postResume(name: string, world: PauseWorld): Promise<Response> {
+  return answer(await resume(name, world));
+}
+
+async function pause(name: string, world: PauseWorld): Promise<object | Fault> {
+  const refusal = refuse(name, world);
+  if (refusal !== null) return refusal;
+  const paused = await world.pauses.pause(name);
+  if (isFault(paused)) return paused;
+  const { since, changed } = paused;
+  const waiting = waitingFor(name, world);
+  if (changed) world.report.paused(name, waiting);
+  return { paused: true, since: formatTime(onWall(since, world)), changed, waiting };
+}
+
+async function resume(name: string, world: PauseWorld): Promise<object | Fault> {
+  const refusal = refuse(name, world);
+  if (refusal !== null) return refusal;
+  const resumed = await world.pauses.resume(name);
+  if (isFault(resumed)) return resumed;
+  const { since } = resumed;
+  const waiting = waitingFor(name, world);
+  const served = world.destinations().some((one) => one.name === name && one.enabled);
+  if (since === null) return { paused: false, since, changed: false, waiting, served };
+  world.report.resumed(name, { paused: world.clock.now() - since, waiting });
+  return { paused: false, since: formatTime(onWall(since, world)), changed: true, waiting, served };
+}
+
+/** One that is paused is known, even if the config and the outbox have lost it. */
+function refuse(name: string, world: PauseWorld): Fault | null {
+  return world.pauses.since(name) === null ? refuseUnknown(name, world) : null;
+}
+
+/** What the machine's clock would have said then, if it had not been set since. */
+export function onWall(at: At, { clock }: Pick<PauseWorld, "clock">): At {
+  return clock.wall() - (clock.now() - at);
+}
+
+function answer(what: object): Response {
+  return isFault(what) ? respondFault(what) : respond(200, { success: true, ...what });
+}

@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isPaused } from "../../src/cli/pause/said.ts";
+import { toWords } from "../../src/cli/pause.ts";
+import { HOUR } from "../../src/model/units.ts";
+import { NEVER_PAUSED } from "../admin/pauses.ts";
+import { startAdmin } from "./unserved/process.ts";
+
+const SLOW = { timeout: 60_000 };
+const NOW = Date.UTC(2026, 10, 20, 12);
+const SAID = { paused: true, since: "2026-11-20T09:00:00.000Z", changed: true, waiting: 1 } as const;
+
+describe("fairlead pause", () => {
+  it("says that it is done, and how many wait", SLOW, async () => {
+    const since = Date.now();
+    await using admin = await startAdmin(1_234, {
+      pauses: { ...NEVER_PAUSED, pause: async () => ({ since, changed: true }) },
+    });
+    const { code, out, err } = await admin.run(["pause", "old"]);
+    assert.deepEqual([code, out, err], [0, "Paused old. 1,234 deliveries wait for old.\n", ""]);
+    const json = JSON.parse((await admin.run(["pause", "crm", "--json"])).out);
+    assert.ok(Math.abs(Date.parse(json.since) - since) < HOUR);
+    assert.deepEqual(json, { destination: "crm", paused: true, since: json.since, changed: true, waiting: 0 });
+  });
+
+  it("passes on in one line why the daemon does not do it", SLOW, async () => {
+    await using admin = await startAdmin(0);
+    const { code, out, err } = await admin.run(["pause", "crn"]);
+    assert.deepEqual([code, out, err], [1, "", 'fairlead: there is no destination "crn"; did you mean crm?\n']);
+    assert.equal((await admin.run(["pause"])).code, 2);
+  });
+
+  it("says since when, if that was so already", () => {
+    const words = toWords("crm", { ...SAID, changed: false }, NOW);
+    assert.equal(words, "crm is paused already, for 3h. 1 delivery waits for crm.");
+  });
+
+  it("cannot be made to write to the terminal", () => {
+    assert.ok(!toWords("\u001b[2J", SAID, NOW).includes("\u001b"));
+  });
+
+  it("understands what the daemon answers, and nothing else", () => {
+    assert.ok(isPaused({ ...SAID, success: true }));
+    assert.ok(!isPaused({ ...SAID, paused: false }));
+    assert.ok(!isPaused(null));
+  });
+});
