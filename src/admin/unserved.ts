@@ -2,7 +2,8 @@ import { suggest } from "../config/suggest.ts";
 import type { Destination } from "../model/destination.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Pauses } from "../model/pause.ts";
-import type { Backlog, Report } from "../model/ports.ts";
+import type { Backlog } from "../model/ports.ts";
+import type { Report } from "../model/report.ts";
 import { SECOND } from "../model/units.ts";
 import type { Discarded, Moved, Redirect, Unserved, WhileIdle } from "../model/unserved.ts";
 

@@ -1,6 +1,7 @@
 import type { Config, Problem } from "../model/config.ts";
-import type { Clock, Report } from "../model/ports.ts";
+import type { Clock } from "../model/ports.ts";
 import type { Applied, Reload, Reloaded } from "../model/reload.ts";
+import type { Report } from "../model/report.ts";
 import type { ConfigStatus } from "../model/status.ts";
 import type { At } from "../model/units.ts";
 

@@ -1,7 +1,8 @@
 import type { Config } from "../model/config.ts";
 import type { Event } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
-import type { Accept, Clock, Random, Report, RequestDeletion } from "../model/ports.ts";
+import type { Accept, Clock, Random, RequestDeletion } from "../model/ports.ts";
+import type { Report } from "../model/report.ts";
 import { type At, formatTime } from "../model/units.ts";
 
 export type DeletionWorld = {

@@ -7,7 +7,7 @@
  *          The first success opens the lane again, with few slots, so that the receiver is met with a ramp.
  */
 import type { Spell } from "../model/pause.ts";
-import type { Report } from "../model/ports.ts";
+import type { Report } from "../model/report.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
 import type { At, Ms } from "../model/units.ts";
 import { backoff, OFFLINE_WAITS } from "../settle/backoff.ts";

@@ -1,6 +1,6 @@
 import type { Destination, Webhook } from "../model/destination.ts";
 import type { Spell } from "../model/pause.ts";
-import type { Report } from "../model/ports.ts";
+import type { Report } from "../model/report.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
 import type { At, Ms } from "../model/units.ts";
 import { createLane, type Lane, type LaneResult } from "./lane.ts";

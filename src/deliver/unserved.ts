@@ -1,5 +1,6 @@
 import type { Destination } from "../model/destination.ts";
-import type { Backlog, Report } from "../model/ports.ts";
+import type { Backlog } from "../model/ports.ts";
+import type { Report } from "../model/report.ts";
 
 /** What waits for a destination that is gone or disabled stays, and the operator should know. */
 export function tellUnserved(destinations: readonly Destination[], backlog: Backlog, report: Report): void {

@@ -1,5 +1,6 @@
-import type { Clock, Report } from "../model/ports.ts";
+import type { Clock } from "../model/ports.ts";
 import type { Refusal, Rejection, Rejections, Sender } from "../model/refusal.ts";
+import type { Report } from "../model/report.ts";
 import type { IpPolicy } from "../model/source.ts";
 import { sampleOf } from "./sample.ts";
 

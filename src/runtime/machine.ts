@@ -1,6 +1,7 @@
 import process from "node:process";
 import type { Config } from "../model/config.ts";
-import type { Clock, Post, Random, Report, Serve } from "../model/ports.ts";
+import type { Clock, Post, Random, Serve } from "../model/ports.ts";
+import type { Report } from "../model/report.ts";
 import { createClock } from "./clock.ts";
 import { createLog } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";

@@ -1,5 +1,6 @@
 import type { Listen, Tls } from "../model/config.ts";
-import type { Handle, Listener, Report, Serve } from "../model/ports.ts";
+import type { Handle, Listener, Serve } from "../model/ports.ts";
+import type { Report } from "../model/report.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { checkCertificate } from "./certificate.ts";
 import { addressOf, explainListening, listenError } from "./listen-address.ts";

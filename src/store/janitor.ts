@@ -1,5 +1,6 @@
 import type { Config } from "../model/config.ts";
-import type { Clock, Prune, PruneBefore, PruneCounts, Report, StoreHealth } from "../model/ports.ts";
+import type { Clock, Prune, PruneBefore, PruneCounts, StoreHealth } from "../model/ports.ts";
+import type { Report } from "../model/report.ts";
 import { DAY, HOUR, MINUTE, type Ms } from "../model/units.ts";
 
 /** How often it looks, when nobody wakes it. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fault } from "../../src/model/fault.ts";
-import type { Report } from "../../src/model/ports.ts";
+import type { Report } from "../../src/model/report.ts";
 import { SECOND } from "../../src/model/units.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { createReport } from "../../src/runtime/report.ts";

@@ -1,4 +1,5 @@
-import type { Clock, Report } from "../../model/ports.ts";
+import type { Clock } from "../../model/ports.ts";
+import type { Report } from "../../model/report.ts";
 import { type At, type Ms, SECOND } from "../../model/units.ts";
 import type { Database } from "./driver.ts";
 

@@ -1,5 +1,6 @@
 import { type Fault, fault } from "../../model/fault.ts";
-import type { Clock, Entry, Receipt, Report, Store, StoreHealth } from "../../model/ports.ts";
+import type { Clock, Entry, Receipt, Store, StoreHealth } from "../../model/ports.ts";
+import type { Report } from "../../model/report.ts";
 import { formatSize, type Ms, SECOND } from "../../model/units.ts";
 import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
 import { createAppend } from "./append.ts";
