@@ -54,7 +54,7 @@ type Started = { readonly file: string; readonly config: Config; readonly reader
 
 /** The daemon, and how it comes by another config: whoever asks for it, it is one file that is read. */
 function createReloadableApp({ file, config, reader }: Started, machine: Machine): { app: App; reload: Reload } {
-  const { reload, status } = createReloader({ ...machine, file, read: () => reader.read(file), apply });
+  const { reload, status } = createReloader({ ...machine, file, read: () => reader.read(file, machine.clock), apply });
   const app = createApp(config, { ...machine, reload, lastReload: status, version: VERSION });
   return { app, reload };
 

@@ -24,7 +24,9 @@ function settings(old: Config, next: Config): readonly string[] {
   return Object.entries(after).flatMap(([key, { value, text }]) => {
     const was = before[key];
     if (!was || same(was.value, value)) return [];
-    return text === null || was.text === null ? [`${key} changed`] : [`${key} ${was.text} → ${text}`];
+    // What is rounded can look the same.
+    if (text === null || was.text === null || was.text === text) return [`${key} changed`];
+    return [`${key} ${was.text} → ${text}`];
   });
 }
 

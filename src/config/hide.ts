@@ -36,9 +36,14 @@ export function hideSecretsOfBroken(text: string, contents: ParsedNode | null): 
   return hideSecrets(hidden, contents);
 }
 
-/** Hides what is secret under any key: the user name and the password of a URL, and private keys. */
+/** Hides what is secret under any key: the user name, the password and the query of a URL, and private keys. */
 export function hideAnywhere(text: string): string {
-  return hideUserInfo(hidePrivateKeys(text));
+  return hideQueries(hideUserInfo(hidePrivateKeys(text)));
+}
+
+/** What stands behind `?name=`, also in what only looks like a URL: it may be a token. */
+function hideQueries(text: string): string {
+  return text.replace(/(\?[\w.-]{1,64}=)([^\s"']+)/g, (_, name: string, rest: string) => name + stars(rest));
 }
 
 function hidePrivateKeys(text: string): string {

@@ -1,6 +1,6 @@
 import type { Config, Problem } from "../model/config.ts";
 import type { Clock } from "../model/ports.ts";
-import type { Applied, Reload, Reloaded } from "../model/reload.ts";
+import type { Applied, Refused, Reload, Reloaded } from "../model/reload.ts";
 import type { Report } from "../model/report.ts";
 import type { ConfigStatus } from "../model/status.ts";
 import type { At } from "../model/units.ts";
@@ -8,8 +8,8 @@ import type { At } from "../model/units.ts";
 /** What there is to be read of the config at this moment. */
 export type Read =
   | { readonly config: Config | null; readonly problems: readonly Problem[] }
-  /** Why it cannot be read at all. */
-  | { readonly unreadable: string };
+  /** Why it cannot be read at all; and whether that may be otherwise in a while, though no file changes. */
+  | { readonly unreadable: string; readonly again?: boolean };
 
 export type Reloader = {
   readonly reload: Reload;
@@ -21,7 +21,7 @@ export type ReloaderWorld = {
   readonly clock: Pick<Clock, "wall">;
   /** The config file, for the log. */
   readonly file: string;
-  readonly read: () => Read;
+  readonly read: () => Promise<Read>;
   /** Builds all that the config needs, and then swaps it in. Rejects when it cannot, and has then changed nothing. */
   readonly apply: (config: Config) => Promise<Applied>;
   readonly report: Pick<Report, "daemon">;
@@ -67,8 +67,8 @@ function statusAfter(reloaded: Reloaded, before: ConfigStatus, at: At): ConfigSt
 
 /** A bad config changes nothing, and each of its problems is a line of the log. */
 async function reloadOnce({ file, read, apply, report }: ReloaderWorld): Promise<Reloaded> {
-  const found = read();
-  if ("unreadable" in found) return refuse(found.unreadable, []);
+  const found = await read();
+  if ("unreadable" in found) return { ...refuse(found.unreadable, []), ...(found.again && { again: true }) };
   const { config, problems } = found;
   for (const { severity, line, column, path, message } of problems) {
     const what = severity === "error" ? "config_problem" : "config_warning";
@@ -81,7 +81,7 @@ async function reloadOnce({ file, read, apply, report }: ReloaderWorld): Promise
     return refuse(error instanceof Error ? error.message : String(error), problems);
   }
 
-  function refuse(reason: string, problems: readonly Problem[]): Reloaded {
+  function refuse(reason: string, problems: readonly Problem[]): Refused {
     report.daemon("reload_failed", { config: file, reason: `${reason}; the config before it stays in force` });
     return { kind: "refused", reason, problems };
   }

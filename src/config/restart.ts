@@ -20,12 +20,16 @@ export function keysForRestart(old: Config, next: Config): readonly string[] {
 export function withFixedKeys(old: Config, next: Config): Config {
   const { listen, tls } = old.ingest;
   const isSameKind = (tls === null) === (next.ingest.tls === null);
-  // While the operator's listener stays where it was, so does the rule of who may talk to it.
-  const isSameAdmin = JSON.stringify(old.admin.listen) === JSON.stringify(next.admin.listen);
+  // A listener that stays where the world reaches it must not lose its token.
+  const token = next.admin.token ?? (isSame(old.admin.listen, next.admin.listen) ? null : old.admin.token);
   return {
     ...next,
     ingest: { ...next.ingest, listen, tls: isSameKind ? next.ingest.tls : tls },
-    admin: isSameAdmin ? next.admin : old.admin,
+    admin: { listen: old.admin.listen, token },
     outbox: { ...next.outbox, path: old.outbox.path },
   };
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -2,7 +2,7 @@ import { isMap, isNode, isScalar, isSeq, type ParsedNode, type Scalar } from "ya
 import { suggest } from "./suggest.ts";
 
 /** What stands under one of these keys is never shown. */
-const SECRET_KEYS = ["writeKey", "token", "sharedSecret", "headers"];
+const SECRET_KEYS = ["writeKey", "token", "sharedSecret", "headers", "secret", "password"];
 
 /** True also of a misspelt secret key, whose value is as secret as if it had been spelt right. */
 export function isSecretKey(key: string): boolean {

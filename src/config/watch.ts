@@ -7,12 +7,12 @@
  * changed:  `reload` reads all of them anew, and says as what; whether they were any good is not asked here.
  */
 import type { Clock } from "../model/ports.ts";
-import type { FileState, Look } from "../model/reload.ts";
+import type { FileState, Look, Reload } from "../model/reload.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 
 /** Together with the moment of standing still, a change is seen within two seconds. */
 const POLL: Ms = SECOND;
-const STILL: Ms = 250;
+const STILL: Ms = 700;
 /** A file that never stands still is read in the end. */
 const MOST_LOOKS = 20;
 
@@ -24,7 +24,7 @@ export type WatchWorld = {
   readonly look: Look;
   /** As which state each file was read last. */
   readonly seen: () => Seen;
-  readonly reload: () => Promise<unknown>;
+  readonly reload: Reload;
 };
 
 /** Reloads the config whenever a file that it was made of has changed. Resolves when the signal is aborted. */
@@ -37,7 +37,9 @@ export async function watchConfig(world: WatchWorld, signal: AbortSignal): Promi
     const states = await lookAt(world);
     if (isSame(states, world.seen()) || isSame(states, told)) continue;
     told = await untilStill(states, world, signal);
-    if (!signal.aborted && !isSame(told, world.seen())) await world.reload();
+    if (signal.aborted || isSame(told, world.seen())) continue;
+    const reloaded = await world.reload();
+    if (reloaded.kind === "refused" && reloaded.again) told = new Map();
   }
 }
 

@@ -14,12 +14,16 @@ export type Reloaded =
       /** Warnings only. */
       readonly problems: readonly Problem[];
     }
-  | {
-      readonly kind: "refused";
-      readonly reason: string;
-      /** All of them, if the file could be read. */
-      readonly problems: readonly Problem[];
-    };
+  | Refused;
+
+export type Refused = {
+  readonly kind: "refused";
+  readonly reason: string;
+  /** All of them, if the file could be read. */
+  readonly problems: readonly Problem[];
+  /** Whether it may be taken in a while, though no file changes. */
+  readonly again?: boolean;
+};
 
 /** What a running daemon makes of another config. */
 export type Applied = Pick<Extract<Reloaded, { kind: "reloaded" }>, "changes" | "needsRestart">;

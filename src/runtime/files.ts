@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import type { FileText, Resolve } from "../model/ports.ts";
@@ -48,13 +49,44 @@ function readText(path: string): FileText {
 
 function readOpen(file: number): FileText {
   const stats = fstatSync(file);
+  return refusalOf(stats) ?? toText(readUpTo(file, LARGEST + 1), stats);
+}
+
+function refusalOf(stats: Stats): FileText | null {
   if (stats.isDirectory()) return { ok: false, why: "it is a folder" };
-  if (!stats.isFile()) return { ok: false, why: "it is not a regular file" };
-  const bytes = readUpTo(file, LARGEST + 1);
+  return stats.isFile() ? null : { ok: false, why: "it is not a regular file" };
+}
+
+function toText(bytes: Uint8Array, stats: Stats): FileText {
   if (bytes.length > LARGEST) return { ok: false, why: `it is larger than ${formatSize(LARGEST)}` };
   const text = decode(bytes);
   if (text === null) return { ok: false, why: "it is not UTF-8 text" };
   return { ok: true, text, worldReadable: (stats.mode & 0o004) !== 0 };
+}
+
+/** Reads a file as the others here do, without holding anybody up: a file server may have gone away. Never rejects. */
+export async function readFileLater(path: string): Promise<FileText> {
+  try {
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const stats = await file.stat();
+      return refusalOf(stats) ?? toText(await readUpToLater(file, LARGEST + 1), stats);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    return { ok: false, why: reasonOf(error, path) };
+  }
+}
+
+async function readUpToLater(file: FileHandle, most: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(most);
+  let length = 0;
+  for (;;) {
+    const { bytesRead } = await file.read(bytes, length, most - length, null);
+    length += bytesRead;
+    if (bytesRead === 0 || length === most) return bytes.subarray(0, length);
+  }
 }
 
 /** Does not trust the size that the file system gives: files grow, and those of /proc have none. */

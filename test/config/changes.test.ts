@@ -44,6 +44,12 @@ describe("what a reload changes, in words", () => {
     );
   });
 
+  it("is only that a setting changed where rounding hides how", () => {
+    const { delivery } = makeConfig();
+    const [old, next] = [1_499, 1_001].map((timeout) => ({ delivery: { ...delivery, timeout } }));
+    assert.deepEqual(changesTo(next ?? {}, old), ["delivery.timeout changed"]);
+  });
+
   it("is of a certificate and of the token only that they changed", () => {
     const tls = { certFile: "/c", keyFile: "/k", cert: "C1", key: new Secret("K1") };
     const renewed = { ...tls, key: new Secret("K2") };

@@ -20,7 +20,7 @@ function start(read: () => Read, apply?: (config: Config) => Promise<void>) {
   const { reload, status } = createReloader({
     clock,
     file: "config.yaml",
-    read,
+    read: async () => read(),
     async apply(config) {
       await apply?.(config);
       applied.push(config);
@@ -72,6 +72,12 @@ describe("a reload", () => {
     assert.deepEqual(applied, []);
   });
 
+  it("of files that take too long changes nothing, and may be tried again", async () => {
+    const { reload } = start(() => ({ unreadable: "reading secret takes longer than 5s", again: true }));
+    const reason = "reading secret takes longer than 5s";
+    assert.deepEqual(await reload(), { kind: "refused", reason, problems: [], again: true });
+  });
+
   it("that cannot be built changes nothing, and the next one is tried anew", async () => {
     let broken = true;
     const { reload, applied } = start(
@@ -89,7 +95,7 @@ describe("a reload", () => {
   it("waits for the one before it, and is shared by all who ask meanwhile", async () => {
     let reads = 0;
     const gates: PromiseWithResolvers<void>[] = [];
-    const { reload, applied } = start(
+    const { clock, reload, applied } = start(
       () => ({ config: makeConfig({ outbox: { ...makeConfig().outbox, maxSize: ++reads } }), problems: [] }),
       () => {
         const gate = Promise.withResolvers<void>();
@@ -99,9 +105,11 @@ describe("a reload", () => {
     );
     const all = Array.from({ length: 20 }, () => reload());
     assert.equal(reads, 1);
+    await clock.rest();
     gates[0]?.resolve();
     await all[0];
     // Whatever the first one has read, the others asked later: they get what was written until then.
+    await clock.rest();
     assert.equal(reads, 2);
     gates[1]?.resolve();
     const results = await Promise.all(all);

@@ -19,10 +19,21 @@ describe("what a running daemon cannot change", () => {
     assert.deepEqual(withFixedKeys(old, next), {
       ...next,
       ingest: { ...old.ingest, corsOrigins: [] },
-      // With its own rule of who may talk to it.
-      admin: old.admin,
+      // A new token counts at once, wherever it listens.
+      admin: { listen: old.admin.listen, token: next.admin.token },
       outbox: { ...old.outbox, maxSize: 7 },
     });
+  });
+
+  it("is not the token of a listener that the world may reach: that is changed, and never lost", () => {
+    const token = new Secret("old");
+    const old = makeConfig({ admin: { listen: { ...LISTEN, host: "0.0.0.0" }, token } });
+    const elsewhere = { listen: LISTEN, token: null };
+    assert.equal(withFixedKeys(old, makeConfig({ admin: elsewhere })).admin.token, token);
+    const renewed = new Secret("new");
+    assert.equal(withFixedKeys(old, makeConfig({ admin: { ...elsewhere, token: renewed } })).admin.token, renewed);
+    const loopback = makeConfig({ admin: { listen: LISTEN, token } });
+    assert.equal(withFixedKeys(loopback, makeConfig({ admin: elsewhere })).admin.token, null);
   });
 
   it("is not the certificate, nor the token of a listener that stays", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { watchConfig } from "../../src/config/watch.ts";
+import type { Reloaded } from "../../src/model/reload.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 
 type Watched = AsyncDisposable & {
@@ -11,8 +12,12 @@ type Watched = AsyncDisposable & {
   readonly reloads: readonly number[];
 };
 
+type WatchOptions = { readonly rereads?: boolean; readonly result?: Reloaded };
+
+const DONE: Reloaded = { kind: "reloaded", changes: [], needsRestart: [], problems: [] };
+
 /** Watches two files. `rereads`: whether a reload looks at them at all; a broken one may not. */
-function watch({ rereads = true }: { rereads?: boolean } = {}): Watched {
+function watch({ rereads = true, result = DONE }: WatchOptions = {}): Watched {
   const clock = createFalseClock();
   const start = clock.now();
   const files = new Map([
@@ -30,6 +35,7 @@ function watch({ rereads = true }: { rereads?: boolean } = {}): Watched {
       async reload() {
         reloads.push(clock.now() - start);
         if (rereads) seen = new Map([...seen.keys()].map((path) => [path, files.get(path) ?? "ENOENT"]));
+        return result;
       },
     },
     closing.signal,
@@ -56,7 +62,7 @@ describe("a config that is watched", () => {
       await w.clock.advance("10s");
       w.files.set(path, "new");
       await w.clock.advance("2s");
-      assert.deepEqual(w.reloads, [11_250], path);
+      assert.deepEqual(w.reloads, [11_700], path);
       await w.clock.advance("1h");
       assert.equal(w.reloads.length, 1);
     }
@@ -66,20 +72,28 @@ describe("a config that is watched", () => {
     await using w = watch();
     for (let write = 0; write < 8; write++) {
       w.files.set("config.yaml", `part ${write}`);
-      await w.clock.advance("200ms");
+      await w.clock.advance("600ms");
     }
     assert.deepEqual(w.reloads, []);
-    await w.clock.advance("1s");
+    await w.clock.advance("2s");
     assert.equal(w.reloads.length, 1);
   });
 
   it("is read in the end, even if it never stands still", async () => {
     await using w = watch();
-    for (let write = 0; write < 100; write++) {
+    for (let write = 0; write < 200; write++) {
       w.files.set("secret", `part ${write}`);
       await w.clock.advance("100ms");
     }
     assert.equal(w.reloads.length, 1);
+  });
+
+  it("is read again if it could not be read in time, though it does not change", async () => {
+    const result: Reloaded = { kind: "refused", reason: "too slow", problems: [], again: true };
+    await using w = watch({ rereads: false, result });
+    w.files.set("config.yaml", "c2");
+    await w.clock.advance("10s");
+    assert.ok(w.reloads.length > 3);
   });
 
   it("is not read if what changed is as it was before it stood still", async () => {

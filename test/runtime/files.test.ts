@@ -6,7 +6,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { after, describe, it } from "node:test";
 import type { FileText } from "../../src/model/ports.ts";
-import { createResolve, readConfigFile } from "../../src/runtime/files.ts";
+import { createResolve, readConfigFile, readFileLater } from "../../src/runtime/files.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "fairlead-files-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -137,5 +137,22 @@ describe("the config file", () => {
   it("may have 1 MB, and not a byte more", () => {
     assert.ok(readConfigFile(write("large.yaml", "#".repeat(1_048_576))).ok);
     assert.equal(why(readConfigFile(write("huge.yaml", "#".repeat(1_048_577)))), "it is larger than 1MB");
+  });
+});
+
+describe("a file that is read later", () => {
+  it("is read, and refused, as it would be at once", async () => {
+    const paths = [
+      write("later", "s3cret ü\n", 0o640),
+      write("later-open", "", 0o644),
+      write("later-full", "x".repeat(1_048_576)),
+      write("later-over", "x".repeat(1_048_577)),
+      write("later-binary", Uint8Array.of(0xff, 0xfe, 0x41)),
+      ...[folder, "/dev/zero", join(folder, "nowhere"), "/proc/self/status"],
+    ];
+    for (const path of paths.slice(0, -1)) assert.deepEqual(await readFileLater(path), file(path), path);
+    // The size that the file system gives is 0.
+    const status = await readFileLater("/proc/self/status");
+    assert.ok(status.ok && status.text.length > 100);
   });
 });
