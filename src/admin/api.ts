@@ -9,6 +9,7 @@ import type { Reload } from "../model/reload.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import { checkAccess } from "./access.ts";
 import { postDeletion } from "./deletions.ts";
+import { type DeliveriesWorld, getDeliveries, getDelivery } from "./deliveries.ts";
 import { postDiscard, postMove } from "./destinations.ts";
 import { getRejected } from "./rejected.ts";
 import { postReload } from "./reload.ts";
@@ -19,7 +20,8 @@ import type { UnservedWorld } from "./unserved.ts";
 const PROBE_EVERY: Ms = 5 * SECOND;
 
 export type AdminWorld = StatusWorld &
-  UnservedWorld & {
+  UnservedWorld &
+  DeliveriesWorld & {
     readonly admin: () => Config["admin"];
     readonly clock: Clock;
     readonly bodies: Bodies;
@@ -31,7 +33,7 @@ export type AdminWorld = StatusWorld &
     readonly report: Report;
   };
 
-/** The operator's API: health, metrics, deletions, refused calls, what waits for nobody. It has a listener of its own. */
+/** The operator's API: health, metrics, deletions, refused calls, deliveries, what waits for nobody. It has a listener of its own. */
 export function createAdmin(world: AdminWorld): Handle {
   const api = new Hono({ strict: false });
   const isReady = createReadiness(world);
@@ -51,6 +53,8 @@ export function createAdmin(world: AdminWorld): Handle {
   });
   api.get("/api/status", () => getStatus(world));
   api.get("/api/rejected", (context) => getRejected(context.req.query(), world.rejections));
+  api.get("/api/deliveries", (context) => getDeliveries(context.req.query(), world));
+  api.get("/api/deliveries/:id", (context) => getDelivery(context.req.param("id"), world));
   api.post("/api/reload", () => postReload(world.reload));
   api.post("/api/deletions", (context) => postDeletion(context.req.raw, world));
   api.post("/api/destinations/:name/discard", (context) =>

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { declareCheck } from "./check.ts";
 import type { Declare, Done } from "./command.ts";
+import { declareDeliveries } from "./deliveries.ts";
 import { declareDiscard } from "./discard.ts";
 import { EXIT } from "./exit.ts";
 import { declareListen } from "./listen.ts";
@@ -18,7 +19,7 @@ import { declareVersion } from "./version.ts";
 const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[]])[] = [
   ["Run it:", [declareServe, declareCheck, declareSchema]],
   ["Try it:", [declareSend, declareListen, declareVerify]],
-  ["Watch it:", [declareStatus, declareRejected]],
+  ["Watch it:", [declareStatus, declareDeliveries, declareRejected]],
   ["Change it:", [declareReload, declareMove, declareDiscard]],
   ["About it:", [declareVersion]],
 ];

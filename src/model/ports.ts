@@ -6,6 +6,7 @@ import type { Listen, Tls } from "./config.ts";
 import type { Delivery, DeliveryState } from "./delivery.ts";
 import type { Event, EventType } from "./event.ts";
 import type { Fault } from "./fault.ts";
+import type { Lookup } from "./lookup.ts";
 import type { Answer } from "./outcome.ts";
 import type { Refusal } from "./refusal.ts";
 import type { Settlement } from "./settlement.ts";
@@ -140,6 +141,7 @@ export type Store = {
   readonly backlog: Backlog;
   readonly prune: Prune;
   readonly unserved: Unserved;
+  readonly lookup: Lookup;
   readonly health: StoreHealth;
   /** The latest `clock.now()` that the store remembers, or null if it is new. Up to a minute old after a crash. */
   readonly lastAt: At | null;

@@ -1,4 +1,5 @@
 import type { Destination, Webhook } from "../model/destination.ts";
+import { Secret } from "../model/secret.ts";
 import { sign } from "./signature.ts";
 
 /** SPEC.md 4.1: the product token of the service, version 1.0. */
@@ -11,4 +12,10 @@ export function requestHeaders(webhook: Webhook, body: string, destination: Dest
   const [secret] = destination.sharedSecrets;
   if (secret) headers["X-Signature"] = sign(body, secret.reveal());
   return headers;
+}
+
+/** The same as they may be shown: without the values of the static ones, which may be secrets. */
+export function shownHeaders(webhook: Webhook, body: string, destination: Destination): Record<string, string> {
+  const headers = webhook.headers.map(([name]) => [name, new Secret("***")] as const);
+  return requestHeaders({ ...webhook, headers }, body, destination);
 }

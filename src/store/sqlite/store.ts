@@ -9,6 +9,7 @@ import { type Commits, createCommits } from "./commits.ts";
 import { createCounts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import { lockOutbox } from "./lock.ts";
+import { createLookup } from "./lookup/lookup.ts";
 import { createMeta, type Meta } from "./meta.ts";
 import { openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
@@ -89,6 +90,7 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
       if (moved > 0) options.moved();
       return counts;
     },
+    lookup: createLookup(db, clock),
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
     health: createHealth({ commits, meta, size, maxSize }),
     lastAt: meta.lastAt,

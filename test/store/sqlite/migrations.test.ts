@@ -4,6 +4,7 @@ import { createBacklog } from "../../../src/store/sqlite/backlog.ts";
 import { createClaims } from "../../../src/store/sqlite/claims.ts";
 import { createCounts } from "../../../src/store/sqlite/counts.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
+import { createLookup } from "../../../src/store/sqlite/lookup/lookup.ts";
 import { createMeta } from "../../../src/store/sqlite/meta.ts";
 import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/migrations.ts";
 import { createProgress } from "../../../src/store/sqlite/progress.ts";
@@ -109,6 +110,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   createMeta(recording);
   createClaims(recording);
   createBacklog(recording, counts);
+  createLookup(recording, { nextTurn: async () => {} });
   createPrune(recording, { counts, repeats, progress, tried });
   return { db, statements };
 }

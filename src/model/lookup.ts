@@ -1,0 +1,58 @@
+/** What an operator asks the store about single deliveries. All points in time are of `clock.now()`. */
+import type { AttemptLog } from "./attempt.ts";
+import type { Delivery, DeliveryState, FinalAnswer } from "./delivery.ts";
+import type { EventType } from "./event.ts";
+import type { At } from "./units.ts";
+
+export type Lookup = {
+  /**
+   * The deliveries that are wanted, page by page: `failed` and `expired` ones by when they became so, all others by when
+   * their event came, the newest first. It looks at so many deliveries at a time only: a page may have fewer than `limit`
+   * though there are others behind its cursor. Answers `bad_cursor` for one that is not of such a list.
+   */
+  deliveries(search: Search, page: PageAsk): Promise<ListedPage | "bad_cursor">;
+  /** Null if it is not known, or not any more. */
+  delivery(place: Pick<Delivery, "id" | "destination">): Promise<DeliveryDetail | null>;
+};
+
+/** What all of these allow; null allows everything. */
+export type Search = {
+  readonly state: DeliveryState | null;
+  readonly destination: string | null;
+  readonly source: string | null;
+  readonly type: EventType | null;
+  readonly user: string | null;
+  /** When it came into its state: when it was accepted if it waits, else when it was settled. From here on. */
+  readonly since: At | null;
+  /** Before then. */
+  readonly until: At | null;
+};
+
+/** `cursor`: of the page before, or null for the first one. */
+export type PageAsk = { readonly limit: number; readonly cursor: string | null };
+/** `cursor`: null after the last page. What comes meanwhile is in front of the first one. */
+export type ListedPage = { readonly deliveries: readonly ListedDelivery[]; readonly cursor: string | null };
+
+/** A delivery as a line of a list. */
+export type ListedDelivery = Pick<Delivery, "id" | "destination" | "messageId" | "type" | "acceptedAt" | "attempts"> & {
+  readonly state: DeliveryState;
+  readonly source: string;
+  readonly userId: string | null;
+  /** Null once it is settled. */
+  readonly dueAt: At | null;
+  /** Null while it waits. */
+  readonly settledAt: At | null;
+  /** Who took it, without the query; null if nobody has. */
+  readonly url: string | null;
+  readonly status: number | null;
+  /** Why it waits or was given up; null before the first attempt, and if it was delivered. */
+  readonly reason: string | null;
+};
+
+/** All there is to know of one. URLs are without their query. */
+export type DeliveryDetail = ListedDelivery & {
+  readonly body: string;
+  readonly firstAttemptAt: At | null;
+  readonly finals: readonly FinalAnswer[];
+  readonly log: AttemptLog;
+};
