@@ -11,6 +11,7 @@ import { checkAccess } from "./access.ts";
 import { postDeletion } from "./deletions.ts";
 import { type DeliveriesWorld, getDeliveries, getDelivery } from "./deliveries.ts";
 import { postDiscard, postMove } from "./destinations.ts";
+import { type EventsWorld, getEvent } from "./events.ts";
 import { getRejected } from "./rejected.ts";
 import { postReload } from "./reload.ts";
 import { getStatus, type StatusWorld } from "./status.ts";
@@ -21,7 +22,8 @@ const PROBE_EVERY: Ms = 5 * SECOND;
 
 export type AdminWorld = StatusWorld &
   UnservedWorld &
-  DeliveriesWorld & {
+  DeliveriesWorld &
+  EventsWorld & {
     readonly admin: () => Config["admin"];
     readonly clock: Clock;
     readonly bodies: Bodies;
@@ -55,6 +57,7 @@ export function createAdmin(world: AdminWorld): Handle {
   api.get("/api/rejected", (context) => getRejected(context.req.query(), world.rejections));
   api.get("/api/deliveries", (context) => getDeliveries(context.req.query(), world));
   api.get("/api/deliveries/:id", (context) => getDelivery(context.req.param("id"), world));
+  api.get("/api/events/:messageId", (context) => getEvent(context.req.param("messageId"), world));
   api.post("/api/reload", () => postReload(world.reload));
   api.post("/api/deletions", (context) => postDeletion(context.req.raw, world));
   api.post("/api/destinations/:name/discard", (context) =>

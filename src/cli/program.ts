@@ -4,6 +4,7 @@ import type { Declare, Done } from "./command.ts";
 import { declareDeliveries } from "./deliveries.ts";
 import { declareDiscard } from "./discard.ts";
 import { EXIT } from "./exit.ts";
+import { declareExplain } from "./explain.ts";
 import { declareListen } from "./listen.ts";
 import { declareMove } from "./move.ts";
 import { declareRejected } from "./rejected.ts";
@@ -19,7 +20,7 @@ import { declareVersion } from "./version.ts";
 const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[]])[] = [
   ["Run it:", [declareServe, declareCheck, declareSchema]],
   ["Try it:", [declareSend, declareListen, declareVerify]],
-  ["Watch it:", [declareStatus, declareDeliveries, declareRejected]],
+  ["Watch it:", [declareStatus, declareDeliveries, declareExplain, declareRejected]],
   ["Change it:", [declareReload, declareMove, declareDiscard]],
   ["About it:", [declareVersion]],
 ];

@@ -3,6 +3,7 @@ import type { AttemptLog } from "./attempt.ts";
 import type { Delivery, DeliveryState, FinalAnswer } from "./delivery.ts";
 import type { EventType } from "./event.ts";
 import type { At } from "./units.ts";
+import type { Skip } from "./verdict.ts";
 
 export type Lookup = {
   /**
@@ -13,6 +14,11 @@ export type Lookup = {
   deliveries(search: Search, page: PageAsk): Promise<ListedPage | "bad_cursor">;
   /** Null if it is not known, or not any more. */
   delivery(place: Pick<Delivery, "id" | "destination">): Promise<DeliveryDetail | null>;
+  /**
+   * What became of the calls with this messageId. One of the last 24 hours is found by it and its source, which has to be
+   * one of these; any other only if it is among the newest.
+   */
+  event(messageId: string, sources: readonly string[]): Promise<Trail>;
 };
 
 /** What all of these allow; null allows everything. */
@@ -55,4 +61,23 @@ export type DeliveryDetail = ListedDelivery & {
   readonly firstAttemptAt: At | null;
   readonly finals: readonly FinalAnswer[];
   readonly log: AttemptLog;
+};
+
+/** What the store knows of a messageId. */
+export type Trail = {
+  readonly events: readonly FoundEvent[];
+  /** The sources it came from in the last 24 hours, whether the event is kept still or not. */
+  readonly seen: readonly { readonly source: string; readonly at: At }[];
+  /** False if there is more than was looked at, and nothing was found. */
+  readonly complete: boolean;
+};
+
+export type FoundEvent = Pick<ListedDelivery, "id" | "source" | "type" | "messageId" | "userId" | "acceptedAt"> & {
+  /** The destinations that did not get it, each with the rule that decided. */
+  readonly skipped: readonly Skip[];
+  readonly deliveries: readonly ListedDelivery[];
+  /** Destinations of which is not known any more what became of it, other than that the first attempt did not deliver it. */
+  readonly forgotten: readonly string[];
+  /** False if the event itself is gone: others than these may have had it delivered at once. */
+  readonly whole: boolean;
 };

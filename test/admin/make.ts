@@ -54,6 +54,7 @@ const NOTHING_WAITS: Unserved = {
 const NOTHING_KNOWN: Lookup = {
   deliveries: async () => ({ deliveries: [], cursor: null }),
   delivery: async () => null,
+  event: async () => ({ events: [], seen: [], complete: true }),
 };
 
 /** The operator's API on a store that is well, unless a test says otherwise. */

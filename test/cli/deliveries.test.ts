@@ -48,6 +48,7 @@ async function startAdmin() {
         return { deliveries: ids.map(makeListed), cursor: step < 4 ? String(step + 1) : null };
       },
       delivery: async () => null,
+      event: async () => ({ events: [], seen: [], complete: true }),
     },
   };
   const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));

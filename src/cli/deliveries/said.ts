@@ -3,7 +3,8 @@ import * as v from "valibot";
 const time = v.nullable(v.string());
 const text = v.nullable(v.string());
 
-const listed = {
+/** A line of a list, and the beginning of whatever tells more of it. */
+export const listed = {
   ...{ id: v.string(), destination: v.string(), state: v.string(), source: v.string(), type: v.string() },
   ...{
     messageId: v.string(),

@@ -90,7 +90,7 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
       if (moved > 0) options.moved();
       return counts;
     },
-    lookup: createLookup(db, clock),
+    lookup: createLookup(db, { clock, repeats }),
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
     health: createHealth({ commits, meta, size, maxSize }),
     lastAt: meta.lastAt,

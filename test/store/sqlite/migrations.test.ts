@@ -110,7 +110,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   createMeta(recording);
   createClaims(recording);
   createBacklog(recording, counts);
-  createLookup(recording, { nextTurn: async () => {} });
+  createLookup(recording, { clock: { nextTurn: async () => {} }, repeats });
   createPrune(recording, { counts, repeats, progress, tried });
   return { db, statements };
 }

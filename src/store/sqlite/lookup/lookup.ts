@@ -1,9 +1,11 @@
 import type { ListedDelivery, ListedPage, Lookup, PageAsk, Search } from "../../../model/lookup.ts";
 import type { Clock } from "../../../model/ports.ts";
 import type { Database } from "../driver.ts";
+import type { Repeats } from "../repeats.ts";
 import { createWalkByEvent } from "./by-event.ts";
 import { createWalkBySettled } from "./by-settled.ts";
 import { createReadDetail } from "./detail.ts";
+import { createFindTrail } from "./trail.ts";
 
 /** Steps of one page. The daemon takes and delivers others in between. */
 const MOST_STEPS = 50;
@@ -21,10 +23,14 @@ export type Hit = { readonly delivery: ListedDelivery; readonly position: Positi
 /** `next`: null at the end. */
 export type Step = { readonly hits: readonly Hit[]; readonly next: Position | null };
 
-export function createLookup(db: Database, clock: Pick<Clock, "nextTurn">): Lookup {
+export type LookupWorld = { readonly clock: Pick<Clock, "nextTurn">; readonly repeats: Pick<Repeats, "seenAt"> };
+
+export function createLookup(db: Database, world: LookupWorld): Lookup {
+  const { clock } = world;
   const byEvent = createWalkByEvent(db);
   const bySettled = createWalkBySettled(db);
   const readDetail = createReadDetail(db);
+  const findTrail = createFindTrail(db, world);
   return {
     async deliveries(search, ask) {
       const walk = search.state === "failed" || search.state === "expired" ? bySettled : byEvent;
@@ -33,6 +39,7 @@ export function createLookup(db: Database, clock: Pick<Clock, "nextTurn">): Look
       return readPage(search, { ...ask, after }, { walk, clock });
     },
     delivery: async (place) => readDetail(place),
+    event: findTrail,
   };
 }
 
