@@ -24,7 +24,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "deliver/": ["model/", "settle/", "webhook/"],
   "deletion/": ["model/"],
   "config/": ["model/", "ipaddr.js", "yaml", "valibot", "@valibot/to-json-schema"],
-  "admin/": ["model/", "http/", "hono", "valibot", "config/suggest.ts"],
+  "admin/": ["model/", "http/", "hono", "valibot", "config/suggest.ts", "webhook/headers.ts"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
   "cli/": ["model/", "config/", "runtime/", "webhook/", "commander", "valibot"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],

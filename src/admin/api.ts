@@ -10,7 +10,9 @@ import type { Report } from "../model/report.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import { checkAccess } from "./access.ts";
 import { postDeletion } from "./deletions.ts";
+import { type DeliveriesWorld, getDeliveries, getDelivery } from "./deliveries.ts";
 import { postDiscard, postMove } from "./destinations.ts";
+import { type EventsWorld, getEvent } from "./events.ts";
 import { type PauseWorld, postPause, postResume } from "./pause.ts";
 import { getRejected } from "./rejected.ts";
 import { postReload } from "./reload.ts";
@@ -22,7 +24,9 @@ const PROBE_EVERY: Ms = 5 * SECOND;
 
 export type AdminWorld = StatusWorld &
   UnservedWorld &
-  PauseWorld & {
+  PauseWorld &
+  DeliveriesWorld &
+  EventsWorld & {
     readonly admin: () => Config["admin"];
     readonly clock: Clock;
     readonly bodies: Bodies;
@@ -34,7 +38,7 @@ export type AdminWorld = StatusWorld &
     readonly report: Report;
   };
 
-/** The operator's API: health, metrics, deletions, refused calls, destinations. It has a listener of its own. */
+/** The operator's API: health, metrics, deletions, refused calls, deliveries, destinations. It has a listener of its own. */
 export function createAdmin(world: AdminWorld): Handle {
   const api = new Hono({ strict: false });
   const isReady = createReadiness(world);
@@ -54,6 +58,9 @@ export function createAdmin(world: AdminWorld): Handle {
   });
   api.get("/api/status", () => getStatus(world));
   api.get("/api/rejected", (context) => getRejected(context.req.query(), world.rejections));
+  api.get("/api/deliveries", (context) => getDeliveries(context.req.query(), world));
+  api.get("/api/deliveries/:id", (context) => getDelivery(context.req.param("id"), world));
+  api.get("/api/events/:messageId", (context) => getEvent(context.req.param("messageId"), world));
   api.post("/api/reload", () => postReload(world.reload));
   api.post("/api/deletions", (context) => postDeletion(context.req.raw, world));
   api.post("/api/destinations/:name/discard", (context) =>

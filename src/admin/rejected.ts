@@ -33,7 +33,7 @@ type Wanted = v.InferOutput<typeof wanted>;
 export function getRejected(query: Readonly<Record<string, string>>, rejections: Rejections): Response {
   const result = v.safeParse(wanted, query, { abortEarly: true });
   if (!result.success) return respondFault(invalid(result.issues[0]));
-  return respond(200, { rejected: find(result.output, rejections).map(describe) });
+  return respond(200, { rejected: find(result.output, rejections).map(describeRejection) });
 }
 
 function invalid(issue: v.BaseIssue<unknown>): Fault {
@@ -51,7 +51,7 @@ function find({ limit, source, code }: Wanted, rejections: Rejections): readonly
     .slice(0, limit);
 }
 
-function describe(rejection: Rejection): object {
+export function describeRejection(rejection: Rejection): object {
   const { at, source, type, messageId, fault: refusal, count = 1, from, request, sample } = rejection;
   const { code, message } = refusal;
   const { address, userAgent, origin } = from;

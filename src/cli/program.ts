@@ -1,8 +1,10 @@
 import { Command, CommanderError } from "commander";
 import { declareCheck } from "./check.ts";
 import type { Declare, Done } from "./command.ts";
+import { declareDeliveries } from "./deliveries.ts";
 import { declareDiscard } from "./discard.ts";
 import { EXIT } from "./exit.ts";
+import { declareExplain } from "./explain.ts";
 import { declareListen } from "./listen.ts";
 import { declareMove } from "./move.ts";
 import { declarePause } from "./pause.ts";
@@ -20,7 +22,7 @@ import { declareVersion } from "./version.ts";
 const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[]])[] = [
   ["Run it:", [declareServe, declareCheck, declareSchema]],
   ["Try it:", [declareSend, declareListen, declareVerify]],
-  ["Watch it:", [declareStatus, declareRejected]],
+  ["Watch it:", [declareStatus, declareDeliveries, declareExplain, declareRejected]],
   ["Change it:", [declareReload, declarePause, declareResume, declareMove, declareDiscard]],
   ["About it:", [declareVersion]],
 ];

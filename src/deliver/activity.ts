@@ -3,8 +3,9 @@ import type { Clock } from "../model/ports.ts";
 import { createRate, type Rate } from "../model/rate.ts";
 import type { AttemptsLately, Lately } from "../model/status.ts";
 import type { At } from "../model/units.ts";
+import { withoutQuery } from "../model/url.ts";
 import { judge } from "../settle/judge.ts";
-import { describeAnswer, withoutQuery } from "../settle/reason.ts";
+import { describeAnswer } from "../settle/reason.ts";
 
 /** What has come of the attempts lately, in memory: for the operator, who asks now and then. */
 export type Activity = AttemptsLately & {

@@ -1,7 +1,8 @@
 import type { Attempt } from "../model/attempt.ts";
 import type { Ms } from "../model/units.ts";
+import { withoutQuery } from "../model/url.ts";
 import { judge } from "../settle/judge.ts";
-import { describeAnswer, withoutQuery } from "../settle/reason.ts";
+import { describeAnswer } from "../settle/reason.ts";
 import type { Made } from "./attempt.ts";
 import type { Limits } from "./limits.ts";
 

@@ -6,7 +6,8 @@ export type Attempt = {
   readonly at: At;
   /** Without its query, which may hold a token. */
   readonly url: string;
-  readonly duration: Ms;
+  /** Null of the one that delivered at once: then `at` is when it ended. */
+  readonly duration: Ms | null;
   /**
    * What it meant for the delivery: the webhook has it, is asked again, is not asked again because it would say the same,
    * or was never asked because this machine is offline.

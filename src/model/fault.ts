@@ -25,6 +25,7 @@ export const FAULT_STATUS = {
   invalid_request: 400,
   unknown_source: 404,
   unknown_destination: 404,
+  unknown_delivery: 404,
   destination_in_use: 409,
   destination_busy: 409,
   missing_write_key: 401,

@@ -7,6 +7,7 @@ import type { Delivery, DeliveryState } from "./delivery.ts";
 import type { WebhookTls } from "./destination.ts";
 import type { Event } from "./event.ts";
 import type { Fault } from "./fault.ts";
+import type { Lookup } from "./lookup.ts";
 import type { Answer } from "./outcome.ts";
 import type { StoredHalts } from "./pause.ts";
 import type { Settlement } from "./settlement.ts";
@@ -143,6 +144,7 @@ export type Store = {
   readonly prune: Prune;
   readonly unserved: Unserved;
   readonly halts: StoredHalts;
+  readonly lookup: Lookup;
   readonly health: StoreHealth;
   /** The latest `clock.now()` that the store remembers, or null if it is new. Up to a minute old after a crash. */
   readonly lastAt: At | null;

@@ -21,11 +21,6 @@ export function describeAnswer(answer: Answer): string {
   }
 }
 
-/** A query may hold a token. */
-export function withoutQuery(url: string): string {
-  return url.replace(/[?#].*$/s, "");
-}
-
 function describeStatus(status: number, location: string | null): string {
   const redirect = status >= 300 && status < 400;
   if (!redirect) return String(status);

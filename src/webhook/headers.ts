@@ -1,5 +1,6 @@
 import type { Delivery } from "../model/delivery.ts";
 import type { Destination, Webhook } from "../model/destination.ts";
+import { Secret } from "../model/secret.ts";
 import type { At } from "../model/units.ts";
 import { sign } from "./signature.ts";
 import { standardHeaders } from "./standard.ts";
@@ -26,4 +27,14 @@ export function requestHeaders(
   if (secret) headers["X-Signature"] = sign(body, secret.reveal());
   if (standardWebhooks) Object.assign(headers, standardHeaders({ messageId, body, at }, sharedSecrets));
   return headers;
+}
+
+/** The same as they may be shown: without the values of the static ones, which may be secrets. */
+export function shownHeaders(
+  webhook: Webhook,
+  delivery: Pick<Delivery, "messageId" | "body">,
+  sending: Sending,
+): Record<string, string> {
+  const headers = webhook.headers.map(([name]) => [name, new Secret("***")] as const);
+  return requestHeaders({ ...webhook, headers }, delivery, sending);
 }

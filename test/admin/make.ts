@@ -2,6 +2,7 @@ import { createAdmin } from "../../src/admin/api.ts";
 import type { StatusWorld } from "../../src/admin/status.ts";
 import type { UnservedWorld } from "../../src/admin/unserved.ts";
 import { createBodies } from "../../src/http/body.ts";
+import type { Lookup } from "../../src/model/lookup.ts";
 import type { Pauses } from "../../src/model/pause.ts";
 import type { Backlog, RequestDeletion } from "../../src/model/ports.ts";
 import type { Rejections } from "../../src/model/refusal.ts";
@@ -46,6 +47,7 @@ type AdminOptions = {
   readonly metrics?: () => Promise<string>;
   readonly rejections?: Rejections;
   readonly reload?: Reload;
+  readonly lookup?: Partial<Lookup>;
 };
 
 const NO_REJECTIONS: Rejections = { newest: () => [] };
@@ -53,6 +55,12 @@ const NO_REJECTIONS: Rejections = { newest: () => [] };
 const NOTHING_WAITS: Unserved = {
   discard: async () => ({ discarded: 0, more: false }),
   move: async () => ({ moved: 0, doubled: 0, more: false }),
+};
+
+const NOTHING_KNOWN: Lookup = {
+  deliveries: async () => ({ deliveries: [], cursor: null }),
+  delivery: async () => null,
+  event: async () => ({ events: [], seen: [], complete: true }),
 };
 
 /** The operator's API on a store that is well, unless a test says otherwise. */
@@ -96,6 +104,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     }),
     ...{ startedAt: clock.wall(), version: "1.2.3", pid: 4711 },
     unserved: NOTHING_WAITS,
+    lookup: { ...NOTHING_KNOWN, ...options.lookup },
     whileIdle: (_, work) => work(),
     ...stranded,
     pauses: { ...NEVER_PAUSED, ...stranded.pauses },

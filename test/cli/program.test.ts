@@ -17,7 +17,18 @@ function helpOf(command: Command): string {
 describe("fairlead --help", () => {
   it("lists the commands as one gets to know them: run it, try it, then watch it", () => {
     const listed = [...helpOf(program).matchAll(/^ {2}([a-z-]+) .*\S {2,}\S/gm)].map(([, name]) => name);
-    const trying = ["serve", "check", "schema", "send", "listen", "verify", "status", "rejected"];
+    const trying = [
+      "serve",
+      "check",
+      "schema",
+      "send",
+      "listen",
+      "verify",
+      "status",
+      "deliveries",
+      "explain",
+      "rejected",
+    ];
     assert.deepEqual(listed, [...trying, "reload", "pause", "resume", "move", "discard", "version"]);
     assert.match(helpOf(program), /^Run it:$.*^Try it:$.*^Watch it:$.*^Change it:$.*^About it:$/ms);
   });

@@ -1,5 +1,6 @@
 import { type At, formatDuration, formatSize, MINUTE } from "../../model/units.ts";
 import { printable } from "../printable.ts";
+import { table } from "../table.ts";
 import type { SaidStatus } from "./said.ts";
 
 /** For a person: what is well takes a line, what is not says so, since when and why. `now`: by the wall clock. */
@@ -70,13 +71,4 @@ function rate(perSecond: number): string {
 
 function age(time: string, now: At): string {
   return formatDuration(Math.max(0, now - Date.parse(time)));
-}
-
-/** In columns. Numbers need no alignment of their own: people look for the one that is not 0. */
-function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows
-    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "))
-    .map((line) => line.trimEnd())
-    .join("\n");
 }

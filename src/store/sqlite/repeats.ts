@@ -7,7 +7,7 @@ import { hash } from "node:crypto";
 import type { At } from "../../model/units.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import { createKeyIndex, type Key } from "./key-index.ts";
+import { createKeyIndex, type Key, type KeyIndex } from "./key-index.ts";
 
 const KEY_BYTES = 16;
 /** Keys in a row: what fits into one page of the file. */
@@ -18,6 +18,8 @@ type Row = { readonly first: number; readonly seen_at: number; readonly keys: Bu
 export type Repeats = Keeper & {
   /** Inside a transaction: whether this id was seen at `since` or later. If not, it is from now on. */
   isRepeat(source: string, messageId: string, since: At): boolean;
+  /** When this id was seen last; null if it was not, or is not known any more. */
+  seenAt(source: string, messageId: string): At | null;
   /** Whether there is anything for `prune`. */
   hasBefore(before: At): boolean;
   /**
@@ -34,14 +36,9 @@ export function createRepeats(db: Database): Repeats {
   const oldest = db.prepare<[number], Row>("SELECT * FROM seen ORDER BY first LIMIT ?");
   const remove = db.prepare<[number]>("DELETE FROM seen WHERE first <= ?");
   const index = createKeyIndex();
-  let nextNumber = 1;
+  let nextNumber = load(db, index);
   // The keys of the running transaction: only what is committed gets a number and enters the index.
   const pending = new Set<Key>();
-  for (const { first, keys } of db.prepare<[], Row>("SELECT * FROM seen ORDER BY first").iterate()) {
-    const count = keys.length / KEY_BYTES;
-    for (let nth = 0; nth < count; nth += 1) index.add(keyIn(keys, nth), first + nth);
-    nextNumber = first + count;
-  }
 
   return {
     isRepeat(source, messageId, since) {
@@ -49,6 +46,13 @@ export function createRepeats(db: Database): Repeats {
       if (pending.has(key) || index.some(key, (number) => isSame(number, key, since))) return true;
       pending.add(key);
       return false;
+    },
+    seenAt(source, messageId) {
+      const key = keyOf(source, messageId);
+      const numbers: number[] = [];
+      index.some(key, (number) => isSame(number, key, 0) && numbers.push(number) === 0);
+      // After 24 hours it may have come again: the newest counts.
+      return numbers.length === 0 ? null : (find.get(Math.max(...numbers))?.seen_at ?? null);
     },
     hasBefore: (before) => oldest.all(1).some((row) => isOld(row, before, index.oldest())),
     prune(before, limit) {
@@ -84,6 +88,17 @@ export function createRepeats(db: Database): Repeats {
     const row = find.get(number);
     return row !== undefined && row.seen_at >= since && keyIn(row.keys, number - row.first) === key;
   }
+}
+
+/** Fills the index with what is stored; answers the next number. */
+function load(db: Database, index: KeyIndex): number {
+  let next = 1;
+  for (const { first, keys } of db.prepare<[], Row>("SELECT * FROM seen ORDER BY first").iterate()) {
+    const count = keys.length / KEY_BYTES;
+    for (let nth = 0; nth < count; nth += 1) index.add(keyIn(keys, nth), first + nth);
+    next = first + count;
+  }
+  return next;
 }
 
 function isOld({ first, seen_at: seenAt, keys }: Row, before: At, oldest: number): boolean {

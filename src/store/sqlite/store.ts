@@ -11,6 +11,7 @@ import { createCounts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import { createStoredHalts } from "./halts.ts";
 import { lockOutbox } from "./lock.ts";
+import { createLookup } from "./lookup/lookup.ts";
 import { createMeta, type Meta } from "./meta.ts";
 import { openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
@@ -91,6 +92,7 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
       if (moved > 0) options.moved();
       return counts;
     },
+    lookup: createLookup(db, { clock, repeats }),
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, maxSize }),

@@ -6,6 +6,7 @@ import type { Commits } from "../../../src/store/sqlite/commits.ts";
 import { createCounts } from "../../../src/store/sqlite/counts.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { createStoredHalts } from "../../../src/store/sqlite/halts.ts";
+import { createLookup } from "../../../src/store/sqlite/lookup/lookup.ts";
 import { createMeta } from "../../../src/store/sqlite/meta.ts";
 import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/migrations.ts";
 import { createProgress } from "../../../src/store/sqlite/progress.ts";
@@ -113,6 +114,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   createStoredHalts(recording, { commits: {} as Commits, meta, failed: () => assert.fail() });
   createClaims(recording);
   createBacklog(recording, counts);
+  createLookup(recording, { clock: { nextTurn: async () => {} }, repeats });
   createPrune(recording, { counts, repeats, progress, tried });
   return { db, statements };
 }

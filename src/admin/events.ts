@@ -1,0 +1,59 @@
+import { respond } from "../http/respond.ts";
+import type { Destination } from "../model/destination.ts";
+import type { FoundEvent, ListedDelivery, Lookup } from "../model/lookup.ts";
+import type { Pauses } from "../model/pause.ts";
+import type { Rejections } from "../model/refusal.ts";
+import type { Source } from "../model/source.ts";
+import { type At, formatTime } from "../model/units.ts";
+import { describeListed } from "./deliveries.ts";
+import { describeRejection } from "./rejected.ts";
+
+export type EventsWorld = {
+  readonly lookup: Lookup;
+  readonly rejections: Rejections;
+  /** As the config in force has them. */
+  readonly sources: () => readonly Pick<Source, "name">[];
+  readonly destinations: () => readonly Destination[];
+  readonly pauses: Pick<Pauses, "since">;
+  /** Since when refusals are remembered, by the wall clock. */
+  readonly startedAt: At;
+};
+
+/**
+ * `GET /api/events/:messageId`: what is known of the calls with this messageId. `rejected`: those of the last refusals;
+ * `events`: what was taken, with its deliveries; `seen`: when it came from which source in the last 24 hours; `complete`:
+ * false if nothing was found, and not all that is kept was looked through.
+ */
+export async function getEvent(messageId: string, world: EventsWorld): Promise<Response> {
+  const { lookup, rejections, sources, startedAt } = world;
+  const rejected = rejections.newest(Number.POSITIVE_INFINITY).filter((one) => one.messageId === messageId);
+  const names = sources().map(({ name }) => name);
+  const { events, seen, complete } = await lookup.event(messageId, names);
+  return respond(200, {
+    messageId,
+    rejected: rejected.map(describeRejection),
+    rejectedSince: formatTime(startedAt),
+    events: events.map((event) => describeEvent(event, world)),
+    seen: seen.map(({ source, at }) => ({ source, at: formatTime(at) })),
+    complete,
+  });
+}
+
+function describeEvent({ id, acceptedAt, deliveries, ...event }: FoundEvent, world: EventsWorld): object {
+  const { source, type, messageId, userId, skipped, forgotten, whole } = event;
+  return {
+    ...{ event: id, source, type, messageId, userId, acceptedAt: formatTime(acceptedAt), skipped },
+    deliveries: deliveries.map((one) => ({ ...describeListed(one), served: servedAs(one, world) })),
+    ...{ forgotten, whole },
+  };
+}
+
+type ServedAs = "yes" | "paused" | "disabled" | "removed";
+
+/** Whether anybody delivers to it now. */
+function servedAs({ destination }: ListedDelivery, { destinations, pauses }: EventsWorld): ServedAs {
+  const found = destinations().find(({ name }) => name === destination);
+  if (!found) return "removed";
+  if (!found.enabled) return "disabled";
+  return pauses.since(destination) === null ? "yes" : "paused";
+}

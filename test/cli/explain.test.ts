@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import process from "node:process";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
+import type { FoundEvent, Trail } from "../../src/model/lookup.ts";
+import { createServe } from "../../src/runtime/serve.ts";
+
+const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
+
+const EVENT: FoundEvent = {
+  ...{ id: 7, source: "website", type: "track", messageId: "a/b", userId: "u\u001b[2J", acceptedAt: 0 },
+  ...{ skipped: [], deliveries: [], forgotten: [], whole: true },
+};
+
+type Ended = { readonly code: number | null; readonly out: string; readonly err: string };
+
+/** The operator's API of a daemon that knows this event. */
+async function startAdmin() {
+  const event = async (messageId: string, sources: readonly string[]): Promise<Trail> => {
+    const known = messageId === EVENT.messageId && sources.includes("website");
+    return { events: known ? [EVENT] : [], seen: [], complete: true };
+  };
+  const world = {
+    admin: () => ({ listen: LISTEN, token: null }),
+    ...{ rejections: { newest: () => [] }, sources: () => [{ name: "website" }], startedAt: 0 },
+    ...{ lookup: { event }, report: { unexpected: (_: string, error: unknown) => console.error(error) } },
+  };
+  const listener = await createServe()(LISTEN, createAdmin(world as unknown as AdminWorld));
+  return {
+    run: (...args: readonly string[]) => run(args, { FAIRLEAD_ADMIN: listener.address, FAIRLEAD_ADMIN_TOKEN: "" }),
+    [Symbol.asyncDispose]: () => listener.stop(),
+  };
+}
+
+/** A process of its own: it writes to its standard output directly. */
+function run(args: readonly string[], env: Record<string, string>): Promise<Ended> {
+  const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+  const before = typeof Bun === "undefined" ? ["run", "-A", "--no-check", main] : [main];
+  const child = spawn(process.execPath, [...before, "explain", ...args], { env: { ...process.env, ...env } });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (text) => (out += text));
+  child.stderr.on("data", (text) => (err += text));
+  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+}
+
+const SLOW = { timeout: 60_000 };
+
+describe("fairlead explain", () => {
+  it("says what became of a call, and lets nobody write to the terminal", SLOW, async () => {
+    await using admin = await startAdmin();
+    const { code, out, err } = await admin.run("a/b");
+    assert.deepEqual([code, err], [0, ""]);
+    assert.match(out, /^A track call of user u\\u001b\[2J from website was taken 1970-01-01T00:00:00\.000Z \(/);
+    assert.match(out, /\n {2}There was no destination for it\.\n$/);
+  });
+
+  it("prints what is known as JSON", SLOW, async () => {
+    await using admin = await startAdmin();
+    const { code, out } = await admin.run("--json", "a/b");
+    assert.equal(code, 0);
+    assert.equal(JSON.parse(out).events[0].event, 7);
+  });
+
+  it("exits with 1 when nothing is known, and says what that may mean", SLOW, async () => {
+    await using admin = await startAdmin();
+    const { code, out } = await admin.run("lost");
+    assert.equal(code, 1);
+    assert.match(out, /^Nothing is known of lost\.\n/);
+    assert.match(out, /remembered since 1970-01-01T00:00:00\.000Z: `fairlead rejected` shows them\.\n/);
+  });
+});

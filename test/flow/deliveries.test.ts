@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isDetail, isList, type SaidDetail, type SaidList } from "../../src/cli/deliveries/said.ts";
+import { Secret } from "../../src/model/secret.ts";
+import { sign } from "../../src/webhook/signature.ts";
+import { startDaemon, type TestDaemon } from "./daemon.ts";
+import { makeConfig, makeDestination, URL_A } from "./make.ts";
+
+const CALL = { userId: "u1", event: "Order Completed" };
+
+async function list(d: TestDaemon, query = ""): Promise<SaidList> {
+  const { status, json } = await d.admin("GET", `/api/deliveries${query}`);
+  assert.equal(status, 200, JSON.stringify(json));
+  assert.ok(isList(json));
+  return json;
+}
+
+async function show(d: TestDaemon, id: string): Promise<SaidDetail> {
+  const { json } = await d.admin("GET", `/api/deliveries/${id}`);
+  return isDetail(json) ? json : assert.fail(JSON.stringify(json));
+}
+
+describe("GET /api/deliveries", () => {
+  it("finds what has expired, four hours after it came, by when it expired", async () => {
+    await using d = await startDaemon({ answers: ({ body }) => (body.includes("bad") ? 503 : 200) });
+    await d.call("/v1/track", { ...CALL, messageId: "bad" });
+    await d.call("/v1/track", { ...CALL, messageId: "good" });
+    await d.clock.advance("4h 30m");
+    const expired = await list(d, "?state=expired&since=1h");
+    assert.deepEqual(
+      expired.deliveries.map(({ id, state, messageId }) => [id, state, messageId]),
+      [["1-crm", "expired", "bad"]],
+    );
+    assert.match(expired.deliveries[0]?.reason ?? "", /^no success within 4h; last answer 503/);
+    assert.deepEqual((await list(d, "?state=expired&until=1h")).deliveries, []);
+  });
+
+  it("hands out pages", async () => {
+    await using d = await startDaemon();
+    for (const n of [1, 2, 3]) await d.call("/v1/track", { ...CALL, messageId: `m${n}` });
+    const first = await list(d, "?limit=2");
+    const second = await list(d, `?limit=2&cursor=${first.cursor}`);
+    assert.deepEqual(
+      [first, second].map(({ deliveries }) => deliveries.map(({ messageId }) => messageId)),
+      [["m3", "m2"], ["m1"]],
+    );
+    assert.equal(second.cursor, null);
+  });
+
+  const wrong: readonly [string, RegExp][] = [
+    ["?state=lost", /^state must be one of waiting, delivered, failed, expired \(got "lost"\)$/],
+    ["?limit=0", /^limit must be a whole number from 1 to 1000 \(got "0"\)$/],
+    ["?since=yesterday", /^since must be a time with its zone, .*, or how long ago, as 2h \(got "yesterday"\)$/],
+    ["?since=2026-01-02T10:00", /^since must be a time with its zone/],
+    ["?user=", /^user must not be empty/],
+    ["?colour=red", /^colour is not known; there are state, /],
+    ["?cursor=abc", /^cursor must be the one of an answer to the same question/],
+  ];
+  for (const [query, message] of wrong) {
+    it(`refuses ${query}, and says why`, async () => {
+      await using d = await startDaemon();
+      const { status, json } = await d.admin("GET", `/api/deliveries${query}`);
+      assert.deepEqual([status, json.code], [400, "invalid_request"]);
+      assert.match(String(json.message), message);
+    });
+  }
+});
+
+describe("GET /api/deliveries/:id", () => {
+  it("tells all of one: what is sent, without secrets, and what came of it", async () => {
+    const destination = makeDestination({
+      ...{ name: "my-crm", urls: [`${URL_A}?token=t0ken`], headers: { Authorization: "Bearer s3cret" } },
+      sharedSecrets: [new Secret("key")],
+    });
+    await using d = await startDaemon({
+      answers: ({ nth }) => (nth === 1 ? { status: 503, body: "closed" } : 200),
+      config: makeConfig({ destinations: [destination] }),
+    });
+    await d.call("/v1/track", { ...CALL, messageId: "m1" });
+    const waiting = await show(d, "1-my-crm");
+    assert.equal(waiting.state, "waiting");
+    assert.equal(waiting.dueAt, new Date(Date.parse(waiting.log.first[0]?.at ?? "") + 1_000).toISOString());
+    await d.clock.advance("2s");
+    const { body, requests, log, url, status, ...rest } = await show(d, "1-my-crm");
+    assert.deepEqual([rest.state, url, status, rest.attempts], ["delivered", URL_A, 200, 2]);
+    assert.equal(body, d.sent[0]?.body);
+    assert.deepEqual(requests, [
+      {
+        url: URL_A,
+        headers: {
+          "User-Agent": "Fairlead/1.0",
+          "Content-Type": "application/json",
+          Authorization: "***",
+          "X-Signature": sign(body, "key"),
+        },
+      },
+    ]);
+    assert.deepEqual(
+      log.first.map((one) => [one.trigger, one.outcome, one.status, one.answer]),
+      [
+        ["first", "retry", 503, "closed"],
+        ["retry", "delivered", 200, null],
+      ],
+    );
+    const text = JSON.stringify((await d.admin("GET", "/api/deliveries/1-my-crm")).json);
+    assert.doesNotMatch(text, /s3cret|t0ken/);
+  });
+
+  it("sends nothing for a destination that is gone", async () => {
+    await using d = await startDaemon({ answers: () => 503 });
+    await d.call("/v1/track", CALL);
+    await d.app.reload({ ...d.config, destinations: [makeDestination({ name: "other" })] });
+    assert.deepEqual((await show(d, "1-crm")).requests, []);
+  });
+
+  for (const id of ["7-crm", "1-lake", "crm", "1", "%2e%2e", "9999999999999999-crm"]) {
+    it(`does not know ${id}`, async () => {
+      await using d = await startDaemon();
+      await d.call("/v1/track", CALL);
+      const { status, json } = await d.admin("GET", `/api/deliveries/${id}`);
+      assert.equal(status, 404);
+      assert.ok(json.code === "unknown_delivery" || id === "%2e%2e", JSON.stringify(json));
+    });
+  }
+});
