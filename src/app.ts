@@ -18,8 +18,9 @@ import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
 import { createRejections } from "./ingest/rejections.ts";
 import type { Config } from "./model/config.ts";
-import type { Backlog, Clock, Post, Random, Report, Serve, Store, StoreHealth } from "./model/ports.ts";
+import type { Backlog, Clock, Post, Random, Report, Serve, Store } from "./model/ports.ts";
 import type { Applied, Reload } from "./model/reload.ts";
+import type { Bounds, Disk, StoreHealth } from "./model/space.ts";
 import type { ConfigStatus } from "./model/status.ts";
 import { createJanitor, type Janitor } from "./store/janitor.ts";
 import { openStore } from "./store/sqlite/store.ts";
@@ -29,6 +30,7 @@ export type Ports = {
   readonly random: Random;
   readonly post: Post;
   readonly serve: Serve;
+  readonly disk: Disk;
   readonly report: Report;
   readonly metrics: Metrics;
   /** Reads the config anew, and ends in `App.reload`. */
@@ -129,8 +131,9 @@ type Parts = { readonly deliver: Deliver; readonly janitor: Janitor; readonly ha
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const leaving = new AbortController();
   const world: World = { ...current, ...ports, leaving: leaving.signal };
+  let parts: Parts | null = null;
   const store = await openOutbox(world, () => parts);
-  const parts = wire(store, world);
+  parts = wire(store, world);
   const { deliver, janitor, handles } = parts;
   const closing = new AbortController();
   const cleaning = janitor.run(closing.signal);
@@ -165,12 +168,13 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   }
 }
 
-/** `parts` are there before anything is written. */
-async function openOutbox({ config, metrics, clock, report, pid }: World, parts: () => Parts): Promise<Store> {
-  const maxSize = (): number => config().outbox.maxSize;
-  const crowded = (): void => parts().janitor.wake();
-  const moved = (): void => parts().deliver.readAgain();
-  const store = await openStore({ path: config().outbox.path, maxSize, crowded, moved, pid, clock, report });
+/** `parts` are there before anything is written; null until then. */
+async function openOutbox(world: World, parts: () => Parts | null): Promise<Store> {
+  const { config, metrics, clock } = world;
+  const bounds = (): Bounds => config().outbox;
+  const crowded = (): void => parts()?.janitor.wake();
+  const moved = (): void => parts()?.deliver.readAgain();
+  const store = await openStore({ ...world, path: config().outbox.path, bounds, crowded, moved });
   if (store.lastAt !== null) clock.notBefore(store.lastAt);
   metrics.expose(store);
   return store;

@@ -9,6 +9,7 @@ import type { Fault } from "./fault.ts";
 import type { Answer } from "./outcome.ts";
 import type { Refusal } from "./refusal.ts";
 import type { Settlement } from "./settlement.ts";
+import type { SpaceReport, StoreHealth } from "./space.ts";
 import type { At, Ms } from "./units.ts";
 import type { Moved, Redirect, Unserved } from "./unserved.ts";
 import type { Skip } from "./verdict.ts";
@@ -147,18 +148,6 @@ export type Store = {
   close(): Promise<void>;
 };
 
-/** The state of the store itself. */
-export type StoreHealth = {
-  /** False after a failed commit, until one succeeds. */
-  writable(): boolean;
-  /** Tries a small durable write. */
-  probe(): Promise<boolean>;
-  /** Whether so much of the bound is used that settled deliveries should go before their time. */
-  isCrowded(): boolean;
-  /** Bytes of used pages, and the bound. */
-  size(): { readonly used: number; readonly max: number };
-};
-
 /** Takes events in: routes them, makes them durable, and sets their delivery off (accept/accept.ts). */
 export type Accept = (source: string, events: readonly Event[]) => Promise<readonly Receipt[] | Fault>;
 
@@ -210,7 +199,7 @@ export type Listener = {
 };
 
 /** Tells the operator what happened: each call writes one log line, or counts, or both. */
-export type Report = {
+export type Report = SpaceReport & {
   requestAnswered(status: number): void;
   /** Calls that are now durable. `duplicates` of them had been there before. */
   callsAccepted(source: string, types: readonly EventType[], duplicates: number): void;

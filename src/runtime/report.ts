@@ -9,6 +9,7 @@ import { formatDuration, type Ms } from "../model/units.ts";
 import { describeAnswer, describeError, oneLineStack, outcomeOf } from "./describe.ts";
 import { cut, type Fields, type Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
+import { createSpaceReport } from "./report-space.ts";
 import { discarded, moved } from "./report-unserved.ts";
 import { createThrottle, type Throttle } from "./throttle.ts";
 
@@ -43,6 +44,7 @@ export function createReport({ log, metrics, clock }: ReportParts): Report {
       log.line("info", "deletion.requested", { users, notifications, source }),
     discarded: (destination, count) => discarded(desk, destination, count),
     moved: (by, counts) => moved(desk, by, counts),
+    ...createSpaceReport(log),
     daemon: (what, fields) => daemon(desk, what, fields),
     unexpected: (doing, error) => unexpected(desk, doing, error),
   });

@@ -5,6 +5,8 @@ import { type App, createApp } from "../../src/app.ts";
 import type { Config, Tls } from "../../src/model/config.ts";
 import type { Handle, Report } from "../../src/model/ports.ts";
 import type { Reload } from "../../src/model/reload.ts";
+import type { Disk, Space } from "../../src/model/space.ts";
+import { GB } from "../../src/model/units.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { createFalseClock, type FalseClock } from "./clock.ts";
 import { KEY, makeConfig } from "./make.ts";
@@ -18,6 +20,8 @@ export type DaemonOptions = {
   readonly clock?: FalseClock;
   /** Whether the listener takes another certificate. */
   readonly renew?: () => Promise<void>;
+  /** What the machine says about the disk; there is enough when left out. */
+  readonly space?: Disk["space"];
   /** What the operator's API sets off. */
   readonly reload?: Reload;
 };
@@ -82,6 +86,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     post: network.post,
     report: createFalseReport(told),
     metrics: { text: async () => "", contentType: "text/plain", expose() {}, declare() {} },
+    disk: { space: async (path) => (options.space ?? roomy)(path), size: async () => 0 },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;
       handles.set(port, handle);
@@ -172,6 +177,10 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     const text = await response.text();
     return { status: response.status, headers: response.headers, json: parse(text) };
   }
+}
+
+async function roomy(): Promise<Space> {
+  return { free: 1_024 * GB, total: 1_024 * GB };
 }
 
 function parse(text: string): Record<string, unknown> {

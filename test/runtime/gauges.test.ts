@@ -15,7 +15,7 @@ const backlog: Backlog = {
   ],
 };
 
-const health = { size: () => ({ used: 4_096, max: 8_192 }) };
+const health: ExposedStore["health"] = { size: () => ({ used: 4_096, max: 8_192, free: 1_024 }), full: () => null };
 
 type Served = readonly string[] | null;
 
@@ -89,6 +89,18 @@ describe("declareStoreGauges", () => {
     assert.ok(lines.includes("fairlead_store_max_bytes 8192"));
   });
 
+  it("reads what is free of the disk, and whether calls are refused", async () => {
+    const lines = await read({ backlog, health });
+    assert.ok(lines.includes("fairlead_store_free_disk_bytes 1024"));
+    assert.ok(lines.includes("fairlead_store_full 0"));
+    for (const bound of ["maxSize", "freeDisk"] as const) {
+      const full = await read({ backlog, health: { ...health, full: () => bound } });
+      assert.deepEqual(only(full, "fairlead_store_full"), ["fairlead_store_full 1"]);
+    }
+    const unknown = { ...health, size: () => ({ used: 1, max: 2, free: null }) };
+    assert.deepEqual(only(await read({ backlog, health: unknown }), "fairlead_store_free_disk_bytes"), []);
+  });
+
   it("has no numbers before the store is open", async () => {
     assert.deepEqual(await read(null, ["crm"]), []);
   });
@@ -98,7 +110,7 @@ describe("declareStoreGauges", () => {
     const size = () => {
       throw new Error("disk I/O error");
     };
-    const lines = await read({ backlog: { ...backlog, oldestWaitingAt }, health: { size } });
+    const lines = await read({ backlog: { ...backlog, oldestWaitingAt }, health: { ...health, size } });
     assert.deepEqual(only(lines, "fairlead_store_bytes"), []);
     assert.deepEqual(only(lines, "fairlead_oldest_waiting_seconds"), [
       'fairlead_oldest_waiting_seconds{destination="gone"} 0',
