@@ -40,8 +40,6 @@ export type Room = {
   refused(): void;
   /** Asks the machine. Never rejects. */
   look(): Promise<void>;
-  /** Looks again and again until the signal is aborted. */
-  watch(signal: AbortSignal): Promise<void>;
 };
 
 /**
@@ -67,20 +65,14 @@ export function createRoom({ bounds, crowded, clock, report, ...place }: RoomWor
     measured(used) {
       measures = { ...measures, used };
       notice();
-      if (mayHaveFilled(used - usedAtLook, measures, bounds())) void look();
+      // So much that what should stay free may be gone before the next look.
+      if (used - usedAtLook >= Math.max(MB, bounds().freeDisk / 4)) void look();
     },
     refused() {
       refusedAt = clock.now();
       void look();
     },
     look,
-    async watch(signal) {
-      for (;;) {
-        await clock.sleep(LOOK_EVERY, signal);
-        if (signal.aborted) return;
-        await look();
-      }
-    },
   };
 
   function look(): Promise<void> {
@@ -109,9 +101,13 @@ export function createRoom({ bounds, crowded, clock, report, ...place }: RoomWor
   }
 }
 
-/** Whether so much has come since the last look that the rest of the disk may be gone before the next one. */
-function mayHaveFilled(since: number, { free }: Measures, { freeDisk }: Bounds): boolean {
-  return freeDisk > 0 && free !== null && since >= Math.max(MB, (free - freeDisk) / 2);
+/** Looks again and again until the signal is aborted. */
+export async function watchRoom(room: Room, clock: Clock, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await clock.sleep(LOOK_EVERY, signal);
+    if (signal.aborted) return;
+    await room.look();
+  }
 }
 
 function refusalBecauseOf({ bound, used, free, bounds }: Fullness): Fault {

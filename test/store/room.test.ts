@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Space } from "../../src/model/space.ts";
 import { formatSize, GB, MB } from "../../src/model/units.ts";
-import { createRoom } from "../../src/store/room.ts";
+import { createRoom, watchRoom } from "../../src/store/room.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import { createFalseReport, type Told } from "./harness.ts";
 
@@ -38,7 +38,7 @@ function startRoom() {
     said: () => told.map(({ what }) => what),
     async start() {
       await room.look();
-      void room.watch(watching.signal);
+      void watchRoom(room, clock, watching.signal);
     },
     async see(free: number) {
       machine.free = free;
@@ -144,19 +144,19 @@ describe("the room in a store", () => {
     assert.equal(r.room.full(), null);
   });
 
-  it("is looked at every five seconds, and sooner when so much has come that the disk may be full", async () => {
+  it("is looked at every five seconds, and sooner when a quarter of freeDisk has come", async () => {
     using r = startRoom();
     await r.start();
     await r.clock.advance("1m");
     assert.equal(r.machine.looks, 13);
     r.bounds.maxSize = GB;
-    await r.see(84 * MB);
+    await r.see(70 * MB);
     const { looks } = r.machine;
-    r.room.measured(9 * MB);
+    r.room.measured(16 * MB - 1);
     await r.clock.rest();
     assert.equal(r.machine.looks, looks);
     r.machine.free = 50 * MB;
-    r.room.measured(10 * MB);
+    r.room.measured(16 * MB);
     await r.clock.rest();
     assert.deepEqual([r.machine.looks, r.room.full()], [looks + 1, "freeDisk"]);
   });

@@ -2,7 +2,7 @@ import { type Fault, fault } from "../../model/fault.ts";
 import type { Clock, Entry, Receipt, Report, Store } from "../../model/ports.ts";
 import type { Bounds, Disk, StoreHealth } from "../../model/space.ts";
 import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
-import { createRoom, type Room, UNWRITTEN } from "../room.ts";
+import { createRoom, type Room, UNWRITTEN, watchRoom } from "../room.ts";
 import { createAppend } from "./append.ts";
 import { createBacklog } from "./backlog.ts";
 import { createClaims } from "./claims.ts";
@@ -38,21 +38,31 @@ export type StoreOptions = {
 
 /** Opens the outbox, or makes it. Rejects with a message for the operator when it cannot. */
 export async function openStore(options: StoreOptions): Promise<Store> {
+  const { clock, report } = options;
+  const watching = new AbortController();
   const lock = await lockOutbox(options.path, options.pid);
   try {
     const db = await openOutbox(options.path);
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
-    return createStore(db, { lock, room }, options);
+    const store = createStore(db, { room, release }, options);
+    void watchRoom(room, clock, watching.signal).catch((error: unknown) => report.unexpected("watch the disk", error));
+    return store;
   } catch (error) {
     lock.release();
     throw error;
   }
+
+  function release(): void {
+    watching.abort();
+    lock.release();
+  }
 }
 
-type Surroundings = { readonly lock: { release(): void }; readonly room: Room };
+/** `release` lets go of all that is not the database. */
+type Surroundings = { readonly room: Room; release(): void };
 
-function createStore(db: Database, { lock, room }: Surroundings, options: StoreOptions): Store {
+function createStore(db: Database, { room, release }: Surroundings, options: StoreOptions): Store {
   const { clock, report, bounds } = options;
   const counts = createCounts(db);
   const repeats = createRepeats(db);
@@ -70,7 +80,6 @@ function createStore(db: Database, { lock, room }: Surroundings, options: StoreO
     ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size] },
     failed: (error) => isDiskFailure(error) && room.refused(),
   });
-  const watching = watch(room, report);
   let closing: Promise<void> | null = null;
 
   return {
@@ -106,18 +115,10 @@ function createStore(db: Database, { lock, room }: Surroundings, options: StoreO
   };
 
   async function close(): Promise<void> {
-    watching.abort();
     await commits.idle();
     db.close();
-    lock.release();
+    release();
   }
-}
-
-/** Until it is aborted. */
-function watch(room: Room, report: Report): AbortController {
-  const watching = new AbortController();
-  void room.watch(watching.signal).catch((error: unknown) => report.unexpected("watch the disk", error));
-  return watching;
 }
 
 type Written = Awaited<ReturnType<Store["settle"]>>;

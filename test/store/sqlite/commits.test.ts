@@ -146,6 +146,14 @@ describe("a commit that fails", () => {
     assert.deepEqual(c.db.prepare("SELECT * FROM promises").all(), []);
   });
 
+  it("is told to whoever looks after the disk, with its error, and one that goes well is not", async () => {
+    using c = await startCommits();
+    await c.add(1);
+    assert.deepEqual(c.failures, []);
+    await outcomes([c.add(1)]);
+    assert.deepEqual(c.failures.map(String), ["SqliteError: UNIQUE constraint failed: numbers.n"]);
+  });
+
   it("is one that a keeper could not write to", async () => {
     using c = await startCommits();
     const broken = { ...c.keeper, write: () => assert.fail("no space left") };
