@@ -22,6 +22,7 @@ import type { Config } from "./model/config.ts";
 import type { Clock, Post, Random, Serve, Store } from "./model/ports.ts";
 import type { Applied, Reload } from "./model/reload.ts";
 import type { Report } from "./model/report.ts";
+import type { Bounds, Disk } from "./model/space.ts";
 import type { ConfigStatus } from "./model/status.ts";
 import { createJanitor, type Janitor } from "./store/janitor.ts";
 import { openStore } from "./store/sqlite/store.ts";
@@ -31,6 +32,7 @@ export type Ports = {
   readonly random: Random;
   readonly post: Post;
   readonly serve: Serve;
+  readonly disk: Disk;
   readonly report: Report;
   readonly metrics: Metrics;
   /** Reads the config anew, and ends in `App.reload`. */
@@ -131,8 +133,9 @@ type Parts = { readonly deliver: Deliver; readonly janitor: Janitor; readonly ha
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const leaving = new AbortController();
   const world: World = { ...current, ...ports, leaving: leaving.signal };
+  let parts: Parts | null = null;
   const store = await openOutbox(world, () => parts);
-  const parts = wire(store, world);
+  parts = wire(store, world);
   const { deliver, janitor, handles } = parts;
   const closing = new AbortController();
   const cleaning = janitor.run(closing.signal);
@@ -168,12 +171,13 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   }
 }
 
-/** `parts` are there before anything is written. */
-async function openOutbox({ config, metrics, clock, report, pid }: World, parts: () => Parts): Promise<Store> {
-  const maxSize = (): number => config().outbox.maxSize;
-  const crowded = (): void => parts().janitor.wake();
-  const moved = (): void => parts().deliver.readAgain();
-  const store = await openStore({ path: config().outbox.path, maxSize, crowded, moved, pid, clock, report });
+/** `parts` are there before anything is written; null until then. */
+async function openOutbox(world: World, parts: () => Parts | null): Promise<Store> {
+  const { config, metrics, clock } = world;
+  const bounds = (): Bounds => config().outbox;
+  const crowded = (): void => parts()?.janitor.wake();
+  const moved = (): void => parts()?.deliver.readAgain();
+  const store = await openStore({ ...world, path: config().outbox.path, bounds, crowded, moved });
   if (store.lastAt !== null) clock.notBefore(store.lastAt);
   metrics.expose(store);
   return store;

@@ -2,11 +2,12 @@ import { Hono } from "hono";
 import type { Bodies } from "../http/body.ts";
 import { respond, respondFault } from "../http/respond.ts";
 import type { Config } from "../model/config.ts";
-import { fault } from "../model/fault.ts";
-import type { Clock, Handle, RequestDeletion, StoreHealth } from "../model/ports.ts";
+import { type Fault, fault } from "../model/fault.ts";
+import type { Clock, Handle, RequestDeletion } from "../model/ports.ts";
 import type { Rejections } from "../model/refusal.ts";
 import type { Reload } from "../model/reload.ts";
 import type { Report } from "../model/report.ts";
+import type { StoreHealth } from "../model/space.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import { checkAccess } from "./access.ts";
 import { postDeletion } from "./deletions.ts";
@@ -41,7 +42,7 @@ export type AdminWorld = StatusWorld &
 /** The operator's API: health, metrics, deletions, refused calls, deliveries, destinations. It has a listener of its own. */
 export function createAdmin(world: AdminWorld): Handle {
   const api = new Hono({ strict: false });
-  const isReady = createReadiness(world);
+  const whyNotReady = createReadiness(world);
 
   api.use(async (context, next) => {
     const refusal = checkAccess(context.req.raw, world.admin());
@@ -49,8 +50,8 @@ export function createAdmin(world: AdminWorld): Handle {
   });
   api.get("/healthz", () => respond(200, { status: "alive" }));
   api.get("/readyz", async () => {
-    if (await isReady()) return respond(200, { status: "ready" });
-    return respondFault(fault("store_failed", "the outbox cannot be written; see the log for the reason", PROBE_EVERY));
+    const refusal = await whyNotReady();
+    return refusal ? respondFault(refusal) : respond(200, { status: "ready" });
   });
   api.get("/metrics", async () => {
     const headers = { "Content-Type": world.metrics.contentType };
@@ -77,13 +78,19 @@ export function createAdmin(world: AdminWorld): Handle {
   return (request) => api.fetch(request);
 }
 
-/** The verdict of the last commit; after a failure a probe finds out when the store is well again. */
-function createReadiness({ clock, health }: AdminWorld): () => Promise<boolean> {
+const UNWRITABLE = fault("store_failed", "the outbox cannot be written; see the log for the reason", PROBE_EVERY);
+
+/**
+ * Ready is who would take a call that came now: a full store would not, so whoever balances load should ask another.
+ * Else it is the verdict of the last commit; after a failure a probe finds out when the store is well again.
+ */
+function createReadiness({ clock, health }: AdminWorld): () => Promise<Fault | null> {
   let probedAt: At = Number.NEGATIVE_INFINITY;
-  return async function isReady() {
-    if (health.writable()) return true;
-    if (clock.now() - probedAt < PROBE_EVERY) return false;
+  return async function whyNotReady() {
+    const refusal = health.refusal();
+    if (refusal || health.writable()) return refusal;
+    if (clock.now() - probedAt < PROBE_EVERY) return UNWRITABLE;
     probedAt = clock.now();
-    return health.probe();
+    return (await health.probe()) ? null : UNWRITABLE;
   };
 }

@@ -3,8 +3,9 @@ import type { Config } from "../model/config.ts";
 import type { DeliveryState } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
 import type { Pauses } from "../model/pause.ts";
-import type { Backlog, Clock, StoreHealth } from "../model/ports.ts";
+import type { Backlog, Clock } from "../model/ports.ts";
 import type { Source } from "../model/source.ts";
+import type { StoreHealth } from "../model/space.ts";
 import type {
   Arrivals,
   AttemptsLately,
@@ -23,7 +24,7 @@ export type StatusWorld = {
   readonly sources: () => readonly Pick<Source, "name" | "enabled">[];
   readonly outbox: () => Pick<Config["outbox"], "path">;
   readonly backlog: Pick<Backlog, "counts" | "oldestWaitingAt">;
-  readonly health: Pick<StoreHealth, "size" | "writable">;
+  readonly health: Pick<StoreHealth, "size" | "full" | "writable">;
   readonly activity: AttemptsLately;
   readonly pauses: Pick<Pauses, "since">;
   readonly arrivals: Arrivals;
@@ -60,10 +61,9 @@ function timeOf(at: At | null): string | null {
 /** How the daemon is, and each of its sources and destinations. */
 async function readStatus(world: StatusWorld): Promise<Status> {
   const { outbox, sources, health, arrivals, lastReload, startedAt, version, pid } = world;
-  const { used, max } = health.size();
   return {
     ...{ version, pid, startedAt, config: lastReload() },
-    outbox: { path: outbox().path, used, max, writable: health.writable() },
+    outbox: { path: outbox().path, ...health.size(), full: health.full(), writable: health.writable() },
     sources: sources().map(({ name, enabled }) => ({ name, enabled, ...arrivals.of(name) })),
     destinations: await readDestinations(world),
   };

@@ -6,6 +6,7 @@ import { explainYaml } from "../config/explain/yaml.ts";
 import { type Inspected, inspectConfig } from "../config/load.ts";
 import { child, listOf, mapOf } from "../config/tree.ts";
 import { createClock } from "../runtime/clock.ts";
+import { spaceFor } from "../runtime/disk.ts";
 import { createResolve } from "../runtime/files.ts";
 import { print, printError } from "../runtime/terminal.ts";
 import { type Done, examples } from "./command.ts";
@@ -49,7 +50,7 @@ function check(options: CheckOptions): ExitCode {
 function inspect(file: string, text: string): Inspected {
   const resolve = createResolve();
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
-  return inspectConfig({ file, text, resolve, credentials, now: createClock().wall() });
+  return inspectConfig({ file, text, resolve, credentials, spaceFor, now: createClock().wall() });
 }
 
 /** Warnings go to standard error, so that what is printed stays YAML or JSON. */

@@ -3,6 +3,7 @@ import { formatProblem } from "../config/problems.ts";
 import type { Config, Problem } from "../model/config.ts";
 import type { Resolve } from "../model/ports.ts";
 import { createClock } from "../runtime/clock.ts";
+import { spaceFor } from "../runtime/disk.ts";
 import { createResolve, readConfigFile } from "../runtime/files.ts";
 import { findConfigFile } from "../runtime/find-file.ts";
 import { printError } from "../runtime/terminal.ts";
@@ -22,7 +23,7 @@ export function readConfig(said: string | undefined, resolve: Resolve = createRe
   const found = openConfigFile(said);
   if (found.kind === "unreadable") return found;
   const { file, text } = found;
-  return { kind: "read", file, loaded: loadConfig({ file, text, resolve, now: createClock().wall() }) };
+  return { kind: "read", file, loaded: loadConfig({ file, text, resolve, spaceFor, now: createClock().wall() }) };
 }
 
 /** Finds the config file, and reads its text. */

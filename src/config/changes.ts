@@ -37,6 +37,7 @@ function shownSettings({ ingest, admin, outbox, delivery, log }: Config): Readon
     "ingest.tls": hidden(ingest.tls),
     "admin.token": hidden(admin.token),
     "outbox.maxSize": { value: outbox.maxSize, text: formatSize(outbox.maxSize) },
+    "outbox.freeDisk": { value: outbox.freeDisk, text: formatSize(outbox.freeDisk) },
     "outbox.keepDelivered": { value: outbox.keepDelivered, text: formatDuration(outbox.keepDelivered) },
     "outbox.keepFailed": { value: outbox.keepFailed, text: formatDuration(outbox.keepFailed) },
     "delivery.timeout": { value: delivery.timeout, text: formatDuration(delivery.timeout) },

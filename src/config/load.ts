@@ -1,10 +1,12 @@
 import type { ParsedNode } from "yaml";
 import type { Config, Problem } from "../model/config.ts";
 import type { Resolve } from "../model/ports.ts";
+import type { SpaceFor } from "../model/space.ts";
 import type { At } from "../model/units.ts";
 import { build } from "./build.ts";
 import { check } from "./check.ts";
 import { crossCheck } from "./cross.ts";
+import { warnOfSmallDisk } from "./disk.ts";
 import { parse } from "./document.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
 import { warnOfIdle } from "./idle.ts";
@@ -26,6 +28,8 @@ export type LoadInput = {
   readonly now: At;
   /** Whether the process can have any; `at hand` when left out. */
   readonly credentials?: Credentials;
+  /** Left out, or where it answers null, the disk of the outbox is taken to be large enough. */
+  readonly spaceFor?: SpaceFor;
 };
 
 export type Loaded = {
@@ -57,7 +61,8 @@ export type Inspected = Loaded & {
 };
 
 /** Does the same as `loadConfig`, and shows how. */
-export function inspectConfig({ file, text: raw, resolve, now, credentials = "at hand" }: LoadInput): Inspected {
+export function inspectConfig(input: LoadInput): Inspected {
+  const { file, text: raw, resolve, now, credentials = "at hand", spaceFor = () => null } = input;
   // A byte order mark would move every column of the first line.
   const text = raw.replace(/^\uFEFF/, "");
   const { contents, lines, findings: syntax } = parse(text);
@@ -66,17 +71,18 @@ export function inspectConfig({ file, text: raw, resolve, now, credentials = "at
   const { config, tree, findings } =
     syntax.length > 0 || contents === null
       ? { config: null, tree: null, findings: syntax }
-      : interpret({ file, references, text, contents, lines, now, origins });
+      : interpret({ file, references, text, contents, lines, now, spaceFor, origins });
   const shown = (): string => (syntax.length > 0 ? hideSecretsOfBroken(text, contents) : hideSecrets(text, contents));
   // Hiding walks over the whole file, while calls wait: not for one that nothing is said of.
   const problems = findings.length === 0 ? [] : toProblems(findings, { file, shownText: shown(), lines });
   return { config, problems, files: references.files(), tree, origins, lineOf: (at) => lines.linePos(at).line };
 }
 
-type Readable = Omit<Reading, "findings"> & Pick<LoadInput, "file" | "now"> & { readonly contents: ParsedNode };
+type Readable = Omit<Reading, "findings"> &
+  Required<Pick<LoadInput, "file" | "now" | "spaceFor">> & { readonly contents: ParsedNode };
 type Interpreted = { readonly config: Config | null; readonly tree: Tree; readonly findings: readonly Finding[] };
 
-function interpret({ file, contents, now, ...reading }: Readable): Interpreted {
+function interpret({ file, contents, now, spaceFor, ...reading }: Readable): Interpreted {
   const found: Finding[] = [];
   const tree = readTree(contents, configSchema, { ...reading, findings: found });
   const { checked, findings } = check(tree);
@@ -85,5 +91,7 @@ function interpret({ file, contents, now, ...reading }: Readable): Interpreted {
   const all = [...found, ...findings, ...crossCheck(tree), ...warnOfEverybody(tree)];
   if (all.some(({ severity }) => severity === "error")) return { config: null, tree, findings: all };
   // Before the errors are mended, such a warning may only echo one of them.
-  return { config: checked && build(checked, beside), tree, findings: [...all, ...warnOfIdle(tree)] };
+  const config = checked && build(checked, beside);
+  const warnings = [...warnOfIdle(tree), ...(config ? warnOfSmallDisk(tree, config, spaceFor) : [])];
+  return { config, tree, findings: [...all, ...warnings] };
 }

@@ -38,6 +38,8 @@ export type Config = {
     readonly path: string;
     /** Bytes of used pages at which ingestion answers 503. */
     readonly maxSize: number;
+    /** Free bytes of its disk below which ingestion answers 503; 0: no bound. */
+    readonly freeDisk: number;
     readonly keepDelivered: Ms;
     readonly keepFailed: Ms;
   };

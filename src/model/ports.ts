@@ -11,6 +11,7 @@ import type { Lookup } from "./lookup.ts";
 import type { Answer } from "./outcome.ts";
 import type { StoredHalts } from "./pause.ts";
 import type { Settlement } from "./settlement.ts";
+import type { StoreHealth } from "./space.ts";
 import type { At, Ms } from "./units.ts";
 import type { Unserved } from "./unserved.ts";
 import type { Skip } from "./verdict.ts";
@@ -150,18 +151,6 @@ export type Store = {
   readonly lastAt: At | null;
   /** Commits what is under way, and lets go of the files. May be called twice. */
   close(): Promise<void>;
-};
-
-/** The state of the store itself. */
-export type StoreHealth = {
-  /** False after a failed commit, until one succeeds. */
-  writable(): boolean;
-  /** Tries a small durable write. */
-  probe(): Promise<boolean>;
-  /** Whether so much of the bound is used that settled deliveries should go before their time. */
-  isCrowded(): boolean;
-  /** Bytes of used pages, and the bound. */
-  size(): { readonly used: number; readonly max: number };
 };
 
 /** Takes events in: routes them, makes them durable, and sets their delivery off (accept/accept.ts). */

@@ -5,35 +5,37 @@ import type { PauseReport } from "./pause.ts";
 import type { PruneCounts } from "./ports.ts";
 import type { Refusal } from "./refusal.ts";
 import type { Settlement } from "./settlement.ts";
+import type { SpaceReport } from "./space.ts";
 import type { Ms } from "./units.ts";
 import type { Moved, Redirect } from "./unserved.ts";
 
 /** Tells the operator what happened: each call writes one log line, or counts, or both. */
-export type Report = PauseReport & {
-  requestAnswered(status: number): void;
-  /** Calls that are now durable. `duplicates` of them had been there before. */
-  callsAccepted(source: string, types: readonly EventType[], duplicates: number): void;
-  /** A call, or with `type` null a whole request, that was not taken. `source` is null while nobody knows it. */
-  callRejected(refusal: Refusal): void;
-  eventUnrouted(source: string, rules: readonly string[]): void;
-  attempted(delivery: Delivery, answer: Answer & { readonly url: string; readonly duration: Ms }): void;
-  settled(delivery: Delivery, settlement: Settlement): void;
-  laneClosed(destination: string, url: string, reason: string, probeIn: Ms): void;
-  laneOpened(destination: string, url: string): void;
-  /** The daemon stopped before these attempts were over; they begin anew after the start. */
-  released(deliveries: number): void;
-  storeFailed(doing: string, error: unknown): void;
-  slowCommit(duration: Ms, rows: number): void;
-  /** Because of their age, or to make space before their time. */
-  pruned(counts: PruneCounts, reason: "age" | "space"): void;
-  deletionRequested(users: number, notifications: number, sources: readonly string[]): void;
-  /** What waited for a destination, and no longer does because the operator said so. */
-  discarded(destination: string, count: number): void;
-  moved(by: Redirect, counts: Pick<Moved, "moved" | "doubled">): void;
-  daemon(what: DaemonEvent, fields: Readonly<Record<string, string | number>>): void;
-  /** Something that should be impossible. Nothing is lost by it, and it should be reported as a bug. */
-  unexpected(doing: string, error: unknown): void;
-};
+export type Report = PauseReport &
+  SpaceReport & {
+    requestAnswered(status: number): void;
+    /** Calls that are now durable. `duplicates` of them had been there before. */
+    callsAccepted(source: string, types: readonly EventType[], duplicates: number): void;
+    /** A call, or with `type` null a whole request, that was not taken. `source` is null while nobody knows it. */
+    callRejected(refusal: Refusal): void;
+    eventUnrouted(source: string, rules: readonly string[]): void;
+    attempted(delivery: Delivery, answer: Answer & { readonly url: string; readonly duration: Ms }): void;
+    settled(delivery: Delivery, settlement: Settlement): void;
+    laneClosed(destination: string, url: string, reason: string, probeIn: Ms): void;
+    laneOpened(destination: string, url: string): void;
+    /** The daemon stopped before these attempts were over; they begin anew after the start. */
+    released(deliveries: number): void;
+    storeFailed(doing: string, error: unknown): void;
+    slowCommit(duration: Ms, rows: number): void;
+    /** Because of their age, or to make space before their time. */
+    pruned(counts: PruneCounts, reason: "age" | "space"): void;
+    deletionRequested(users: number, notifications: number, sources: readonly string[]): void;
+    /** What waited for a destination, and no longer does because the operator said so. */
+    discarded(destination: string, count: number): void;
+    moved(by: Redirect, counts: Pick<Moved, "moved" | "doubled">): void;
+    daemon(what: DaemonEvent, fields: Readonly<Record<string, string | number>>): void;
+    /** Something that should be impossible. Nothing is lost by it, and it should be reported as a bug. */
+    unexpected(doing: string, error: unknown): void;
+  };
 
 export type DaemonEvent =
   | "started"

@@ -1,4 +1,5 @@
 import type { DeliveryState } from "./delivery.ts";
+import type { Bound } from "./space.ts";
 import type { At, Ms } from "./units.ts";
 
 /** What an operator wants to know of a running daemon, at one moment. Points in time are of the wall clock. */
@@ -28,6 +29,10 @@ export type OutboxStatus = {
   /** Bytes of used pages, and the bound. */
   readonly used: number;
   readonly max: number;
+  /** Bytes of its disk that are free; null if nobody can say. */
+  readonly free: number | null;
+  /** The bound at which calls are refused; null while there is room. */
+  readonly full: Bound | null;
   /** False after a commit that failed, until one succeeds. */
   readonly writable: boolean;
 };

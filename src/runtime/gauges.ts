@@ -1,13 +1,14 @@
 import type { DeliveryState } from "../model/delivery.ts";
 import type { StoredHalts } from "../model/pause.ts";
-import type { Backlog, Clock, StoreHealth } from "../model/ports.ts";
+import type { Backlog, Clock } from "../model/ports.ts";
+import type { StoreHealth } from "../model/space.ts";
 import { SECOND } from "../model/units.ts";
 import { Counter, Gauge, type Registry } from "./prom.ts";
 
 export type ExposedStore = {
   readonly backlog: Backlog;
   readonly halts: Pick<StoredHalts, "all">;
-  readonly health: Pick<StoreHealth, "size">;
+  readonly health: Pick<StoreHealth, "size" | "full">;
 };
 
 const STATES: readonly DeliveryState[] = ["waiting", "delivered", "failed", "expired"];
@@ -121,22 +122,44 @@ function declarePaused(registry: Registry, { store, destinations }: StoreView): 
 }
 
 function declareSize(registry: Registry, { store }: StoreView): void {
-  const bytes = {
-    used: { name: "fairlead_store_bytes", help: "Bytes of used pages in the store." },
-    max: { name: "fairlead_store_max_bytes", help: "Bytes of used pages at which ingestion answers 503." },
-  } as const;
-  for (const key of ["used", "max"] as const) {
+  const gauges = [
+    {
+      name: "fairlead_store_bytes",
+      help: "Bytes of used pages in the store.",
+      read: () => store()?.health.size().used,
+    },
+    {
+      name: "fairlead_store_max_bytes",
+      help: "Bytes of used pages at which ingestion answers 503.",
+      read: () => store()?.health.size().max,
+    },
+    {
+      name: "fairlead_store_free_disk_bytes",
+      help: "Bytes that are free on the disk of the store.",
+      read: () => store()?.health.size().free,
+    },
+    {
+      name: "fairlead_store_full",
+      help: "1 while calls are refused because the store or its disk is full, else 0.",
+      read: () => fullness(store()),
+    },
+  ];
+  for (const { read, ...naming } of gauges) {
     new Gauge({
-      ...bytes[key],
+      ...naming,
       registers: [registry],
       collect() {
-        const size = orNothing(() => store()?.health.size());
+        const value = orNothing(read) ?? null;
         // Removed, not 0: an alert on used / max must not see a store that is not open, or cannot say.
-        if (size) this.set(size[key]);
-        else this.remove();
+        if (value === null) this.remove();
+        else this.set(value);
       },
     });
   }
+}
+
+function fullness(store: ExposedStore | null): number | null {
+  return store && (store.health.full() === null ? 0 : 1);
 }
 
 function orNothing<T>(ask: () => T): T | undefined {

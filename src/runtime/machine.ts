@@ -2,7 +2,9 @@ import process from "node:process";
 import type { Config } from "../model/config.ts";
 import type { Clock, Post, Random, Serve } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
+import type { Disk } from "../model/space.ts";
 import { createClock } from "./clock.ts";
+import { disk } from "./disk.ts";
 import { createLog } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { createPost } from "./post.ts";
@@ -18,6 +20,7 @@ export type Machine = {
   readonly random: Random;
   readonly post: Post;
   readonly serve: Serve;
+  readonly disk: Disk;
   readonly report: Report;
   readonly metrics: Metrics;
   readonly pid: number;
@@ -35,6 +38,7 @@ export function createMachine(settings: Config["log"]): Machine {
     random: createRandom(),
     post: createPost(),
     serve: createServe({ report }),
+    disk,
     report,
     metrics,
     pid: process.pid,

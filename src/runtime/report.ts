@@ -11,6 +11,7 @@ import { describeAnswer, describeError, oneLineStack, outcomeOf } from "./descri
 import { cut, type Fields, type Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import { reportPauses } from "./report-pauses.ts";
+import { createSpaceReport } from "./report-space.ts";
 import { discarded, moved } from "./report-unserved.ts";
 import { createThrottle, type Throttle } from "./throttle.ts";
 
@@ -46,6 +47,7 @@ export function createReport({ log, metrics, clock }: ReportParts): Report {
     discarded: (destination, count) => discarded(desk, destination, count),
     moved: (by, counts) => moved(desk, by, counts),
     ...reportPauses(log),
+    ...createSpaceReport(log),
     daemon: (what, fields) => daemon(desk, what, fields),
     unexpected: (doing, error) => unexpected(desk, doing, error),
   });

@@ -1,6 +1,7 @@
 import type { Config } from "../model/config.ts";
-import type { Clock, Prune, PruneBefore, PruneCounts, StoreHealth } from "../model/ports.ts";
+import type { Clock, Prune, PruneBefore, PruneCounts } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
+import type { StoreHealth } from "../model/space.ts";
 import { DAY, HOUR, MINUTE, type Ms } from "../model/units.ts";
 
 /** How often it looks, when nobody wakes it. */
@@ -10,7 +11,7 @@ const STEP = 500;
 
 export type JanitorWorld = {
   readonly prune: Prune;
-  readonly health: Pick<StoreHealth, "isCrowded">;
+  readonly health: Pick<StoreHealth, "crowding">;
   readonly outbox: () => Config["outbox"];
   readonly clock: Clock;
   readonly report: Report;
@@ -26,7 +27,8 @@ export type Janitor = {
 /**
  * Removes what was kept long enough, in small steps. When the store is crowded, settled deliveries go before their time,
  * so that new calls find room: first the delivered ones, then those that failed or expired, and then the messageIds by
- * which repeats are recognised, but for those of the last hour. What waits is never touched.
+ * which repeats are recognised, but for those of the last hour. When its disk is nearly full, only the delivered ones do:
+ * it may be another program that fills it, and what failed is there for the operator. What waits is never touched.
  */
 export function createJanitor(world: JanitorWorld): Janitor {
   let nap = new AbortController();
@@ -50,15 +52,19 @@ async function cleanUp({ prune, health, outbox, clock, report }: JanitorWorld): 
   const old = { delivered: now - keepDelivered, failed: now - keepFailed, seen: now - DAY };
   // What was settled in this very millisecond, too.
   const all = now + 1;
-  const crowded = health.isCrowded();
+  const crowding = health.crowding();
   const delivered = { ...old, delivered: all, sparse: now - MINUTE };
   const settled = { ...delivered, failed: all };
-  const limits = crowded ? [delivered, settled, { ...settled, seen: now - HOUR }] : [old];
+  const limits = {
+    none: [old],
+    freeDisk: [delivered],
+    maxSize: [delivered, settled, { ...settled, seen: now - HOUR }],
+  }[crowding ?? "none"];
   for (const before of limits) {
     const counts = await pruneStep(before, { prune, report });
     if (counts === "failed") return false;
     if (counts === null) continue;
-    report.pruned(counts, crowded ? "space" : "age");
+    report.pruned(counts, crowding ? "space" : "age");
     return true;
   }
   return false;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { fault } from "../../src/model/fault.ts";
 import { startAdmin } from "./make.ts";
 
 describe("the operator's API", () => {
@@ -58,6 +59,16 @@ describe("whether the daemon is ready", () => {
     Object.assign(admin.store, { writable: false, probe: async () => false });
     const { status, headers, text } = await admin.get("/readyz");
     assert.deepEqual([status, JSON.parse(text).code, headers.get("retry-after")], [503, "store_failed", "5"]);
+  });
+
+  it("is not while the store is full, as a call would not be taken: 503, as clients get it", async () => {
+    const admin = startAdmin();
+    const refusal = fault("store_full", "the outbox is full", 10_000);
+    Object.assign(admin.store, { refusal, writable: false, probe: () => assert.fail("probed") });
+    const { status, headers, text } = await admin.get("/readyz");
+    assert.deepEqual([status, JSON.parse(text).code, headers.get("retry-after")], [503, "store_full", "10"]);
+    Object.assign(admin.store, { refusal: null, writable: true });
+    assert.equal((await admin.get("/readyz")).status, 200);
   });
 
   it("is found out by a write when the store is well again", async () => {

@@ -2,6 +2,7 @@ import { createAdmin } from "../../src/admin/api.ts";
 import type { StatusWorld } from "../../src/admin/status.ts";
 import type { UnservedWorld } from "../../src/admin/unserved.ts";
 import { createBodies } from "../../src/http/body.ts";
+import type { Fault } from "../../src/model/fault.ts";
 import type { Lookup } from "../../src/model/lookup.ts";
 import type { Pauses } from "../../src/model/pause.ts";
 import type { Backlog, RequestDeletion } from "../../src/model/ports.ts";
@@ -21,7 +22,7 @@ export type Wish = Parameters<RequestDeletion>[0];
 export type TestAdmin = {
   readonly clock: FalseClock;
   /** The store's state, for a test to change. */
-  readonly store: { writable: boolean; probe: () => Promise<boolean> };
+  readonly store: { writable: boolean; refusal: Fault | null; probe: () => Promise<boolean> };
   readonly wishes: readonly Wish[];
   /** What was reported as a bug. */
   readonly bugs: readonly unknown[];
@@ -68,7 +69,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
   const { requestDeletion, reload, metrics = async () => "up 1\n", rejections = NO_REJECTIONS } = options;
   const { stranded = {}, status = {} } = options;
   const clock = createFalseClock();
-  const store = { writable: true, probe: async () => true };
+  const store = { writable: true, refusal: null, probe: async () => true };
   const wishes: Wish[] = [];
   const bugs: unknown[] = [];
   const told: unknown[] = [];
@@ -79,8 +80,10 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     health: {
       writable: () => store.writable,
       probe: () => store.probe(),
-      size: () => ({ used: 0, max: 1 }),
-      isCrowded: () => false,
+      size: () => ({ used: 0, max: 1, free: null }),
+      refusal: () => store.refusal,
+      full: () => null,
+      crowding: () => null,
     },
     metrics: { text: metrics, contentType: "text/plain; version=0.0.4" },
     async requestDeletion(wish) {

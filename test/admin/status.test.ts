@@ -30,7 +30,10 @@ describe("GET /api/status", () => {
     assert.deepEqual([version, pid, startedAt], ["1.2.3", 4711, "2026-11-20T12:00:00.000Z"]);
     const readAt = "2026-11-20T12:00:00.000Z";
     assert.deepEqual(config, { file: "config.yaml", readAt, refused: null, needsRestart: [] });
-    assert.deepEqual(outbox, { path: "/var/lib/fairlead/fairlead.db", used: 0, max: 1, writable: true });
+    assert.deepEqual(outbox, {
+      path: "/var/lib/fairlead/fairlead.db",
+      ...{ used: 0, max: 1, free: null, full: null, writable: true },
+    });
   });
 
   it("says why the last config was refused, and what waits for a restart", async () => {

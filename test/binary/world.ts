@@ -69,7 +69,8 @@ export async function makeWorld(): Promise<World> {
   };
 }
 
-async function acceptingCalls(process: Process): Promise<Daemon> {
+/** What `fairlead serve` became, once it accepts calls. */
+export async function acceptingCalls(process: Process): Promise<Daemon> {
   const ingest = addressIn(await process.line(/^ingest /));
   const admin = addressIn(await process.line(/^admin /));
   return { process, ingest, admin, call: (path, body) => postCall(`${ingest}${path}`, body) };

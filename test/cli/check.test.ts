@@ -22,6 +22,7 @@ destinations:
     webhooks:
       - url: https://crm.example.com
       - url: https://standby.example.com
+outbox: { maxSize: 1MB, freeDisk: 0 }
 `;
 const WITH_CREDENTIAL = GOOD.replace("def", '"${credential:app-key}"');
 const BAD = GOOD.replace("def", "*nowhere");
@@ -36,6 +37,12 @@ describe("fairlead check", () => {
       stderr,
       /^.*config\.yaml:3:3: warning: sources\.app: is used by no destination: its events go nowhere\n/,
     );
+  });
+
+  it("warns of a disk that cannot hold what outbox.maxSize promises", () => {
+    const { status, stderr } = check(GOOD.replace("maxSize: 1MB", "maxSize: 256TB"));
+    assert.equal(status, 0);
+    assert.match(stderr, /:10:20: warning: outbox\.maxSize: is more than the disk has room for: 256TB do not fit /);
   });
 
   it("says what is wrong with a bad one, and ends with 78", () => {

@@ -31,13 +31,18 @@ describe("what a reload changes, in words", () => {
     assert.deepEqual(
       changesTo({
         ingest: makeIngest({ trustedProxies: ["10.0.0.0/8"], corsOrigins: [] }),
-        outbox: { ...config.outbox, maxSize: 512 * MB, keepDelivered: HOUR, keepFailed: 24 * HOUR },
+        outbox: { ...config.outbox, maxSize: 512 * MB, freeDisk: MB, keepDelivered: HOUR, keepFailed: 24 * HOUR },
         delivery: { timeout: 3 * SECOND, cutoff: HOUR, concurrency: 8 },
         log: { level: "debug", format: "json" },
       }),
       [
         ...["ingest.trustedProxies [] → [10.0.0.0/8]", "ingest.corsOrigins [*] → []"],
-        ...["outbox.maxSize 1GB → 512MB", "outbox.keepDelivered 1d → 1h", "outbox.keepFailed 30d → 1d"],
+        ...[
+          "outbox.maxSize 1GB → 512MB",
+          "outbox.freeDisk 0B → 1MB",
+          "outbox.keepDelivered 1d → 1h",
+          "outbox.keepFailed 30d → 1d",
+        ],
         ...["delivery.timeout 5s → 3s", "delivery.cutoff 4h → 1h", "delivery.concurrency 64 → 8"],
         ...["log.level info → debug", "log.format text → json"],
       ],

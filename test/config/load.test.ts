@@ -6,7 +6,7 @@ import { formatProblem } from "../../src/config/problems.ts";
 import type { Credentials } from "../../src/config/references.ts";
 import { bearerToken } from "../../src/http/tokens.ts";
 import { Secret } from "../../src/model/secret.ts";
-import { DAY, GB, HOUR, MINUTE, SECOND } from "../../src/model/units.ts";
+import { DAY, GB, HOUR, MB, MINUTE, SECOND } from "../../src/model/units.ts";
 import { CERTS, KEY } from "./certificates.ts";
 import { NOW, type World, worldOf } from "./world.ts";
 
@@ -27,7 +27,7 @@ ingest:
   trustedProxies: [127.0.0.1, fd00::/8]
   corsOrigins: [https://*.Example.com, "null", capacitor://localhost]
 admin: { listen: "unix:/run/fairlead/admin.sock", token: "\${TOKEN}" }
-outbox: { path: /var/lib/fairlead/outbox.db, maxSize: 1.5GB, keepDelivered: 0s, keepFailed: 1h30m }
+outbox: { path: /var/lib/fairlead/outbox.db, maxSize: 1.5GB, freeDisk: 512MB, keepDelivered: 0s, keepFailed: 1h30m }
 delivery: { timeout: 250ms, cutoff: 10m, concurrency: 200 }
 log: { level: debug, format: json }
 sources:
@@ -60,7 +60,13 @@ describe("loadConfig", () => {
         corsOrigins: ["*"],
       },
       admin: { listen: { kind: "tcp", host: "127.0.0.1", port: 8081 }, token: null },
-      outbox: { path: "/etc/fairlead/fairlead.db", maxSize: GB, keepDelivered: DAY, keepFailed: 30 * DAY },
+      outbox: {
+        path: "/etc/fairlead/fairlead.db",
+        maxSize: GB,
+        freeDisk: 64 * MB,
+        keepDelivered: DAY,
+        keepFailed: 30 * DAY,
+      },
       delivery: { timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
       log: { level: "info", format: "auto" },
       sources: [{ name: "website", writeKey: "secret abc", enabled: true, type: "auto", ip: "keep" }],
@@ -104,7 +110,13 @@ describe("loadConfig", () => {
         corsOrigins: ["https://*.example.com", "null", "capacitor://localhost"],
       },
       admin: { listen: { kind: "unix", path: "/run/fairlead/admin.sock" }, token: "secret t" },
-      outbox: { path: "/var/lib/fairlead/outbox.db", maxSize: 1.5 * GB, keepDelivered: 0, keepFailed: 90 * MINUTE },
+      outbox: {
+        path: "/var/lib/fairlead/outbox.db",
+        maxSize: 1.5 * GB,
+        freeDisk: 512 * MB,
+        keepDelivered: 0,
+        keepFailed: 90 * MINUTE,
+      },
       delivery: { timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
       log: { level: "debug", format: "json" },
       sources: [

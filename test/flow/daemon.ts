@@ -6,6 +6,8 @@ import type { Config, Tls } from "../../src/model/config.ts";
 import type { Handle } from "../../src/model/ports.ts";
 import type { Reload } from "../../src/model/reload.ts";
 import type { Report } from "../../src/model/report.ts";
+import type { Disk, Space } from "../../src/model/space.ts";
+import { GB } from "../../src/model/units.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { createFalseClock, type FalseClock } from "./clock.ts";
 import { KEY, makeConfig } from "./make.ts";
@@ -19,6 +21,8 @@ export type DaemonOptions = {
   readonly clock?: FalseClock;
   /** Whether the listener takes another certificate. */
   readonly renew?: () => Promise<void>;
+  /** What the machine says about the disk; there is enough when left out. */
+  readonly space?: Disk["space"];
   /** What the operator's API sets off. */
   readonly reload?: Reload;
 };
@@ -83,6 +87,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     post: network.post,
     report: createFalseReport(told),
     metrics: { text: async () => "", contentType: "text/plain", expose() {}, declare() {} },
+    disk: { space: async (path) => (options.space ?? roomy)(path), size: async () => 0 },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;
       handles.set(port, handle);
@@ -173,6 +178,10 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     const text = await response.text();
     return { status: response.status, headers: response.headers, json: parse(text) };
   }
+}
+
+async function roomy(): Promise<Space> {
+  return { free: 1_024 * GB, total: 1_024 * GB };
 }
 
 function parse(text: string): Record<string, unknown> {

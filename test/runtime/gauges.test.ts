@@ -16,7 +16,7 @@ const backlog: Backlog = {
 };
 
 const halts: ExposedStore["halts"] = { all: () => [] };
-const health = { size: () => ({ used: 4_096, max: 8_192 }) };
+const health: ExposedStore["health"] = { size: () => ({ used: 4_096, max: 8_192, free: 1_024 }), full: () => null };
 
 type Served = readonly string[] | null;
 
@@ -106,6 +106,18 @@ describe("declareStoreGauges", () => {
     ]);
   });
 
+  it("reads what is free of the disk, and whether calls are refused", async () => {
+    const lines = await read({ backlog, halts, health });
+    assert.ok(lines.includes("fairlead_store_free_disk_bytes 1024"));
+    assert.ok(lines.includes("fairlead_store_full 0"));
+    for (const bound of ["maxSize", "freeDisk"] as const) {
+      const full = await read({ backlog, halts, health: { ...health, full: () => bound } });
+      assert.deepEqual(only(full, "fairlead_store_full"), ["fairlead_store_full 1"]);
+    }
+    const unknown = { ...health, size: () => ({ used: 1, max: 2, free: null }) };
+    assert.deepEqual(only(await read({ backlog, halts, health: unknown }), "fairlead_store_free_disk_bytes"), []);
+  });
+
   it("has no numbers before the store is open", async () => {
     assert.deepEqual(await read(null, ["crm"]), []);
   });
@@ -115,7 +127,7 @@ describe("declareStoreGauges", () => {
     const size = () => {
       throw new Error("disk I/O error");
     };
-    const lines = await read({ backlog: { ...backlog, oldestWaitingAt }, halts, health: { size } });
+    const lines = await read({ backlog: { ...backlog, oldestWaitingAt }, halts, health: { ...health, size } });
     assert.deepEqual(only(lines, "fairlead_store_bytes"), []);
     assert.deepEqual(only(lines, "fairlead_oldest_waiting_seconds"), [
       'fairlead_oldest_waiting_seconds{destination="gone"} 0',

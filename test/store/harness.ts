@@ -5,6 +5,7 @@ import type { Delivery } from "../../src/model/delivery.ts";
 import { isFault } from "../../src/model/fault.ts";
 import type { ClaimAsk, Entry, PruneBefore, PruneCounts, Store } from "../../src/model/ports.ts";
 import type { Report } from "../../src/model/report.ts";
+import type { Bounds, Disk, Space } from "../../src/model/space.ts";
 import type { At } from "../../src/model/units.ts";
 import { GB } from "../../src/model/units.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
@@ -13,7 +14,8 @@ import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 export type Place = {
   /** An own folder; the same one means the same store. */
   readonly folder: string;
-  readonly maxSize: () => number;
+  readonly bounds: () => Bounds;
+  readonly disk: Disk;
   /** To be called after a commit that leaves the store crowded. */
   readonly crowded: () => void;
   /** To be called after deliveries that wait were moved, to the other queue or to another destination. */
@@ -37,6 +39,8 @@ export type TestStore = AsyncDisposable & {
   readonly moves: () => number;
   store(): Store;
   setMaxSize(bytes: number): void;
+  /** What is free of the disk, and how much of it should be. */
+  setDisk(free: number, freeDisk: number): void;
   /** Answers `accepted` or `duplicate` for each entry, or the code of the fault. */
   append(...entries: Entry[]): Promise<readonly string[]>;
   /** Reads what waits, from its start; retries however late they are due. */
@@ -63,13 +67,21 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
   const crowded = (): void => {
     crowdings += 1;
   };
-  const place = { folder, maxSize: () => max, crowded, moved, report: createFalseReport(told) };
+  let space: Space = { free: GB, total: GB };
+  let freeDisk = 0;
+  const disk: Disk = { space: async () => space, size: async () => 0 };
+  const bounds = (): Bounds => ({ maxSize: max, freeDisk });
+  const place = { folder, bounds, disk, crowded, moved, report: createFalseReport(told) };
   let store = await open({ ...place, clock });
 
   return {
     ...{ folder, clock, told, crowdings: () => crowdings, moves: () => moves, store: () => store },
     setMaxSize(bytes) {
       max = bytes;
+    },
+    setDisk(free, bound) {
+      space = { free, total: GB };
+      freeDisk = bound;
     },
     async append(...entries) {
       const answer = await store.append(entries);
@@ -91,6 +103,12 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
 
 const NOTHING: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
 const NO_END: At = Number.MAX_SAFE_INTEGER;
+
+/** For those that are not about the disk: there is more than enough of it. */
+export const AMPLE: Pick<Place, "bounds" | "disk"> = {
+  bounds: () => ({ maxSize: GB, freeDisk: 0 }),
+  disk: { space: async () => ({ free: GB, total: GB }), size: async () => 0 },
+};
 
 export function makeAsk(ask: Partial<ClaimAsk> = {}): ClaimAsk {
   return { destination: "crm", queue: "first", after: null, dueBy: NO_END, limit: 1_000, ...ask };

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { PruneBefore, PruneCounts } from "../../src/model/ports.ts";
+import type { Bound } from "../../src/model/space.ts";
 import { DAY, GB, HOUR, MINUTE } from "../../src/model/units.ts";
 import { createJanitor } from "../../src/store/janitor.ts";
 import { createFalseClock } from "../flow/clock.ts";
@@ -12,16 +13,16 @@ const KEEP = { keepDelivered: 2 * HOUR, keepFailed: 3 * DAY };
 /** Null: there is nothing to do. */
 type Step = Partial<PruneCounts> | Error | null;
 /** `onAsked` runs while the janitor waits for an answer. */
-type FalseStore = { steps: Step[]; crowded: boolean; onAsked: (() => void) | null };
+type FalseStore = { steps: Step[]; crowding: Bound | null; onAsked: (() => void) | null };
 type Asked = { readonly before: PruneBefore; readonly limit: number; readonly at: number };
 
 /** A janitor at work on a store that has these counts to remove, step by step, and then nothing. */
-async function startJanitor({ steps = [], crowded = false }: { steps?: Step[]; crowded?: boolean } = {}) {
+async function startJanitor({ steps = [], crowding = null }: { steps?: Step[]; crowding?: Bound | null } = {}) {
   const clock = createFalseClock();
   const told: Told[] = [];
   const asked: Asked[] = [];
-  const store: FalseStore = { steps, crowded, onAsked: null };
-  const outbox = { path: "", maxSize: GB, ...KEEP };
+  const store: FalseStore = { steps, crowding, onAsked: null };
+  const outbox = { path: "", maxSize: GB, freeDisk: 0, ...KEEP };
   const janitor = createJanitor({
     async prune(before, limit) {
       asked.push({ before, limit, at: clock.now() });
@@ -30,7 +31,7 @@ async function startJanitor({ steps = [], crowded = false }: { steps?: Step[]; c
       if (step instanceof Error) throw step;
       return step && { ...NONE, ...step };
     },
-    health: { isCrowded: () => store.crowded },
+    health: { crowding: () => store.crowding },
     outbox: () => outbox,
     clock,
     report: createFalseReport(told),
@@ -116,7 +117,7 @@ describe("the janitor", () => {
 
 describe("the janitor of a crowded store", () => {
   it("removes what was delivered before its time, up to this moment, and nothing else while that helps", async () => {
-    await using j = await startJanitor({ crowded: true, steps: [{ delivered: 10 }, { delivered: 10 }] });
+    await using j = await startJanitor({ crowding: "maxSize", steps: [{ delivered: 10 }, { delivered: 10 }] });
     const now = j.clock.now();
     const [first, second] = j.asked;
     const sparse = now - MINUTE;
@@ -124,15 +125,26 @@ describe("the janitor of a crowded store", () => {
     assert.deepEqual(second?.before, first?.before);
   });
 
+  it("removes only what was delivered while the disk is nearly full: what failed is there for the operator", async () => {
+    await using j = await startJanitor({ crowding: "freeDisk", steps: [{ delivered: 10 }] });
+    const now = j.clock.now();
+    const before = { delivered: now + 1, failed: now - 3 * DAY, seen: now - DAY, sparse: now - MINUTE };
+    assert.deepEqual(
+      j.asked.map((one) => one.before),
+      [before, before],
+    );
+    assert.equal(j.told.at(-1)?.args[1], "space");
+  });
+
   it("then removes what failed or expired", async () => {
-    await using j = await startJanitor({ crowded: true, steps: [null, { failed: 10, expired: 10 }] });
+    await using j = await startJanitor({ crowding: "maxSize", steps: [null, { failed: 10, expired: 10 }] });
     const now = j.clock.now();
     const sparse = now - MINUTE;
     assert.deepEqual(j.asked[1]?.before, { delivered: now + 1, failed: now + 1, seen: now - DAY, sparse });
   });
 
   it("then removes the messageIds of repeats, but for those of the last hour", async () => {
-    await using j = await startJanitor({ crowded: true, steps: [null, null, { seen: 10 }] });
+    await using j = await startJanitor({ crowding: "maxSize", steps: [null, null, { seen: 10 }] });
     const now = j.clock.now();
     const sparse = now - MINUTE;
     assert.deepEqual(j.asked[2]?.before, { delivered: now + 1, failed: now + 1, seen: now - HOUR, sparse });
@@ -140,16 +152,16 @@ describe("the janitor of a crowded store", () => {
   });
 
   it("begins with the delivered ones again at each step", async () => {
-    await using j = await startJanitor({ crowded: true, steps: [null, { failed: 10 }, { delivered: 1 }] });
+    await using j = await startJanitor({ crowding: "maxSize", steps: [null, { failed: 10 }, { delivered: 1 }] });
     const failedToo = j.asked.map(({ before }) => before.failed > j.clock.now());
     assert.deepEqual(failedToo, [false, true, false, false, true, true]);
   });
 
   it("stops as soon as there is room", async () => {
     await using j = await startJanitor();
-    Object.assign(j.store, { steps: [{ delivered: 10 }, { delivered: 10 }], crowded: true });
+    Object.assign(j.store, { steps: [{ delivered: 10 }, { delivered: 10 }], crowding: "maxSize" });
     j.store.onAsked = () => {
-      j.store.crowded = false;
+      j.store.crowding = null;
     };
     const now = j.clock.now();
     j.janitor.wake();
@@ -159,13 +171,13 @@ describe("the janitor of a crowded store", () => {
   });
 
   it("does not go on to the next kind while it makes room, also if what went is in no count", async () => {
-    await using j = await startJanitor({ crowded: true, steps: [{}, {}, {}] });
+    await using j = await startJanitor({ crowding: "maxSize", steps: [{}, {}, {}] });
     const failedToo = j.asked.map(({ before }) => before.failed > j.clock.now());
     assert.deepEqual(failedToo, [false, false, false, false, true, true]);
   });
 
   it("rests when there is nothing left to remove, until it is woken or its time has come", async () => {
-    await using j = await startJanitor({ crowded: true });
+    await using j = await startJanitor({ crowding: "maxSize" });
     assert.equal(j.asked.length, 3);
     await j.clock.advance("4m59s");
     assert.equal(j.asked.length, 3);

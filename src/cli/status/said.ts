@@ -15,7 +15,10 @@ const status = v.object({
     refused: v.nullable(v.object({ at: v.string(), reason: v.string() })),
     needsRestart: v.array(v.string()),
   }),
-  outbox: v.object({ path: v.string(), used: v.number(), max: v.number(), writable: v.boolean() }),
+  outbox: v.object({
+    ...{ path: v.string(), used: v.number(), max: v.number(), writable: v.boolean() },
+    ...{ free: v.nullable(v.number()), full: v.nullable(v.string()) },
+  }),
   sources: v.array(v.object({ name: v.string(), enabled: v.boolean(), perSecond: v.number(), lastAt: time })),
   destinations: v.array(
     v.object({

@@ -19,9 +19,13 @@ function about({ version, pid, startedAt, config, outbox }: SaidStatus, now: At)
   ].join("\n");
 }
 
-function trouble({ used, max, writable }: SaidStatus["outbox"]): string {
-  if (!writable) return ": CANNOT BE WRITTEN, calls are refused; the log says why";
-  return used >= max ? ": FULL, calls are refused" : "";
+function trouble({ full, free, writable }: SaidStatus["outbox"]): string {
+  if (full !== null) return `: FULL (outbox.${printable(full)}${left(free)}), calls are refused`;
+  return writable ? "" : ": CANNOT BE WRITTEN, calls are refused; the log says why";
+}
+
+function left(free: number | null): string {
+  return free === null ? "" : `, ${formatSize(free)} of the disk free`;
 }
 
 function sources({ sources }: SaidStatus, now: At): string {

@@ -22,6 +22,12 @@ export const outbox = v.strictObject({
       tenths of that size on. Four hours of your busiest traffic should fit, and 21 bytes for each call of the last
       day.`,
   }),
+  freeDisk: key(v.optional(size({ min: 0, max: LARGEST_STORE }), "64MB"), {
+    description: "How much of its disk must stay free: below that, new calls are refused with 503.",
+    example: "512MB",
+    more: `Delivery goes on by what is left, and delivered events go before their time. Calls are taken again once a quarter
+      more than that is free. More if other programs fill that disk fast; 0 switches it off.`,
+  }),
   keepDelivered: key(v.optional(keep, "24h"), {
     description: "How long delivered events are kept to be looked up.",
     example: "7d",

@@ -33,6 +33,8 @@ export type CommitsWorld = {
   readonly clock: Clock;
   readonly report: Report;
   readonly keepers: readonly Keeper[];
+  /** Hears of each commit that failed. */
+  readonly failed: (error: unknown) => void;
 };
 
 /** Somebody who keeps in memory what is also in the file, and has to be told how a transaction ends. */
@@ -129,6 +131,7 @@ function createWriter(db: Database, world: CommitsWorld): Writer {
   function fail(group: readonly Pending[], error: unknown): void {
     lastSucceeded = false;
     world.report.storeFailed("commit", error);
+    world.failed(error);
     for (const { job, resolve, reject } of group) {
       if (job.failed) resolve(job.failed());
       else reject(error);

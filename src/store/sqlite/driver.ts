@@ -15,6 +15,12 @@ export async function openDatabase(path: string): Promise<Database> {
   }
 }
 
+/** Whether an error says that the disk is full or broken, and not that somebody else has the file, or that a row is wrong. */
+export function isDiskFailure(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return code === "SQLITE_FULL" || code.startsWith("SQLITE_IOERR");
+}
+
 async function loadDriver(): Promise<Driver> {
   try {
     const Database = await importDriver();

@@ -2,6 +2,14 @@ import { MB } from "../../model/units.ts";
 import { type Database, openDatabase } from "./driver.ts";
 import { migrate } from "./migrations.ts";
 
+/** Bytes that the write-ahead log keeps when it begins anew. It has more only while another program reads for long. */
+export const LARGEST_LOG = 64 * MB;
+
+/** Where the write-ahead log of an outbox is. */
+export function logOf(path: string): string {
+  return `${path}-wal`;
+}
+
 /** Opens the outbox's file, or makes it, in the way that the store needs it. Rejects with a message for the operator. */
 export async function openOutbox(path: string): Promise<Database> {
   const db = await openDatabase(path);
@@ -23,6 +31,6 @@ function prepare(db: Database): void {
   // With NORMAL, the default in WAL mode of some builds, a power cut would lose acknowledged calls.
   db.pragma("synchronous = FULL");
   db.pragma("cache_size = -16000");
-  db.pragma(`journal_size_limit = ${64 * MB}`);
+  db.pragma(`journal_size_limit = ${LARGEST_LOG}`);
   migrate(db);
 }

@@ -7,19 +7,19 @@ import type { Progress } from "./progress.ts";
 import { createRemoval, type Removed } from "./removal.ts";
 import type { Repeats } from "./repeats.ts";
 import type { Tried } from "./tried.ts";
+import { createVacuum } from "./vacuum.ts";
 
 type SettledState = Exclude<DeliveryState, "waiting">;
 type Settled = { event: number; destination: string };
 type Segment = { first: number };
 
-/** Pages given back to the file system at a time. */
-const VACUUM_PAGES = 500;
-
 export type PruneRows = {
   /** Whether there is anything to remove. An idle daemon must not write to the disk again and again. */
   isNeeded(before: PruneBefore): boolean;
-  /** Inside a transaction: removes what was kept long enough, about `limit` rows of each kind. */
+  /** Inside a transaction: removes what was kept long enough, about `limit` rows of each kind, and vacuums a little. */
   run(before: PruneBefore, limit: number): PruneCounts & Pick<Removed, "moved">;
+  /** Outside of one, when nothing is needed any more: makes the file as short as it can be. */
+  finish(): void;
 };
 
 export type PruneParts = {
@@ -43,13 +43,14 @@ export function createPrune(db: Database, { counts, repeats, progress, tried }: 
   const sparseSegments = db.prepare<[number, number], Segment>(
     `SELECT first FROM segments WHERE open > 0 AND dense = 0 AND events >= open * 2 AND accepted_at < ? ORDER BY accepted_at LIMIT ?`,
   );
+  const vacuum = createVacuum(db);
   const removal = createRemoval(db, { counts, tried });
 
   return {
     isNeeded({ delivered, failed, seen, sparse }) {
       const isOld = (state: SettledState, before: At): boolean => settled[state].get(before, 1) !== undefined;
       const triedBefore = isOld("delivered", delivered) || isOld("failed", failed) || isOld("expired", failed);
-      return triedBefore || hasSegments(delivered, sparse) || repeats.hasBefore(seen);
+      return triedBefore || hasSegments(delivered, sparse) || repeats.hasBefore(seen) || vacuum.isNeeded();
     },
     run({ delivered, failed, seen, sparse }, limit) {
       // What this very transaction has settled has to be in the rows that are read now.
@@ -67,9 +68,10 @@ export function createPrune(db: Database, { counts, repeats, progress, tried }: 
         moved: removed.moved,
         seen: repeats.prune(seen, limit),
       };
-      db.pragma(`incremental_vacuum(${VACUUM_PAGES})`);
+      vacuum.run();
       return others;
     },
+    finish: vacuum.finish,
   };
 
   function hasSegments(before: At, sparse: At | undefined): boolean {

@@ -4,7 +4,7 @@ import type { Database } from "./driver.ts";
 /** How many bytes of the file are in use. Pages that pruning has freed do not count: they are filled again first. */
 export type Size = Keeper & { used(): number };
 
-/** `measured` hears of it after each commit. */
+/** `measured` hears of it now, and after each commit. */
 export function createSize(db: Database, measured: (used: number) => void): Size {
   const pageSize = Number(db.pragma("page_size", { simple: true }));
   const pages = db
@@ -12,6 +12,7 @@ export function createSize(db: Database, measured: (used: number) => void): Size
     .pluck();
   let used = measure();
   let writing = used;
+  measured(used);
 
   return {
     used: () => used,

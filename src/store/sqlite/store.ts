@@ -1,19 +1,20 @@
 import { type Fault, fault } from "../../model/fault.ts";
-import type { Clock, Entry, Receipt, Store, StoreHealth } from "../../model/ports.ts";
+import type { Clock, Entry, Receipt, Store } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
-import { formatSize, type Ms, SECOND } from "../../model/units.ts";
+import type { Bounds, Disk, StoreHealth } from "../../model/space.ts";
 import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
+import { createRoom, type Room, UNWRITTEN, watchRoom } from "../room.ts";
 import { createAppend } from "./append.ts";
 import { createBacklog } from "./backlog.ts";
 import { createClaims } from "./claims.ts";
 import { type Commits, createCommits } from "./commits.ts";
 import { createCounts } from "./counts.ts";
-import type { Database } from "./driver.ts";
+import { type Database, isDiskFailure } from "./driver.ts";
 import { createStoredHalts } from "./halts.ts";
 import { lockOutbox } from "./lock.ts";
 import { createLookup } from "./lookup/lookup.ts";
 import { createMeta, type Meta } from "./meta.ts";
-import { openOutbox } from "./outbox.ts";
+import { LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
 import { createPrune } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
@@ -23,17 +24,12 @@ import { createSize, type Size } from "./size.ts";
 import { createTried } from "./tried.ts";
 import { createUnserved, type UnservedRows } from "./unserved.ts";
 
-/** How long a client is asked to wait when its calls cannot be stored. */
-const RETRY_AFTER: Ms = 10 * SECOND;
-
-/** Share of the bound from which the store is crowded. */
-const CROWDED = 0.9;
-
 export type StoreOptions = {
   readonly path: string;
-  /** Bytes of used pages at which nothing more is taken in. Read anew each time: a reload may change it. */
-  readonly maxSize: () => number;
-  /** Called after a commit that leaves the store crowded. */
+  /** When nothing more is taken in. Read anew each time: a reload may change it. */
+  readonly bounds: () => Bounds;
+  readonly disk: Disk;
+  /** Called after a commit that leaves the store crowded, and when its disk is found so. */
   readonly crowded: () => void;
   /** Called after deliveries that wait were moved, to another queue or to another destination. */
   readonly moved: () => void;
@@ -45,23 +41,36 @@ export type StoreOptions = {
 
 /** Opens the outbox, or makes it. Rejects with a message for the operator when it cannot. */
 export async function openStore(options: StoreOptions): Promise<Store> {
+  const { clock, report } = options;
+  const watching = new AbortController();
   const lock = await lockOutbox(options.path, options.pid);
   try {
-    return createStore(await openOutbox(options.path), lock, options);
+    const db = await openOutbox(options.path);
+    const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
+    await room.look();
+    const store = createStore(db, { room, release }, options);
+    void watchRoom(room, clock, watching.signal).catch((error: unknown) => report.unexpected("watch the disk", error));
+    return store;
   } catch (error) {
     lock.release();
     throw error;
   }
+
+  function release(): void {
+    watching.abort();
+    lock.release();
+  }
 }
 
-function createStore(db: Database, lock: { release(): void }, options: StoreOptions): Store {
-  const { clock, report, maxSize } = options;
+/** `release` lets go of all that is not the database. */
+type Surroundings = { readonly room: Room; release(): void };
+
+function createStore(db: Database, { room, release }: Surroundings, options: StoreOptions): Store {
+  const { clock, report, bounds } = options;
   const counts = createCounts(db);
   const repeats = createRepeats(db);
   const meta = createMeta(db);
-  const size = createSize(db, (used) => {
-    if (used >= maxSize() * CROWDED) options.crowded();
-  });
+  const size = createSize(db, room.measured);
   const segments = createSegments(db, counts);
   const progress = createProgress(db);
   const tried = createTried(db);
@@ -70,15 +79,19 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
   const pruneRows = createPrune(db, { counts, repeats, progress, tried });
   const unserved = createUnserved(db, { counts, progress, tried });
   const claims = createClaims(db);
-  const commits = createCommits(db, { clock, report, keepers: [segments, progress, counts, repeats, meta, size] });
+  const commits = createCommits(db, {
+    ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size] },
+    failed: (error) => isDiskFailure(error) && room.refused(),
+  });
   let closing: Promise<void> | null = null;
 
   return {
     append(entries) {
       if (entries.length === 0) return Promise.resolve([]);
-      if (size.used() >= maxSize()) return Promise.resolve(full(size.used()));
+      const refusal = room.refusal();
+      if (refusal) return Promise.resolve(refusal);
       const run = (): readonly Receipt[] => appendRows(entries, clock.now());
-      return commits.add<readonly Receipt[] | Fault>({ rows: rowsOf(entries), run, failed: unwritten });
+      return commits.add<readonly Receipt[] | Fault>({ rows: rowsOf(entries), run, failed: () => UNWRITTEN });
     },
     claims: async (ask) => claims(ask),
     settle(delivery, settlement) {
@@ -87,7 +100,10 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
     },
     backlog: createBacklog(db, counts),
     async prune(before, limit) {
-      if (!pruneRows.isNeeded(before)) return null;
+      if (!pruneRows.isNeeded(before)) {
+        pruneRows.finish();
+        return null;
+      }
       const { moved, ...counts } = await commits.add({ rows: limit, run: () => pruneRows.run(before, limit) });
       if (moved > 0) options.moved();
       return counts;
@@ -95,7 +111,7 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
     lookup: createLookup(db, { clock, repeats }),
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
-    health: createHealth({ commits, meta, size, maxSize }),
+    health: createHealth({ commits, meta, size, room, bounds }),
     lastAt: meta.lastAt,
     close() {
       closing ??= close();
@@ -106,7 +122,7 @@ function createStore(db: Database, lock: { release(): void }, options: StoreOpti
   async function close(): Promise<void> {
     await commits.idle();
     db.close();
-    lock.release();
+    release();
   }
 }
 
@@ -116,10 +132,11 @@ type Vitals = {
   readonly commits: Commits;
   readonly meta: Meta;
   readonly size: Size;
-  readonly maxSize: () => number;
+  readonly room: Room;
+  readonly bounds: () => Bounds;
 };
 
-function createHealth({ commits, meta, size, maxSize }: Vitals): StoreHealth {
+function createHealth({ commits, meta, size, room, bounds }: Vitals): StoreHealth {
   function touch(): boolean {
     meta.touch();
     return true;
@@ -127,8 +144,10 @@ function createHealth({ commits, meta, size, maxSize }: Vitals): StoreHealth {
   return {
     writable: commits.succeeded,
     probe: () => commits.add<boolean>({ rows: 1, run: touch, failed: () => false }),
-    isCrowded: () => size.used() >= maxSize() * CROWDED,
-    size: () => ({ used: size.used(), max: maxSize() }),
+    refusal: room.refusal,
+    full: room.full,
+    crowding: room.crowding,
+    size: () => ({ used: size.used(), max: bounds().maxSize, free: room.free() }),
   };
 }
 
@@ -151,16 +170,6 @@ function createUnservedPort({ commits, rows, clock, moved }: UnservedWorld): Uns
 
 function rowsOf(entries: readonly Entry[]): number {
   return entries.reduce((rows, { deliverTo }) => rows + 1 + deliverTo.length, 0);
-}
-
-function full(used: number): Fault {
-  const message = `the outbox is full (${formatSize(used)} used, the bound of outbox.maxSize); try again later`;
-  return fault("store_full", message, RETRY_AFTER);
-}
-
-/** The reason is in the log: it is the operator's, not the client's. */
-function unwritten(): Fault {
-  return fault("store_failed", "the calls could not be made durable; try again later", RETRY_AFTER);
 }
 
 function unwritable(): Fault {

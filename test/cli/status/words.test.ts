@@ -23,7 +23,14 @@ const CRM: SaidStatus["destinations"][number] = {
 const STATUS: SaidStatus = {
   ...{ version: "1.2.3", pid: 4711, startedAt: ago(3 * HOUR + 12 * MINUTE) },
   config: { file: "/etc/fairlead/config.yaml", readAt: ago(HOUR), refused: null, needsRestart: [] },
-  outbox: { path: "/var/lib/fairlead/fairlead.db", used: 12.4 * MB, max: 1024 * MB, writable: true },
+  outbox: {
+    path: "/var/lib/fairlead/fairlead.db",
+    used: 12.4 * MB,
+    max: 1024 * MB,
+    free: 50 * 1024 * MB,
+    full: null,
+    writable: true,
+  },
   sources: [{ name: "website", enabled: true, perSecond: 0.05, lastAt: ago(4_000) }],
   destinations: [CRM],
 };
@@ -75,7 +82,15 @@ describe("the status of a daemon, for a person", () => {
   it("says that calls are refused, and why", () => {
     const { outbox } = STATUS;
     assert.match(words({ outbox: { ...outbox, writable: false } }), /: CANNOT BE WRITTEN, calls are refused/);
-    assert.match(words({ outbox: { ...outbox, used: outbox.max } }), /1GB of 1GB: FULL, calls are refused$/m);
+    const full = { ...outbox, used: outbox.max, full: "maxSize" };
+    assert.match(
+      words({ outbox: { ...full, free: null } }),
+      /1GB of 1GB: FULL \(outbox\.maxSize\), calls are refused$/m,
+    );
+    assert.match(
+      words({ outbox: { ...outbox, full: "freeDisk", free: 12 * MB, writable: false } }),
+      /12\.4MB of 1GB: FULL \(outbox\.freeDisk, 12MB of the disk free\), calls are refused$/m,
+    );
   });
 
   it("says what there is not", () => {

@@ -51,6 +51,7 @@ admin:
 outbox:
   path: /etc/fairlead/fairlead.db       # default
   maxSize: "***"                        # config.yaml:7, from /etc/fairlead/size
+  freeDisk: 64MB                        # default
   keepDelivered: 24h                    # default
   keepFailed: 30d                       # default
 

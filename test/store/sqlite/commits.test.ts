@@ -18,10 +18,12 @@ async function startCommits(path = ":memory:") {
     committed: () => void kept.push("committed"),
     rolledBack: () => void kept.push("rolled back"),
   };
-  const commits = createCommits(db, { clock, report: createFalseReport(told), keepers: [keeper] });
+  const failures: unknown[] = [];
+  const failed = (error: unknown): void => void failures.push(error);
+  const commits = createCommits(db, { clock, report: createFalseReport(told), keepers: [keeper], failed });
   const insert = db.prepare<[number]>("INSERT INTO numbers VALUES (?)");
   const add = (n: number, rows = 1): Promise<number> => commits.add({ rows, run: () => insert.run(n).changes });
-  return { db, clock, told, kept, keeper, commits, add, [Symbol.dispose]: () => void db.close() };
+  return { db, clock, told, kept, keeper, failures, commits, add, [Symbol.dispose]: () => void db.close() };
 }
 
 function numbers(db: Database): readonly number[] {
@@ -144,10 +146,19 @@ describe("a commit that fails", () => {
     assert.deepEqual(c.db.prepare("SELECT * FROM promises").all(), []);
   });
 
+  it("is told to whoever looks after the disk, with its error, and one that goes well is not", async () => {
+    using c = await startCommits();
+    await c.add(1);
+    assert.deepEqual(c.failures, []);
+    await outcomes([c.add(1)]);
+    assert.deepEqual(c.failures.map(String), ["SqliteError: UNIQUE constraint failed: numbers.n"]);
+  });
+
   it("is one that a keeper could not write to", async () => {
     using c = await startCommits();
     const broken = { ...c.keeper, write: () => assert.fail("no space left") };
-    const commits = createCommits(c.db, { clock: c.clock, report: createFalseReport(c.told), keepers: [broken] });
+    const report = createFalseReport(c.told);
+    const commits = createCommits(c.db, { clock: c.clock, report, keepers: [broken], failed() {} });
     const insert = c.db.prepare("INSERT INTO numbers VALUES (1)");
     assert.deepEqual(await outcomes([commits.add({ rows: 1, run: () => insert.run() })]), ["no space left"]);
     assert.deepEqual(numbers(c.db), []);

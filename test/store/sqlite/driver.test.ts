@@ -6,7 +6,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { openDatabase } from "../../../src/store/sqlite/driver.ts";
+import { isDiskFailure, openDatabase } from "../../../src/store/sqlite/driver.ts";
 
 describe("the driver", () => {
   it("opens a file, and makes it if there is none", async () => {
@@ -56,4 +56,30 @@ function runWithoutDriver(): { readonly stdout: string; readonly status: number 
   const script = fileURLToPath(new URL("../../fixtures/open-without-driver.ts", import.meta.url));
   const args = typeof Bun === "undefined" ? ["run", "-A", "--no-check", script] : [script];
   return spawnSync(process.execPath, args, { encoding: "utf8" });
+}
+
+describe("an error of the disk", () => {
+  it("is told from one of a row, and from a file that somebody else has", async () => {
+    const db = await openDatabase(":memory:");
+    db.exec("CREATE TABLE texts (text TEXT UNIQUE)");
+    db.pragma("max_page_count = 8");
+    const insert = db.prepare<[string]>("INSERT INTO texts VALUES (?)");
+    insert.run("twice");
+    const errors = [() => insert.run("x".repeat(100_000)), () => insert.run("twice")].map(thrownBy);
+    assert.deepEqual(errors.map(isDiskFailure), [true, false]);
+    db.close();
+    for (const code of ["SQLITE_IOERR_WRITE", "SQLITE_IOERR"])
+      assert.ok(isDiskFailure(Object.assign(new Error(), { code })));
+    assert.equal(isDiskFailure(Object.assign(new Error(), { code: "SQLITE_BUSY" })), false);
+    assert.equal(isDiskFailure("SQLITE_FULL"), false);
+  });
+});
+
+function thrownBy(run: () => unknown): unknown {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  return assert.fail("nothing was thrown");
 }

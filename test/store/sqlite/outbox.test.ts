@@ -8,7 +8,7 @@ import { SCHEMA_VERSION } from "../../../src/store/sqlite/migrations.ts";
 import { openOutbox } from "../../../src/store/sqlite/outbox.ts";
 import { openStore } from "../../../src/store/sqlite/store.ts";
 import { createFalseClock } from "../../flow/clock.ts";
-import { createFalseReport } from "../harness.ts";
+import { AMPLE, createFalseReport } from "../harness.ts";
 
 async function makePlace(): Promise<AsyncDisposable & { readonly folder: string; readonly path: string }> {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-outbox-"));
@@ -71,5 +71,5 @@ describe("the outbox's file", () => {
 
 function open(path: string): Promise<unknown> {
   const world = { clock: createFalseClock(), report: createFalseReport([]) };
-  return openStore({ path, maxSize: () => 1, crowded() {}, moved() {}, pid: 1, ...world });
+  return openStore({ path, ...AMPLE, crowded() {}, moved() {}, pid: 1, ...world });
 }

@@ -25,8 +25,8 @@ export type TestOutbox = {
 } & AsyncDisposable;
 
 /** The store on SQLite, and a shell beside it. */
-export async function startOutbox(): Promise<TestOutbox> {
-  const s = await startStore(openSqlite);
+export async function startOutbox(open: OpenStore = openSqlite): Promise<TestOutbox> {
+  const s = await startStore(open);
   const path = pathIn(s.folder);
   const shell = await openDatabase(path);
   return {
