@@ -16,7 +16,8 @@ import type { ReceiverCommands } from "./receiver.ts";
 import { occupationsOf, type Result, resultOf, type Sample } from "./results.ts";
 import { type Line, linesOf, measure, type Turn } from "./rows.ts";
 import type { Bench } from "./run.ts";
-import { writeCheck, writeOccupations, writeTables } from "./table.ts";
+import type { SickCommands } from "./sick.ts";
+import { writeCheck, writeMeetings, writeOccupations, writeTables } from "./table.ts";
 
 process.exit(await main(process.argv.slice(2)));
 
@@ -61,8 +62,9 @@ async function measureAndTell(options: Options, folder: string): Promise<void> {
 async function startBench({ fairlead, amounts }: Options, folder: string): Promise<Bench> {
   const load = startWorker<LoadCommands>("load.ts");
   const receiver = startWorker<ReceiverCommands>("receiver.ts");
+  const sick = startWorker<SickCommands>("sick.ts");
   const receiverPort = await receiver.ask("port");
-  return { load, receiver, receiverPort, folder, fairlead: [resolve(fairlead)], endBy: "SIGKILL", amounts };
+  return { load, receiver, sick, receiverPort, folder, fairlead: [resolve(fairlead)], endBy: "SIGKILL", amounts };
 }
 
 /** Each run that any of the lines needs, once; those that are compared beside each other. */
@@ -107,6 +109,8 @@ function tell({ options, folder, results, samples, check }: Told): void {
   const { cores, cpu, bun, fileSystem } = machine;
   console.log(`${at}: ${version}, ${cores} cores (${cpu}), Bun ${bun}, stores on ${fileSystem} in ${options.folder}`);
   console.log(`median of ${options.rounds} round(s)\n\n${writeTables(results)}`);
+  const meetings = writeMeetings(samples);
+  if (meetings !== "") console.log(`\n${meetings}`);
   const disturbed = countDisturbed(samples);
   if (disturbed > 0) console.log(`\nother programs were busy during ${disturbed} of ${samples.length} runs`);
   if (check) console.log(`\n${writeOccupations(occupationsOf(samples))}\n\n${writeCheck(check)}`);

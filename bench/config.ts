@@ -6,8 +6,16 @@ export const SECRET = "bench-secret";
 
 /** One source, and one destination at the given port. */
 export function writeSmallConfig(port: number): string {
+  return writeConfigOf([port]);
+}
+
+/** One source, and a destination at each of these ports: all of them get every event. */
+export function writeConfigOf(ports: readonly number[]): string {
+  const destinations = ports.map(
+    (port, nth) => `bench-${nth}: { webhooks: [{ url: "http://127.0.0.1:${port}/${nth}" }], sharedSecret: ${SECRET} }`,
+  );
   return `${FACES}sources: { bench: { writeKey: ${WRITE_KEY} } }
-destinations: { bench: { webhooks: [{ url: "http://127.0.0.1:${port}/" }], sharedSecret: ${SECRET} } }
+destinations: { ${destinations.join(", ")} }
 `;
 }
 

@@ -29,6 +29,7 @@ rows, all of them if none is named: ${ROW_NAMES.join(" ")}
   --patience N      repeat runs that other programs disturb, for N seconds at most, all together (not at all)
   --calls N         single calls in a run (100000)
   --events N        events of batches in a run (150000)
+  --outage N        events that come in while the receiver is away (200000)
   --seconds N       of steady load (4)
   --warmup N        events that go before each run and are not measured (10000)
   --fairlead PATH   the program that is measured (dist/fairlead)
@@ -50,6 +51,7 @@ export function readOptions(argv: readonly string[]): Options | "help" {
     amounts: {
       calls: whole("calls", values.calls) ?? (quick ? 20_000 : 100_000),
       events: hundreds("events", values.events) ?? (quick ? 50_000 : 150_000),
+      outage: hundreds("outage", values.outage) ?? (quick ? 50_000 : 200_000),
       seconds: whole("seconds", values.seconds) ?? (quick ? 2 : 4),
       warmup: hundreds("warmup", values.warmup) ?? (quick ? 5_000 : 10_000),
     },
@@ -73,6 +75,7 @@ const KNOWN = {
     patience: TEXT,
     calls: TEXT,
     events: TEXT,
+    outage: TEXT,
     seconds: TEXT,
     warmup: TEXT,
   },

@@ -2,7 +2,7 @@
  * The webhook that everything is sent to: answers 200 to each request, and counts. It is written on raw sockets, so
  * that it costs far less than what it measures. A process of its own; see `ReceiverCommands` for what it can be told.
  */
-import type { Socket } from "bun";
+import type { Socket, TCPSocketListener } from "bun";
 import { obey } from "./commands.ts";
 import { createFraming } from "./framing.ts";
 import { now } from "./time.ts";
@@ -16,6 +16,10 @@ export type ReceiverCommands = {
   hold(): void;
   /** Answers what was held, and from now on at once. Answers when that was. */
   release(what: { readonly requests: number }): number;
+  /** Closes all connections, and lets nobody connect until `comeBack`. */
+  leave(): void;
+  /** Listens again, at the same port, and awaits so many requests. Answers when that was. */
+  comeBack(what: { readonly requests: number }): number;
   /** Resolves when as many requests have come as were expected. */
   arrived(): Promise<Arrival>;
   /** What has come until now. */
@@ -23,34 +27,34 @@ export type ReceiverCommands = {
 };
 
 export type Count = { readonly requests: number; readonly bytes: number };
-/** `at`: when the last one came. `sample`: the first request, as text. */
-export type Arrival = Count & { readonly at: number; readonly sample: string };
+/**
+ * `at`: when the last one came. `firstAt`: when the first came. `within`: how many came within so many ms from the first
+ * on. `sample`: the first request, as text.
+ */
+export type Arrival = Count & {
+  readonly at: number;
+  readonly firstAt: number;
+  readonly within: Readonly<Record<Span, number>>;
+  readonly sample: string;
+};
+/** In ms. */
+type Span = (typeof SPANS)[number];
 
 type Connection = { readonly push: (chunk: Buffer) => number };
 /** The first request, and the connection that it comes over. */
 type Sample = { readonly socket: Socket<Connection>; text: string };
 
+const SPANS = [10, 100, 1_000] as const;
 const ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-const received = { requests: 0, bytes: 0, expected: 0 };
+const received = { requests: 0, bytes: 0, expected: 0, firstAt: 0 };
+const within: Record<Span, number> = { 10: 0, 100: 0, 1000: 0 };
 const held: Socket<Connection>[] = [];
 let holding = false;
 let sample: Sample | null = null;
 let arrived = Promise.withResolvers<Arrival>();
 
-const server = Bun.listen<Connection>({
-  hostname: "127.0.0.1",
-  port: 0,
-  socket: {
-    open(socket) {
-      socket.data = { push: createFraming(() => {}) };
-    },
-    data: take,
-    error(_socket, error) {
-      console.error("receiver:", error.message);
-    },
-  },
-});
+let server = listen(0);
 
 obey<ReceiverCommands>({
   port: () => server.port,
@@ -66,12 +70,35 @@ obey<ReceiverCommands>({
     for (const socket of held.splice(0)) answer(socket);
     return at;
   },
+  leave: () => server.stop(true),
+  comeBack({ requests }) {
+    begin(requests);
+    server = listen(server.port);
+    return now();
+  },
   arrived: () => arrived.promise,
   count: () => ({ requests: received.requests, bytes: received.bytes }),
 });
 
+function listen(port: number): TCPSocketListener<Connection> {
+  return Bun.listen<Connection>({
+    hostname: "127.0.0.1",
+    port,
+    socket: {
+      open(socket) {
+        socket.data = { push: createFraming(() => {}) };
+      },
+      data: take,
+      error(_socket, error) {
+        console.error("receiver:", error.message);
+      },
+    },
+  });
+}
+
 function begin(expected: number): void {
-  Object.assign(received, { requests: 0, bytes: 0, expected });
+  Object.assign(received, { requests: 0, bytes: 0, expected, firstAt: 0 });
+  Object.assign(within, { 10: 0, 100: 0, 1000: 0 });
   held.length = 0;
   holding = false;
   sample = null;
@@ -82,13 +109,20 @@ function take(socket: Socket<Connection>, chunk: Buffer): void {
   if (received.requests === 0) keepSample(socket, chunk);
   const complete = socket.data.push(chunk);
   received.bytes += chunk.length;
+  noteTime(complete);
   for (let nth = 0; nth < complete; nth += 1) {
     received.requests += 1;
     if (received.requests === received.expected)
-      arrived.resolve({ ...received, at: now(), sample: sample?.text ?? "" });
+      arrived.resolve({ ...received, within, at: now(), sample: sample?.text ?? "" });
     if (holding) held.push(socket);
     else answer(socket);
   }
+}
+
+function noteTime(complete: number): void {
+  const at = now();
+  if (received.firstAt === 0) received.firstAt = at;
+  for (const span of SPANS) if (at < received.firstAt + span) within[span] += complete;
 }
 
 function keepSample(socket: Socket<Connection>, chunk: Buffer): void {

@@ -1,11 +1,13 @@
 /** The lines of the table: what is measured, how much of which other number is wanted, and which runs it takes. */
+import { measureComeback } from "./comeback.ts";
 import type { Contender } from "./contender.ts";
+import { type Load, measureIsolation, type Neighbours } from "./isolation.ts";
 import { measureBacklog, measureReloads, measureSingles, measureSteady, type Rate } from "./measure.ts";
 import { IDS, type Ids } from "./requests.ts";
 import type { Bench } from "./run.ts";
 import type { Measured } from "./watch.ts";
 
-export const ROW_NAMES = ["singles", "batches", "drain", "cpu", "latency", "reload"] as const;
+export const ROW_NAMES = ["singles", "batches", "drain", "cpu", "latency", "reload", "isolation", "comeback"] as const;
 export type RowName = (typeof ROW_NAMES)[number];
 
 export type Line = {
@@ -29,19 +31,28 @@ export type Wanted = { readonly least: number } | { readonly most: number };
 export type Turn = { readonly run: RunName; readonly contender: Contender };
 
 /** What is done with a server in one go. */
-export type RunName = `singles ${Ids}` | `batches ${Ids}` | "backlog" | "steady" | ReloadRun;
+export type RunName =
+  | `singles ${Ids}`
+  | `batches ${Ids}`
+  | "backlog"
+  | "steady"
+  | ReloadRun
+  | `isolation ${Load} ${Neighbours}`
+  | "comeback";
 
 /** With a config of so many sources, which is left alone or reloaded all the while. */
 type ReloadRun = `${"calm" | "reloaded"} ${Rate} ${number}`;
 
 export function measure(run: RunName, contender: Contender, bench: Bench): Promise<Measured> {
-  const [kind, how, sources] = run.split(" ");
+  const [kind, how, rest] = run.split(" ");
   const ids = (how ?? "none") as Ids;
   if (kind === "singles") return measureSingles(contender, ids, bench);
   if (kind === "batches") return measureBacklog(contender, { ids, drain: false }, bench);
   if (kind === "backlog") return measureBacklog(contender, { ids: "none", drain: true }, bench);
+  if (kind === "isolation") return measureIsolation(how as Load, rest as Neighbours, bench);
+  if (kind === "comeback") return measureComeback(bench);
   if (kind === "steady") return measureSteady(contender, "none", bench);
-  return measureReloads({ rate: how as Rate, sources: Number(sources), reloads: kind === "reloaded" }, bench);
+  return measureReloads({ rate: how as Rate, sources: Number(rest), reloads: kind === "reloaded" }, bench);
 }
 
 export function linesOf(rows: readonly RowName[]): readonly Line[] {
@@ -118,6 +129,33 @@ const LINES: readonly Line[] = [
       wanted: { most: 2 },
     })),
   ),
+  {
+    row: "isolation",
+    label: "single calls delivered",
+    unit: "/s",
+    base: { run: "isolation singles alone", contender: "fairlead" },
+    run: "isolation singles sick",
+    value: "perSecond",
+    wanted: { least: 0.9 },
+  },
+  {
+    row: "isolation",
+    label: "draining a backlog",
+    unit: "/s",
+    base: { run: "isolation backlog alone", contender: "fairlead" },
+    run: "isolation backlog sick",
+    value: "drainedPerSecond",
+    wanted: { least: 0.9 },
+  },
+  {
+    row: "comeback",
+    label: "draining a backlog",
+    unit: "/s",
+    base: { run: "backlog", contender: "fairlead" },
+    run: "comeback",
+    value: "drainedPerSecond",
+    wanted: { least: 0.8 },
+  },
 ];
 
 function ofFloor(run: RunName): Turn {

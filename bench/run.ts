@@ -6,6 +6,7 @@ import { type Contender, type Server, type Surroundings, startServer } from "./c
 import type { LoadCommands } from "./load.ts";
 import type { Arrival, ReceiverCommands } from "./receiver.ts";
 import type { Ids } from "./requests.ts";
+import type { SickCommands } from "./sick.ts";
 
 export const CONNECTIONS = 64;
 /** In ms, for everything to come in. */
@@ -16,6 +17,8 @@ export type Amounts = {
   readonly calls: number;
   /** Events of batches in a run, at most: it ends earlier where taking them takes too long. */
   readonly events: number;
+  /** Events that come in while the receiver is away. */
+  readonly outage: number;
   /** Seconds of steady load. */
   readonly seconds: number;
   /** Events that are sent before anything is measured, so that code is compiled and connections are open. */
@@ -25,6 +28,7 @@ export type Amounts = {
 export type Bench = Surroundings & {
   readonly load: Worker<LoadCommands>;
   readonly receiver: Worker<ReceiverCommands>;
+  readonly sick: Worker<SickCommands>;
   readonly amounts: Amounts;
 };
 

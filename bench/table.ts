@@ -1,19 +1,28 @@
 import type { Check } from "./check.ts";
-import type { Contender } from "./contender.ts";
-import type { Occupation, Result } from "./results.ts";
-import type { Line } from "./rows.ts";
+import type { Occupation, Result, Sample } from "./results.ts";
+import type { Line, RowName } from "./rows.ts";
+import { median } from "./statistics.ts";
 
-/** The results as tables for people: Fairlead beside the floor, and beside itself. */
+/** The results as tables for people: Fairlead beside the floor, and beside itself when nothing disturbs it. */
 export function writeTables(results: readonly Result[]): string {
-  const beside = (contender: Contender) => results.filter(({ line }) => line.base.contender === contender);
-  const [floor, itself] = [beside("floor"), beside("fairlead")];
-  return [
-    ...(floor.length > 0 ? [writeTable(["floor", "Fairlead"], floor)] : []),
-    ...(itself.length > 0 ? [writeTable(["no reloads", "reloads"], itself)] : []),
-  ].join("\n\n");
+  const tables = Map.groupBy(results, ({ line }) => columnsOf(line));
+  return [...tables].map(([columns, rows]) => writeTable(columns, rows)).join("\n\n");
 }
 
-function writeTable(columns: readonly [base: string, fairlead: string], results: readonly Result[]): string {
+type Columns = readonly [base: string, fairlead: string];
+
+const BESIDE_THE_FLOOR: Columns = ["floor", "Fairlead"];
+const BESIDE_ITSELF: { readonly [Row in RowName]?: Columns } = {
+  reload: ["no reloads", "reloads"],
+  isolation: ["alone", "beside three sick"],
+  comeback: ["no outage", "after one"],
+};
+
+function columnsOf({ row, base }: Line): Columns {
+  return (base.contender === "fairlead" && BESIDE_ITSELF[row]) || BESIDE_THE_FLOOR;
+}
+
+function writeTable(columns: Columns, results: readonly Result[]): string {
   const head = ["", ...columns, "ratio", "in each round", "wanted", ""];
   const rows = results.map(({ line, base, fairlead, ratio, ratios, met }) => [
     line.label,
@@ -32,6 +41,17 @@ const DIGITS: Readonly<Record<Line["unit"], number>> = { "/s": 0, s: 2, ms: 2 };
 function writeNumber(number: number, { unit }: Line): string {
   const digits = { minimumFractionDigits: DIGITS[unit], maximumFractionDigits: DIGITS[unit] };
   return `${number.toLocaleString("en-US", digits)} ${unit}`;
+}
+
+/** How a receiver that was away is met: what it gets from the first request on. Empty if there was none. */
+export function writeMeetings(samples: readonly Sample[]): string {
+  const met = samples.filter(({ run }) => run === "comeback");
+  if (met.length === 0) return "";
+  const of = (name: string): string => {
+    const middle = median(met.map(({ values }) => values[name] ?? Number.NaN));
+    return Math.round(middle).toLocaleString("en-US");
+  };
+  return `a receiver that has come back gets ${of("in10ms")} requests in the first 10 ms, ${of("in100ms")} in the first 100 ms and ${of("in1s")} in the first second`;
 }
 
 /** How busy each part was, in percent of one core. */

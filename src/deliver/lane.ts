@@ -14,7 +14,7 @@ import { backoff, OFFLINE_WAITS } from "../settle/backoff.ts";
 import type { Judgement } from "../settle/judge.ts";
 import { createOffline } from "./offline.ts";
 
-const FIRST_SLOTS = 4;
+export const FIRST_SLOTS = 4;
 const MOST_SLOTS = 256;
 const FAILURES_TO_CLOSE = 10;
 const NEVER: At = Number.NEGATIVE_INFINITY;
@@ -22,6 +22,8 @@ const NEVER: At = Number.NEGATIVE_INFINITY;
 export type Lane = {
   /** An urgent delivery, whose last attempt is due, need not wait for the next probe of a closed lane. */
   hasRoom(ask: { readonly now: At; readonly concurrency: number; readonly urgent: boolean }): boolean;
+  /** How many slots are taken. */
+  busy(): number;
   /** Takes a slot. It is given back through `done`. */
   take(): void;
   done(result: LaneResult, circumstances: LaneCircumstances): void;
@@ -59,6 +61,7 @@ export function createLane(name: LaneName, report: Report): Lane {
       if (now < lane.heldUntil || (now < lane.probeAt && !urgent)) return false;
       return lane.busy < (isClosed(lane) ? 1 : Math.min(lane.slots, concurrency));
     },
+    busy: () => lane.busy,
     take() {
       lane.busy += 1;
     },

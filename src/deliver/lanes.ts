@@ -3,7 +3,7 @@ import type { Spell } from "../model/pause.ts";
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
 import type { At, Ms } from "../model/units.ts";
-import { createLane, type Lane, type LaneResult } from "./lane.ts";
+import { createLane, FIRST_SLOTS, type Lane, type LaneResult } from "./lane.ts";
 import { timeIn } from "./spells.ts";
 
 /**
@@ -11,6 +11,11 @@ import { timeIn } from "./spells.ts";
  * five seconds would pass unused.
  */
 export const MOST_ATTEMPTS = 200;
+/**
+ * Of them, what is kept for lanes that use little: the same few for each. So those that hang at once, each with all the
+ * slots it had grown to, leave some to the others.
+ */
+const KEPT = 100;
 
 /** The lanes of all webhooks, and the bound on all of them together. */
 export type Lanes = {
@@ -43,19 +48,22 @@ export type LostSince = { readonly at: At; readonly now: At; readonly spells: re
 export type LaneMoment = { readonly now: At; readonly random: number; readonly policy: RetryPolicy };
 
 export function createLanes(report: Report): Lanes {
-  const laneOf = createDirectory(report);
+  const lanes = new Map<string, Lane>();
+  const laneOf = createDirectory(lanes, report);
   const starving = new Set<() => void>();
   let busy = 0;
 
   return {
     haveRoom(destination, ask) {
-      if (busy >= MOST_ATTEMPTS) starving.add(ask.starved);
-      return busy < MOST_ATTEMPTS && all(destination).some((lane) => lane.hasRoom(ask));
+      const open = all(destination).filter((lane) => lane.hasRoom(ask));
+      if (open.some(isWithinBound)) return true;
+      if (open.length > 0) starving.add(ask.starved);
+      return false;
     },
     take(destination, webhooks, ask) {
       return webhooks.filter((webhook) => {
         const lane = laneOf(destination, webhook);
-        if (busy >= MOST_ATTEMPTS || !lane.hasRoom(ask)) return false;
+        if (!lane.hasRoom(ask) || !isWithinBound(lane)) return false;
         lane.take();
         busy += 1;
         return true;
@@ -85,11 +93,20 @@ export function createLanes(report: Report): Lanes {
   function all({ name, webhooks }: Destination): Lane[] {
     return webhooks.map((webhook) => laneOf(name, webhook));
   }
+
+  /** Whether one more leaves to every other lane what is kept for it. */
+  function isWithinBound(lane: Lane): boolean {
+    const free = MOST_ATTEMPTS - busy;
+    const each = Math.min(FIRST_SLOTS, Math.floor(KEPT / lanes.size));
+    if (free > each * lanes.size || lane.busy() < each) return free > 0;
+    let kept = 0;
+    for (const other of lanes.values()) kept += Math.max(0, each - other.busy());
+    return free > kept;
+  }
 }
 
 /** Finds the lane of a webhook, which a reload does not change: it goes by destination and URL. */
-function createDirectory(report: Report): (destination: string, webhook: Webhook) => Lane {
-  const lanes = new Map<string, Lane>();
+function createDirectory(lanes: Map<string, Lane>, report: Report): (destination: string, webhook: Webhook) => Lane {
   // They are asked for several times with each attempt.
   const found = new WeakMap<Webhook, { readonly destination: string; readonly lane: Lane }>();
 

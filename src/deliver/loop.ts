@@ -61,8 +61,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       if (loop.released > 0) report.released(loop.released);
     },
     offer(delivery) {
-      loop.window.arrived(delivery);
-      bell.ring();
+      if (loop.window.arrived(delivery)) bell.ring();
     },
     readAgain() {
       loop.window.readAgain();
@@ -147,7 +146,8 @@ function startOne(loop: State, destination: Destination, now: At): boolean {
   const { concurrency, cutoff } = world.delivery();
   const isUrgent = (delivery: Delivery): boolean => isLastAttempt(delivery, { destination, now, cutoff, world });
   const ask = { now, concurrency, starved: bell.ring };
-  if (!world.lanes.haveRoom(destination, { ...ask, urgent: window.hasRetry(isUrgent) })) return false;
+  const hasRoom = (urgent: boolean): boolean => world.lanes.haveRoom(destination, { ...ask, urgent });
+  if (!hasRoom(false) && !(window.hasRetry(isUrgent) && hasRoom(true))) return false;
   const started = order(loop).some((queue) =>
     window.take(queue, (delivery) => {
       const webhooks = claim(delivery, { destination, ask: { ...ask, urgent: isUrgent(delivery) } }, world.lanes);

@@ -41,8 +41,11 @@ export type Window = {
   setAside(now: At): boolean;
   /** What waited for its first attempt may wait among the retries now: reads everything again. */
   readAgain(): void;
-  /** This one was committed just now: it need not be read if there is room for it. */
-  arrived(delivery: Delivery): void;
+  /**
+   * This one was committed just now: it need not be read if there is room for it. Answers whether it is the only one that
+   * waits for its first attempt: where others wait, it would find no slot either.
+   */
+  arrived(delivery: Delivery): boolean;
   /** Reads also what is not due yet, if it was last tried before `before`. */
   hurry(before: At): void;
   /** When the next retry should be read, or null if none is expected or there is no room for it yet. */
@@ -97,7 +100,11 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       return retry.more;
     },
     readAgain: () => readAllAgain(state),
-    arrived: (delivery) => takeIn(delivery, state),
+    arrived(delivery) {
+      const isOnly = isIdle(first);
+      takeIn(delivery, state);
+      return isOnly;
+    },
     hurry(before) {
       state.hurryBefore = before;
       restart(retry);

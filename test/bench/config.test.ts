@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createLargeConfig, writeSmallConfig } from "../../bench/config.ts";
+import { createLargeConfig, writeConfigOf, writeSmallConfig } from "../../bench/config.ts";
 import { WRITE_KEY } from "../../bench/requests.ts";
 import { describeChanges } from "../../src/config/changes.ts";
 import { loadConfig } from "../../src/config/load.ts";
@@ -13,6 +13,15 @@ describe("a config of the bench", () => {
     for (const sources of SIZES)
       assert.equal(load(createLargeConfig({ port: 80, sources })(1)).sources.length, sources);
     assert.equal(load(writeSmallConfig(80)).sources.length, 1);
+  });
+
+  it("sends every event to each of the destinations beside each other", () => {
+    const { destinations } = load(writeConfigOf([80, 81]));
+    const urls = destinations.map(({ sources, webhooks }) => [sources, webhooks.map(({ url }) => new URL(url).host)]);
+    assert.deepEqual(urls, [
+      [null, ["127.0.0.1"]],
+      [null, ["127.0.0.1:81"]],
+    ]);
   });
 
   it("sends the events of the load to one of its 20 destinations", () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Result } from "../../bench/results.ts";
+import type { Result, Sample } from "../../bench/results.ts";
 import { linesOf, type RowName } from "../../bench/rows.ts";
-import { writeTables } from "../../bench/table.ts";
+import { writeMeetings, writeTables } from "../../bench/table.ts";
 
 describe("the tables of the bench", () => {
   it("show no floor beside what has none", () => {
@@ -13,6 +13,17 @@ describe("the tables of the bench", () => {
     ]);
   });
 
+  it("say what disturbs Fairlead where it is compared with itself", () => {
+    const tables = writeTables([...resultsOf("isolation"), ...resultsOf("comeback")]).split("\n\n");
+    assert.deepEqual(
+      tables.map((table) => headOf(table).slice(0, 2)),
+      [
+        ["alone", "beside three sick"],
+        ["no outage", "after one"],
+      ],
+    );
+  });
+
   it("are one when one is enough", () => {
     assert.equal(writeTables(resultsOf("reload")).split("\n\n").length, 1);
   });
@@ -21,6 +32,25 @@ describe("the tables of the bench", () => {
     const [, first = ""] = writeTables(resultsOf("latency")).split("\n");
     const cells = ["acknowledgement at 200 calls/s, p50", "2.00 ms", "3.00 ms", "1.50", "1.25–1.75", "≤ 2", "met"];
     assert.deepEqual(cellsOf(first), cells);
+  });
+});
+
+describe("how a receiver that has come back is met", () => {
+  const shares = { server: 1, mainThread: 1, queued: 0, load: 0, receiver: 0, others: 0 };
+  const met = (in10ms: number): Sample => {
+    const values = { in10ms, in100ms: 2_500, in1s: 30_000 };
+    return { round: 1, run: "comeback", contender: "fairlead", shares, values };
+  };
+
+  it("is told as the median of the rounds", () => {
+    assert.match(
+      writeMeetings([met(60), met(90), met(70)]),
+      /gets 70 requests in the first 10 ms, 2,500 in the first 100/,
+    );
+  });
+
+  it("is not told of other runs", () => {
+    assert.equal(writeMeetings([{ ...met(60), run: "backlog" }]), "");
   });
 });
 

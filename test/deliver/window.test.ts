@@ -67,6 +67,16 @@ describe("the window", () => {
     assert.equal(store.asked.length, before);
   });
 
+  it("says whether what arrives is the only one that waits for its first attempt", async () => {
+    const window = createWindow("crm", makeStore([]));
+    assert.equal(window.arrived(makeDelivery({ id: 1 })), false, "nobody knows before the first reading");
+    await window.fill(0);
+    assert.equal(window.arrived(makeDelivery({ id: 2 })), true);
+    assert.equal(window.arrived(makeDelivery({ id: 3 })), false);
+    takeAll(window, "first");
+    assert.equal(window.arrived(makeDelivery({ id: 4 })), true);
+  });
+
   it("leaves what arrives to be read, in its order, while others before it are not read or there is no room", async () => {
     const waiting: Delivery[] = [];
     const window = createWindow("crm", makeStore(waiting));

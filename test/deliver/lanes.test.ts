@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createLanes, type Lanes, MOST_ATTEMPTS } from "../../src/deliver/lanes.ts";
+import type { Destination } from "../../src/model/destination.ts";
+import { makeReport, POLICY } from "./make.ts";
+
+function destination(name: string): Destination {
+  return {
+    name,
+    enabled: true,
+    sources: null,
+    types: null,
+    historical: "accept",
+    webhooks: [{ url: `https://${name}.example.com/`, headers: [], tls: null }],
+    sharedSecrets: [],
+    standardWebhooks: false,
+  };
+}
+
+function destinations(count: number): readonly Destination[] {
+  return Array.from({ length: count }, (_, nth) => destination(`d${nth}`));
+}
+
+const ASK = { now: 0, concurrency: MOST_ATTEMPTS, urgent: false, starved() {} };
+
+/** Takes all the slots that it can get, and answers how many. */
+function takeAll(lanes: Lanes, { name, webhooks }: Destination): number {
+  let taken = 0;
+  while (lanes.take(name, webhooks, ASK).length > 0) taken += 1;
+  return taken;
+}
+
+function finish(lanes: Lanes, { name, webhooks: [webhook] }: Destination, times: number): void {
+  assert.ok(webhook);
+  const result = { judgement: "delivered", startedAt: 0, reason: "200", hold: null } as const;
+  for (let n = 0; n < times; n += 1) lanes.done(name, webhook, { ...result, now: 0, random: 0.5, policy: POLICY });
+}
+
+/** Answers them so often that their lanes have as many slots as a lane can have. */
+function grow(lanes: Lanes, all: readonly Destination[]): void {
+  for (const one of all) for (let round = 0; round < 10; round += 1) finish(lanes, one, takeAll(lanes, one));
+}
+
+describe("the lanes together", () => {
+  it("give all slots to one that is alone", () => {
+    const lanes = createLanes(makeReport());
+    const all = destinations(1);
+    grow(lanes, all);
+    assert.deepEqual(
+      all.map((one) => takeAll(lanes, one)),
+      [MOST_ATTEMPTS],
+    );
+  });
+
+  it("keep the slots that a lane begins with for each, however many the others have grown to", () => {
+    const lanes = createLanes(makeReport());
+    const all = destinations(21);
+    grow(lanes, all);
+    const taken = all.map((one) => takeAll(lanes, one));
+    assert.deepEqual(taken, [MOST_ATTEMPTS - 20 * 4, ...Array(20).fill(4)]);
+  });
+
+  it("keep one for each of a hundred, and no more than half of all", () => {
+    const lanes = createLanes(makeReport());
+    const all = destinations(100);
+    grow(lanes, all);
+    const taken = all.map((one) => takeAll(lanes, one));
+    assert.deepEqual(taken, [MOST_ATTEMPTS - 99, ...Array(99).fill(1)]);
+  });
+
+  it("never give more than there are, to however many", () => {
+    const lanes = createLanes(makeReport());
+    const all = destinations(300);
+    grow(lanes, all);
+    const taken = all.map((one) => takeAll(lanes, one)).reduce((sum, count) => sum + count);
+    assert.equal(taken, MOST_ATTEMPTS);
+  });
+
+  it("call whoever found none because of the others, when an attempt has ended", () => {
+    const lanes = createLanes(makeReport());
+    const [greedy, modest] = destinations(2);
+    assert.ok(greedy && modest);
+    grow(lanes, [greedy, modest]);
+    takeAll(lanes, greedy);
+    takeAll(lanes, modest);
+    let called = 0;
+    const starved = (): void => {
+      called += 1;
+    };
+    assert.equal(lanes.haveRoom(modest, { ...ASK, starved }), false);
+    finish(lanes, greedy, 1);
+    assert.equal(called, 1);
+    assert.equal(lanes.haveRoom(modest, ASK), true);
+  });
+});
