@@ -6,6 +6,7 @@ import type { Settlement } from "../model/settlement.ts";
 import { type At, SECOND } from "../model/units.ts";
 import { WAITS } from "../settle/backoff.ts";
 import { type Bell, createBell } from "./bell.ts";
+import { standing } from "./finals.ts";
 import type { Lanes, SlotAsk } from "./lanes.ts";
 import { isLastAttempt } from "./lost.ts";
 import { type RoundWorld, sendRound } from "./round.ts";
@@ -181,7 +182,8 @@ type Claim = { readonly destination: Destination; readonly ask: SlotAsk };
 /** Claims a slot of each webhook that has one and has not answered finally. Without any, the delivery goes on waiting. */
 function claim({ finals }: Delivery, { destination, ask }: Claim, lanes: Lanes): readonly Webhook[] {
   const { name, webhooks } = destination;
-  const open = webhooks.filter(({ url }) => !finals.some((final) => final.url === url));
+  const said = standing(finals, destination);
+  const open = webhooks.filter(({ url }) => !said.some((final) => final.url === url));
   // If the config has lost every webhook that was still open, the others are asked once more, and have the last word.
   return lanes.take(name, open.length > 0 ? open : webhooks, ask);
 }

@@ -12,6 +12,7 @@ import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
 import type { Activity } from "./activity.ts";
 import { attempt, type Made } from "./attempt.ts";
+import { standing, withEntries } from "./finals.ts";
 import type { Halts } from "./halts.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
@@ -124,7 +125,9 @@ type SoFar = { readonly outcomes: readonly Outcome[]; readonly log: readonly Att
 function decide(delivery: Delivery, { outcomes, log }: SoFar, { asked, world }: Here): Settlement | null {
   const { destination, webhooks, policy } = asked;
   const now = world.clock.now();
-  const settlement = settle(delivery, outcomes, {
+  const known =
+    delivery.finals.length === 0 ? delivery : { ...delivery, finals: standing(delivery.finals, destination) };
+  const settlement = settle(known, outcomes, {
     now,
     random: world.random.fraction(),
     policy,
@@ -135,6 +138,7 @@ function decide(delivery: Delivery, { outcomes, log }: SoFar, { asked, world }: 
       served: !world.halts.isHalted(destination.name),
     },
   });
+  if (settlement === null || log.length === 0) return settlement;
   // While the round goes on, more may be added to the list.
-  return settlement === null || log.length === 0 ? settlement : { ...settlement, log: [...log] };
+  return { ...settlement, finals: withEntries(settlement.finals, destination), log: [...log] };
 }

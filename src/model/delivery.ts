@@ -34,4 +34,9 @@ export type Delivery = {
 };
 
 /** A webhook's last word on a delivery. Recognised by its URL. */
-export type FinalAnswer = { readonly url: string; readonly reason: string };
+export type FinalAnswer = {
+  readonly url: string;
+  readonly reason: string;
+  /** Tells the webhook's entry in the config, as it was then, from a later one. */
+  readonly entry?: string;
+};

@@ -127,6 +127,21 @@ describe("a reload", () => {
     assert.deepEqual(signers, ["old", "new", "new"]);
   });
 
+  it("asks a webhook again that had refused for good, once its entry is another", async () => {
+    const entryWith = (token: string) => makeDestination({ urls: [URL_A, URL_B], headers: { Authorization: token } });
+    await using d = await startDaemon({
+      config: { destinations: [entryWith("old")] },
+      answers: ({ url, headers }) => (url === URL_B ? 503 : headers.Authorization === "new" ? 200 : 410),
+    });
+    await d.call("/v1/track", TRACK);
+    await d.clock.advance("10s");
+    assert.equal(d.sent.filter(({ url }) => url === URL_A).length, 1);
+    await d.app.reload({ ...d.config, destinations: [entryWith("new")] });
+    await d.clock.advance("30s");
+    assert.equal(d.sent.filter(({ url }) => url === URL_A).length, 2);
+    assert.equal((await d.row()).state, "delivered");
+  });
+
   it("twenty times in a second leaves the last config in force, and every call taken and delivered once", async () => {
     await using d = await startDaemon({ answers: () => ({ status: 200, after: 30 }) });
     for (let time = 1; time <= 20; time++) {

@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+import type { FinalAnswer } from "../model/delivery.ts";
+import type { Destination, Webhook } from "../model/destination.ts";
+
+/**
+ * The last words that still count: a webhook whose entry in the config has changed since, in its headers, its certificates
+ * or the secret that signs, is another one, and is asked again.
+ */
+export function standing(finals: readonly FinalAnswer[], destination: Destination): readonly FinalAnswer[] {
+  if (finals.length === 0) return finals;
+  return finals.filter(({ url, entry }) => {
+    const webhook = destination.webhooks.find((one) => one.url === url);
+    return webhook === undefined || entry === undefined || entry === entryOf(webhook, destination);
+  });
+}
+
+/** Notes with each new last word to which entry it was said. */
+export function withEntries(finals: readonly FinalAnswer[], destination: Destination): readonly FinalAnswer[] {
+  if (finals.every(({ entry }) => entry !== undefined)) return finals;
+  return finals.map((final) => {
+    const webhook = destination.webhooks.find(({ url }) => url === final.url);
+    return final.entry !== undefined || !webhook ? final : { ...final, entry: entryOf(webhook, destination) };
+  });
+}
+
+/** Too short to say anything about the secrets in it; long enough to tell an entry from the one before it. */
+const LENGTH = 8;
+
+function entryOf({ url, headers, tls }: Webhook, { sharedSecrets, standardWebhooks }: Destination): string {
+  const secrets = sharedSecrets.map((secret) => secret.reveal());
+  const sent = headers.map(([name, value]) => [name, value.reveal()]);
+  const certificates = tls && [tls.ca, tls.cert, tls.key?.reveal()];
+  const entry = JSON.stringify([url, sent, certificates, secrets, standardWebhooks]);
+  return createHash("sha256").update(entry).digest("hex").slice(0, LENGTH);
+}
