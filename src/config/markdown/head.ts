@@ -48,5 +48,6 @@ function changes(): string {
     that it names; on SIGHUP; and on \`fairlead reload\`. It is all or nothing: with an error, the config that it had stays
     in force, and the log has the problems. ${enumerate(FIXED_KEYS.map(link))} keep their old values until a restart; the
     log and \`fairlead reload\` say so. Environment variables and systemd's credentials are those that the daemon was started
-    with.`);
+    with. A file has to stand still for 0.7 seconds before it is read; what writes it more slowly than that should write
+    another one beside it, and rename that.`);
 }
