@@ -44,7 +44,7 @@ export async function getDelivery(id: string, { lookup, destinations, clock }: D
   return respond(200, {
     ...describeListed(listed),
     firstAttemptAt: timeOf(firstAttemptAt),
-    finals: finals.map(({ url, reason }) => ({ url: withoutQuery(url), reason })),
+    finals,
     body,
     requests: destination ? requestsOf(found, { destination, at: clock.wall() }) : [],
     log: { first: log.first.map(describeAttempt), omitted: log.omitted, last: log.last.map(describeAttempt) },

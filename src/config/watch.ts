@@ -13,6 +13,8 @@ import { type Ms, SECOND } from "../model/units.ts";
 /** Together with the moment of standing still, a change is seen within two seconds. */
 const POLL: Ms = SECOND;
 const STILL: Ms = 700;
+/** Until files are tried again that took too long: each time is a line in the log. */
+const LATER: Ms = 30 * SECOND;
 /** A file that never stands still is read in the end. */
 const MOST_LOOKS = 20;
 
@@ -39,7 +41,9 @@ export async function watchConfig(world: WatchWorld, signal: AbortSignal): Promi
     told = await untilStill(states, world, signal);
     if (signal.aborted || isSame(told, world.seen())) continue;
     const reloaded = await world.reload();
-    if (reloaded.kind === "refused" && reloaded.again) told = new Map();
+    if (reloaded.kind !== "refused" || !reloaded.again) continue;
+    told = new Map();
+    await world.clock.sleep(LATER, signal);
   }
 }
 

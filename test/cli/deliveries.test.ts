@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import process from "node:process";
 import { describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
 import { MOST_LISTED } from "../../src/admin/search.ts";
 import { MOST_IN_PAGE } from "../../src/cli/deliveries.ts";
 import type { ListedDelivery, PageAsk, Search } from "../../src/model/lookup.ts";
 
 import { createServe } from "../../src/runtime/serve.ts";
+import { askAdmin, SLOW } from "./run.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 const NOW = Date.UTC(2026, 10, 20, 12);
@@ -30,7 +28,6 @@ function makeListed(id: number): ListedDelivery {
 }
 
 type Asked = { readonly search: Search; readonly page: PageAsk };
-type Ended = { readonly code: number | null; readonly out: string; readonly err: string };
 
 /** The operator's API of a daemon with five deliveries, of which it finds two at a time, and each second time none. */
 async function startAdmin() {
@@ -54,23 +51,10 @@ async function startAdmin() {
   const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
   return {
     asked,
-    run: (...args: readonly string[]) => run(args, { FAIRLEAD_ADMIN: listener.address, FAIRLEAD_ADMIN_TOKEN: "" }),
+    run: (...args: readonly string[]) => askAdmin(["deliveries", ...args], listener.address).ended,
     [Symbol.asyncDispose]: () => listener.stop(),
   };
 }
-
-/** A process of its own: it writes to its standard output directly. */
-function run(args: readonly string[], env: Record<string, string>): Promise<Ended> {
-  const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-  const before = typeof Bun === "undefined" ? ["run", "-A", "--no-check", main] : [main];
-  const child = spawn(process.execPath, [...before, "deliveries", ...args], { env: { ...process.env, ...env } });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (text) => (out += text));
-  child.stderr.on("data", (text) => (err += text));
-  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
-}
-
-const SLOW = { timeout: 60_000 };
 
 describe("fairlead deliveries", () => {
   it("asks page after page until it has as many as it shall list", SLOW, async () => {

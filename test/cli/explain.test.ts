@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import process from "node:process";
 import { describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
 import type { FoundEvent, Trail } from "../../src/model/lookup.ts";
 import { createServe } from "../../src/runtime/serve.ts";
+import { askAdmin, SLOW } from "./run.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 
@@ -13,8 +11,6 @@ const EVENT: FoundEvent = {
   ...{ id: 7, source: "website", type: "track", messageId: "a/b", userId: "u\u001b[2J", acceptedAt: 0 },
   ...{ skipped: [], deliveries: [], forgotten: [], whole: true },
 };
-
-type Ended = { readonly code: number | null; readonly out: string; readonly err: string };
 
 /** The operator's API of a daemon that knows this event. */
 async function startAdmin() {
@@ -29,23 +25,10 @@ async function startAdmin() {
   };
   const listener = await createServe()(LISTEN, createAdmin(world as unknown as AdminWorld));
   return {
-    run: (...args: readonly string[]) => run(args, { FAIRLEAD_ADMIN: listener.address, FAIRLEAD_ADMIN_TOKEN: "" }),
+    run: (...args: readonly string[]) => askAdmin(["explain", ...args], listener.address).ended,
     [Symbol.asyncDispose]: () => listener.stop(),
   };
 }
-
-/** A process of its own: it writes to its standard output directly. */
-function run(args: readonly string[], env: Record<string, string>): Promise<Ended> {
-  const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-  const before = typeof Bun === "undefined" ? ["run", "-A", "--no-check", main] : [main];
-  const child = spawn(process.execPath, [...before, "explain", ...args], { env: { ...process.env, ...env } });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (text) => (out += text));
-  child.stderr.on("data", (text) => (err += text));
-  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
-}
-
-const SLOW = { timeout: 60_000 };
 
 describe("fairlead explain", () => {
   it("says what became of a call, and lets nobody write to the terminal", SLOW, async () => {

@@ -1,8 +1,5 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import process from "node:process";
 import { describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
 import { MOST_LISTED as MOST_OF_DAEMON } from "../../src/admin/rejected.ts";
 import { MOST_LISTED } from "../../src/cli/rejected.ts";
@@ -10,6 +7,7 @@ import { fault } from "../../src/model/fault.ts";
 import type { Rejection } from "../../src/model/refusal.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { createServe } from "../../src/runtime/serve.ts";
+import { askAdmin, SLOW } from "./run.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 
@@ -25,8 +23,6 @@ const NEW: Rejection = {
   fault: fault("unknown_write_key", "no source has this write key"),
 };
 
-type Ended = { readonly code: number | null; readonly out: string; readonly err: string };
-
 /** The operator's API of a daemon that has refused two calls, and the command that asks it. */
 async function startAdmin(token: string | null = null) {
   const world: Pick<AdminWorld, "admin" | "rejections"> = {
@@ -34,25 +30,12 @@ async function startAdmin(token: string | null = null) {
     rejections: { newest: (limit) => [NEW, OLD].slice(0, limit) },
   };
   const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
-  const env = { FAIRLEAD_ADMIN: listener.address, FAIRLEAD_ADMIN_TOKEN: "" };
   return {
-    rejected: (args: readonly string[], more: Record<string, string> = {}) => run(args, { ...env, ...more }),
+    rejected: (args: readonly string[], more: Record<string, string> = {}) =>
+      askAdmin(["rejected", ...args], listener.address, more).ended,
     [Symbol.asyncDispose]: () => listener.stop(),
   };
 }
-
-/** A process of its own: it writes to its standard output directly. */
-function run(args: readonly string[], env: Record<string, string>): Promise<Ended> {
-  const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-  const before = typeof Bun === "undefined" ? ["run", "-A", "--no-check", main] : [main];
-  const child = spawn(process.execPath, [...before, "rejected", ...args], { env: { ...process.env, ...env } });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (text) => (out += text));
-  child.stderr.on("data", (text) => (err += text));
-  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
-}
-
-const SLOW = { timeout: 60_000 };
 
 describe("fairlead rejected", () => {
   it("shows what the daemon has refused, the newest last", SLOW, async () => {

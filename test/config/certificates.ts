@@ -10,6 +10,15 @@ export const CERTS = {
 };
 export const KEY = fixture("server.key");
 
+/** What the files that the example config names hold. */
+export const EXAMPLE_PEMS: ReadonlyMap<string, string> = new Map([
+  ["/etc/fairlead/tls/fullchain.pem", CERTS.good],
+  ["/etc/fairlead/tls/privkey.pem", KEY],
+  ["/etc/fairlead/tls/authority.pem", CERTS.ca],
+  ["/etc/fairlead/tls/client.pem", CERTS.good],
+  ["/etc/fairlead/tls/client-key.pem", KEY],
+]);
+
 /** Keys that belong to none of the certificates. */
 const OTHER = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 export const OTHER_KEY = pem(OTHER);

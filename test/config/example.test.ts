@@ -9,7 +9,7 @@ import { loadConfig } from "../../src/config/load.ts";
 import { key } from "../../src/config/manual.ts";
 import { configSchema } from "../../src/config/schema.ts";
 import { shapeOf } from "../../src/config/shape.ts";
-import { CERTS, KEY } from "./certificates.ts";
+import { CERTS, EXAMPLE_PEMS, KEY } from "./certificates.ts";
 import { uncomment } from "./uncomment.ts";
 import { NOW, worldOf } from "./world.ts";
 
@@ -45,14 +45,7 @@ describe("config.example.yaml", () => {
 
   it("stays valid when everything that is commented out is set", () => {
     const found = (text: string) => ({ ok: true, text, worldReadable: false }) as const;
-    const pems = new Map([
-      ["/etc/fairlead/tls/fullchain.pem", CERTS.good],
-      ["/etc/fairlead/tls/privkey.pem", KEY],
-      ["/etc/fairlead/tls/authority.pem", CERTS.ca],
-      ["/etc/fairlead/tls/client.pem", CERTS.good],
-      ["/etc/fairlead/tls/client-key.pem", KEY],
-    ]);
-    const file = (path: string) => found(pems.get(path) ?? path);
+    const file = (path: string) => found(EXAMPLE_PEMS.get(path) ?? path);
     const resolve = { env: (name: string) => name, file, credential: found };
     const { config, problems } = loadConfig({ file: "config.yaml", text: uncomment(EXAMPLE), resolve, now: NOW });
     assert.deepEqual(problems, []);

@@ -11,7 +11,7 @@ import { sectionsOf } from "../../src/config/markdown/options.ts";
 import { snippet } from "../../src/config/markdown/snippet.ts";
 import { configMarkdown } from "../../src/config/markdown.ts";
 import { FIXED_KEYS } from "../../src/config/restart.ts";
-import { CERTS, KEY } from "./certificates.ts";
+import { EXAMPLE_PEMS } from "./certificates.ts";
 import { faultsOf } from "./json-schema-validator.ts";
 import { NOW } from "./world.ts";
 
@@ -124,14 +124,8 @@ function completed(written: string): string {
 }
 
 function load(text: string) {
-  const pems = new Map([
-    ["/etc/fairlead/tls/fullchain.pem", CERTS.good],
-    ["/etc/fairlead/tls/privkey.pem", KEY],
-    ["/etc/fairlead/tls/authority.pem", CERTS.ca],
-    ["/etc/fairlead/tls/client.pem", CERTS.good],
-    ["/etc/fairlead/tls/client-key.pem", KEY],
-  ]);
-  const found = (name: string) => ({ ok: true, text: pems.get(name) ?? "secret", worldReadable: false }) as const;
+  const found = (name: string) =>
+    ({ ok: true, text: EXAMPLE_PEMS.get(name) ?? "secret", worldReadable: false }) as const;
   const resolve = { env: (name: string) => name, file: found, credential: found };
   return loadConfig({ file: "config.yaml", text, resolve, now: NOW });
 }

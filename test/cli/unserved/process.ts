@@ -1,16 +1,13 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { type AdminWorld, createAdmin } from "../../../src/admin/api.ts";
 import { createBodies } from "../../../src/http/body.ts";
 import { createClock } from "../../../src/runtime/clock.ts";
 import { createServe } from "../../../src/runtime/serve.ts";
 import { NEVER_PAUSED } from "../../admin/pauses.ts";
 import { makeDestination } from "../../flow/make.ts";
+import { askAdmin } from "../run.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 
-export type Ended = { readonly code: number | null; readonly out: string; readonly err: string };
 type Parts = Pick<AdminWorld, "unserved" | "whileIdle" | "pauses" | "clock">;
 
 /** The operator's API of a daemon that serves crm, and for whose old destination so many wait; and commands that ask it. */
@@ -52,24 +49,8 @@ export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
   return {
     /** What the daemon was asked to do, page by page. */
     done,
-    begin: (args: readonly string[]) => begin(args, listener.address),
-    run: (args: readonly string[]) => begin(args, listener.address).ended,
+    begin: (args: readonly string[]) => askAdmin(args, listener.address),
+    run: (args: readonly string[]) => askAdmin(args, listener.address).ended,
     [Symbol.asyncDispose]: () => listener.stop(),
   };
-}
-
-/** A process of its own: it writes to its standard output directly. Nobody can type anything. */
-function begin(
-  args: readonly string[],
-  admin: string,
-): { readonly child: ChildProcess; readonly ended: Promise<Ended> } {
-  const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
-  const before = typeof Bun === "undefined" ? ["run", "-A", "--no-check", main] : [main];
-  const env = { ...process.env, FAIRLEAD_ADMIN: admin, FAIRLEAD_ADMIN_TOKEN: "" };
-  const child = spawn(process.execPath, [...before, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (text) => (out += text));
-  child.stderr.on("data", (text) => (err += text));
-  const ended = new Promise<Ended>((resolve) => child.on("close", (code) => resolve({ code, out, err })));
-  return { child, ended };
 }
