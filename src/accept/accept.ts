@@ -36,8 +36,12 @@ export function createAccept({ config, append, offer, arrivals, report }: Accept
     const size = entries.reduce((sum, { body }) => sum + body.length, 0);
     if (uncommitted > 0 && uncommitted + size > MOST_UNCOMMITTED) return OVERLOADED;
     uncommitted += size;
-    const receipts = await append(entries);
-    uncommitted -= size;
+    let receipts: Awaited<ReturnType<Append>>;
+    try {
+      receipts = await append(entries);
+    } finally {
+      uncommitted -= size;
+    }
     if (isFault(receipts)) return receipts;
     for (const receipt of receipts) if (receipt.kind === "accepted") offer(receipt.deliveries);
     arrivals.saw(source, entries.length);

@@ -188,6 +188,11 @@ describe("calls that come faster than the disk can take them", () => {
     assert.ok(!isFault(await accept("website", [large, large])));
   });
 
+  it("count no more once the store has failed in a way that it should not", async () => {
+    const { accept } = startAccept({ append: () => Promise.reject(new Error("a bug")) });
+    for (let time = 0; time < 3; time++) await assert.rejects(accept("website", [large]), /a bug/);
+  });
+
   it("count no more once they are refused by the store", async () => {
     const full = fault("store_full", "full");
     const { accept } = startAccept({ append: async () => full });
