@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, it } from "node:test";
+import { holdPort } from "../runtime/nobody.ts";
 import { feed } from "./feed.ts";
 import { startReceiver } from "./receiver.ts";
 import { PATIENT } from "./waiting.ts";
@@ -142,7 +143,8 @@ describe("fairlead send", () => {
 
   it("asks whether the daemon runs if it does not", PATIENT, async () => {
     await using w = await makeWorld();
-    const listen = `127.0.0.1:${await freePort()}`;
+    await using nobody = await holdPort();
+    const listen = `127.0.0.1:${nobody.port}`;
     await w.write("config.yaml", makeConfig({ url: NOWHERE, ingest: listen }));
     const message = `cannot reach http://${listen}: connection refused; is \`fairlead serve\` running?`;
     assert.deepEqual(await send(w, "track"), { code: 1, out: "", err: `fairlead: ${message}` });

@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { createServer } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
+import { holdPort } from "../runtime/nobody.ts";
 import { flood, type Receiver, startReceiver } from "../runtime/receiver.ts";
 
 export type Sickness = (socket: Socket) => void;
@@ -153,9 +154,8 @@ export async function startWithoutHandshake(): Promise<Hostile> {
 
 /** A port on which nobody listens. */
 export async function startNobody(): Promise<Hostile> {
-  const receiver = await startReceiver(hangs);
-  await receiver[Symbol.asyncDispose]();
-  return { ...receiver, async [Symbol.asyncDispose]() {} };
+  const held = await holdPort();
+  return { ...held, url: `http://127.0.0.1:${held.port}/hook`, requests: [], sockets: [] };
 }
 
 function fixture(name: string): string {

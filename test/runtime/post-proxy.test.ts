@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, it } from "node:test";
 import type { Reply } from "../../src/model/ports.ts";
+import { holdPort } from "./nobody.ts";
 import { startReceiver } from "./receiver.ts";
 import { type PostOnce, postFromProcess, startTlsReceiver } from "./tls-receiver.ts";
 
@@ -88,10 +89,10 @@ describe("a POST with HTTPS_PROXY in the environment", () => {
   });
 
   it("names the proxy that is not there", async () => {
-    const proxy = await startProxy();
-    await proxy[Symbol.asyncDispose]();
-    const message = messageOf(await postThrough(proxy, { url: "https://crm.invalid/hook?token=query-secret" }));
-    assert.equal(message, `cannot reach the proxy ${proxy.host}: connection refused`);
+    await using nobody = await holdPort();
+    const host = `127.0.0.1:${nobody.port}`;
+    const message = messageOf(await postThrough({ host }, { url: "https://crm.invalid/hook?token=query-secret" }));
+    assert.equal(message, `cannot reach the proxy ${host}: connection refused`);
   });
 
   it("goes directly to whom NO_PROXY names", async () => {

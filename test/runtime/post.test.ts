@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { PostRequest, Reply } from "../../src/model/ports.ts";
 import { createPost } from "../../src/runtime/post.ts";
+import { holdPort } from "./nobody.ts";
 import { closed, flood, type Receiver, startReceiver } from "./receiver.ts";
 
 const post = createPost();
@@ -132,9 +133,8 @@ describe("a POST that is aborted", () => {
 
 describe("a POST that nobody answers", () => {
   it("says that the connection was refused", async () => {
-    const receiver = await startReceiver(() => {});
-    await receiver[Symbol.asyncDispose]();
-    assertUnreachable(await post(makeRequest(receiver.url)), /^connection refused$/);
+    await using nobody = await holdPort();
+    assertUnreachable(await post(makeRequest(`http://127.0.0.1:${nobody.port}/`)), /^connection refused$/);
   });
 
   it("says that the name is not known", async () => {

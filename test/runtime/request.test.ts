@@ -9,6 +9,7 @@ import { after, describe, it } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
 import { KB } from "../../src/model/units.ts";
 import { type Ask, type Exchange, request } from "../../src/runtime/request.ts";
+import { holdPort } from "./nobody.ts";
 import { type AnswerRequest, closed, flood, startReceiver } from "./receiver.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "fairlead-request-"));
@@ -27,15 +28,6 @@ async function ask(answer: AnswerRequest, more: Partial<Ask> = {}): Promise<Exch
 
 async function get({ base }: Where): Promise<Exchange> {
   return request({ base, method: "GET", path: "/" });
-}
-
-/** A port on loopback that nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await close(server);
-  return port;
 }
 
 function close(server: Server): Promise<void> {
@@ -87,8 +79,9 @@ describe("a request over TCP", () => {
   });
 
   it("does not go through a proxy that the environment names", async () => {
+    await using nobody = await holdPort();
     const { env } = process;
-    env.HTTP_PROXY = env.http_proxy = `http://127.0.0.1:${await freePort()}`;
+    env.HTTP_PROXY = env.http_proxy = `http://127.0.0.1:${nobody.port}`;
     try {
       assert.equal((await ask((socket) => socket.end(ANSWER))).kind, "answered");
     } finally {
@@ -129,7 +122,8 @@ describe("a request over a Unix socket", () => {
 
 describe("a request that brings no answer", () => {
   it("says that the connection was refused", async () => {
-    const exchange = await get({ base: `http://127.0.0.1:${await freePort()}` });
+    await using nobody = await holdPort();
+    const exchange = await get({ base: `http://127.0.0.1:${nobody.port}` });
     assert.deepEqual(exchange, { kind: "failed", code: "ECONNREFUSED", reason: "connection refused" });
   });
 
