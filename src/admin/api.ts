@@ -17,6 +17,7 @@ import { type EventsWorld, getEvent } from "./events.ts";
 import { type PauseWorld, postPause, postResume } from "./pause.ts";
 import { getRejected } from "./rejected.ts";
 import { postReload } from "./reload.ts";
+import { postReplay, postRetry, type ReplayWorld } from "./replay.ts";
 import { getStatus, type StatusWorld } from "./status.ts";
 import type { UnservedWorld } from "./unserved.ts";
 
@@ -27,7 +28,8 @@ export type AdminWorld = StatusWorld &
   UnservedWorld &
   PauseWorld &
   DeliveriesWorld &
-  EventsWorld & {
+  EventsWorld &
+  ReplayWorld & {
     readonly admin: () => Config["admin"];
     readonly clock: Clock;
     readonly bodies: Bodies;
@@ -59,8 +61,7 @@ export function createAdmin(world: AdminWorld): Handle {
   });
   api.get("/api/status", () => getStatus(world));
   api.get("/api/rejected", (context) => getRejected(context.req.query(), world.rejections));
-  api.get("/api/deliveries", (context) => getDeliveries(context.req.query(), world));
-  api.get("/api/deliveries/:id", (context) => getDelivery(context.req.param("id"), world));
+  addDeliveries(api, world);
   api.get("/api/events/:messageId", (context) => getEvent(context.req.param("messageId"), world));
   api.post("/api/reload", () => postReload(world.reload));
   api.post("/api/deletions", (context) => postDeletion(context.req.raw, world));
@@ -76,6 +77,13 @@ export function createAdmin(world: AdminWorld): Handle {
     return respondFault(fault("internal", "something unexpected went wrong; see the log"));
   });
   return (request) => api.fetch(request);
+}
+
+function addDeliveries(api: Hono, world: AdminWorld): void {
+  api.get("/api/deliveries", (context) => getDeliveries(context.req.query(), world));
+  api.get("/api/deliveries/:id", (context) => getDelivery(context.req.param("id"), world));
+  api.post("/api/deliveries/:id/retry", (context) => postRetry(context.req.param("id"), world));
+  api.post("/api/replay", (context) => postReplay(context.req.raw, world));
 }
 
 const UNWRITABLE = fault("store_failed", "the outbox cannot be written; see the log for the reason", PROBE_EVERY);

@@ -1,7 +1,7 @@
 import { respond, respondFault } from "../http/respond.ts";
 import type { Attempt } from "../model/attempt.ts";
 import type { Destination } from "../model/destination.ts";
-import { fault, isFault } from "../model/fault.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { DeliveryDetail, ListedDelivery, Lookup } from "../model/lookup.ts";
 import type { Clock } from "../model/ports.ts";
 import { type At, formatTime } from "../model/units.ts";
@@ -38,7 +38,7 @@ const BAD_CURSOR = "cursor must be the one of an answer to the same question; le
 export async function getDelivery(id: string, { lookup, destinations, clock }: DeliveriesWorld): Promise<Response> {
   const place = parseId(id);
   const found = place && (await lookup.delivery(place));
-  if (!found) return respondFault(fault("unknown_delivery", unknown(id)));
+  if (!found) return respondFault(unknownDelivery(id));
   const destination = destinations().find(({ name }) => name === found.destination);
   const { body, firstAttemptAt, finals, log, ...listed } = found;
   return respond(200, {
@@ -61,10 +61,11 @@ export function formatId({ id, destination }: Pick<ListedDelivery, "id" | "desti
   return `${id}-${destination}`;
 }
 
-function unknown(id: string): string {
+/** The fault of an id that nothing has, or nothing any more. */
+export function unknownDelivery(id: string): Fault {
   const kept = "delivered ones are kept for outbox.keepDelivered, failed and expired ones for outbox.keepFailed";
   const form = "an id is the number of an event and a destination, as 42-crm";
-  return `there is no delivery ${JSON.stringify(id.slice(0, 100))}; ${form}, and ${kept}`;
+  return fault("unknown_delivery", `there is no delivery ${JSON.stringify(id.slice(0, 100))}; ${form}, and ${kept}`);
 }
 
 export function describeListed({ id, ...one }: ListedDelivery): object {
@@ -72,6 +73,7 @@ export function describeListed({ id, ...one }: ListedDelivery): object {
   return {
     ...{ id: formatId({ id, destination }), destination, state, source, type, messageId, userId },
     ...{ acceptedAt: formatTime(acceptedAt), attempts, dueAt: timeOf(one.dueAt), settledAt: timeOf(one.settledAt) },
+    replayedAt: timeOf(one.replayedAt),
     ...{ url: one.url, status: one.status, reason: one.reason },
   };
 }

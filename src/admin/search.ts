@@ -16,15 +16,22 @@ const LIMIT_RULE = `must be a whole number from 1 to ${MOST_LISTED}`;
 const TIME_RULE = "must be a time with its zone, as 2009-11-10T23:00:00Z, or how long ago, as 2h";
 const text = v.optional(v.pipe(v.string(), v.nonEmpty("must not be empty; leave it out for all")));
 const time = v.optional(v.pipe(v.string(), v.check(isTime, TIME_RULE)));
+
+/** What a list and a replay both filter by, beside the state. */
+export const FILTER = {
+  destination: text,
+  source: text,
+  type: v.optional(v.picklist(TYPES, `must be one of ${TYPES.join(", ")}`)),
+  user: text,
+  since: time,
+  until: time,
+};
+export const FILTER_KEYS = "destination, source, type, user, since and until";
+
 const query = v.strictObject(
   {
     state: v.optional(v.picklist(STATES, `must be one of ${STATES.join(", ")}`)),
-    destination: text,
-    source: text,
-    type: v.optional(v.picklist(TYPES, `must be one of ${TYPES.join(", ")}`)),
-    user: text,
-    since: time,
-    until: time,
+    ...FILTER,
     limit: v.optional(
       v.pipe(
         v.string(),
@@ -46,10 +53,16 @@ export type SearchAsk = { readonly search: Search; readonly page: PageAsk };
 export function readSearch(given: Readonly<Record<string, string>>, now: At): SearchAsk | Fault {
   const result = v.safeParse(query, given, { abortEarly: true });
   if (!result.success) return invalid(result.issues[0]);
-  const { limit, cursor = null, since, until, ...rest } = result.output;
-  const { state = null, destination = null, source = null, type = null, user = null } = rest;
-  const times = { since: toTime(since, now), until: toTime(until, now) };
-  return { search: { state, destination, source, type, user, ...times }, page: { limit, cursor } };
+  const { limit, cursor = null, state = null, ...filter } = result.output;
+  return { search: { state, ...toFilter(filter, now) }, page: { limit, cursor } };
+}
+
+type Filter = v.InferOutput<v.StrictObjectSchema<typeof FILTER, undefined>>;
+
+/** What is filtered by, with all that was left out. `now`: of the clock by which deliveries go. */
+export function toFilter(filter: Filter, now: At): Omit<Search, "state"> {
+  const { destination = null, source = null, type = null, user = null, since, until } = filter;
+  return { destination, source, type, user, since: toTime(since, now), until: toTime(until, now) };
 }
 
 function invalid(issue: v.BaseIssue<unknown>): Fault {

@@ -37,6 +37,12 @@ export function refuseUnknown(name: string, { destinations, backlog }: KnownWorl
   return known.includes(name) ? null : unknown(name, known);
 }
 
+/** The fault `unknown_destination`, for one that is not in the config (any more); else null. */
+export function refuseRemoved(name: string, { destinations }: Pick<KnownWorld, "destinations">): Fault | null {
+  const names = destinations().map((one) => one.name);
+  return names.includes(name) ? null : unknown(name, names);
+}
+
 /** How many deliveries wait for a destination, whatever it is. */
 export function waitingFor(name: string, { backlog }: Pick<KnownWorld, "backlog">): number {
   const counts = backlog.counts().filter(({ destination }) => destination === name);
@@ -48,8 +54,7 @@ export function countMovable({ from, to }: Redirect, world: UnservedWorld): numb
   const waiting = countWaiting(from, world);
   if (typeof waiting !== "number") return waiting;
   if (from === to) return fault("invalid_request", `to: must be another destination than ${from}`);
-  const names = world.destinations().map(({ name }) => name);
-  return names.includes(to) ? waiting : unknown(to, names);
+  return refuseRemoved(to, world) ?? waiting;
 }
 
 /** Faults: those of `countWaiting`, `destination_busy` and `store_failed`. */

@@ -1,15 +1,14 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { suggest } from "../config/suggest.ts";
 import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/terminal.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { askDaemon } from "./daemon/ask.ts";
 import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
+import { addFilterOptions, type Filter, filterOf, oneOf } from "./deliveries/filter.ts";
 import { toWords } from "./deliveries/list-words.ts";
 import { isList, type SaidDelivery, type SaidList } from "./deliveries/said.ts";
 import { declareShow } from "./deliveries/show.ts";
-import { toQueryTime } from "./deliveries/times.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 
@@ -20,7 +19,6 @@ const LISTED_BY_DEFAULT = 20;
 export const MOST_IN_PAGE = 1_000;
 
 const STATES = ["waiting", "delivered", "failed", "expired"];
-const TYPES = ["identify", "track", "page", "screen", "group", "alias", "delete"];
 
 /** `fairlead deliveries`: lists what waits, was delivered, failed or expired; `show` tells all of one. */
 export function declareDeliveries(program: Command, done: Done): void {
@@ -29,13 +27,8 @@ export function declareDeliveries(program: Command, done: Done): void {
     .description("list deliveries: what waits, was delivered, failed or expired, and why; or show one of them")
     // `show` has options of its own.
     .enablePositionalOptions()
-    .option("--state <state>", "waiting, delivered, failed or expired", oneOf(STATES))
-    .option("--destination <name>", "only those for this destination")
-    .option("--source <name>", "only those of events from this source")
-    .option("--type <type>", "only those of such events, as track", oneOf(TYPES))
-    .option("--user <id>", "only those of events of this user")
-    .option("--since <time>", "only those that are in their state since then: 2h, or 2009-11-10T23:00", toTime)
-    .option("--until <time>", "only those that were so before then", toTime)
+    .option("--state <state>", "waiting, delivered, failed or expired", oneOf(STATES));
+  addFilterOptions(command)
     .option("--limit <count>", `how many, up to ${MOST_LISTED}`, toLimit, LISTED_BY_DEFAULT)
     .option("--json", "print them as JSON, the newest first");
   addDaemonOptions(command)
@@ -55,37 +48,12 @@ const HELP = `${examples(
 event was taken if it waits, else when it was delivered, failed or expired. A
 time without a zone is of this machine's.`;
 
-function oneOf(words: readonly string[]): (text: string) => string {
-  return (text) => {
-    if (words.includes(text)) return text;
-    const meant = suggest(text, words);
-    throw new InvalidArgumentError(
-      meant === null ? `It must be one of ${words.join(", ")}.` : `Did you mean ${meant}?`,
-    );
-  };
-}
-
-function toTime(text: string): string {
-  const time = toQueryTime(text);
-  if (time !== null) return time;
-  throw new InvalidArgumentError("It must be how long ago, as 2h or 30m, or a time, as 2009-11-10T23:00:00Z.");
-}
-
 function toLimit(text: string): number {
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (limit >= 1 && limit <= MOST_LISTED) return limit;
   throw new InvalidArgumentError(`It must be a whole number from 1 to ${MOST_LISTED}.`);
 }
 
-type Filter = {
-  readonly state?: string;
-  readonly destination?: string;
-  readonly source?: string;
-  readonly type?: string;
-  readonly user?: string;
-  readonly since?: string;
-  readonly until?: string;
-};
 type ListOptions = DaemonOptions & Filter & { readonly limit: number; readonly json?: boolean };
 
 async function deliveries(options: ListOptions): Promise<ExitCode> {
@@ -118,9 +86,7 @@ async function readList(options: ListOptions): Promise<SaidList | Complaint> {
 type Page = { readonly limit: number; readonly cursor: string | null };
 
 function pathFor(options: Filter, { limit, cursor }: Page): string {
-  const { state, destination, source, type, user, since, until } = options;
-  const wanted = { state, destination, source, type, user, since, until, cursor: cursor ?? undefined };
-  const query = new URLSearchParams({ limit: String(limit) });
-  for (const [name, value] of Object.entries(wanted)) if (value !== undefined) query.set(name, value);
+  const query = new URLSearchParams({ limit: String(limit), ...filterOf(options) });
+  if (cursor !== null) query.set("cursor", cursor);
   return `/api/deliveries?${query}`;
 }

@@ -10,6 +10,7 @@ import { declareMove } from "./move.ts";
 import { declarePause } from "./pause.ts";
 import { declareRejected } from "./rejected.ts";
 import { declareReload } from "./reload.ts";
+import { declareReplay } from "./replay.ts";
 import { declareResume } from "./resume.ts";
 import { declareSchema } from "./schema-command.ts";
 import { declareSend } from "./send.ts";
@@ -23,7 +24,7 @@ const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[
   ["Run it:", [declareServe, declareCheck, declareSchema]],
   ["Try it:", [declareSend, declareListen, declareVerify]],
   ["Watch it:", [declareStatus, declareDeliveries, declareExplain, declareRejected]],
-  ["Change it:", [declareReload, declarePause, declareResume, declareMove, declareDiscard]],
+  ["Change it:", [declareReload, declarePause, declareResume, declareReplay, declareMove, declareDiscard]],
   ["About it:", [declareVersion]],
 ];
 

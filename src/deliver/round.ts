@@ -73,13 +73,18 @@ function firstDecision(decisions: readonly Promise<Settlement | null>[]): Promis
 
 type Here = { readonly asked: Asked; readonly world: RoundWorld };
 
-function triggerOf({ attemptedAt }: Delivery, webhook: Webhook, { asked, world }: Here): Attempt["trigger"] {
+function triggerOf(
+  { attemptedAt, replayedAt }: Delivery,
+  webhook: Webhook,
+  { asked, world }: Here,
+): Attempt["trigger"] {
   if (world.lanes.isClosed(asked.destination.name, webhook)) return "probe";
-  return attemptedAt === null ? "first" : "retry";
+  if (attemptedAt !== null) return "retry";
+  return replayedAt === null ? "first" : "replay";
 }
 
-function isPlain({ attemptedAt }: Delivery, outcome: Outcome): boolean {
-  return attemptedAt === null && judge(outcome) === "delivered";
+function isPlain({ attemptedAt, replayedAt }: Delivery, outcome: Outcome): boolean {
+  return attemptedAt === null && replayedAt === null && judge(outcome) === "delivered";
 }
 
 /** One attempt, in the slot that was taken for it. */

@@ -22,8 +22,11 @@ export type Attempt = {
    * answered, of a success, and if the text did not come soon after the status.
    */
   readonly answer: string | null;
-  /** `probe`: the lane was closed, and this delivery was chosen to see whether the receiver is back. */
-  readonly trigger: "first" | "retry" | "probe";
+  /**
+   * `probe`: the lane was closed, and this delivery was chosen to see whether the receiver is back. `replay`: the first one
+   * after the operator has had it sent again.
+   */
+  readonly trigger: "first" | "retry" | "probe" | "replay";
 };
 
 /** The attempts of a delivery: the first ones, how many were left out, and the last ones. By time, as they ended. */

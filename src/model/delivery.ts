@@ -7,6 +7,9 @@ import type { At, Ms } from "./units.ts";
  */
 export type DeliveryState = "waiting" | "delivered" | "failed" | "expired";
 
+/** Where it stands when nothing more is to be done for it. */
+export type SettledState = Exclude<DeliveryState, "waiting">;
+
 /** One event on its way to one destination, known by the two: the unit of retry. Its times are of `clock.now()`. */
 export type Delivery = {
   /** The number of its event: events are counted from 1, in the order in which they were accepted. */
@@ -26,6 +29,8 @@ export type Delivery = {
   readonly firstAttemptAt: At | null;
   /** When the last round ended, whatever came of it. Null before the first. */
   readonly attemptedAt: At | null;
+  /** When the operator last had it sent again. Null if it is as it came. */
+  readonly replayedAt: At | null;
   /** Time that does not count towards the cutoff: the machine was offline, or the destination paused or not served. */
   readonly held: Ms;
   readonly dueAt: At;

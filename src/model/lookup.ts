@@ -40,7 +40,10 @@ export type PageAsk = { readonly limit: number; readonly cursor: string | null }
 export type ListedPage = { readonly deliveries: readonly ListedDelivery[]; readonly cursor: string | null };
 
 /** A delivery as a line of a list. */
-export type ListedDelivery = Pick<Delivery, "id" | "destination" | "messageId" | "type" | "acceptedAt" | "attempts"> & {
+export type ListedDelivery = Pick<
+  Delivery,
+  "id" | "destination" | "messageId" | "type" | "acceptedAt" | "attempts" | "replayedAt"
+> & {
   readonly state: DeliveryState;
   readonly source: string;
   readonly userId: string | null;

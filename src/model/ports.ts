@@ -3,13 +3,14 @@
  * daemon gets real ones from `runtime/` and `store/`, a test gets false ones.
  */
 import type { Listen, Tls } from "./config.ts";
-import type { Delivery, DeliveryState } from "./delivery.ts";
+import type { Delivery, DeliveryState, SettledState } from "./delivery.ts";
 import type { WebhookTls } from "./destination.ts";
 import type { Event } from "./event.ts";
 import type { Fault } from "./fault.ts";
 import type { Lookup } from "./lookup.ts";
 import type { Answer } from "./outcome.ts";
 import type { StoredHalts } from "./pause.ts";
+import type { Replay } from "./replay.ts";
 import type { Settlement } from "./settlement.ts";
 import type { StoreHealth } from "./space.ts";
 import type { At, Ms } from "./units.ts";
@@ -113,7 +114,7 @@ export type Settle = (delivery: Delivery, settlement: Settlement) => Promise<"wr
 export type Backlog = {
   /** When the next retry of this destination after this position is due, or null if none waits there. */
   nextRetryAt(destination: string, after: Position | null): Promise<At | null>;
-  /** When the oldest delivery that still waits was accepted, or null if none waits. */
+  /** When the delivery that waits longest was accepted, or sent again by the operator; null if none waits. */
   oldestWaitingAt(destination: string): Promise<At | null>;
   /** How many deliveries there are, kept in memory: asking is free. */
   counts(): readonly { readonly destination: string; readonly state: DeliveryState; readonly count: number }[];
@@ -134,7 +135,7 @@ export type PruneBefore = {
    */
   readonly sparse?: At;
 };
-export type PruneCounts = Readonly<Record<Exclude<DeliveryState, "waiting"> | "unrouted" | "seen", number>>;
+export type PruneCounts = Readonly<Record<SettledState | "unrouted" | "seen", number>>;
 
 /** Everything that a store gives; each part of the daemon asks for the one port that it needs. */
 export type Store = {
@@ -144,6 +145,7 @@ export type Store = {
   readonly backlog: Backlog;
   readonly prune: Prune;
   readonly unserved: Unserved;
+  readonly replay: Replay;
   readonly halts: StoredHalts;
   readonly lookup: Lookup;
   readonly health: StoreHealth;

@@ -32,6 +32,8 @@ export type Report = PauseReport &
     /** What waited for a destination, and no longer does because the operator said so. */
     discarded(destination: string, count: number): void;
     moved(by: Redirect, counts: Pick<Moved, "moved" | "doubled">): void;
+    /** What was settled and waits again, because the operator said so. */
+    replayed(destination: string, count: number): void;
     daemon(what: DaemonEvent, fields: Readonly<Record<string, string | number>>): void;
     /** Something that should be impossible. Nothing is lost by it, and it should be reported as a bug. */
     unexpected(doing: string, error: unknown): void;

@@ -28,6 +28,8 @@ export type Metrics = {
   readonly attempts: Tally;
   /** By destination and state. */
   readonly settled: Tally;
+  /** By destination. */
+  readonly replayed: Row;
   /** By state and reason. */
   readonly pruned: Tally;
   attemptTook(duration: Ms): void;
@@ -82,7 +84,7 @@ export function createMetrics({ clock, version, runtime }: MetricsOptions): Metr
 
 type Tallies = ReturnType<typeof declareTallies>;
 
-function beginAtZero({ received, duplicates, attempts, settled }: Tallies, names: DeclaredNames): void {
+function beginAtZero({ received, duplicates, attempts, settled, replayed }: Tallies, names: DeclaredNames): void {
   for (const source of names.sources) {
     received.row(source);
     duplicates.add(source, 0);
@@ -90,6 +92,7 @@ function beginAtZero({ received, duplicates, attempts, settled }: Tallies, names
   for (const destination of names.destinations) {
     attempts.row(destination);
     settled.row(destination);
+    replayed.add(destination, 0);
   }
 }
 
@@ -161,6 +164,12 @@ function declareDeliveries(registry: Registry) {
       help: "Deliveries that came to an end, by how they ended.",
       labels: ["destination", "state"],
       known: ENDS,
+    }),
+    replayed: createRowCounter({
+      registry,
+      name: "fairlead_deliveries_replayed_total",
+      help: "Deliveries that were settled and sent again, because the operator said so.",
+      label: "destination",
     }),
   };
 }

@@ -10,9 +10,9 @@ import { formatDuration, type Ms } from "../model/units.ts";
 import { describeAnswer, describeError, oneLineStack, outcomeOf } from "./describe.ts";
 import { cut, type Fields, type Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
+import { reportByOperator } from "./report-by-operator.ts";
 import { reportPauses } from "./report-pauses.ts";
 import { createSpaceReport } from "./report-space.ts";
-import { discarded, moved } from "./report-unserved.ts";
 import { createThrottle, type Throttle } from "./throttle.ts";
 
 export type ReportParts = {
@@ -44,8 +44,7 @@ export function createReport({ log, metrics, clock }: ReportParts): Report {
     pruned: (counts, reason) => pruned(desk, counts, reason),
     deletionRequested: (users, notifications, source) =>
       log.line("info", "deletion.requested", { users, notifications, source }),
-    discarded: (destination, count) => discarded(desk, destination, count),
-    moved: (by, counts) => moved(desk, by, counts),
+    ...reportByOperator(desk),
     ...reportPauses(log),
     ...createSpaceReport(log),
     daemon: (what, fields) => daemon(desk, what, fields),

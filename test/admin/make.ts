@@ -8,6 +8,7 @@ import type { Pauses } from "../../src/model/pause.ts";
 import type { Backlog, RequestDeletion } from "../../src/model/ports.ts";
 import type { Rejections } from "../../src/model/refusal.ts";
 import type { Reload } from "../../src/model/reload.ts";
+import type { Replay } from "../../src/model/replay.ts";
 import type { Report } from "../../src/model/report.ts";
 import type { ConfigStatus } from "../../src/model/status.ts";
 import type { At } from "../../src/model/units.ts";
@@ -49,6 +50,7 @@ type AdminOptions = {
   readonly rejections?: Rejections;
   readonly reload?: Reload;
   readonly lookup?: Partial<Lookup>;
+  readonly replay?: Partial<Replay>;
 };
 
 const NO_REJECTIONS: Rejections = { newest: () => [] };
@@ -62,6 +64,11 @@ const NOTHING_KNOWN: Lookup = {
   deliveries: async () => ({ deliveries: [], cursor: null }),
   delivery: async () => null,
   event: async () => ({ events: [], seen: [], complete: true }),
+};
+
+const NOTHING_SETTLED: Replay = {
+  page: async () => ({ replayed: new Map(), left: 0, oldest: null, newest: null, cursor: null }),
+  one: async () => null,
 };
 
 /** The operator's API on a store that is well, unless a test says otherwise. */
@@ -108,6 +115,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     ...{ startedAt: clock.wall(), version: "1.2.3", pid: 4711 },
     unserved: NOTHING_WAITS,
     lookup: { ...NOTHING_KNOWN, ...options.lookup },
+    replay: { ...NOTHING_SETTLED, ...options.replay },
     whileIdle: (_, work) => work(),
     ...stranded,
     pauses: { ...NEVER_PAUSED, ...stranded.pauses },
@@ -115,6 +123,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       unexpected: (_: string, error: unknown) => void bugs.push(error),
       discarded: (...what: unknown[]) => void told.push(["discarded", ...what]),
       moved: (...what: unknown[]) => void told.push(["moved", ...what]),
+      replayed: (...what: unknown[]) => void told.push(["replayed", ...what]),
       paused: (...what: unknown[]) => void told.push(["paused", ...what]),
       resumed: (...what: unknown[]) => void told.push(["resumed", ...what]),
     } as unknown as Report,

@@ -17,6 +17,7 @@ function makeListed(id: number): ListedDelivery {
     ...{
       userId: "u\u001b1",
       acceptedAt: NOW - 60_000,
+      replayedAt: null,
       attempts: 1,
       dueAt: null,
       settledAt: NOW,

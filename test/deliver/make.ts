@@ -15,6 +15,7 @@ export function makeDelivery(delivery: Partial<Delivery> & { id: number }): Deli
     type: "track",
     body: "{}",
     acceptedAt: 0,
+    replayedAt: null,
     attempts: 0,
     firstAttemptAt: null,
     attemptedAt: null,

@@ -29,7 +29,7 @@ export type DaemonOptions = {
 
 /** A delivery's row, as an operator would read it. */
 export type DeliveryRow = {
-  readonly id: number;
+  readonly event: number;
   readonly destination: string;
   readonly state: string;
   readonly attempts: number;

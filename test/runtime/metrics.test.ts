@@ -47,7 +47,7 @@ describe("createMetrics", () => {
     metrics.declare({ sources: ["website"], destinations: ["crm"], served: ["crm"] });
     const { values } = parse(await metrics.text());
     const zeros = [...values].filter(([series]) => /"(crm|website)"/.test(series));
-    assert.equal(zeros.length, 6 + 1 + 9 + 3);
+    assert.equal(zeros.length, 6 + 1 + 9 + 3 + 1);
     for (const [series, value] of zeros) assert.equal(value, 0, series);
   });
 
@@ -153,6 +153,7 @@ const NAMES = [
   "fairlead_attempts_total",
   "fairlead_attempt_duration_seconds",
   "fairlead_deliveries_settled_total",
+  "fairlead_deliveries_replayed_total",
   "fairlead_deliveries_unserved",
   "fairlead_destination_paused",
   "fairlead_deliveries",

@@ -31,6 +31,7 @@ export const delivery: Delivery = {
   type: "track",
   body: "{}",
   acceptedAt: 0,
+  replayedAt: null,
   attempts: 2,
   firstAttemptAt: 0,
   attemptedAt: null,

@@ -40,6 +40,7 @@ export function makeDelivery(delivery: Partial<Delivery> = {}): Delivery {
     type: "track",
     body: "{}",
     acceptedAt: FIRST_AT,
+    replayedAt: null,
     attempts: 0,
     firstAttemptAt: null,
     attemptedAt: null,

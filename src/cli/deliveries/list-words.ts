@@ -30,10 +30,10 @@ const NONE =
 const MOST_OF_USER = 24;
 const MOST_OF_REASON = 80;
 
-export function whyOf({ state, dueAt, attempts, reason, status, url }: SaidDelivery, now: At): string {
+export function whyOf({ state, dueAt, attempts, replayedAt, reason, status, url }: SaidDelivery, now: At): string {
   if (state === "delivered") return `${status} from ${url}`;
   if (state !== "waiting") return reason ?? "";
-  if (attempts === 0 && reason === null) return "its first attempt is due";
+  if (attempts === 0 && reason === null) return replayedAt ? "it is sent again" : "its first attempt is due";
   return `next ${whenDue(dueAt, now)}: ${reason ?? "no attempt yet"}`;
 }
 

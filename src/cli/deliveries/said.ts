@@ -13,6 +13,8 @@ export const listed = {
     attempts: v.number(),
     dueAt: time,
     settledAt: time,
+    // A daemon from before there was `fairlead replay` does not say it.
+    replayedAt: v.optional(time),
   },
   ...{ url: text, status: v.nullable(v.number()), reason: text },
 };

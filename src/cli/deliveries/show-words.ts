@@ -10,13 +10,14 @@ export function toWords(one: SaidDetail, now: At): string {
 }
 
 function about(one: SaidDetail, now: At): string {
-  const { id, state, type, messageId, userId, source, destination, acceptedAt, attempts } = one;
+  const { id, state, type, messageId, userId, source, destination, acceptedAt, attempts, replayedAt } = one;
   const user = userId === null ? "" : ` of user ${userId}`;
   return [
     `delivery ${id}: ${state}`,
     `  event     ${type} ${messageId}${user}`,
     `  from      ${source}, taken ${acceptedAt} (${formatDuration(Math.max(0, now - Date.parse(acceptedAt)))} ago)`,
     `  to        ${destination}`,
+    ...(replayedAt ? [`  replayed  ${replayedAt}: what came before does not count`] : []),
     `  attempts  ${attempts === 1 ? "1 round" : `${attempts} rounds`}`,
     ...standing(one, now),
     ...one.finals.map(({ url, reason }) => `  refused   by ${url} for good: ${reason}`),

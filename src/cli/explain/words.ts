@@ -69,10 +69,10 @@ function fate(one: SaidDelivery & { readonly served: string }, { acceptedAt }: S
   const { state, settledAt, url, status, reason } = one;
   if (state === "waiting") return waiting(one, now);
   const at = settledAt ?? acceptedAt;
-  const after = formatDuration(Math.max(0, Date.parse(at) - Date.parse(acceptedAt)));
-  if (state === "delivered")
-    return `delivered ${at}, ${after} after it came, ${rounds(one)}, by ${url}, which answered ${status}.`;
-  return `${state} ${at}, ${after} after it came, ${rounds(one)}: ${reason}. See \`fairlead deliveries show ${one.id}\`.`;
+  const from = one.replayedAt ?? acceptedAt;
+  const after = `${formatDuration(Math.max(0, Date.parse(at) - Date.parse(from)))} after it ${one.replayedAt ? "was sent again by command" : "came"}`;
+  if (state === "delivered") return `delivered ${at}, ${after}, ${rounds(one)}, by ${url}, which answered ${status}.`;
+  return `${state} ${at}, ${after}, ${rounds(one)}: ${reason}. See \`fairlead deliveries show ${one.id}\`.`;
 }
 
 function rounds({ attempts }: SaidDelivery): string {
@@ -80,9 +80,11 @@ function rounds({ attempts }: SaidDelivery): string {
   return attempts === 1 ? "by its first attempt" : `after ${attempts} rounds of attempts`;
 }
 
-function waiting({ id, attempts, dueAt, reason, served }: SaidDelivery & { readonly served: string }, now: At): string {
+function waiting(one: SaidDelivery & { readonly served: string }, now: At): string {
+  const { id, attempts, dueAt, reason, served, replayedAt } = one;
   const gone = served === "yes" ? "" : ` Nothing is delivered to it now: the destination is ${served}.`;
-  if (reason === null) return `waits for its first attempt.${gone}`;
+  if (reason === null)
+    return `${replayedAt ? "is sent again by command, and waits" : "waits"} for its first attempt.${gone}`;
   const due = dueAt === null || Date.parse(dueAt) <= now ? "as soon as its turn comes" : `until ${dueAt}`;
   const so = attempts === 0 ? "" : `, after ${attempts === 1 ? "one round" : `${attempts} rounds`} of attempts`;
   return `waits ${due}${so}; the last one: ${reason}. See \`fairlead deliveries show ${id}\`.${gone}`;

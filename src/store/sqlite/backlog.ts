@@ -14,7 +14,8 @@ export function createBacklog(db: Database, counts: Counts): Backlog {
      WHERE p.destination = ? AND p.waiting > 0 ORDER BY p.segment LIMIT 1`,
   );
   const oldestTried = db.prepare<[string], { at: At }>(
-    "SELECT accepted_at AS at FROM tried WHERE destination = ? AND state = 'waiting' ORDER BY event LIMIT 1",
+    `SELECT coalesce(replayed_at, accepted_at) AS at FROM tried WHERE destination = ? AND state = 'waiting'
+     ORDER BY coalesce(replayed_at, accepted_at), event LIMIT 1`,
   );
 
   return {

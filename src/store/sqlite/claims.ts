@@ -67,7 +67,8 @@ type Tried = Omit<Delivery, "messageId" | "type" | "finals"> & { about: string; 
 function createReadRetries(db: Database): (ask: ClaimAsk) => ClaimPage {
   const read = db.prepare<[string, number, number, number, number], Tried>(
     `SELECT event AS id, destination, 0 AS segment, about, body, accepted_at AS acceptedAt, attempts,
-       first_attempt_at AS firstAttemptAt, attempted_at AS attemptedAt, held, due_at AS dueAt, finals
+       first_attempt_at AS firstAttemptAt, attempted_at AS attemptedAt, replayed_at AS replayedAt,
+       held, due_at AS dueAt, finals
      FROM tried WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?) AND due_at <= ?
      ORDER BY due_at, event LIMIT ?`,
   );

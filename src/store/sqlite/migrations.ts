@@ -147,6 +147,13 @@ const STEPS: readonly string[] = [
     PRIMARY KEY (destination, kind, from_at)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- When the operator last had it sent again (fairlead replay); NULL if never. What came before is in the log. It waits since
+  -- then, not since it was accepted.
+  ALTER TABLE tried ADD COLUMN replayed_at INTEGER;
+  DROP INDEX tried_waiting;
+  CREATE INDEX tried_waiting ON tried (destination, coalesce(replayed_at, accepted_at), event) WHERE state = 'waiting';
+  `,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

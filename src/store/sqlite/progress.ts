@@ -11,6 +11,8 @@ export type Progress = Keeper & {
   deliver(place: Place, by: Delivered): void;
   /** Inside a transaction, for one that waits: it gets a row in `tried`. */
   setApart(place: Place, at: At): void;
+  /** Inside a transaction, for one that was delivered by its first attempt: it gets a row in `tried`, to be sent again. */
+  again(place: Place): void;
   /**
    * Inside a transaction, for one that waits, here or with a row in `tried`: it is another destination's from now on. What
    * is left of it here says that it was never for this one.
@@ -37,6 +39,10 @@ export function createProgress(db: Database): Progress {
       page.events.push(place.id);
     },
     setApart: (place, at) => void leave(place, "t", at),
+    again(place) {
+      const page = pages.find(place);
+      if (page) put(page, place.id, "t");
+    },
     move(place, to) {
       const page = pages.find(place);
       // What has a row of its own may have outlived its segment.

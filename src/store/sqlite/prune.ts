@@ -1,4 +1,4 @@
-import type { DeliveryState } from "../../model/delivery.ts";
+import type { SettledState } from "../../model/delivery.ts";
 import type { PruneBefore, PruneCounts } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
 import type { Counts } from "./counts.ts";
@@ -9,7 +9,6 @@ import type { Repeats } from "./repeats.ts";
 import type { Tried } from "./tried.ts";
 import { createVacuum } from "./vacuum.ts";
 
-type SettledState = Exclude<DeliveryState, "waiting">;
 type Settled = { event: number; destination: string };
 type Segment = { first: number };
 

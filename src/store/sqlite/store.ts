@@ -18,6 +18,7 @@ import { LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
 import { createPrune } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
+import { createReplay } from "./replay.ts";
 import { createSegments } from "./segments.ts";
 import { createSettle } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
@@ -67,22 +68,19 @@ type Surroundings = { readonly room: Room; release(): void };
 
 function createStore(db: Database, { room, release }: Surroundings, options: StoreOptions): Store {
   const { clock, report, bounds } = options;
-  const counts = createCounts(db);
-  const repeats = createRepeats(db);
-  const meta = createMeta(db);
+  const tables = createTables(db);
+  const { counts, repeats, meta, segments, progress } = tables;
   const size = createSize(db, room.measured);
-  const segments = createSegments(db, counts);
-  const progress = createProgress(db);
-  const tried = createTried(db);
   const appendRows = createAppend({ segments, repeats });
-  const settleRow = createSettle({ counts, progress, tried });
-  const pruneRows = createPrune(db, { counts, repeats, progress, tried });
-  const unserved = createUnserved(db, { counts, progress, tried });
+  const settleRow = createSettle(tables);
+  const pruneRows = createPrune(db, tables);
+  const unserved = createUnserved(db, tables);
   const claims = createClaims(db);
   const commits = createCommits(db, {
     ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size] },
     failed: (error) => isDiskFailure(error) && room.refused(),
   });
+  const lookup = createLookup(db, { clock, repeats });
   let closing: Promise<void> | null = null;
 
   return {
@@ -108,8 +106,9 @@ function createStore(db: Database, { room, release }: Surroundings, options: Sto
       if (moved > 0) options.moved();
       return counts;
     },
-    lookup: createLookup(db, { clock, repeats }),
+    lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
+    replay: createReplay(db, { ...options, ...tables, commits, lookup, room, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, bounds }),
     lastAt: meta.lastAt,
@@ -124,6 +123,14 @@ function createStore(db: Database, { room, release }: Surroundings, options: Sto
     db.close();
     release();
   }
+}
+
+/** What is in memory of the tables, and the statements that write them. */
+function createTables(db: Database) {
+  const counts = createCounts(db);
+  const segments = createSegments(db, counts);
+  const progress = createProgress(db);
+  return { counts, segments, progress, tried: createTried(db), repeats: createRepeats(db), meta: createMeta(db) };
 }
 
 type Written = Awaited<ReturnType<Store["settle"]>>;

@@ -1,5 +1,5 @@
 import { type AttemptLog, NO_ATTEMPTS, withAttempts } from "../../model/attempt.ts";
-import type { Delivery } from "../../model/delivery.ts";
+import type { Delivery, SettledState } from "../../model/delivery.ts";
 import type { Settlement } from "../../model/settlement.ts";
 import type { At } from "../../model/units.ts";
 import { damaged } from "./bodies.ts";
@@ -7,50 +7,37 @@ import type { Database } from "./driver.ts";
 
 /** The deliveries that were not delivered at their first attempt, each with a row of its own. */
 export type Tried = {
-  /** Inside a transaction: takes one out of its segment, as it waits there. */
-  add(delivery: Waiting): void;
+  /** Inside a transaction: takes one out of its segment, where it waits; or has waited, and is to be sent again. */
+  add(delivery: Waiting, again?: Again): void;
   /** Inside a transaction: writes what became of one that waits. Answers false if none does. */
   settle(delivery: Delivery, settlement: Settlement): boolean;
   /** Inside a transaction: one that waits has failed without another attempt. */
   giveUp(place: TriedPlace, why: { readonly at: At; readonly reason: string }): void;
   /** Inside a transaction: one that waits is another destination's from now on, and was never tried. */
   move(place: TriedPlace, to: string): void;
+  /** Inside a transaction: one that is settled so waits again, with all of its time. Answers false if there is none. */
+  replay(place: TriedPlace, from: { readonly state: SettledState; readonly at: At }): boolean;
+  /** Inside a transaction: one that waits is due now. Answers false if it is already, or if there is none. */
+  hurry(place: TriedPlace, now: At): boolean;
   /** Inside a transaction: whether the destination has a row for the event. */
   has(place: TriedPlace): boolean;
 };
 
 type TriedPlace = Pick<Delivery, "id" | "destination">;
 
+/** What came before the operator wanted it to be sent again, and when that was. */
+type Again = { readonly at: At; readonly log: AttemptLog };
+
 type Waiting = Pick<Delivery, "id" | "destination" | "segment" | "dueAt" | "attempts" | "held" | "acceptedAt" | "body">;
 
 export function createTried(db: Database): Tried {
-  const insert = db.prepare<[number, string, number, number, number, number, string, string, number]>(
-    `INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, about, body)
-     SELECT ?, ?, 'waiting', ?, ?, ?, ?, about -> ('$[' || ? || ']'), ? FROM contents WHERE segment = ?`,
-  );
-  const update = db.prepare(
-    `UPDATE tried SET state = ?, due_at = ?, attempts = ?, first_attempt_at = ?, attempted_at = ?, held = ?, settled_at = ?,
-       url = ?, status = ?, reason = ?, finals = ?,
-       log = coalesce(?, log) WHERE event = ? AND destination = ? AND state = 'waiting'`,
-  );
-
-  const giveUp = db.prepare<[At, string, number, string]>(
-    `UPDATE tried SET state = 'failed', due_at = NULL, settled_at = ?, reason = ?
-     WHERE event = ? AND destination = ? AND state = 'waiting'`,
-  );
-  const move = db.prepare<[string, number, string]>(
-    `UPDATE tried SET destination = ?, due_at = accepted_at, attempts = 0, first_attempt_at = NULL, attempted_at = NULL,
-       held = 0, reason = NULL, finals = NULL, log = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
-  );
-  const readLog = db
-    .prepare<[number, string], string | null>("SELECT log FROM tried WHERE event = ? AND destination = ?")
-    .pluck();
-  const find = db.prepare<[number, string]>("SELECT 1 FROM tried WHERE event = ? AND destination = ?");
+  const { insert, update, giveUp, move, replay, hurry, readLog, find } = prepare(db);
 
   return {
-    add({ id, destination, segment, dueAt, attempts, held, acceptedAt, body }) {
+    add({ id, destination, segment, dueAt, attempts, held, acceptedAt, body }, again) {
       const waiting = [id, destination, dueAt, attempts, held, acceptedAt] as const;
-      const { changes } = insert.run(...waiting, String(id - segment), body, segment);
+      const before = again ? [again.at, JSON.stringify(again.log)] : [null, null];
+      const { changes } = insert.run(...waiting, ...before, String(id - segment), body, segment);
       // It would wait nowhere. Whoever throws here takes back what it has left.
       if (changes !== 1) throw damaged(segment, "it has no contents");
     },
@@ -66,6 +53,8 @@ export function createTried(db: Database): Tried {
     },
     giveUp: ({ id, destination }, { at, reason }) => void giveUp.run(at, reason, id, destination),
     move: ({ id, destination }, to) => void move.run(to, id, destination),
+    replay: ({ id, destination }, { state, at }) => replay.run(at, at, id, destination, state).changes > 0,
+    hurry: ({ id, destination }, now) => hurry.run(now, id, destination, now).changes > 0,
     has: ({ id, destination }) => find.get(id, destination) !== undefined,
   };
 
@@ -73,4 +62,38 @@ export function createTried(db: Database): Tried {
     const log = readLog.get(id, destination);
     return log ? JSON.parse(log) : NO_ATTEMPTS;
   }
+}
+
+function prepare(db: Database) {
+  const insert = db.prepare(
+    `INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, replayed_at, log, about, body)
+     SELECT ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, about -> ('$[' || ? || ']'), ? FROM contents WHERE segment = ?`,
+  );
+  const update = db.prepare(
+    `UPDATE tried SET state = ?, due_at = ?, attempts = ?, first_attempt_at = ?, attempted_at = ?, held = ?, settled_at = ?,
+       url = ?, status = ?, reason = ?, finals = ?,
+       log = coalesce(?, log) WHERE event = ? AND destination = ? AND state = 'waiting'`,
+  );
+
+  const giveUp = db.prepare<[At, string, number, string]>(
+    `UPDATE tried SET state = 'failed', due_at = NULL, settled_at = ?, reason = ?
+     WHERE event = ? AND destination = ? AND state = 'waiting'`,
+  );
+  const move = db.prepare<[string, number, string]>(
+    `UPDATE tried SET destination = ?, due_at = accepted_at, attempts = 0, first_attempt_at = NULL, attempted_at = NULL,
+       replayed_at = NULL, held = 0, reason = NULL, finals = NULL, log = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
+  );
+  const replay = db.prepare<[At, At, number, string, SettledState]>(
+    `UPDATE tried SET state = 'waiting', due_at = ?, replayed_at = ?, attempts = 0, first_attempt_at = NULL,
+       attempted_at = NULL, held = 0, settled_at = NULL, url = NULL, status = NULL, reason = NULL, finals = NULL
+     WHERE event = ? AND destination = ? AND state = ?`,
+  );
+  const hurry = db.prepare<[At, number, string, At]>(
+    "UPDATE tried SET due_at = ? WHERE event = ? AND destination = ? AND state = 'waiting' AND due_at > ?",
+  );
+  const readLog = db
+    .prepare<[number, string], string | null>("SELECT log FROM tried WHERE event = ? AND destination = ?")
+    .pluck();
+  const find = db.prepare<[number, string]>("SELECT 1 FROM tried WHERE event = ? AND destination = ?");
+  return { insert, update, giveUp, move, replay, hurry, readLog, find };
 }

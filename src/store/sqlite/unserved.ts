@@ -1,8 +1,8 @@
 import { type At, MB } from "../../model/units.ts";
 import type { Discarded, Moved, Redirect } from "../../model/unserved.ts";
-import { damaged, type Packed, unpackBodies } from "./bodies.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
+import { createOpenBodies } from "./open-bodies.ts";
 import type { Progress } from "./progress.ts";
 import type { Tried } from "./tried.ts";
 import { createReadWaiting, type Waiting } from "./waiting.ts";
@@ -79,7 +79,7 @@ type GiveUp = {
 };
 
 function createGiveUp(db: Database, { counts, progress, tried }: UnservedParts): GiveUp {
-  const bodies = createBodies(db);
+  const bodies = createOpenBodies(db);
   return {
     run(one, why) {
       const body = one.kind === "letter" ? setApart(one, why.at) : one.size;
@@ -96,40 +96,5 @@ function createGiveUp(db: Database, { counts, progress, tried }: UnservedParts):
     progress.setApart(one, at);
     tried.add({ ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 });
     return body.length;
-  }
-}
-
-type Bodies = {
-  /** What an event of a segment is to be sent as, and when it was accepted. */
-  read(place: Pick<Waiting, "id" | "segment">): { readonly body: string; readonly acceptedAt: At };
-  forget(): void;
-};
-
-type Opened = { readonly segment: number; readonly acceptedAt: At; readonly bodies: readonly string[] };
-
-/** Neighbours are asked for in turn: the segment that was unpacked last is kept until all are done. */
-function createBodies(db: Database): Bodies {
-  const find = db.prepare<[number], Packed & { acceptedAt: At }>(
-    `SELECT s.first AS segment, s.events, s.accepted_at AS acceptedAt, c.bodies FROM segments s
-     JOIN contents c ON c.segment = s.first WHERE s.first = ?`,
-  );
-  let last: Opened | null = null;
-
-  return {
-    read({ id, segment }) {
-      last = last?.segment === segment ? last : open(segment);
-      const body = last.bodies[id - segment];
-      if (body === undefined) throw damaged(segment, `it does not say what event ${id} is`);
-      return { body, acceptedAt: last.acceptedAt };
-    },
-    forget() {
-      last = null;
-    },
-  };
-
-  function open(segment: number): Opened {
-    const packed = find.get(segment);
-    if (!packed) throw damaged(segment, "it has no contents");
-    return { segment, acceptedAt: packed.acceptedAt, bodies: unpackBodies(packed) };
   }
 }

@@ -18,6 +18,7 @@ export function untried({ id, destination, segment, messageId, type, body, accep
     attempts: 0,
     firstAttemptAt: null,
     attemptedAt: null,
+    replayedAt: null,
     held: 0,
     dueAt: acceptedAt,
     finals: NONE,

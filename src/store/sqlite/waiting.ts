@@ -25,14 +25,9 @@ export function createReadWaiting(db: Database): ReadWaiting {
   );
   const rows = db.prepare<[string, number], Row>(
     `SELECT event AS id, octet_length(body) AS size FROM tried WHERE destination = ? AND state = 'waiting'
-     ORDER BY event LIMIT ?`,
+     ORDER BY coalesce(replayed_at, accepted_at), event LIMIT ?`,
   );
-  // A row may have outlived its segment: then 0, which is none.
-  const segmentOf = db
-    .prepare<[number, number], number>(
-      "SELECT first FROM (SELECT first, events FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
-    )
-    .pluck();
+  const segmentOf = createSegmentOf(db);
 
   return {
     read(destination, limit) {
@@ -55,6 +50,16 @@ export function createReadWaiting(db: Database): ReadWaiting {
 
   function readRows(destination: string, limit: number): readonly Waiting[] {
     const found = rows.all(destination, limit);
-    return found.map(({ id, size }) => ({ kind: "row", id, segment: segmentOf.get(id, id) ?? 0, destination, size }));
+    return found.map(({ id, size }) => ({ kind: "row", id, segment: segmentOf(id) ?? 0, destination, size }));
   }
+}
+
+/** Finds the segment that an event is stored in, or null: what has a row of its own may have outlived it. */
+export function createSegmentOf(db: Database): (id: number) => number | null {
+  const find = db
+    .prepare<[number, number], number>(
+      "SELECT first FROM (SELECT first, events FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
+    )
+    .pluck();
+  return (id) => find.get(id, id) ?? null;
 }

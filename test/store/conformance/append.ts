@@ -28,7 +28,16 @@ export function describeAppend(open: OpenStore): void {
       assert.deepEqual(others, []);
       assert.deepEqual(delivery, {
         ...{ destination: "crm", messageId: "m7", type: "identify", body: '{"type":"identify"}' },
-        ...{ acceptedAt: now, attempts: 0, firstAttemptAt: null, attemptedAt: null, held: 0, dueAt: now, finals: [] },
+        ...{
+          acceptedAt: now,
+          attempts: 0,
+          firstAttemptAt: null,
+          attemptedAt: null,
+          replayedAt: null,
+          held: 0,
+          dueAt: now,
+          finals: [],
+        },
       });
     });
 

@@ -63,7 +63,7 @@ function segmentOf({ segments }: Expected, id: number): Segment | undefined {
 
 function handOver(expected: Expected, { delivery, segment }: Waiting, to: string): void {
   const old = keyOf(delivery);
-  const fresh = { attempts: 0, firstAttemptAt: null, attemptedAt: null, held: 0, finals: [] };
+  const fresh = { attempts: 0, firstAttemptAt: null, attemptedAt: null, replayedAt: null, held: 0, finals: [] };
   const moved = { ...delivery, ...fresh, destination: to, dueAt: delivery.acceptedAt };
   expected.handed.set(keyOf(moved), moved);
   if (segment !== null) {

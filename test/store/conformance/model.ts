@@ -71,7 +71,7 @@ type Numbers = { readonly id: number; readonly segment: number; readonly now: At
 function deliveriesOf({ event, body, deliverTo }: Entry, { id, segment, now }: Numbers): readonly Delivery[] {
   return deliverTo.map((destination) => ({
     ...{ id, destination, segment, messageId: event.messageId, type: event.type, body, acceptedAt: now },
-    ...{ attempts: 0, firstAttemptAt: null, attemptedAt: null, held: 0, dueAt: now, finals: [] },
+    ...{ attempts: 0, firstAttemptAt: null, attemptedAt: null, replayedAt: null, held: 0, dueAt: now, finals: [] },
   }));
 }
 

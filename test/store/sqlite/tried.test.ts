@@ -60,6 +60,7 @@ describe("a delivery that its first attempt did not deliver", () => {
           accepted_at: acceptedAt,
           body: BODY,
           log: null,
+          replayed_at: null,
         },
         about: [...ABOUT, [{ destination: "other", rule: "type_not_selected" }]],
       });
@@ -101,7 +102,7 @@ describe("a delivery that its first attempt did not deliver", () => {
     assert.deepEqual(rest, {
       ...{ event: 2, destination: "crm", state: "delivered", due_at: null, attempts: 2, held: 2 * SECOND },
       ...{ first_attempt_at: start + SECOND, attempted_at: start + 3 * SECOND, settled_at: start + 3 * SECOND },
-      ...{ url: URL_A, status: 200, reason: null, finals: null, log: null },
+      ...{ url: URL_A, status: 200, reason: null, finals: null, log: null, replayed_at: null },
     });
     assert.deepEqual(o.sql("SELECT states, settled FROM progress WHERE destination = 'crm'"), [
       { states: "-tw", settled: "" },

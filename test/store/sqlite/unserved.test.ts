@@ -123,6 +123,7 @@ describe("deliveries that are moved", () => {
       reason: null,
       finals: null,
       log: null,
+      replayed_at: null,
       ...none,
     };
     assert.deepEqual(

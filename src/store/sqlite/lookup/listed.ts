@@ -8,7 +8,7 @@ import type { Delivered } from "../progress.ts";
 
 /** Columns of `tried` that a list needs; what comes behind them in a row, its body, is not read. */
 export const LISTED = `event, destination, state, accepted_at AS acceptedAt, attempts, due_at AS dueAt,
-  settled_at AS settledAt, url, status, reason, about`;
+  settled_at AS settledAt, replayed_at AS replayedAt, url, status, reason, about`;
 
 export type TriedRow = {
   event: number;
@@ -18,6 +18,7 @@ export type TriedRow = {
   attempts: number;
   dueAt: At | null;
   settledAt: At | null;
+  replayedAt: At | null;
   url: string | null;
   status: number | null;
   reason: string | null;
@@ -26,10 +27,10 @@ export type TriedRow = {
 
 export function fromRow({ event: id, about, url, ...row }: TriedRow): ListedDelivery {
   const [source, type, messageId, userId]: About = JSON.parse(about);
-  const { destination, state, acceptedAt, attempts, dueAt, settledAt, status, reason } = row;
+  const { destination, state, acceptedAt, attempts, dueAt, settledAt, replayedAt, status, reason } = row;
   return {
     ...{ id, destination, state, source, type, messageId, userId, acceptedAt, attempts, dueAt, settledAt },
-    ...{ url: url === null ? null : withoutQuery(url), status, reason },
+    ...{ replayedAt, url: url === null ? null : withoutQuery(url), status, reason },
   };
 }
 
@@ -45,7 +46,7 @@ export type LetterRow = {
 export function fromLetter({ id, destination, about, acceptedAt, by }: LetterRow): ListedDelivery {
   const [source, type, messageId, userId] = about;
   const event = { id, destination, source, type, messageId, userId, acceptedAt };
-  const none = { url: null, status: null, reason: null };
+  const none = { replayedAt: null, url: null, status: null, reason: null };
   if (by === null) return { ...event, state: "waiting", attempts: 0, dueAt: acceptedAt, settledAt: null, ...none };
   const { at: settledAt, url, status } = by;
   const delivered = { ...none, url: withoutQuery(url), status };

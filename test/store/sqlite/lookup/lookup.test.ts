@@ -90,7 +90,7 @@ describe("the list of deliveries", () => {
     const now = o.s.clock.now();
     await settleAll(o, { "1-crm": failed, "2-crm": token, "3-crm": retried });
     const event = { destination: "crm", source: "website", type: "track", userId: "u1", acceptedAt };
-    const none = { url: null, status: null, reason: null };
+    const none = { replayedAt: null, url: null, status: null, reason: null };
     assert.deepEqual(await list(o), [
       { id: 4, ...event, messageId: "m4", state: "waiting", attempts: 0, dueAt: acceptedAt, settledAt: null, ...none },
       {
@@ -99,7 +99,7 @@ describe("the list of deliveries", () => {
       },
       {
         ...{ id: 2, ...event, messageId: "m2", state: "delivered", attempts: 1, dueAt: null, settledAt: now },
-        ...{ url: URL_A, status: 202, reason: null },
+        ...{ replayedAt: null, url: URL_A, status: 202, reason: null },
       },
       {
         ...{ id: 1, ...event, messageId: "m1", state: "failed", attempts: 1, dueAt: null, settledAt: now },
@@ -190,7 +190,7 @@ describe("the list of deliveries", () => {
     o.shell.exec(
       `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${count})
        INSERT INTO tried SELECT n, 'crm', 'waiting', n, 1, 1, 1, 0, NULL, NULL, NULL, '503', NULL, n,
-         '["website","track","m' || n || '",' || iif(n = 7, '"u1"', 'null') || ']', '{}', NULL FROM n`,
+         '["website","track","m' || n || '",' || iif(n = 7, '"u1"', 'null') || ']', '{}', NULL, NULL FROM n`,
     );
     const first = await page(o, { user: "u1" }, 10, null);
     assert.deepEqual(first.deliveries, []);

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
+import { createBodies } from "../../src/http/body.ts";
+import { type Fault, fault } from "../../src/model/fault.ts";
+import type { Replay, ReplayPage, Wish } from "../../src/model/replay.ts";
+import { createClock } from "../../src/runtime/clock.ts";
+import { createServe } from "../../src/runtime/serve.ts";
+import { makeDestination } from "../flow/make.ts";
+import { askAdmin, SLOW } from "./run.ts";
+
+const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
+const NONE: ReplayPage = { replayed: new Map(), left: 0, oldest: null, newest: null, cursor: null };
+
+type Options = { readonly one?: Replay["one"]; readonly failAt?: number };
+
+/** The operator's API of a daemon for which so many have failed, and one whose destination is gone; and a command that asks it. */
+async function startAdmin(failed: number, { one, failAt }: Options = {}) {
+  const wishes: Wish[] = [];
+  async function page(wish: Wish): Promise<ReplayPage | Fault> {
+    wishes.push(wish);
+    const from = Number(wish.page.cursor ?? 0);
+    if (!wish.dryRun && failAt === from) return fault("store_failed", "the outbox cannot be written");
+    const count = Math.min(wish.page.limit, failed - from);
+    if (count <= 0) return NONE;
+    const times = { oldest: Date.UTC(2026, 0, 1) + from, newest: Date.UTC(2026, 0, 2) + from };
+    const next = from + count;
+    const left = from === 0 ? 1 : 0;
+    return { replayed: new Map([["crm", count]]), left, ...times, cursor: next < failed ? String(next) : null };
+  }
+  const world: Partial<AdminWorld> = {
+    admin: () => ({ listen: LISTEN, token: null }),
+    bodies: createBodies(createClock()),
+    destinations: () => [makeDestination()],
+    clock: createClock(),
+    replay: { page, one: one ?? (async () => null) },
+    report: { replayed() {} } as unknown as AdminWorld["report"],
+  };
+  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  return {
+    wishes,
+    run: (...args: readonly string[]) => askAdmin(["replay", ...args], listener.address).ended,
+    [Symbol.asyncDispose]: () => listener.stop(),
+  };
+}
+
+const PLAN = `1,200 deliveries would be sent again
+  crm: 1,200 deliveries
+  of events that were taken from 2026-01-01T00:00:00.000Z to 2026-01-02T00:00:01.000Z
+  1 delivery stays as it is: its destination is not in the config any more
+`;
+
+describe("fairlead replay", () => {
+  it("counts, then has page after page sent again, and says how many there were", SLOW, async () => {
+    await using admin = await startAdmin(1_200);
+    const { code, out, err } = await admin.run("--state", "failed", "--destination", "crm", "--yes");
+    assert.deepEqual([code, err], [0, ""]);
+    assert.match(out, /^1,200 deliveries are sent again\.\n {2}1 delivery stays as it is/);
+    assert.deepEqual(
+      admin.wishes.map(({ dryRun, page: { limit, cursor } }) => [dryRun, limit, cursor]),
+      [
+        ...[
+          [true, 500, null],
+          [true, 500, "500"],
+          [true, 500, "1000"],
+        ],
+        ...[
+          [false, 500, null],
+          [false, 500, "500"],
+          [false, 500, "1000"],
+        ],
+      ],
+    );
+    const { state, destination, user } = admin.wishes[0]?.search ?? {};
+    assert.deepEqual([state, destination, user], ["failed", "crm", null]);
+  });
+
+  it("means the same point in time on every page", SLOW, async () => {
+    await using admin = await startAdmin(1_200);
+    assert.equal((await admin.run("--since", "2h", "--yes")).code, 0);
+    const times = new Set(admin.wishes.map(({ search }) => search.since));
+    assert.equal(times.size, 1);
+    const [since = 0] = times;
+    const ago = Date.now() - (since ?? 0);
+    assert.ok(ago >= 7_200_000 && ago < 7_260_000, `${ago}`);
+  });
+
+  it("says on a dry run how many, the oldest and the newest, and has nothing done", SLOW, async () => {
+    await using admin = await startAdmin(1_200);
+    const { code, out, err } = await admin.run("--dry-run");
+    assert.deepEqual([code, out, err], [0, PLAN, ""]);
+    assert.ok(admin.wishes.every(({ dryRun }) => dryRun));
+    const json = JSON.parse((await admin.run("--dry-run", "--json")).out);
+    assert.partialDeepStrictEqual(json, { replayed: 1_200, destinations: { crm: 1_200 }, left: 1, dryRun: true });
+  });
+
+  it("does nothing without --yes where nobody can be asked", SLOW, async () => {
+    await using admin = await startAdmin(7);
+    const { code, out, err } = await admin.run("--since", "2h");
+    assert.deepEqual([code, out], [2, ""]);
+    assert.match(err, /^fairlead: 7 deliveries to crm, of events .*; say --yes if that is meant: Send them again\?\n$/);
+    assert.ok(admin.wishes.every(({ dryRun }) => dryRun));
+  });
+
+  it("has nothing to ask if there is nothing", SLOW, async () => {
+    await using admin = await startAdmin(0);
+    assert.deepEqual(await admin.run("--state", "expired"), {
+      ...{ code: 0, out: "There is nothing to be sent again\n", err: "" },
+    });
+  });
+
+  it("says how far it came when the daemon fails", SLOW, async () => {
+    await using admin = await startAdmin(1_200, { failAt: 500 });
+    const { code, out, err } = await admin.run("--yes", "--json");
+    assert.equal(code, 1);
+    assert.equal(JSON.parse(out).replayed, 500);
+    assert.match(err, /store_failed: the outbox cannot be written; 500 of 1,200 were sent again before\n$/);
+  });
+
+  it("takes ids, and says of each what was done", SLOW, async () => {
+    const did = { 1: "replayed", 2: "hurried", 3: "due" } as const;
+    const one: Replay["one"] = async ({ id }) => did[id as 1 | 2 | 3] ?? null;
+    await using admin = await startAdmin(0, { one });
+    const { code, out, err } = await admin.run("1-crm", "2-crm", "3-crm", "4-crm");
+    assert.equal(
+      out,
+      "1-crm is sent again, with all of its time.\n2-crm waits still: its next attempt is due now.\n3-crm waits still, and is due already.\n",
+    );
+    assert.match(err, /^fairlead: .*unknown_delivery: there is no delivery "4-crm"/);
+    assert.equal(code, 1);
+    assert.deepEqual(JSON.parse((await admin.run("1-crm", "--json")).out), { id: "1-crm", did: "replayed" });
+  });
+
+  it("does not take ids and a filter at once, nor a state that is none", SLOW, async () => {
+    await using admin = await startAdmin(0);
+    const both = await admin.run("1-crm", "--user", "u1");
+    assert.deepEqual(both, {
+      ...{ code: 2, out: "", err: "fairlead: say either ids or --user: ids name the deliveries already\n" },
+    });
+    const waiting = await admin.run("--state", "waiting");
+    assert.equal(waiting.code, 2);
+    assert.match(waiting.err, /It must be one of failed, expired, delivered/);
+    assert.deepEqual(admin.wishes, []);
+  });
+});
