@@ -177,7 +177,8 @@ async function openOutbox(world: World, parts: () => Parts | null): Promise<Stor
   const bounds = (): Bounds => config().outbox;
   const crowded = (): void => parts()?.janitor.wake();
   const moved = (): void => parts()?.deliver.readAgain();
-  const store = await openStore({ ...world, path: config().outbox.path, bounds, crowded, moved });
+  const withdrawn: Deliver["withdraw"] = (deliveries) => parts()?.deliver.withdraw(deliveries);
+  const store = await openStore({ ...world, path: config().outbox.path, bounds, crowded, moved, withdrawn });
   if (store.lastAt !== null) clock.notBefore(store.lastAt);
   metrics.expose(store);
   return store;

@@ -15,6 +15,8 @@ export type Deliver = {
   offer(deliveries: readonly Delivery[]): void;
   /** The store has moved deliveries that wait: they are to be looked for again. */
   readAgain(): void;
+  /** The store has ended the waiting of these: they are not to be sent any more. */
+  withdraw(deliveries: readonly Pick<Delivery, "id" | "destination">[]): void;
   /** Lets what waits for a destination be taken away: no delivery of it begins before that is done. */
   readonly whileIdle: WhileIdle;
   readonly pauses: Pauses;
@@ -52,6 +54,11 @@ export function createDeliver(world: DeliverWorld): Deliver {
     },
     readAgain() {
       for (const loop of loops.values()) loop.readAgain();
+    },
+    withdraw(deliveries) {
+      for (const [name, those] of Map.groupBy(deliveries, ({ destination }) => destination)) {
+        loops.get(name)?.withdraw(new Set(those.map(({ id }) => id)));
+      }
     },
     // One that has no loop gets it now: it may come back while the work goes on.
     whileIdle: (destination, work) => (loops.get(destination) ?? add(destination)).whileIdle(work),

@@ -33,6 +33,8 @@ export type Loop = {
   offer(delivery: Delivery): void;
   /** The store has moved deliveries from one queue to the other. */
   readAgain(): void;
+  /** These events must not be sent any more. */
+  withdraw(ids: ReadonlySet<number>): void;
   /** From the next round on, deliver like this; null: not at all. */
   serve(destination: Destination | null): void;
   /** Runs `work`, which may take away what waits, while nothing is delivered; or answers why it cannot. */
@@ -68,6 +70,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       loop.window.readAgain();
       bell.ring();
     },
+    withdraw: (ids) => loop.window.withdraw(ids),
     serve(destination) {
       loop.served = destination;
       bell.ring();

@@ -10,13 +10,22 @@
  *           wrong. After a while everything is read from the start again; what is in memory is passed over.
  */
 import type { Delivery } from "../model/delivery.ts";
-import type { Backlog, ClaimAsk, ClaimPage, Claims, Position, Queue } from "../model/ports.ts";
-import { type At, KB, type Ms, SECOND } from "../model/units.ts";
+import type { Backlog, ClaimAsk, ClaimPage, Claims, Queue } from "../model/ports.ts";
+import { type At, type Ms, SECOND } from "../model/units.ts";
+import {
+  add,
+  createReading,
+  hasRoom,
+  isBehind,
+  isFull,
+  isIdle,
+  isLow,
+  PAGE,
+  type Reading,
+  remove,
+  restart,
+} from "./reading.ts";
 
-const PAGE = 256;
-const LOW = PAGE / 2;
-/** Characters of bodies in a queue from which on nothing is added to it: there may be many destinations. */
-const MOST_BODIES = 256 * KB;
 /** How long until what was put aside is read again. */
 const ASIDE: Ms = 10 * SECOND;
 
@@ -37,6 +46,8 @@ export type Window = {
   settled(delivery: Delivery, dueAt: At | null): void;
   /** Nothing is known of it any more: it is read again in a while. */
   lost(delivery: Delivery, now: At): void;
+  /** These must not be sent any more. One that is being sent already stays known until it is `settled`. */
+  withdraw(ids: ReadonlySet<number>): void;
   /** No retry here can start, though there is room: lets others in. Answers whether there may be any. */
   setAside(now: At): boolean;
   /** What waited for its first attempt may wait among the retries now: reads everything again. */
@@ -54,9 +65,10 @@ export type Window = {
 
 export function createWindow(destination: string, world: WindowWorld): Window {
   const state: State = {
-    first: { waiting: [], size: 0, after: null, more: true, reading: false },
-    retry: { waiting: [], size: 0, after: null, more: true, reading: false },
+    first: createReading(),
+    retry: createReading(),
     known: new Set(),
+    withdrawn: new Set(),
     nextDueAt: null,
     hurryBefore: null,
     asideUntil: null,
@@ -99,12 +111,9 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       state.asideUntil ??= now + ASIDE;
       return retry.more;
     },
+    withdraw: (ids) => withdraw(ids, state),
     readAgain: () => readAllAgain(state),
-    arrived(delivery) {
-      const isOnly = isIdle(first);
-      takeIn(delivery, state);
-      return isOnly;
-    },
+    arrived: (delivery) => takeIn(delivery, state),
     hurry(before) {
       state.hurryBefore = before;
       restart(retry);
@@ -118,37 +127,16 @@ type State = {
   readonly retry: Reading;
   /** The ids of all that is in memory: waiting here, or being sent. */
   readonly known: Set<number>;
+  /** What was withdrawn while a page was being read: it may be on it. */
+  readonly withdrawn: Set<number>;
   nextDueAt: At | null;
   hurryBefore: At | null;
   asideUntil: At | null;
 };
 
-type Reading = {
-  readonly waiting: Delivery[];
-  /** Of their bodies, in characters. */
-  size: number;
-  /** Up to where all is read. */
-  after: Position | null;
-  /** Whether there may be something behind it. */
-  more: boolean;
-  reading: boolean;
-};
-
 function noticeTime(state: State, now: At): void {
   if (state.asideUntil !== null && now >= state.asideUntil) readAllAgain(state);
   if (state.nextDueAt !== null && now >= state.nextDueAt) state.retry.more = true;
-}
-
-function isLow(reading: Reading): boolean {
-  return reading.more && hasRoom(reading);
-}
-
-function isIdle({ waiting, more }: Reading): boolean {
-  return waiting.length === 0 && !more;
-}
-
-function hasRoom({ waiting, size }: Reading): boolean {
-  return waiting.length < LOW && size < MOST_BODIES;
 }
 
 type Place = { readonly destination: string; readonly world: WindowWorld };
@@ -190,37 +178,40 @@ async function readRetries(state: State, now: At, { destination, world }: Place)
   if (stored !== null) expect(state, stored);
 }
 
-/** The queue stays without gaps: behind the first one that was left to be read, all others are. */
-function takeIn(delivery: Delivery, { first, known }: State): void {
+/** Answers whether it is the only one. The queue stays without gaps: behind the first one that was left to be read, all others are. */
+function takeIn(delivery: Delivery, { first, known }: State): boolean {
+  const isOnly = isIdle(first);
   // It was read between its commit and now.
-  if (known.has(delivery.id)) return;
+  if (known.has(delivery.id)) return isOnly;
   // Not in its order, which should not be: rather read all again than overlook it.
   if (isBehind(delivery, first.after)) restart(first);
-  if (first.more || first.reading || first.waiting.length >= PAGE || first.size >= MOST_BODIES) {
+  if (first.more || first.reading || isFull(first)) {
     first.more = true;
-    return;
+    return isOnly;
   }
   first.after = { dueAt: delivery.dueAt, id: delivery.id };
   known.add(delivery.id);
   add(delivery, first);
+  return isOnly;
 }
 
-function keep({ deliveries, more }: ClaimPage, reading: Reading, { known, hurryBefore }: State): void {
+function keep({ deliveries, more }: ClaimPage, reading: Reading, { known, withdrawn, hurryBefore }: State): void {
   const last = deliveries.at(-1);
   if (last) reading.after = { dueAt: last.dueAt, id: last.id };
   if (more) reading.more = true;
   for (const delivery of deliveries) {
     // While hurrying, what has failed after the lane was opened keeps its wait.
     const fresh = hurryBefore !== null && (delivery.attemptedAt ?? 0) >= hurryBefore;
-    if (fresh || known.has(delivery.id)) continue;
+    if (fresh || known.has(delivery.id) || withdrawn.has(delivery.id)) continue;
     known.add(delivery.id);
     add(delivery, reading);
   }
+  withdrawn.clear();
 }
 
-function add(delivery: Delivery, reading: Reading): void {
-  reading.waiting.push(delivery);
-  reading.size += delivery.body.length;
+function withdraw(ids: ReadonlySet<number>, { first, retry, known, withdrawn }: State): void {
+  for (const id of [...remove(first, ids), ...remove(retry, ids)]) known.delete(id);
+  if (first.reading || retry.reading) for (const id of ids) withdrawn.add(id);
 }
 
 function expect(state: State, dueAt: At): void {
@@ -233,17 +224,8 @@ function readAllAgain(state: State): void {
   restart(state.retry);
 }
 
-function isBehind({ dueAt, id }: Position, after: Position | null): boolean {
-  return after !== null && (dueAt < after.dueAt || (dueAt === after.dueAt && id <= after.id));
-}
-
 /** The earlier of two points in time; null is never. */
 export function earliest(a: At | null, b: At | null): At | null {
   if (a === null || b === null) return a ?? b;
   return Math.min(a, b);
-}
-
-function restart(reading: Reading): void {
-  reading.after = null;
-  reading.more = true;
 }

@@ -16,6 +16,7 @@ import type { StoreHealth } from "./space.ts";
 import type { At, Ms } from "./units.ts";
 import type { Unserved } from "./unserved.ts";
 import type { Skip } from "./verdict.ts";
+import type { Withdraw, Withdrawal } from "./withdrawal.ts";
 
 /** Time. Rows hold `now()`, stamps on events hold `wall()`. */
 export type Clock = {
@@ -77,6 +78,8 @@ export type Entry = {
   readonly body: string;
   readonly deliverTo: readonly string[];
   readonly skipped: readonly Skip[];
+  /** What must not go out any more from the commit of this event on; not done if it is a repeat. */
+  readonly withdraws?: Withdrawal;
 };
 
 /** `deliveries`: what the event's commit has set waiting. */
@@ -146,6 +149,7 @@ export type Store = {
   readonly prune: Prune;
   readonly unserved: Unserved;
   readonly replay: Replay;
+  readonly withdraw: Withdraw;
   readonly halts: StoredHalts;
   readonly lookup: Lookup;
   readonly health: StoreHealth;

@@ -317,4 +317,24 @@ describe("the window", () => {
     await window.fill(window.nextDueAt() ?? 0);
     assert.equal(takeAll(window, "first").length, 1);
   });
+
+  it("lets go of what is withdrawn, and passes over it on a page that is just being read", async () => {
+    const store = makeStore(rows(6));
+    const window = createWindow("crm", store);
+    await window.fill(0);
+    window.take("first", ({ id }) => id === 1);
+    window.withdraw(new Set([1, 3, 5]));
+    assert.deepEqual(
+      takeAll(window, "first").map(({ id }) => id),
+      [2, 4, 6],
+    );
+    const late = createWindow("crm", makeStore(rows(6)));
+    const filled = late.fill(0);
+    late.withdraw(new Set([2, 6]));
+    await filled;
+    assert.deepEqual(
+      takeAll(late, "first").map(({ id }) => id),
+      [1, 3, 4, 5],
+    );
+  });
 });

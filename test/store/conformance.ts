@@ -9,6 +9,7 @@ import { describeRepeats } from "./conformance/repeats.ts";
 import { describeSequences } from "./conformance/sequences.ts";
 import { describeSettle } from "./conformance/settle.ts";
 import { describeUnserved } from "./conformance/unserved.ts";
+import { describeWithdraw } from "./conformance/withdraw.ts";
 import type { OpenStore } from "./harness.ts";
 
 /** What the daemon asks of any store, whatever its engine: to be called by each engine's tests. */
@@ -21,6 +22,7 @@ export function describeStore(name: string, open: OpenStore): void {
     describeBacklog(open);
     describePrune(open);
     describeUnserved(open);
+    describeWithdraw(open);
     describeHalts(open);
     describeHealth(open);
     describeSequences(open);

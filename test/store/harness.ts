@@ -20,9 +20,13 @@ export type Place = {
   readonly crowded: () => void;
   /** To be called after deliveries that wait were moved, to the other queue or to another destination. */
   readonly moved: () => void;
+  /** To be called after a commit that has ended the waiting of these. */
+  readonly withdrawn: (deliveries: readonly Withdrawn[]) => void;
   readonly clock: FalseClock;
   readonly report: Report;
 };
+
+export type Withdrawn = Pick<Delivery, "id" | "destination">;
 
 export type OpenStore = (place: Place) => Promise<Store>;
 
@@ -37,6 +41,8 @@ export type TestStore = AsyncDisposable & {
   readonly crowdings: () => number;
   /** How often it said that it has moved deliveries. */
   readonly moves: () => number;
+  /** What it said that it has withdrawn, each time. */
+  readonly withdrawals: () => readonly (readonly Withdrawn[])[];
   store(): Store;
   setMaxSize(bytes: number): void;
   /** What is free of the disk, and how much of it should be. */
@@ -64,6 +70,8 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
   const moved = (): void => {
     moves += 1;
   };
+  const withdrawals: (readonly Withdrawn[])[] = [];
+  const withdrawn = (deliveries: readonly Withdrawn[]): void => void withdrawals.push([...deliveries]);
   const crowded = (): void => {
     crowdings += 1;
   };
@@ -71,11 +79,19 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
   let freeDisk = 0;
   const disk: Disk = { space: async () => space, size: async () => 0 };
   const bounds = (): Bounds => ({ maxSize: max, freeDisk });
-  const place = { folder, bounds, disk, crowded, moved, report: createFalseReport(told) };
+  const place = { folder, bounds, disk, crowded, moved, withdrawn, report: createFalseReport(told) };
   let store = await open({ ...place, clock });
 
   return {
-    ...{ folder, clock, told, crowdings: () => crowdings, moves: () => moves, store: () => store },
+    ...{
+      folder,
+      clock,
+      told,
+      crowdings: () => crowdings,
+      moves: () => moves,
+      withdrawals: () => withdrawals,
+      store: () => store,
+    },
     setMaxSize(bytes) {
       max = bytes;
     },

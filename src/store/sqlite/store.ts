@@ -1,9 +1,9 @@
-import { type Fault, fault } from "../../model/fault.ts";
-import type { Clock, Entry, Receipt, Store } from "../../model/ports.ts";
+import type { Fault } from "../../model/fault.ts";
+import type { Clock, Store } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import type { Bounds, Disk, StoreHealth } from "../../model/space.ts";
 import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
-import { createRoom, type Room, UNWRITTEN, watchRoom } from "../room.ts";
+import { createRoom, type Room, watchRoom } from "../room.ts";
 import { createAppend } from "./append.ts";
 import { createBacklog } from "./backlog.ts";
 import { createClaims } from "./claims.ts";
@@ -11,6 +11,7 @@ import { type Commits, createCommits } from "./commits.ts";
 import { createCounts } from "./counts.ts";
 import { type Database, isDiskFailure } from "./driver.ts";
 import { createStoredHalts } from "./halts.ts";
+import { createIntake } from "./intake.ts";
 import { lockOutbox } from "./lock.ts";
 import { createLookup } from "./lookup/lookup.ts";
 import { createMeta, type Meta } from "./meta.ts";
@@ -24,6 +25,8 @@ import { createSettle } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
 import { createTried } from "./tried.ts";
 import { createUnserved, type UnservedRows } from "./unserved.ts";
+import { unwritable } from "./unwritable.ts";
+import { createWithdraw, type Withdrawn } from "./withdraw.ts";
 
 export type StoreOptions = {
   readonly path: string;
@@ -34,6 +37,8 @@ export type StoreOptions = {
   readonly crowded: () => void;
   /** Called after deliveries that wait were moved, to another queue or to another destination. */
   readonly moved: () => void;
+  /** Called after a commit that has ended the waiting of these. */
+  readonly withdrawn: (deliveries: readonly Withdrawn[]) => void;
   /** Of this process, for whoever finds the outbox locked. */
   readonly pid: number;
   readonly clock: Clock;
@@ -71,7 +76,8 @@ function createStore(db: Database, { room, release }: Surroundings, options: Sto
   const tables = createTables(db);
   const { counts, repeats, meta, segments, progress } = tables;
   const size = createSize(db, room.measured);
-  const appendRows = createAppend({ segments, repeats });
+  const withdrawal = createWithdraw(db, tables);
+  const appendRows = createAppend({ segments, repeats, withdrawal });
   const settleRow = createSettle(tables);
   const pruneRows = createPrune(db, tables);
   const unserved = createUnserved(db, tables);
@@ -84,13 +90,7 @@ function createStore(db: Database, { room, release }: Surroundings, options: Sto
   let closing: Promise<void> | null = null;
 
   return {
-    append(entries) {
-      if (entries.length === 0) return Promise.resolve([]);
-      const refusal = room.refusal();
-      if (refusal) return Promise.resolve(refusal);
-      const run = (): readonly Receipt[] => appendRows(entries, clock.now());
-      return commits.add<readonly Receipt[] | Fault>({ rows: rowsOf(entries), run, failed: () => UNWRITTEN });
-    },
+    ...createIntake({ ...options, commits, room, appendRows, withdrawal }),
     claims: async (ask) => claims(ask),
     settle(delivery, settlement) {
       const run = (): Written => (settleRow(delivery, settlement) ? "written" : "gone");
@@ -173,12 +173,4 @@ function createUnservedPort({ commits, rows, clock, moved }: UnservedWorld): Uns
       return answer;
     },
   };
-}
-
-function rowsOf(entries: readonly Entry[]): number {
-  return entries.reduce((rows, { deliverTo }) => rows + 1 + deliverTo.length, 0);
-}
-
-function unwritable(): Fault {
-  return fault("store_failed", "the outbox cannot be written, and nothing was changed; see the log for the reason");
 }

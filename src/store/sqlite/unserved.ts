@@ -2,7 +2,7 @@ import { type At, MB } from "../../model/units.ts";
 import type { Discarded, Moved, Redirect } from "../../model/unserved.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
-import { createOpenBodies } from "./open-bodies.ts";
+import { createGiveUp } from "./give-up.ts";
 import type { Progress } from "./progress.ts";
 import type { Tried } from "./tried.ts";
 import { createReadWaiting, type Waiting } from "./waiting.ts";
@@ -68,33 +68,5 @@ export function createUnserved(db: Database, parts: UnservedParts): UnservedRows
     counts.add(one.destination, "waiting", -1);
     counts.add(to, "waiting", 1);
     return one.size;
-  }
-}
-
-type GiveUp = {
-  /** It has failed, without another attempt. Answers how many bytes of bodies were written. */
-  run(one: Waiting, why: { readonly at: At; readonly reason: string }): number;
-  /** Lets go of what it has read. */
-  forget(): void;
-};
-
-function createGiveUp(db: Database, { counts, progress, tried }: UnservedParts): GiveUp {
-  const bodies = createOpenBodies(db);
-  return {
-    run(one, why) {
-      const body = one.kind === "letter" ? setApart(one, why.at) : one.size;
-      tried.giveUp(one, why);
-      counts.add(one.destination, "waiting", -1);
-      counts.add(one.destination, "failed", 1);
-      return body;
-    },
-    forget: bodies.forget,
-  };
-
-  function setApart(one: Waiting, at: At): number {
-    const { body, acceptedAt } = bodies.read(one);
-    progress.setApart(one, at);
-    tried.add({ ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 });
-    return body.length;
   }
 }

@@ -24,7 +24,7 @@ async function makeFolder(): Promise<AsyncDisposable & { readonly folder: string
 describe("the lock of the outbox", () => {
   it("refuses a second daemon, and names the first one's pid", async () => {
     await using s = await startStore(openSqlite);
-    const place = { ...AMPLE, crowded() {}, moved() {}, clock: s.clock, report: createFalseReport([]) };
+    const place = { ...AMPLE, crowded() {}, moved() {}, withdrawn() {}, clock: s.clock, report: createFalseReport([]) };
     const path = join(s.folder, "fairlead.db");
     await assert.rejects(openSqlite({ ...place, folder: s.folder }), {
       message:
@@ -81,7 +81,7 @@ describe("the lock of the outbox", () => {
   it("holds against another process, and is free as soon as that one is killed", async () => {
     await using f = await makeFolder();
     const child = await holdIn(f.folder);
-    const place = { folder: f.folder, ...AMPLE, crowded() {}, moved() {}, clock: createFalseClock() };
+    const place = { folder: f.folder, ...AMPLE, crowded() {}, moved() {}, withdrawn() {}, clock: createFalseClock() };
     const open = () => openSqlite({ ...place, report: createFalseReport([]) });
     try {
       await assert.rejects(open(), new RegExp(`another Fairlead \\(pid ${PID}\\) has it open`));

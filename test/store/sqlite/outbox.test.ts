@@ -71,5 +71,5 @@ describe("the outbox's file", () => {
 
 function open(path: string): Promise<unknown> {
   const world = { clock: createFalseClock(), report: createFalseReport([]) };
-  return openStore({ path, ...AMPLE, crowded() {}, moved() {}, pid: 1, ...world });
+  return openStore({ path, ...AMPLE, crowded() {}, moved() {}, withdrawn() {}, pid: 1, ...world });
 }
