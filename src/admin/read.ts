@@ -1,0 +1,47 @@
+import * as v from "valibot";
+import type { Bodies } from "../http/body.ts";
+import { parseJson } from "../http/json.ts";
+import { type Fault, type FaultCode, fault, isFault } from "../model/fault.ts";
+import type { Body, Query } from "./route.ts";
+
+/** What a request asks for. Wrapped, because it may have a `code` of its own, as a Fault does. */
+export type Read<T> = { readonly value: T };
+
+/** Reads a query, or answers `invalid_request`: which part of it is wrong, and what was given. */
+export function readQuery<Q extends Query>(
+  query: Q,
+  given: Readonly<Record<string, string>>,
+): Read<v.InferOutput<Q>> | Fault {
+  const result = v.safeParse(query, given, { abortEarly: true });
+  return result.success ? { value: result.output } : invalidQuery(result.issues[0]);
+}
+
+function invalidQuery(issue: v.BaseIssue<unknown>): Fault {
+  const [item] = issue.path ?? [];
+  const got = item?.origin === "value" ? ` (got ${JSON.stringify(String(item.value).slice(0, 100))})` : "";
+  return fault("invalid_request", `${String(item?.key).slice(0, 100)} ${issue.message}${got}`);
+}
+
+/** What `readBody` refuses with. */
+export const BODY_FAULTS: readonly FaultCode[] = [
+  ...(["body_too_large", "body_incomplete", "body_too_slow", "too_many_bodies", "invalid_encoding"] as const),
+  ...(["unsupported_media_type", "invalid_json", "too_deep", "invalid_request"] as const),
+];
+
+/** Reads a body of JSON. Faults: `BODY_FAULTS`. */
+export async function readBody<B extends Body>(
+  request: Request,
+  { shape, maxBytes }: B,
+  bodies: Bodies,
+): Promise<Read<v.InferOutput<B["shape"]>> | Fault> {
+  const text = await bodies.read(request, maxBytes);
+  if (typeof text !== "string") return text;
+  const parsed = parseJson(text);
+  if (isFault(parsed)) return parsed;
+  const result = v.safeParse(shape, parsed.value, { abortEarly: true });
+  return result.success ? { value: result.output } : invalidBody(result.issues[0]);
+}
+
+function invalidBody(issue: v.BaseIssue<unknown>): Fault {
+  return fault("invalid_request", `${v.getDotPath(issue) ?? "the body"}: ${issue.message}`);
+}
