@@ -22,6 +22,21 @@ function invalidQuery(issue: v.BaseIssue<unknown>): Fault {
   return fault("invalid_request", `${String(item?.key).slice(0, 100)} ${issue.message}${got}`);
 }
 
+/** The entry of a query that says how many are wanted: text that becomes a whole number. */
+export function limitQuery({ most, byDefault }: { readonly most: number; readonly byDefault: number }) {
+  const rule = `must be a whole number from 1 to ${most}`;
+  const digits = v.pipe(v.string(), v.regex(/^\d{1,9}$/, rule));
+  const limit = v.pipe(
+    digits,
+    v.transform(Number),
+    v.number(),
+    v.minValue(1, rule),
+    v.maxValue(most, rule),
+    v.integer(),
+  );
+  return v.optional(v.pipe(limit, v.description("How many are listed at most.")), String(byDefault));
+}
+
 /** What `readBody` refuses with. */
 export const BODY_FAULTS: readonly FaultCode[] = [
   ...(["body_too_large", "body_incomplete", "body_too_slow", "too_many_bodies", "invalid_encoding"] as const),

@@ -5,26 +5,15 @@ import type { Rejection, Rejections } from "../model/refusal.ts";
 import { formatTime } from "../model/units.ts";
 import { about } from "./answers/fields.ts";
 import { CODES, rejection } from "./answers/rejection.ts";
-import { readQuery } from "./read.ts";
+import { limitQuery, readQuery } from "./read.ts";
 import { answer, type Like, route } from "./route.ts";
 
 /** What one answer lists at most. */
 export const MOST_LISTED = 100;
-const LISTED_BY_DEFAULT = 20;
 
-const LIMIT_RULE = `must be a whole number from 1 to ${MOST_LISTED}`;
-const limit = v.pipe(
-  v.string(),
-  v.regex(/^\d{1,9}$/, LIMIT_RULE),
-  v.transform(Number),
-  v.number(),
-  v.integer(),
-  v.minValue(1, LIMIT_RULE),
-  v.maxValue(MOST_LISTED, LIMIT_RULE),
-);
 const wanted = v.strictObject(
   {
-    limit: v.optional(limit, String(LISTED_BY_DEFAULT)),
+    limit: limitQuery({ most: MOST_LISTED, byDefault: 20 }),
     source: v.optional(v.pipe(v.string(), v.nonEmpty("must not be empty; leave it out for all"))),
     code: v.optional(v.picklist(CODES, "must be a code that calls are refused with")),
   },

@@ -3,13 +3,11 @@ import { type Fault, isFault } from "../model/fault.ts";
 import type { PageAsk, Search } from "../model/lookup.ts";
 import { type At, parseDuration } from "../model/units.ts";
 import { about, STATES, TYPES } from "./answers/fields.ts";
-import { readQuery } from "./read.ts";
+import { limitQuery, readQuery } from "./read.ts";
 
 /** What one answer lists at most. */
 export const MOST_LISTED = 1_000;
-const LISTED_BY_DEFAULT = 20;
 
-const LIMIT_RULE = `must be a whole number from 1 to ${MOST_LISTED}`;
 const TIME_RULE = "must be a time with its zone, as 2009-11-10T23:00:00Z, or how long ago, as 2h";
 const text = v.optional(v.pipe(v.string(), v.nonEmpty("must not be empty; leave it out for all")));
 const time = v.pipe(v.string(), v.check(isTime, TIME_RULE), v.examples(["2h", "2009-11-10T23:00:00Z"]));
@@ -25,18 +23,7 @@ export const searchQuery = v.strictObject(
       v.optional(time),
     ),
     until: about("Those that came into their state before then.", v.optional(time)),
-    limit: v.optional(
-      v.pipe(
-        v.string(),
-        v.regex(/^\d{1,9}$/, LIMIT_RULE),
-        v.transform(Number),
-        v.number(),
-        v.integer(),
-        v.minValue(1, LIMIT_RULE),
-        v.maxValue(MOST_LISTED, LIMIT_RULE),
-      ),
-      String(LISTED_BY_DEFAULT),
-    ),
+    limit: limitQuery({ most: MOST_LISTED, byDefault: 20 }),
     cursor: about("Of an answer to the same question; left out for the first page.", text),
   },
   "is not known; there are state, destination, source, type, user, since, until, limit and cursor",

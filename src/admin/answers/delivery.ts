@@ -38,7 +38,7 @@ export const listedEntries = {
   dueAt: about("When it is tried next; null once it is settled.", v.nullable(time)),
   settledAt: about("Null while it waits.", v.nullable(time)),
   url: about("Who took it, without the query; null if nobody has.", text),
-  status: about("What was answered last; null if nothing was.", v.nullable(v.number())),
+  status: about("What they answered; null if nobody took it.", v.nullable(v.number())),
   reason: about("Why it waits or was given up; null before the first attempt, and if it was delivered.", text),
 };
 

@@ -2,10 +2,8 @@ import type { Route } from "../route.ts";
 import { describeOperation } from "./operation.ts";
 import { createShapes, type Json } from "./shapes.ts";
 
-export type OpenApi = Json & { readonly openapi: string; readonly paths: Json };
-
 /** The OpenAPI 3.1 document of these routes. */
-export function describeApi(routes: readonly Route[], version: string): OpenApi {
+export function describeApi(routes: readonly Route[], version: string): Json {
   const shapes = createShapes();
   const paths: Record<string, Json> = {};
   for (const route of routes) {

@@ -18,19 +18,15 @@ const refusal = named(
   }),
 );
 
+/** The statuses with which trying again may help, and that can say when. */
+const RETRIED: readonly number[] = [409, 429, 503];
+
 /** The refusals of a route as OpenAPI describes responses, by status, each with the codes that it can have. */
 export function refusalsOf(route: Route, shapes: Shapes): Json {
   const fault = shapes.output(refusal);
-  const codes = codesOf(route);
-  const statuses = [...new Set(codes.map((code) => FAULT_STATUS[code]))].sort();
+  const byStatus = Map.groupBy(codesOf(route), (code) => FAULT_STATUS[code]);
   return Object.fromEntries(
-    statuses.map((status) => [
-      status,
-      describe(
-        codes.filter((code) => FAULT_STATUS[code] === status),
-        fault,
-      ),
-    ]),
+    [...byStatus].map(([status, codes]) => [status, { ...describe(codes, fault), ...headersOf(status) }]),
   );
 }
 
@@ -50,9 +46,11 @@ function codesOf({ method, path, query, body, faults = [] }: Route): readonly Fa
 function describe(codes: readonly FaultCode[], fault: Json): Json {
   return {
     description: `Refused: ${codes.map((code) => `\`${code}\``).join(", ")}.`,
-    headers: {
-      "Retry-After": { description: "Whole seconds, where trying again may help.", schema: { type: "integer" } },
-    },
     content: { "application/json": { schema: { allOf: [fault, { properties: { code: { enum: codes } } }] } } },
   };
+}
+
+function headersOf(status: number): Json {
+  if (!RETRIED.includes(status)) return {};
+  return { headers: { "Retry-After": { description: "When to try again, in seconds.", schema: { type: "integer" } } } };
 }
