@@ -31,7 +31,8 @@ export type Route = {
 export type Shape = v.GenericSchema;
 
 /** The shape of a query: each entry is a string before it is read. */
-export type Query = v.GenericSchema & { readonly type: "strict_object"; readonly entries: v.ObjectEntries };
+export type Query = v.GenericSchema & { readonly type: "strict_object"; readonly entries: Entries };
+type Entries = Readonly<Record<string, Shape>>;
 
 export type Body = {
   readonly shape: Shape;

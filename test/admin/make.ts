@@ -127,7 +127,8 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     const response = await handle(request, { address: "127.0.0.1", overSocket: false });
     const { status, headers: given } = response;
     const text = await response.text();
-    await assertDocumented({ ...{ method: init.method, path, status, text }, type: given.get("content-type") });
+    const { method, body: sent } = init;
+    await assertDocumented({ method, path, sent, status, type: given.get("content-type"), text });
     return { status, headers: given, text };
   }
 

@@ -134,15 +134,22 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
       return answer;
     },
     async admin(method, path, { body, headers = {} } = {}) {
-      const init = body === undefined ? {} : { body: JSON.stringify(body) };
+      const sent = body === undefined ? undefined : JSON.stringify(body);
       const all = {
         host: "127.0.0.1:8081",
         ...(method === "POST" ? { "content-type": "application/json" } : {}),
         ...headers,
       };
-      const answer = await send(8081, new Request(`http://127.0.0.1:8081${path}`, { method, headers: all, ...init }));
+      const answer = await send(
+        8081,
+        new Request(`http://127.0.0.1:8081${path}`, {
+          method,
+          headers: all,
+          ...(sent !== undefined && { body: sent }),
+        }),
+      );
       const { status, text } = answer;
-      await assertDocumented({ method, path, sent: body, status, type: answer.headers.get("content-type"), text });
+      await assertDocumented({ method, path, sent, status, type: answer.headers.get("content-type"), text });
       return answer;
     },
     async rows() {

@@ -9,7 +9,7 @@ const JSON_TYPE = "application/json";
 
 /** A route as OpenAPI describes an operation. */
 export function describeOperation(route: Route, shapes: Shapes): Json {
-  const { id, summary, description, path } = route;
+  const { id, method, summary, description, path, body } = route;
   const parameters = [...pathParameters(route), ...queryParameters(route, shapes)];
   return {
     operationId: id,
@@ -17,7 +17,7 @@ export function describeOperation(route: Route, shapes: Shapes): Json {
     ...(description !== undefined && { description }),
     ...(isOpen(path) && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
-    ...(route.method !== "get" && { requestBody: describeBody(route.body, shapes) }),
+    ...((body || method === "post") && { requestBody: describeBody(body, shapes) }),
     responses: { ...answersOf(route, shapes), ...refusalsOf(route, shapes) },
   };
 }
@@ -30,17 +30,17 @@ function pathParameters({ params = {} }: Route): readonly Json[] {
 
 function queryParameters({ query }: Route, shapes: Shapes): readonly Json[] {
   return Object.entries(query?.entries ?? {}).map(([name, entry]) => {
-    const { description, default: written, ...schema } = shapes.output(entry as v.GenericSchema);
+    const { description, default: written, ...schema } = shapes.output(entry);
     return {
-      ...{ name, in: "query", required: !isOptional(entry as v.GenericSchema) },
+      ...{ name, in: "query", required: !isOptional(entry) },
       ...(description !== undefined && { description }),
       // As it is read: in a query all is text.
-      schema: written === undefined ? schema : { ...schema, default: v.parse(entry as v.GenericSchema, undefined) },
+      schema: written === undefined ? schema : { ...schema, default: v.parse(entry, undefined) },
     };
   });
 }
 
-/** What is sent to a route that wants nothing: web pages cannot send JSON unasked. */
+/** What is sent to a POST that wants nothing: web pages cannot send JSON unasked. */
 const NOTHING = {
   description: "Nothing of it is read, but its Content-Type has to be this one: send `{}`.",
   required: true,

@@ -34,7 +34,7 @@ function codesOf({ method, path, query, body, faults = [] }: Route): readonly Fa
   const all: readonly FaultCode[] = [
     ...(isOpen(path) ? [] : (["unauthorized"] as const)),
     ...(["forbidden_origin", "forbidden_host"] as const),
-    ...(method === "get" ? [] : (["unsupported_media_type"] as const)),
+    ...(method === "post" ? (["unsupported_media_type"] as const) : []),
     ...(query ? (["invalid_request"] as const) : []),
     ...(body ? BODY_FAULTS : []),
     ...faults,

@@ -8,14 +8,7 @@ import { describeApi } from "../../../src/admin/openapi/document.ts";
 import { BODY_FAULTS } from "../../../src/admin/read.ts";
 import { type Route, route } from "../../../src/admin/route.ts";
 import { startAdmin } from "../make.ts";
-import {
-  assertDocumented,
-  bareApi,
-  type Document,
-  type Exchange,
-  fetchDocument,
-  type Operation,
-} from "./documented.ts";
+import { assertDocumented, bareApi, type Document, fetchDocument, type Operation } from "./documented.ts";
 
 const HOW =
   "declare it with route({ id, method, path, summary, params, query, body, answers, faults }) beside its handler, and serve " +
@@ -111,7 +104,6 @@ describe("GET /openapi.json", () => {
   it("refers only to what it has, and has only what something refers to", () => {
     const found = [...JSON.stringify(doc).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref = ""]) => ref);
     const known = Object.keys(doc.components.schemas).map((name) => `#/components/schemas/${name}`);
-    // A status is only asked for as a whole.
     assert.deepEqual([...new Set(found)].sort(), known.sort());
     for (const name of Object.keys(doc.components.schemas)) assert.match(name, /^[A-Za-z0-9._-]+$/);
   });
@@ -199,44 +191,6 @@ describe("a route's declaration", () => {
       [],
     );
   });
-});
-
-describe("the check that real answers are as the document says", () => {
-  const ready: Exchange = {
-    ...{ method: "GET", path: "/readyz", status: 200, type: "application/json" },
-    text: '{"status":"ready"}',
-  };
-  const refusal = { success: false, code: "store_full", message: "m", error: "m" };
-  const refused: Exchange = { ...ready, status: 503, text: JSON.stringify(refusal) };
-  const discarded: Exchange = {
-    ...{ method: "POST", path: "/api/destinations/crm/discard", status: 200, type: "application/json" },
-    ...{ text: '{"success":true,"discarded":1,"more":false}', sent: { limit: 1 } },
-  };
-  const listed: Exchange = { ...ready, path: "/api/rejected?limit=5", text: '{"rejected":[]}' };
-
-  it("lets pass what is so", async () => {
-    for (const exchange of [ready, refused, discarded, listed]) await assertDocumented(exchange);
-    await assertDocumented({ ...refused, path: "/nowhere", status: 404 });
-  });
-
-  const wrong: Readonly<Record<string, Exchange>> = {
-    "a key that is unknown": { ...ready, text: '{"status":"ready","extra":1}' },
-    "a key that is unknown, deep within": { ...refused, text: JSON.stringify({ ...refusal, extra: 1 }) },
-    "a key that is missing": { ...ready, text: "{}" },
-    "a value of another type": { ...discarded, text: '{"success":true,"discarded":"1","more":false}' },
-    "another word": { ...ready, text: '{"status":"well"}' },
-    "a code that the route does not name": { ...refused, text: JSON.stringify({ ...refusal, code: "store_gone" }) },
-    "a code of another status": { ...refused, text: JSON.stringify({ ...refusal, code: "unauthorized" }) },
-    "a status that the route does not name": { ...refused, status: 404 },
-    "another Content-Type": { ...ready, type: "text/html" },
-    "something else where nothing is": { ...ready, path: "/nowhere" },
-    "a query that was taken, though the document forbids it": { ...listed, path: "/api/rejected?limit=500" },
-    "a parameter that was taken, though the document has none": { ...listed, path: "/api/rejected?lines=5" },
-    "a body that was taken, though the document forbids it": { ...discarded, sent: { limit: 5_000 } },
-  };
-  for (const [what, exchange] of Object.entries(wrong)) {
-    it(`finds ${what}`, () => assert.rejects(assertDocumented(exchange), /is not as \/openapi\.json says/));
-  }
 });
 
 function operationOf(wanted: string): Operation {

@@ -8,8 +8,8 @@ export type Exchange = {
   readonly method: string;
   /** With its query. */
   readonly path: string;
-  /** What was sent, if it was JSON. */
-  readonly sent?: unknown;
+  /** The body that was sent. */
+  readonly sent?: string | undefined;
   readonly status: number;
   readonly type: string | null;
   readonly text: string;
@@ -102,7 +102,7 @@ function faultsOfQuestion(doc: Document, { parameters = [], requestBody }: Opera
   });
   const schema = requestBody?.content["application/json"]?.schema;
   if (!schema || exchange.sent === undefined) return ofQuery;
-  return [...ofQuery, ...faultsOf(inPlace(doc, schema), exchange.sent, "the body")];
+  return [...ofQuery, ...faultsOf(inPlace(doc, schema), JSON.parse(exchange.sent), "the body")];
 }
 
 /** A schema with all that it refers to in place, and without room for other keys: the document leaves it to newer daemons. */
