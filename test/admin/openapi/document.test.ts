@@ -8,7 +8,7 @@ import { describeApi } from "../../../src/admin/openapi/document.ts";
 import { BODY_FAULTS } from "../../../src/admin/read.ts";
 import { type Route, route } from "../../../src/admin/route.ts";
 import { startAdmin } from "../make.ts";
-import { assertDocumented, bareApi, type Document, fetchDocument, type Operation } from "./documented.ts";
+import { bareApi, type Document, fetchDocument, type Operation } from "./documented.ts";
 
 const HOW =
   "declare it with route({ id, method, path, summary, params, query, body, answers, faults }) beside its handler, and serve " +
