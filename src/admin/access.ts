@@ -21,7 +21,7 @@ export function checkAccess(request: Request, { listen, token }: Config["admin"]
   if (!isOwnHost(request.headers.get("host"), listen)) {
     return fault("forbidden_host", "the Host header is not the address that admin.listen names");
   }
-  if (token && !OPEN_PATHS.has(pathOf(request.url))) {
+  if (token && !isOpen(pathOf(request.url))) {
     const given = bearerToken(request);
     if (given === null || !isSameToken(given, token)) {
       return fault("unauthorized", "send admin.token as Authorization: Bearer <token>");
@@ -29,6 +29,11 @@ export function checkAccess(request: Request, { listen, token }: Config["admin"]
   }
   if (request.method !== "POST" || isJson(request.headers.get("content-type"))) return null;
   return fault("unsupported_media_type", "a POST has to be sent as Content-Type: application/json");
+}
+
+/** Whether a path needs no token, whatever the config says. */
+export function isOpen(path: string): boolean {
+  return OPEN_PATHS.has(path);
 }
 
 /** Whoever listens on all addresses has many names, and is guarded by the token. */

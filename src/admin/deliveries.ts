@@ -1,13 +1,17 @@
-import { respond, respondFault } from "../http/respond.ts";
+import * as v from "valibot";
+import { respondFault } from "../http/respond.ts";
 import type { Attempt } from "../model/attempt.ts";
 import type { Destination } from "../model/destination.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { DeliveryDetail, ListedDelivery, Lookup } from "../model/lookup.ts";
 import type { Clock } from "../model/ports.ts";
-import { type At, formatTime } from "../model/units.ts";
+import { formatTime } from "../model/units.ts";
 import { withoutQuery } from "../model/url.ts";
 import { type Sending, shownHeaders } from "../webhook/headers.ts";
-import { readSearch } from "./search.ts";
+import { detail, listed } from "./answers/delivery.ts";
+import { about, timeOf } from "./answers/fields.ts";
+import { answer, type Like, route, type Said } from "./route.ts";
+import { readSearch, searchQuery } from "./search.ts";
 
 export type DeliveriesWorld = {
   readonly clock: Pick<Clock, "now" | "wall">;
@@ -15,6 +19,33 @@ export type DeliveriesWorld = {
   /** As the config in force has them. */
   readonly destinations: () => readonly Destination[];
 };
+
+export const deliveriesRoute = route({
+  id: "listDeliveries",
+  method: "get",
+  path: "/api/deliveries",
+  summary: "List deliveries, the newest first",
+  description:
+    "Failed and expired ones by when they became so, all others by when their event came. Each request looks at so many " +
+    "only: a page may have fewer than `limit`, or none, although there is another one behind its cursor.",
+  query: searchQuery,
+  answers: {
+    200: about(
+      "A page. `cursor` leads to the next one, and is null after the last.",
+      v.strictObject({ deliveries: v.array(listed), cursor: v.nullable(v.string()) }),
+    ),
+  },
+});
+
+export const deliveryRoute = route({
+  id: "getDelivery",
+  method: "get",
+  path: "/api/deliveries/:id",
+  summary: "Tell all there is to know of a delivery",
+  params: { id: "The number of its event, a hyphen, and its destination: `42-crm`." },
+  answers: { 200: about("The delivery, with its body and its attempts.", detail) },
+  faults: ["unknown_delivery"],
+});
 
 /**
  * `GET /api/deliveries?state=&destination=&source=&type=&user=&since=&until=&limit=&cursor=`: the deliveries that are
@@ -29,7 +60,7 @@ export async function getDeliveries(
   if (isFault(ask)) return respondFault(ask);
   const page = await lookup.deliveries(ask.search, ask.page);
   if (page === "bad_cursor") return respondFault(fault("invalid_request", BAD_CURSOR));
-  return respond(200, { deliveries: page.deliveries.map(describeListed), cursor: page.cursor });
+  return answer(deliveriesRoute, { deliveries: page.deliveries.map(describeListed), cursor: page.cursor });
 }
 
 const BAD_CURSOR = "cursor must be the one of an answer to the same question; leave it out for the first page";
@@ -41,10 +72,10 @@ export async function getDelivery(id: string, { lookup, destinations, clock }: D
   if (!found) return respondFault(unknownDelivery(id));
   const destination = destinations().find(({ name }) => name === found.destination);
   const { body, firstAttemptAt, finals, log, ...listed } = found;
-  return respond(200, {
+  return answer(deliveryRoute, {
     ...describeListed(listed),
     firstAttemptAt: timeOf(firstAttemptAt),
-    finals,
+    finals: finals.map(({ url, reason }) => ({ url, reason })),
     body,
     requests: destination ? requestsOf(found, { destination, at: clock.wall() }) : [],
     log: { first: log.first.map(describeAttempt), omitted: log.omitted, last: log.last.map(describeAttempt) },
@@ -68,7 +99,7 @@ export function unknownDelivery(id: string): Fault {
   return fault("unknown_delivery", `there is no delivery ${JSON.stringify(id.slice(0, 100))}; ${form}, and ${kept}`);
 }
 
-export function describeListed({ id, ...one }: ListedDelivery): object {
+export function describeListed({ id, ...one }: ListedDelivery): Like<typeof listed> {
   const { destination, state, source, type, messageId, userId, acceptedAt, attempts } = one;
   return {
     ...{ id: formatId({ id, destination }), destination, state, source, type, messageId, userId },
@@ -78,18 +109,16 @@ export function describeListed({ id, ...one }: ListedDelivery): object {
   };
 }
 
+type Detail = Said<typeof deliveryRoute>;
+
 /** What goes out, by the config as it is now: that of the past is not kept. */
-function requestsOf(detail: DeliveryDetail, sending: Sending): readonly object[] {
+function requestsOf(detail: DeliveryDetail, sending: Sending): Detail["requests"] {
   return sending.destination.webhooks.map((webhook) => ({
     url: withoutQuery(webhook.url),
     headers: shownHeaders(webhook, detail, sending),
   }));
 }
 
-function describeAttempt({ at, ...attempt }: Attempt): object {
+function describeAttempt({ at, ...attempt }: Attempt): Detail["log"]["first"][number] {
   return { at: formatTime(at), ...attempt };
-}
-
-function timeOf(at: At | null): string | null {
-  return at === null ? null : formatTime(at);
 }

@@ -1,9 +1,11 @@
 import * as v from "valibot";
 import type { Bodies } from "../http/body.ts";
-import { parseJson } from "../http/json.ts";
-import { respond, respondFault } from "../http/respond.ts";
-import { type Fault, fault, isFault } from "../model/fault.ts";
+import { respondFault } from "../http/respond.ts";
+import { type Fault, isFault } from "../model/fault.ts";
 import { KB } from "../model/units.ts";
+import { about, count, success } from "./answers/fields.ts";
+import { readBody } from "./read.ts";
+import { answer, route } from "./route.ts";
 import { countMovable, countWaiting, discardPage, movePage, type UnservedWorld } from "./unserved.ts";
 
 const MAX_BODY_BYTES = 4 * KB;
@@ -22,7 +24,7 @@ const page = {
     ),
     IN_PAGE_BY_DEFAULT,
   ),
-  dryRun: v.optional(v.boolean("must be true or false"), false),
+  dryRun: about("Says how many wait, and changes nothing.", v.optional(v.boolean("must be true or false"), false)),
 };
 const name = v.pipe(v.string("must name a destination"), v.nonEmpty("must name a destination"));
 const discardWish = v.strictObject(page, shape("limit and dryRun"));
@@ -35,6 +37,42 @@ function shape(keys: string): (issue: v.StrictObjectIssue) => string {
   };
 }
 
+const more = about("Whether others wait still.", v.boolean());
+const waiting = about("A dry run: how many wait.", v.strictObject({ success, waiting: count }));
+
+const common = {
+  method: "post",
+  params: { name: "The destination for which they wait. It has to be paused, disabled, or out of the config." },
+  faults: ["unknown_destination", "destination_in_use", "destination_busy", "store_failed"],
+} as const;
+
+export const discardRoute = route({
+  ...common,
+  id: "discardWaiting",
+  path: "/api/destinations/:name/discard",
+  summary: "Give up a page of what waits for a destination",
+  description: "They become failed, and are kept as others that failed. Ask again while there are more.",
+  body: { shape: discardWish, maxBytes: MAX_BODY_BYTES },
+  answers: {
+    200: about("What was done.", v.union([v.strictObject({ success, discarded: count, more }), waiting])),
+  },
+});
+
+export const moveRoute = route({
+  ...common,
+  id: "moveWaiting",
+  path: "/api/destinations/:name/move",
+  summary: "Let a page of what waits for a destination wait for another one",
+  description: "As if they had just been accepted for it: with no attempts so far. Ask again while there are more.",
+  body: { shape: moveWish, maxBytes: MAX_BODY_BYTES },
+  answers: {
+    200: about(
+      "What was done. `doubled`: those that have failed because the event was there already.",
+      v.union([v.strictObject({ success, moved: count, doubled: count, more }), waiting]),
+    ),
+  },
+});
+
 type World = UnservedWorld & { readonly bodies: Bodies };
 
 /**
@@ -42,44 +80,27 @@ type World = UnservedWorld & { readonly bodies: Bodies };
  * delivered to becomes `failed`. Answers `{discarded, more}`, or with `dryRun` only `{waiting}`. The caller paces.
  */
 export async function postDiscard(request: Request, from: string, world: World): Promise<Response> {
-  const wish = await readWish(request, discardWish, world);
-  if (isFault(wish)) return respondFault(wish);
-  if (wish.dryRun) return answer(asWaiting(countWaiting(from, world)));
-  return answer(await discardPage(from, wish.limit, world));
+  const read = await readBody(request, discardRoute.body, world.bodies);
+  if (isFault(read)) return respondFault(read);
+  const { limit, dryRun } = read.value;
+  if (dryRun) return answer(discardRoute, asWaiting(countWaiting(from, world)));
+  return answer(discardRoute, asDone(await discardPage(from, limit, world)));
 }
 
 /** `POST /api/destinations/:name/move {to, limit?, dryRun?}`: likewise, to another destination: `{moved, doubled, more}`. */
 export async function postMove(request: Request, from: string, world: World): Promise<Response> {
-  const wish = await readWish(request, moveWish, world);
-  if (isFault(wish)) return respondFault(wish);
-  const by = { from, to: wish.to };
-  if (wish.dryRun) return answer(asWaiting(countMovable(by, world)));
-  return answer(await movePage(by, wish.limit, world));
+  const read = await readBody(request, moveRoute.body, world.bodies);
+  if (isFault(read)) return respondFault(read);
+  const { to, limit, dryRun } = read.value;
+  const by = { from, to };
+  if (dryRun) return answer(moveRoute, asWaiting(countMovable(by, world)));
+  return answer(moveRoute, asDone(await movePage(by, limit, world)));
 }
 
-type Wish = typeof discardWish | typeof moveWish;
-
-async function readWish<W extends Wish>(
-  request: Request,
-  wish: W,
-  { bodies }: World,
-): Promise<v.InferOutput<W> | Fault> {
-  const text = await bodies.read(request, MAX_BODY_BYTES);
-  if (typeof text !== "string") return text;
-  const parsed = parseJson(text);
-  if (isFault(parsed)) return parsed;
-  const result = v.safeParse(wish, parsed.value, { abortEarly: true });
-  return result.success ? result.output : invalid(result.issues[0]);
+function asWaiting(count: number | Fault) {
+  return typeof count === "number" ? { success: true as const, waiting: count } : count;
 }
 
-function invalid(issue: v.BaseIssue<unknown>): Fault {
-  return fault("invalid_request", `${v.getDotPath(issue) ?? "the body"}: ${issue.message}`);
-}
-
-function asWaiting(count: number | Fault): object {
-  return typeof count === "number" ? { waiting: count } : count;
-}
-
-function answer(what: object): Response {
-  return isFault(what) ? respondFault(what) : respond(200, { success: true, ...what });
+function asDone<T extends object>(what: T | Fault) {
+  return isFault(what) ? what : { success: true as const, ...what };
 }

@@ -1,12 +1,13 @@
-import { respond } from "../http/respond.ts";
 import type { Destination } from "../model/destination.ts";
 import type { FoundEvent, ListedDelivery, Lookup } from "../model/lookup.ts";
 import type { Pauses } from "../model/pause.ts";
 import type { Rejections } from "../model/refusal.ts";
 import type { Source } from "../model/source.ts";
 import { type At, formatTime } from "../model/units.ts";
+import { type event, trail } from "./answers/event.ts";
 import { describeListed } from "./deliveries.ts";
 import { describeRejection } from "./rejected.ts";
+import { answer, type Like, route } from "./route.ts";
 
 export type EventsWorld = {
   readonly lookup: Lookup;
@@ -19,6 +20,15 @@ export type EventsWorld = {
   readonly startedAt: At;
 };
 
+export const eventRoute = route({
+  id: "explainEvent",
+  method: "get",
+  path: "/api/events/:messageId",
+  summary: "Tell what became of a call",
+  params: { messageId: "Its messageId, which the client chose, or else the server." },
+  answers: { 200: trail },
+});
+
 /**
  * `GET /api/events/:messageId`: what is known of the calls with this messageId. `rejected`: those of the last refusals;
  * `events`: what was taken, with its deliveries; `seen`: when it came from which source in the last 24 hours; `complete`:
@@ -29,7 +39,7 @@ export async function getEvent(messageId: string, world: EventsWorld): Promise<R
   const rejected = rejections.newest(Number.POSITIVE_INFINITY).filter((one) => one.messageId === messageId);
   const names = sources().map(({ name }) => name);
   const { events, seen, complete } = await lookup.event(messageId, names);
-  return respond(200, {
+  return answer(eventRoute, {
     messageId,
     rejected: rejected.map(describeRejection),
     rejectedSince: formatTime(startedAt),
@@ -39,8 +49,8 @@ export async function getEvent(messageId: string, world: EventsWorld): Promise<R
   });
 }
 
-function describeEvent({ id, acceptedAt, deliveries, ...event }: FoundEvent, world: EventsWorld): object {
-  const { source, type, messageId, userId, skipped, forgotten, whole } = event;
+function describeEvent(found: FoundEvent, world: EventsWorld): Like<typeof event> {
+  const { id, source, type, messageId, userId, acceptedAt, skipped, deliveries, forgotten, whole } = found;
   return {
     ...{ event: id, source, type, messageId, userId, acceptedAt: formatTime(acceptedAt), skipped },
     deliveries: deliveries.map((one) => ({ ...describeListed(one), served: servedAs(one, world) })),
@@ -48,7 +58,7 @@ function describeEvent({ id, acceptedAt, deliveries, ...event }: FoundEvent, wor
   };
 }
 
-type ServedAs = "yes" | "paused" | "disabled" | "removed";
+type ServedAs = Like<typeof event>["deliveries"][number]["served"];
 
 /** Whether anybody delivers to it now. */
 function servedAs({ destination }: ListedDelivery, { destinations, pauses }: EventsWorld): ServedAs {

@@ -1,8 +1,10 @@
-import { respond, respondFault } from "../http/respond.ts";
+import * as v from "valibot";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { PauseReport, Pauses } from "../model/pause.ts";
 import type { Clock } from "../model/ports.ts";
 import { type At, formatTime } from "../model/units.ts";
+import { about, count, success, time } from "./answers/fields.ts";
+import { answer, route, type Said } from "./route.ts";
 import { type KnownWorld, refuseUnknown, waitingFor } from "./unserved.ts";
 
 export type PauseWorld = KnownWorld & {
@@ -11,12 +13,53 @@ export type PauseWorld = KnownWorld & {
   readonly report: Pick<PauseReport, "paused" | "resumed">;
 };
 
+const common = {
+  method: "post",
+  params: { name: "The destination." },
+  faults: ["unknown_destination", "store_failed"],
+} as const;
+const changed = about("False if all was so already.", v.boolean());
+
+export const pauseRoute = route({
+  ...common,
+  id: "pauseDestination",
+  path: "/api/destinations/:name/pause",
+  summary: "Send nothing new to a destination, until it is resumed",
+  description: "What comes in for it waits, and that time does not count towards its four hours. Kept over restarts.",
+  answers: {
+    200: about(
+      "Since when it is paused, and how many wait.",
+      v.strictObject({ success, paused: v.literal(true), since: time, changed, waiting: count }),
+    ),
+  },
+});
+
+export const resumeRoute = route({
+  ...common,
+  id: "resumeDestination",
+  path: "/api/destinations/:name/resume",
+  summary: "Let what waits for a destination go on",
+  answers: {
+    200: about(
+      "Since when it was paused, and how many wait.",
+      v.strictObject({
+        ...{ success, paused: v.literal(false), changed, waiting: count },
+        since: about("Null if it was not paused.", v.nullable(time)),
+        served: about(
+          "False if nothing is sent to it all the same: it is disabled, or not in the config.",
+          v.boolean(),
+        ),
+      }),
+    ),
+  },
+});
+
 /**
  * `POST /api/destinations/:name/pause`: nothing new is sent to it until it is resumed, over restarts too. Answers
  * `{paused, since, changed, waiting}`; `changed` is false if it was paused already.
  */
 export async function postPause(name: string, world: PauseWorld): Promise<Response> {
-  return answer(await pause(name, world));
+  return answer(pauseRoute, await pause(name, world));
 }
 
 /**
@@ -24,10 +67,10 @@ export async function postPause(name: string, world: PauseWorld): Promise<Respon
  * it was not; and in `served` whether anything is sent to it now: not while it is disabled, or not in the config.
  */
 export async function postResume(name: string, world: PauseWorld): Promise<Response> {
-  return answer(await resume(name, world));
+  return answer(resumeRoute, await resume(name, world));
 }
 
-async function pause(name: string, world: PauseWorld): Promise<object | Fault> {
+async function pause(name: string, world: PauseWorld): Promise<Said<typeof pauseRoute> | Fault> {
   const refusal = refuse(name, world);
   if (refusal !== null) return refusal;
   const paused = await world.pauses.pause(name);
@@ -35,10 +78,10 @@ async function pause(name: string, world: PauseWorld): Promise<object | Fault> {
   const { since, changed } = paused;
   const waiting = waitingFor(name, world);
   if (changed) world.report.paused(name, waiting);
-  return { paused: true, since: formatTime(onWall(since, world)), changed, waiting };
+  return { success: true, paused: true, since: formatTime(onWall(since, world)), changed, waiting };
 }
 
-async function resume(name: string, world: PauseWorld): Promise<object | Fault> {
+async function resume(name: string, world: PauseWorld): Promise<Said<typeof resumeRoute> | Fault> {
   const refusal = refuse(name, world);
   if (refusal !== null) return refusal;
   const resumed = await world.pauses.resume(name);
@@ -46,9 +89,10 @@ async function resume(name: string, world: PauseWorld): Promise<object | Fault> 
   const { since } = resumed;
   const waiting = waitingFor(name, world);
   const served = world.destinations().some((one) => one.name === name && one.enabled);
-  if (since === null) return { paused: false, since, changed: false, waiting, served };
+  if (since === null) return { success: true, paused: false, since, changed: false, waiting, served };
   world.report.resumed(name, { paused: world.clock.now() - since, waiting });
-  return { paused: false, since: formatTime(onWall(since, world)), changed: true, waiting, served };
+  const at = formatTime(onWall(since, world));
+  return { success: true, paused: false, since: at, changed: true, waiting, served };
 }
 
 /** One that is paused is known, even if the config and the outbox have lost it. */
@@ -59,8 +103,4 @@ function refuse(name: string, world: PauseWorld): Fault | null {
 /** What the machine's clock would have said then, if it had not been set since. */
 export function onWall(at: At, { clock }: Pick<PauseWorld, "clock">): At {
   return clock.wall() - (clock.now() - at);
-}
-
-function answer(what: object): Response {
-  return isFault(what) ? respondFault(what) : respond(200, { success: true, ...what });
 }

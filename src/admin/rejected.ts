@@ -1,45 +1,41 @@
 import * as v from "valibot";
-import { respond, respondFault } from "../http/respond.ts";
-import { FAULT_STATUS, type Fault, type FaultCode, fault } from "../model/fault.ts";
+import { respondFault } from "../http/respond.ts";
+import { isFault } from "../model/fault.ts";
 import type { Rejection, Rejections } from "../model/refusal.ts";
 import { formatTime } from "../model/units.ts";
+import { about } from "./answers/fields.ts";
+import { CODES, rejection } from "./answers/rejection.ts";
+import { limitQuery, readQuery } from "./read.ts";
+import { answer, type Like, route } from "./route.ts";
 
 /** What one answer lists at most. */
 export const MOST_LISTED = 100;
-const LISTED_BY_DEFAULT = 20;
 
-const LIMIT_RULE = `must be a whole number from 1 to ${MOST_LISTED}`;
-const limit = v.pipe(
-  v.string(),
-  v.regex(/^\d{1,9}$/, LIMIT_RULE),
-  v.transform(Number),
-  v.minValue(1, LIMIT_RULE),
-  v.maxValue(MOST_LISTED, LIMIT_RULE),
-);
 const wanted = v.strictObject(
   {
-    limit: v.optional(limit, String(LISTED_BY_DEFAULT)),
+    limit: limitQuery({ most: MOST_LISTED, byDefault: 20 }),
     source: v.optional(v.pipe(v.string(), v.nonEmpty("must not be empty; leave it out for all"))),
-    code: v.optional(
-      v.picklist(Object.keys(FAULT_STATUS) as FaultCode[], "must be a code that calls are refused with"),
-    ),
+    code: v.optional(v.picklist(CODES, "must be a code that calls are refused with")),
   },
   "is not known; there are limit, source and code",
 );
+
+export const rejectedRoute = route({
+  id: "listRejected",
+  method: "get",
+  path: "/api/rejected",
+  summary: "List the last calls that were refused, the newest first",
+  query: wanted,
+  answers: { 200: about("Those that are wanted.", v.strictObject({ rejected: v.array(rejection) })) },
+});
 
 type Wanted = v.InferOutput<typeof wanted>;
 
 /** `GET /api/rejected?limit=&source=&code=`: the last calls that were refused, the newest first. */
 export function getRejected(query: Readonly<Record<string, string>>, rejections: Rejections): Response {
-  const result = v.safeParse(wanted, query, { abortEarly: true });
-  if (!result.success) return respondFault(invalid(result.issues[0]));
-  return respond(200, { rejected: find(result.output, rejections).map(describeRejection) });
-}
-
-function invalid(issue: v.BaseIssue<unknown>): Fault {
-  const [item] = issue.path ?? [];
-  const got = item?.origin === "value" ? ` (got ${JSON.stringify(String(item.value).slice(0, 100))})` : "";
-  return fault("invalid_request", `${String(item?.key).slice(0, 100)} ${issue.message}${got}`);
+  const read = readQuery(rejectedRoute.query, query);
+  if (isFault(read)) return respondFault(read);
+  return answer(rejectedRoute, { rejected: find(read.value, rejections).map(describeRejection) });
 }
 
 /** What is wanted may lie behind much that is not, so that all of them are looked at: they are few. */
@@ -51,8 +47,8 @@ function find({ limit, source, code }: Wanted, rejections: Rejections): readonly
     .slice(0, limit);
 }
 
-export function describeRejection(rejection: Rejection): object {
-  const { at, source, type, messageId, fault: refusal, count = 1, from, request, sample } = rejection;
+export function describeRejection(one: Rejection): Like<typeof rejection> {
+  const { at, source, type, messageId, fault: refusal, count = 1, from, request, sample } = one;
   const { code, message } = refusal;
   const { address, userAgent, origin } = from;
   const sender = { address, userAgent, origin };

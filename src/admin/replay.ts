@@ -1,13 +1,15 @@
 import * as v from "valibot";
 import type { Bodies } from "../http/body.ts";
-import { parseJson } from "../http/json.ts";
-import { respond, respondFault } from "../http/respond.ts";
-import { type Fault, fault, isFault } from "../model/fault.ts";
+import { respondFault } from "../http/respond.ts";
+import { fault, isFault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Replay, ReplayPage } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
-import { type At, formatTime, KB } from "../model/units.ts";
+import { KB } from "../model/units.ts";
+import { about, count, success, time, timeOf } from "./answers/fields.ts";
 import { formatId, parseId, unknownDelivery } from "./deliveries.ts";
+import { readBody } from "./read.ts";
+import { answer, route, type Said } from "./route.ts";
 import { FILTER, FILTER_KEYS, toFilter } from "./search.ts";
 import { type KnownWorld, refuseRemoved } from "./unserved.ts";
 
@@ -39,8 +41,11 @@ const wishes = v.strictObject(
       ),
       IN_PAGE_BY_DEFAULT,
     ),
-    cursor: v.nullish(v.string("must be the one of an answer"), null),
-    dryRun: v.optional(v.boolean("must be true or false"), false),
+    cursor: about(
+      "Of an answer for the same filter; null for the first page.",
+      v.nullish(v.string("must be the one of an answer"), null),
+    ),
+    dryRun: about("Only counts them.", v.optional(v.boolean("must be true or false"), false)),
   },
   shape(WISH_KEYS),
 );
@@ -52,6 +57,48 @@ function shape(keys: string): (issue: v.StrictObjectIssue) => string {
     return received === "undefined" ? "is missing; {} stands for all" : `must be an object with ${keys}`;
   };
 }
+
+export const replayRoute = route({
+  id: "replay",
+  method: "post",
+  path: "/api/replay",
+  summary: "Send a page of what was settled again",
+  description:
+    "What failed or expired, or with `filter.state` what was delivered. Each has a new cutoff, and all of its webhooks are " +
+    "asked. Ask again while there is a cursor: the caller paces.",
+  body: { shape: wishes, maxBytes: MAX_BODY_BYTES },
+  answers: {
+    200: about(
+      "What was done, or on a dry run what would be. A page may do fewer than `limit`, or none.",
+      v.strictObject({
+        success,
+        replayed: about("How many wait again.", count),
+        destinations: about("How many of them for each.", v.record(v.string(), count)),
+        left: about("How many were left as they are: their destination is not in the config any more.", count),
+        oldest: about("When the first of their events came.", v.nullable(time)),
+        newest: about("When the last one came.", v.nullable(time)),
+        cursor: about("Of the next page; null after the last one.", v.nullable(v.string())),
+      }),
+    ),
+  },
+  faults: ["store_full", "store_failed"],
+});
+
+export const retryRoute = route({
+  id: "retryDelivery",
+  method: "post",
+  path: "/api/deliveries/:id/retry",
+  summary: "Send one delivery again",
+  description: "Whatever its state: one that waits is due now, and keeps its cutoff.",
+  params: { id: "The number of its event, a hyphen, and its destination: `42-crm`." },
+  answers: {
+    200: about(
+      "What was done. `hurried`: it waited, and is due now. `due`: it was already.",
+      v.strictObject({ success, id: v.string(), did: v.picklist(["replayed", "hurried", "due"]) }),
+    ),
+  },
+  faults: ["unknown_delivery", "unknown_destination", "store_full", "store_failed"],
+});
 
 export type ReplayWorld = KnownWorld & {
   readonly clock: Pick<Clock, "now">;
@@ -66,9 +113,9 @@ export type ReplayWorld = KnownWorld & {
  * page may do fewer than `limit`, or none, although there is another behind its cursor. The caller paces.
  */
 export async function postReplay(request: Request, world: ReplayWorld): Promise<Response> {
-  const wish = await readWish(request, world);
-  if (isFault(wish)) return respondFault(wish);
-  const { filter, limit, cursor, dryRun } = wish;
+  const read = await readBody(request, replayRoute.body, world.bodies);
+  if (isFault(read)) return respondFault(read);
+  const { filter, limit, cursor, dryRun } = read.value;
   const { state = null, ...rest } = filter;
   const search = { ...toFilter(rest, world.clock.now()), state };
   const isKnown = (name: string): boolean => world.destinations().some((one) => one.name === name);
@@ -76,36 +123,15 @@ export async function postReplay(request: Request, world: ReplayWorld): Promise<
   if (page === "bad_cursor") return respondFault(fault("invalid_request", BAD_CURSOR));
   if (isFault(page)) return respondFault(page);
   if (!dryRun) for (const [destination, count] of page.replayed) world.report.replayed(destination, count);
-  return respond(200, { success: true, ...describe(page) });
+  return answer(replayRoute, { success: true, ...describe(page) });
 }
 
 const BAD_CURSOR = "cursor: must be the one of an answer for the same filter; leave it out for the first page";
 
-async function readWish(request: Request, { bodies }: ReplayWorld): Promise<v.InferOutput<typeof wishes> | Fault> {
-  const text = await bodies.read(request, MAX_BODY_BYTES);
-  if (typeof text !== "string") return text;
-  const parsed = parseJson(text);
-  if (isFault(parsed)) return parsed;
-  const result = v.safeParse(wishes, withoutLists(parsed.value), { abortEarly: true });
-  if (result.success) return result.output;
-  const [issue] = result.issues;
-  return fault("invalid_request", `${v.getDotPath(issue) ?? "the body"}: ${issue.message}`);
-}
-
-/** Valibot takes an empty list for an object without keys, which here would stand for all there is. */
-function withoutLists(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || !("filter" in value)) return value;
-  return Array.isArray(value.filter) ? { ...value, filter: null } : value;
-}
-
-function describe({ replayed, left, oldest, newest, cursor }: ReplayPage): object {
-  const count = [...replayed.values()].reduce((sum, one) => sum + one, 0);
+function describe({ replayed, left, oldest, newest, cursor }: ReplayPage): Omit<Said<typeof replayRoute>, "success"> {
+  const all = [...replayed.values()].reduce((sum, one) => sum + one, 0);
   const destinations = Object.fromEntries(replayed);
-  return { replayed: count, destinations, left, oldest: timeOf(oldest), newest: timeOf(newest), cursor };
-}
-
-function timeOf(at: At | null): string | null {
-  return at === null ? null : formatTime(at);
+  return { replayed: all, destinations, left, oldest: timeOf(oldest), newest: timeOf(newest), cursor };
 }
 
 /**
@@ -120,5 +146,5 @@ export async function postRetry(id: string, world: ReplayWorld): Promise<Respons
   if (!did) return respondFault(unknownDelivery(id));
   if (typeof did !== "string") return respondFault(did);
   if (did === "replayed") world.report.replayed(place.destination, 1);
-  return respond(200, { success: true, id: formatId(place), did });
+  return answer(retryRoute, { success: true, id: formatId(place), did });
 }

@@ -1,4 +1,3 @@
-import { respond } from "../http/respond.ts";
 import type { Config } from "../model/config.ts";
 import type { DeliveryState } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
@@ -16,7 +15,10 @@ import type {
   Status,
 } from "../model/status.ts";
 import { type At, formatTime } from "../model/units.ts";
+import { about, timeOf } from "./answers/fields.ts";
+import { status } from "./answers/status.ts";
 import { onWall } from "./pause.ts";
+import { answer, route } from "./route.ts";
 
 export type StatusWorld = {
   readonly clock: Pick<Clock, "now" | "wall">;
@@ -35,13 +37,21 @@ export type StatusWorld = {
   readonly pid: number;
 };
 
+export const statusRoute = route({
+  id: "getStatus",
+  method: "get",
+  path: "/api/status",
+  summary: "How the daemon is, and each of its sources and destinations",
+  answers: { 200: about("The state at this moment.", status) },
+});
+
 /** `GET /api/status`, with points in time in ISO 8601. */
 export async function getStatus(world: StatusWorld): Promise<Response> {
-  const status = await readStatus(world);
-  const { startedAt, config, sources, destinations } = status;
+  const found = await readStatus(world);
+  const { startedAt, config, sources, destinations } = found;
   const { readAt, refused } = config;
-  return respond(200, {
-    ...status,
+  return answer(statusRoute, {
+    ...found,
     startedAt: formatTime(startedAt),
     config: { ...config, readAt: formatTime(readAt), refused: refused && { ...refused, at: formatTime(refused.at) } },
     sources: sources.map((source) => ({ ...source, lastAt: timeOf(source.lastAt) })),
@@ -52,10 +62,6 @@ export async function getStatus(world: StatusWorld): Promise<Response> {
       lastError: lastError && { ...lastError, at: formatTime(lastError.at) },
     })),
   });
-}
-
-function timeOf(at: At | null): string | null {
-  return at === null ? null : formatTime(at);
 }
 
 /** How the daemon is, and each of its sources and destinations. */

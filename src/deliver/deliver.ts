@@ -55,11 +55,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
     readAgain() {
       for (const loop of loops.values()) loop.readAgain();
     },
-    withdraw(deliveries) {
-      for (const [name, those] of Map.groupBy(deliveries, ({ destination }) => destination)) {
-        loops.get(name)?.withdraw(new Set(those.map(({ id }) => id)));
-      }
-    },
+    withdraw: (deliveries) => withdraw(deliveries, loops),
     // One that has no loop gets it now: it may come back while the work goes on.
     whileIdle: (destination, work) => (loops.get(destination) ?? add(destination)).whileIdle(work),
     pauses: halts,
@@ -91,4 +87,9 @@ export function createDeliver(world: DeliverWorld): Deliver {
   function begin(name: string, loop: Loop): void {
     running.push(loop.run().catch((error: unknown) => world.report.unexpected(`run the loop of ${name}`, error)));
   }
+}
+
+function withdraw(deliveries: readonly Pick<Delivery, "id" | "destination">[], loops: ReadonlyMap<string, Loop>): void {
+  const byName = Map.groupBy(deliveries, ({ destination }) => destination);
+  for (const [name, those] of byName) loops.get(name)?.withdraw(new Set(those.map(({ id }) => id)));
 }

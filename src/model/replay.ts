@@ -7,7 +7,7 @@ import type { At } from "./units.ts";
 export type Replay = {
   /**
    * A page of what is wanted waits again, as if it had just been accepted: each has a new cutoff, and every webhook is asked.
-   * What waits already is not touched. Faults: `outbox_full`, `disk_full` and `store_failed`; then some of the page may
+   * What waits already is not touched. Faults: `store_full` and `store_failed`; then some of the page may
    * have been done.
    */
   page(wish: Wish): Promise<ReplayPage | "bad_cursor" | Fault>;

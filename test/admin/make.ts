@@ -15,6 +15,7 @@ import type { At } from "../../src/model/units.ts";
 import type { Unserved } from "../../src/model/unserved.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
+import { assertDocumented } from "./openapi/documented.ts";
 import { NEVER_PAUSED } from "./pauses.ts";
 
 export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string };
@@ -133,7 +134,11 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     const headers = { host: "127.0.0.1:8081", ...init.headers };
     const request = new Request(`http://127.0.0.1:8081${path}`, { ...init, headers });
     const response = await handle(request, { address: "127.0.0.1", overSocket: false });
-    return { status: response.status, headers: response.headers, text: await response.text() };
+    const { status, headers: given } = response;
+    const text = await response.text();
+    const { method, body: sent } = init;
+    await assertDocumented({ method, path, sent, status, type: given.get("content-type"), text });
+    return { status, headers: given, text };
   }
 
   return {

@@ -1,10 +1,17 @@
 import type { JsonSchema } from "../../src/config/json-schema.ts";
 
+/** As much of JSON Schema as the config's schema and the answers of the operator's API need together. */
+type Schema = JsonSchema & {
+  readonly const?: unknown;
+  readonly format?: string;
+  readonly allOf?: readonly JsonSchema[];
+};
+
 /**
- * What is wrong with a value by a JSON Schema, as `path: rule`. Knows the rules that the config's schema uses, and
- * throws on any other, so that none goes unchecked.
+ * What is wrong with a value by a JSON Schema, as `path: rule`. Knows the rules that Fairlead's schemas use, and throws
+ * on any other, so that none goes unchecked.
  */
-export function faultsOf(schema: JsonSchema, value: unknown, path = ""): readonly string[] {
+export function faultsOf(schema: Schema, value: unknown, path = ""): readonly string[] {
   return Object.keys(schema).flatMap((rule) => {
     if (ANNOTATIONS.includes(rule)) return [];
     const check = RULES[rule];
@@ -17,12 +24,15 @@ export function faultsOf(schema: JsonSchema, value: unknown, path = ""): readonl
 const ANNOTATIONS = ["$schema", "title", "description", "default", "examples", "patternErrorMessage"];
 
 /** Answers whether the value keeps to the rule, or the faults below it. */
-type Check = (schema: JsonSchema, value: unknown, path: string) => boolean | readonly string[];
+type Check = (schema: Schema, value: unknown, path: string) => boolean | readonly string[];
 
 const RULES: Readonly<Record<string, Check>> = {
   type: ({ type = [] }, value) => [type].flat().some((name) => isOf(name, value)),
+  const: ({ const: only }, value) => value === only,
   enum: ({ enum: words = [] }, value) => words.some((word) => word === value),
   anyOf: ({ anyOf = [] }, value, path) => anyOf.some((one) => faultsOf(one, value, path).length === 0),
+  allOf: ({ allOf = [] }, value, path) => allOf.flatMap((one) => faultsOf(one, value, path)),
+  format: ({ format }, value) => typeof value !== "string" || (format === "date-time" && DATE_TIME.test(value)),
   // Validators read patterns as Unicode.
   pattern: ({ pattern = "" }, value) => typeof value !== "string" || new RegExp(pattern, "u").test(value),
   minLength: ({ minLength = 0 }, value) => typeof value !== "string" || value.length >= minLength,
@@ -43,6 +53,8 @@ const RULES: Readonly<Record<string, Check>> = {
     return others.flatMap(([key, entry]) => faultsOf(additionalProperties, entry, `${path}.${key}`));
   },
 };
+
+const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 function isOf(type: string, value: unknown): boolean {
   if (type === "null") return value === null;

@@ -9,6 +9,7 @@ import type { Report } from "../../src/model/report.ts";
 import type { Disk, Space } from "../../src/model/space.ts";
 import { GB } from "../../src/model/units.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
+import { assertDocumented } from "../admin/openapi/documented.ts";
 import { createFalseClock, type FalseClock } from "./clock.ts";
 import { KEY, makeConfig } from "./make.ts";
 import { type Behaviour, createFalseNetwork, type Sent } from "./network.ts";
@@ -62,7 +63,12 @@ export type TestDaemon = AsyncDisposable & {
   stop(): Promise<void>;
 };
 
-export type Answer = { readonly status: number; readonly headers: Headers; readonly json: Record<string, unknown> };
+export type Answer = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly json: Record<string, unknown>;
+};
 export type AdminOptions = { readonly body?: unknown; readonly headers?: Record<string, string> };
 
 /** The whole daemon in this process: real stages and a real SQLite file, with a false clock, chance and network. */
@@ -127,14 +133,24 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
       await clock.rest();
       return answer;
     },
-    admin: (method, path, { body, headers = {} } = {}) => {
-      const init = body === undefined ? {} : { body: JSON.stringify(body) };
+    async admin(method, path, { body, headers = {} } = {}) {
+      const sent = body === undefined ? undefined : JSON.stringify(body);
       const all = {
         host: "127.0.0.1:8081",
         ...(method === "POST" ? { "content-type": "application/json" } : {}),
         ...headers,
       };
-      return send(8081, new Request(`http://127.0.0.1:8081${path}`, { method, headers: all, ...init }));
+      const answer = await send(
+        8081,
+        new Request(`http://127.0.0.1:8081${path}`, {
+          method,
+          headers: all,
+          ...(sent !== undefined && { body: sent }),
+        }),
+      );
+      const { status, text } = answer;
+      await assertDocumented({ method, path, sent, status, type: answer.headers.get("content-type"), text });
+      return answer;
     },
     async rows() {
       const db = await openDatabase(path);
@@ -176,7 +192,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     const answering = Promise.resolve(handle(request, { address: "127.0.0.1", overSocket: false }));
     const response = await answering;
     const text = await response.text();
-    return { status: response.status, headers: response.headers, json: parse(text) };
+    return { status: response.status, headers: response.headers, text, json: parse(text) };
   }
 }
 
