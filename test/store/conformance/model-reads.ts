@@ -39,7 +39,7 @@ export function retriesOf({ tried }: Expected, destination: string): readonly De
 
 export function expectOldestWaitingAt(expected: Expected, destination: string): At | null {
   const mine = waitingIn(expected).filter((delivery) => delivery.destination === destination);
-  return mine.length === 0 ? null : Math.min(...mine.map(({ acceptedAt }) => acceptedAt));
+  return mine.length === 0 ? null : Math.min(...mine.map(({ acceptedAt, replayedAt }) => replayedAt ?? acceptedAt));
 }
 
 /** As `crm waiting: 2`, in the order of the alphabet. */

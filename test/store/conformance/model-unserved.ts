@@ -34,7 +34,8 @@ function waitingFor({ segments, tried, handed }: Expected, destination: string):
     [...segment.waiting].flatMap((key) => handed.get(key) ?? []).map((delivery) => ({ delivery, segment })),
   );
   const rows = [...tried.values()].filter(waits).map(({ delivery }) => ({ delivery, segment: null }));
-  return [...byAge(first), ...byAge(rows)];
+  const since = ({ delivery }: Waiting): At => delivery.replayedAt ?? delivery.acceptedAt;
+  return [...byAge(first), ...byAge(rows).toSorted((a, b) => since(a) - since(b))];
 }
 
 type Why = { readonly at: At; readonly reason: string };

@@ -20,12 +20,14 @@ import {
   waitingIn,
 } from "./model.ts";
 import { expectCounts, expectOldestWaitingAt, expectPage, retriesOf } from "./model-reads.ts";
+import { type Replaying, replay } from "./model-replay.ts";
 import { expectDiscard, expectMove } from "./model-unserved.ts";
 
 /** One thing that the daemon does with its store. Numbers choose among what is there. */
 export type Step =
   | { readonly do: "commit"; readonly acts: readonly Act[] }
   | { readonly do: "read"; readonly what: Omit<ClaimAsk, "after" | "dueBy">; readonly after: number | null }
+  | ({ readonly do: "replay" } & Replaying)
   | { readonly do: "wait" }
   | { readonly do: "reopen" };
 
@@ -114,6 +116,7 @@ export const anySteps: fc.Arbitrary<readonly Step[]> = fc.array(
         after: fc.option(fc.nat(1_000)),
       }),
     },
+    fc.record({ do: fc.constant("replay" as const), choice: fc.nat(1_000), settled: fc.boolean() }),
     fc.constant({ do: "wait" as const }),
     fc.constant({ do: "reopen" as const }),
   ),
@@ -146,6 +149,8 @@ export async function play(step: Step, s: TestStore, expected: Expected): Promis
       return commit(step.acts, s, expected);
     case "read":
       return read(step, s, expected);
+    case "replay":
+      return replay(step, s, expected);
     case "wait":
       return s.clock.advance("1m");
     case "reopen":
