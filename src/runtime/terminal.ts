@@ -19,6 +19,11 @@ export function isErrorTerminal(): boolean {
   return process.stderr.isTTY === true;
 }
 
+/** How many columns the terminal at standard error has; 80 where it does not say. */
+export function errorColumns(): number {
+  return process.stderr.columns || 80;
+}
+
 /** Whether systemd's journal reads standard error: it then puts the time to each line itself. */
 export function isJournal(): boolean {
   return process.env.JOURNAL_STREAM !== undefined;
