@@ -25,6 +25,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "deletion/": ["model/"],
   "config/": ["model/", "ipaddr.js", "yaml", "valibot", "@valibot/to-json-schema"],
   "admin/": ["model/", "http/", "hono", "valibot", "config/suggest.ts", "webhook/headers.ts"],
+  "client/": ["model/", "webhook/signature.ts"],
+  "client/receive/hono.ts": ["model/", "webhook/signature.ts", "hono"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
   "cli/": ["model/", "config/", "runtime/", "webhook/", "commander", "valibot"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],
