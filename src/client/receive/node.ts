@@ -3,10 +3,9 @@ import type { ReceivedCall } from "./calls.ts";
 import { readSecrets, type Secrets } from "./signature.ts";
 
 /** What is used of `http.IncomingMessage`. */
-export type NodeRequest = {
+export type NodeRequest = AsyncIterable<Uint8Array> & {
   readonly method?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  iterator(options: { destroyOnReturn: boolean }): AsyncIterable<Uint8Array>;
 };
 
 /** What is used of `http.ServerResponse`. */
@@ -35,8 +34,7 @@ export function nodeReceiver<Asked extends NodeRequest>(
 
 function incomingOf(request: NodeRequest): Incoming {
   const { method = "", headers } = request;
-  // Leaving off in the middle would close the connection, before the answer that says why.
-  return { method, header: (name) => headers[name], body: request.iterator({ destroyOnReturn: false }) };
+  return { method, header: (name) => headers[name], body: request };
 }
 
 async function write(answer: Response, response: NodeResponse): Promise<void> {
