@@ -33,6 +33,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "config/suggest.ts",
     "webhook/headers.ts",
   ],
+  "client/": ["model/", "webhook/signature.ts"],
+  "client/receive/hono.ts": ["model/", "webhook/signature.ts", "hono"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
   "cli/": ["model/", "config/", "runtime/", "webhook/", "commander", "valibot"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],

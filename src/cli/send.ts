@@ -1,6 +1,5 @@
 import { Argument, type Command } from "commander";
 import { CALL_TYPES, type CallType, type JsonObject } from "../model/event.ts";
-import type { Secret } from "../model/secret.ts";
 import { createResolve } from "../runtime/files.ts";
 import { createRandom } from "../runtime/random.ts";
 import { request } from "../runtime/request.ts";
@@ -10,19 +9,25 @@ import { complain } from "./complain.ts";
 import { CONFIG_OPTION } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { readAnswer, toJson, toWords } from "./send/answer.ts";
-import { buildCall, type CallOptions, TEST_CALLS, TEST_USER } from "./send/call.ts";
+import { buildCall, type CallOptions, sayingOne, TEST_CALLS, TEST_USER } from "./send/call.ts";
 import { readData } from "./send/data.ts";
-import { findTarget, type Target, type TargetOptions } from "./send/target.ts";
+import { importCalls } from "./send/import/import.ts";
+import { authorize, findTarget, type Target, type TargetOptions } from "./send/target.ts";
 
 /** `fairlead send`: makes one call to the running daemon, as a client library would, and says what came of it. */
 export function declareSend(program: Command, done: Done): void {
   const command = program
     .command("send")
-    .description("make one call to the running daemon, to try a set-up; what you do not say has a default")
-    .addArgument(new Argument("<type>", "the kind of call").choices(CALL_TYPES));
+    .description("make one call to the running daemon, to try a set-up; or import many from a file")
+    .addArgument(
+      new Argument("[type]", "the kind of call; what you do not say of it has a default").choices(CALL_TYPES),
+    );
   addCallOptions(command);
+  addImportOptions(command);
   addTargetOptions(command);
-  command.addHelpText("after", HELP).action((type: CallType, options: SendOptions) => done(send(type, options)));
+  command.addHelpText("after", HELP).action((type: CallType | undefined, options: SendOptions) => {
+    return done(options.import === undefined ? sendOne(type, options) : importAll(options.import, type, options));
+  });
 }
 
 function addCallOptions(command: Command): void {
@@ -48,6 +53,15 @@ function addCallOptions(command: Command): void {
     );
 }
 
+function addImportOptions(command: Command): void {
+  command
+    .optionsGroup("Or many calls:")
+    .option(
+      "--import <file>",
+      "send each line of the file, a whole call as JSON with its type, or - for standard input; can be interrupted",
+    );
+}
+
 function addTargetOptions(command: Command): void {
   command
     .optionsGroup("Where it goes:")
@@ -69,11 +83,23 @@ const HELP = examples(
   "fairlead send alias --user u1 --previous a1",
   "fairlead send track --data @call.json --source website --json",
   "FAIRLEAD_WRITE_KEY=change-me fairlead send track --url http://127.0.0.1:8080",
+  "fairlead send --import events.jsonl --source website",
 );
 
-type SendOptions = CallOptions & TargetOptions & { readonly data?: string; readonly json?: boolean };
+type SendOptions = CallOptions &
+  TargetOptions & { readonly data?: string; readonly import?: string; readonly json?: boolean };
 
-async function send(type: CallType, options: SendOptions): Promise<ExitCode> {
+async function importAll(file: string, type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
+  const beside = type ?? sayingOne(options);
+  if (beside !== undefined) return complain({ code: EXIT.usage, message: `${beside} is of one call; ${EACH_LINE}` });
+  const target = findTarget(options, createResolve());
+  return "code" in target ? complain(target) : importCalls(file, target, options);
+}
+
+const EACH_LINE = "with --import each line says all of its own";
+
+async function sendOne(type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
+  if (type === undefined) return complain({ code: EXIT.usage, message: KINDLESS });
   const call = await readCall(type, options);
   if (typeof call === "string") return complain({ code: EXIT.usage, message: call });
   const target = findTarget(options, createResolve());
@@ -87,6 +113,8 @@ async function send(type: CallType, options: SendOptions): Promise<ExitCode> {
   return isTaken ? EXIT.done : EXIT.failed;
 }
 
+const KINDLESS = `say which call to send (${CALL_TYPES.join(", ")}), or --import a file of calls`;
+
 async function readCall(type: CallType, options: SendOptions): Promise<JsonObject | string> {
   const data = await readData(options.data);
   if (typeof data === "string") return data;
@@ -95,11 +123,6 @@ async function readCall(type: CallType, options: SendOptions): Promise<JsonObjec
 }
 
 function post(type: CallType, call: JsonObject, { base, writeKey }: Target): ReturnType<typeof request> {
-  const headers = { Authorization: basic(writeKey), "Content-Type": "application/json" };
+  const headers = { Authorization: authorize(writeKey), "Content-Type": "application/json" };
   return request({ base, method: "POST", path: `/v1/${type}`, headers, body: JSON.stringify(call) });
-}
-
-/** The write key is the user name; there is no password. */
-function basic(writeKey: Secret): string {
-  return `Basic ${Buffer.from(`${writeKey.reveal()}:`).toString("base64")}`;
 }

@@ -1,12 +1,12 @@
 import { type At, parseDuration } from "../../model/units.ts";
 import { createClock } from "../../runtime/clock.ts";
-import { onSignals } from "../../runtime/signals.ts";
 import { errorColumns, isErrorTerminal, print, printError } from "../../runtime/terminal.ts";
 import { type Complaint, complain } from "../complain.ts";
 import { askDaemon } from "../daemon/ask.ts";
 import type { DaemonOptions } from "../daemon/find.ts";
 import { type Filter, filterOf } from "../deliveries/filter.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
+import { onInterrupt } from "../interrupt.ts";
 import { printable } from "../printable.ts";
 import { createProgressBar } from "../progress.ts";
 import { confirm } from "../unserved/confirm.ts";
@@ -60,16 +60,6 @@ function asker(options: DaemonOptions, wish: Wish): PagesWorld["ask"] {
     const answer = await askDaemon(options, { path: "/api/replay", body: { ...wish, ...page }, isSaid: isPage });
     return "code" in answer ? answer : answer.said;
   };
-}
-
-/** The page under way is finished; a second Ctrl-C does not wait for it. */
-function onInterrupt(run: () => void): () => void {
-  const interrupt = (): void => {
-    unhook();
-    run();
-  };
-  const unhook = onSignals({ stop: interrupt, reload: interrupt });
-  return unhook;
 }
 
 function progressBar(clock: ReturnType<typeof createClock>) {

@@ -63,6 +63,12 @@ export function buildCall(type: CallType, { options, data, newId }: CallParts): 
   return { ...call, messageId: call.messageId ?? newId() };
 }
 
+/** An option that says something of one call, or holds it; undefined if there is none of these. */
+export function sayingOne(options: CallOptions & { readonly data?: string }): string | undefined {
+  if (options.data !== undefined) return "--data";
+  return Object.entries(FIELDS).find(([name]) => options[name as keyof CallOptions] !== undefined)?.[1].option;
+}
+
 function readOptions(type: CallType, options: CallOptions): JsonObject | string {
   const said: Record<string, unknown> = {};
   for (const [name, field] of Object.entries<Field>(FIELDS)) {

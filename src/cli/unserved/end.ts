@@ -1,9 +1,9 @@
 import { createClock } from "../../runtime/clock.ts";
-import { onSignals } from "../../runtime/signals.ts";
 import { isErrorTerminal, print, printError } from "../../runtime/terminal.ts";
 import { complain } from "../complain.ts";
 import type { DaemonOptions } from "../daemon/find.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
+import { onInterrupt } from "../interrupt.ts";
 import { printable } from "../printable.ts";
 import { askPage, isWaiting, type Wish } from "./ask.ts";
 import { confirm } from "./confirm.ts";
@@ -56,6 +56,7 @@ async function work<Page extends { readonly more: boolean }>(
 ): Promise<Work<Page>> {
   const pages: Page[] = [];
   const interrupting = new AbortController();
+  // The page under way is finished.
   const unhook = onInterrupt(() => interrupting.abort());
   const ended = await doPages<Page>({
     ask: () => askPage(options, { ...way, body: { ...way.body, limit: IN_PAGE } }),
@@ -69,16 +70,6 @@ async function work<Page extends { readonly more: boolean }>(
   unhook();
   showProgress("");
   return { waiting, pages, ended };
-}
-
-/** The page under way is finished; a second Ctrl-C does not wait for it. */
-function onInterrupt(run: () => void): () => void {
-  const interrupt = (): void => {
-    unhook();
-    run();
-  };
-  const unhook = onSignals({ stop: interrupt, reload: interrupt });
-  return unhook;
 }
 
 /** Over the text before it. */

@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ReceivedCall } from "../../../src/client/receive/calls.ts";
+import { receiver } from "../../../src/client/receive/receiver.ts";
+import { sign } from "../../../src/webhook/signature.ts";
+import { BODY, initOf, makeRequest, SECRET, type Sending, streamed, URL_OF_HOOKS } from "./make.ts";
+
+/** Answers the requests of a test, and keeps the calls that came through. */
+function makeReceiver(maxBytes?: number) {
+  const calls: ReceivedCall[] = [];
+  const receive = receiver(SECRET, (call) => calls.push(call), maxBytes === undefined ? {} : { maxBytes });
+  return { calls, receive };
+}
+
+async function refusal(sending: Sending | Request, maxBytes?: number): Promise<readonly [number, string]> {
+  const { calls, receive } = makeReceiver(maxBytes);
+  const answer = await receive(sending instanceof Request ? sending : makeRequest(sending));
+  assert.deepEqual(calls, []);
+  const { code } = (await answer.json()) as { readonly code: string };
+  return [answer.status, code];
+}
+
+describe("a receiver", () => {
+  it("hands a signed call to the handler, and answers 204: it is done", async () => {
+    const { calls, receive } = makeReceiver();
+    const answer = await receive(makeRequest());
+    assert.equal(answer.status, 204);
+    assert.deepEqual(calls, [JSON.parse(BODY)]);
+  });
+
+  it("takes a body that comes in pieces", async () => {
+    const { calls, receive } = makeReceiver();
+    assert.equal((await receive(new Request(URL_OF_HOOKS, streamed(BODY, 7)))).status, 204);
+    assert.deepEqual(calls, [JSON.parse(BODY)]);
+  });
+
+  it("answers 401 to another signature, and to none", async () => {
+    for (const signature of [sign(BODY, "other"), sign(`${BODY} `, SECRET), "", "x", null]) {
+      assert.deepEqual(await refusal({ signature }), [401, "wrong_signature"]);
+    }
+  });
+
+  it("does not read what carries no signature", async () => {
+    const request = makeRequest({ signature: null });
+    assert.deepEqual(await refusal(request), [401, "wrong_signature"]);
+    assert.equal(request.bodyUsed, false);
+  });
+
+  it("answers 405 to what is no POST", async () => {
+    const { receive } = makeReceiver();
+    const answer = await receive(makeRequest({ method: "GET" }));
+    assert.deepEqual([answer.status, answer.headers.get("allow")], [405, "POST"]);
+  });
+
+  it("answers 413 to a body that is a byte too large, whether announced or not", async () => {
+    const length = Buffer.byteLength(BODY);
+    const announced = makeRequest({ headers: { "Content-Length": String(length) } });
+    assert.deepEqual(await refusal(announced, length - 1), [413, "body_too_large"]);
+    const pieces = new Request(URL_OF_HOOKS, streamed(BODY, 3));
+    assert.deepEqual(await refusal(pieces, length - 1), [413, "body_too_large"]);
+    assert.equal((await makeReceiver(length).receive(new Request(URL_OF_HOOKS, streamed(BODY, 3)))).status, 204);
+  });
+
+  it("answers 400 to what is signed and is no call, and says what is wrong", async () => {
+    const { receive } = makeReceiver();
+    const answer = await receive(makeRequest({ body: '{"type":"track","version":1}' }));
+    assert.equal(answer.status, 400);
+    assert.deepEqual(await answer.json(), {
+      code: "malformed",
+      message: "timestamp must be a string (got nothing)",
+    });
+  });
+
+  it("answers 500 if the body was read before: Fairlead is to try again", async () => {
+    const request = makeRequest();
+    await request.text();
+    assert.deepEqual(await refusal(request), [500, "body_unreadable"]);
+    assert.deepEqual(await refusal({ body: "" }), [500, "body_unreadable"]);
+  });
+
+  it("answers 500 if the handler throws, tells onError, and says nothing of it outside", async () => {
+    const wrong = new Error("the database is away");
+    const told: unknown[] = [];
+    const options = { onError: (error: unknown, call: ReceivedCall) => told.push(error, call.type) };
+    for (const handler of [() => Promise.reject(wrong), fails]) {
+      const answer = await receiver(SECRET, handler, options)(makeRequest());
+      assert.equal(answer.status, 500);
+      assert.doesNotMatch(await answer.text(), /database/);
+    }
+    assert.deepEqual(told, [wrong, "track", wrong, "track"]);
+
+    function fails(): never {
+      throw wrong;
+    }
+  });
+
+  it("answers what the handler returns as a Response", async () => {
+    const receive = receiver(SECRET, async (call) => Response.json({ got: call.type }, { status: 422 }));
+    const answer = await receive(makeRequest());
+    assert.deepEqual([answer.status, await answer.json()], [422, { got: "track" }]);
+  });
+
+  it("gives the handler the request as well", async () => {
+    const receive = receiver(SECRET, (_, request) => new Response(request.headers.get("x-team")));
+    assert.equal(await (await receive(makeRequest({ headers: { "X-Team": "growth" } }))).text(), "growth");
+  });
+
+  it("takes both secrets while one replaces the other", async () => {
+    const receive = receiver(["new", SECRET], () => {});
+    for (const secret of ["new", SECRET]) {
+      assert.equal((await receive(makeRequest({ signature: sign(BODY, secret) }))).status, 204);
+    }
+  });
+
+  it("throws when it is made without a secret, not when the first webhook comes", () => {
+    assert.throws(() => receiver("", () => {}), TypeError);
+  });
+
+  it("is what a server of this runtime takes", async () => {
+    const { calls, receive } = makeReceiver();
+    await using server = serve(receive);
+    assert.equal((await fetch(server.url, initOf())).status, 204);
+    assert.equal((await fetch(server.url, streamed(BODY))).status, 204);
+    assert.equal((await fetch(server.url, initOf({ signature: null }))).status, 401);
+    assert.equal(calls.length, 2);
+  });
+});
+
+function serve(handle: (request: Request) => Promise<Response>): AsyncDisposable & { readonly url: string } {
+  if (typeof Bun !== "undefined") {
+    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handle });
+    return { url: server.url.href, [Symbol.asyncDispose]: () => server.stop(true) };
+  }
+  const { Deno } = globalThis as unknown as { Deno: DenoServe };
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, handle);
+  return { url: `http://127.0.0.1:${server.addr.port}/`, [Symbol.asyncDispose]: () => server.shutdown() };
+}
+
+type DenoServe = {
+  serve(
+    options: object,
+    handle: (request: Request) => Promise<Response>,
+  ): { addr: { port: number }; shutdown(): Promise<void> };
+};
