@@ -27,6 +27,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "admin/": ["model/", "http/", "hono", "valibot", "config/suggest.ts", "webhook/headers.ts"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
   "cli/": ["model/", "config/", "runtime/", "webhook/", "commander", "valibot"],
+  // Publishable alone: types of the model, and the check of a signature.
+  "client/": ["model/", "webhook/signature.ts"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],
   "app.ts": [
     ...["model/", "accept/", "admin/", "config/", "deletion/", "deliver/", "http/", "ingest/", "store/"],
