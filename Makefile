@@ -16,12 +16,16 @@ PATH_DENO := $(shell version=$$(deno --version 2>/dev/null | sed -n '1s/^deno \(
   [ -n "$$version" ] && [ "$$(printf '%s\n' "$$version" $(DENO_VERSION) | sort -V | head -n 1)" = $(DENO_VERSION) ] && command -v deno)
 DENO := $(or $(PATH_DENO),.tools/deno/node_modules/.bin/deno)
 
+# The tests of the client library that Node runs.
+CLIENT_TESTS := $(filter-out %/flow.test.ts,$(wildcard test/client/*.test.ts))
+NODE_TESTS := $(CLIENT_TESTS:test/client/%.ts=dist/test/node/%.js)
+
 INSTALLED := node_modules/.installed
 OWN_BUN := .tools/bun-$(BUN_VERSION)
 OWN_DENO := .tools/deno/installed-$(DENO_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo test test-long bench example reference format clean
+.PHONY: help install build client run demo test test-long bench example reference format clean
 .DELETE_ON_ERROR:
 
 help: ## list these tasks
@@ -31,6 +35,9 @@ help: ## list these tasks
 install: $(INSTALLED) ## install what bun.lock names, and Bun itself if there is none
 
 build: dist/fairlead ## compile the single binary, dist/fairlead
+
+client: install ## write the client library as a package of its own, dist/client
+	$(BUN) test/client/pack.ts dist/client
 
 run: build ## start Fairlead and a receiver, send six calls, and stay until Ctrl-C
 	@$(BUN) --no-orphans test/demo/demo.ts --stay
@@ -43,6 +50,10 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and
 	$(BUN) x --bun --no-install tsc --noEmit
 	$(BUN) test --timeout 120000 --path-ignore-patterns 'test/binary/**'
 	$(BUN) test --no-orphans test/binary
+	@# The client library is for Node as well, which knows no TypeScript. The daemon is not, so its flows are left out.
+	$(BUN) build $(CLIENT_TESTS) \
+	  --target node --packages external --root test/client --outdir dist/test/node >/dev/null
+	node --import ./test/client/node20.mjs --test --test-reporter=dot $(NODE_TESTS)
 	$(DENO) test -A --no-check --quiet --ignore=test/binary,test/bench test
 	$(DENO) test -A --no-check --quiet test/deno/serve.smoke.ts
 

@@ -5,6 +5,7 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Check, checkLimits } from "./check.ts";
+import { benchClient } from "./client.ts";
 import { startWorker } from "./commands.ts";
 import type { LoadCommands } from "./load.ts";
 import { describeMachine } from "./machine.ts";
@@ -23,6 +24,10 @@ process.exit(await main(process.argv.slice(2)));
 
 async function main(argv: readonly string[]): Promise<number> {
   try {
+    if (argv[0] === "client") {
+      await benchClient();
+      return 0;
+    }
     const options = readOptions(argv);
     if (options === "help") console.log(USAGE);
     else await run(options);

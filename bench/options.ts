@@ -19,6 +19,7 @@ export type Options = {
 };
 
 export const USAGE = `bun bench/bench.ts [row …] [options]
+bun bench/bench.ts client         the client library by itself, on each runtime that is installed
 
 rows, all of them if none is named: ${ROW_NAMES.join(" ")}
 

@@ -1,5 +1,9 @@
+import { join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import manifest from "../../../package.json" with { type: "json" };
+import { pack } from "../../client/pack.ts";
+import { ROOT } from "../binary.ts";
 import { type Process, start } from "../process.ts";
 import { KEY } from "../world.ts";
 import type { Call } from "./calls.ts";
@@ -25,6 +29,15 @@ export type Client = {
  * these times are too short to be raced against, so none meets more than two failures of one request in the tests.
  */
 export const CLIENTS: readonly Client[] = [
+  {
+    // Our own, as it is packed: ten times, 0.5 s after the first failure, doubling to 60 s.
+    package: "fairlead/client",
+    program: "fairlead.mjs",
+    library: { name: "fairlead-client", version: manifest.version },
+    choosesIds: true,
+    takesNumbers: true,
+    refusals: 2,
+  },
   {
     // Three times within 0.35 to 0.7 s: its publisher waits 25 ms × 2^attempt, once to twice that.
     package: "segment-node-1",
@@ -82,10 +95,23 @@ export type Orders = { readonly host: string; readonly calls: readonly Call[] };
 
 export function startProgram({ package: name, program }: Client, { host, calls }: Orders): Program {
   const path = fileURLToPath(new URL(program, import.meta.url));
-  const orders = JSON.stringify({ package: name, host, writeKey: KEY, calls });
+  const found = name === "fairlead/client" ? ownModule() : name;
+  const orders = JSON.stringify({ package: found, host, writeKey: KEY, calls });
   // Of the environment nothing else gets in: a proxy that the machine has set would come between.
   const started = start(findNode(), [path, orders], { env: { PATH: process.env.PATH } });
   return { taken: () => takenBy(started), [Symbol.asyncDispose]: () => started[Symbol.asyncDispose]() };
+}
+
+let own: string | undefined;
+
+/** Our library is in no node_modules: it is packed here, and found by its address. */
+function ownModule(): string {
+  if (own === undefined) {
+    const folder = join(ROOT, "dist/test/client");
+    pack(folder);
+    own = pathToFileURL(join(folder, "lib/client/analytics.js")).href;
+  }
+  return own;
 }
 
 /** Node, because it is what these clients were written for: its fetch, its sockets and its gzip. Without it, this Bun. */

@@ -1,0 +1,63 @@
+import type { Entry } from "./entry.ts";
+
+/** What the body of an answer says (docs/http-api.md). What is not understood is left out. */
+export type Said = {
+  readonly code: string | null;
+  readonly message: string | null;
+  /** How many calls the server had already. */
+  readonly duplicates: number;
+  readonly rejected: readonly unknown[];
+};
+
+export type Rejection = { readonly code: string; readonly message: string };
+
+export function readAnswer(body: string): Said {
+  const { code, message, duplicate, rejected } = parse(body);
+  return {
+    code: textOf(code),
+    message: textOf(message),
+    duplicates: typeof duplicate === "number" && duplicate > 0 ? duplicate : 0,
+    rejected: Array.isArray(rejected) ? rejected : [],
+  };
+}
+
+/**
+ * Which calls of a batch the server has rejected, each by itself. They are found by their place, and by their messageId
+ * where the two do not agree.
+ */
+export function readRejections(rejected: readonly unknown[], batch: readonly Entry[]): ReadonlyMap<Entry, Rejection> {
+  const found = new Map<Entry, Rejection>();
+  for (const one of rejected) {
+    const { index, messageId, code, message } = objectOf(one);
+    const entry = find(batch, { index, messageId });
+    if (entry)
+      found.set(entry, { code: textOf(code) ?? "rejected", message: textOf(message) ?? "no reason was given" });
+  }
+  return found;
+}
+
+type Place = { readonly index: unknown; readonly messageId: unknown };
+
+function find(batch: readonly Entry[], { index, messageId }: Place): Entry | undefined {
+  const there = typeof index === "number" ? batch[index] : undefined;
+  if (there && (typeof messageId !== "string" || messageId === there.messageId)) return there;
+  return batch.find((entry) => entry.messageId === messageId);
+}
+
+type Fields = { readonly [name: string]: unknown };
+
+function parse(body: string): Fields {
+  try {
+    return objectOf(JSON.parse(body));
+  } catch {
+    return {};
+  }
+}
+
+function objectOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}

@@ -1,0 +1,71 @@
+import type { CallType } from "../model/event.ts";
+import { createCourier } from "./courier.ts";
+import { createDebug } from "./debug.ts";
+import { createEnding } from "./ending.ts";
+import { measureCall } from "./envelope.ts";
+import { ClosedError } from "./errors.ts";
+import type { FlushReport } from "./flushes.ts";
+import { createLedger } from "./ledger.ts";
+import type { Settings } from "./options.ts";
+import { createPacer } from "./pacer.ts";
+import type { World } from "./world.ts";
+import { write } from "./write.ts";
+
+/** What is behind `Analytics`: the same for all six calls, and for every world. */
+export type Client = {
+  call(type: CallType, call: unknown): Promise<string>;
+  flush(): Promise<FlushReport>;
+  /** Waits for so many milliseconds at most. */
+  close(timeoutMs: number): Promise<FlushReport>;
+};
+
+/**
+ * A call is queued, is due at a flush, is in flight, and is then settled once: delivered, lost, or returned by close().
+ * Whatever the program does, there is no other way out.
+ */
+export function createClient(settings: Settings, world: World): Client {
+  const debug = createDebug(settings.debug, world);
+  const ledger = createLedger(settings, world, { idle: () => ending.idle(), gone: () => ending.gone() });
+  const courier = createCourier({ settings, world, debug, ledger });
+  // A queue that is shorter would never hold as many.
+  const flushAt = Math.min(settings.flushAt, settings.queueLimit);
+  const pace = { flushAt, flushAfterMs: settings.flushAfterMs, after: world.after };
+  const pacer = createPacer({ ...pace, send: () => courier.sendUpTo(seq), debug });
+  const ending = createEnding({ flush: flushNow, courier, ledger, world, debug });
+  let seq = 0;
+  let closing: Promise<FlushReport> | null = null;
+
+  return {
+    call,
+    flush: () => closing ?? flushNow(),
+    close(timeoutMs) {
+      closing ??= ending.close(timeoutMs).finally(pacer.stop);
+      return closing;
+    },
+  };
+
+  function call(type: CallType, given: unknown): Promise<string> {
+    if (closing) throw new ClosedError();
+    const { messageId, text } = write(type, given, world);
+    const bytes = measureCall(text, settings);
+    seq += 1;
+    const place = courier.add({ seq, type, messageId, text, bytes });
+    ledger.came();
+    place.after();
+    pacer.queued(text);
+    return place.room ? waitFor(place.room, messageId) : Promise.resolve(messageId);
+  }
+
+  async function waitFor(room: Promise<void>, messageId: string): Promise<string> {
+    const release = world.keepAlive();
+    await room;
+    release();
+    return messageId;
+  }
+
+  function flushNow(): Promise<FlushReport> {
+    const settled = ledger.settled(seq);
+    pacer.flush();
+    return settled;
+  }
+}

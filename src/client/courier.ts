@@ -1,0 +1,120 @@
+import type { Debug } from "./debug.ts";
+import type { Entry } from "./entry.ts";
+import { ENVELOPE_BYTES } from "./envelope.ts";
+import { LostCallError, QueueFullError } from "./errors.ts";
+import type { Settlement } from "./flushes.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Settings } from "./options.ts";
+import { createQueue } from "./queue.ts";
+import { createSender, type Sending } from "./sender.ts";
+import type { World } from "./world.ts";
+
+export type Courier = {
+  /** Queues a call. Throws a QueueFullError if it gets no place. */
+  add(entry: Entry): Place;
+  /** Begins to send all up to this seq, unless that is under way already. */
+  sendUpTo(seq: number): void;
+  hurry(): void;
+  /** Stops sending, and takes back all that is not settled, in its order. */
+  abandon(): readonly Entry[];
+};
+
+export type Place = {
+  /** Resolves when the call has its place; null if it has it. */
+  readonly room: Promise<void> | null;
+  /** Settles the call that had to go for this one. */
+  readonly after: () => void;
+};
+
+export type CourierParts = {
+  readonly settings: Settings;
+  readonly world: World;
+  readonly debug: Debug;
+  readonly ledger: Pick<Ledger, "settle" | "repeated" | "telling">;
+};
+
+const NOTHING = (): void => {};
+
+/** Carries calls to the server: one batch after another, so that their order is kept. */
+export function createCourier({ settings, world, debug, ledger }: CourierParts): Courier {
+  const queue = createQueue(settings.queueLimit, settings.whenFull);
+  const sender = createSender(settings, world, debug);
+  const most = settings.flushAt;
+  const bytes = settings.maxBatchSize - ENVELOPE_BYTES;
+  let stopping = new AbortController();
+  let inFlight: readonly Entry[] = [];
+  let due = 0;
+
+  return {
+    add,
+    sendUpTo(seq) {
+      due = Math.max(due, seq);
+      // Never rejects: what can fail is answered by the sender, and the program's functions are guarded.
+      if (inFlight.length === 0) void work(stopping.signal);
+    },
+    hurry: sender.hurry,
+    abandon() {
+      stopping.abort();
+      stopping = new AbortController();
+      const all = [...inFlight, ...queue.drain()];
+      inFlight = [];
+      return all;
+    },
+  };
+
+  function add(entry: Entry): Place {
+    // Made in onError, it would displace another, of which onError is told, and so on for ever.
+    const added = queue.add(entry, ledger.telling() ? "keep" : "displace");
+    if (added.kind === "full") throw full(settings);
+    if (added.kind !== "displaced") return { room: added.kind === "waits" ? added.room : null, after: NOTHING };
+    const { oldest } = added;
+    return { room: null, after: () => ledger.settle(oldest, dropped(oldest, settings.queueLimit)) };
+  }
+
+  async function work(signal: AbortSignal): Promise<void> {
+    for (let batch = take(); batch.length > 0; batch = take()) {
+      inFlight = batch;
+      const sending = await sender.send(batch, signal);
+      // Whoever has aborted has taken the batch back, and may be sending others by now.
+      if (sending.kind === "stopped" || signal.aborted) return;
+      inFlight = [];
+      conclude(batch, sending);
+      // One of the program's functions may have set it off again.
+      if (inFlight.length > 0 || signal.aborted) return;
+    }
+  }
+
+  function take(): readonly Entry[] {
+    return queue.take({ upTo: due, most, bytes });
+  }
+
+  function conclude(batch: readonly Entry[], sending: Exclude<Sending, { kind: "stopped" }>): void {
+    if (sending.kind === "taken" && sending.duplicates > 0) ledger.repeated(batch, sending.duplicates);
+    for (const entry of batch) ledger.settle(entry, settlementOf(entry, sending));
+  }
+}
+
+function settlementOf(entry: Entry, sending: Exclude<Sending, { kind: "stopped" }>): Settlement {
+  if (sending.kind === "lost") return { kind: "lost", error: new LostCallError(entry, sending.loss) };
+  const rejection = sending.rejected.get(entry);
+  if (!rejection) return { kind: "delivered" };
+  const { code, message } = rejection;
+  const { status, attempts } = sending;
+  const why = `the server rejected it: ${code}: ${message}`;
+  return { kind: "lost", error: new LostCallError(entry, { reason: "rejected", code, why, status, attempts }) };
+}
+
+function dropped(entry: Entry, limit: number): Settlement {
+  const why = `the queue was full (${limit} calls), and this was the oldest`;
+  const loss = { reason: "dropped", code: "dropped", why, status: null, attempts: 0 } as const;
+  return { kind: "lost", error: new LostCallError(entry, loss) };
+}
+
+function full({ queueLimit, whenFull }: Settings): QueueFullError {
+  const words = {
+    block: `the queue is full (${queueLimit} calls), and as many wait for room: await what calls return`,
+    reject: `the queue is full (${queueLimit} calls)`,
+    dropOldest: `the queue is full (${queueLimit} calls), and a call made in onError displaces no other`,
+  };
+  return new QueueFullError(queueLimit, words[whenFull]);
+}

@@ -1,0 +1,13 @@
+import type { CallType } from "../model/event.ts";
+
+/** A call in the queue: written down when it was made, so that nothing that its program does later can change it. */
+export type Entry = {
+  /** Counts the calls of this client; the order in which they are sent. */
+  readonly seq: number;
+  readonly type: CallType;
+  readonly messageId: string;
+  /** The call as JSON. */
+  readonly text: string;
+  /** Of the text, in UTF-8. */
+  readonly bytes: number;
+};

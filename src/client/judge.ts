@@ -1,0 +1,70 @@
+import type { Answer } from "./post.ts";
+
+/** What an answer means for a batch. */
+export type Verdict =
+  | { readonly kind: "taken" }
+  | {
+      readonly kind: "again";
+      readonly afterMs: number;
+      /** Whether it uses up one of the retries. */
+      readonly counted: boolean;
+      /** Whether the server has named the time: then nothing may shorten it. */
+      readonly told: boolean;
+    }
+  | { readonly kind: "lost"; readonly reason: "refused" | "gave_up" };
+
+export type Tried = {
+  /** How many retries have been used up, and how many there are. */
+  readonly retried: number;
+  readonly retries: number;
+  /** How many waits came before this one; the first is the shortest. */
+  readonly waits: number;
+  /** Chance, from 0 to 1. */
+  readonly fraction: number;
+  /** Wall time in milliseconds, for a Retry-After that is a date. */
+  readonly now: number;
+};
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 60_000;
+/** Of the wait, up or down. */
+const JITTER = 0.1;
+const LEAST_TOLD_MS = 1_000;
+const MOST_TOLD_MS = 300_000;
+
+const RETRIED_4XX = [408, 410, 429, 460];
+const FINAL_5XX = [501, 505, 511];
+
+/**
+ * The retry table of the current official clients: network errors and timeouts, 408, 410, 429, 460 and 5xx except 501,
+ * 505 and 511 are tried again; 429 with Retry-After waits that long, from 1 to 300 s, and is not counted; all else is
+ * final. Elsewhere a Retry-After can lengthen a wait, and never shortens it.
+ */
+export function judge(answer: Exclude<Answer, { kind: "aborted" }>, tried: Tried): Verdict {
+  const status = answer.kind === "answered" ? answer.status : null;
+  if (status !== null && status >= 200 && status < 300) return { kind: "taken" };
+  if (status !== null && !isRetried(status)) return { kind: "lost", reason: "refused" };
+  const told = answer.kind === "answered" ? readRetryAfter(answer.retryAfter, tried.now) : null;
+  if (status === 429 && told !== null) return { kind: "again", afterMs: told, counted: false, told: true };
+  if (tried.retried >= tried.retries) return { kind: "lost", reason: "gave_up" };
+  const afterMs = Math.max(told ?? 0, backoff(tried.waits, tried.fraction));
+  return { kind: "again", afterMs, counted: true, told: told !== null };
+}
+
+function isRetried(status: number): boolean {
+  if (status >= 500) return !FINAL_5XX.includes(status);
+  return RETRIED_4XX.includes(status);
+}
+
+/** Half a second, doubling to a minute. */
+function backoff(waits: number, fraction: number): number {
+  const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** waits);
+  return Math.round(wait * (1 - JITTER + 2 * JITTER * fraction));
+}
+
+/** Seconds or a date, in milliseconds from now, within bounds; null if it says nothing. */
+function readRetryAfter(text: string | null, now: number): number | null {
+  if (text === null || text.trim() === "") return null;
+  const ms = /^\s*\d+\s*$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
+  return Number.isNaN(ms) ? null : Math.min(MOST_TOLD_MS, Math.max(LEAST_TOLD_MS, ms));
+}

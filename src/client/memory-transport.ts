@@ -1,0 +1,63 @@
+import type { SentCall } from "./calls.ts";
+import type { Fetch, FetchInit, FetchResponse } from "./world.ts";
+
+/** A request as it would have gone out. */
+export type MemoryRequest = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly calls: readonly SentCall[];
+};
+
+/** What a false server answers: a status, or all of it. */
+export type MemoryAnswer =
+  | number
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: object };
+
+export type MemoryTransport = {
+  /** For the client: `new Analytics("test", { fetch: transport.fetch })`. */
+  readonly fetch: Fetch;
+  /** The calls of all requests that were answered with a 2xx, in their order. */
+  readonly calls: readonly SentCall[];
+  /** All requests, also those that were refused. */
+  readonly requests: readonly MemoryRequest[];
+  /** Forgets both. */
+  clear(): void;
+};
+
+/**
+ * A transport for tests: nothing leaves the program, and what would have is recorded once it is flushed. `answer` says what
+ * a server would; what it throws is a fault of the network.
+ */
+export function memoryTransport(
+  answer: (request: MemoryRequest) => MemoryAnswer | Promise<MemoryAnswer> = () => 200,
+): MemoryTransport {
+  const calls: SentCall[] = [];
+  const requests: MemoryRequest[] = [];
+
+  return {
+    calls,
+    requests,
+    async fetch(url, { headers, body }: FetchInit) {
+      const request = { url, headers, calls: JSON.parse(body).batch };
+      requests.push(request);
+      const answered = await answer(request);
+      const response = typeof answered === "number" ? { status: answered } : answered;
+      if (response.status >= 200 && response.status < 300) calls.push(...request.calls);
+      return respond(response);
+    },
+    clear() {
+      calls.length = 0;
+      requests.length = 0;
+    },
+  };
+}
+
+function respond({ status, headers = {}, body = { success: true } }: Exclude<MemoryAnswer, number>): FetchResponse {
+  const lower = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  return {
+    status,
+    statusText: "",
+    headers: { get: (name) => lower.get(name.toLowerCase()) ?? null },
+    text: async () => JSON.stringify(body),
+  };
+}

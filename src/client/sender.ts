@@ -1,0 +1,105 @@
+import { type Rejection, readAnswer, readRejections } from "./answer.ts";
+import type { Debug } from "./debug.ts";
+import type { Entry } from "./entry.ts";
+import { writeEnvelope } from "./envelope.ts";
+import type { Loss } from "./errors.ts";
+import { judge, type Verdict } from "./judge.ts";
+import type { Settings } from "./options.ts";
+import { type Answer, post } from "./post.ts";
+import { againLine, answerLine, whyLost } from "./words.ts";
+import type { World } from "./world.ts";
+
+/** What became of a batch. */
+export type Sending =
+  | {
+      readonly kind: "taken";
+      readonly rejected: ReadonlyMap<Entry, Rejection>;
+      readonly duplicates: number;
+      readonly status: number;
+      readonly attempts: number;
+    }
+  | { readonly kind: "lost"; readonly loss: Loss }
+  | { readonly kind: "stopped" };
+
+export type Sender = {
+  /** Sends a batch until it is settled, or the signal aborted. Never rejects. */
+  send(batch: readonly Entry[], signal: AbortSignal): Promise<Sending>;
+  /** Ends the wait for the next attempt, unless the server has named the time; later waits begin short again. */
+  hurry(): void;
+};
+
+type SenderWorld = Pick<World, "after" | "fetch" | "fraction" | "uuid" | "wall">;
+type Final = Exclude<Answer, { kind: "aborted" }>;
+
+export function createSender(settings: Settings, world: SenderWorld, debug: Debug): Sender {
+  const fetch = settings.fetch ?? world.fetch;
+  const { after } = world;
+  let wake = (): void => {};
+  let hurried = false;
+
+  return {
+    send,
+    hurry() {
+      hurried = true;
+      wake();
+    },
+  };
+
+  async function send(batch: readonly Entry[], signal: AbortSignal): Promise<Sending> {
+    const messageId = world.uuid();
+    let retried = 0;
+    let waits = 0;
+    for (let attempts = 1; ; attempts += 1) {
+      // The time of sending is that of this attempt: by it the server corrects the clock of this machine.
+      const sentAt = new Date(world.wall()).toISOString();
+      const headers = attempts === 1 ? {} : { "X-Retry-Count": String(attempts - 1) };
+      const body = writeEnvelope(batch, { messageId, sentAt });
+      const request = { url: settings.target.url, headers: { ...settings.target.headers, ...headers }, body };
+      const answer = await post(request, { fetch, after, timeoutMs: settings.timeoutMs, signal });
+      if (answer.kind === "aborted") return { kind: "stopped" };
+      debug(() => answerLine(answer));
+      if (hurried) waits = 0;
+      hurried = false;
+      const tried = { retried, retries: settings.retries, waits, fraction: world.fraction(), now: world.wall() };
+      const verdict = judge(answer, tried);
+      if (verdict.kind !== "again") return conclude(answer, verdict, { batch, attempts });
+      debug(() => againLine(verdict));
+      if (verdict.counted) {
+        retried += 1;
+        waits += 1;
+      }
+      await wait(verdict, signal);
+      if (signal.aborted) return { kind: "stopped" };
+    }
+  }
+
+  function wait({ afterMs, told }: Verdict & { kind: "again" }, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = after(afterMs, end);
+      signal.addEventListener("abort", end);
+      if (!told) wake = end;
+
+      function end(): void {
+        cancel();
+        signal.removeEventListener("abort", end);
+        wake = () => {};
+        resolve();
+      }
+    });
+  }
+}
+
+type Sent = { readonly batch: readonly Entry[]; readonly attempts: number };
+
+function conclude(answer: Final, verdict: Exclude<Verdict, { kind: "again" }>, { batch, attempts }: Sent): Sending {
+  const status = answer.kind === "answered" ? answer.status : null;
+  const said = readAnswer(answer.kind === "answered" ? answer.body : "");
+  if (verdict.kind === "taken") {
+    const rejected = readRejections(said.rejected, batch);
+    return { kind: "taken", rejected, duplicates: said.duplicates, status: status ?? 0, attempts };
+  }
+  const { reason } = verdict;
+  const why = whyLost(answer, { reason, attempts, said });
+  const cause = answer.kind === "failed" ? answer.cause : undefined;
+  return { kind: "lost", loss: { reason, code: said.code ?? reason, why, status, attempts, cause } };
+}

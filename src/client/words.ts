@@ -1,0 +1,55 @@
+/** How answers are told, in lines for `debug` and in the messages of errors. */
+import type { Said } from "./answer.ts";
+import type { Verdict } from "./judge.ts";
+import type { Answer } from "./post.ts";
+
+type Final = Exclude<Answer, { kind: "aborted" }>;
+
+/** `response 200 OK`, as the Go client writes it; with what a refusal says. */
+export function answerLine(answer: Final): string {
+  if (answer.kind !== "answered") return `error sending request: ${describe(answer)}`;
+  const { status, body } = answer;
+  const ok = status >= 200 && status < 300;
+  return ok ? `response ${statusLine(answer)}` : `response ${statusLine(answer)} – ${short(body)}`;
+}
+
+export function againLine({ afterMs, counted }: Verdict & { kind: "again" }): string {
+  return `trying again in ${afterMs / 1_000} s${counted ? "" : ", as the server asks"}`;
+}
+
+export type Lost = {
+  readonly reason: "refused" | "gave_up";
+  readonly attempts: number;
+  readonly said: Said;
+};
+
+/** Why a batch is lost, as a clause. */
+export function whyLost(answer: Final, { reason, attempts, said: { code, message } }: Lost): string {
+  const says = [code, message].filter((part) => part !== null).join(": ");
+  const last = says === "" ? describe(answer) : `${describe(answer)}: ${says}`;
+  if (reason === "refused") return `the server refused its batch: ${last}`;
+  const times = attempts === 1 ? "one attempt" : `${attempts} attempts`;
+  return `no success in ${times}; the last: ${last}`;
+}
+
+function describe(answer: Final): string {
+  if (answer.kind === "answered") return statusLine(answer);
+  if (answer.kind === "timeout") return `no answer within ${answer.timeoutMs / 1_000} s`;
+  return `no answer: ${causesOf(answer.cause)}`;
+}
+
+/** HTTP/2 has no words for a status. */
+function statusLine({ status, statusText }: Final & { kind: "answered" }): string {
+  return `${status} ${statusText}`.trimEnd();
+}
+
+/** Node's fetch says only that it failed, and keeps the reason beneath. */
+function causesOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error && cause.message !== "" ? `${error.message}: ${cause.message}` : error.message;
+}
+
+function short(body: string): string {
+  return body.length > 300 ? `${body.slice(0, 300)}…` : body;
+}

@@ -1,0 +1,405 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { CallTooLargeError, QueueFullError } from "../../src/client/errors.ts";
+import { createFalseClock } from "../flow/clock.ts";
+import { startClient, type TestClient } from "./world.ts";
+
+const DOWN = new Error("connection refused");
+
+function trackAll(c: TestClient, count: number): void {
+  for (let nth = 1; nth <= count; nth += 1) void c.track(String(nth));
+}
+
+function names(first: number, last: number): readonly string[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => String(first + index));
+}
+
+describe("when calls are sent", () => {
+  it("goes by 20 of them", async () => {
+    const c = startClient();
+    trackAll(c, 19);
+    await c.clock.rest();
+    assert.deepEqual(c.batches(), []);
+    void c.track("20");
+    await c.clock.rest();
+    assert.deepEqual(c.batches(), [names(1, 20)]);
+  });
+
+  it("goes by 5 s since the last flush", async () => {
+    const c = startClient();
+    trackAll(c, 20);
+    await c.clock.advance("4s");
+    void c.track("late");
+    await c.clock.advance("999ms");
+    assert.equal(c.arrived.length, 1);
+    await c.clock.advance("1ms");
+    assert.deepEqual(c.batches()[1], ["late"]);
+  });
+
+  it("is within 5 s of the first call of a quiet client", async () => {
+    const c = startClient();
+    await c.clock.advance("1h");
+    void c.track("E");
+    await c.clock.advance("4999ms");
+    assert.equal(c.arrived.length, 0);
+    await c.clock.advance("1ms");
+    assert.equal(c.arrived.length, 1);
+  });
+
+  it("is at once with a size of 1, each call by itself", async () => {
+    const c = startClient({ size: 1 });
+    trackAll(c, 3);
+    await c.clock.rest();
+    assert.deepEqual(c.batches(), [["1"], ["2"], ["3"]]);
+  });
+
+  it("goes by the size of the queue if that is smaller than a batch", async () => {
+    const c = startClient({ queue: { limit: 3 } });
+    trackAll(c, 3);
+    await c.clock.rest();
+    assert.deepEqual(c.batches(), [names(1, 3)]);
+  });
+});
+
+describe("a batch", () => {
+  it("is split where the next call would not fit, to the byte", async () => {
+    const first = startClient();
+    trackAll(first, 3);
+    await first.client.flush();
+    const bytes = Buffer.byteLength(first.arrived[0]?.text ?? "");
+    // At least as large as the options allow.
+    const pad = { properties: { pad: "é".repeat(200) } };
+    const exact = bytes + 3 * Buffer.byteLength(`,"properties":${JSON.stringify(pad.properties)}`);
+    for (const [maxBatchSize, expected] of [
+      [exact, [["1", "2", "3"]]],
+      [exact - 1, [["1", "2"], ["3"]]],
+    ] as const) {
+      const c = startClient({ maxBatchSize });
+      for (const event of ["1", "2", "3"]) void c.track(event, pad);
+      await c.client.flush();
+      assert.deepEqual(c.batches(), expected);
+      assert.equal(Buffer.byteLength(c.arrived[0]?.text ?? "") <= maxBatchSize, true);
+    }
+  });
+
+  it("comes after the one before it is settled, however often that is tried", async () => {
+    const c = startClient({ size: 2, answers: ({ nth }) => (nth <= 2 ? 503 : 200) });
+    trackAll(c, 5);
+    void c.client.flush();
+    await c.clock.advance("499ms");
+    assert.deepEqual(c.batches(), [["1", "2"]]);
+    await c.clock.advance("2s");
+    assert.deepEqual(c.batches(), [["1", "2"], ["1", "2"], ["1", "2"], ["3", "4"], ["5"]]);
+  });
+
+  it("says how often it was tried, and when this time, and keeps its ids", async () => {
+    const c = startClient({ answers: ({ nth }) => (nth <= 2 ? 503 : 200) });
+    void c.track("E");
+    const flushed = c.client.flush();
+    await c.clock.advance("2s");
+    assert.deepEqual(
+      c.arrived.map(({ headers }) => headers["X-Retry-Count"]),
+      [undefined, "1", "2"],
+    );
+    assert.deepEqual(
+      c.arrived.map(({ envelope }) => envelope.sentAt.slice(17, 23)),
+      ["00.000", "00.500", "01.500"],
+    );
+    assert.equal(new Set(c.arrived.map(({ envelope }) => envelope.messageId)).size, 1);
+    assert.equal(new Set(c.arrived.map(({ envelope }) => envelope.batch[0]?.messageId)).size, 1);
+    assert.equal((await flushed).delivered.length, 1);
+  });
+
+  it("is tried 11 times over 4 minutes, and then lost with each of its calls named", async () => {
+    const c = startClient({ answers: () => DOWN });
+    trackAll(c, 2);
+    const flushed = c.client.flush();
+    await c.clock.advance("243499ms");
+    assert.equal(c.arrived.length, 10);
+    await c.clock.advance("1ms");
+    assert.equal(c.arrived.length, 11);
+    const { lost } = await flushed;
+    assert.deepEqual(
+      lost.map(({ call }) => call.event),
+      ["1", "2"],
+    );
+    assert.match(
+      lost[0]?.message ?? "",
+      /^track \S+ is lost: no success in 11 attempts; the last: no answer: connection refused$/,
+    );
+    assert.deepEqual(
+      [lost[0]?.reason, lost[0]?.code, lost[0]?.status, lost[0]?.attempts, lost[0]?.cause],
+      ["gave_up", "gave_up", null, 11, DOWN],
+    );
+    assert.deepEqual(c.lost, lost);
+  });
+
+  it("is ended when there is no answer in time, and tried again", async () => {
+    const c = startClient({ timeout: 2_000, answers: ({ nth }) => (nth === 1 ? "hang" : 200) });
+    void c.track("E");
+    const flushed = c.client.flush();
+    await c.clock.advance("2s");
+    assert.equal(c.arrived.length, 1);
+    await c.clock.advance("500ms");
+    assert.equal((await flushed).delivered.length, 1);
+  });
+
+  it("is tried again when its answer breaks off: what it says must be known", async () => {
+    const broken = {
+      status: 200,
+      statusText: "",
+      headers: new Headers(),
+      text: () => Promise.reject(new Error("reset")),
+    };
+    let asked = 0;
+    const c = startClient({
+      fetch: async () => {
+        asked += 1;
+        return asked === 1 ? broken : { ...broken, text: async () => '{"success":true,"accepted":0,"duplicate":1}' };
+      },
+    });
+    void c.track("E");
+    const flushed = c.client.flush();
+    await c.clock.advance("1s");
+    const { delivered, duplicates } = await flushed;
+    assert.deepEqual([asked, delivered.length, duplicates], [2, 1, 1]);
+  });
+
+  it("waits as long as a 429 says, again and again, and uses up no retry by that", async () => {
+    const c = startClient({
+      retries: 0,
+      answers: ({ nth }) => (nth <= 5 ? { status: 429, headers: { "Retry-After": "60" } } : 200),
+    });
+    void c.track("E");
+    const flushed = c.client.flush();
+    await c.clock.advance("5m");
+    assert.deepEqual(
+      c.arrived.map(({ at }) => at - (c.arrived[0]?.at ?? 0)),
+      [0, 60_000, 120_000, 180_000, 240_000, 300_000],
+    );
+    assert.equal((await flushed).delivered.length, 1);
+  });
+});
+
+describe("the verdicts of the server", () => {
+  const rejected = [
+    { index: 1, code: "call_too_large", message: "too large", messageId: "m2" },
+    { index: 0, code: "invalid_call", message: "out of place", messageId: "m3" },
+    { index: 99 },
+    null,
+  ];
+
+  it("reach onError with the call that each is about; the others are delivered", async () => {
+    const c = startClient({
+      answers: () => ({ status: 200, body: { success: true, accepted: 2, duplicate: 0, rejected } }),
+    });
+    for (const messageId of ["m1", "m2", "m3", "m4"]) void c.track("E", { messageId });
+    const { delivered, lost } = await c.client.flush();
+    assert.deepEqual(delivered, ["m1", "m4"]);
+    assert.deepEqual(
+      lost.map(({ call, reason, code, status, attempts }) => [call.messageId, reason, code, status, attempts]),
+      [
+        ["m2", "rejected", "call_too_large", 200, 1],
+        ["m3", "rejected", "invalid_call", 200, 1],
+      ],
+    );
+    assert.match(lost[0]?.message ?? "", /^track m2 is lost: the server rejected it: call_too_large: too large$/);
+    assert.deepEqual(
+      c.delivered.map(({ messageId }) => messageId),
+      ["m1", "m4"],
+    );
+  });
+
+  it("on a whole batch reach onError with each call, and the next batch is sent", async () => {
+    const refusal = { status: 401, body: { success: false, code: "unknown_write_key", message: "no source has it" } };
+    const c = startClient({ size: 1, answers: ({ nth }) => (nth === 1 ? refusal : 200) });
+    trackAll(c, 2);
+    const { delivered, lost } = await c.client.flush();
+    assert.equal(c.arrived.length, 2);
+    assert.deepEqual(
+      [delivered.length, lost.length, lost[0]?.reason, lost[0]?.code],
+      [1, 1, "refused", "unknown_write_key"],
+    );
+    assert.match(lost[0]?.message ?? "", /the server refused its batch: 401: unknown_write_key: no source has it$/);
+  });
+
+  for (const body of ["", "OK", "null", "[]", { rejected: "all" }, { rejected: [7] }]) {
+    it(`are none in an answer that is not understood: 200 ${JSON.stringify(body)}`, async () => {
+      const c = startClient({ answers: () => ({ status: 200, body }) });
+      void c.track("E");
+      assert.equal((await c.client.flush()).delivered.length, 1);
+    });
+  }
+});
+
+describe("a call that is too large", () => {
+  it("throws, and nothing of it is sent", async () => {
+    const c = startClient();
+    assert.throws(
+      () => c.track("E", { properties: { pad: "x".repeat(33_000) } }),
+      (error) => {
+        assert.ok(error instanceof CallTooLargeError);
+        assert.deepEqual([error.code, error.limit], ["call_too_large", 32_768]);
+        return error.bytes > 33_000;
+      },
+    );
+    assert.deepEqual(await c.client.flush(), { delivered: [], lost: [], undelivered: [], duplicates: 0 });
+  });
+});
+
+describe("a full queue", () => {
+  it("drops the oldest, and tells which", async () => {
+    const c = startClient({ size: 1, queue: { limit: 2 }, answers: () => "hang" });
+    trackAll(c, 5);
+    // One is being sent, and two wait.
+    assert.deepEqual(
+      c.lost.map(({ call, reason }) => [call.event, reason]),
+      [
+        ["2", "dropped"],
+        ["3", "dropped"],
+      ],
+    );
+    const { undelivered } = await closeAt(c);
+    assert.deepEqual(
+      undelivered.map(({ event }) => event),
+      ["1", "4", "5"],
+    );
+  });
+
+  it("refuses the newest with an error, when told to", async () => {
+    const c = startClient({ size: 1, queue: { limit: 2, whenFull: "reject" }, answers: () => "hang" });
+    trackAll(c, 3);
+    assert.throws(() => c.track("4"), QueueFullError);
+    const { undelivered } = await closeAt(c);
+    assert.deepEqual(
+      undelivered.map(({ event }) => event),
+      ["1", "2", "3"],
+    );
+    assert.deepEqual(c.lost, []);
+  });
+
+  it("lets the caller wait, when told to, and keeps the program alive for it", async () => {
+    const c = startClient({
+      size: 1,
+      queue: { limit: 1, whenFull: "block" },
+      answers: ({ nth }) => (nth === 1 ? 503 : 200),
+    });
+    trackAll(c, 2);
+    let placed = false;
+    const third = c.track("3").then((id) => {
+      placed = true;
+      return id;
+    });
+    await c.clock.advance("499ms");
+    assert.deepEqual([placed, c.alive()], [false, 1]);
+    assert.throws(() => c.track("4"), /as many wait for room: await what calls return$/);
+    await c.clock.advance("1ms");
+    assert.match(await third, /^0000/);
+    assert.deepEqual([c.alive(), c.batches()], [0, [["1"], ["1"], ["2"], ["3"]]]);
+  });
+
+  it("lets a call that onError makes displace no other: that would never end", async () => {
+    const thrown: unknown[] = [];
+    const c = startClient({
+      ...{ size: 1, queue: { limit: 1 }, answers: () => "hang" as const },
+      onError: () => {
+        try {
+          void c.track("lost");
+        } catch (error) {
+          thrown.push(error);
+        }
+      },
+    });
+    trackAll(c, 3);
+    assert.equal(thrown.length, 1);
+    assert.ok(thrown[0] instanceof QueueFullError);
+  });
+});
+
+describe("flush", () => {
+  it("resolves when what came before it is settled, whatever comes after", async () => {
+    const c = startClient({ answers: ({ nth }) => (nth === 1 ? 200 : "hang") });
+    const first = c.track("before");
+    const flushed = c.client.flush();
+    void c.track("after");
+    void c.client.flush();
+    assert.deepEqual((await flushed).delivered, [await first]);
+  });
+
+  it("resolves at once when there is nothing, and sends nothing", async () => {
+    const c = startClient();
+    assert.deepEqual(await c.client.flush(), { delivered: [], lost: [], undelivered: [], duplicates: 0 });
+    assert.deepEqual(c.arrived, []);
+  });
+
+  it("tells each of several what became of its calls", async () => {
+    const c = startClient({ answers: ({ nth }) => (nth === 1 ? 400 : 200) });
+    void c.track("1");
+    const first = c.client.flush();
+    const second = await c.track("2");
+    const both = await c.client.flush();
+    assert.deepEqual([both.lost.length, both.delivered], [1, [second]]);
+    assert.deepEqual([(await first).lost.length, (await first).delivered], [1, []]);
+  });
+
+  it("keeps the program alive until then, and nothing else does", async () => {
+    const c = startClient({ answers: ({ nth }) => (nth === 1 ? 503 : 200) });
+    void c.track("E");
+    assert.equal(c.alive(), 0);
+    const flushed = c.client.flush();
+    assert.equal(c.alive(), 1);
+    await c.clock.advance("1s");
+    await flushed;
+    assert.equal(c.alive(), 0);
+  });
+
+  it("does not shorten a wait: a program that flushes often is no burden to a server in trouble", async () => {
+    const c = startClient({ answers: () => 503 });
+    for (let nth = 1; nth <= 100; nth += 1) {
+      void c.track(String(nth));
+      void c.client.flush();
+      await c.clock.advance("10ms");
+    }
+    assert.equal(c.arrived.length, 2);
+  });
+});
+
+describe("what a call holds", () => {
+  it("is written down at the call: later changes do not count", async () => {
+    const c = startClient();
+    const properties = { total: 1, at: new Date(0), list: [1] };
+    void c.track("E", { properties });
+    properties.total = 2;
+    properties.at.setTime(1);
+    properties.list.push(2);
+    await c.client.flush();
+    assert.deepEqual(c.delivered[0]?.properties, { total: 1, at: "1970-01-01T00:00:00.000Z", list: [1] });
+  });
+
+  it("is when it was made, and when it was sent by the clock of the same moment", async () => {
+    const c = startClient({ clock: createFalseClock(Date.parse("2026-11-20T12:00:00Z")) });
+    void c.track("E");
+    await c.clock.advance("5s");
+    assert.equal(c.arrived[0]?.envelope.batch[0]?.timestamp, "2026-11-20T12:00:00.000Z");
+    assert.equal(c.arrived[0]?.envelope.sentAt, "2026-11-20T12:00:05.000Z");
+  });
+
+  it("gets an id of its own, which the call resolves to; one's own is kept", async () => {
+    const c = startClient();
+    const ids = await Promise.all([c.track("1"), c.track("2"), c.track("3", { messageId: "mine" })]);
+    await c.client.flush();
+    assert.equal(new Set(ids).size, 3);
+    assert.deepEqual(
+      c.delivered.map(({ messageId }) => messageId),
+      ids,
+    );
+    assert.equal(ids[2], "mine");
+  });
+});
+
+/** Closes after a second. */
+async function closeAt(c: TestClient) {
+  const closed = c.client.close(1_000);
+  await c.clock.advance("1s");
+  return closed;
+}
