@@ -33,12 +33,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "config/suggest.ts",
     "webhook/headers.ts",
   ],
+  // Publishable alone: types of the model, and the check of a signature.
   "client/": ["model/", "webhook/signature.ts"],
   "client/receive/hono.ts": ["model/", "webhook/signature.ts", "hono"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
   "cli/": ["model/", "config/", "runtime/", "webhook/", "commander", "valibot"],
-  // Publishable alone: types of the model, and the check of a signature.
-  "client/": ["model/", "webhook/signature.ts"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],
   "app.ts": [
     ...["model/", "accept/", "admin/", "config/", "deletion/", "deliver/", "http/", "ingest/", "store/"],
