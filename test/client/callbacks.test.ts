@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { FlushReport } from "../../src/client/flushes.ts";
 import { startClient } from "./world.ts";
 
 describe("the program's own functions", () => {
@@ -39,6 +40,26 @@ describe("the program's own functions", () => {
     await c.clock.rest();
     assert.deepEqual([c.batches(), lost.length], [[["1"], ["about it"]], 1]);
     assert.throws(() => c.track("2"), { code: "closed" });
+  });
+
+  it("may flush, and hear of what is open then alone", async () => {
+    const rejected = [{ index: 0, code: "invalid_call", message: "no" }];
+    const flushed: Promise<FlushReport>[] = [];
+    const c = startClient({
+      answers: () => ({ status: 200, body: { success: true, rejected } }),
+      onError: () => flushed.push(c.client.flush()),
+    });
+    void c.track("1");
+    const second = await c.track("2");
+    await c.client.flush();
+    assert.deepEqual(await Promise.all(flushed), [{ delivered: [second], lost: [], undelivered: [], duplicates: 0 }]);
+  });
+
+  it("may flush while others wait, and two requests are never under way at once", async () => {
+    const c = startClient({ size: 1, onDelivered: () => void c.client.flush() });
+    for (const event of ["1", "2", "3", "4"]) void c.track(event);
+    await c.clock.rest();
+    assert.deepEqual([c.batches(), c.mostAtOnce()], [[["1"], ["2"], ["3"], ["4"]], 1]);
   });
 
   it("are not needed: then losses are written to standard error, a line a second at most", async () => {

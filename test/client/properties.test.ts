@@ -91,6 +91,7 @@ describe("whatever is called and answered", () => {
           assert.ok(batch.length > 0 && batch.length <= run.options.flushAt);
           assert.ok(Buffer.byteLength(text) <= run.options.maxBatchSize);
         }
+        assert.ok(c.mostAtOnce() <= 1);
       }),
       { numRuns: 300 },
     );

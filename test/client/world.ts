@@ -41,6 +41,10 @@ export type TestClient = {
   batches(): readonly string[][];
   /** How many things keep the program alive. */
   alive(): number;
+  /** How many timers run. */
+  timers(): number;
+  /** How many requests were under way at once, at most. */
+  mostAtOnce(): number;
   /** The program has nothing left to do, or ends. */
   exit(hook: keyof ExitHooks): void;
 };
@@ -65,6 +69,8 @@ export function startClient({
   const lines: string[] = [];
   const arrived: Arrived[] = [];
   const hooks = new Set<ExitHooks>();
+  const server = createFalseServer({ answers, clock, arrived });
+  const timers = new Set<object>();
   let alive = 0;
   const listeners = {
     onError: (error: LostCallError) => lost.push(error),
@@ -73,7 +79,18 @@ export function startClient({
   const settings = readOptions(KEY, { ...(deaf ? {} : listeners), ...options });
   const client = createClient(settings, {
     wall: clock.wall,
-    after: clock.after,
+    after(ms, run) {
+      const timer = {};
+      timers.add(timer);
+      const cancel = clock.after(ms, () => {
+        timers.delete(timer);
+        run();
+      });
+      return () => {
+        timers.delete(timer);
+        cancel();
+      };
+    },
     keepAlive() {
       alive += 1;
       return () => {
@@ -86,7 +103,7 @@ export function startClient({
     },
     fraction: () => 0.5,
     uuid: createFalseIds(),
-    fetch: createFalseServer({ answers, clock, arrived }),
+    fetch: server.fetch,
     log: (line) => lines.push(line),
     debugNames: () => "",
     ...other,
@@ -97,6 +114,8 @@ export function startClient({
     call: (type, call) => client.call(type, call),
     batches: () => arrived.map(({ envelope }) => envelope.batch.map(({ event = "" }) => event)),
     alive: () => alive,
+    timers: () => timers.size,
+    mostAtOnce: server.mostAtOnce,
     exit(hook) {
       for (const one of [...hooks]) one[hook]();
     },
@@ -118,20 +137,39 @@ type Server = {
   readonly arrived: Arrived[];
 };
 
-function createFalseServer({ answers, clock, arrived }: Server): Fetch {
-  return async (url, { headers, body, signal }) => {
+function createFalseServer({ answers, clock, arrived }: Server): { readonly fetch: Fetch; mostAtOnce(): number } {
+  const open = new Set<object>();
+  let most = 0;
+  return { fetch, mostAtOnce: () => most };
+
+  async function fetch(url: string, init: FetchInit): Promise<FetchResponse> {
+    const one = {};
+    open.add(one);
+    most = Math.max(most, open.size);
+    const end = (): boolean => open.delete(one);
+    init.signal.addEventListener("abort", end);
+    return answer(url, init).finally(end);
+  }
+
+  async function answer(url: string, { headers, body, signal }: FetchInit): Promise<FetchResponse> {
     const nth = arrived.length + 1;
     const one = { url, headers, text: body, envelope: JSON.parse(body), at: clock.now(), nth };
     arrived.push(one);
     const behaviour = answers(one);
+    // An answer takes its time, if only a turn.
+    await clock.nextTurn();
     if (behaviour === "hang") return hang(signal);
     if (behaviour instanceof Error) throw behaviour;
     return respond(typeof behaviour === "number" ? { status: behaviour } : behaviour);
-  };
+  }
 }
 
 function hang(signal: FetchInit["signal"]): Promise<never> {
-  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
+  return new Promise((_, reject) => {
+    const abort = (): void => reject(new Error("aborted"));
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort);
+  });
 }
 
 function respond({
