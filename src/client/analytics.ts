@@ -19,6 +19,13 @@ export * from "./errors.ts";
 export type { FlushReport } from "./flushes.ts";
 export * from "./memory-transport.ts";
 export type { Options } from "./options.ts";
+// For whoever gets webhooks of Fairlead; with Hono, from `fairlead/client/hono`.
+export type { ReceiveOptions } from "./receive/answer.ts";
+export * from "./receive/calls.ts";
+export * from "./receive/node.ts";
+export * from "./receive/parse.ts";
+export * from "./receive/receiver.ts";
+export { type Secrets, verifySignature } from "./receive/signature.ts";
 export { VERSION } from "./version.ts";
 export type { Fetch, FetchInit, FetchResponse } from "./world.ts";
 

@@ -4,6 +4,7 @@ import { mkdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { describe, it } from "node:test";
+import { pack } from "../client/pack.ts";
 import { ROOT } from "./binary.ts";
 import { type Process, start } from "./process.ts";
 import { PATIENT } from "./waiting.ts";
@@ -75,20 +76,12 @@ function codeOf(name: string): string {
   return (code ?? "").replace(/\b9000\b/, "0");
 }
 
-/** Puts `fairlead/client` where the receiver finds it, as for Node: JavaScript. */
+/** Puts `fairlead/client` where the receiver finds it, as `make client` writes it. */
 async function install(w: World): Promise<void> {
-  await mkdir(w.path("node_modules/fairlead"), { recursive: true });
+  await mkdir(w.path("node_modules"), { recursive: true });
   await symlink(join(ROOT, "node_modules/hono"), w.path("node_modules/hono"));
   await w.write("package.json", JSON.stringify({ type: "module" }));
-  const exports = { "./client": "./client.js", "./client/hono": "./hono.js" };
-  await w.write("node_modules/fairlead/package.json", JSON.stringify({ name: "fairlead", type: "module", exports }));
-  const parts = ["calls", "node", "parse", "receiver", "signature"];
-  const all = parts.map((part) => `export * from ${JSON.stringify(join(ROOT, `src/client/receive/${part}.ts`))};`);
-  await w.write("client.ts", all.join("\n"));
-  await w.write("hono.ts", `export * from ${JSON.stringify(join(ROOT, "src/client/receive/hono.ts"))};`);
-  const outdir = w.path("node_modules/fairlead");
-  const built = await Bun.build({ entrypoints: [w.path("client.ts"), w.path("hono.ts")], outdir, target: "node" });
-  assert.ok(built.success);
+  pack(w.path("node_modules/fairlead"));
 }
 
 function run(w: World, name: string, [file, ...args]: Example["command"]): Process {
