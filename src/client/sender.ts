@@ -77,12 +77,13 @@ export function createSender(settings: Settings, world: SenderWorld, debug: Debu
     return new Promise((resolve) => {
       const cancel = after(afterMs, end);
       signal.addEventListener("abort", end);
-      if (!told) wake = end;
+      wake = told ? () => {} : end;
+      // A function that has been told of the answer may have ended it all.
+      if (signal.aborted) end();
 
       function end(): void {
         cancel();
         signal.removeEventListener("abort", end);
-        wake = () => {};
         resolve();
       }
     });

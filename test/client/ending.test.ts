@@ -156,6 +156,22 @@ describe("a program that ends without close", () => {
     );
   });
 
+  it("may end from within a line of debug: then nothing goes on", async () => {
+    const c = startClient({
+      answers: () => 503,
+      debug: (line) => {
+        if (line.startsWith("response 503")) c.exit("gone");
+      },
+    });
+    void c.track("E");
+    void c.client.flush();
+    await c.clock.rest();
+    // That of the interval.
+    assert.deepEqual([c.lost.length, c.timers()], [1, 1]);
+    await c.clock.advance("1h");
+    assert.deepEqual([c.arrived.length, c.timers()], [1, 0]);
+  });
+
   it("is not held by a client that has nothing to send", async () => {
     const c = startClient();
     void c.track("E");
