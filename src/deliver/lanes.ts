@@ -21,6 +21,8 @@ const KEPT = 100;
 export type Lanes = {
   /** Whether any webhook of the destination has a slot now. */
   haveRoom(destination: Destination, ask: SlotAsk): boolean;
+  /** Whether one of these webhooks has only to finish what it is asked already, and takes more then. */
+  isBusy(destination: string, webhooks: readonly Webhook[], now: At): boolean;
   /** Takes a slot for each of these webhooks that has one. */
   take(destination: string, webhooks: readonly Webhook[], ask: SlotAsk): readonly Webhook[];
   /** Whether the webhook is only probed now. */
@@ -60,6 +62,7 @@ export function createLanes(report: Report): Lanes {
       if (open.length > 0) starving.add(ask.starved);
       return false;
     },
+    isBusy: (destination, webhooks, now) => webhooks.some((webhook) => isBusy(laneOf(destination, webhook), now)),
     take(destination, webhooks, ask) {
       return webhooks.filter((webhook) => {
         const lane = laneOf(destination, webhook);
@@ -103,6 +106,10 @@ export function createLanes(report: Report): Lanes {
     for (const other of lanes.values()) kept += Math.max(0, each - other.busy());
     return free > kept;
   }
+}
+
+function isBusy(lane: Lane, now: At): boolean {
+  return lane.busy() > 0 && !lane.isClosed() && lane.shutUntil() <= now;
 }
 
 /** Finds the lane of a webhook, which a reload does not change: it goes by destination and URL. */

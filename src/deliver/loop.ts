@@ -154,14 +154,17 @@ function startOne(loop: State, destination: Destination, now: At): boolean {
   if (!hasRoom(false) && !(window.hasRetry(isUrgent) && hasRoom(true))) return false;
   const started = order(loop).some((queue) =>
     window.take(queue, (delivery) => {
-      const webhooks = claim(delivery, { destination, ask: { ...ask, urgent: isUrgent(delivery) } }, world.lanes);
+      const claim = { ...ask, urgent: isUrgent(delivery) };
+      const webhooks = world.lanes.take(destination.name, askable(delivery, destination), claim);
       if (webhooks.length === 0) return false;
       // It reports by itself what goes wrong.
       void deliver(loop, delivery, { destination, webhooks, queue });
       return true;
     }),
   );
-  return started || window.setAside(now);
+  const inLine = (delivery: Delivery): boolean =>
+    world.lanes.isBusy(destination.name, askable(delivery, destination), now);
+  return started || window.setAside(now, inLine);
 }
 
 /** While nothing runs, they take turns: a closed lane is probed with either, in case one event alone is the trouble. */
@@ -180,15 +183,13 @@ function isBusy({ inFlight }: State): boolean {
   return inFlight.first + inFlight.retry > 0;
 }
 
-type Claim = { readonly destination: Destination; readonly ask: SlotAsk };
-
-/** Claims a slot of each webhook that has one and has not answered finally. Without any, the delivery goes on waiting. */
-function claim({ finals }: Delivery, { destination, ask }: Claim, lanes: Lanes): readonly Webhook[] {
-  const { name, webhooks } = destination;
+/** The webhooks that have not answered finally. */
+function askable({ finals }: Delivery, destination: Destination): readonly Webhook[] {
+  const { webhooks } = destination;
   const said = standing(finals, destination);
   const open = webhooks.filter(({ url }) => !said.some((final) => final.url === url));
   // If the config has lost every webhook that was still open, the others are asked once more, and have the last word.
-  return lanes.take(name, open.length > 0 ? open : webhooks, ask);
+  return open.length > 0 ? open : webhooks;
 }
 
 type To = { readonly destination: Destination; readonly webhooks: readonly Webhook[]; readonly queue: Queue };

@@ -48,8 +48,11 @@ export type Window = {
   lost(delivery: Delivery, now: At): void;
   /** These must not be sent any more. One that is being sent already stays known until it is `settled`. */
   withdraw(ids: ReadonlySet<number>): void;
-  /** No retry here can start, though there is room: lets others in. Answers whether there may be any. */
-  setAside(now: At): boolean;
+  /**
+   * No retry here can start, though there is room, and none of them is in line for a slot: lets others in. Answers whether
+   * there may be any.
+   */
+  setAside(now: At, inLine: (delivery: Delivery) => boolean): boolean;
   /** What waited for its first attempt may wait among the retries now: reads everything again. */
   readAgain(): void;
   /**
@@ -104,8 +107,8 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       known.delete(id);
       state.asideUntil ??= now + ASIDE;
     },
-    setAside(now) {
-      if (hasRoom(retry)) return false;
+    setAside(now, inLine) {
+      if (hasRoom(retry) || retry.waiting.some(inLine)) return false;
       for (const { id } of retry.waiting.splice(0)) known.delete(id);
       retry.size = 0;
       state.asideUntil ??= now + ASIDE;

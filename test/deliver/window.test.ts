@@ -279,7 +279,7 @@ describe("the window", () => {
     for (let n = 0; n < 5 && !started; n += 1) {
       await window.fill(10);
       started = window.take("retry", startable);
-      if (!started) window.setAside(10);
+      if (!started) window.setAside(10, () => false);
     }
     assert.equal(started, true);
     assert.ok((window.nextDueAt() ?? 0) > 10);
@@ -336,5 +336,20 @@ describe("the window", () => {
       takeAll(late, "first").map(({ id }) => id),
       [1, 3, 4, 5],
     );
+  });
+
+  it("sets nothing aside while one of them is in line for a slot", async () => {
+    const window = createWindow("crm", makeStore(rows(300, { attemptedAt: 1, dueAt: 2 })));
+    await window.fill(10);
+    assert.equal(
+      window.setAside(10, ({ id }) => id === 100),
+      false,
+    );
+    assert.ok(has(window, "retry"));
+    assert.equal(
+      window.setAside(10, () => false),
+      true,
+    );
+    assert.ok(!has(window, "retry"));
   });
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { SLOW } from "../slow.ts";
 import { startDaemon } from "./daemon.ts";
 import { makeDestination, URL_A, URL_B } from "./make.ts";
 import type { Behaviour, Sent } from "./network.ts";
@@ -145,4 +146,25 @@ describe("delivery to multiple webhooks (SPEC.md 6)", () => {
     const states = (await d.rows()).map(({ destination, state }) => `${destination} ${state}`);
     assert.deepEqual(states, ["crm waiting", "warehouse delivered"]);
   });
+
+  it(
+    "drains at full speed what waits for one webhook alone, while another is idle that has refused it for good",
+    SLOW,
+    async () => {
+      let well = false;
+      await using d = await startDaemon(
+        two(
+          () => ({ status: well ? 200 : 503, after: 10 }),
+          () => 400,
+        ),
+      );
+      for (let n = 1; n <= 2_000; n += 1) await d.ask("/v1/track", { ...TRACK, messageId: `m${n}` });
+      await d.clock.advance("30m");
+      well = true;
+      const states = async () => new Set((await d.rows()).map(({ state }) => state));
+      while (!(await states()).has("delivered")) await d.clock.advance("1s");
+      await d.clock.advance("5s");
+      assert.deepEqual(await states(), new Set(["delivered"]));
+    },
+  );
 });
