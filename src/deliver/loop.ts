@@ -7,7 +7,6 @@ import { type At, SECOND } from "../model/units.ts";
 import { WAITS } from "../settle/backoff.ts";
 import { type Bell, createBell } from "./bell.ts";
 import { standing } from "./finals.ts";
-import type { Lanes, SlotAsk } from "./lanes.ts";
 import { isLastAttempt } from "./lost.ts";
 import { type RoundWorld, sendRound } from "./round.ts";
 import { createWindow, earliest, type Window, type WindowWorld } from "./window.ts";

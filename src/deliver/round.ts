@@ -55,8 +55,9 @@ export function sendRound(delivery: Delivery, asked: Asked, world: RoundWorld): 
     const trigger = triggerOf(delivery, webhook, { asked, world });
     const made = await ask(webhook, delivery, { asked, world });
     if (judge(made.outcome) === "unknown") return null;
-    // What goes well at once, as most does, costs nothing more.
-    const note = isPlain(delivery, made.outcome) ? null : await noteAttempt(made, trigger, world.limits);
+    // What goes well at once, as most does, costs nothing more; beside one of its round that has failed it is worth a line.
+    const note =
+      log.length === 0 && isPlain(delivery, made.outcome) ? null : await noteAttempt(made, trigger, world.limits);
     if (note) log.push(note);
     outcomes.push(made.outcome);
     return decide(delivery, { outcomes, log }, { asked, world });

@@ -50,7 +50,7 @@ export function declareStoreGauges(registry: Registry, view: StoreView): void {
   });
   new Gauge({
     name: "fairlead_oldest_waiting_seconds",
-    help: "How long ago the oldest delivery that still waits was accepted; 0 if none waits.",
+    help: "How long the delivery that waits longest has waited: since it was accepted, or sent again by the operator. 0 if none waits.",
     labelNames: ["destination"],
     registers: [registry],
     async collect() {

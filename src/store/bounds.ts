@@ -16,6 +16,8 @@ type Shares = Readonly<Record<Bound, number>>;
 const FULL: Shares = { maxSize: 1, freeDisk: 1 };
 const REOPENED: Shares = { maxSize: 0.97, freeDisk: 1.25 };
 const CROWDED: Shares = { maxSize: 0.9, freeDisk: 1.5 };
+/** And where what was delivered is not sent again any more, which takes space: others of its kind would have to go for it. */
+const CRAMPED: Shares = { maxSize: 0.8, freeDisk: 2 };
 
 /**
  * The bound at which a store is full, null if it is not; `was`: what it was before. It is left when a good deal less is
@@ -29,6 +31,11 @@ export function fullBy(measures: Measures, bounds: Bounds, was: Bound | null): B
 /** The bound that is near; null if none is. What only the log takes, no pruning gives back. */
 export function crowdedBy(measures: Measures, bounds: Bounds): Bound | null {
   return reached({ measures: { ...measures, overflow: 0 }, bounds, shares: CROWDED });
+}
+
+/** The bound to which it is not far; null if neither is. */
+export function crampedBy(measures: Measures, bounds: Bounds): Bound | null {
+  return reached({ measures: { ...measures, overflow: 0 }, bounds, shares: CRAMPED });
 }
 
 type Look = { readonly measures: Measures; readonly bounds: Bounds; readonly shares: Shares };

@@ -3,7 +3,7 @@ import type { Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { Bound, Bounds, Fullness } from "../model/space.ts";
 import { type At, formatSize, MB, type Ms, SECOND } from "../model/units.ts";
-import { crowdedBy, fullBy, type Measures } from "./bounds.ts";
+import { crampedBy, crowdedBy, fullBy, type Measures } from "./bounds.ts";
 import { createLookOut, type LookOutWorld } from "./look-out.ts";
 
 /** How often the machine is asked about the disk. */
@@ -29,6 +29,8 @@ export type RoomWorld = Omit<LookOutWorld, "seen" | "report"> & {
 export type Room = {
   /** Why nothing more is taken in at this moment; null: come in. */
   refusal(): Fault | null;
+  /** Why what was delivered cannot be sent again at this moment; null if it can. */
+  refusalToReplay(): Fault | null;
   /** The bound at which the store is full. */
   full(): Bound | null;
   /** The bound that is near. */
@@ -59,6 +61,10 @@ export function createRoom({ bounds, crowded, clock, report, ...place }: RoomWor
       const why = update();
       if (why) return refusalBecauseOf(why);
       return refusedAt !== null && clock.now() - refusedAt < PAUSE ? UNWRITTEN : null;
+    },
+    refusalToReplay() {
+      const bound = crampedBy(measures, bounds());
+      return bound && fault("store_full", `${CRAMPED[bound]}: ${TO_REPLAY}`);
     },
     full: () => update()?.bound ?? null,
     crowding: () => crowdedBy(measures, bounds()),
@@ -101,6 +107,13 @@ export function createRoom({ bounds, crowded, clock, report, ...place }: RoomWor
     return state;
   }
 }
+
+const CRAMPED: Readonly<Record<Bound, string>> = {
+  maxSize: "the outbox has come near outbox.maxSize",
+  freeDisk: "the disk of the outbox has come near outbox.freeDisk",
+};
+const TO_REPLAY =
+  "what was delivered takes more space when it is sent again, and others of its kind would be removed for it; raise the bound, or wait until what waits is delivered";
 
 /** Looks again and again until the signal is aborted. */
 export async function watchRoom(room: Room, clock: Clock, signal: AbortSignal): Promise<void> {

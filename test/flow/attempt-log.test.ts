@@ -54,6 +54,24 @@ describe("the log of attempts", () => {
     assert.deepEqual([omitted, last], [0, []]);
   });
 
+  it("has the attempt of the first round that failed while another webhook took it", async () => {
+    await using d = await startDaemon({
+      answers: ({ url }) => (url === URL_A ? 500 : { status: 200, after: 100 }),
+      config: makeConfig({ destinations: [makeDestination({ urls: [URL_A, URL_B] })] }),
+    });
+    await d.call("/v1/track", CALL);
+    await d.clock.advance("1s");
+    assert.equal((await d.row()).state, "delivered");
+    const { first } = await log(d);
+    assert.deepEqual(
+      first.map(({ url, reason }) => [url, reason]),
+      [
+        [URL_A, "500"],
+        [URL_B, "200"],
+      ],
+    );
+  });
+
   it("writes nothing for a delivery that its first attempt delivers", async () => {
     await using d = await startDaemon();
     await d.call("/v1/track", CALL);

@@ -171,9 +171,9 @@ describe("a replay by filter", () => {
     await d.clock.advance("5h");
     assert.deepEqual(await states(d), ["1-crm failed", "2-crm expired", "3-crm delivered"]);
     mended = true;
-    const { json } = await replay(d, { filter: {} });
-    assert.deepEqual([json.replayed, json.destinations, json.cursor], [1, { crm: 1 }, "expired:"]);
-    const next = await replay(d, { filter: {}, cursor: json.cursor });
+    const { json } = await replay(d, { filter: {}, limit: 1 });
+    assert.deepEqual([json.replayed, json.destinations], [1, { crm: 1 }]);
+    const next = await replay(d, { filter: {}, limit: 1, cursor: json.cursor });
     assert.deepEqual([next.json.replayed, next.json.cursor], [1, null]);
     assert.deepEqual(sentTo(d).m3, 1);
     assert.ok((await d.rows()).every(({ state }) => state === "delivered"));
@@ -272,6 +272,21 @@ describe("a replay by filter", () => {
     );
   });
 
+  it("leaves what was given up by command, but for what is named by its id", async () => {
+    const receiver = breakable(503);
+    await using d = await startDaemon({ answers: receiver.answers });
+    await call(d, 3);
+    await d.admin("POST", "/api/destinations/crm/pause", { body: {} });
+    await d.clock.advance("10s");
+    await d.admin("POST", "/api/destinations/crm/discard", { body: {} });
+    await d.admin("POST", "/api/destinations/crm/resume", { body: {} });
+    receiver.mend();
+    const { json } = await replay(d, { filter: { state: "failed" } });
+    assert.deepEqual([json.replayed, json.left], [0, 3]);
+    assert.equal((await retry(d, "2-crm")).json.did, "replayed");
+    assert.deepEqual(await states(d), ["1-crm failed", "2-crm delivered", "3-crm failed"]);
+  });
+
   it("is refused with words if it is not understood", async () => {
     await using d = await startDaemon();
     const messages: readonly [body: object, message: RegExp][] = [
@@ -283,6 +298,9 @@ describe("a replay by filter", () => {
       [{ filter: {}, limit: 0 }, /^limit: must be a whole number from 1 to 1000$/],
       [{ filter: {}, cursor: "x" }, /^cursor: must be the one of an answer for the same filter/],
       [{ filter: {}, cursor: "failed:x" }, /^cursor: must be the one of an answer for the same filter/],
+      [{ filter: {}, cursor: "failed:1:x" }, /^cursor: must be the one of an answer for the same filter/],
+      [{ filter: {}, cursor: "delivered:1:" }, /^cursor: must be the one of an answer for the same filter/],
+      [{ filter: { state: "failed" }, cursor: "expired:1:" }, /^cursor: must be the one of an answer for the same/],
       [{ filter: {}, dryRun: 1 }, /^dryRun: must be true or false$/],
       [{ filter: {}, states: 1 }, /^states: is not known; there are filter, limit, cursor and dryRun$/],
     ];

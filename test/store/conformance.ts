@@ -6,6 +6,7 @@ import { describeHalts } from "./conformance/halts.ts";
 import { describeHealth } from "./conformance/health.ts";
 import { describePrune } from "./conformance/prune.ts";
 import { describeRepeats } from "./conformance/repeats.ts";
+import { describeReplay } from "./conformance/replay.ts";
 import { describeSequences } from "./conformance/sequences.ts";
 import { describeSettle } from "./conformance/settle.ts";
 import { describeUnserved } from "./conformance/unserved.ts";
@@ -22,6 +23,7 @@ export function describeStore(name: string, open: OpenStore): void {
     describeBacklog(open);
     describePrune(open);
     describeUnserved(open);
+    describeReplay(open);
     describeWithdraw(open);
     describeHalts(open);
     describeHealth(open);

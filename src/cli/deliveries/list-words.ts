@@ -12,7 +12,7 @@ export function toWords(deliveries: readonly SaidDelivery[], asked: Asked): stri
   const rows = deliveries.map((one) => [
     printable(one.id),
     printable(one.state),
-    one.settledAt ?? one.acceptedAt,
+    one.settledAt ?? one.replayedAt ?? one.acceptedAt,
     String(one.attempts),
     printable(one.source),
     printable(one.type),

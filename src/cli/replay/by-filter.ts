@@ -12,7 +12,7 @@ import { createProgressBar } from "../progress.ts";
 import { confirm } from "../unserved/confirm.ts";
 import { type Ended, goThrough, NOTHING, type PagesWorld, type Total } from "./pages.ts";
 import { isPage, type SaidPage } from "./said.ts";
-import { complaintOf, toPlan, toQuestion, toResult } from "./words.ts";
+import { complaintOf, goneMeanwhile, toPlan, toQuestion, toResult } from "./words.ts";
 
 export type FilterOptions = DaemonOptions &
   Filter & { readonly dryRun?: boolean; readonly rate?: number; readonly yes?: boolean; readonly json?: boolean };
@@ -37,7 +37,7 @@ export async function replayByFilter(options: FilterOptions): Promise<ExitCode> 
     const took = (total: Total): void => bar.show(total.replayed, plan.replayed);
     const { total, ended } = await goThrough({ ...world, ask: ask(false), rate: options.rate ?? null, took });
     bar.clear();
-    return conclude(total, options, { ended, wanted: plan.replayed });
+    return conclude(total, options, { ended, counted: plan });
   } finally {
     unhook();
   }
@@ -78,9 +78,12 @@ function tell(total: Total, { json, dryRun }: FilterOptions, words: string): Exi
   return EXIT.done;
 }
 
-type Outcome = { readonly ended: Ended; readonly wanted: number };
+type Outcome = { readonly ended: Ended; readonly counted: Total };
 
-function conclude(total: Total, options: FilterOptions, { ended, wanted }: Outcome): ExitCode {
+function conclude(total: Total, options: FilterOptions, { ended, counted }: Outcome): ExitCode {
+  const wanted = counted.replayed;
   if (options.json || total.replayed > 0) tell(total, options, toResult(total));
-  return ended === "done" ? EXIT.done : complain(complaintOf(ended, total.replayed, wanted));
+  if (ended !== "done") return complain(complaintOf(ended, total.replayed, wanted));
+  const gone = wanted - total.replayed - (total.left - counted.left);
+  return gone > 0 ? complain({ code: EXIT.failed, message: goneMeanwhile(gone, wanted) }) : EXIT.done;
 }

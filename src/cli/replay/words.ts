@@ -2,7 +2,7 @@ import type { Complaint } from "../complain.ts";
 import { EXIT } from "../exit.ts";
 import { printable } from "../printable.ts";
 import type { Plan } from "../unserved/confirm.ts";
-import { deliveries, progressOf } from "../unserved/words.ts";
+import { deliveries, format, progressOf } from "../unserved/words.ts";
 import type { Ended, Total } from "./pages.ts";
 import type { SaidRetry } from "./said.ts";
 
@@ -31,8 +31,14 @@ export function toResult({ replayed, left }: Total): string {
 
 function leftOver(left: number): readonly string[] {
   if (left === 0) return [];
-  const so = left === 1 ? "stays as it is: its destination is" : "stay as they are: their destinations are";
-  return [`  ${deliveries(left)} ${so} not in the config any more`];
+  const so = left === 1 ? "stays as it is" : "stay as they are";
+  return [`  ${deliveries(left)} ${so}: given up by command, or for what is not in the config any more`];
+}
+
+/** Why fewer were sent again than were counted. */
+export function goneMeanwhile(gone: number, wanted: number): string {
+  const removed = "they were removed, for their age or to make room, or sent again by somebody else";
+  return `${deliveries(gone)} of the ${format(wanted)} that were counted were not there any more: ${removed}`;
 }
 
 /** What became of one that was named by its id. */

@@ -1,9 +1,9 @@
-import { type AttemptLog, NO_ATTEMPTS } from "../../model/attempt.ts";
+import { NO_ATTEMPTS } from "../../model/attempt.ts";
 import type { Delivery, SettledState } from "../../model/delivery.ts";
 import type { At } from "../../model/units.ts";
-import { withoutQuery } from "../../model/url.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
+import { logOfFirst } from "./first-attempt.ts";
 import { readSettled } from "./lookup/listed.ts";
 import { createOpenBodies } from "./open-bodies.ts";
 import type { Delivered, Place, Progress } from "./progress.ts";
@@ -45,21 +45,13 @@ export function createReplayRows(db: Database, { counts, progress, tried }: Repl
     if (segment === null) return false;
     const place = { ...one, segment };
     if (progress.letter(place) !== "d") return false;
-    const log = logOf(deliveredBy(place));
+    const by = deliveredBy(place);
+    const log = by ? logOfFirst(by) : NO_ATTEMPTS;
     progress.again(place);
     const waiting = { ...place, ...bodies.read(place), dueAt: at, attempts: 0, held: 0 };
     tried.add(waiting, { at, log });
     return true;
   }
-}
-
-/** The attempt that delivered it at once, of which there is no other trace from now on. */
-function logOf(by: Delivered | null): AttemptLog {
-  if (by === null) return NO_ATTEMPTS;
-  const { at, status } = by;
-  const outcome = { outcome: "delivered", status, reason: String(status), answer: null } as const;
-  const attempt = { at, url: withoutQuery(by.url), duration: null, ...outcome, trigger: "first" } as const;
-  return { ...NO_ATTEMPTS, first: [attempt] };
 }
 
 function createDeliveredBy(db: Database): (place: Place) => Delivered | null {

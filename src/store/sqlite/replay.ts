@@ -1,12 +1,14 @@
 import type { SettledState } from "../../model/delivery.ts";
 import { type Fault, isFault } from "../../model/fault.ts";
-import type { ListedDelivery, Lookup, PageAsk, Search } from "../../model/lookup.ts";
+import type { ListedDelivery, Lookup } from "../../model/lookup.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Replay, ReplayPage, Wish } from "../../model/replay.ts";
 import type { At } from "../../model/units.ts";
+import { isEnded } from "../ended.ts";
 import type { Room } from "../room.ts";
 import type { Commits } from "./commits.ts";
 import type { Database } from "./driver.ts";
+import { type Cursor, formatCursor, readCursor } from "./replay-cursor.ts";
 import { createReplayRows, type ReplayParts, type ReplayRows, type Settled } from "./replay-rows.ts";
 
 /** Deliveries in one transaction: their bodies are written, and nobody should wait long behind it. */
@@ -16,7 +18,7 @@ export type ReplayWorld = ReplayParts & {
   readonly clock: Pick<Clock, "now" | "nextTurn">;
   readonly lookup: Pick<Lookup, "deliveries" | "delivery">;
   readonly commits: Commits;
-  readonly room: Pick<Room, "refusal">;
+  readonly room: Pick<Room, "refusal" | "refusalToReplay">;
   /** Called when there is something to be read. */
   readonly moved: () => void;
   /** When the store cannot be written. */
@@ -27,15 +29,7 @@ export function createReplay(db: Database, world: ReplayWorld): Replay {
   const rows = createReplayRows(db, world);
   const { lookup, clock, commits, tried } = world;
   return {
-    async page({ search, page, dryRun, isKnown }) {
-      const found = await findSettled(search, page, lookup);
-      if (found === "bad_cursor") return found;
-      const wanted = found.deliveries.filter(({ destination }) => isKnown(destination));
-      const left = found.deliveries.length - wanted.length;
-      if (dryRun) return { ...describe(wanted, wanted), left, cursor: found.cursor };
-      const done = await sendAgain(wanted, { ...world, rows });
-      return isFault(done) ? done : { ...describe(wanted, done), left, cursor: found.cursor };
-    },
+    page: (wish) => replayPage(wish, { ...world, rows }),
     async one(place) {
       const found = await lookup.delivery(place);
       if (found === null) return null;
@@ -53,46 +47,73 @@ export function createReplay(db: Database, world: ReplayWorld): Replay {
 }
 
 type Hurried = "hurried" | "due";
-
+type Rows = ReplayWorld & { readonly rows: ReplayRows };
 type Found = ListedDelivery & { readonly state: SettledState };
 
 function isSettled(one: ListedDelivery): one is Found {
   return one.state !== "waiting";
 }
 
-/** What is given up has two lists, which are gone through one after the other: which one it is stands before the cursor. */
-async function findSettled(
-  search: Wish["search"],
-  { limit, cursor }: PageAsk,
-  lookup: ReplayWorld["lookup"],
-): Promise<{ readonly deliveries: readonly Found[]; readonly cursor: string | null } | "bad_cursor"> {
-  const [, state = search.state ?? "failed", rest = ""] = /^(failed|expired|delivered):(.*)$/.exec(cursor ?? "") ?? [];
-  if (cursor !== null && !cursor.startsWith(`${state}:`)) return "bad_cursor";
-  const wanted: Search = { ...search, state: state as SettledState };
-  const page = await lookup.deliveries(wanted, { limit, cursor: rest === "" ? null : rest });
-  if (page === "bad_cursor") return page;
-  const isLast = search.state !== null || state === "expired";
-  const next = page.cursor === null ? (isLast ? null : "expired:") : `${state}:${page.cursor}`;
-  return { deliveries: page.deliveries.filter(isSettled), cursor: next };
+/**
+ * Step by step, each a commit: where one fails, what was done before it is answered, with a cursor that leads to it; the next
+ * page answers the fault. So an answer always says what was done.
+ */
+async function replayPage(wish: Wish, world: Rows): Promise<ReplayPage | "bad_cursor" | Fault> {
+  const start = readCursor(wish, world.clock.now());
+  if (start === "bad_cursor") return start;
+  let cursor: Cursor | null = start;
+  let page = NOTHING;
+  for (let left = wish.page.limit; left > 0 && cursor !== null; ) {
+    const step: StepResult = await replayStep(wish, { cursor, limit: Math.min(left, IN_COMMIT) }, world);
+    if (step === "bad_cursor") return step;
+    if (isFault(step)) return page.replayed.size > 0 ? { ...page, cursor: formatCursor(cursor) } : step;
+    page = add(page, step);
+    cursor = step.next;
+    left -= step.found;
+    // It has looked at as many as one request may, and has found none.
+    if (step.found === 0 && cursor?.list) break;
+  }
+  return { ...page, cursor: cursor && formatCursor(cursor) };
 }
 
-type Rows = ReplayWorld & { readonly rows: ReplayRows };
+type Step = ReplayPage & { readonly found: number; readonly next: Cursor | null };
+type StepResult = Step | "bad_cursor" | Fault;
+type StepOf = { readonly cursor: Cursor; readonly limit: number };
+
+async function replayStep(
+  { search, dryRun, isKnown }: Wish,
+  { cursor, limit }: StepOf,
+  world: Rows,
+): Promise<StepResult> {
+  const { state, until } = cursor;
+  const list = await world.lookup.deliveries({ ...search, state, until }, { limit, cursor: cursor.list });
+  if (list === "bad_cursor") return list;
+  const found = list.deliveries.filter(isSettled);
+  const wanted = found.filter((one) => isKnown(one.destination) && !isEnded(one));
+  const done = dryRun ? wanted : await sendAgain(wanted, world);
+  if (isFault(done)) return done;
+  const next = afterwards(search, cursor, list.cursor);
+  const left = found.length - wanted.length;
+  return { ...describe(wanted, done), left, cursor: null, found: found.length, next };
+}
+
+/** What failed is in one list, and what expired in another: they are gone through one after the other. */
+function afterwards({ state: asked }: Wish["search"], cursor: Cursor, list: string | null): Cursor | null {
+  if (list !== null) return { ...cursor, list };
+  return asked === null && cursor.state === "failed" ? { ...cursor, state: "expired", list: null } : null;
+}
 
 /** Answers those that wait again. Somebody else may have been faster. */
 async function sendAgain(wanted: readonly Found[], world: Rows): Promise<readonly Settled[] | Fault> {
+  if (wanted.length === 0) return [];
   const { clock, commits, rows, room, failed } = world;
-  const done: Settled[] = [];
-  let fault: Fault | null = null;
-  for (let from = 0; from < wanted.length && fault === null; from += IN_COMMIT) {
-    const part = wanted.slice(from, from + IN_COMMIT);
-    const run = (): readonly Settled[] => rows.run(part, clock.now());
-    const job = { rows: part.length, run, failed };
-    const result: readonly Settled[] | Fault = room.refusal() ?? (await commits.add<readonly Settled[] | Fault>(job));
-    if (isFault(result)) fault = result;
-    else done.push(...result);
-  }
-  if (done.length > 0) await announce(world);
-  return fault ?? done;
+  const grows = wanted.some(({ state }) => state === "delivered");
+  const refusal = room.refusal() ?? (grows ? room.refusalToReplay() : null);
+  if (refusal) return refusal;
+  const run = (): readonly Settled[] => rows.run(wanted, clock.now());
+  const done = await commits.add<readonly Settled[] | Fault>({ rows: wanted.length, run, failed });
+  if (!isFault(done) && done.length > 0) await announce(world);
+  return done;
 }
 
 /**
@@ -104,10 +125,25 @@ async function announce({ clock, moved }: ReplayWorld): Promise<void> {
   moved();
 }
 
-function describe(wanted: readonly Found[], done: readonly Settled[]): Omit<ReplayPage, "left" | "cursor"> {
-  const replayed = new Map<string, number>();
-  for (const { destination } of done) replayed.set(destination, (replayed.get(destination) ?? 0) + 1);
-  const times: readonly At[] = wanted.map(({ acceptedAt }) => acceptedAt);
-  if (times.length === 0) return { replayed, oldest: null, newest: null };
-  return { replayed, oldest: Math.min(...times), newest: Math.max(...times) };
+const NOTHING: ReplayPage = { replayed: new Map(), left: 0, oldest: null, newest: null, cursor: null };
+
+function add(page: ReplayPage, step: Step): ReplayPage {
+  const replayed = new Map(page.replayed);
+  for (const [destination, count] of step.replayed) replayed.set(destination, (replayed.get(destination) ?? 0) + count);
+  const times = [page.oldest, page.newest, step.oldest, step.newest].filter((at) => at !== null);
+  return { replayed, left: page.left + step.left, ...span(times), cursor: null };
+}
+
+function describe(
+  wanted: readonly Found[],
+  done: readonly Settled[],
+): Pick<ReplayPage, "replayed" | "oldest" | "newest"> {
+  const byName = Map.groupBy(done, ({ destination }) => destination);
+  const replayed = new Map([...byName].map(([name, those]) => [name, those.length]));
+  return { replayed, ...span(wanted.map(({ acceptedAt }) => acceptedAt)) };
+}
+
+function span(times: readonly At[]): Pick<ReplayPage, "oldest" | "newest"> {
+  if (times.length === 0) return { oldest: null, newest: null };
+  return { oldest: Math.min(...times), newest: Math.max(...times) };
 }

@@ -21,7 +21,8 @@ export function createSettle({ counts, progress, tried }: SettleParts) {
   /** Most deliveries are taken at the first attempt, and cost a letter; the others get a row of their own. */
   function write(delivery: Delivery, settlement: Settlement): boolean {
     if (delivery.attemptedAt !== null || progress.letter(delivery) !== "w") return tried.settle(delivery, settlement);
-    if (settlement.state === "delivered" && settlement.attempts === 1) {
+    // An attempt of the same round that failed is to be seen too: then it has a row, which has a log.
+    if (settlement.state === "delivered" && settlement.attempts === 1 && !settlement.log) {
       const { attemptedAt: at, url, status } = settlement;
       progress.deliver(delivery, { at, url, status });
       return true;

@@ -4,6 +4,8 @@ import type { Settlement } from "../../model/settlement.ts";
 import type { At } from "../../model/units.ts";
 import { damaged } from "./bodies.ts";
 import type { Database } from "./driver.ts";
+import { logOfFirst } from "./first-attempt.ts";
+import type { Delivered } from "./progress.ts";
 
 /** The deliveries that were not delivered at their first attempt, each with a row of its own. */
 export type Tried = {
@@ -31,7 +33,7 @@ type Again = { readonly at: At; readonly log: AttemptLog };
 type Waiting = Pick<Delivery, "id" | "destination" | "segment" | "dueAt" | "attempts" | "held" | "acceptedAt" | "body">;
 
 export function createTried(db: Database): Tried {
-  const { insert, update, giveUp, move, replay, hurry, readLog, find } = prepare(db);
+  const { insert, update, giveUp, move, replay, hurry, readBy, readLog, find } = prepare(db);
 
   return {
     add({ id, destination, segment, dueAt, attempts, held, acceptedAt, body }, again) {
@@ -53,7 +55,11 @@ export function createTried(db: Database): Tried {
     },
     giveUp: ({ id, destination }, { at, reason }) => void giveUp.run(at, reason, id, destination),
     move: ({ id, destination }, to) => void move.run(to, id, destination),
-    replay: ({ id, destination }, { state, at }) => replay.run(at, at, id, destination, state).changes > 0,
+    replay({ id, destination }, { state, at }) {
+      const by = readBy.get(id, destination);
+      const log = by ? JSON.stringify(logOfFirst(by)) : null;
+      return replay.run(at, at, log, id, destination, state).changes > 0;
+    },
     hurry: ({ id, destination }, now) => hurry.run(now, id, destination, now).changes > 0,
     has: ({ id, destination }) => find.get(id, destination) !== undefined,
   };
@@ -83,17 +89,22 @@ function prepare(db: Database) {
     `UPDATE tried SET destination = ?, due_at = accepted_at, attempts = 0, first_attempt_at = NULL, attempted_at = NULL,
        replayed_at = NULL, held = 0, reason = NULL, finals = NULL, log = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
   );
-  const replay = db.prepare<[At, At, number, string, SettledState]>(
-    `UPDATE tried SET state = 'waiting', due_at = ?, replayed_at = ?, attempts = 0, first_attempt_at = NULL,
+  const replay = db.prepare<[At, At, string | null, number, string, SettledState]>(
+    `UPDATE tried SET state = 'waiting', due_at = ?, replayed_at = ?, log = coalesce(log, ?), attempts = 0, first_attempt_at = NULL,
        attempted_at = NULL, held = 0, settled_at = NULL, url = NULL, status = NULL, reason = NULL, finals = NULL
      WHERE event = ? AND destination = ? AND state = ?`,
   );
   const hurry = db.prepare<[At, number, string, At]>(
     "UPDATE tried SET due_at = ? WHERE event = ? AND destination = ? AND state = 'waiting' AND due_at > ?",
   );
+  // One that its first attempt delivered after all has no log either: who took it stands in its place.
+  const readBy = db.prepare<[number, string], Delivered>(
+    `SELECT settled_at AS at, url, status FROM tried
+     WHERE event = ? AND destination = ? AND state = 'delivered' AND attempts = 1 AND log IS NULL`,
+  );
   const readLog = db
     .prepare<[number, string], string | null>("SELECT log FROM tried WHERE event = ? AND destination = ?")
     .pluck();
   const find = db.prepare<[number, string]>("SELECT 1 FROM tried WHERE event = ? AND destination = ?");
-  return { insert, update, giveUp, move, replay, hurry, readLog, find };
+  return { insert, update, giveUp, move, replay, hurry, readBy, readLog, find };
 }

@@ -1,5 +1,6 @@
 import { type At, MB } from "../../model/units.ts";
 import type { Discarded, Moved, Redirect } from "../../model/unserved.ts";
+import { DISCARDED, hasAlready } from "../ended.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import { createGiveUp } from "./give-up.ts";
@@ -26,12 +27,12 @@ export function createUnserved(db: Database, parts: UnservedParts): UnservedRows
 
   return {
     discard(destination, { limit, now }) {
-      const why = { at: now, reason: "discarded by operator" };
+      const why = { at: now, reason: DISCARDED };
       const discarded = each(destination, limit, (one) => giveUp.run(one, why));
       return { discarded, more: waiting.any(destination) };
     },
     move({ from, to }, { limit, now }) {
-      const why = { at: now, reason: `${to} has this event already` };
+      const why = { at: now, reason: hasAlready(to) };
       let doubled = 0;
       const done = each(from, limit, (one) => {
         if (!isThere(one, to)) return handOver(one, to);

@@ -1,10 +1,11 @@
-import { type Attempt, type AttemptLog, NO_ATTEMPTS } from "../../../model/attempt.ts";
+import { type AttemptLog, NO_ATTEMPTS } from "../../../model/attempt.ts";
 import type { Delivery, FinalAnswer } from "../../../model/delivery.ts";
 import type { DeliveryDetail, ListedDelivery } from "../../../model/lookup.ts";
 import type { At } from "../../../model/units.ts";
 import { withoutQuery } from "../../../model/url.ts";
 import { damaged, type Packed, unpackBodies } from "../bodies.ts";
 import type { Database } from "../driver.ts";
+import { logOfFirst } from "../first-attempt.ts";
 import type { About } from "../letters.ts";
 import { fromLetter, fromRow, LISTED, readSettled, type TriedRow } from "./listed.ts";
 
@@ -57,7 +58,5 @@ function ofLetter({ id, destination }: Place, { acceptedAt, states, ...segment }
 /** One that was delivered at once has no log: what is kept of it says as much. */
 function onlyAttempt({ state, attempts, settledAt: at, url, status }: ListedDelivery): AttemptLog {
   if (state !== "delivered" || attempts !== 1 || at === null || url === null) return NO_ATTEMPTS;
-  const outcome = { outcome: "delivered", status, reason: String(status), answer: null } as const;
-  const attempt: Attempt = { at, url, duration: null, ...outcome, trigger: "first" };
-  return { ...NO_ATTEMPTS, first: [attempt] };
+  return logOfFirst({ at, url, status: status ?? 0 });
 }
