@@ -79,7 +79,9 @@ describe("what is said of a batch", () => {
   it("has the last answer if it is lost", async () => {
     const sending = await makeWorld(() => ({ status: 401, body: { code: "no" } })).send();
     assert.ok(sending.kind === "lost");
-    assert.partialDeepStrictEqual(sending.answer, { kind: "answered", status: 401, body: '{"code":"no"}' });
+    const { answer } = sending;
+    assert.ok(answer.kind === "answered");
+    assert.deepEqual([answer.status, answer.body], [401, '{"code":"no"}']);
   });
 });
 
@@ -95,13 +97,16 @@ describe("who sends a batch", () => {
     });
     await w.clock.advance("10s");
     const ended = await sending;
-    assert.partialDeepStrictEqual(ended, { kind: "lost", loss: { reason: "gave_up", status: 504, attempts: 3 } });
+    assert.ok(ended.kind === "lost");
+    const { reason, status, attempts } = ended.loss;
+    assert.deepEqual([reason, status, attempts], ["gave_up", 504, 3]);
     assert.deepEqual(heard, [502, 503, 504]);
   });
 
   it("is not asked where the retry table says no", async () => {
     const sending = await makeWorld(() => ({ status: 501 })).send({ again: () => assert.fail() });
-    assert.partialDeepStrictEqual(sending, { kind: "lost", loss: { reason: "refused", attempts: 1 } });
+    assert.ok(sending.kind === "lost");
+    assert.deepEqual([sending.loss.reason, sending.loss.attempts], ["refused", 1]);
   });
 
   it("may stop the waiting", async () => {
