@@ -37,7 +37,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "client/": ["model/", "webhook/signature.ts"],
   "client/receive/hono.ts": ["model/", "webhook/signature.ts", "hono"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
-  "cli/": ["model/", "config/", "runtime/", "webhook/", "commander", "valibot"],
+  "cli/": ["model/", "config/", "runtime/", "client/", "webhook/", "commander", "valibot"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],
   "app.ts": [
     ...["model/", "accept/", "admin/", "config/", "deletion/", "deliver/", "http/", "ingest/", "store/"],

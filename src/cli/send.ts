@@ -1,24 +1,30 @@
 import { Argument, type Command } from "commander";
 import { CALL_TYPES, type CallType, type JsonObject } from "../model/event.ts";
+import { type Ms, SECOND } from "../model/units.ts";
+import { createClock } from "../runtime/clock.ts";
 import { createResolve } from "../runtime/files.ts";
 import { createRandom } from "../runtime/random.ts";
-import { request } from "../runtime/request.ts";
-import { print } from "../runtime/terminal.ts";
+import { print, printError } from "../runtime/terminal.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { CONFIG_OPTION } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { readAnswer, toJson, toWords } from "./send/answer.ts";
+import { toJson, toWords } from "./send/answer.ts";
 import { buildCall, type CallOptions, sayingOne, TEST_CALLS, TEST_USER } from "./send/call.ts";
 import { readData } from "./send/data.ts";
+import { createFetch } from "./send/fetch.ts";
 import { importCalls } from "./send/import/import.ts";
-import { authorize, findTarget, type Target, type TargetOptions } from "./send/target.ts";
+import type { SendWorld } from "./send/library.ts";
+import { sendCall } from "./send/one.ts";
+import { findTarget, type Target, type TargetOptions } from "./send/target.ts";
 
 /** `fairlead send`: makes one call to the running daemon, as a client library would, and says what came of it. */
 export function declareSend(program: Command, done: Done): void {
   const command = program
     .command("send")
-    .description("make one call to the running daemon, to try a set-up; or import many from a file")
+    .description(
+      "make one call to the running daemon as the client library does, to try a set-up; or import many from a file",
+    )
     .addArgument(
       new Argument("[type]", "the kind of call; what you do not say of it has a default").choices(CALL_TYPES),
     );
@@ -35,7 +41,7 @@ function addCallOptions(command: Command): void {
   command
     .optionsGroup("The call:")
     .option("--user <id>", `userId (default: ${TEST_USER}, unless there is an --anonymous)`)
-    .option("--anonymous <id>", "anonymousId, of a user who is not known")
+    .option("--anonymous <id>", "anonymousId, of a user who is not known; of any call but alias")
     .option("--event <name>", `what the user did, of track (default: ${track.event})`)
     .option("--name <name>", `of page and screen (default: ${page.name}, ${screen.name})`)
     .option("--category <name>", "of page and screen")
@@ -45,11 +51,11 @@ function addCallOptions(command: Command): void {
     .option("--traits <json>", "of identify and group")
     .option("--context <json>", "of any call")
     .option("--integrations <json>", 'which destinations get it, as {"All": false, "crm": true}')
-    .option("--timestamp <time>", "when it happened, in ISO 8601 (default: when it arrives)")
+    .option("--timestamp <time>", "when it happened, in ISO 8601 (default: now)")
     .option("--message-id <id>", "names the call, and recognises a repeat (default: a new one)")
     .option(
       "--data <json>",
-      "a whole call, or @file, or - for standard input; without defaults; options replace its fields",
+      "a whole call, or @file, or - for standard input; sent as it stands, without defaults and for the daemon to judge; options replace its fields",
     );
 }
 
@@ -104,7 +110,8 @@ async function sendOne(type: CallType | undefined, options: SendOptions): Promis
   if (typeof call === "string") return complain({ code: EXIT.usage, message: call });
   const target = findTarget(options, createResolve());
   if ("code" in target) return complain(target);
-  const answer = readAnswer(await post(type, call, target));
+  const isWhole = options.data !== undefined;
+  const answer = await sendCall({ type, call, isWhole }, target, createWorld(target));
   const sent = { type, messageId: String(call.messageId), base: target.base };
   const isTaken = answer.kind === "accepted" || answer.kind === "duplicate";
   if (options.json) print(toJson(answer, sent));
@@ -122,7 +129,9 @@ async function readCall(type: CallType, options: SendOptions): Promise<JsonObjec
   return buildCall(type, { options, data, newId: () => `send-${random.hex(10)}` });
 }
 
-function post(type: CallType, call: JsonObject, { base, writeKey }: Target): ReturnType<typeof request> {
-  const headers = { Authorization: authorize(writeKey), "Content-Type": "application/json" };
-  return request({ base, method: "POST", path: `/v1/${type}`, headers, body: JSON.stringify(call) });
+function createWorld({ base }: Target): SendWorld {
+  const log = (line: string): void => printError(`${line}\n`);
+  return { clock: createClock(), random: createRandom(), fetch: createFetch(base, TIMEOUT), log };
 }
+
+const TIMEOUT: Ms = 10 * SECOND;

@@ -1,9 +1,11 @@
-import type { Entry } from "./entry.ts";
+import type { Sendable } from "./entry.ts";
 
 /** What the body of an answer says (docs/http-api.md). What is not understood is left out. */
 export type Said = {
   readonly code: string | null;
   readonly message: string | null;
+  /** How many calls the server has taken; null if it does not say. */
+  readonly accepted: number | null;
   /** How many calls the server had already. */
   readonly duplicates: number;
   readonly rejected: readonly unknown[];
@@ -12,10 +14,11 @@ export type Said = {
 export type Rejection = { readonly code: string; readonly message: string };
 
 export function readAnswer(body: string): Said {
-  const { code, message, duplicate, rejected } = parse(body);
+  const { code, message, accepted, duplicate, rejected } = parse(body);
   return {
     code: textOf(code),
     message: textOf(message),
+    accepted: typeof accepted === "number" ? accepted : null,
     duplicates: typeof duplicate === "number" && duplicate > 0 ? duplicate : 0,
     rejected: Array.isArray(rejected) ? rejected : [],
   };
@@ -23,10 +26,13 @@ export function readAnswer(body: string): Said {
 
 /**
  * Which calls of a batch the server has rejected, each by itself. They are found by their place, and by their messageId
- * where the two do not agree.
+ * where the two do not agree, as long as there is such a one.
  */
-export function readRejections(rejected: readonly unknown[], batch: readonly Entry[]): ReadonlyMap<Entry, Rejection> {
-  const found = new Map<Entry, Rejection>();
+export function readRejections<Call extends Sendable>(
+  rejected: readonly unknown[],
+  batch: readonly Call[],
+): ReadonlyMap<Call, Rejection> {
+  const found = new Map<Call, Rejection>();
   for (const one of rejected) {
     const { index, messageId, code, message } = objectOf(one);
     const entry = find(batch, { index, messageId });
@@ -38,10 +44,10 @@ export function readRejections(rejected: readonly unknown[], batch: readonly Ent
 
 type Place = { readonly index: unknown; readonly messageId: unknown };
 
-function find(batch: readonly Entry[], { index, messageId }: Place): Entry | undefined {
+function find<Call extends Sendable>(batch: readonly Call[], { index, messageId }: Place): Call | undefined {
   const there = typeof index === "number" ? batch[index] : undefined;
-  if (there && (typeof messageId !== "string" || messageId === there.messageId)) return there;
-  return batch.find((entry) => entry.messageId === messageId);
+  if (typeof messageId !== "string" || messageId === there?.messageId) return there;
+  return batch.find((call) => call.messageId === messageId) ?? there;
 }
 
 type Fields = { readonly [name: string]: unknown };

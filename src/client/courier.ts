@@ -38,7 +38,7 @@ const NOTHING = (): void => {};
 /** Carries calls to the server: one batch after another, so that their order is kept. */
 export function createCourier({ settings, world, debug, ledger }: CourierParts): Courier {
   const queue = createQueue(settings.queueLimit, settings.whenFull);
-  const sender = createSender(settings, world, debug);
+  const sender = createSender(settings, world, { debug });
   const most = settings.flushAt;
   const bytes = settings.maxBatchSize - ENVELOPE_BYTES;
   let stopping = new AbortController();
@@ -74,7 +74,7 @@ export function createCourier({ settings, world, debug, ledger }: CourierParts):
   async function work(signal: AbortSignal): Promise<void> {
     for (let batch = take(); batch.length > 0; batch = take()) {
       inFlight = batch;
-      const sending = await sender.send(batch, signal);
+      const sending = await sender.send(batch, { signal });
       // Whoever has aborted has taken the batch back, and may be sending others by now.
       if (sending.kind === "stopped" || signal.aborted) return;
       inFlight = [];

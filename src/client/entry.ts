@@ -11,3 +11,6 @@ export type Entry = {
   /** Of the text, in UTF-8. */
   readonly bytes: number;
 };
+
+/** What the sender needs of a call. One without a messageId is found by its place when the server rejects it. */
+export type Sendable = { readonly text: string; readonly messageId?: string };

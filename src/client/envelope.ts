@@ -1,17 +1,29 @@
-import type { Entry } from "./entry.ts";
+import type { Sendable } from "./entry.ts";
 import { CallTooLargeError } from "./errors.ts";
 import { utf8Length } from "./utf8.ts";
 import { LIBRARY } from "./version.ts";
 
 /** What a batch is told beside its calls. The times and the id have one length, whatever they are. */
-export type Seal = { readonly messageId: string; readonly sentAt: string };
+export type Seal = {
+  readonly messageId: string;
+  /** By it the server corrects the timestamps of the calls. Null leaves them as they are: so history is imported. */
+  readonly sentAt: string | null;
+};
 
 const HEAD = `{"context":{"library":${JSON.stringify(LIBRARY)}},"batch":[`;
 
+export type WriteBody = (batch: readonly Sendable[], seal: Seal) => string;
+
 /** The body of a request. The calls have been written already, and are only put together. */
-export function writeEnvelope(batch: readonly Entry[], { messageId, sentAt }: Seal): string {
+export function writeEnvelope(batch: readonly Sendable[], { messageId, sentAt }: Seal): string {
   const calls = batch.map(({ text }) => text).join(",");
-  return `${HEAD}${calls}],"messageId":${JSON.stringify(messageId)},"sentAt":"${sentAt}"}`;
+  const at = sentAt === null ? "" : `,"sentAt":"${sentAt}"`;
+  return `${HEAD}${calls}],"messageId":${JSON.stringify(messageId)}${at}}`;
+}
+
+/** A body that adds nothing to its calls. */
+export function writeBare(batch: readonly Sendable[]): string {
+  return `{"batch":[${batch.map(({ text }) => text).join(",")}]}`;
 }
 
 const SAMPLE: Seal = { messageId: "00000000-0000-4000-8000-000000000000", sentAt: new Date(0).toISOString() };

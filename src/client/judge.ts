@@ -1,4 +1,4 @@
-import type { Answer } from "./post.ts";
+import type { FinalAnswer } from "./post.ts";
 
 /** What an answer means for a batch. */
 export type Verdict =
@@ -40,7 +40,7 @@ const FINAL_5XX = [501, 505, 511];
  * 505 and 511 are tried again; 429 with Retry-After waits that long, from 1 to 300 s, and is not counted; all else is
  * final. Elsewhere a Retry-After can lengthen a wait, and never shortens it.
  */
-export function judge(answer: Exclude<Answer, { kind: "aborted" }>, tried: Tried): Verdict {
+export function judge(answer: FinalAnswer, tried: Tried): Verdict {
   const status = answer.kind === "answered" ? answer.status : null;
   if (status !== null && status >= 200 && status < 300) return { kind: "taken" };
   if (status !== null && !isRetried(status)) return { kind: "lost", reason: "refused" };

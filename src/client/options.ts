@@ -1,4 +1,5 @@
 import type { SentCall } from "./calls.ts";
+import type { CallLimits } from "./envelope.ts";
 import { InvalidOptionError, type LostCallError } from "./errors.ts";
 import { checkNames, only, whole } from "./option-checks.ts";
 import type { WhenFull } from "./queue.ts";
@@ -63,8 +64,8 @@ export type Settings = {
 const LONGEST_MS = 2 ** 31 - 1;
 /** Beyond, the server rejects what a batch has. */
 const MOST_IN_BATCH = 2_500;
-const MAX_BATCH_BYTES = 500 * 1_024;
-const MAX_CALL_BYTES = 32 * 1_024;
+/** SPEC.md 8. */
+export const LIMITS: CallLimits = { maxBatchSize: 500 * 1_024, maxCallSize: 32 * 1_024 };
 const MOST = Number.MAX_SAFE_INTEGER;
 
 /** Checks the options and fills in what was left out. Throws an InvalidOptionError. */
@@ -77,8 +78,8 @@ export function readOptions(writeKey: string, options: Options): Settings {
     target: readTarget(writeKey, options),
     flushAt: whole(flushAt, options[flushAt] ?? 20, { least: 1, most: MOST_IN_BATCH }),
     flushAfterMs: whole(flushAfter, options[flushAfter] ?? 5_000, { least: 1, most: LONGEST_MS }),
-    maxBatchSize: whole("maxBatchSize", options.maxBatchSize ?? MAX_BATCH_BYTES, { least: 1_024, most: MOST }),
-    maxCallSize: whole("maxCallSize", options.maxCallSize ?? MAX_CALL_BYTES, { least: 256, most: MOST }),
+    maxBatchSize: whole("maxBatchSize", options.maxBatchSize ?? LIMITS.maxBatchSize, { least: 1_024, most: MOST }),
+    maxCallSize: whole("maxCallSize", options.maxCallSize ?? LIMITS.maxCallSize, { least: 256, most: MOST }),
     queueLimit: whole("queue.limit", queue.limit ?? 10_000, { least: 1, most: MOST }),
     whenFull: only("queue.whenFull", queue.whenFull ?? "dropOldest", ["block", "reject", "dropOldest"]),
     retries: whole("retries", options.retries ?? 10, { least: 0, most: MOST }),

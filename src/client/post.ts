@@ -14,6 +14,9 @@ export type Answer =
   | { readonly kind: "failed"; readonly cause: unknown }
   | { readonly kind: "aborted" };
 
+/** One that says something of the server, or of the way to it. */
+export type FinalAnswer = Exclude<Answer, { kind: "aborted" }>;
+
 export type Request = { readonly url: string; readonly headers: Record<string, string>; readonly body: string };
 
 export type PostWorld = {

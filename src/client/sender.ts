@@ -1,51 +1,73 @@
 import { type Rejection, readAnswer, readRejections } from "./answer.ts";
 import type { Debug } from "./debug.ts";
-import type { Entry } from "./entry.ts";
-import { writeEnvelope } from "./envelope.ts";
+import type { Entry, Sendable } from "./entry.ts";
+import { type WriteBody, writeEnvelope } from "./envelope.ts";
 import type { Loss } from "./errors.ts";
 import { judge, type Verdict } from "./judge.ts";
 import type { Settings } from "./options.ts";
-import { type Answer, post } from "./post.ts";
+import { createPause } from "./pause.ts";
+import { type FinalAnswer, post } from "./post.ts";
 import { againLine, answerLine, whyLost } from "./words.ts";
 import type { World } from "./world.ts";
 
 /** What became of a batch. */
-export type Sending =
+export type Sending<Call = Entry> =
   | {
       readonly kind: "taken";
-      readonly rejected: ReadonlyMap<Entry, Rejection>;
+      readonly rejected: ReadonlyMap<Call, Rejection>;
+      /** Null if the answer does not say it: then it may be of another server. */
+      readonly accepted: number | null;
       readonly duplicates: number;
       readonly status: number;
       readonly attempts: number;
     }
-  | { readonly kind: "lost"; readonly loss: Loss }
+  /** `answer` is the last one. */
+  | { readonly kind: "lost"; readonly loss: Loss; readonly answer: FinalAnswer }
   | { readonly kind: "stopped" };
 
 export type Sender = {
-  /** Sends a batch until it is settled, or the signal aborted. Never rejects. */
-  send(batch: readonly Entry[], signal: AbortSignal): Promise<Sending>;
+  /** Sends a batch until it is settled, or told to stop. Never rejects. */
+  send<Call extends Sendable>(batch: readonly Call[], how: How): Promise<Sending<Call>>;
   /** Ends the wait for the next attempt, unless the server has named the time; later waits begin short again. */
   hurry(): void;
 };
 
-type SenderWorld = Pick<World, "after" | "fetch" | "fraction" | "uuid" | "wall">;
-type Final = Exclude<Answer, { kind: "aborted" }>;
+export type How = {
+  /** Ends the request that is under way, and the waiting. */
+  readonly signal: AbortSignal;
+  /** Ends the waiting only: a request that is under way has its answer read. */
+  readonly stop?: AbortSignal;
+  /** Hears of each attempt that the retry table would follow by another, and may say no. */
+  readonly again?: (answer: FinalAnswer) => boolean;
+};
 
-export function createSender(settings: Settings, world: SenderWorld, debug: Debug): Sender {
+export type SenderWorld = Pick<World, "after" | "fetch" | "fraction" | "uuid" | "wall">;
+
+export type SenderOptions = {
+  readonly debug: Debug;
+  /** Writes the body of a request: the library's envelope, unless said otherwise. */
+  readonly write?: WriteBody;
+};
+
+type SenderSettings = Pick<Settings, "fetch" | "retries" | "target" | "timeoutMs">;
+
+export function createSender(settings: SenderSettings, world: SenderWorld, options: SenderOptions): Sender {
+  const { debug, write = writeEnvelope } = options;
   const fetch = settings.fetch ?? world.fetch;
   const { after } = world;
-  let wake = (): void => {};
+  const pause = createPause(after);
   let hurried = false;
 
   return {
     send,
     hurry() {
       hurried = true;
-      wake();
+      pause.end();
     },
   };
 
-  async function send(batch: readonly Entry[], signal: AbortSignal): Promise<Sending> {
+  async function send<Call extends Sendable>(batch: readonly Call[], how: How): Promise<Sending<Call>> {
+    const { signal, stop, again } = how;
     const messageId = world.uuid();
     let retried = 0;
     let waits = 0;
@@ -53,7 +75,7 @@ export function createSender(settings: Settings, world: SenderWorld, debug: Debu
       // The time of sending is that of this attempt: by it the server corrects the clock of this machine.
       const sentAt = new Date(world.wall()).toISOString();
       const headers = attempts === 1 ? {} : { "X-Retry-Count": String(attempts - 1) };
-      const body = writeEnvelope(batch, { messageId, sentAt });
+      const body = write(batch, { messageId, sentAt });
       const request = { url: settings.target.url, headers: { ...settings.target.headers, ...headers }, body };
       const answer = await post(request, { fetch, after, timeoutMs: settings.timeoutMs, signal });
       if (answer.kind === "aborted") return { kind: "stopped" };
@@ -63,44 +85,38 @@ export function createSender(settings: Settings, world: SenderWorld, debug: Debu
       const tried = { retried, retries: settings.retries, waits, fraction: world.fraction(), now: world.wall() };
       const verdict = judge(answer, tried);
       if (verdict.kind !== "again") return conclude(answer, verdict, { batch, attempts });
+      if (again?.(answer) === false) return conclude(answer, GIVEN_UP, { batch, attempts });
       debug(() => againLine(verdict));
       if (verdict.counted) {
         retried += 1;
         waits += 1;
       }
-      await wait(verdict, signal);
-      if (signal.aborted) return { kind: "stopped" };
+      const signals = stop ? [signal, stop] : [signal];
+      await pause.wait(verdict.afterMs, { signals, fixed: verdict.told });
+      if (signals.some(({ aborted }) => aborted)) return { kind: "stopped" };
     }
-  }
-
-  function wait({ afterMs, told }: Verdict & { kind: "again" }, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = after(afterMs, end);
-      signal.addEventListener("abort", end);
-      wake = told ? () => {} : end;
-      // A function that has been told of the answer may have ended it all.
-      if (signal.aborted) end();
-
-      function end(): void {
-        cancel();
-        signal.removeEventListener("abort", end);
-        resolve();
-      }
-    });
   }
 }
 
-type Sent = { readonly batch: readonly Entry[]; readonly attempts: number };
+const GIVEN_UP = { kind: "lost", reason: "gave_up" } as const;
 
-function conclude(answer: Final, verdict: Exclude<Verdict, { kind: "again" }>, { batch, attempts }: Sent): Sending {
+type Sent<Call> = { readonly batch: readonly Call[]; readonly attempts: number };
+type Settled = Exclude<Verdict, { kind: "again" }>;
+
+function conclude<Call extends Sendable>(
+  answer: FinalAnswer,
+  verdict: Settled,
+  { batch, attempts }: Sent<Call>,
+): Sending<Call> {
   const status = answer.kind === "answered" ? answer.status : null;
   const said = readAnswer(answer.kind === "answered" ? answer.body : "");
   if (verdict.kind === "taken") {
     const rejected = readRejections(said.rejected, batch);
-    return { kind: "taken", rejected, duplicates: said.duplicates, status: status ?? 0, attempts };
+    const { accepted, duplicates } = said;
+    return { kind: "taken", rejected, accepted, duplicates, status: status ?? 0, attempts };
   }
   const { reason } = verdict;
   const why = whyLost(answer, { reason, attempts, said });
   const cause = answer.kind === "failed" ? answer.cause : undefined;
-  return { kind: "lost", loss: { reason, code: said.code ?? reason, why, status, attempts, cause } };
+  return { kind: "lost", loss: { reason, code: said.code ?? reason, why, status, attempts, cause }, answer };
 }

@@ -1,12 +1,10 @@
 /** How answers are told, in lines for `debug` and in the messages of errors. */
 import type { Said } from "./answer.ts";
 import type { Verdict } from "./judge.ts";
-import type { Answer } from "./post.ts";
-
-type Final = Exclude<Answer, { kind: "aborted" }>;
+import type { FinalAnswer } from "./post.ts";
 
 /** `response 200 OK`, as the Go client writes it; with what a refusal says. */
-export function answerLine(answer: Final): string {
+export function answerLine(answer: FinalAnswer): string {
   if (answer.kind !== "answered") return `error sending request: ${describe(answer)}`;
   const { status, body } = answer;
   const ok = status >= 200 && status < 300;
@@ -24,7 +22,7 @@ export type Lost = {
 };
 
 /** Why a batch is lost, as a clause. */
-export function whyLost(answer: Final, { reason, attempts, said: { code, message } }: Lost): string {
+export function whyLost(answer: FinalAnswer, { reason, attempts, said: { code, message } }: Lost): string {
   const says = [code, message].filter((part) => part !== null).join(": ");
   const last = says === "" ? describe(answer) : `${describe(answer)}: ${says}`;
   if (reason === "refused") return `the server refused its batch: ${last}`;
@@ -32,14 +30,14 @@ export function whyLost(answer: Final, { reason, attempts, said: { code, message
   return `no success in ${times}; the last: ${last}`;
 }
 
-function describe(answer: Final): string {
+function describe(answer: FinalAnswer): string {
   if (answer.kind === "answered") return statusLine(answer);
   if (answer.kind === "timeout") return `no answer within ${answer.timeoutMs / 1_000} s`;
   return `no answer: ${causesOf(answer.cause)}`;
 }
 
 /** HTTP/2 has no words for a status. */
-function statusLine({ status, statusText }: Final & { kind: "answered" }): string {
+function statusLine({ status, statusText }: FinalAnswer & { kind: "answered" }): string {
   return `${status} ${statusText}`.trimEnd();
 }
 

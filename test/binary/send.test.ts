@@ -119,9 +119,41 @@ describe("fairlead send", () => {
       wrongKey.err,
       /^fairlead: http:\/\/127\.0\.0\.1:\d+ refused the call with 401 unknown_write_key: no source/,
     );
-    const late = await send(w, "track", "--url", ingest, "--timestamp", "yesterday", "--json");
+    const whole = ["--data", '{"userId":"u1","event":"E","timestamp":"yesterday"}'];
+    const late = await send(w, "track", "--url", ingest, ...whole, "--json");
     assert.equal(late.code, 1);
     assert.partialDeepStrictEqual(JSON.parse(late.out), { status: 400, success: false, code: "invalid_timestamp" });
+    const idless = await send(w, "track", "--url", ingest, "--data", '{"event":"E"}');
+    assert.match(idless.err, /refused the call with 400 missing_id: You must pass either/);
+    // The library knows what a time looks like, and leaves the calendar to the daemon.
+    const never = await send(w, "track", "--url", ingest, "--timestamp", "2026-02-31");
+    assert.equal(never.code, 1);
+    assert.match(never.err, /^fairlead: http:.* refused the call: invalid_timestamp: /);
+  });
+
+  it("does not send what the client library would throw at, and gives its sentence", PATIENT, async () => {
+    await using w = await makeWorld();
+    const late = await send(w, "track", "--url", "http://127.0.0.1:9", "--timestamp", "yesterday");
+    assert.equal(late.code, 1);
+    assert.match(
+      late.err,
+      /^fairlead: the call was not sent: invalid_timestamp: timestamp must be a Date, .*"yesterday"/,
+    );
+  });
+
+  it("sends as the client library does, and shows with DEBUG=analytics what that does", PATIENT, async () => {
+    await using receiver = startReceiver();
+    await using w = await makeWorld();
+    await w.write("config.yaml", makeConfig({ url: receiver.url }));
+    const { ingest } = await w.serve();
+    const args = ["send", "track", "--url", ingest, "--message-id", "m1", "--timestamp", "2020-01-02T03:04:05Z"];
+    const process = w.run(args, { env: { ...env, DEBUG: "analytics" } });
+    assert.equal((await process.exit).code, 0);
+    assert.deepEqual(process.err, ["analytics response 200"]);
+    await receiver.all(["m1"]);
+    const { context, timestamp } = JSON.parse(receiver.hooks[0]?.body ?? "");
+    assert.equal(context.library.name, "fairlead-client");
+    assert.equal(timestamp, "2020-01-02T03:04:05.000Z");
   });
 
   it("goes over a Unix socket, as the config says, and says when nobody is there", PATIENT, async () => {

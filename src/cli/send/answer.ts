@@ -1,35 +1,49 @@
+import type { FinalAnswer } from "../../client/post.ts";
+import type { Sending } from "../../client/sender.ts";
 import type { CallType } from "../../model/event.ts";
 import { never } from "../../model/never.ts";
-import type { Exchange } from "../../runtime/request.ts";
 import { isNobodyThere, isRefusal, parseSaid, type Refusal } from "../daemon/said.ts";
 import { printable } from "../printable.ts";
+import { isFairleads, whyNone } from "./library.ts";
 
-/** What the daemon made of a call, or why nobody knows. */
+/** What became of a call, or why nobody knows. */
 export type Answer =
   | { readonly kind: "accepted" | "duplicate"; readonly status: number; readonly said: Counts }
+  /** By the daemon: with the status of its answer; or as a call of a batch that was taken. */
   | { readonly kind: "refused"; readonly status: number; readonly said: Refusal; readonly retryAfter: string | null }
+  | { readonly kind: "rejected"; readonly status: number; readonly said: Refused }
+  /** By the client library: it was not sent. */
+  | { readonly kind: "invalid"; readonly status: null; readonly said: Refused }
   /** Something answers, and it is not Fairlead. */
   | { readonly kind: "foreign"; readonly status: number }
   | { readonly kind: "unreachable"; readonly code: string | null; readonly reason: string };
 
-type Counts = { readonly accepted: number; readonly duplicate: number };
+type Counts = { readonly success: true; readonly accepted: number; readonly duplicate: number };
+
+/** A refusal that is of one call alone. */
+type Refused = Refusal & { readonly success: false };
 
 /** The call that was sent, and to whom. */
 export type Sent = { readonly type: CallType; readonly messageId: string; readonly base: string };
 
-/** Reads what came back for one call. */
-export function readAnswer(exchange: Exchange): Answer {
-  if (exchange.kind === "failed") return { kind: "unreachable", code: exchange.code, reason: exchange.reason };
-  const { status, headers, text } = exchange;
-  const said = parseSaid(text);
-  if (status === 200 && isCounts(said)) return { kind: said.duplicate > 0 ? "duplicate" : "accepted", status, said };
-  if (status < 400 || !isRefusal(said)) return { kind: "foreign", status };
-  return { kind: "refused", status, said, retryAfter: headers.get("retry-after") };
+/** Reads what became of one call that was sent once. */
+export function readAnswer(sending: Sending<unknown>): Answer {
+  if (sending.kind === "stopped") return { kind: "unreachable", code: null, reason: "it was told to stop" };
+  if (sending.kind === "lost") return readRefusal(sending.answer);
+  const { status, duplicates, rejected } = sending;
+  if (!isFairleads(sending, 1)) return { kind: "foreign", status };
+  const [rejection] = rejected.values();
+  if (rejection) return { kind: "rejected", status, said: { success: false, ...rejection } };
+  const said = { success: true, accepted: sending.accepted, duplicate: duplicates } as const;
+  return { kind: duplicates > 0 ? "duplicate" : "accepted", status, said };
 }
 
-function isCounts(said: unknown): said is Counts {
-  if (typeof said !== "object" || said === null) return false;
-  return "accepted" in said && "duplicate" in said && typeof said.duplicate === "number";
+function readRefusal(answer: FinalAnswer): Answer {
+  if (answer.kind !== "answered") return { kind: "unreachable", ...whyNone(answer) };
+  const { status, body, retryAfter } = answer;
+  const said = parseSaid(body);
+  if (status < 400 || !isRefusal(said)) return { kind: "foreign", status };
+  return { kind: "refused", status, said, retryAfter };
 }
 
 /** For a person: the answer, and what to do next. */
@@ -41,6 +55,10 @@ export function toWords(answer: Answer, { type, messageId, base }: Sent): string
       return `duplicate: ${type}, messageId ${printable(messageId)}\n${DUPLICATE}`;
     case "refused":
       return `${base} refused the call with ${answer.status} ${said(answer.said)}${later(answer.retryAfter)}`;
+    case "rejected":
+      return `${base} refused the call: ${said(answer.said)}`;
+    case "invalid":
+      return `the call was not sent: ${said(answer.said)}\n${INVALID}`;
     case "foreign":
       return `${base} answered ${answer.status}, and not as Fairlead does; is that the address of its ingest listener?`;
     case "unreachable":
@@ -55,6 +73,9 @@ const ACCEPTED = `next: it is on the daemon's disk. Every destination that takes
 
 const DUPLICATE = `next: this messageId came before, within 24 hours, so nothing goes out again. For a new call choose another
       --message-id, or none.`;
+
+const INVALID = `next: a program that uses the client library gets this error at the call. For the daemon's own answer give the whole
+      call with --data, which sends it as it stands.`;
 
 function said({ code, message }: Refusal): string {
   return printable(`${code}: ${message}`);

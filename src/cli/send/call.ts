@@ -36,7 +36,7 @@ type Field = {
 
 const FIELDS = {
   user: { option: "--user", key: "userId" },
-  anonymous: { option: "--anonymous", key: "anonymousId" },
+  anonymous: { option: "--anonymous", key: "anonymousId", of: ["identify", "track", "page", "screen", "group"] },
   previous: { option: "--previous", key: "previousId", of: ["alias"] },
   group: { option: "--group", key: "groupId", of: ["group"] },
   event: { option: "--event", key: "event", of: ["track"] },
@@ -59,8 +59,12 @@ export function buildCall(type: CallType, { options, data, newId }: CallParts): 
   if (typeof said === "string") return said;
   const whole = data === null ? defaults(type, said) : readWhole(type, data);
   if (typeof whole === "string") return whole;
-  const call = { ...whole, ...said };
-  return { ...call, messageId: call.messageId ?? newId() };
+  const call: JsonObject = { ...whole, ...said };
+  const { messageId } = call;
+  return {
+    ...call,
+    messageId: messageId === undefined || messageId === null || messageId === "" ? newId() : messageId,
+  };
 }
 
 /** An option that says something of one call, or holds it; undefined if there is none of these. */
@@ -88,9 +92,7 @@ function misplaced(type: CallType, option: string, of: readonly CallType[]): str
 }
 
 function defaults(type: CallType, said: JsonObject): JsonObject {
-  // An alias is about a user, whoever that was before.
-  const isAnonymous = said.anonymousId !== undefined && type !== "alias";
-  return isAnonymous ? TEST_CALLS[type] : { userId: TEST_USER, ...TEST_CALLS[type] };
+  return said.anonymousId !== undefined ? TEST_CALLS[type] : { userId: TEST_USER, ...TEST_CALLS[type] };
 }
 
 function readWhole(type: CallType, { text, from }: { text: string; from: string }): JsonObject | string {

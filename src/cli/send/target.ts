@@ -23,11 +23,6 @@ export function findTarget(options: TargetOptions, resolve: Resolve): Target | C
   return options.url === undefined ? fromConfig(options, resolve) : fromUrl(options.url, options, resolve);
 }
 
-/** The header by which a call says whose it is: the write key is the user name, and there is no password. */
-export function authorize(writeKey: Secret): string {
-  return `Basic ${Buffer.from(`${writeKey.reveal()}:`).toString("base64")}`;
-}
-
 function fromConfig({ config, source, writeKeyFile }: TargetOptions, resolve: Resolve): Target | Complaint {
   if (writeKeyFile !== undefined) return usage("--write-key-file goes with --url; without it the config has the key");
   const parts = openParts(config, resolve);

@@ -1,10 +1,9 @@
-import type { Clock, Random } from "../../../model/ports.ts";
-import { formatDuration, MINUTE, type Ms, SECOND } from "../../../model/units.ts";
+import type { Sender } from "../../../client/sender.ts";
+import type { Clock } from "../../../model/ports.ts";
+import { formatDuration, MINUTE, type Ms } from "../../../model/units.ts";
+import { NEVER } from "../library.ts";
 import type { ImportCall } from "./call.ts";
-import type { Taken, Verdict } from "./verdict.ts";
-
-/** Sends calls together, in their order, once. Never rejects. */
-export type SendBatch = (calls: readonly ImportCall[]) => Promise<Verdict>;
+import { isNobody, readVerdict, type Taken, type Verdict, whyNot } from "./verdict.ts";
 
 export type Deliver = (calls: readonly ImportCall[]) => Promise<Taken | GivenUp>;
 
@@ -12,9 +11,9 @@ export type Deliver = (calls: readonly ImportCall[]) => Promise<Taken | GivenUp>
 export type GivenUp = { readonly kind: "given-up"; readonly why: string | null };
 
 export type DeliverWorld = {
-  readonly send: SendBatch;
-  readonly clock: Clock;
-  readonly random: Random;
+  /** The client library's, which tries again by its retry table. */
+  readonly sender: Pick<Sender, "send">;
+  readonly clock: Pick<Clock, "now">;
   readonly signal: AbortSignal;
   /** Where it goes, for messages. */
   readonly base: string;
@@ -24,15 +23,12 @@ export type DeliverWorld = {
 
 /** After so long without any success it is for the user to see what is wrong; the same command goes on from here. */
 const PATIENCE: Ms = 10 * MINUTE;
-const SHORTEST: Ms = SECOND / 2;
-const LONGEST: Ms = MINUTE;
 
 /**
  * Sends batches until each is taken: again and again where the daemon is away or has no room, and in halves where it refuses
  * a whole request because of something in it. Who has never been there is not waited for.
  */
-export function createDeliver(world: DeliverWorld): Deliver {
-  const { send, clock, random, signal, base, tell } = world;
+export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorld): Deliver {
   let wasThere = false;
 
   return deliver;
@@ -50,24 +46,25 @@ export function createDeliver(world: DeliverWorld): Deliver {
     return second.kind === "taken" ? together(first, second, middle) : second;
   }
 
-  async function sendUntilHeard(calls: readonly ImportCall[]): Promise<Exclude<Verdict, Later | Useless> | GivenUp> {
+  async function sendUntilHeard(calls: readonly ImportCall[]): Promise<Heard | GivenUp> {
     const beganAt = clock.now();
     let told = "";
-    for (let tries = 0; ; tries += 1) {
-      const verdict = await send(calls);
-      if (verdict.kind === "useless") return giveUp(verdict.why);
-      if (verdict.kind !== "later") {
-        wasThere = true;
-        if (told !== "") tell(`${base} is there again`);
-        return verdict;
-      }
-      if (verdict.nobody && !wasThere) return giveUp(`${verdict.why}; is \`fairlead serve\` running?`);
-      if (clock.now() - beganAt >= PATIENCE) return giveUp(`${verdict.why}, for ${formatDuration(PATIENCE)} now`);
-      if (verdict.why !== told) tell(`${base} ${verdict.why}; trying again until it takes them`);
-      told = verdict.why;
-      await clock.sleep(Math.max(verdict.wait, backoff(tries, random.fraction())), signal);
-      if (signal.aborted) return { kind: "given-up", why: null };
-    }
+    const again: Again = (answer) => {
+      if (isNobody(answer) && !wasThere) return false;
+      if (clock.now() - beganAt >= PATIENCE) return false;
+      const why = whyNot(answer);
+      if (why !== told) tell(`${base} ${why}; trying again until it takes them`);
+      told = why;
+      return true;
+    };
+    const sending = await sender.send(calls, { signal: NEVER, stop: signal, again });
+    if (sending.kind === "stopped") return { kind: "given-up", why: null };
+    const verdict = readVerdict(sending, calls);
+    if (verdict.kind === "useless") return giveUp(verdict.why);
+    if (verdict.kind === "later") return giveUp(`${verdict.why}${verdict.nobody && !wasThere ? HINT : IN_VAIN}`);
+    wasThere = true;
+    if (told !== "") tell(`${base} is there again`);
+    return verdict;
   }
 
   function giveUp(why: string): GivenUp {
@@ -75,13 +72,11 @@ export function createDeliver(world: DeliverWorld): Deliver {
   }
 }
 
-type Later = Extract<Verdict, { kind: "later" }>;
-type Useless = Extract<Verdict, { kind: "useless" }>;
+type Heard = Extract<Verdict, { kind: "taken" | "unfit" }>;
+type Again = NonNullable<Parameters<Sender["send"]>[1]["again"]>;
 
-/** Doubles up to a minute, and a fifth of it is chance: several imports are not to come back at once. */
-function backoff(tries: number, chance: number): Ms {
-  return Math.min(LONGEST, SHORTEST * 2 ** tries) * (0.8 + 0.4 * chance);
-}
+const HINT = "; is `fairlead serve` running?";
+const IN_VAIN = `, for ${formatDuration(PATIENCE)} now`;
 
 function together(first: Taken, second: Taken, before: number): Taken {
   const moved = second.rejected.map((one) => ({ ...one, index: one.index + before }));

@@ -1,5 +1,7 @@
 import { basename } from "node:path";
+import { writeBare } from "../../../client/envelope.ts";
 import type { Clock } from "../../../model/ports.ts";
+import { MINUTE } from "../../../model/units.ts";
 import { type ByteSource, openBytes } from "../../../runtime/byte-source.ts";
 import { createClock } from "../../../runtime/clock.ts";
 import { isInputTerminal } from "../../../runtime/input.ts";
@@ -9,13 +11,14 @@ import { complain } from "../../complain.ts";
 import { EXIT, type ExitCode } from "../../exit.ts";
 import { onInterrupt } from "../../interrupt.ts";
 import { createProgressBar, type ProgressBar } from "../../progress.ts";
+import { createFetch } from "../fetch.ts";
+import { openSender, type SendWorld } from "../library.ts";
 import type { Target } from "../target.ts";
 import { makeBatches } from "./batches.ts";
 import { LONGEST_LINE } from "./call.ts";
 import { createDeliver } from "./deliver.ts";
 import { type Journal, openJournal } from "./journal.ts";
 import { readLines } from "./lines.ts";
-import { createPost } from "./post.ts";
 import { type About, refusalLine, toJson, toWords, whyStopped } from "./report.ts";
 import { type Ended, type ImportWorld, runImport } from "./run.ts";
 import { targetOf } from "./state.ts";
@@ -68,8 +71,8 @@ async function work({ path, name, source, journal, target, json }: Work): Promis
     const ended = await runImport(makeBatches(lines, path === null ? "" : basename(path)), {
       ...{ journal, signal: stopping.signal },
       deliver: createDeliver({
-        ...{ clock, random: createRandom(), signal: stopping.signal, base: target.base },
-        send: createPost(target),
+        ...{ clock, signal: stopping.signal, base: target.base },
+        sender: openSender(target, createWorld(target, { clock, bar }), { write: writeBare }),
         tell: (text) => bar.note(text),
       }),
       onBatch: createTeller({ bar, clock, beganAt, source, journal }),
@@ -81,6 +84,13 @@ async function work({ path, name, source, journal, target, json }: Work): Promis
     bar.clear();
     unhook();
   }
+}
+
+function createWorld(
+  { base }: Target,
+  { clock, bar }: { readonly clock: Clock; readonly bar: ProgressBar },
+): SendWorld {
+  return { clock, random: createRandom(), fetch: createFetch(base, MINUTE), log: (line) => bar.note(line) };
 }
 
 function createBar(clock: Clock): ProgressBar {

@@ -1,48 +1,58 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { UnreachableError } from "../../../../src/cli/send/fetch.ts";
 import type { ImportCall } from "../../../../src/cli/send/import/call.ts";
-import { createDeliver, type SendBatch } from "../../../../src/cli/send/import/deliver.ts";
-import type { Verdict } from "../../../../src/cli/send/import/verdict.ts";
-import { createFalseClock } from "../../../flow/clock.ts";
+import { createDeliver, type GivenUp } from "../../../../src/cli/send/import/deliver.ts";
+import type { Taken } from "../../../../src/cli/send/import/verdict.ts";
+import { openSender } from "../../../../src/cli/send/library.ts";
+import { writeBare } from "../../../../src/client/envelope.ts";
+import { type Answered, makeSendWorld, TARGET } from "../world.ts";
 
-function makeWorld(send: SendBatch) {
-  const clock = createFalseClock();
+type Answer = Answered | Error;
+
+/** Over the real sender of the client library, to a server that answers as said. The calls are numbers. */
+function makeWorld(answer: (calls: readonly number[]) => Answer | Promise<Answered>) {
+  const { clock, came, ...rest } = makeSendWorld(({ body }) => answer(JSON.parse(body).batch));
   const stopping = new AbortController();
   const told: string[] = [];
-  const random = { fraction: () => 0.5, hex: () => "" };
   const tell = (text: string): void => void told.push(text);
-  const deliver = createDeliver({ send, clock, random, signal: stopping.signal, base: "http://f", tell });
-  return { clock, stopping, told, deliver };
+  const sender = openSender(TARGET, { clock, ...rest }, { write: writeBare });
+  const deliver = createDeliver({ sender, clock, signal: stopping.signal, base: "http://f", tell });
+  return { clock, came, stopping, told, deliver };
 }
 
-/** Answers in this order. */
-function inTurn(verdicts: readonly Verdict[]) {
-  const left = [...verdicts];
-  return { verdicts: () => left.shift() ?? taken(0) };
+/** Answers in this order; then all is taken. */
+function inTurn(...answers: readonly Answer[]) {
+  const left = [...answers];
+  return (calls: readonly number[]): Answer => left.shift() ?? takes(calls.length);
 }
 
-function taken(accepted: number, rejected: readonly number[] = []): Verdict {
+function takes(accepted: number): Answered {
+  return { status: 200, body: { success: true, accepted, duplicate: 0 } };
+}
+
+function taken(accepted: number, rejected: readonly number[] = []): Taken {
   const why = { code: "invalid_call", message: "no" };
   return { kind: "taken", accepted, duplicate: 0, rejected: rejected.map((index) => ({ index, ...why })) };
 }
 
-function later(why: string, wait = 0): Verdict {
-  return { kind: "later", why, wait, nobody: false };
+function answers(status: number, headers: Readonly<Record<string, string>> = {}): Answered {
+  return { status, body: "", headers };
 }
 
-const NOBODY: Verdict = { kind: "later", why: "cannot be reached: connection refused", wait: 0, nobody: true };
+const NOBODY = new UnreachableError({ kind: "failed", code: "ECONNREFUSED", reason: "connection refused" });
 
 function calls(count: number): readonly ImportCall[] {
-  return Array.from({ length: count }, (_, index) => ({ line: index + 1, text: "{}" }));
+  return Array.from({ length: count }, (_, index) => ({ line: index + 1, text: String(index + 1) }));
 }
 
 describe("delivering a batch of an import", () => {
   it("tries again with growing waits until it is taken, and says so once for each reason", async () => {
-    const turn = inTurn([later("answers 503"), later("answers 503"), later("answers 429"), taken(2)]);
+    const turn = inTurn(answers(503), answers(503), answers(429));
     const times: number[] = [];
-    const w = makeWorld(async () => {
+    const w = makeWorld((calls) => {
       times.push(w.clock.now());
-      return turn.verdicts();
+      return turn(calls);
     });
     const delivering = w.deliver(calls(2));
     await w.clock.advance("1m");
@@ -60,60 +70,80 @@ describe("delivering a batch of an import", () => {
   });
 
   it("waits as long as the daemon asks for", async () => {
-    const turn = inTurn([later("answers 503", 30_000), taken(1)]);
-    let tries = 0;
-    const w = makeWorld(async () => {
-      tries += 1;
-      return turn.verdicts();
-    });
+    const w = makeWorld(inTurn(answers(503, { "Retry-After": "30" })));
     const delivering = w.deliver(calls(1));
     await w.clock.advance("29s");
-    assert.equal(tries, 1);
+    assert.equal(w.came.length, 1);
     await w.clock.advance("1s");
     assert.deepEqual(await delivering, taken(1));
   });
 
   it("gives up at once if nobody has ever been there, and waits for one who was", async () => {
-    const w = makeWorld(async () => NOBODY);
+    const w = makeWorld(() => NOBODY);
     const why = "http://f cannot be reached: connection refused; is `fairlead serve` running?";
     assert.deepEqual(await w.deliver(calls(1)), { kind: "given-up", why });
 
-    const turn = inTurn([taken(1), NOBODY, taken(1)]);
-    const other = makeWorld(async () => turn.verdicts());
+    const other = makeWorld(inTurn(takes(1), NOBODY));
     await other.deliver(calls(1));
     const delivering = other.deliver(calls(1));
     await other.clock.advance("1s");
     assert.deepEqual(await delivering, taken(1));
+    const reason = "http://f cannot be reached: connection refused";
+    assert.deepEqual(other.told, [`${reason}; trying again until it takes them`, "http://f is there again"]);
   });
 
-  it("gives up after ten minutes without any success", async () => {
-    const w = makeWorld(async () => later("answers 503"));
-    let ended: unknown = null;
-    void w.deliver(calls(1)).then((result) => (ended = result));
-    await w.clock.advance("9m 59s");
-    assert.equal(ended, null);
-    await w.clock.advance("1m 1s");
-    assert.deepEqual(ended, { kind: "given-up", why: "http://f answers 503, for 10m now" });
-  });
+  for (const [name, answer] of [
+    ["a busy daemon", answers(503)],
+    ["one that always names a time", answers(429, { "Retry-After": "20" })],
+  ] as const) {
+    it(`gives up after ten minutes without any success: ${name}`, async () => {
+      const w = makeWorld(() => answer);
+      let ended: GivenUp | Taken | null = null;
+      void w.deliver(calls(1)).then((result) => (ended = result));
+      await w.clock.advance("9m 59s");
+      assert.equal(ended, null);
+      await w.clock.advance("1m 1s");
+      assert.deepEqual(ended, { kind: "given-up", why: `http://f answers ${answer.status}, for 10m now` });
+    });
+  }
 
   it("gives up at once where it is of no use", async () => {
-    const w = makeWorld(async () => ({ kind: "useless", why: "answers 401" }));
-    assert.deepEqual(await w.deliver(calls(1)), { kind: "given-up", why: "http://f answers 401" });
+    const w = makeWorld(() => ({ status: 401, body: { code: "unknown_write_key", message: "no" } }));
+    const why = "http://f answers 401 unknown_write_key: no";
+    assert.deepEqual(await w.deliver(calls(1)), { kind: "given-up", why });
+    assert.equal(w.came.length, 1);
   });
 
   it("stops waiting when it is asked to", async () => {
-    const w = makeWorld(async () => later("answers 503", 60_000));
+    const w = makeWorld(() => answers(503, { "Retry-After": "60" }));
     const delivering = w.deliver(calls(1));
     await w.clock.rest();
     w.stopping.abort();
     assert.deepEqual(await delivering, { kind: "given-up", why: null });
   });
 
+  it("reads the answer of a request that is under way when it is asked to stop, and sends no other", async () => {
+    const answer = Promise.withResolvers<Answered>();
+    const w = makeWorld(() => answer.promise);
+    const delivering = w.deliver(calls(2));
+    w.stopping.abort();
+    answer.resolve(takes(2));
+    assert.deepEqual(await delivering, taken(2));
+
+    const again = Promise.withResolvers<Answered>();
+    const other = makeWorld(() => again.promise);
+    const waiting = other.deliver(calls(1));
+    other.stopping.abort();
+    again.resolve(answers(503));
+    assert.deepEqual(await waiting, { kind: "given-up", why: null });
+    assert.equal(other.came.length, 1);
+  });
+
   it("halves what is refused as a whole, and finds the calls that are to blame", async () => {
     const bad = new Set([2, 7]);
-    const w = makeWorld(async (sent) => {
-      if (sent.some(({ line }) => bad.has(line))) return { kind: "unfit", code: "invalid_call", message: "no" };
-      return taken(sent.length);
+    const w = makeWorld((sent) => {
+      if (sent.some((number) => bad.has(number))) return { status: 400, body: { code: "invalid_call", message: "no" } };
+      return takes(sent.length);
     });
     assert.deepEqual(await w.deliver(calls(9)), taken(7, [1, 6]));
   });
