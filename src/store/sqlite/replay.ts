@@ -1,3 +1,4 @@
+import type { IsForgotten } from "../../model/deletion.ts";
 import type { SettledState } from "../../model/delivery.ts";
 import { type Fault, isFault } from "../../model/fault.ts";
 import type { ListedDelivery, Lookup, PageAsk, Search } from "../../model/lookup.ts";
@@ -17,6 +18,7 @@ export type ReplayWorld = ReplayParts & {
   readonly lookup: Pick<Lookup, "deliveries" | "delivery">;
   readonly commits: Commits;
   readonly room: Pick<Room, "refusal">;
+  readonly isForgotten: IsForgotten;
   /** Called when there is something to be read. */
   readonly moved: () => void;
   /** When the store cannot be written. */
@@ -25,20 +27,23 @@ export type ReplayWorld = ReplayParts & {
 
 export function createReplay(db: Database, world: ReplayWorld): Replay {
   const rows = createReplayRows(db, world);
-  const { lookup, clock, commits, tried } = world;
+  const { lookup, clock, commits, tried, isForgotten } = world;
   return {
     async page({ search, page, dryRun, isKnown }) {
       const found = await findSettled(search, page, lookup);
       if (found === "bad_cursor") return found;
       const wanted = found.deliveries.filter(({ destination }) => isKnown(destination));
       const left = found.deliveries.length - wanted.length;
-      if (dryRun) return { ...describe(wanted, wanted), left, cursor: found.cursor };
-      const done = await sendAgain(wanted, { ...world, rows });
-      return isFault(done) ? done : { ...describe(wanted, done), left, cursor: found.cursor };
+      const allowed = wanted.filter((one) => !isForgotten(one));
+      const others = { left, deleted: wanted.length - allowed.length, cursor: found.cursor };
+      if (dryRun) return { ...describe(allowed, allowed), ...others };
+      const done = await sendAgain(allowed, { ...world, rows });
+      return isFault(done) ? done : { ...describe(allowed, done), ...others };
     },
     async one(place) {
       const found = await lookup.delivery(place);
       if (found === null) return null;
+      if (isForgotten(found)) return "deleted";
       if (isSettled(found)) {
         const done = await sendAgain([found], { ...world, rows });
         if (isFault(done)) return done;
@@ -80,12 +85,17 @@ type Rows = ReplayWorld & { readonly rows: ReplayRows };
 
 /** Answers those that wait again. Somebody else may have been faster. */
 async function sendAgain(wanted: readonly Found[], world: Rows): Promise<readonly Settled[] | Fault> {
-  const { clock, commits, rows, room, failed } = world;
+  const { clock, commits, rows, room, failed, isForgotten } = world;
   const done: Settled[] = [];
   let fault: Fault | null = null;
   for (let from = 0; from < wanted.length && fault === null; from += IN_COMMIT) {
     const part = wanted.slice(from, from + IN_COMMIT);
-    const run = (): readonly Settled[] => rows.run(part, clock.now());
+    // Asked again: somebody may have been deleted since they were found.
+    const run = (): readonly Settled[] =>
+      rows.run(
+        part.filter((one) => !isForgotten(one)),
+        clock.now(),
+      );
     const job = { rows: part.length, run, failed };
     const result: readonly Settled[] | Fault = room.refusal() ?? (await commits.add<readonly Settled[] | Fault>(job));
     if (isFault(result)) fault = result;
@@ -104,7 +114,7 @@ async function announce({ clock, moved }: ReplayWorld): Promise<void> {
   moved();
 }
 
-function describe(wanted: readonly Found[], done: readonly Settled[]): Omit<ReplayPage, "left" | "cursor"> {
+function describe(wanted: readonly Found[], done: readonly Settled[]): Omit<ReplayPage, "left" | "deleted" | "cursor"> {
   const replayed = new Map<string, number>();
   for (const { destination } of done) replayed.set(destination, (replayed.get(destination) ?? 0) + 1);
   const times: readonly At[] = wanted.map(({ acceptedAt }) => acceptedAt);
