@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { HOUR } from "../../src/model/units.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SLOW } from "../slow.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
+import { makeConfig } from "./make.ts";
 import type { Behaviour } from "./network.ts";
 
 const ID = "erase-me-4711";
@@ -133,6 +135,19 @@ describe("a user who is erased", () => {
     const refused = await d.admin("POST", `/api/deletions/${plain}/erase`, { body: {} });
     assert.equal(refused.json.code, "invalid_request");
     assert.equal((await d.admin("POST", "/api/deletions/del-0/erase", { body: {} })).json.code, "unknown_deletion");
+  });
+
+  it("goes with a notification that was given up, when that is removed by age", async () => {
+    const { outbox } = makeConfig();
+    const keepFailed = { outbox: { ...outbox, keepFailed: HOUR } };
+    await using d = await startDaemon({ answers: answering(200, 400), config: keepFailed });
+    await d.call("/v1/track", { userId: ID, event: "E" });
+    const id = await remove(d, { userIds: [ID], erase: true });
+    await d.clock.advance("50m");
+    assert.partialDeepStrictEqual(await show(d, id), { status: "failed", stage: "settling", people: [{ userId: ID }] });
+    await d.clock.advance("20m");
+    assert.partialDeepStrictEqual(await show(d, id), { status: "failed", stage: "done", notices: [{ failed: 1 }] });
+    assert.deepEqual(await filesWith(d, ID), []);
   });
 
   it("goes from older requests too, and what came after the request stays", async () => {
