@@ -7,7 +7,8 @@ import { createArrivals } from "./accept/arrivals.ts";
 import { createAdmin } from "./admin/api.ts";
 import { describeChanges } from "./config/changes.ts";
 import { keysForRestart, withFixedKeys } from "./config/restart.ts";
-import { createDeletion } from "./deletion/request.ts";
+import { createRequestDeletion } from "./deletion/request.ts";
+import { createWorker, type Worker } from "./deletion/worker.ts";
 import { createActivity } from "./deliver/activity.ts";
 import { createDeliver, type Deliver } from "./deliver/deliver.ts";
 import { createLanes } from "./deliver/lanes.ts";
@@ -19,6 +20,7 @@ import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
 import { createRejections } from "./ingest/rejections.ts";
 import type { Config } from "./model/config.ts";
+import type { ForgetMembers } from "./model/deletion.ts";
 import type { Clock, Post, Random, Serve, Store } from "./model/ports.ts";
 import type { Applied, Reload } from "./model/reload.ts";
 import type { Report } from "./model/report.ts";
@@ -127,7 +129,12 @@ type Daemon = {
 
 type World = Current & Ports & { readonly leaving: AbortSignal };
 
-type Parts = { readonly deliver: Deliver; readonly janitor: Janitor; readonly handles: Handles };
+type Parts = {
+  readonly deliver: Deliver;
+  readonly janitor: Janitor;
+  readonly deletion: Worker;
+  readonly handles: Handles;
+};
 
 /** Bytes in at `ingest` → events through `accept` → rows in `store` → POSTs by `deliver` → rows again. */
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
@@ -136,9 +143,10 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   let parts: Parts | null = null;
   const store = await openOutbox(world, () => parts);
   parts = wire(store, world);
-  const { deliver, janitor, handles } = parts;
+  const { deliver, janitor, deletion, handles } = parts;
   const closing = new AbortController();
   const cleaning = janitor.run(closing.signal);
+  const deleting = deletion.run(AbortSignal.any([leaving.signal, closing.signal]));
   const listeners = await openListeners(ports.serve, current.config(), handles).catch(closeAll);
   serve(current.config());
   deliver.start();
@@ -156,6 +164,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   async function stop(): Promise<void> {
     leaving.abort();
     await listeners.ingest.stop();
+    await deleting;
     await deliver.stop();
     closing.abort();
     await cleaning;
@@ -166,6 +175,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   async function closeAll(error: unknown): Promise<never> {
     closing.abort();
     await cleaning;
+    await deleting;
     await store.close();
     throw error;
   }
@@ -177,12 +187,19 @@ async function openOutbox(world: World, parts: () => Parts | null): Promise<Stor
   const bounds = (): Bounds => config().outbox;
   const crowded = (): void => parts()?.janitor.wake();
   const moved = (): void => parts()?.deliver.readAgain();
-  const withdrawn: Deliver["withdraw"] = (deliveries) => parts()?.deliver.withdraw(deliveries);
+  const withdrawn: Deliver["withdraw"] = (deliveries) => {
+    parts()?.deliver.withdraw(deliveries);
+    const byName = Map.groupBy(deliveries, ({ destination }) => destination);
+    for (const [name, those] of byName) world.report.withdrawn(name, those.length);
+  };
   const store = await openStore({ ...world, path: config().outbox.path, bounds, crowded, moved, withdrawn });
   if (store.lastAt !== null) clock.notBefore(store.lastAt);
   metrics.expose(store);
   return store;
 }
+
+/** Nobody keeps memberships. */
+const NO_MEMBERS: ForgetMembers = async () => null;
 
 /** Gives each part what it asks for. */
 function wire(store: Store, world: World): Parts {
@@ -190,13 +207,19 @@ function wire(store: Store, world: World): Parts {
   const activity = createActivity(clock);
   const arrivals = createArrivals(clock);
   const lanes = createLanes(report);
-  const deliver = createDeliver({ ...world, ...store, lanes, activity, delivery: () => config().delivery });
+  const settle: Store["settle"] = (delivery, settlement) => {
+    if (delivery.type === "delete" && settlement.state !== "waiting") deletion.settled();
+    return store.settle(delivery, settlement);
+  };
+  const deliver = createDeliver({ ...world, ...store, settle, lanes, activity, delivery: () => config().delivery });
   const accept = createAccept({ config, append: store.append, offer: deliver.offer, arrivals, report });
   const rejections = createRejections({ clock, report });
   const bodies = createBodies(clock);
   const stopping = (): boolean => leaving.aborted;
-  const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, report });
-  const requestDeletion = createDeletion({ config, accept, clock, random, report });
+  const { suppressed } = store.deletions;
+  const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, suppressed, report });
+  const deletion = createWorker({ ...world, ...store, accept, rejections, forgetMembers: NO_MEMBERS });
+  const requestDeletion = createRequestDeletion({ ...world, ...store, wake: deletion.wake });
   const { whileIdle, pauses } = deliver;
   const parts = {
     admin: () => config().admin,
@@ -205,11 +228,12 @@ function wire(store: Store, world: World): Parts {
     destinations: () => config().destinations,
     startedAt: clock.wall(),
     ...{ whileIdle, pauses, activity, arrivals, rejections, requestDeletion },
+    wakeDeletion: deletion.wake,
   };
   // With bodies of its own: whatever comes in at the other door, the operator can get in.
   const admin = createAdmin({ ...world, ...store, ...parts, bodies: createBodies(clock) });
   const janitor = createJanitor({ ...store, outbox: () => config().outbox, clock, report });
-  return { deliver, janitor, handles: { ingest, admin } };
+  return { deliver, janitor, deletion, handles: { ingest, admin } };
 }
 
 function namesOf({ sources, destinations }: Config) {

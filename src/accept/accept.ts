@@ -31,8 +31,9 @@ const OVERLOADED = fault("overloaded", "calls come faster than the disk can take
  */
 export function createAccept({ config, append, offer, arrivals, report }: AcceptWorld): Accept {
   let uncommitted = 0;
-  return async function accept(source, events) {
-    const entries = events.map((event) => prepare(event, source, config()));
+  return async function accept(source, events, extras) {
+    const prepared = events.map((event) => prepare(event, source, config()));
+    const entries = extras ? prepared.map((entry, nth) => ({ ...entry, ...extras[nth] })) : prepared;
     const size = entries.reduce((sum, { body }) => sum + body.length, 0);
     if (uncommitted > 0 && uncommitted + size > MOST_UNCOMMITTED) return OVERLOADED;
     uncommitted += size;

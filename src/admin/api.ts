@@ -4,12 +4,21 @@ import type { Bodies } from "../http/body.ts";
 import { respondFault } from "../http/respond.ts";
 import type { Config } from "../model/config.ts";
 import { fault } from "../model/fault.ts";
-import type { Handle, RequestDeletion } from "../model/ports.ts";
+import type { Handle } from "../model/ports.ts";
 import type { Rejections } from "../model/refusal.ts";
 import type { Reload } from "../model/reload.ts";
 import type { Report } from "../model/report.ts";
 import { checkAccess } from "./access.ts";
-import { deletionRoute, postDeletion } from "./deletions.ts";
+import { eraseRoute, postErase, postUnsuppress, unsuppressRoute } from "./deletion-changes.ts";
+import {
+  type DeletionsWorld,
+  deletionRoute,
+  deletionsRoute,
+  getDeletion,
+  getDeletions,
+  postDeletion,
+  receiptRoute,
+} from "./deletions.ts";
 import { type DeliveriesWorld, deliveriesRoute, deliveryRoute, getDeliveries, getDelivery } from "./deliveries.ts";
 import { discardRoute, moveRoute, postDiscard, postMove } from "./destinations.ts";
 import { type EventsWorld, eventRoute, getEvent } from "./events.ts";
@@ -39,10 +48,10 @@ export type AdminWorld = StatusWorld &
   EventsWorld &
   HealthWorld &
   MetricsWorld &
+  DeletionsWorld &
   ReplayWorld & {
     readonly admin: () => Config["admin"];
     readonly bodies: Bodies;
-    readonly requestDeletion: RequestDeletion;
     readonly reload: Reload;
     readonly rejections: Rejections;
     readonly report: Report;
@@ -76,6 +85,10 @@ export function createApi(world: AdminWorld): Hono {
   on(eventRoute, ({ req }) => getEvent(req.param("messageId"), world));
   on(reloadRoute, () => postReload(world.reload));
   on(deletionRoute, ({ req }) => postDeletion(req.raw, world));
+  on(deletionsRoute, ({ req }) => getDeletions(req.query(), world));
+  on(receiptRoute, ({ req }) => getDeletion(req.param("id"), world));
+  on(unsuppressRoute, ({ req }) => postUnsuppress(req.raw, world));
+  on(eraseRoute, ({ req }) => postErase(req.param("id"), world));
   on(discardRoute, ({ req }) => postDiscard(req.raw, req.param("name"), world));
   on(moveRoute, ({ req }) => postMove(req.raw, req.param("name"), world));
   on(pauseRoute, ({ req }) => postPause(req.param("name"), world));

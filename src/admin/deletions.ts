@@ -1,51 +1,149 @@
 import * as v from "valibot";
 import type { Bodies } from "../http/body.ts";
 import { respondFault } from "../http/respond.ts";
-import { type Fault, isFault } from "../model/fault.ts";
+import type { Deletion, Receipt, StoredDeletions } from "../model/deletion.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { RequestDeletion } from "../model/ports.ts";
-import { KB } from "../model/units.ts";
-import { about, count, success } from "./answers/fields.ts";
-import { readBody } from "./read.ts";
-import { answer, route } from "./route.ts";
+import { formatTime, KB } from "../model/units.ts";
+import { deletion, deletionStatus, receipt } from "./answers/deletion.ts";
+import { about, count, success, text, timeOf } from "./answers/fields.ts";
+import { limitQuery, readBody, readQuery } from "./read.ts";
+import { answer, type Like, route } from "./route.ts";
 
-const MAX_BODY_BYTES = 500 * KB;
+export const MAX_BODY_BYTES = 500 * KB;
 const MOST_USERS = 1_000;
+/** What one answer lists at most. */
+const MOST_LISTED = 1_000;
 
-const userIds = v.pipe(
+export const userIds = v.pipe(
   v.array(v.pipe(v.string(), v.minLength(1, "each must be a string that is not empty"))),
   v.minLength(1, "name at least one user"),
   v.maxLength(MOST_USERS, `name at most ${MOST_USERS} users in one request`),
 );
 const sources = v.pipe(v.array(v.string()), v.minLength(1, "name at least one source, or leave it out for all"));
+const flag = v.optional(v.boolean("must be true or false"), false);
 
 export const deletionRoute = route({
   id: "deleteUsers",
   method: "post",
   path: "/api/deletions",
-  summary: "Send delete notifications for users",
-  description: "One for each user and source, to all that take events of it. Answered when they are durable.",
-  body: { shape: v.strictObject({ userIds, sources: v.optional(sources) }), maxBytes: MAX_BODY_BYTES },
+  summary: "Delete users: notify all that take their events",
+  description:
+    "A delete notification for each user and source, to all that take events of it. What waits of these users does not go " +
+    "out any more. Answered when the request is durable; it is kept, and `GET /api/deletions/{id}` says how far it is.",
+  body: {
+    shape: v.strictObject({
+      userIds,
+      sources: about("All, if left out.", v.optional(sources)),
+      erase: about("Removes what Fairlead itself has of them, once the notifications have gone out.", flag),
+      suppress: about("Refuses their later calls from these sources, until that is taken back.", flag),
+    }),
+    maxBytes: MAX_BODY_BYTES,
+  },
   answers: {
     200: about(
-      "How many notifications were set off, and from which sources.",
-      v.strictObject({ success, notifications: count, sources: v.array(v.string()) }),
+      "How many notifications are set off, and from which sources.",
+      v.strictObject({
+        success,
+        id: v.string(),
+        status: deletionStatus,
+        notifications: count,
+        sources: v.array(v.string()),
+      }),
     ),
   },
-  faults: ["unknown_source", "overloaded", "store_full", "store_failed"],
+  faults: ["unknown_source", "store_full", "store_failed"],
 });
 
-/** `POST /api/deletions {userIds, sources?}` (SPEC.md 6): answered when the notifications are durable. */
-export async function postDeletion(
-  request: Request,
-  { bodies, requestDeletion }: { readonly bodies: Bodies; readonly requestDeletion: RequestDeletion },
-): Promise<Response> {
+export const deletionsRoute = route({
+  id: "listDeletions",
+  method: "get",
+  path: "/api/deletions",
+  summary: "List deletion requests, the newest first",
+  query: v.strictObject(
+    {
+      limit: limitQuery({ most: MOST_LISTED, byDefault: 20 }),
+      cursor: about(
+        "Of an answer to the same question.",
+        v.optional(v.pipe(v.string(), v.nonEmpty("must not be empty"))),
+      ),
+      user: about(
+        "Those of this userId, erased or not.",
+        v.optional(v.pipe(v.string(), v.nonEmpty("must not be empty; leave it out for all"))),
+      ),
+    },
+    "is not known; there are limit, cursor and user",
+  ),
+  answers: {
+    200: about(
+      "A page. `cursor` leads to the next one, and is null after the last.",
+      v.strictObject({ deletions: v.array(deletion), cursor: text }),
+    ),
+  },
+});
+
+export const receiptRoute = route({
+  id: "getDeletion",
+  method: "get",
+  path: "/api/deletions/:id",
+  summary: "Tell all there is to know of a deletion request",
+  params: { id: "As it was answered when the request was made." },
+  answers: { 200: about("The request, with its users.", receipt) },
+  faults: ["unknown_deletion"],
+});
+
+export type DeletionsWorld = {
+  readonly bodies: Bodies;
+  readonly requestDeletion: RequestDeletion;
+  readonly deletions: StoredDeletions;
+  readonly wakeDeletion: () => void;
+};
+
+/** `POST /api/deletions {userIds, sources?, erase?, suppress?}` (SPEC.md 6): answered when the request is durable. */
+export async function postDeletion(request: Request, { bodies, requestDeletion }: DeletionsWorld): Promise<Response> {
   const read = await readBody(request, deletionRoute.body, bodies);
   if (isFault(read)) return respondFault(read.code === "invalid_request" ? withForm(read) : read);
-  const { userIds, sources = null } = read.value;
-  const receipt = await requestDeletion({ userIds, sources });
-  return answer(deletionRoute, isFault(receipt) ? receipt : { success: true, ...receipt });
+  const { sources = null, ...wishes } = read.value;
+  const said = await requestDeletion({ ...wishes, sources });
+  return answer(deletionRoute, isFault(said) ? said : { success: true, ...said });
 }
 
 function withForm(refusal: Fault): Fault {
   return { ...refusal, message: `${refusal.message}; send {"userIds": ["…"], "sources": ["…"]}` };
+}
+
+/** `GET /api/deletions?limit=&cursor=&user=`: the requests that were made, the newest first. */
+export function getDeletions(given: Readonly<Record<string, string>>, { deletions }: DeletionsWorld): Response {
+  const read = readQuery(deletionsRoute.query, given);
+  if (isFault(read)) return respondFault(read);
+  const { limit, cursor = null, user = null } = read.value;
+  const page = deletions.page({ limit, cursor, user });
+  return answer(deletionsRoute, { deletions: page.deletions.map(describe), cursor: page.cursor });
+}
+
+/** `GET /api/deletions/:id`: one of them, and who its users are, or by which hash they can be recognised. */
+export function getDeletion(id: string, { deletions }: DeletionsWorld): Response {
+  const found = deletions.receipt(id);
+  return answer(receiptRoute, found === null ? unknownDeletion(id) : describeReceipt(found));
+}
+
+export function unknownDeletion(id: string): Fault {
+  return fault(
+    "unknown_deletion",
+    `there is no deletion ${JSON.stringify(id.slice(0, 100))}; fairlead deletions lists them`,
+  );
+}
+
+export function describe(one: Deletion): Like<typeof deletion> {
+  const { id, status, stage, requestedAt, endedAt, users, scope, sources, erase, suppress, notices, erased } = one;
+  const times = { requestedAt: formatTime(requestedAt), endedAt: timeOf(endedAt) };
+  return { id, status, stage, ...times, users, scope, sources, erase, suppress, notices, erased };
+}
+
+function describeReceipt({ salt, people, ...one }: Receipt): Like<typeof receipt> {
+  return {
+    ...describe(one),
+    salt,
+    people: people.map(({ userId, hash, suppressed }) => ({ userId, hash, suppressed })),
+  };
 }

@@ -78,6 +78,7 @@ export const replayRoute = route({
           "How many were left as they are: their destination is not in the config any more, or they were ended by command.",
           count,
         ),
+        deleted: about("How many were left as they are: their user was deleted after their event came.", count),
         oldest: about("When the first of their events came.", v.nullable(time)),
         newest: about("When the last one came.", v.nullable(time)),
         cursor: about("Of the next page; null after the last one.", v.nullable(v.string())),
@@ -100,7 +101,7 @@ export const retryRoute = route({
       v.strictObject({ success, id: v.string(), did: v.picklist(["replayed", "hurried", "due"]) }),
     ),
   },
-  faults: ["unknown_delivery", "unknown_destination", "store_full", "store_failed"],
+  faults: ["unknown_delivery", "unknown_destination", "user_deleted", "store_full", "store_failed"],
 });
 
 export type ReplayWorld = KnownWorld & {
@@ -131,10 +132,20 @@ export async function postReplay(request: Request, world: ReplayWorld): Promise<
 
 const BAD_CURSOR = "cursor: must be the one of an answer for the same filter; leave it out for the first page";
 
-function describe({ replayed, left, oldest, newest, cursor }: ReplayPage): Omit<Said<typeof replayRoute>, "success"> {
+const USER_DELETED =
+  "its user was deleted after its event had come: sending it again would bring the user back; receivers get the calls that come from now on";
+
+function describe({
+  replayed,
+  left,
+  deleted,
+  oldest,
+  newest,
+  cursor,
+}: ReplayPage): Omit<Said<typeof replayRoute>, "success"> {
   const all = [...replayed.values()].reduce((sum, one) => sum + one, 0);
   const destinations = Object.fromEntries(replayed);
-  return { replayed: all, destinations, left, oldest: timeOf(oldest), newest: timeOf(newest), cursor };
+  return { replayed: all, destinations, left, deleted, oldest: timeOf(oldest), newest: timeOf(newest), cursor };
 }
 
 /**
@@ -148,6 +159,7 @@ export async function postRetry(id: string, world: ReplayWorld): Promise<Respons
   const did = place && (await world.replay.one(place));
   if (!did) return respondFault(unknownDelivery(id));
   if (typeof did !== "string") return respondFault(did);
+  if (did === "deleted") return respondFault(fault("user_deleted", USER_DELETED));
   if (did === "replayed") world.report.replayed(place.destination, 1);
   return answer(retryRoute, { success: true, id: formatId(place), did });
 }

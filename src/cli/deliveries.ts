@@ -25,8 +25,6 @@ export function declareDeliveries(program: Command, done: Done): void {
   const command = program
     .command("deliveries")
     .description("list deliveries: what waits, was delivered, failed or expired, and why; or show one of them")
-    // `show` has options of its own.
-    .enablePositionalOptions()
     .option("--state <state>", "waiting, delivered, failed or expired", oneOf(STATES));
   addFilterOptions(command)
     .option("--limit <count>", `how many, up to ${MOST_LISTED}`, toLimit, LISTED_BY_DEFAULT)

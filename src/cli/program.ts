@@ -1,6 +1,8 @@
 import { Command, CommanderError } from "commander";
 import { declareCheck } from "./check.ts";
 import type { Declare, Done } from "./command.ts";
+import { declareDeleteUser } from "./delete-user.ts";
+import { declareDeletions } from "./deletions.ts";
 import { declareDeliveries } from "./deliveries.ts";
 import { declareDiscard } from "./discard.ts";
 import { EXIT } from "./exit.ts";
@@ -25,6 +27,7 @@ const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[
   ["Try it:", [declareSend, declareListen, declareVerify]],
   ["Watch it:", [declareStatus, declareDeliveries, declareExplain, declareRejected]],
   ["Change it:", [declareReload, declarePause, declareResume, declareReplay, declareMove, declareDiscard]],
+  ["Delete people:", [declareDeleteUser, declareDeletions]],
   ["About it:", [declareVersion]],
 ];
 
@@ -49,6 +52,8 @@ export function createProgram(done: Done): Command {
   const program = new Command("fairlead")
     .description("Takes analytics calls, makes them durable, and forwards each as a signed webhook.")
     .exitOverride()
+    // What comes behind a command is that one's, and not an option of the same name of the command above it.
+    .enablePositionalOptions()
     .configureHelp({ showGlobalOptions: false })
     .showHelpAfterError("(fairlead --help lists the commands)")
     .helpCommand(false);

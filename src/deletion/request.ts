@@ -1,42 +1,39 @@
 import type { Config } from "../model/config.ts";
-import type { Event } from "../model/event.ts";
+import type { StoredDeletions } from "../model/deletion.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
-import type { Accept, Clock, Random, RequestDeletion } from "../model/ports.ts";
+import type { Clock, Random, RequestDeletion } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import { type At, formatTime } from "../model/units.ts";
 
-export type DeletionWorld = {
+export type RequestWorld = {
   readonly config: () => Config;
-  readonly accept: Accept;
-  readonly clock: Clock;
+  readonly deletions: Pick<StoredDeletions, "record">;
+  /** There is something to be done now. */
+  readonly wake: () => void;
+  readonly clock: Pick<Clock, "wall">;
   readonly random: Random;
-  readonly report: Report;
+  readonly report: Pick<Report, "deletionRequested">;
 };
 
 /**
- * Sends one delete notification for each user and affected source that has webhooks enabled, through the same store,
- * retries and signatures as every call. Faults: `unknown_source`, and those of the store.
+ * Takes a request that users be deleted: it is answered when it is durable, and done from then on (`worker.ts`), whatever
+ * happens to the daemon. Faults: `unknown_source`, and those of the store.
  */
-export function createDeletion({ config, accept, clock, random, report }: DeletionWorld): RequestDeletion {
-  return async function requestDeletion({ userIds, sources }) {
+export function createRequestDeletion(world: RequestWorld): RequestDeletion {
+  const { config, deletions, wake, clock, random, report } = world;
+  return async function requestDeletion({ userIds, sources, ...wishes }) {
     const affected = affectedSources(config(), sources);
     if (isFault(affected)) return affected;
     const users = [...new Set(userIds)];
-    const receivedAt = clock.wall();
-    // Asked for together, so that they share one commit.
-    const results = await Promise.all(
-      affected.map((source) =>
-        accept(
-          source,
-          users.map((userId) => notice(userId, receivedAt, random)),
-        ),
-      ),
-    );
-    const failed = results.find((result) => isFault(result));
-    if (failed && isFault(failed)) return failed;
+    const requestedAt = clock.wall();
+    // It begins with the time, so that they sort as they came.
+    const id = `del-${requestedAt.toString(16).padStart(12, "0")}-${random.hex(6)}`;
+    const scope = sources && [...new Set(sources)];
+    const recorded = await deletions.record({ ...wishes, id, requestedAt, userIds: users, sources: scope, affected });
+    if (isFault(recorded)) return recorded;
     const notifications = affected.length * users.length;
     report.deletionRequested(users.length, notifications, affected);
-    return { notifications, sources: affected };
+    wake();
+    return { id, status: recorded.status, notifications, sources: affected };
   };
 }
 
@@ -49,28 +46,4 @@ function affectedSources(config: Config, named: readonly string[] | null): reado
   }
   const takers = config.destinations.filter((destination) => destination.enabled);
   return [...new Set(named ?? known)].filter((name) => takers.some(({ sources }) => sources?.includes(name) ?? true));
-}
-
-function notice(userId: string, receivedAt: At, random: Random): Event {
-  return {
-    type: "delete",
-    messageId: `delete-${receivedAt.toString(16).padStart(12, "0")}-${random.hex(10)}`,
-    ownId: true,
-    userId,
-    anonymousId: undefined,
-    previousId: undefined,
-    groupId: undefined,
-    event: undefined,
-    name: undefined,
-    category: undefined,
-    channel: undefined,
-    properties: undefined,
-    traits: undefined,
-    context: undefined,
-    integrations: undefined,
-    timestamp: formatTime(receivedAt),
-    originalTimestamp: undefined,
-    sentAt: undefined,
-    receivedAt,
-  };
 }

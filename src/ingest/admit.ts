@@ -1,3 +1,4 @@
+import type { Suppressed } from "../model/deletion.ts";
 import { CALL_TYPES, type Event } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Accept } from "../model/ports.ts";
@@ -14,7 +15,11 @@ const MAX_BATCH_EVENTS = 2_500;
 /** Calls of one batch that the answer speaks of, each by itself: the rest is only counted, or it would be very long. */
 const MOST_LISTED = 2 * MAX_BATCH_EVENTS;
 
-export type AdmitWorld = { readonly accept: Accept; readonly rejections: Rejecting };
+export type AdmitWorld = {
+  readonly accept: Accept;
+  readonly rejections: Rejecting;
+  readonly suppressed: Pick<Suppressed, "any" | "has">;
+};
 
 /** The calls of a request whose source is known. */
 export type Admission = {
@@ -38,7 +43,7 @@ export type Rejected = { readonly index: number; readonly call: unknown; readonl
 /** Lets in those calls of a request that are valid, and tells of the others. */
 export async function admit(admission: Admission, world: AdmitWorld): Promise<Admitted | Fault> {
   const { arriving, source, envelope } = admission;
-  const { events, rejected, unlisted } = validateAll(envelope);
+  const { events, rejected, unlisted } = validateAll(envelope, refuseSuppressed(source, world));
   if (rejected.length > 0) tellRejected(admission, { rejected, unlisted }, world);
   const receipts = events.length === 0 ? [] : await world.accept(source.name, events);
   if (isFault(receipts)) {
@@ -69,16 +74,31 @@ export function refuse(refusal: Fault, refusing: Refusing, { rejections }: Pick<
 type Validated = { readonly events: readonly Event[] } & Pick<Admitted, "rejected" | "unlisted">;
 
 /** One bad call costs the others nothing: client libraries would send the whole batch again, and then drop it. */
-function validateAll({ calls, arrival }: Envelope): Validated {
+function validateAll({ calls, arrival }: Envelope, refuseEvent: (event: Event) => Fault | null): Validated {
   const events: Event[] = [];
   const rejected: Rejected[] = [];
   calls.slice(0, MOST_LISTED).forEach((call, index) => {
     const event = index < MAX_BATCH_EVENTS ? validateCall(call, arrival) : tooMany(calls.length);
-    if (isFault(event)) rejected.push({ index, call, fault: event });
-    else events.push(event);
+    const checked = isFault(event) ? event : (refuseEvent(event) ?? event);
+    if (isFault(checked)) rejected.push({ index, call, fault: checked });
+    else events.push(checked);
   });
   return { events, rejected, unlisted: Math.max(0, calls.length - MOST_LISTED) };
 }
+
+/** Whoever was deleted, and is to stay so, is not let in under any of the ids that a call can have for a user. */
+function refuseSuppressed({ name }: Source, { suppressed }: AdmitWorld): (event: Event) => Fault | null {
+  if (!suppressed.any()) return () => null;
+  return ({ userId, previousId }) => {
+    const people = [userId, previousId].filter((id) => id !== undefined);
+    return people.some((id) => suppressed.has(id, name)) ? SUPPRESSED : null;
+  };
+}
+
+const SUPPRESSED = fault(
+  "user_suppressed",
+  "this user was deleted, and calls of this user are refused until the operator takes that back",
+);
 
 function tooMany(count: number): Fault {
   const message = `the batch holds ${count} calls; the limit is ${MAX_BATCH_EVENTS}, and the calls after that are refused`;
@@ -92,7 +112,9 @@ function tellRejected(admission: Admission, { rejected, unlisted }: Bad, { rejec
   const refused = rejected.map(({ call, fault }): Refused => {
     const type = kind === "batch" ? textOf(call, "type") : kind;
     const known = CALL_TYPES.some((one) => one === type);
-    return { source: source.name, type: known ? type : null, messageId: textOf(call, "messageId"), fault, what: call };
+    // Nothing is kept of somebody who is to be forgotten.
+    const what = fault === SUPPRESSED ? "" : call;
+    return { source: source.name, type: known ? type : null, messageId: textOf(call, "messageId"), fault, what };
   });
   if (unlisted > 0) refused.push(theRest(source, { count: unlisted, of: envelope.calls.length }));
   rejections.reject(refused, visitOf(admission));

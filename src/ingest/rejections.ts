@@ -1,5 +1,5 @@
 import type { Clock } from "../model/ports.ts";
-import type { Refusal, Rejection, Rejections, Sender } from "../model/refusal.ts";
+import type { ForgetRejections, Refusal, Rejection, Rejections, Sender } from "../model/refusal.ts";
 import type { Report } from "../model/report.ts";
 import type { IpPolicy } from "../model/source.ts";
 import { sampleOf } from "./sample.ts";
@@ -23,6 +23,7 @@ export type Refused = Refusal & { readonly what: unknown };
 
 /** Tells, counts and remembers what was not taken. */
 export type Rejecting = Rejections & {
+  readonly forget: ForgetRejections;
   /** All that was refused of one request. */
   reject(refused: readonly Refused[], visit: Visit): void;
 };
@@ -37,11 +38,41 @@ export function createRejections({ clock, report }: { readonly clock: Clock; rea
       kept.splice(0, Math.max(0, kept.length - MOST_KEPT));
     },
     newest: (limit) => kept.slice(-limit).reverse(),
+    forget(userIds, sources) {
+      const names = spellingsOf(userIds);
+      const isTheirs = (one: Rejection): boolean =>
+        (one.source === null || sources === null || sources.includes(one.source)) && isAbout(one, names);
+      kept.splice(0, kept.length, ...kept.filter((one) => !isTheirs(one)));
+    },
   };
 
   function remember({ what, ...refusal }: Refused, { request, policy, sender }: Visit): Rejection {
     return copy({ ...refusal, at: clock.wall(), from: sender(), request, sample: sampleOf(what, policy) });
   }
+}
+
+/** The ids as they may be written in a refusal: as they are, in the JSON of a sample, in a query. */
+function spellingsOf(userIds: readonly string[]): readonly string[] {
+  const spelled = userIds.flatMap((id) => {
+    const inJson = JSON.stringify(id).slice(1, -1);
+    return [inJson, JSON.stringify(inJson).slice(1, -1), id.isWellFormed() ? encodeURIComponent(id) : inJson];
+  });
+  return [...new Set(spelled)];
+}
+
+function isAbout(rejection: Rejection, names: readonly string[]): boolean {
+  const text = JSON.stringify(rejection);
+  return names.some((name) => mentions(text, name));
+}
+
+/** Whether it stands there by itself. What was refused may be anything: rather too much is forgotten than too little. */
+function mentions(text: string, id: string): boolean {
+  for (let at = text.indexOf(id); at >= 0; at = text.indexOf(id, at + 1)) {
+    if (!/[\p{L}\p{N}]$/u.test(text.slice(0, at).slice(-2)) && !/^[\p{L}\p{N}]/u.test(text.slice(at + id.length))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /** A piece of a text keeps all of it in memory: what is remembered of a body must not hold the body. */

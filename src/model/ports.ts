@@ -3,6 +3,7 @@
  * daemon gets real ones from `runtime/` and `store/`, a test gets false ones.
  */
 import type { Listen, Tls } from "./config.ts";
+import type { Deletion, DeletionRequest, Notice, StoredDeletions } from "./deletion.ts";
 import type { Delivery, DeliveryState, SettledState } from "./delivery.ts";
 import type { WebhookTls } from "./destination.ts";
 import type { Event } from "./event.ts";
@@ -80,7 +81,12 @@ export type Entry = {
   readonly skipped: readonly Skip[];
   /** What must not go out any more from the commit of this event on; not done if it is a repeat. */
   readonly withdraws?: Withdrawal;
+  /** What it is to a deletion. Of the same notice there is one event only: another one is a duplicate. */
+  readonly notice?: Notice;
 };
+
+/** What comes with an event, beside the event itself. */
+export type Extra = Pick<Entry, "withdraws" | "notice">;
 
 /** `deliveries`: what the event's commit has set waiting. */
 export type Receipt =
@@ -150,6 +156,7 @@ export type Store = {
   readonly unserved: Unserved;
   readonly replay: Replay;
   readonly withdraw: Withdraw;
+  readonly deletions: StoredDeletions;
   readonly halts: StoredHalts;
   readonly lookup: Lookup;
   readonly health: StoreHealth;
@@ -159,17 +166,23 @@ export type Store = {
   close(): Promise<void>;
 };
 
-/** Takes events in: routes them, makes them durable, and sets their delivery off (accept/accept.ts). */
-export type Accept = (source: string, events: readonly Event[]) => Promise<readonly Receipt[] | Fault>;
+/**
+ * Takes events in: routes them, makes them durable, and sets their delivery off (accept/accept.ts). `extras[n]` comes with
+ * the nth event.
+ */
+export type Accept = (
+  source: string,
+  events: readonly Event[],
+  extras?: readonly Extra[],
+) => Promise<readonly Receipt[] | Fault>;
 
-/** Sends delete notifications for users (SPEC.md 6). Answers when they are durable. */
+/** Has users deleted everywhere (SPEC.md 6). Answers when the request is durable. */
 export type RequestDeletion = (request: DeletionRequest) => Promise<DeletionReceipt | Fault>;
 
-/** A wish that users be deleted everywhere. `sources` null means all of them. */
-export type DeletionRequest = { readonly userIds: readonly string[]; readonly sources: readonly string[] | null };
-
 /** What was set off: one notification for each user and source. */
-export type DeletionReceipt = { readonly notifications: number; readonly sources: readonly string[] };
+export type DeletionReceipt = Pick<Deletion, "id" | "status" | "sources"> & {
+  readonly notifications: number;
+};
 
 /** Where the references of a config are looked up: the only way in which it depends on the world outside its file. */
 export type Resolve = {

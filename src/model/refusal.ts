@@ -30,6 +30,9 @@ export type Sender = {
   readonly origin: string | null;
 };
 
+/** Forgets those of these sources, or of all, in which one of these users is named. */
+export type ForgetRejections = (userIds: readonly string[], sources: readonly string[] | null) => void;
+
 /** The last refusals, kept in memory. */
 export type Rejections = {
   /** The newest first. */

@@ -13,9 +13,9 @@ export type Replay = {
   page(wish: Wish): Promise<ReplayPage | "bad_cursor" | Fault>;
   /**
    * The same for one delivery, whatever its state. One that waits is `hurried`: it is due now, and keeps its cutoff; it may
-   * have been `due` already. Null if it is not known. Faults: as above.
+   * have been `due` already. One whose user was `deleted` since is left as it is. Null if it is not known. Faults: as above.
    */
-  one(place: Pick<Delivery, "id" | "destination">): Promise<"replayed" | "hurried" | "due" | null | Fault>;
+  one(place: Pick<Delivery, "id" | "destination">): Promise<"replayed" | "hurried" | "due" | "deleted" | null | Fault>;
 };
 
 export type Wish = {
@@ -38,6 +38,8 @@ export type ReplayPage = {
    * they were ended by command, or something else has taken their place.
    */
   readonly left: number;
+  /** How many of the page were left as they are, since their user was deleted after their event came. */
+  readonly deleted: number;
   /** When the first and the last event of those were accepted; null if there was none. */
   readonly oldest: At | null;
   readonly newest: At | null;

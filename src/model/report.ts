@@ -1,3 +1,4 @@
+import type { DeletionReport } from "./deletion.ts";
 import type { Delivery } from "./delivery.ts";
 import type { EventType } from "./event.ts";
 import type { Answer } from "./outcome.ts";
@@ -11,6 +12,7 @@ import type { Moved, Redirect } from "./unserved.ts";
 
 /** Tells the operator what happened: each call writes one log line, or counts, or both. */
 export type Report = PauseReport &
+  DeletionReport &
   SpaceReport & {
     requestAnswered(status: number): void;
     /** Calls that are now durable. `duplicates` of them had been there before. */
@@ -28,7 +30,6 @@ export type Report = PauseReport &
     slowCommit(duration: Ms, rows: number): void;
     /** Because of their age, or to make space before their time. */
     pruned(counts: PruneCounts, reason: "age" | "space"): void;
-    deletionRequested(users: number, notifications: number, sources: readonly string[]): void;
     /** What waited for a destination, and no longer does because the operator said so. */
     discarded(destination: string, count: number): void;
     moved(by: Redirect, counts: Pick<Moved, "moved" | "doubled">): void;

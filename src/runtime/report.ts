@@ -11,6 +11,7 @@ import { describeAnswer, describeError, oneLineStack, outcomeOf } from "./descri
 import { cut, type Fields, type Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import { reportByOperator } from "./report-by-operator.ts";
+import { reportDeletions } from "./report-deletions.ts";
 import { reportPauses } from "./report-pauses.ts";
 import { createSpaceReport } from "./report-space.ts";
 import { createThrottle, type Throttle } from "./throttle.ts";
@@ -42,8 +43,7 @@ export function createReport({ log, metrics, clock }: ReportParts): Report {
     storeFailed: (doing, error) => storeFailed(desk, doing, error),
     slowCommit: (duration, rows) => slowCommit(desk, duration, rows),
     pruned: (counts, reason) => pruned(desk, counts, reason),
-    deletionRequested: (users, notifications, source) =>
-      log.line("info", "deletion.requested", { users, notifications, source }),
+    ...reportDeletions(desk),
     ...reportByOperator(desk),
     ...reportPauses(log),
     ...createSpaceReport(log),

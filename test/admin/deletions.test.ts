@@ -9,14 +9,21 @@ describe("POST /api/deletions", () => {
   it("hands the wish on, and answers what was set off", async () => {
     const admin = startAdmin();
     const { status, text } = await admin.post(PATH, { userIds: ["u1", "u2"], sources: ["website"] });
-    assert.deepEqual([status, text], [200, '{"success":true,"notifications":2,"sources":["website"]}']);
-    assert.deepEqual(admin.wishes, [{ userIds: ["u1", "u2"], sources: ["website"] }]);
+    const said = { success: true, id: "del-1", status: "running", sources: ["website"], notifications: 2 };
+    assert.deepEqual([status, JSON.parse(text)], [200, said]);
+    assert.deepEqual(admin.wishes, [{ userIds: ["u1", "u2"], sources: ["website"], erase: false, suppress: false }]);
+  });
+
+  it("hands on that they are to be erased, and suppressed", async () => {
+    const admin = startAdmin();
+    await admin.post(PATH, { userIds: ["u1"], erase: true, suppress: true });
+    assert.deepEqual(admin.wishes, [{ userIds: ["u1"], sources: null, erase: true, suppress: true }]);
   });
 
   it("means all sources when it names none", async () => {
     const admin = startAdmin();
     await admin.post(PATH, { userIds: ["u1"] });
-    assert.deepEqual(admin.wishes, [{ userIds: ["u1"], sources: null }]);
+    assert.deepEqual(admin.wishes, [{ userIds: ["u1"], sources: null, erase: false, suppress: false }]);
   });
 
   it("takes up to 1,000 users", async () => {

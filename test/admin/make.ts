@@ -2,6 +2,7 @@ import { createAdmin } from "../../src/admin/api.ts";
 import type { StatusWorld } from "../../src/admin/status.ts";
 import type { UnservedWorld } from "../../src/admin/unserved.ts";
 import { createBodies } from "../../src/http/body.ts";
+import type { StoredDeletions } from "../../src/model/deletion.ts";
 import type { Fault } from "../../src/model/fault.ts";
 import type { Lookup } from "../../src/model/lookup.ts";
 import type { Pauses } from "../../src/model/pause.ts";
@@ -52,6 +53,7 @@ type AdminOptions = {
   readonly reload?: Reload;
   readonly lookup?: Partial<Lookup>;
   readonly replay?: Partial<Replay>;
+  readonly deletions?: Partial<StoredDeletions>;
 };
 
 const NO_REJECTIONS: Rejections = { newest: () => [] };
@@ -68,9 +70,14 @@ const NOTHING_KNOWN: Lookup = {
 };
 
 const NOTHING_SETTLED: Replay = {
-  page: async () => ({ replayed: new Map(), left: 0, oldest: null, newest: null, cursor: null }),
+  page: async () => ({ replayed: new Map(), left: 0, deleted: 0, oldest: null, newest: null, cursor: null }),
   one: async () => null,
 };
+
+const NOTHING_DELETED = {
+  page: () => ({ deletions: [], cursor: null }),
+  receipt: () => null,
+} as unknown as StoredDeletions;
 
 /** The operator's API on a store that is well, unless a test says otherwise. */
 export function startAdmin(options: AdminOptions = {}): TestAdmin {
@@ -96,8 +103,11 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     metrics: { text: metrics, contentType: "text/plain; version=0.0.4" },
     async requestDeletion(wish) {
       wishes.push(wish);
-      return requestDeletion?.(wish) ?? { notifications: wish.userIds.length, sources: ["website"] };
+      const said = { id: "del-1", status: "running", sources: ["website"] } as const;
+      return requestDeletion?.(wish) ?? { ...said, notifications: wish.userIds.length };
     },
+    deletions: { ...NOTHING_DELETED, ...options.deletions },
+    wakeDeletion: () => void told.push(["woken"]),
     reload: async () => reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
     rejections,
     destinations: () => makeConfig().destinations,

@@ -29,7 +29,18 @@ describe("fairlead --help", () => {
       "explain",
       "rejected",
     ];
-    assert.deepEqual(listed, [...trying, "reload", "pause", "resume", "replay", "move", "discard", "version"]);
+    assert.deepEqual(listed, [
+      ...trying,
+      "reload",
+      "pause",
+      "resume",
+      "replay",
+      "move",
+      "discard",
+      "delete-user",
+      "deletions",
+      "version",
+    ]);
     assert.match(helpOf(program), /^Run it:$.*^Try it:$.*^Watch it:$.*^Change it:$.*^About it:$/ms);
   });
 });

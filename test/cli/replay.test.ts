@@ -10,7 +10,7 @@ import { makeDestination } from "../flow/make.ts";
 import { askAdmin, SLOW } from "./run.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
-const NONE: ReplayPage = { replayed: new Map(), left: 0, oldest: null, newest: null, cursor: null };
+const NONE: ReplayPage = { replayed: new Map(), left: 0, deleted: 0, oldest: null, newest: null, cursor: null };
 
 type Options = { readonly one?: Replay["one"]; readonly failAt?: number };
 
@@ -26,7 +26,13 @@ async function startAdmin(failed: number, { one, failAt }: Options = {}) {
     const times = { oldest: Date.UTC(2026, 0, 1) + from, newest: Date.UTC(2026, 0, 2) + from };
     const next = from + count;
     const left = from === 0 ? 1 : 0;
-    return { replayed: new Map([["crm", count]]), left, ...times, cursor: next < failed ? String(next) : null };
+    return {
+      replayed: new Map([["crm", count]]),
+      left,
+      deleted: 0,
+      ...times,
+      cursor: next < failed ? String(next) : null,
+    };
   }
   const world: Partial<AdminWorld> = {
     admin: () => ({ listen: LISTEN, token: null }),

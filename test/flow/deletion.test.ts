@@ -18,7 +18,9 @@ describe("a deletion request (SPEC.md 6)", () => {
     const { status, json } = await d.admin("POST", "/api/deletions", { body: { userIds: ["u1", "u2"] } });
     await d.clock.rest();
     assert.equal(status, 200);
-    assert.deepEqual(json, { success: true, notifications: 2, sources: ["website"] });
+    const { id, ...said } = json;
+    assert.match(String(id), /^del-[0-9a-f]{12}-[0-9a-f]{12}$/);
+    assert.deepEqual(said, { success: true, status: "running", notifications: 2, sources: ["website"] });
     const timestamp = new Date(d.clock.wall()).toISOString();
     const bodies = d.sent.map(({ body }) => body).sort();
     assert.deepEqual(bodies, [

@@ -213,7 +213,16 @@ describe("a replay by filter", () => {
     await d.call("/v1/track", { userId: "u1", event: "E", messageId: "m2" });
     const { json } = await replay(d, { filter: { state: "failed" }, dryRun: true });
     assert.deepEqual(json, {
-      ...{ success: true, replayed: 2, destinations: { crm: 2 }, left: 0, oldest: first, newest: last, cursor: null },
+      ...{
+        success: true,
+        replayed: 2,
+        destinations: { crm: 2 },
+        left: 0,
+        deleted: 0,
+        oldest: first,
+        newest: last,
+        cursor: null,
+      },
     });
     assert.deepEqual(await states(d), ["1-crm failed", "2-crm failed"]);
     assert.equal(d.told.filter(({ what }) => what === "replayed").length, 0);

@@ -3,6 +3,7 @@ import { createIngest } from "../../src/ingest/api.ts";
 import { createDoor } from "../../src/ingest/door.ts";
 import { createRejections, type Rejecting } from "../../src/ingest/rejections.ts";
 import type { Config } from "../../src/model/config.ts";
+import type { Suppressed } from "../../src/model/deletion.ts";
 import type { Event } from "../../src/model/event.ts";
 import type { Accept, Peer, Receipt } from "../../src/model/ports.ts";
 import type { Refusal } from "../../src/model/refusal.ts";
@@ -47,13 +48,15 @@ export function basic(credentials: string): string {
 
 export type IngestOptions = Partial<Config["ingest"]> & {
   readonly accept?: Accept;
+  readonly suppressed?: Pick<Suppressed, "any" | "has">;
   readonly sources?: readonly Source[];
   /** Hears of bugs. Left out, they are thrown. */
   readonly unexpected?: Report["unexpected"];
 };
 
 /** The collection API, with an `accept` that takes everything unless told else. */
-export function startIngest({ accept, sources = SOURCES, unexpected, ...keys }: IngestOptions = {}): TestIngest {
+export function startIngest(options: IngestOptions = {}): TestIngest {
+  const { accept, suppressed, sources = SOURCES, unexpected, ...keys } = options;
   const clock = createFalseClock();
   const accepted: Accepted[] = [];
   const refused: Refusal[] = [];
@@ -68,6 +71,7 @@ export function startIngest({ accept, sources = SOURCES, unexpected, ...keys }: 
     door: () => door,
     stopping: () => ingest.stopping,
     rejections,
+    suppressed: suppressed ?? { any: () => false, has: () => false },
     bodies: createBodies(clock),
     async accept(source, events) {
       accepted.push({ source, events });

@@ -1,5 +1,6 @@
 import type { Entry, Receipt } from "../../model/ports.ts";
 import { type At, DAY } from "../../model/units.ts";
+import type { Notices } from "./deletions/notices.ts";
 import type { Repeats } from "./repeats.ts";
 import type { Segments } from "./segments.ts";
 import type { Withdrawn, WithdrawRows } from "./withdraw.ts";
@@ -19,13 +20,17 @@ export type AppendParts = {
   readonly segments: Segments;
   readonly repeats: Repeats;
   readonly withdrawal: WithdrawRows;
+  readonly notices: Pick<Notices, "has" | "note">;
 };
 
-export function createAppend({ segments, repeats, withdrawal }: AppendParts): AppendRows {
+export function createAppend({ segments, repeats, withdrawal, notices }: AppendParts): AppendRows {
   return function append(entries, { now, withdrawn }) {
     return entries.map((entry) => {
       const { ownId, messageId } = entry.event;
       if (!ownId && repeats.isRepeat(entry.source, messageId, now - DAY)) return DUPLICATE;
+      const { notice, source, deliverTo } = entry;
+      if (notice && notices.has(notice, source)) return DUPLICATE;
+      if (notice) notices.note(notice, { source, event: segments.nextNumber(), deliverTo });
       if (entry.withdraws) withdrawn.push(...withdrawal.run(entry.withdraws, now));
       return { kind: "accepted", deliveries: segments.add(entry, now) };
     });

@@ -154,6 +154,70 @@ const STEPS: readonly string[] = [
   DROP INDEX tried_waiting;
   CREATE INDEX tried_waiting ON tried (destination, coalesce(replayed_at, accepted_at), event) WHERE state = 'waiting';
   `,
+  `
+  -- One row for each request that users be deleted (fairlead delete-user). "status" is running, finished or failed; "stage"
+  -- is what is done for it now: notices (they are made), settling (they are delivered), erasing, done. requested_at and ended_at
+  -- are of the wall clock. "scope" is a JSON array of the sources that were named, NULL if none was; "sources" those that send
+  -- notices. Events with numbers up to "up_to" were there before. "notices" counts what became of the notices, "erased" what was
+  -- removed: both are JSON.
+  CREATE TABLE deletions (
+    id           TEXT PRIMARY KEY,
+    requested_at INTEGER NOT NULL,
+    ended_at     INTEGER,
+    status       TEXT    NOT NULL,
+    stage        TEXT    NOT NULL,
+    users        INTEGER NOT NULL,
+    scope        TEXT,
+    sources      TEXT    NOT NULL,
+    up_to        INTEGER NOT NULL,
+    erase        INTEGER NOT NULL,
+    suppress     INTEGER NOT NULL,
+    forced       INTEGER NOT NULL DEFAULT 0,
+    notices      TEXT    NOT NULL DEFAULT '[]',
+    erased       TEXT
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE INDEX deletions_stage ON deletions (stage, id);
+
+  -- Their users. user_id is NULL once it is erased; "hash" is the SHA-256 of the salt, a colon and the user_id.
+  CREATE TABLE deletion_users (
+    deletion TEXT    NOT NULL,
+    nth      INTEGER NOT NULL,
+    user_id  TEXT,
+    hash     TEXT    NOT NULL,
+    PRIMARY KEY (deletion, nth)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE INDEX deletion_users_hash ON deletion_users (hash, deletion);
+
+  -- One row for each notice that was made, written with its event. "fates" is a JSON array of destination and state; "open" is 0
+  -- when these cannot change any more.
+  CREATE TABLE deletion_notices (
+    deletion TEXT    NOT NULL,
+    source   TEXT    NOT NULL,
+    nth      INTEGER NOT NULL,
+    event    INTEGER NOT NULL,
+    fates    TEXT    NOT NULL,
+    open     INTEGER NOT NULL,
+    PRIMARY KEY (deletion, source, nth)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE INDEX deletion_notices_open ON deletion_notices (deletion, event) WHERE open = 1;
+
+  -- Users whose calls are refused, from this source or, where that is empty, from all. since_at is of the wall clock.
+  CREATE TABLE suppressed (
+    hash     TEXT    NOT NULL,
+    source   TEXT    NOT NULL,
+    since_at INTEGER NOT NULL,
+    PRIMARY KEY (hash, source)
+  ) STRICT, WITHOUT ROWID;
+
+  -- The salt of all hashes of users, in one row.
+  CREATE TABLE salt (value TEXT NOT NULL) STRICT;
+  INSERT INTO salt VALUES (lower(hex(randomblob(16))));
+
+  -- In "contents", an event whose messageId is empty was erased: its user and its body went, its letters stay.
+  `,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -31,6 +31,9 @@ function prepare(db: Database): void {
   // With NORMAL, the default in WAL mode of some builds, a power cut would lose acknowledged calls.
   db.pragma("synchronous = FULL");
   db.pragma("cache_size = -16000");
+  // What is deleted is overwritten, always: when a user is erased, nothing of rows that went before may be left in pages that
+  // are free, or in use for something else by now.
+  db.pragma("secure_delete = ON");
   db.pragma(`journal_size_limit = ${LARGEST_LOG}`);
   migrate(db);
 }

@@ -1,3 +1,4 @@
+import type { IsForgotten } from "../../model/deletion.ts";
 import type { SettledState } from "../../model/delivery.ts";
 import { type Fault, isFault } from "../../model/fault.ts";
 import type { ListedDelivery, Lookup } from "../../model/lookup.ts";
@@ -19,6 +20,7 @@ export type ReplayWorld = ReplayParts & {
   readonly lookup: Pick<Lookup, "deliveries" | "delivery">;
   readonly commits: Commits;
   readonly room: Pick<Room, "refusal" | "refusalToReplay">;
+  readonly isForgotten: IsForgotten;
   /** Called when there is something to be read. */
   readonly moved: () => void;
   /** When the store cannot be written. */
@@ -27,12 +29,13 @@ export type ReplayWorld = ReplayParts & {
 
 export function createReplay(db: Database, world: ReplayWorld): Replay {
   const rows = createReplayRows(db, world);
-  const { lookup, clock, commits, tried } = world;
+  const { lookup, clock, commits, tried, isForgotten } = world;
   return {
     page: (wish) => replayPage(wish, { ...world, rows }),
     async one(place) {
       const found = await lookup.delivery(place);
       if (found === null) return null;
+      if (isForgotten(found)) return "deleted";
       if (isSettled(found)) {
         const done = await sendAgain([found], { ...world, rows });
         if (isFault(done)) return done;
@@ -89,12 +92,13 @@ async function replayStep(
   const list = await world.lookup.deliveries({ ...search, state, until }, { limit, cursor: cursor.list });
   if (list === "bad_cursor") return list;
   const found = list.deliveries.filter(isSettled);
-  const wanted = found.filter((one) => isKnown(one.destination) && !isEnded(one));
+  const deleted = found.filter(world.isForgotten).length;
+  const wanted = found.filter((one) => isKnown(one.destination) && !world.isForgotten(one) && !isEnded(one));
   const done = dryRun ? wanted : await sendAgain(wanted, world);
   if (isFault(done)) return done;
   const next = afterwards(search, cursor, list.cursor);
-  const left = found.length - wanted.length;
-  return { ...describe(wanted, done), left, cursor: null, found: found.length, next };
+  const left = found.length - wanted.length - deleted;
+  return { ...describe(wanted, done), left, deleted, cursor: null, found: found.length, next };
 }
 
 /** What failed is in one list, and what expired in another: they are gone through one after the other. */
@@ -106,11 +110,13 @@ function afterwards({ state: asked }: Wish["search"], cursor: Cursor, list: stri
 /** Answers those that wait again. Somebody else may have been faster. */
 async function sendAgain(wanted: readonly Found[], world: Rows): Promise<readonly Settled[] | Fault> {
   if (wanted.length === 0) return [];
-  const { clock, commits, rows, room, failed } = world;
+  const { clock, commits, rows, room, failed, isForgotten } = world;
   const grows = wanted.some(({ state }) => state === "delivered");
   const refusal = room.refusal() ?? (grows ? room.refusalToReplay() : null);
   if (refusal) return refusal;
-  const run = (): readonly Settled[] => rows.run(wanted, clock.now());
+  // Asked again: somebody may have been deleted since they were found.
+  const allowed = (): readonly Found[] => wanted.filter((one) => !isForgotten(one));
+  const run = (): readonly Settled[] => rows.run(allowed(), clock.now());
   const done = await commits.add<readonly Settled[] | Fault>({ rows: wanted.length, run, failed });
   if (!isFault(done) && done.length > 0) await announce(world);
   return done;
@@ -125,13 +131,13 @@ async function announce({ clock, moved }: ReplayWorld): Promise<void> {
   moved();
 }
 
-const NOTHING: ReplayPage = { replayed: new Map(), left: 0, oldest: null, newest: null, cursor: null };
+const NOTHING: ReplayPage = { replayed: new Map(), left: 0, deleted: 0, oldest: null, newest: null, cursor: null };
 
 function add(page: ReplayPage, step: Step): ReplayPage {
   const replayed = new Map(page.replayed);
   for (const [destination, count] of step.replayed) replayed.set(destination, (replayed.get(destination) ?? 0) + count);
   const times = [page.oldest, page.newest, step.oldest, step.newest].filter((at) => at !== null);
-  return { replayed, left: page.left + step.left, ...span(times), cursor: null };
+  return { replayed, left: page.left + step.left, deleted: page.deleted + step.deleted, ...span(times), cursor: null };
 }
 
 function describe(

@@ -19,6 +19,8 @@ const NOWHERE: readonly Delivery[] = [];
 export type Segments = Keeper & {
   /** Inside a transaction: numbers the event, and answers the deliveries that wait for it. */
   add(entry: Entry, now: At): readonly Delivery[];
+  /** The number that the next event gets. */
+  nextNumber(): number;
 };
 
 /** A segment that is not written yet. */
@@ -52,6 +54,7 @@ export function createSegments(db: Database, counts: Counts): Segments {
         return deliveryOf(entry, destination, { draft, index });
       });
     },
+    nextNumber: afterDrafts,
     write() {
       for (const draft of drafts) insert(draft);
     },

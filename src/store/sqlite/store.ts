@@ -9,6 +9,10 @@ import { createBacklog } from "./backlog.ts";
 import { createClaims } from "./claims.ts";
 import { type Commits, createCommits } from "./commits.ts";
 import { createCounts } from "./counts.ts";
+import { createStoredDeletions } from "./deletions/deletions.ts";
+import { createIsForgotten } from "./deletions/forgotten.ts";
+import { createNotices } from "./deletions/notices.ts";
+import { createUserHash } from "./deletions/user-hash.ts";
 import { type Database, isDiskFailure } from "./driver.ts";
 import { createStoredHalts } from "./halts.ts";
 import { createIntake } from "./intake.ts";
@@ -77,7 +81,6 @@ function createStore(db: Database, { room, release }: Surroundings, options: Sto
   const { counts, repeats, meta, segments, progress } = tables;
   const size = createSize(db, room.measured);
   const withdrawal = createWithdraw(db, tables);
-  const appendRows = createAppend({ segments, repeats, withdrawal });
   const settleRow = createSettle(tables);
   const pruneRows = createPrune(db, tables);
   const unserved = createUnserved(db, tables);
@@ -86,7 +89,10 @@ function createStore(db: Database, { room, release }: Surroundings, options: Sto
     ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size] },
     failed: (error) => isDiskFailure(error) && room.refused(),
   });
+  const notices = createNotices(db, { commits, clock, failed: unwritable });
+  const appendRows = createAppend({ segments, repeats, withdrawal, notices });
   const lookup = createLookup(db, { clock, repeats });
+  const isForgotten = createIsForgotten(db, createUserHash(db));
   let closing: Promise<void> | null = null;
 
   return {
@@ -108,7 +114,8 @@ function createStore(db: Database, { room, release }: Surroundings, options: Sto
     },
     lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
-    replay: createReplay(db, { ...options, ...tables, commits, lookup, room, failed: unwritable }),
+    replay: createReplay(db, { ...options, ...tables, commits, lookup, room, isForgotten, failed: unwritable }),
+    deletions: createStoredDeletions(db, { ...tables, clock, commits, room, notices, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, bounds }),
     lastAt: meta.lastAt,

@@ -4,6 +4,10 @@ import { createBacklog } from "../../../src/store/sqlite/backlog.ts";
 import { createClaims } from "../../../src/store/sqlite/claims.ts";
 import type { Commits } from "../../../src/store/sqlite/commits.ts";
 import { createCounts } from "../../../src/store/sqlite/counts.ts";
+import { createStoredDeletions } from "../../../src/store/sqlite/deletions/deletions.ts";
+import { createIsForgotten } from "../../../src/store/sqlite/deletions/forgotten.ts";
+import { createNotices } from "../../../src/store/sqlite/deletions/notices.ts";
+import { createUserHash } from "../../../src/store/sqlite/deletions/user-hash.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { createStoredHalts } from "../../../src/store/sqlite/halts.ts";
 import { createLookup } from "../../../src/store/sqlite/lookup/lookup.ts";
@@ -21,7 +25,10 @@ describe("migrations", () => {
     migrate(db);
     assert.equal(db.pragma("user_version", { simple: true }), SCHEMA_VERSION);
     const tables = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").pluck();
-    assert.deepEqual(tables.all(), ["contents", "counts", "meta", "progress", "seen", "segments", "spells", "tried"]);
+    assert.deepEqual(tables.all(), [
+      ...["contents", "counts", "deletion_notices", "deletion_users", "deletions", "meta", "progress", "salt"],
+      ...["seen", "segments", "spells", "suppressed", "tried"],
+    ]);
     const views = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name").pluck();
     assert.deepEqual(views.all(), ["deliveries", "events"]);
     db.close();
@@ -78,6 +85,12 @@ describe("migrations", () => {
         "SELECT * FROM seen ORDER BY first",
         "SELECT first + events AS next FROM segments ORDER BY first DESC LIMIT 1",
         "SELECT destination, kind, from_at AS 'from', until_at AS until FROM spells ORDER BY destination, kind, from_at",
+        "SELECT value FROM salt",
+        "SELECT hash, source FROM suppressed ORDER BY hash, source",
+        "SELECT value FROM salt",
+        "SELECT 1 FROM deletions LIMIT 1",
+        // Of the one row that the inner one has.
+        "SELECT first FROM (SELECT first, events FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
       ],
     );
     db.close();
@@ -109,12 +122,17 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const repeats = createRepeats(recording);
   const progress = createProgress(recording);
   const tried = createTried(recording);
-  createSegments(recording, counts);
+  const segments = createSegments(recording, counts);
   const meta = createMeta(recording);
   createStoredHalts(recording, { commits: {} as Commits, meta, failed: () => assert.fail() });
   createClaims(recording);
   createBacklog(recording, counts);
   createLookup(recording, { clock: { nextTurn: async () => {} }, repeats });
+  const world = { commits: {} as Commits, clock: { nextTurn: async () => {} }, failed: () => assert.fail() };
+  const notices = createNotices(recording, world);
+  const room = { refusal: () => null };
+  createStoredDeletions(recording, { ...world, counts, progress, segments, notices, room });
+  createIsForgotten(recording, createUserHash(recording));
   createPrune(recording, { counts, repeats, progress, tried });
   return { db, statements };
 }

@@ -1,0 +1,67 @@
+import type { Deletion, StoredDeletions, WalkCursor } from "../model/deletion.ts";
+import { type Fault, isFault } from "../model/fault.ts";
+import type { Clock } from "../model/ports.ts";
+import type { Withdraw, Withdrawal } from "../model/withdrawal.ts";
+
+export type WithdrawWorld = {
+  readonly deletions: Pick<StoredDeletions, "people" | "waiting">;
+  readonly withdraw: Withdraw;
+  readonly clock: Pick<Clock, "nextTurn">;
+  readonly signal: AbortSignal;
+};
+
+/** Events of one user and source that end with its notification. With more of them, most end before: each has its body written. */
+const WITH_NOTICE = 100;
+
+/** What waits of each user and source when their notification goes out. */
+export type Held = { take(source: string, userId: string): Withdrawal | undefined; rest(): readonly Withdrawal[] };
+
+/**
+ * Looks for what waits of the users of a request, and was there before it came. Where that is much, most of it is ended at
+ * once; the rest is to end in the commit of the user's notification. Null: the daemon stops.
+ */
+export async function holdWaiting(deletion: Deletion, world: WithdrawWorld): Promise<Held | Fault | null> {
+  const { deletions, withdraw, clock, signal } = world;
+  const of = { users: new Set(deletions.people(deletion.id)), sources: deletion.scope, upTo: deletion.upTo };
+  const held = new Map<string, number[]>();
+  let after: WalkCursor | null = null;
+  do {
+    if (signal.aborted) return null;
+    const step = deletions.waiting(of, after);
+    for (const { event, source, userId } of step.found) {
+      const events = held.get(keyOf(source, userId)) ?? [];
+      held.set(keyOf(source, userId), events);
+      // One event may wait in several places.
+      if (events.at(-1) !== event) events.push(event);
+      if (events.length < WITH_NOTICE) continue;
+      const ended = await withdraw(ending(events.splice(0)));
+      if (isRefused(ended)) return ended;
+    }
+    after = step.next;
+    await clock.nextTurn();
+  } while (after !== null);
+  return { take: (source, userId) => take(held, keyOf(source, userId)), rest: () => rest(held) };
+}
+
+function take(held: Map<string, number[]>, key: string): Withdrawal | undefined {
+  const events = held.get(key) ?? [];
+  held.delete(key);
+  return events.length === 0 ? undefined : ending(events);
+}
+
+/** Of sources whose notifications nobody takes. */
+function rest(held: ReadonlyMap<string, number[]>): readonly Withdrawal[] {
+  return [...held.values()].filter((events) => events.length > 0).map(ending);
+}
+
+function ending(events: readonly number[]): Withdrawal {
+  return { events, reason: "user deleted" };
+}
+
+function keyOf(source: string, userId: string): string {
+  return `${source}\n${userId}`;
+}
+
+function isRefused(answer: number | Fault): answer is Fault {
+  return typeof answer === "object" && isFault(answer);
+}

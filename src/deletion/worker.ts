@@ -1,0 +1,127 @@
+import type { Deletion, DeletionStage, StoredDeletions } from "../model/deletion.ts";
+import { type Fault, isFault } from "../model/fault.ts";
+import type { Clock } from "../model/ports.ts";
+import type { Report } from "../model/report.ts";
+import { MINUTE, type Ms, SECOND } from "../model/units.ts";
+import { type AnnounceWorld, announce } from "./announce.ts";
+import { type EraseWorld, erase } from "./erase.ts";
+import { standingOf } from "./standing.ts";
+
+export type WorkerWorld = Omit<AnnounceWorld & EraseWorld, "signal" | "deletions" | "clock"> & {
+  readonly deletions: StoredDeletions;
+  readonly clock: Clock;
+  readonly report: Pick<Report, "deletionEnded" | "unexpected">;
+};
+
+export type Worker = {
+  /** Works until the signal is aborted. Never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+  /** There is something new to be done. */
+  wake(): void;
+  /** A notification has come to an end: it is looked at in a while, with those that end meanwhile. */
+  settled(): void;
+};
+
+/** How often what is under way is looked at when nobody says that it has changed; and what could not be written is tried again. */
+const LOOK_EVERY: Ms = MINUTE;
+const TRY_AGAIN: Ms = 5 * SECOND;
+
+/**
+ * Does what requests want, each stage by stage: `notices` makes their notifications; `settling` waits until they have come to
+ * an end, and is not left while one that was given up could be sent again; `erasing` removes what is kept here; then it is `done`.
+ * What was under way when the daemon ended is taken up again: no step does harm when it is done twice.
+ */
+export function createWorker(world: WorkerWorld): Worker {
+  const { clock, deletions, report } = world;
+  let nap = new AbortController();
+  let cancel: (() => void) | null = null;
+  const wake = (): void => nap.abort();
+
+  return {
+    wake,
+    settled() {
+      cancel ??= clock.after(SECOND, () => {
+        cancel = null;
+        wake();
+      });
+    },
+    async run(signal) {
+      while (!signal.aborted) {
+        nap = new AbortController();
+        const wait = await workOnAll({ ...world, signal }).catch((error: unknown) => {
+          report.unexpected("delete users", error);
+          return LOOK_EVERY;
+        });
+        const until = AbortSignal.any([signal, nap.signal]);
+        if (wait !== null) await clock.sleep(wait, until);
+        else await aborted(until);
+      }
+      cancel?.();
+    },
+  };
+
+  /** Notifications come first: nothing is erased that one of them needs. Answers when to look again; null: when somebody says so. */
+  async function workOnAll(running: Running): Promise<Ms | null> {
+    let wait = LOOK_EVERY;
+    for (const stage of STAGES) {
+      let page = deletions.unfinished(stage, "");
+      while (page.length > 0) {
+        for (const deletion of page) {
+          if (running.signal.aborted) return null;
+          const refused = await STEPS[stage](deletion, running);
+          if (refused) wait = Math.min(wait, refused.retryAfter ?? TRY_AGAIN);
+        }
+        page = deletions.unfinished(stage, page.at(-1)?.id ?? "");
+      }
+    }
+    return STAGES.some((stage) => deletions.unfinished(stage, "").length > 0) ? wait : null;
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+const STAGES = ["notices", "settling", "erasing"] as const;
+
+type Running = WorkerWorld & { readonly signal: AbortSignal };
+type Step = (deletion: Deletion, world: Running) => Promise<Fault | null>;
+
+/** Each answers why it is to be tried again soon, or null. */
+const STEPS: Readonly<Record<Exclude<DeletionStage, "done">, Step>> = {
+  async notices(deletion, world) {
+    const made = await announce(deletion, world);
+    if (made !== true) return made;
+    return move(deletion, { ...deletion, stage: "settling" }, world);
+  },
+  async settling({ id }, world) {
+    const now = await world.deletions.check(id);
+    if (isFault(now)) return now;
+    const standing = standingOf(now);
+    if (standing === "waiting") return move(now, { ...now, status: "running" }, world);
+    const goesOn = standing === "gone out" || now.forced || now.closed;
+    const stage = !goesOn ? "settling" : now.erase ? "erasing" : "done";
+    const status = standing === "given up" ? "failed" : stage === "erasing" ? "running" : "finished";
+    return move(now, { ...now, stage, status }, world);
+  },
+  async erasing(deletion, world) {
+    const erased = await erase(deletion, world);
+    if (erased !== true) return erased === false ? null : erased;
+    const status = standingOf(deletion) === "given up" ? "failed" : "finished";
+    return move(deletion, { ...deletion, stage: "done", status }, world);
+  },
+};
+
+/** Writes a change, if it is one, and tells the operator of an end. */
+async function move(from: Deletion, to: Deletion, { deletions, clock, report }: Running): Promise<Fault | null> {
+  if (from.stage === to.stage && from.status === to.status) return null;
+  const isEnd = to.status !== "running" && to.status !== from.status;
+  const endedAt = to.status === "running" ? null : isEnd ? clock.wall() : from.endedAt;
+  const moved = await deletions.advance(from.id, { stage: to.stage, status: to.status, endedAt });
+  if (isFault(moved)) return moved;
+  if (isEnd) report.deletionEnded(moved);
+  return null;
+}

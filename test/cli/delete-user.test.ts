@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
+import { inParts } from "../../src/cli/delete-user/users.ts";
+import { createBodies } from "../../src/http/body.ts";
+import type { DeletionRequest } from "../../src/model/deletion.ts";
+import { fault } from "../../src/model/fault.ts";
+import { createClock } from "../../src/runtime/clock.ts";
+import { createServe } from "../../src/runtime/serve.ts";
+import { askAdmin, SLOW } from "./run.ts";
+
+const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
+
+/** The operator's API of a daemon that takes so many requests, and a command that asks it. */
+async function startAdmin({ takes = 100 } = {}) {
+  const wishes: DeletionRequest[] = [];
+  const world: Partial<AdminWorld> = {
+    admin: () => ({ listen: LISTEN, token: null }),
+    bodies: createBodies(createClock()),
+    async requestDeletion(wish) {
+      if (wishes.length === takes) return fault("store_full", "the outbox is full");
+      wishes.push(wish);
+      const id = `del-${wishes.length}`;
+      return { id, status: "running", notifications: 2 * wish.userIds.length, sources: ["website"] };
+    },
+  };
+  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  const folder = await mkdtemp(join(tmpdir(), "fairlead-delete-"));
+  return {
+    wishes,
+    async file(text: string | Uint8Array): Promise<string> {
+      await writeFile(join(folder, "users.txt"), text);
+      return join(folder, "users.txt");
+    },
+    run: (...args: readonly string[]) => askAdmin(["delete-user", ...args], listener.address).ended,
+    async [Symbol.asyncDispose]() {
+      await listener.stop();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+describe("fairlead delete-user", () => {
+  it("has users deleted, and says where to see how far that is", SLOW, async () => {
+    await using admin = await startAdmin();
+    const { code, out, err } = await admin.run("u1", "u2", "u1", "--source", "website", "--source", "app", "--yes");
+    const said = "del-1: 2 users, 4 notifications\nSee how far that is: fairlead deletions show del-1\n";
+    assert.deepEqual([code, out, err], [0, said, ""]);
+    const wish = { userIds: ["u1", "u2"], sources: ["website", "app"], erase: false, suppress: false };
+    assert.deepEqual(admin.wishes, [wish]);
+  });
+
+  it("takes them from a file, as many requests as it needs", SLOW, async () => {
+    await using admin = await startAdmin();
+    const ids = Array.from({ length: 2_500 }, (_, n) => `user-${n}`);
+    const file = await admin.file(`${ids.join("\r\n")}\n\nuser-7\n`);
+    const { code, out } = await admin.run("--from", file, "--erase", "--suppress", "--yes", "--json");
+    assert.equal(code, 0);
+    assert.deepEqual(
+      JSON.parse(out).requested.map(({ id, users }: { id: string; users: number }) => [id, users]),
+      [
+        ["del-1", 1_000],
+        ["del-2", 1_000],
+        ["del-3", 500],
+      ],
+    );
+    assert.deepEqual(
+      admin.wishes.flatMap(({ userIds }) => userIds),
+      ids,
+    );
+    assert.ok(admin.wishes.every(({ erase, suppress, sources }) => erase && suppress && sources === null));
+  });
+
+  it("does nothing without --yes where nobody can be asked", SLOW, async () => {
+    await using admin = await startAdmin();
+    const { code, out, err } = await admin.run("u1", "u2", "--erase");
+    assert.deepEqual([code, out, admin.wishes.length], [2, "", 0]);
+    assert.equal(
+      err,
+      "fairlead: All that take events of all sources will be told to delete 2 users; what is kept here of them is erased; " +
+        "say --yes if that is meant: Do that?\n",
+    );
+  });
+
+  it("says how far it came when the daemon takes no more", SLOW, async () => {
+    await using admin = await startAdmin({ takes: 1 });
+    const file = await admin.file(Array.from({ length: 1_200 }, (_, n) => `${n}`).join("\n"));
+    const { code, out, err } = await admin.run("--from", file, "--yes");
+    assert.equal(code, 1);
+    assert.match(out, /^del-1: 1,000 users/);
+    assert.match(
+      err,
+      /store_full: the outbox is full; the first 1,000 users were requested before, the others were not\n$/,
+    );
+  });
+
+  it("wants to know whom, in a file that can be read", SLOW, async () => {
+    await using admin = await startAdmin();
+    for (const [args, message] of [
+      [[], /^fairlead: say whom: /],
+      [["--from", await admin.file("\n\n")], /users\.txt names nobody/],
+      [["--from", "/nowhere/users.txt"], /^fairlead: cannot read \/nowhere\/users\.txt: /],
+      [["--from", await admin.file(new Uint8Array([0xff, 0x0a]))], /it is not UTF-8/],
+    ] as const) {
+      const { code, err } = await admin.run(...args, "--yes");
+      assert.notEqual(code, 0);
+      if (!String(message).includes("names nobody")) assert.match(err, message);
+    }
+    assert.equal(admin.wishes.length, 0);
+  });
+});
+
+describe("the parts of a list of users", () => {
+  it("have a thousand each at most, and fit into a request", () => {
+    const long = Array.from({ length: 30 }, (_, n) => `${n}${"x".repeat(20_000)}`);
+    const parts = inParts(long);
+    assert.deepEqual(parts.flat(), long);
+    assert.ok(parts.every((part) => JSON.stringify(part).length < 500_000));
+    assert.deepEqual(inParts([]), []);
+  });
+});
