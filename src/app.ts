@@ -5,6 +5,9 @@
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
 import { createAdmin } from "./admin/api.ts";
+import { createAudiences } from "./audience/audiences.ts";
+import { refuseSource } from "./audience/refuse-source.ts";
+import { createWorker, type Worker } from "./audience/worker.ts";
 import { describeChanges } from "./config/changes.ts";
 import { keysForRestart, withFixedKeys } from "./config/restart.ts";
 import { createDeletion } from "./deletion/request.ts";
@@ -15,10 +18,12 @@ import { tellPaused } from "./deliver/paused.ts";
 import { tellUnserved } from "./deliver/unserved.ts";
 import { createBodies } from "./http/body.ts";
 import { type Handles, openListeners } from "./http/listeners.ts";
+import { createStreams } from "./http/stream.ts";
 import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
 import { createRejections } from "./ingest/rejections.ts";
 import type { Config } from "./model/config.ts";
+import type { Fault } from "./model/fault.ts";
 import type { Clock, Post, Random, Serve, Store } from "./model/ports.ts";
 import type { Applied, Reload } from "./model/reload.ts";
 import type { Report } from "./model/report.ts";
@@ -48,7 +53,7 @@ export type Metrics = {
   text(): Promise<string>;
   readonly contentType: string;
   /** Where the gauges get their values from, once the store is open. */
-  expose(sources: Pick<Store, "backlog" | "halts" | "health">): void;
+  expose(sources: Pick<Store, "backlog" | "halts" | "health" | "members">): void;
   /** The names that counters begin with at zero, and which destinations are delivered to. */
   declare(names: ReturnType<typeof namesOf>): void;
 };
@@ -127,7 +132,12 @@ type Daemon = {
 
 type World = Current & Ports & { readonly leaving: AbortSignal };
 
-type Parts = { readonly deliver: Deliver; readonly janitor: Janitor; readonly handles: Handles };
+type Parts = {
+  readonly deliver: Deliver;
+  readonly janitor: Janitor;
+  readonly worker: Worker;
+  readonly handles: Handles;
+};
 
 /** Bytes in at `ingest` → events through `accept` → rows in `store` → POSTs by `deliver` → rows again. */
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
@@ -136,12 +146,14 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   let parts: Parts | null = null;
   const store = await openOutbox(world, () => parts);
   parts = wire(store, world);
-  const { deliver, janitor, handles } = parts;
+  const { deliver, janitor, worker, handles } = parts;
   const closing = new AbortController();
   const cleaning = janitor.run(closing.signal);
+  let syncing = Promise.resolve();
   const listeners = await openListeners(ports.serve, current.config(), handles).catch(closeAll);
   serve(current.config());
   deliver.start();
+  syncing = worker.run(leaving.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
   return { addresses, deliver, renew: listeners.renew, serve, stop };
 
@@ -156,6 +168,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   async function stop(): Promise<void> {
     leaving.abort();
     await listeners.ingest.stop();
+    await syncing;
     await deliver.stop();
     closing.abort();
     await cleaning;
@@ -197,6 +210,10 @@ function wire(store: Store, world: World): Parts {
   const stopping = (): boolean => leaving.aborted;
   const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, report });
   const requestDeletion = createDeletion({ config, accept, clock, random, report });
+  const refusalOf = (source: string): Fault | null => refuseSource(source, config().sources);
+  const syncing = { clock, random, report, refusalOf, stopping, accept, members: store.members };
+  const worker = createWorker(syncing);
+  const audiences = createAudiences({ ...syncing, worker });
   const { whileIdle, pauses } = deliver;
   const parts = {
     admin: () => config().admin,
@@ -204,12 +221,12 @@ function wire(store: Store, world: World): Parts {
     sources: () => config().sources,
     destinations: () => config().destinations,
     startedAt: clock.wall(),
-    ...{ whileIdle, pauses, activity, arrivals, rejections, requestDeletion },
+    ...{ whileIdle, pauses, activity, arrivals, rejections, requestDeletion, audiences, streams: createStreams(clock) },
   };
   // With bodies of its own: whatever comes in at the other door, the operator can get in.
   const admin = createAdmin({ ...world, ...store, ...parts, bodies: createBodies(clock) });
   const janitor = createJanitor({ ...store, outbox: () => config().outbox, clock, report });
-  return { deliver, janitor, handles: { ingest, admin } };
+  return { deliver, janitor, worker, handles: { ingest, admin } };
 }
 
 function namesOf({ sources, destinations }: Config) {

@@ -1,3 +1,4 @@
+import type { MemberChange } from "../model/audience.ts";
 import type { Config } from "../model/config.ts";
 import type { Delivery } from "../model/delivery.ts";
 import type { Event } from "../model/event.ts";
@@ -31,8 +32,9 @@ const OVERLOADED = fault("overloaded", "calls come faster than the disk can take
  */
 export function createAccept({ config, append, offer, arrivals, report }: AcceptWorld): Accept {
   let uncommitted = 0;
-  return async function accept(source, events) {
-    const entries = events.map((event) => prepare(event, source, config()));
+  return async function accept(source, events, { changes } = {}) {
+    const prepared = events.map((event) => prepare(event, source, config()));
+    const entries = changes ? prepared.map((entry, index) => withChange(entry, changes[index])) : prepared;
     const size = entries.reduce((sum, { body }) => sum + body.length, 0);
     if (uncommitted > 0 && uncommitted + size > MOST_UNCOMMITTED) return OVERLOADED;
     uncommitted += size;
@@ -59,6 +61,10 @@ function prepare(event: Event, source: string, config: Config): Entry {
     else skipped.push({ destination: verdict.destination, rule: verdict.rule });
   }
   return { source, event, body: writeBody(event), deliverTo, skipped };
+}
+
+function withChange(entry: Entry, change: MemberChange | undefined): Entry {
+  return change ? { ...entry, change } : entry;
 }
 
 type Accepted = { readonly entries: readonly Entry[]; readonly receipts: readonly Receipt[]; readonly report: Report };

@@ -2,6 +2,7 @@
  * What the stages ask of the world and of each other. Each port is small and named for what its caller wants; the
  * daemon gets real ones from `runtime/` and `store/`, a test gets false ones.
  */
+import type { MemberChange, Members } from "./audience.ts";
 import type { Listen, Tls } from "./config.ts";
 import type { Delivery, DeliveryState, SettledState } from "./delivery.ts";
 import type { WebhookTls } from "./destination.ts";
@@ -80,6 +81,11 @@ export type Entry = {
   readonly skipped: readonly Skip[];
   /** What must not go out any more from the commit of this event on; not done if it is a repeat. */
   readonly withdraws?: Withdrawal;
+  /**
+   * The membership or value that the event tells of: it is written in the same commit, and what waits of the event before
+   * about it has failed as superseded. If it is not to be written any more, the event is not stored either: a duplicate.
+   */
+  readonly change?: MemberChange;
 };
 
 /** `deliveries`: what the event's commit has set waiting. */
@@ -151,6 +157,7 @@ export type Store = {
   readonly replay: Replay;
   readonly withdraw: Withdraw;
   readonly halts: StoredHalts;
+  readonly members: Members;
   readonly lookup: Lookup;
   readonly health: StoreHealth;
   /** The latest `clock.now()` that the store remembers, or null if it is new. Up to a minute old after a crash. */
@@ -160,7 +167,13 @@ export type Store = {
 };
 
 /** Takes events in: routes them, makes them durable, and sets their delivery off (accept/accept.ts). */
-export type Accept = (source: string, events: readonly Event[]) => Promise<readonly Receipt[] | Fault>;
+export type Accept = (source: string, events: readonly Event[], beside?: Beside) => Promise<readonly Receipt[] | Fault>;
+
+/** What is written in the same commit as the events. */
+export type Beside = {
+  /** One for each event, in their order. */
+  readonly changes?: readonly MemberChange[];
+};
 
 /** Sends delete notifications for users (SPEC.md 6). Answers when they are durable. */
 export type RequestDeletion = (request: DeletionRequest) => Promise<DeletionReceipt | Fault>;

@@ -1,5 +1,6 @@
 import type { Entry, Receipt } from "../../model/ports.ts";
 import { type At, DAY } from "../../model/units.ts";
+import type { MemberRows } from "./members/rows.ts";
 import type { Repeats } from "./repeats.ts";
 import type { Segments } from "./segments.ts";
 import type { Withdrawn, WithdrawRows } from "./withdraw.ts";
@@ -19,15 +20,26 @@ export type AppendParts = {
   readonly segments: Segments;
   readonly repeats: Repeats;
   readonly withdrawal: WithdrawRows;
+  readonly memberRows: MemberRows;
 };
 
-export function createAppend({ segments, repeats, withdrawal }: AppendParts): AppendRows {
+/** Why a call about a user does not go out any more: there is a newer one. */
+const SUPERSEDED = "superseded";
+
+export function createAppend({ segments, repeats, withdrawal, memberRows }: AppendParts): AppendRows {
   return function append(entries, { now, withdrawn }) {
+    const changes = entries.flatMap(({ change }) => change ?? []);
+    const older = changes.length > 0 ? memberRows.lastEvents(changes) : [];
+    if (older.length > 0) withdrawn.push(...withdrawal.run({ events: older, reason: SUPERSEDED }, now));
     return entries.map((entry) => {
       const { ownId, messageId } = entry.event;
+      // Its user was forgotten since it was read.
+      if (entry.change && !memberRows.take(entry.change)) return DUPLICATE;
       if (!ownId && repeats.isRepeat(entry.source, messageId, now - DAY)) return DUPLICATE;
       if (entry.withdraws) withdrawn.push(...withdrawal.run(entry.withdraws, now));
-      return { kind: "accepted", deliveries: segments.add(entry, now) };
+      const deliveries = segments.add(entry, now);
+      if (entry.change) memberRows.write(entry.change, deliveries[0]?.id ?? null);
+      return { kind: "accepted", deliveries };
     });
   };
 }

@@ -1,4 +1,5 @@
 import type { Database } from "./driver.ts";
+import { COMPUTATIONS } from "./members/schema.ts";
 
 /**
  * The schema, step by step. A step is never changed once it was released: a store of any age is brought up to date by
@@ -154,6 +155,7 @@ const STEPS: readonly string[] = [
   DROP INDEX tried_waiting;
   CREATE INDEX tried_waiting ON tried (destination, coalesce(replayed_at, accepted_at), event) WHERE state = 'waiting';
   `,
+  COMPUTATIONS,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

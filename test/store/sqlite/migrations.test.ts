@@ -21,7 +21,9 @@ describe("migrations", () => {
     migrate(db);
     assert.equal(db.pragma("user_version", { simple: true }), SCHEMA_VERSION);
     const tables = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").pluck();
-    assert.deepEqual(tables.all(), ["contents", "counts", "meta", "progress", "seen", "segments", "spells", "tried"]);
+    const audiences = ["changes", "computations", "members", "syncs"];
+    const others = ["contents", "counts", "meta", "progress", "seen", "segments", "spells", "tried"];
+    assert.deepEqual(tables.all(), [...audiences, ...others].sort());
     const views = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name").pluck();
     assert.deepEqual(views.all(), ["deliveries", "events"]);
     db.close();
