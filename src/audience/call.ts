@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Computation, Member, Sync } from "../model/audience.ts";
 import type { Event } from "../model/event.ts";
 import { type At, formatTime } from "../model/units.ts";
@@ -19,8 +19,8 @@ export function callFor({ user, value }: Member, { sync, computation }: Of, now:
   const told = kind === "audience" ? value === true : value;
   return {
     type: "identify",
-    messageId: `${sync.id}-${createHash("sha256").update(user).digest("hex").slice(0, USER_DIGITS)}`,
-    ownId: false,
+    messageId: `${sync.id}-${hash("sha256", user, "hex").slice(0, USER_DIGITS)}`,
+    ownId: true,
     userId: user,
     anonymousId: undefined,
     previousId: undefined,

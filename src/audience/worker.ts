@@ -1,4 +1,4 @@
-import type { Members, OpenSync, SyncCounts } from "../model/audience.ts";
+import type { Members, OpenSync } from "../model/audience.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Accept, Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
@@ -6,7 +6,7 @@ import { MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { callFor } from "./call.ts";
 
 /** Changes in one commit: calls that come meanwhile wait for so many. */
-const IN_PAGE = 200;
+const IN_PAGE = 100;
 /** When a sync cannot go on, and how often those that have to wait are looked at. */
 const PATIENCE: Ms = 5 * SECOND;
 /** How long after a sync those who have left are forgotten, and again while calls about some still wait. */
@@ -154,7 +154,7 @@ async function step(open: OpenSync, world: WorkerWorld): Promise<"worked" | "fin
 async function dropPage(open: OpenSync, { members, report }: WorkerWorld): Promise<"worked" | "finished" | Fault> {
   const dropped = await members.drop(open, IN_SWEEP);
   if (typeof dropped !== "number") return dropped;
-  report.membersChanged(open.computation, { added: 0, changed: 0, removed: dropped });
+  report.membersChanged(open.computation, Array(dropped).fill({ value: null }));
   return dropped === 0 ? "finished" : "worked";
 }
 
@@ -166,22 +166,15 @@ async function sendPage(open: OpenSync, world: WorkerWorld): Promise<"worked" | 
   const page = members.pending(sync.number, IN_PAGE);
   if (page.length === 0) return "finished";
   const now = clock.wall();
-  const known = members.values(
-    computation.number,
-    page.map(({ user }) => user),
-  );
   const receipts = await accept(
     computation.source,
     page.map((member) => callFor(member, open, now)),
     { changes: page.map((member) => ({ ...member, sync: sync.number, computation: computation.number })) },
   );
   if (isFault(receipts)) return receipts;
-  const made = page.filter((_, index) => receipts[index]?.kind === "accepted");
-  report.membersChanged(computation, countOf(made.map(({ user, value }) => [known.has(user), value !== null])));
+  report.membersChanged(
+    computation,
+    page.filter((_, index) => receipts[index]?.kind === "accepted"),
+  );
   return "worked";
-}
-
-function countOf(changes: readonly (readonly [had: boolean, has: boolean])[]): SyncCounts {
-  const of = (had: boolean, has: boolean): number => changes.filter((one) => one[0] === had && one[1] === has).length;
-  return { added: of(false, true), changed: of(true, true), removed: of(true, false) };
 }

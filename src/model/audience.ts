@@ -97,7 +97,7 @@ export type Members = {
   find(place: Pick<ComputationName, "source" | "key">): Computation | null;
   /** Room for a list. */
   upload(): Upload;
-  /** A page of what a list would change, of about a thousand users. Reads only. */
+  /** A page of what a list would change, of a few hundred users. Reads only. */
   compare(comparison: Comparison): ComparedPage;
   /** Those of the users who have a value. At most a thousand. */
   values(computation: number, users: readonly string[]): ReadonlyMap<string, Value>;
@@ -157,6 +157,6 @@ export type AudienceReport = {
   syncFailed(wanted: Wanted, fault: Fault): void;
   /** It goes on when that is over. */
   syncWaits(open: OpenSync, reason: string): void;
-  /** So many changes are in the outbox now, or were dropped by a silent removal. */
-  membersChanged(computation: Computation, counts: SyncCounts): void;
+  /** These are in the outbox now, or were dropped by a silent removal. */
+  membersChanged(computation: Computation, changes: readonly Pick<Member, "value">[]): void;
 };

@@ -15,9 +15,9 @@ export function declareChanges(registry: Registry) {
     traitChanges: createTally({
       registry,
       name: "fairlead_trait_changes_total",
-      help: "Users who have got another value of a computed trait of the source, or their first one, or have none any more.",
+      help: "Users who have got another value of a computed trait of the source, or their first one, or have it no more.",
       labels: ["source", "change"],
-      known: ["added", "changed", "removed"],
+      known: ["changed", "removed"],
     }),
   };
 }

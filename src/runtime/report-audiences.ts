@@ -19,9 +19,11 @@ export function reportAudiences({ log, metrics }: Desk): AudienceReport {
       log.line("warning", `${kind}.sync_failed`, { source, [kind]: name, code, reason: message }),
     syncWaits: (open, reason) =>
       log.line("warning", `${open.computation.class}.sync_waits`, { ...fieldsOf(open), done: open.sync.done, reason }),
-    membersChanged({ source, class: kind }, counts) {
+    membersChanged({ source, class: kind }, changes) {
+      const removed = changes.filter(({ value }) => value === null).length;
       const row = (kind === "audience" ? metrics.audienceChanges : metrics.traitChanges).row(source);
-      for (const [change, count] of Object.entries(counts)) if (count > 0) row.add(change, count);
+      row.add(kind === "audience" ? "added" : "changed", changes.length - removed);
+      row.add("removed", removed);
     },
   };
 }

@@ -350,7 +350,7 @@ describe("a sync", () => {
     const whats = d.told.map(({ what }) => what).filter((what) => /^(sync|members)/.test(what));
     assert.deepEqual(whats, ["syncStarted", "membersChanged", "syncFinished"]);
     const [, counted] = d.told.find(({ what }) => what === "membersChanged")?.args ?? [];
-    assert.deepEqual(counted, { added: 2, changed: 0, removed: 0 });
+    assert.equal((counted as unknown[]).length, 2);
   });
 });
 

@@ -7,7 +7,7 @@ import { memberOf } from "./member.ts";
 import type { Entry, Splitter } from "./records.ts";
 
 /** Users handed on at a time: nobody waits long behind them. */
-const IN_PART = 500;
+const IN_PART = 100;
 
 /** By the type without its parameters. */
 const SPLITTERS: Readonly<Record<string, () => Splitter>> = {

@@ -28,18 +28,19 @@ const SUPERSEDED = "superseded";
 
 export function createAppend({ segments, repeats, withdrawal, memberRows }: AppendParts): AppendRows {
   return function append(entries, { now, withdrawn }) {
-    const changes = entries.flatMap(({ change }) => change ?? []);
-    const older = changes.length > 0 ? memberRows.lastEvents(changes) : [];
-    if (older.length > 0) withdrawn.push(...withdrawal.run({ events: older, reason: SUPERSEDED }, now));
-    return entries.map((entry) => {
+    const batch = memberRows.open(entries.flatMap(({ change }) => change ?? []));
+    if (batch.older.length > 0) withdrawn.push(...withdrawal.run({ events: batch.older, reason: SUPERSEDED }, now));
+    const receipts = entries.map((entry): Receipt => {
       const { ownId, messageId } = entry.event;
       // Its user was forgotten since it was read.
-      if (entry.change && !memberRows.take(entry.change)) return DUPLICATE;
+      if (entry.change && !batch.take(entry.change)) return DUPLICATE;
       if (!ownId && repeats.isRepeat(entry.source, messageId, now - DAY)) return DUPLICATE;
       if (entry.withdraws) withdrawn.push(...withdrawal.run(entry.withdraws, now));
       const deliveries = segments.add(entry, now);
-      if (entry.change) memberRows.write(entry.change, deliveries[0]?.id ?? null);
+      if (entry.change) batch.write(entry.change, deliveries[0]?.id ?? null);
       return { kind: "accepted", deliveries };
     });
+    batch.close();
+    return receipts;
   };
 }

@@ -4,7 +4,7 @@ import { toValue } from "./rows.ts";
 import type { Staged, Uploads } from "./upload.ts";
 
 /** Users of each side that are looked at in one page. */
-const IN_PAGE = 1_000;
+const IN_PAGE = 250;
 
 /** Whoever has no value is as good as not there: the rows of those who have left are passed over. */
 type Row = { user: string; value: string | null };

@@ -39,8 +39,8 @@ export function createMembers(db: Database, parts: MembersParts): Members {
     drop({ sync, computation }, limit) {
       return write(limit, () => {
         const dropped = leaving.drop(computation.number, limit);
-        parts.memberRows.count(sync.number, dropped);
-        parts.memberRows.grow(computation.number, -dropped);
+        const of = { sync: sync.number, computation: computation.number };
+        parts.memberRows.count(of, { done: dropped, grown: -dropped });
         return dropped;
       });
     },

@@ -1,18 +1,23 @@
 import type { MemberChange, Value } from "../../../model/audience.ts";
 import type { Database } from "../driver.ts";
 
-/** What an event of a sync does in its own transaction. */
+/** What the events of a sync do in their own transaction. */
 export type MemberRows = {
-  /** The numbers of the last events about these users, in the computations concerned. */
-  lastEvents(changes: readonly MemberChange[]): readonly number[];
+  /** Reads what is known of these users. They are different ones, and all of one sync. */
+  open(changes: readonly MemberChange[]): MemberBatch;
+  /** Writes that so many changes of a sync are done, and by how many users its computation has grown. */
+  count(of: Pick<MemberChange, "sync" | "computation">, what: { readonly done: number; readonly grown: number }): void;
+};
+
+export type MemberBatch = {
+  /** The numbers of the last events about them. */
+  readonly older: readonly number[];
   /** Whether the change is still to be made; it is made from now on. */
   take(change: MemberChange): boolean;
   /** Writes the value, and which event told of it; null if it went nowhere. */
   write(change: MemberChange, event: number | null): void;
-  /** Writes that so many changes of a sync are done, and by how many users its computation has grown. */
-  count(sync: number, done: number): void;
-  /** Writes by how many users a computation has grown. */
-  grow(computation: number, by: number): void;
+  /** After the last one. */
+  close(): void;
 };
 
 type Row = { value: string | null; event: number | null };
@@ -28,24 +33,36 @@ export function createMemberRows(db: Database): MemberRows {
   const addDone = db.prepare<[number, number]>("UPDATE syncs SET done = done + ? WHERE number = ?");
   const addSize = db.prepare<[number, number]>("UPDATE computations SET size = size + ? WHERE number = ?");
 
-  return {
-    lastEvents: (changes) => changes.flatMap(({ computation, user }) => find.get(computation, user)?.event ?? []),
-    take: ({ sync, user }) => takeChange.run(sync, user).changes > 0,
-    write({ sync, computation, user, value }, event) {
-      const had = hasValue(find.get(computation, user));
-      if (value === null && event === null) remove.run(computation, user);
-      else upsert.run(computation, user, toText(value), event);
-      addDone.run(1, sync);
-      const grown = Number(value !== null) - Number(had);
-      if (grown !== 0) addSize.run(grown, computation);
-    },
-    count: (sync, done) => void addDone.run(done, sync),
-    grow: (computation, by) => void addSize.run(by, computation),
+  const count: MemberRows["count"] = ({ sync, computation }, { done, grown }) => {
+    addDone.run(done, sync);
+    if (grown !== 0) addSize.run(grown, computation);
   };
-}
 
-function hasValue(row: Row | undefined): boolean {
-  return row !== undefined && row.value !== null;
+  return {
+    count,
+    open(changes) {
+      const known = new Map<string, Row>();
+      for (const { computation, user } of changes) {
+        const row = find.get(computation, user);
+        if (row) known.set(user, row);
+      }
+      let [done, grown] = [0, 0];
+      return {
+        older: [...known.values()].flatMap(({ event }) => event ?? []),
+        take: ({ sync, user }) => takeChange.run(sync, user).changes > 0,
+        write({ computation, user, value }, event) {
+          if (value === null && event === null) remove.run(computation, user);
+          else upsert.run(computation, user, toText(value), event);
+          done += 1;
+          grown += Number(value !== null) - Number(typeof known.get(user)?.value === "string");
+        },
+        close() {
+          const [first] = changes;
+          if (first && done > 0) count(first, { done, grown });
+        },
+      };
+    },
+  };
 }
 
 /** A value as it is stored. */

@@ -3,7 +3,7 @@ import type { Database } from "../driver.ts";
 import { toText } from "./rows.ts";
 
 /** Of the list's pages in memory, in KB. */
-const CACHE_KB = 8_000;
+const CACHE_KB = 16_000;
 
 export type Uploads = {
   open(): Upload;
