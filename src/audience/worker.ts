@@ -50,8 +50,9 @@ export function createWorker(world: WorkerWorld): Worker {
         running.set(open.sync.number, { open, why: null, done: Promise.withResolvers() });
       while (!signal.aborted) {
         nap = new AbortController();
+        const startedAt = clock.now();
         const worked = await workOn([...running.values()], signal);
-        if (worked || (await cleaner.tidy())) await clock.nextTurn();
+        if (worked || (await cleaner.tidy())) await breathe(clock, clock.now() - startedAt, signal);
         else await rest(signal);
       }
     },
@@ -95,6 +96,11 @@ export function createWorker(world: WorkerWorld): Worker {
     cleaner.lookAgain();
     done.resolve(open);
   }
+}
+
+/** Half of the time is for others: calls from outside, and the deliveries of all this. */
+function breathe(clock: Clock, took: Ms, signal: AbortSignal): Promise<void> {
+  return took < 1 ? clock.nextTurn() : clock.sleep(took, signal);
 }
 
 type Worked = { readonly finished: boolean; readonly open: OpenSync };

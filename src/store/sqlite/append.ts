@@ -1,6 +1,7 @@
+import type { MemberChange } from "../../model/audience.ts";
 import type { Entry, Receipt } from "../../model/ports.ts";
 import { type At, DAY } from "../../model/units.ts";
-import type { MemberRows } from "./members/rows.ts";
+import type { MemberBatch, MemberRows } from "./members/rows.ts";
 import type { Repeats } from "./repeats.ts";
 import type { Segments } from "./segments.ts";
 import type { Withdrawn, WithdrawRows } from "./withdraw.ts";
@@ -26,9 +27,14 @@ export type AppendParts = {
 /** Why a call about a user does not go out any more: there is a newer one. */
 const SUPERSEDED = "superseded";
 
+const NONE: readonly MemberChange[] = [];
+/** Of nearly all events, which tell of no membership. */
+const NO_MEMBERS: MemberBatch = { older: [], take: () => false, write() {}, close() {} };
+
 export function createAppend({ segments, repeats, withdrawal, memberRows }: AppendParts): AppendRows {
   return function append(entries, { now, withdrawn }) {
-    const batch = memberRows.open(entries.flatMap(({ change }) => change ?? []));
+    const changes = entries.some(({ change }) => change) ? entries.flatMap(({ change }) => change ?? []) : NONE;
+    const batch = changes.length > 0 ? memberRows.open(changes) : NO_MEMBERS;
     if (batch.older.length > 0) withdrawn.push(...withdrawal.run({ events: batch.older, reason: SUPERSEDED }, now));
     const receipts = entries.map((entry): Receipt => {
       const { ownId, messageId } = entry.event;
