@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { declareAudience } from "./audience.ts";
 import { declareCheck } from "./check.ts";
 import type { Declare, Done } from "./command.ts";
 import { declareDeliveries } from "./deliveries.ts";
@@ -16,6 +17,7 @@ import { declareSchema } from "./schema-command.ts";
 import { declareSend } from "./send.ts";
 import { declareServe } from "./serve.ts";
 import { declareStatus } from "./status.ts";
+import { declareTraits } from "./traits.ts";
 import { declareVerify } from "./verify.ts";
 import { declareVersion } from "./version.ts";
 
@@ -25,6 +27,7 @@ const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[
   ["Try it:", [declareSend, declareListen, declareVerify]],
   ["Watch it:", [declareStatus, declareDeliveries, declareExplain, declareRejected]],
   ["Change it:", [declareReload, declarePause, declareResume, declareReplay, declareMove, declareDiscard]],
+  ["Feed it:", [declareAudience, declareTraits]],
   ["About it:", [declareVersion]],
 ];
 
