@@ -74,7 +74,10 @@ export const replayRoute = route({
         success,
         replayed: about("How many wait again.", count),
         destinations: about("How many of them for each.", v.record(v.string(), count)),
-        left: about("How many were left as they are: their destination is not in the config any more.", count),
+        left: about(
+          "How many were left as they are: their destination is not in the config any more, or a newer call has superseded them.",
+          count,
+        ),
         oldest: about("When the first of their events came.", v.nullable(time)),
         newest: about("When the last one came.", v.nullable(time)),
         cursor: about("Of the next page; null after the last one.", v.nullable(v.string())),

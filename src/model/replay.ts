@@ -33,7 +33,7 @@ export type ReplaySearch = Omit<Search, "state"> & { readonly state: SettledStat
 export type ReplayPage = {
   /** How many wait again, or would, by destination. */
   readonly replayed: ReadonlyMap<string, number>;
-  /** How many of the page were left as they are, since there is no such destination any more. */
+  /** How many of the page were left as they are: there is no such destination any more, or a newer call has superseded them. */
   readonly left: number;
   /** When the first and the last event of those were accepted; null if there was none. */
   readonly oldest: At | null;

@@ -13,3 +13,9 @@ export type Withdrawal = {
  * is not kept. Each has its body written: whoever has many asks for a part of them at a time. Faults: `store_failed`.
  */
 export type Withdraw = (withdrawal: Withdrawal) => Promise<number | Fault>;
+
+/** Why a call about a user does not go out any more: there is a newer one. */
+export const SUPERSEDED = "superseded";
+
+/** What has failed for one of these reasons is not sent again with others: it would undo what came after it. */
+export const OVERTAKEN: ReadonlySet<string> = new Set([SUPERSEDED]);

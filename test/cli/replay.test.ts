@@ -47,7 +47,7 @@ async function startAdmin(failed: number, { one, failAt }: Options = {}) {
 const PLAN = `1,200 deliveries would be sent again
   crm: 1,200 deliveries
   of events that were taken from 2026-01-01T00:00:00.000Z to 2026-01-02T00:00:01.000Z
-  1 delivery stays as it is: its destination is not in the config any more
+  1 delivery stays as it is: its destination is not in the config any more, or a newer call has superseded it
 `;
 
 describe("fairlead replay", () => {

@@ -304,6 +304,19 @@ describe("a newer change for a user", () => {
     );
   });
 
+  it("is not undone by a replay of what has failed", async () => {
+    let down = true;
+    await using d = await startDaemon({ answers: () => (down ? 503 : 200) });
+    await put(d, ["u1"]);
+    await put(d, []);
+    down = false;
+    await d.clock.advance("1m");
+    const before = d.sent.length;
+    const { json } = await d.admin("POST", "/api/replay", { body: { filter: {} } });
+    await d.clock.advance("1m");
+    assert.deepEqual([json.replayed, json.left, d.sent.length], [0, 1, before]);
+  });
+
   it("does so also when the audience was removed in between", async () => {
     await using d = await startDaemon(DOWN);
     await put(d, ["u1"]);

@@ -32,7 +32,9 @@ export function toResult({ replayed, left }: Total): string {
 function leftOver(left: number): readonly string[] {
   if (left === 0) return [];
   const so = left === 1 ? "stays as it is: its destination is" : "stay as they are: their destinations are";
-  return [`  ${deliveries(left)} ${so} not in the config any more`];
+  return [
+    `  ${deliveries(left)} ${so} not in the config any more, or a newer call has superseded ${left === 1 ? "it" : "them"}`,
+  ];
 }
 
 /** What became of one that was named by its id. */

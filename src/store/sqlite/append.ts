@@ -1,6 +1,7 @@
 import type { MemberChange } from "../../model/audience.ts";
 import type { Entry, Receipt } from "../../model/ports.ts";
 import { type At, DAY } from "../../model/units.ts";
+import { SUPERSEDED } from "../../model/withdrawal.ts";
 import type { MemberBatch, MemberRows } from "./members/rows.ts";
 import type { Repeats } from "./repeats.ts";
 import type { Segments } from "./segments.ts";
@@ -23,9 +24,6 @@ export type AppendParts = {
   readonly withdrawal: WithdrawRows;
   readonly memberRows: MemberRows;
 };
-
-/** Why a call about a user does not go out any more: there is a newer one. */
-const SUPERSEDED = "superseded";
 
 const NONE: readonly MemberChange[] = [];
 /** Of nearly all events, which tell of no membership. */

@@ -4,6 +4,7 @@ import type { ListedDelivery, Lookup, PageAsk, Search } from "../../model/lookup
 import type { Clock } from "../../model/ports.ts";
 import type { Replay, ReplayPage, Wish } from "../../model/replay.ts";
 import type { At } from "../../model/units.ts";
+import { OVERTAKEN } from "../../model/withdrawal.ts";
 import type { Room } from "../room.ts";
 import type { Commits } from "./commits.ts";
 import type { Database } from "./driver.ts";
@@ -30,7 +31,7 @@ export function createReplay(db: Database, world: ReplayWorld): Replay {
     async page({ search, page, dryRun, isKnown }) {
       const found = await findSettled(search, page, lookup);
       if (found === "bad_cursor") return found;
-      const wanted = found.deliveries.filter(({ destination }) => isKnown(destination));
+      const wanted = found.deliveries.filter((one) => isKnown(one.destination) && !isOvertaken(one));
       const left = found.deliveries.length - wanted.length;
       if (dryRun) return { ...describe(wanted, wanted), left, cursor: found.cursor };
       const done = await sendAgain(wanted, { ...world, rows });
@@ -58,6 +59,10 @@ type Found = ListedDelivery & { readonly state: SettledState };
 
 function isSettled(one: ListedDelivery): one is Found {
   return one.state !== "waiting";
+}
+
+function isOvertaken({ reason }: Found): boolean {
+  return reason !== null && OVERTAKEN.has(reason);
 }
 
 /** What is given up has two lists, which are gone through one after the other: which one it is stands before the cursor. */
