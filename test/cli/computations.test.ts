@@ -139,7 +139,7 @@ describe("fairlead audience list, show and delete", () => {
   it("list them with their last sync", SLOW, async () => {
     await using admin = await startAdmin();
     const { out } = await admin.run("audience", "list");
-    assert.match(out, /^source {3}audience {6}trait {9}users {2}last sync {2}changes\n/);
+    assert.match(out, /^source {3}audience {6}key {11}users {2}last sync {2}changes\n/);
     assert.match(out, /\nwebsite {2}Big Spenders {2}big_spenders {2}1,234 {2}1h ago {5}1,200 added, 3 removed\n$/);
     assert.equal(JSON.parse((await admin.run("audience", "list", "--json")).out)[0].key, "big_spenders");
     const other = await admin.run("audience", "list", "--source", "other");
@@ -149,7 +149,7 @@ describe("fairlead audience list, show and delete", () => {
   it("show one with its last syncs", SLOW, async () => {
     await using admin = await startAdmin();
     const { out } = await admin.run("audience", "show", ...PLACE);
-    assert.match(out, /^audience {4}Big Spenders\nsource {3}website\ntrait {4}big_spenders, aud_1\nusers {4}1,234\n/);
+    assert.match(out, /^audience {2}Big Spenders\nsource {4}website\nkey {7}big_spenders, aud_1\nusers {5}1,234\n/);
     assert.match(out, /\n3 {5}list {2}1h ago {2}1,200 added, 3 removed {2}2s\n$/);
     assert.equal((await admin.run("audience", "show", "other", "--source", "website")).code, 1);
   });

@@ -53,7 +53,7 @@ function declareSync(group: Command, done: Done, { kind, command, sync, name, fi
   const lines = [
     `fairlead ${command} sync ${name} ${file} --source website`,
     `fairlead ${command} sync ${name} ${file} --source website --dry-run`,
-    `psql -c "COPY (…) TO STDOUT CSV HEADER" | fairlead ${command} sync ${name} - --source website --format csv`,
+    `cat ${file} | fairlead ${command} sync ${name} - --source website --format ${file.replace(/.*\./, "")}`,
   ];
   addDaemonOptions(declared)
     .addHelpText("after", `${examples(...lines)}\n\n${help}`)

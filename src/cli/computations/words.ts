@@ -32,7 +32,7 @@ export function toList(kind: Kind, all: readonly SaidComputation[], now: number)
     format(size),
     ...(lastSync === null ? ["never", ""] : [whenOf(lastSync, now), countsOf(lastSync, kind)]),
   ]);
-  return table([["source", kind, "trait", "users", "last sync", "changes"], ...rows]);
+  return table([["source", kind, "key", "users", "last sync", "changes"], ...rows]);
 }
 
 /** All there is to know of one. */
@@ -45,10 +45,10 @@ export function toOne(one: SaidComputation, syncs: readonly SaidSync[], now: num
     tookOf(sync),
   ]);
   return [
-    `${one.class}    ${printable(one.name)}`,
-    `source   ${printable(one.source)}`,
-    `trait    ${printable(one.key)}, ${printable(one.id)}`,
-    `users    ${format(one.size)}`,
+    `${one.class.padEnd(8)}  ${printable(one.name)}`,
+    `source    ${printable(one.source)}`,
+    `key       ${printable(one.key)}, ${printable(one.id)}`,
+    `users     ${format(one.size)}`,
     ...(rows.length === 0 ? [] : ["", table([["sync", "kind", "when", "changes", "took"], ...rows])]),
   ].join("\n");
 }
