@@ -31,6 +31,7 @@ rows, all of them if none is named: ${ROW_NAMES.join(" ")}
   --calls N         single calls in a run (100000)
   --events N        events of batches in a run (150000)
   --outage N        events that come in while the receiver is away (200000)
+  --members N       users of an audience (1000000)
   --seconds N       of steady load (4)
   --warmup N        events that go before each run and are not measured (10000)
   --fairlead PATH   the program that is measured (dist/fairlead)
@@ -53,6 +54,7 @@ export function readOptions(argv: readonly string[]): Options | "help" {
       calls: whole("calls", values.calls) ?? (quick ? 20_000 : 100_000),
       events: hundreds("events", values.events) ?? (quick ? 50_000 : 150_000),
       outage: hundreds("outage", values.outage) ?? (quick ? 50_000 : 200_000),
+      members: hundreds("members", values.members) ?? (quick ? 50_000 : 1_000_000),
       seconds: whole("seconds", values.seconds) ?? (quick ? 2 : 4),
       warmup: hundreds("warmup", values.warmup) ?? (quick ? 5_000 : 10_000),
     },
@@ -77,6 +79,7 @@ const KNOWN = {
     calls: TEXT,
     events: TEXT,
     outage: TEXT,
+    members: TEXT,
     seconds: TEXT,
     warmup: TEXT,
   },

@@ -1,4 +1,5 @@
 /** The lines of the table: what is measured, how much of which other number is wanted, and which runs it takes. */
+import { measureAudience, type Sync } from "./audience.ts";
 import { measureComeback } from "./comeback.ts";
 import type { Contender } from "./contender.ts";
 import { type Load, measureIsolation, type Neighbours } from "./isolation.ts";
@@ -7,7 +8,17 @@ import { IDS, type Ids } from "./requests.ts";
 import type { Bench } from "./run.ts";
 import type { Measured } from "./watch.ts";
 
-export const ROW_NAMES = ["singles", "batches", "drain", "cpu", "latency", "reload", "isolation", "comeback"] as const;
+export const ROW_NAMES = [
+  "singles",
+  "batches",
+  "drain",
+  "cpu",
+  "latency",
+  "reload",
+  "isolation",
+  "comeback",
+  "audience",
+] as const;
 export type RowName = (typeof ROW_NAMES)[number];
 
 export type Line = {
@@ -37,6 +48,7 @@ export type RunName =
   | "backlog"
   | "steady"
   | ReloadRun
+  | `audience ${Sync}`
   | `isolation ${Load} ${Neighbours}`
   | "comeback";
 
@@ -50,6 +62,7 @@ export function measure(run: RunName, contender: Contender, bench: Bench): Promi
   if (kind === "batches") return measureBacklog(contender, { ids, drain: false }, bench);
   if (kind === "backlog") return measureBacklog(contender, { ids: "none", drain: true }, bench);
   if (kind === "isolation") return measureIsolation(how as Load, rest as Neighbours, bench);
+  if (kind === "audience") return measureAudience(how as Sync, bench);
   if (kind === "comeback") return measureComeback(bench);
   if (kind === "steady") return measureSteady(contender, "none", bench);
   return measureReloads({ rate: how as Rate, sources: Number(rest), reloads: kind === "reloaded" }, bench);
@@ -156,6 +169,17 @@ const LINES: readonly Line[] = [
     value: "drainedPerSecond",
     wanted: { least: 0.8 },
   },
+  ...(["first", "change"] as const).flatMap((sync) =>
+    ["p50", "p99"].map<Line>((value) => ({
+      row: "audience",
+      label: `acknowledgement at 200 calls/s, ${sync === "first" ? "first sync" : "1 % change"}, ${value}`,
+      unit: "ms",
+      base: { run: "audience idle", contender: "fairlead" },
+      run: `audience ${sync}`,
+      value,
+      wanted: { most: 4 },
+    })),
+  ),
 ];
 
 function ofFloor(run: RunName): Turn {

@@ -19,6 +19,8 @@ export type Amounts = {
   readonly events: number;
   /** Events that come in while the receiver is away. */
   readonly outage: number;
+  /** Users of an audience. */
+  readonly members: number;
   /** Seconds of steady load. */
   readonly seconds: number;
   /** Events that are sent before anything is measured, so that code is compiled and connections are open. */

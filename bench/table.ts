@@ -16,6 +16,7 @@ const BESIDE_ITSELF: { readonly [Row in RowName]?: Columns } = {
   reload: ["no reloads", "reloads"],
   isolation: ["alone", "beside three sick"],
   comeback: ["no outage", "after one"],
+  audience: ["idle", "during a sync"],
 };
 
 function columnsOf({ row, base }: Line): Columns {

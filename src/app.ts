@@ -5,10 +5,14 @@
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
 import { createAdmin } from "./admin/api.ts";
+import { createAudiences } from "./audience/audiences.ts";
+import { createForgetMembers } from "./audience/forget-members.ts";
+import { refuseSource } from "./audience/refuse-source.ts";
+import { createSyncWorker, type Worker as SyncWorker } from "./audience/worker.ts";
 import { describeChanges } from "./config/changes.ts";
 import { keysForRestart, withFixedKeys } from "./config/restart.ts";
 import { createRequestDeletion } from "./deletion/request.ts";
-import { createWorker, type Worker } from "./deletion/worker.ts";
+import { createDeletionWorker, type Worker as DeletionWorker } from "./deletion/worker.ts";
 import { createActivity } from "./deliver/activity.ts";
 import { createDeliver, type Deliver } from "./deliver/deliver.ts";
 import { createLanes } from "./deliver/lanes.ts";
@@ -16,60 +20,19 @@ import { tellPaused } from "./deliver/paused.ts";
 import { tellUnserved } from "./deliver/unserved.ts";
 import { createBodies } from "./http/body.ts";
 import { type Handles, openListeners } from "./http/listeners.ts";
+import { createStreams } from "./http/stream.ts";
 import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
 import { createRejections } from "./ingest/rejections.ts";
 import type { Config } from "./model/config.ts";
-import type { ForgetMembers } from "./model/deletion.ts";
-import type { Clock, Post, Random, Serve, Store } from "./model/ports.ts";
-import type { Applied, Reload } from "./model/reload.ts";
-import type { Report } from "./model/report.ts";
-import type { Bounds, Disk } from "./model/space.ts";
-import type { ConfigStatus } from "./model/status.ts";
+import type { Addresses, App, Names, Ports } from "./model/daemon.ts";
+import type { Fault } from "./model/fault.ts";
+import type { Store } from "./model/ports.ts";
+import type { Bounds } from "./model/space.ts";
 import { createJanitor, type Janitor } from "./store/janitor.ts";
 import { openStore } from "./store/sqlite/store.ts";
 
-export type Ports = {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly post: Post;
-  readonly serve: Serve;
-  readonly disk: Disk;
-  readonly report: Report;
-  readonly metrics: Metrics;
-  /** Reads the config anew, and ends in `App.reload`. */
-  readonly reload: Reload;
-  readonly lastReload: () => ConfigStatus;
-  /** What this program is. */
-  readonly version: string;
-  /** Of this process. */
-  readonly pid: number;
-};
-
-export type Metrics = {
-  text(): Promise<string>;
-  readonly contentType: string;
-  /** Where the gauges get their values from, once the store is open. */
-  expose(sources: Pick<Store, "backlog" | "halts" | "health">): void;
-  /** The names that counters begin with at zero, and which destinations are delivered to. */
-  declare(names: ReturnType<typeof namesOf>): void;
-};
-
-export type Addresses = { readonly ingest: string; readonly admin: string };
-
-export type App = {
-  /** Resolves with the addresses once calls are taken and deliveries go out. Rejects when it cannot start. */
-  start(): Promise<Addresses>;
-  /**
-   * Works by another config from now on, and answers what that changes. Builds all that it needs first: when it rejects,
-   * nothing has changed. One at a time (`config/reloader.ts`).
-   */
-  reload(config: Config): Promise<Applied>;
-  /** Takes no new calls, finishes what runs, commits, and closes. May be called twice. */
-  stop(): Promise<void>;
-  /** Lets go of running attempts, so that a stop is over soon: they begin anew after the next start. */
-  release(): void;
-};
+export type { Addresses, App, Metrics, Ports } from "./model/daemon.ts";
 
 export function createApp(first: Config, ports: Ports): App {
   let config = first;
@@ -132,7 +95,8 @@ type World = Current & Ports & { readonly leaving: AbortSignal };
 type Parts = {
   readonly deliver: Deliver;
   readonly janitor: Janitor;
-  readonly deletion: Worker;
+  readonly deletion: DeletionWorker;
+  readonly syncs: SyncWorker;
   readonly handles: Handles;
 };
 
@@ -143,13 +107,15 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   let parts: Parts | null = null;
   const store = await openOutbox(world, () => parts);
   parts = wire(store, world);
-  const { deliver, janitor, deletion, handles } = parts;
+  const { deliver, janitor, deletion, syncs, handles } = parts;
   const closing = new AbortController();
   const cleaning = janitor.run(closing.signal);
   const deleting = deletion.run(AbortSignal.any([leaving.signal, closing.signal]));
+  let syncing = Promise.resolve();
   const listeners = await openListeners(ports.serve, current.config(), handles).catch(closeAll);
   serve(current.config());
   deliver.start();
+  syncing = syncs.run(leaving.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
   return { addresses, deliver, renew: listeners.renew, serve, stop };
 
@@ -165,6 +131,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     leaving.abort();
     await listeners.ingest.stop();
     await deleting;
+    await syncing;
     await deliver.stop();
     closing.abort();
     await cleaning;
@@ -198,9 +165,6 @@ async function openOutbox(world: World, parts: () => Parts | null): Promise<Stor
   return store;
 }
 
-/** Nobody keeps memberships. */
-const NO_MEMBERS: ForgetMembers = async () => null;
-
 /** Gives each part what it asks for. */
 function wire(store: Store, world: World): Parts {
   const { config, door, clock, random, report, leaving } = world;
@@ -218,8 +182,13 @@ function wire(store: Store, world: World): Parts {
   const stopping = (): boolean => leaving.aborted;
   const { suppressed } = store.deletions;
   const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, suppressed, report });
-  const deletion = createWorker({ ...world, ...store, accept, rejections, forgetMembers: NO_MEMBERS });
+  const forgetMembers = createForgetMembers(store.members);
+  const deletion = createDeletionWorker({ ...world, ...store, accept, rejections, forgetMembers });
   const requestDeletion = createRequestDeletion({ ...world, ...store, wake: deletion.wake });
+  const refusalOf = (source: string): Fault | null => refuseSource(source, config().sources);
+  const syncing = { clock, random, report, refusalOf, stopping, accept, members: store.members };
+  const syncs = createSyncWorker(syncing);
+  const audiences = createAudiences({ ...syncing, worker: syncs });
   const { whileIdle, pauses } = deliver;
   const parts = {
     admin: () => config().admin,
@@ -227,16 +196,16 @@ function wire(store: Store, world: World): Parts {
     sources: () => config().sources,
     destinations: () => config().destinations,
     startedAt: clock.wall(),
-    ...{ whileIdle, pauses, activity, arrivals, rejections, requestDeletion },
+    ...{ whileIdle, pauses, activity, arrivals, rejections, requestDeletion, audiences, streams: createStreams(clock) },
     wakeDeletion: deletion.wake,
   };
   // With bodies of its own: whatever comes in at the other door, the operator can get in.
   const admin = createAdmin({ ...world, ...store, ...parts, bodies: createBodies(clock) });
   const janitor = createJanitor({ ...store, outbox: () => config().outbox, clock, report });
-  return { deliver, janitor, deletion, handles: { ingest, admin } };
+  return { deliver, janitor, deletion, syncs, handles: { ingest, admin } };
 }
 
-function namesOf({ sources, destinations }: Config) {
+function namesOf({ sources, destinations }: Config): Names {
   const served = destinations.filter(({ enabled }) => enabled);
   return { sources: sources.map(nameOf), destinations: destinations.map(nameOf), served: served.map(nameOf) };
 }

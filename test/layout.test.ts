@@ -23,6 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "store/": ["model/", "better-sqlite3"],
   "deliver/": ["model/", "settle/", "webhook/"],
   "deletion/": ["model/"],
+  "audience/": ["model/"],
   "config/": ["model/", "ipaddr.js", "yaml", "valibot", "@valibot/to-json-schema"],
   "admin/": [
     "model/",
@@ -40,7 +41,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "cli/": ["model/", "config/", "runtime/", "client/", "webhook/", "commander", "valibot"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],
   "app.ts": [
-    ...["model/", "accept/", "admin/", "config/", "deletion/", "deliver/", "http/", "ingest/", "store/"],
+    ...["model/", "accept/", "admin/", "audience/", "config/", "deletion/", "deliver/", "http/", "ingest/", "store/"],
     // Everything but the command line and the machine, which come in from outside.
   ],
   "main.ts": ["cli/"],

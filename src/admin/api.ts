@@ -9,6 +9,16 @@ import type { Rejections } from "../model/refusal.ts";
 import type { Reload } from "../model/reload.ts";
 import type { Report } from "../model/report.ts";
 import { checkAccess } from "./access.ts";
+import {
+  type AudiencesWorld,
+  deleteComputation,
+  getComputation,
+  getComputations,
+  getComputationsOf,
+  postMembers,
+  putList,
+} from "./audiences.ts";
+import { audienceRoutes, membersRoute, traitRoutes } from "./computation-routes.ts";
 import { eraseRoute, postErase, postUnsuppress, unsuppressRoute } from "./deletion-changes.ts";
 import {
   type DeletionsWorld,
@@ -49,6 +59,7 @@ export type AdminWorld = StatusWorld &
   HealthWorld &
   MetricsWorld &
   DeletionsWorld &
+  AudiencesWorld &
   ReplayWorld & {
     readonly admin: () => Config["admin"];
     readonly bodies: Bodies;
@@ -93,6 +104,14 @@ export function createApi(world: AdminWorld): Hono {
   on(moveRoute, ({ req }) => postMove(req.raw, req.param("name"), world));
   on(pauseRoute, ({ req }) => postPause(req.param("name"), world));
   on(resumeRoute, ({ req }) => postResume(req.param("name"), world));
+  for (const [kind, routes] of [["audience", audienceRoutes] as const, ["trait", traitRoutes] as const]) {
+    on(routes.all, () => getComputations(kind, world));
+    on(routes.ofSource, ({ req }) => getComputationsOf(req.param("source"), kind, world));
+    on(routes.one, ({ req }) => getComputation({ ...req.param(), class: kind }, world));
+    on(routes.put, ({ req }) => putList(req.raw, { ...req.param(), class: kind }, world));
+    on(routes.remove, ({ req }) => deleteComputation(req.raw, { ...req.param(), class: kind }, world));
+  }
+  on(membersRoute, ({ req }) => postMembers(req.raw, { ...req.param(), class: "audience" }, world));
   api.notFound((context) => respondFault(fault("not_found", `nothing is at ${context.req.path.slice(0, 100)}`)));
   api.onError((error) => {
     world.report.unexpected("answer the operator", error);

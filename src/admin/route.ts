@@ -38,8 +38,10 @@ export type Body = {
   readonly shape: Shape;
   /** Decompressed. */
   readonly maxBytes: number;
-  /** The one Content-Type that it may have; JSON when left out. */
+  /** The Content-Type that it has; JSON when left out. */
   readonly type?: string;
+  /** Other Content-Types that it may have as well, and what it looks like in each. */
+  readonly also?: Readonly<Record<string, Shape>>;
 };
 
 /** Declares a route; its type says what its handler has to answer. */

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { declareAudience } from "./audience.ts";
 import { declareCheck } from "./check.ts";
 import type { Declare, Done } from "./command.ts";
 import { declareDeleteUser } from "./delete-user.ts";
@@ -18,6 +19,7 @@ import { declareSchema } from "./schema-command.ts";
 import { declareSend } from "./send.ts";
 import { declareServe } from "./serve.ts";
 import { declareStatus } from "./status.ts";
+import { declareTraits } from "./traits.ts";
 import { declareVerify } from "./verify.ts";
 import { declareVersion } from "./version.ts";
 
@@ -27,6 +29,7 @@ const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[
   ["Try it:", [declareSend, declareListen, declareVerify]],
   ["Watch it:", [declareStatus, declareDeliveries, declareExplain, declareRejected]],
   ["Change it:", [declareReload, declarePause, declareResume, declareReplay, declareMove, declareDiscard]],
+  ["Feed it:", [declareAudience, declareTraits]],
   ["Delete people:", [declareDeleteUser, declareDeletions]],
   ["About it:", [declareVersion]],
 ];

@@ -1,7 +1,7 @@
 import type { Deletion, StoredDeletions, WalkCursor } from "../model/deletion.ts";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
-import type { Withdraw, Withdrawal } from "../model/withdrawal.ts";
+import { USER_DELETED, type Withdraw, type Withdrawal } from "../model/withdrawal.ts";
 
 export type WithdrawWorld = {
   readonly deletions: Pick<StoredDeletions, "people" | "waiting">;
@@ -55,7 +55,7 @@ function rest(held: ReadonlyMap<string, number[]>): readonly Withdrawal[] {
 }
 
 function ending(events: readonly number[]): Withdrawal {
-  return { events, reason: "user deleted" };
+  return { events, reason: USER_DELETED };
 }
 
 function keyOf(source: string, userId: string): string {

@@ -7,7 +7,7 @@ import { type AnnounceWorld, announce } from "./announce.ts";
 import { type EraseWorld, erase } from "./erase.ts";
 import { standingOf } from "./standing.ts";
 
-export type WorkerWorld = Omit<AnnounceWorld & EraseWorld, "signal" | "deletions" | "clock"> & {
+export type DeletionWorkerWorld = Omit<AnnounceWorld & EraseWorld, "signal" | "deletions" | "clock"> & {
   readonly deletions: StoredDeletions;
   readonly clock: Clock;
   readonly report: Pick<Report, "deletionEnded" | "unexpected">;
@@ -31,7 +31,7 @@ const TRY_AGAIN: Ms = 5 * SECOND;
  * an end, and is not left while one that was given up could be sent again; `erasing` removes what is kept here; then it is `done`.
  * What was under way when the daemon ended is taken up again: no step does harm when it is done twice.
  */
-export function createWorker(world: WorkerWorld): Worker {
+export function createDeletionWorker(world: DeletionWorkerWorld): Worker {
   const { clock, deletions, report } = world;
   let nap = new AbortController();
   let cancel: (() => void) | null = null;
@@ -87,7 +87,7 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 const STAGES = ["notices", "settling", "erasing"] as const;
 
-type Running = WorkerWorld & { readonly signal: AbortSignal };
+type Running = DeletionWorkerWorld & { readonly signal: AbortSignal };
 type Step = (deletion: Deletion, world: Running) => Promise<Fault | null>;
 
 /** Each answers why it is to be tried again soon, or null. */

@@ -2,6 +2,7 @@
  * What the stages ask of the world and of each other. Each port is small and named for what its caller wants; the
  * daemon gets real ones from `runtime/` and `store/`, a test gets false ones.
  */
+import type { MemberChange, Members } from "./audience.ts";
 import type { Listen, Tls } from "./config.ts";
 import type { Deletion, DeletionRequest, Notice, StoredDeletions } from "./deletion.ts";
 import type { Delivery, DeliveryState, SettledState } from "./delivery.ts";
@@ -83,10 +84,15 @@ export type Entry = {
   readonly withdraws?: Withdrawal;
   /** What it is to a deletion. Of the same notice there is one event only: another one is a duplicate. */
   readonly notice?: Notice;
+  /**
+   * The membership or value that the event tells of: it is written in the same commit, and what waits of the event before
+   * about it has failed as superseded. If it is not to be written any more, the event is not stored either: a duplicate.
+   */
+  readonly change?: MemberChange;
 };
 
 /** What comes with an event, beside the event itself. */
-export type Extra = Pick<Entry, "withdraws" | "notice">;
+export type Extra = Pick<Entry, "withdraws" | "notice" | "change">;
 
 /** `deliveries`: what the event's commit has set waiting. */
 export type Receipt =
@@ -158,6 +164,7 @@ export type Store = {
   readonly withdraw: Withdraw;
   readonly deletions: StoredDeletions;
   readonly halts: StoredHalts;
+  readonly members: Members;
   readonly lookup: Lookup;
   readonly health: StoreHealth;
   /** The latest `clock.now()` that the store remembers, or null if it is new. Up to a minute old after a crash. */

@@ -1,3 +1,4 @@
+import type { AudienceReport } from "./audience.ts";
 import type { DeletionReport } from "./deletion.ts";
 import type { Delivery } from "./delivery.ts";
 import type { EventType } from "./event.ts";
@@ -13,6 +14,7 @@ import type { Moved, Redirect } from "./unserved.ts";
 /** Tells the operator what happened: each call writes one log line, or counts, or both. */
 export type Report = PauseReport &
   DeletionReport &
+  AudienceReport &
   SpaceReport & {
     requestAnswered(status: number): void;
     /** Calls that are now durable. `duplicates` of them had been there before. */

@@ -13,3 +13,8 @@ export type Withdrawal = {
  * is not kept. Each has its body written: whoever has many asks for a part of them at a time. Faults: `store_failed`.
  */
 export type Withdraw = (withdrawal: Withdrawal) => Promise<number | Fault>;
+
+/** Why a call about a user does not go out any more: there is a newer one. */
+export const SUPERSEDED = "superseded";
+/** The user is to be forgotten. */
+export const USER_DELETED = "user deleted";

@@ -1,14 +1,17 @@
+import type { Members } from "../model/audience.ts";
 import type { DeliveryState } from "../model/delivery.ts";
 import type { StoredHalts } from "../model/pause.ts";
 import type { Backlog, Clock } from "../model/ports.ts";
 import type { StoreHealth } from "../model/space.ts";
 import { SECOND } from "../model/units.ts";
+import { declareMembers } from "./audience-metrics.ts";
 import { Counter, Gauge, type Registry } from "./prom.ts";
 
 export type ExposedStore = {
   readonly backlog: Backlog;
   readonly halts: Pick<StoredHalts, "all">;
   readonly health: Pick<StoreHealth, "size" | "full">;
+  readonly members: Pick<Members, "all">;
 };
 
 const STATES: readonly DeliveryState[] = ["waiting", "delivered", "failed", "expired"];
@@ -60,6 +63,7 @@ export function declareStoreGauges(registry: Registry, view: StoreView): void {
     },
   });
   declarePaused(registry, view);
+  declareMembers(registry, () => orNothing(() => view.store()?.members.all()) ?? []);
   declareSize(registry, view);
 }
 

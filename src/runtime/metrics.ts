@@ -1,6 +1,7 @@
 import { CALL_TYPES } from "../model/event.ts";
 import type { Clock } from "../model/ports.ts";
 import { type Ms, SECOND } from "../model/units.ts";
+import { declareChanges } from "./audience-metrics.ts";
 import { declareProcess, declareStoreGauges, type ExposedStore } from "./gauges.ts";
 import { Counter, Gauge, Histogram, Registry } from "./prom.ts";
 import { createRowCounter, createTally, type Row, type Tally } from "./tally.ts";
@@ -30,6 +31,9 @@ export type Metrics = {
   readonly settled: Tally;
   /** By destination. */
   readonly replayed: Row;
+  /** By source and what became of a user: a member of an audience, or somebody with a trait. */
+  readonly audienceChanges: Tally;
+  readonly traitChanges: Tally;
   /** By state and reason. */
   readonly pruned: Tally;
   attemptTook(duration: Ms): void;
@@ -110,7 +114,7 @@ function declareTallies(registry: Registry) {
     known: ["age", "space"],
   });
   for (const state of PRUNED) pruned.row(state);
-  return { ...declareCalls(registry), ...declareDeliveries(registry), pruned };
+  return { ...declareCalls(registry), ...declareDeliveries(registry), ...declareChanges(registry), pruned };
 }
 
 function declareCalls(registry: Registry) {

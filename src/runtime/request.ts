@@ -1,5 +1,7 @@
 import type { IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
 import { formatDuration, formatSize, MB, type Ms, SECOND } from "../model/units.ts";
+import { counted, type Outgoing } from "./outgoing.ts";
 import { replyToError } from "./post-error.ts";
 
 /** One HTTP request of a command to a daemon. */
@@ -10,7 +12,8 @@ export type Ask = {
   /** With its query, as `/api/status?limit=1`. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
+  /** Text, or what is sent as it is read: then the answer may come before all of it was. */
+  readonly body?: string | Outgoing;
   /** For all of it, from the connection to the last byte of the answer; 10 s when left out. */
   readonly timeout?: Ms;
   /** The largest answer that is taken, in bytes; 1 MB when left out. */
@@ -46,8 +49,9 @@ async function open({ base, method, path, headers, body }: Ask, signal: AbortSig
   const { url, socketPath } = placeOf(base, path);
   // Imported late: under Bun these cost a daemon, which has no use for them, 10 MB and 14 ms at the start.
   const http = await (url.protocol === "https:" ? import("node:https") : import("node:http"));
-  const length = body === undefined ? {} : { "Content-Length": String(Buffer.byteLength(body)) };
-  return new Promise((resolve, reject) => {
+  const size = typeof body === "string" ? Buffer.byteLength(body) : body?.size;
+  const length = typeof size === "number" ? { "Content-Length": String(size) } : {};
+  return new Promise<IncomingMessage>((resolve, reject): unknown => {
     const sent = http.request(url, {
       ...{ method, signal, headers: { ...headers, ...length } },
       ...(socketPath !== null && { socketPath }),
@@ -57,8 +61,15 @@ async function open({ base, method, path, headers, body }: Ask, signal: AbortSig
     });
     // Stays for the time after the answer's head: an error then has no other listener, and ends the process.
     sent.on("error", reject);
-    sent.on("response", resolve);
-    sent.end(body);
+    let answered = false;
+    sent.on("response", (answer) => {
+      answered = true;
+      resolve(answer);
+    });
+    if (body === undefined || typeof body === "string") return sent.end(body);
+    const reading = Readable.from(counted(body, () => answered));
+    reading.on("error", (error) => sent.destroy(error));
+    reading.pipe(sent);
   });
 }
 

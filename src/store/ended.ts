@@ -1,4 +1,5 @@
 import type { ListedDelivery } from "../model/lookup.ts";
+import { SUPERSEDED, USER_DELETED } from "../model/withdrawal.ts";
 
 /** Of one that `fairlead discard` has given up. */
 export const DISCARDED = "discarded by operator";
@@ -11,7 +12,7 @@ export function hasAlready(to: string): string {
 const DOUBLED = " has this event already";
 
 /** Of events that were withdrawn. */
-const WITHDRAWN: readonly string[] = ["superseded", "user deleted"];
+const WITHDRAWN: readonly string[] = [SUPERSEDED, USER_DELETED];
 
 /**
  * Whether it was not its receiver that has failed: it was ended by command, or something else has taken its place. Those

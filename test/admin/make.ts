@@ -2,8 +2,10 @@ import { createAdmin } from "../../src/admin/api.ts";
 import type { StatusWorld } from "../../src/admin/status.ts";
 import type { UnservedWorld } from "../../src/admin/unserved.ts";
 import { createBodies } from "../../src/http/body.ts";
+import { createStreams } from "../../src/http/stream.ts";
+import type { Audiences } from "../../src/model/audience.ts";
 import type { StoredDeletions } from "../../src/model/deletion.ts";
-import type { Fault } from "../../src/model/fault.ts";
+import { type Fault, fault } from "../../src/model/fault.ts";
 import type { Lookup } from "../../src/model/lookup.ts";
 import type { Pauses } from "../../src/model/pause.ts";
 import type { Backlog, RequestDeletion } from "../../src/model/ports.ts";
@@ -69,6 +71,14 @@ const NOTHING_KNOWN: Lookup = {
   event: async () => ({ events: [], seen: [], complete: true }),
 };
 
+const NO_AUDIENCES: Audiences = {
+  all: () => [],
+  find: () => null,
+  list: async () => fault("store_failed", "there is no store"),
+  change: async () => fault("store_failed", "there is no store"),
+  remove: async () => fault("store_failed", "there is no store"),
+};
+
 const NOTHING_SETTLED: Replay = {
   page: async () => ({ replayed: new Map(), left: 0, deleted: 0, oldest: null, newest: null, cursor: null }),
   one: async () => null,
@@ -126,6 +136,8 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     ...{ startedAt: clock.wall(), version: "1.2.3", pid: 4711 },
     unserved: NOTHING_WAITS,
     lookup: { ...NOTHING_KNOWN, ...options.lookup },
+    audiences: NO_AUDIENCES,
+    streams: createStreams(clock),
     replay: { ...NOTHING_SETTLED, ...options.replay },
     whileIdle: (_, work) => work(),
     ...stranded,

@@ -4,6 +4,8 @@ import type { JsonSchema } from "../../src/config/json-schema.ts";
 type Schema = JsonSchema & {
   readonly const?: unknown;
   readonly format?: string;
+  readonly maxLength?: number;
+  readonly prefixItems?: readonly JsonSchema[];
   readonly allOf?: readonly JsonSchema[];
 };
 
@@ -36,12 +38,15 @@ const RULES: Readonly<Record<string, Check>> = {
   // Validators read patterns as Unicode.
   pattern: ({ pattern = "" }, value) => typeof value !== "string" || new RegExp(pattern, "u").test(value),
   minLength: ({ minLength = 0 }, value) => typeof value !== "string" || value.length >= minLength,
+  maxLength: ({ maxLength = 0 }, value) => typeof value !== "string" || value.length <= maxLength,
   minimum: ({ minimum = 0 }, value) => typeof value !== "number" || value >= minimum,
   maximum: ({ maximum = 0 }, value) => typeof value !== "number" || value <= maximum,
   minItems: ({ minItems = 0 }, value) => !Array.isArray(value) || value.length >= minItems,
   maxItems: ({ maxItems = 0 }, value) => !Array.isArray(value) || value.length <= maxItems,
   items: ({ items = {} }, value, path) =>
     Array.isArray(value) ? value.flatMap((item, at) => faultsOf(items, item, `${path}[${at}]`)) : [],
+  prefixItems: ({ prefixItems = [] }, value, path) =>
+    Array.isArray(value) ? prefixItems.flatMap((item, at) => faultsOf(item, value[at], `${path}[${at}]`)) : [],
   required: ({ required = [] }, value) => !isObject(value) || required.every((key) => Object.hasOwn(value, key)),
   properties: ({ properties = {} }, value, path) =>
     entriesOf(value).flatMap(([key, entry]) => faultsOf(properties[key] ?? {}, entry, `${path}.${key}`)),

@@ -69,7 +69,12 @@ export type Answer = {
   readonly text: string;
   readonly json: Record<string, unknown>;
 };
-export type AdminOptions = { readonly body?: unknown; readonly headers?: Record<string, string> };
+export type AdminOptions = {
+  readonly body?: unknown;
+  /** Sent as it is, in place of a body of JSON. */
+  readonly text?: string | Uint8Array | ReadableStream<Uint8Array>;
+  readonly headers?: Record<string, string>;
+};
 
 /** The whole daemon in this process: real stages and a real SQLite file, with a false clock, chance and network. */
 export async function startDaemon(options: DaemonOptions = {}): Promise<TestDaemon> {
@@ -133,11 +138,11 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
       await clock.rest();
       return answer;
     },
-    async admin(method, path, { body, headers = {} } = {}) {
+    async admin(method, path, { body, text: given, headers = {} } = {}) {
       const sent = body === undefined ? undefined : JSON.stringify(body);
       const all = {
         host: "127.0.0.1:8081",
-        ...(method === "POST" ? { "content-type": "application/json" } : {}),
+        ...(method === "POST" || body !== undefined ? { "content-type": "application/json" } : {}),
         ...headers,
       };
       const answer = await send(
@@ -145,8 +150,8 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
         new Request(`http://127.0.0.1:8081${path}`, {
           method,
           headers: all,
-          ...(sent !== undefined && { body: sent }),
-        }),
+          ...((given ?? sent) !== undefined && { body: given ?? sent, duplex: "half" }),
+        } as RequestInit),
       );
       const { status, text } = answer;
       await assertDocumented({ method, path, sent, status, type: answer.headers.get("content-type"), text });

@@ -95,7 +95,7 @@ describe("createMetrics", () => {
     const counts = () => [{ destination: "crm", state: "waiting", count: 1 }] as const;
     const backlog = { counts, oldestWaitingAt: async () => START - 2_000, nextRetryAt: async () => null };
     const health = { size: () => ({ used: 10, max: 20, free: 30 }), full: () => null };
-    metrics.expose({ backlog, halts: { all: () => [] }, health });
+    metrics.expose({ backlog, halts: { all: () => [] }, members: { all: () => [] }, health });
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), 10);
     assert.equal(await readValue(metrics, 'fairlead_deliveries{destination="crm",state="waiting"}'), 1);
     assert.equal(await readValue(metrics, 'fairlead_oldest_waiting_seconds{destination="crm"}'), 2);
@@ -151,6 +151,10 @@ const NAMES = [
   "fairlead_events_duplicate_total",
   "fairlead_events_unrouted_total",
   "fairlead_attempts_total",
+  "fairlead_audience_changes_total",
+  "fairlead_audience_members",
+  "fairlead_trait_changes_total",
+  "fairlead_trait_users",
   "fairlead_attempt_duration_seconds",
   "fairlead_deliveries_settled_total",
   "fairlead_deliveries_replayed_total",

@@ -4,6 +4,7 @@ import { describeBacklog } from "./conformance/backlog.ts";
 import { describeClaims } from "./conformance/claims.ts";
 import { describeHalts } from "./conformance/halts.ts";
 import { describeHealth } from "./conformance/health.ts";
+import { describeMembers } from "./conformance/members.ts";
 import { describePrune } from "./conformance/prune.ts";
 import { describeRepeats } from "./conformance/repeats.ts";
 import { describeReplay } from "./conformance/replay.ts";
@@ -26,6 +27,7 @@ export function describeStore(name: string, open: OpenStore): void {
     describeReplay(open);
     describeWithdraw(open);
     describeHalts(open);
+    describeMembers(open);
     describeHealth(open);
     describeSequences(open);
   });

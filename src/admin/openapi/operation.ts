@@ -49,9 +49,11 @@ const NOTHING = {
 
 function describeBody(body: Body | undefined, shapes: Shapes): Json {
   if (!body) return NOTHING;
-  const { shape, maxBytes, type = JSON_TYPE } = body;
+  const { shape, maxBytes, type = JSON_TYPE, also = {} } = body;
   const description = `At most ${formatSize(maxBytes)}; compressed with gzip, if Content-Encoding says so.`;
-  return { description, required: true, content: { [type]: { schema: shapes.input(shape) } } };
+  const all = Object.entries({ [type]: shape, ...also });
+  const content = Object.fromEntries(all.map(([name, one]) => [name, { schema: shapes.input(one) }]));
+  return { description, required: true, content };
 }
 
 function answersOf({ answers, type = JSON_TYPE }: Route, shapes: Shapes): Json {

@@ -1,6 +1,6 @@
 import { MB } from "../../model/units.ts";
 import { createResolve } from "../../runtime/files.ts";
-import { type Exchange, request } from "../../runtime/request.ts";
+import { type Ask, type Exchange, request } from "../../runtime/request.ts";
 import type { Complaint } from "../complain.ts";
 import { EXIT } from "../exit.ts";
 import { printable } from "../printable.ts";
@@ -13,6 +13,8 @@ export type Question<Said> = {
   readonly path: string;
   /** What is sent, by POST; without it, the question is a GET. */
   readonly body?: object;
+  /** Another method, and what goes with it as it is. */
+  readonly by?: Pick<Ask, "method" | "body" | "headers" | "timeout">;
   /** Whether an answer is what this path gives. */
   readonly isSaid: (said: unknown) => said is Said;
   /** Makes more of a refusal than its message, where this path says more. */
@@ -35,10 +37,11 @@ export async function askDaemon<Said>(
   return readSaid(await send(daemon, question), { daemon, question });
 }
 
-function send({ base, token }: Daemon, { path, body }: Question<unknown>): Promise<Exchange> {
+function send({ base, token }: Daemon, { path, body, by }: Question<unknown>): Promise<Exchange> {
   const authorization = token && { Authorization: `Bearer ${token.secret.reveal()}` };
   const type = body && { "Content-Type": "application/json" };
   const ask = { base, path, headers: { ...authorization, ...type }, maxBytes: MOST_BYTES };
+  if (by) return request({ ...ask, ...by, headers: { ...ask.headers, ...by.headers } });
   return request(body ? { ...ask, method: "POST", body: JSON.stringify(body) } : { ...ask, method: "GET" });
 }
 

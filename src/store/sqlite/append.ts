@@ -1,6 +1,9 @@
+import type { MemberChange } from "../../model/audience.ts";
 import type { Entry, Receipt } from "../../model/ports.ts";
 import { type At, DAY } from "../../model/units.ts";
+import { SUPERSEDED } from "../../model/withdrawal.ts";
 import type { Notices } from "./deletions/notices.ts";
+import type { MemberBatch, MemberRows } from "./members/rows.ts";
 import type { Repeats } from "./repeats.ts";
 import type { Segments } from "./segments.ts";
 import type { Withdrawn, WithdrawRows } from "./withdraw.ts";
@@ -21,18 +24,32 @@ export type AppendParts = {
   readonly repeats: Repeats;
   readonly withdrawal: WithdrawRows;
   readonly notices: Pick<Notices, "has" | "note">;
+  readonly memberRows: MemberRows;
 };
 
-export function createAppend({ segments, repeats, withdrawal, notices }: AppendParts): AppendRows {
+const NONE: readonly MemberChange[] = [];
+/** Of nearly all events, which tell of no membership. */
+const NO_MEMBERS: MemberBatch = { older: [], take: () => false, write() {}, close() {} };
+
+export function createAppend({ segments, repeats, withdrawal, notices, memberRows }: AppendParts): AppendRows {
   return function append(entries, { now, withdrawn }) {
-    return entries.map((entry) => {
+    const changes = entries.some(({ change }) => change) ? entries.flatMap(({ change }) => change ?? []) : NONE;
+    const batch = changes.length > 0 ? memberRows.open(changes) : NO_MEMBERS;
+    if (batch.older.length > 0) withdrawn.push(...withdrawal.run({ events: batch.older, reason: SUPERSEDED }, now));
+    const receipts = entries.map((entry): Receipt => {
       const { ownId, messageId } = entry.event;
+      // Its user was forgotten since it was read.
+      if (entry.change && !batch.take(entry.change)) return DUPLICATE;
       if (!ownId && repeats.isRepeat(entry.source, messageId, now - DAY)) return DUPLICATE;
       const { notice, source, deliverTo } = entry;
       if (notice && notices.has(notice, source)) return DUPLICATE;
       if (notice) notices.note(notice, { source, event: segments.nextNumber(), deliverTo });
       if (entry.withdraws) withdrawn.push(...withdrawal.run(entry.withdraws, now));
-      return { kind: "accepted", deliveries: segments.add(entry, now) };
+      const deliveries = segments.add(entry, now);
+      if (entry.change) batch.write(entry.change, deliveries[0]?.id ?? null);
+      return { kind: "accepted", deliveries };
     });
+    batch.close();
+    return receipts;
   };
 }

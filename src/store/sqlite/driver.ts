@@ -15,6 +15,12 @@ export async function openDatabase(path: string): Promise<Database> {
   }
 }
 
+/** Opens a file of its own, where temporary files go: it is gone when it is closed. Rejects as above. */
+export async function createTemporary(): Promise<() => Database> {
+  const Database = await loadDriver();
+  return () => new Database("");
+}
+
 /** Whether an error says that the disk is full or broken, and not that somebody else has the file, or that a row is wrong. */
 export function isDiskFailure(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";

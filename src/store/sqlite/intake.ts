@@ -28,7 +28,7 @@ export function createIntake(world: IntakeWorld): Pick<Store, "append" | "withdr
       const run = (): readonly Receipt[] => appendRows(entries, { now: clock.now(), withdrawn: emptied(withdrawn) });
       const job = { rows: rowsOf(entries), run, failed: () => UNWRITTEN };
       const written = commits.add<readonly Receipt[] | Fault>(job);
-      return entries.some(({ withdraws }) => withdraws) ? tellThen(written, withdrawn) : written;
+      return entries.some(({ withdraws, change }) => withdraws ?? change) ? tellThen(written, withdrawn) : written;
     },
     async withdraw(wish) {
       const run = (): readonly Withdrawn[] => withdrawal.run(wish, clock.now());

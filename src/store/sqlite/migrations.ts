@@ -1,4 +1,5 @@
 import type { Database } from "./driver.ts";
+import { COMPUTATIONS } from "./members/schema.ts";
 
 /**
  * The schema, step by step. A step is never changed once it was released: a store of any age is brought up to date by
@@ -218,6 +219,7 @@ const STEPS: readonly string[] = [
 
   -- In "contents", an event whose messageId is empty was erased: its user and its body went, its letters stay.
   `,
+  COMPUTATIONS,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

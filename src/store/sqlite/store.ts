@@ -13,11 +13,13 @@ import { createStoredDeletions } from "./deletions/deletions.ts";
 import { createIsForgotten } from "./deletions/forgotten.ts";
 import { createNotices } from "./deletions/notices.ts";
 import { createUserHash } from "./deletions/user-hash.ts";
-import { type Database, isDiskFailure } from "./driver.ts";
+import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
 import { createStoredHalts } from "./halts.ts";
 import { createIntake } from "./intake.ts";
 import { lockOutbox } from "./lock.ts";
 import { createLookup } from "./lookup/lookup.ts";
+import { createMembers } from "./members/members.ts";
+import { createMemberRows } from "./members/rows.ts";
 import { createMeta, type Meta } from "./meta.ts";
 import { LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
@@ -58,7 +60,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const db = await openOutbox(options.path);
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
-    const store = createStore(db, { room, release }, options);
+    const store = createStore(db, { room, release, openTemporary: await createTemporary() }, options);
     void watchRoom(room, clock, watching.signal).catch((error: unknown) => report.unexpected("watch the disk", error));
     return store;
   } catch (error) {
@@ -73,14 +75,15 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 /** `release` lets go of all that is not the database. */
-type Surroundings = { readonly room: Room; release(): void };
+type Surroundings = { readonly room: Room; release(): void; readonly openTemporary: () => Database };
 
-function createStore(db: Database, { room, release }: Surroundings, options: StoreOptions): Store {
+function createStore(db: Database, { room, release, openTemporary }: Surroundings, options: StoreOptions): Store {
   const { clock, report, bounds } = options;
   const tables = createTables(db);
   const { counts, repeats, meta, segments, progress } = tables;
   const size = createSize(db, room.measured);
   const withdrawal = createWithdraw(db, tables);
+  const memberRows = createMemberRows(db);
   const settleRow = createSettle(tables);
   const pruneRows = createPrune(db, tables);
   const unserved = createUnserved(db, tables);
@@ -90,7 +93,7 @@ function createStore(db: Database, { room, release }: Surroundings, options: Sto
     failed: (error) => isDiskFailure(error) && room.refused(),
   });
   const notices = createNotices(db, { commits, clock, failed: unwritable });
-  const appendRows = createAppend({ segments, repeats, withdrawal, notices });
+  const appendRows = createAppend({ segments, repeats, withdrawal, notices, memberRows });
   const lookup = createLookup(db, { clock, repeats });
   const isForgotten = createIsForgotten(db, createUserHash(db));
   let closing: Promise<void> | null = null;
@@ -116,6 +119,7 @@ function createStore(db: Database, { room, release }: Surroundings, options: Sto
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
     replay: createReplay(db, { ...options, ...tables, commits, lookup, room, isForgotten, failed: unwritable }),
     deletions: createStoredDeletions(db, { ...tables, clock, commits, room, notices, failed: unwritable }),
+    members: createMembers(db, { ...withdrawal, ...options, commits, memberRows, openTemporary, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, bounds }),
     lastAt: meta.lastAt,

@@ -10,6 +10,8 @@ export type Withdrawn = Pick<Delivery, "id" | "destination">;
 export type WithdrawRows = {
   /** Inside a transaction: what waits of these events, for whatever destination, has failed. Answers which deliveries. */
   run(withdrawal: Withdrawal, now: At): readonly Withdrawn[];
+  /** Inside a transaction, before anything of it is settled: whether anything of this event waits. */
+  waits(event: number): boolean;
 };
 
 type States = { destination: string; states: string };
@@ -37,6 +39,7 @@ export function createWithdraw(db: Database, parts: GiveUpParts): WithdrawRows {
       parts.progress.flush();
       return withdrawn.map(({ id, destination }) => ({ id, destination }));
     },
+    waits: (event) => waitingOf(event).length > 0,
   };
 
   function waitingOf(id: number): readonly Waiting[] {

@@ -117,7 +117,7 @@ describe("GET /openapi.json", () => {
       for (const choices of [schema.enum, schema.anyOf, schema.allOf]) {
         if (choices !== undefined) assert.ok(Array.isArray(choices) && choices.length > 0, JSON.stringify(schema));
       }
-      if (schema.type === "array") assert.ok(schema.items, JSON.stringify(schema));
+      if (schema.type === "array") assert.ok(schema.items ?? schema.prefixItems, JSON.stringify(schema));
       const properties = Object.keys(schema.properties ?? {});
       for (const key of (schema.required ?? []) as string[]) assert.ok(properties.includes(key), key);
     }

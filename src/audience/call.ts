@@ -1,0 +1,52 @@
+import { hash } from "node:crypto";
+import type { Computation, Member, Sync } from "../model/audience.ts";
+import type { Event } from "../model/event.ts";
+import { type At, formatTime } from "../model/units.ts";
+
+/** What tells users of one sync apart, in hexadecimal digits. */
+const USER_DIGITS = 24;
+
+/** Both of a sync that runs. */
+export type Of = { readonly sync: Pick<Sync, "id">; readonly computation: Computation };
+
+/**
+ * The identify call that tells of a change (SPEC.md 6): the trait is true for a member, false for one who has left; for a
+ * computed trait it is the value, or null. Its messageId is the same whenever it is made for this sync and user. `now`: by the
+ * wall clock.
+ */
+export function callFor({ user, value }: Member, { sync, computation }: Of, now: At): Event {
+  const { class: kind, key } = computation;
+  const told = kind === "audience" ? value === true : value;
+  return {
+    type: "identify",
+    messageId: `${sync.id}-${hash("sha256", user, "hex").slice(0, USER_DIGITS)}`,
+    ownId: true,
+    userId: user,
+    anonymousId: undefined,
+    previousId: undefined,
+    groupId: undefined,
+    event: undefined,
+    name: undefined,
+    category: undefined,
+    channel: undefined,
+    properties: undefined,
+    traits: { [key]: told },
+    context: { personas: personasOf(computation) },
+    integrations: undefined,
+    timestamp: formatTime(now),
+    originalTimestamp: undefined,
+    sentAt: undefined,
+    receivedAt: now,
+  };
+}
+
+/** Which computation it is about, in the words that receivers of such calls look for. */
+function personasOf({ class: kind, id, key, name, source }: Computation): object {
+  return {
+    computation_class: kind,
+    computation_id: id,
+    computation_key: key,
+    computation_name: name,
+    namespace: source,
+  };
+}

@@ -1,0 +1,64 @@
+import type { ComparedPage, Computation, Member, Members, SyncCounts, Upload } from "../model/audience.ts";
+import type { Clock } from "../model/ports.ts";
+
+/** Users that are looked up, or written, at a time: nobody waits long behind them. */
+const IN_PAGE = 1_000;
+
+export const NOBODY: SyncCounts = { added: 0, changed: 0, removed: 0 };
+
+/** Who is to have another value, part by part. */
+export type Pages = AsyncIterable<Pick<ComparedPage, "changes" | "counts">>;
+
+export type PagesWorld = { readonly members: Members; readonly clock: Pick<Clock, "nextTurn"> };
+
+export type Compared = {
+  readonly upload: Upload | null;
+  readonly known: Computation | null;
+  readonly others: "remove" | "keep";
+};
+
+/** What a list changes, as the store compares it. */
+export async function* comparedPages({ upload, known, others }: Compared, { members, clock }: PagesWorld): Pages {
+  let after: string | null = null;
+  do {
+    const page: ComparedPage = members.compare({ upload, computation: known?.number ?? null, others, after });
+    yield page;
+    after = page.after;
+    await clock.nextTurn();
+  } while (after !== null);
+}
+
+/** Of a removal that nobody hears of: nothing is written down, and all are counted. */
+export async function* noPages({ size }: Computation): Pages {
+  yield { changes: [], counts: { ...NOBODY, removed: size } };
+}
+
+/** Of these users, those whose value is another one. They are different users. */
+export async function* changedPages(wanted: readonly Member[], known: Computation, members: Members): Pages {
+  for (let from = 0; from < wanted.length; from += IN_PAGE) {
+    const part = wanted.slice(from, from + IN_PAGE);
+    const values = members.values(
+      known.number,
+      part.map(({ user }) => user),
+    );
+    const changes = part.filter(({ user, value }) => (values.get(user) ?? null) !== value);
+    const removed = changes.filter(({ value }) => value === null).length;
+    const added = changes.filter(({ user }) => !values.has(user)).length;
+    yield { changes, counts: { added, removed, changed: changes.length - added - removed } };
+  }
+}
+
+/** All of them together. */
+export async function count(pages: Pages): Promise<SyncCounts> {
+  let sum = NOBODY;
+  for await (const { counts } of pages) sum = plus(sum, counts);
+  return sum;
+}
+
+export function plus(one: SyncCounts, other: SyncCounts): SyncCounts {
+  return {
+    added: one.added + other.added,
+    changed: one.changed + other.changed,
+    removed: one.removed + other.removed,
+  };
+}

@@ -1,0 +1,186 @@
+import type { Members, OpenSync } from "../model/audience.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
+import type { Accept, Clock } from "../model/ports.ts";
+import type { Report } from "../model/report.ts";
+import { MINUTE, type Ms, SECOND } from "../model/units.ts";
+import { callFor } from "./call.ts";
+
+/** Changes in one commit: calls that come meanwhile wait for so many. */
+const IN_PAGE = 100;
+/** When a sync cannot go on, and how often those that have to wait are looked at. */
+const PATIENCE: Ms = 5 * SECOND;
+/** How long after a sync those who have left are forgotten, and again while calls about some still wait. */
+const SWEEP_AFTER: Ms = 10 * MINUTE;
+/** Rows in one commit that only cleans up. */
+const IN_SWEEP = 500;
+
+export type WorkerWorld = {
+  readonly members: Members;
+  readonly accept: Accept;
+  /** Why a source takes no calls now; null if it does. */
+  readonly refusalOf: (source: string) => Fault | null;
+  readonly clock: Clock;
+  readonly report: Report;
+};
+
+export type Worker = {
+  /** Takes up what was begun before, and works until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void>;
+  /** A sync has begun. Resolves when it is finished. */
+  begin(open: OpenSync): Promise<OpenSync>;
+  /** Something is there to be cleaned up. */
+  wake(): void;
+};
+
+type Running = { open: OpenSync; why: string | null; readonly done: PromiseWithResolvers<OpenSync> };
+
+/**
+ * Sends what syncs have set out to send: a page of each in turn, with a turn of the loop between. A page is one commit of
+ * calls together with the memberships that they tell of, so that a crash leaves each change either done or still to do.
+ */
+export function createSyncWorker(world: WorkerWorld): Worker {
+  const { members, clock } = world;
+  const running = new Map<number, Running>();
+  const cleaner = createCleaner(members);
+  let nap = new AbortController();
+
+  return {
+    async run(signal) {
+      for (const open of members.open())
+        running.set(open.sync.number, { open, why: null, done: Promise.withResolvers() });
+      while (!signal.aborted) {
+        nap = new AbortController();
+        const startedAt = clock.now();
+        const worked = await workOn([...running.values()], signal);
+        if (worked || (await cleaner.tidy())) await breathe(clock, clock.now() - startedAt, signal);
+        else await rest(signal);
+      }
+    },
+    begin(open) {
+      const one: Running = { open, why: null, done: Promise.withResolvers() };
+      running.set(open.sync.number, one);
+      world.report.syncStarted(open);
+      nap.abort();
+      return one.done.promise;
+    },
+    wake() {
+      cleaner.lookAgain();
+      nap.abort();
+    },
+  };
+
+  async function rest(signal: AbortSignal): Promise<void> {
+    await clock.sleep(running.size > 0 ? PATIENCE : SWEEP_AFTER, AbortSignal.any([signal, nap.signal]));
+    // Calls about users who have left may have come to their end.
+    cleaner.lookAgain();
+  }
+
+  /** Answers whether there was something to do that could be done. */
+  async function workOn(all: readonly Running[], signal: AbortSignal): Promise<boolean> {
+    let worked = false;
+    for (const one of all) {
+      if (signal.aborted) return false;
+      const result = await workOnOne(one.open, world);
+      if (isFault(result)) tellWaiting(one, result, world.report);
+      else {
+        one.why = null;
+        worked = true;
+        if (result.finished) forget(one, result.open);
+      }
+    }
+    return worked;
+  }
+
+  function forget({ done }: Running, open: OpenSync): void {
+    running.delete(open.sync.number);
+    cleaner.lookAgain();
+    done.resolve(open);
+  }
+}
+
+/** Half of the time is for others: calls from outside, and the deliveries of all this. */
+function breathe(clock: Clock, took: Ms, signal: AbortSignal): Promise<void> {
+  return took < 1 ? clock.nextTurn() : clock.sleep(took, signal);
+}
+
+type Worked = { readonly finished: boolean; readonly open: OpenSync };
+
+/** Does a page of it, and what is to be done after the last one. */
+async function workOnOne(open: OpenSync, world: WorkerWorld): Promise<Worked | Fault> {
+  const { members, report, clock } = world;
+  try {
+    const result = await step(open, world);
+    if (result === "worked") return { finished: false, open };
+    const finished = result === "finished" ? await members.finish(open) : result;
+    if (isFault(finished)) return finished;
+    report.syncFinished(finished, clock.now() - finished.sync.startedAt);
+    return { finished: true, open: finished };
+  } catch (error) {
+    // It stays, and is tried again.
+    report.unexpected("send a sync", error);
+    return fault("internal", "something unexpected went wrong; see the log");
+  }
+}
+
+/** Once for each reason. */
+function tellWaiting(one: Running, { code, message }: Fault, report: Pick<Report, "syncWaits">): void {
+  if (one.why !== code && code !== "overloaded") report.syncWaits(one.open, message);
+  one.why = code;
+}
+
+type Cleaner = {
+  /** A little. Answers whether there may be more. */
+  tidy(): Promise<boolean>;
+  /** There may be something again. */
+  lookAgain(): void;
+};
+
+/** Forgets what was never begun, and who has left. */
+function createCleaner(members: Members): Cleaner {
+  let untidy = true;
+  return {
+    async tidy() {
+      if (!untidy) return false;
+      const discarding = await members.discard(IN_SWEEP);
+      const sweeping = await members.sweep(IN_SWEEP);
+      untidy = discarding === true || sweeping === true;
+      return untidy;
+    },
+    lookAgain() {
+      untidy = true;
+    },
+  };
+}
+
+/** A page of a sync. Answers whether it is finished, or why it has to wait. */
+async function step(open: OpenSync, world: WorkerWorld): Promise<"worked" | "finished" | Fault> {
+  return open.sync.kind === "silent_removal" ? dropPage(open, world) : sendPage(open, world);
+}
+
+async function dropPage(open: OpenSync, { members, report }: WorkerWorld): Promise<"worked" | "finished" | Fault> {
+  const dropped = await members.drop(open, IN_SWEEP);
+  if (typeof dropped !== "number") return dropped;
+  report.membersChanged(open.computation, Array(dropped).fill({ value: null }));
+  return dropped === 0 ? "finished" : "worked";
+}
+
+async function sendPage(open: OpenSync, world: WorkerWorld): Promise<"worked" | "finished" | Fault> {
+  const { members, accept, refusalOf, clock, report } = world;
+  const { sync, computation } = open;
+  const refusal = refusalOf(computation.source);
+  if (refusal) return refusal;
+  const page = members.pending(sync.number, IN_PAGE);
+  if (page.length === 0) return "finished";
+  const now = clock.wall();
+  const receipts = await accept(
+    computation.source,
+    page.map((member) => callFor(member, open, now)),
+    page.map((member) => ({ change: { ...member, sync: sync.number, computation: computation.number } })),
+  );
+  if (isFault(receipts)) return receipts;
+  report.membersChanged(
+    computation,
+    page.filter((_, index) => receipts[index]?.kind === "accepted"),
+  );
+  return "worked";
+}

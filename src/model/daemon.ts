@@ -1,0 +1,57 @@
+/** The daemon as a whole: what it needs of the machine, and what can be done with it (app.ts). */
+import type { Config } from "./config.ts";
+import type { Clock, Post, Random, Serve, Store } from "./ports.ts";
+import type { Applied, Reload } from "./reload.ts";
+import type { Report } from "./report.ts";
+import type { Disk } from "./space.ts";
+import type { ConfigStatus } from "./status.ts";
+
+export type Ports = {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly post: Post;
+  readonly serve: Serve;
+  readonly disk: Disk;
+  readonly report: Report;
+  readonly metrics: Metrics;
+  /** Reads the config anew, and ends in `App.reload`. */
+  readonly reload: Reload;
+  readonly lastReload: () => ConfigStatus;
+  /** What this program is. */
+  readonly version: string;
+  /** Of this process. */
+  readonly pid: number;
+};
+
+export type Metrics = {
+  text(): Promise<string>;
+  readonly contentType: string;
+  /** Where the gauges get their values from, once the store is open. */
+  expose(sources: Pick<Store, "backlog" | "halts" | "health" | "members">): void;
+  /** The names that counters begin with at zero, and which destinations are delivered to. */
+  declare(names: Names): void;
+};
+
+export type Addresses = { readonly ingest: string; readonly admin: string };
+
+export type App = {
+  /** Resolves with the addresses once calls are taken and deliveries go out. Rejects when it cannot start. */
+  start(): Promise<Addresses>;
+  /**
+   * Works by another config from now on, and answers what that changes. Builds all that it needs first: when it rejects,
+   * nothing has changed. One at a time (`config/reloader.ts`).
+   */
+  reload(config: Config): Promise<Applied>;
+  /** Takes no new calls, finishes what runs, commits, and closes. May be called twice. */
+  stop(): Promise<void>;
+  /** Lets go of running attempts, so that a stop is over soon: they begin anew after the next start. */
+  release(): void;
+};
+
+/** What counters begin with. */
+export type Names = {
+  readonly sources: readonly string[];
+  readonly destinations: readonly string[];
+  /** The destinations that are delivered to. */
+  readonly served: readonly string[];
+};

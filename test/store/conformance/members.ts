@@ -1,0 +1,251 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { Member, Members, OpenSync, SyncCounts, Value } from "../../../src/model/audience.ts";
+import { isFault } from "../../../src/model/fault.ts";
+import { SLOW } from "../../slow.ts";
+import { type OpenStore, startStore, type TestStore } from "../harness.ts";
+import { makeEntry } from "../make.ts";
+
+const NAME = { source: "website", class: "audience", name: "Big", key: "big", id: "aud_1" } as const;
+const NONE: SyncCounts = { added: 0, changed: 0, removed: 0 };
+
+/** More than one page of them, and some that are ordered by code points in another way than by UTF-16. */
+const POOL: readonly string[] = [
+  ...Array.from({ length: 600 }, (_, n) => `u${n}`),
+  ...["\u{1f600}", "\ue000", "\uffff", "\u{10ffff}", "é", "e\u0301", "a", "A", "a b", "u\u0000x", "u\u0000"],
+];
+
+export function describeMembers(open: OpenStore): void {
+  describe("what a list would change", () => {
+    it("is exactly the difference, for any two lists, whatever is to become of the others", SLOW, async () => {
+      await using s = await startStore(open);
+      const { members } = s.store();
+      const list = fc
+        .subarray([...POOL])
+        .chain((users) =>
+          fc
+            .array(fc.constantFrom<Value>(true, 1, 2, "x", null), { minLength: users.length, maxLength: users.length })
+            .map((values) => new Map(users.map((user, index) => [user, values[index] ?? null] as const))),
+        );
+      let known = new Map<string, Value>();
+      await fc.assert(
+        fc.asyncProperty(list, fc.constantFrom("remove" as const, "keep" as const), async (next, others) => {
+          const after = wantedOf(known, next, others);
+          const upload = members.upload();
+          for (const [user, value] of [...next].toReversed()) upload.add([{ user, value }]);
+          const found = compareAll(members, { upload, others });
+          upload.close();
+          assert.deepEqual(new Map(found.changes.map(({ user, value }) => [user, value])), differenceOf(known, after));
+          assert.equal(found.changes.length, differenceOf(known, after).size);
+          assert.deepEqual(found.counts, countsOf(known, after));
+          await apply(s, await beginSync(members, found.changes, found.counts));
+          known = after;
+          assert.equal(members.find(NAME)?.size, known.size);
+        }),
+        { numRuns: 12 },
+      );
+    });
+
+    it("is what the last line about a user says", async () => {
+      await using s = await startStore(open);
+      const upload = s.store().members.upload();
+      upload.add([{ user: "u1", value: 1 }]);
+      upload.add([{ user: "u1", value: 2 }]);
+      assert.equal(upload.count(), 1);
+      assert.deepEqual(compareAll(s.store().members, { upload, others: "remove" }).changes, [{ user: "u1", value: 2 }]);
+      upload.close();
+      upload.close();
+    });
+  });
+
+  describe("a sync", () => {
+    it("is done with each event, in its commit, and survives a restart in between", async () => {
+      await using s = await startStore(open);
+      const begun = await beginSync(s.store().members, membersOf("u1", "u2", "u3"));
+      await append(s, begun, [{ user: "u1", value: true }]);
+      await s.reopen();
+      const [again = assert.fail(), ...others] = s.store().members.open();
+      assert.deepEqual([again.sync.done, again.computation.size, others], [1, 1, []]);
+      assert.deepEqual(s.store().members.pending(again.sync.number, 10), membersOf("u2", "u3"));
+      await apply(s, again);
+      assert.deepEqual(s.store().members.open(), []);
+      const [{ syncs, size } = assert.fail()] = s.store().members.all();
+      assert.deepEqual([size, syncs.length, syncs[0]?.done], [3, 1, 3]);
+    });
+
+    it("leaves nothing of itself if it was not begun before the end", async () => {
+      await using s = await startStore(open);
+      const number = await prepare(s.store().members);
+      await s.store().members.note(number, membersOf("u1", "u2", "u3"));
+      assert.equal(await s.store().members.discard(2), false);
+      await s.reopen();
+      const { members } = s.store();
+      assert.deepEqual([members.open(), members.all()], [[], []]);
+      const answers = [await members.discard(2), await members.discard(2), await members.discard(2)];
+      assert.deepEqual(answers, [true, true, false]);
+      assert.deepEqual(members.pending(number, 10), []);
+    });
+
+    it("stores no event of a change that is not to be made any more", async () => {
+      await using s = await startStore(open);
+      const begun = await beginSync(s.store().members, membersOf("u1", "u2"));
+      assert.equal(await s.store().members.forget("u1", ["website"]), 0);
+      assert.deepEqual(await append(s, begun, membersOf("u1", "u2")), ["duplicate", "accepted"]);
+      assert.deepEqual(
+        (await s.read()).map(({ messageId }) => messageId),
+        ["1-u2"],
+      );
+      assert.equal(s.store().members.find(NAME)?.size, 1);
+    });
+
+    it("ends what waits of the event before about a user, and says so", async () => {
+      await using s = await startStore(open);
+      await apply(s, await beginSync(s.store().members, membersOf("u1", "u2")));
+      await apply(s, await beginSync(s.store().members, [{ user: "u1", value: null }]));
+      assert.deepEqual(s.withdrawals(), [[{ id: 1, destination: "crm" }]]);
+      await apply(s, await beginSync(s.store().members, membersOf("u1")));
+      assert.deepEqual(s.counts(), ["crm failed: 2", "crm waiting: 2"]);
+      const detail = await s.store().lookup.delivery({ id: 3, destination: "crm" });
+      assert.deepEqual([detail?.state, detail?.reason], ["failed", "superseded"]);
+    });
+
+    it("keeps the last ten of a computation", async () => {
+      await using s = await startStore(open);
+      for (let nth = 1; nth <= 12; nth += 1) await apply(s, await beginSync(s.store().members, []));
+      const [{ syncs } = assert.fail()] = s.store().members.all();
+      assert.deepEqual(
+        syncs.map(({ number }) => number),
+        [12, 11, 10, 9, 8, 7, 6, 5, 4, 3],
+      );
+    });
+  });
+
+  describe("whoever leaves", () => {
+    it("is forgotten once nothing about it waits", async () => {
+      await using s = await startStore(open);
+      const { members } = s.store();
+      await apply(s, await beginSync(members, membersOf("u1", "u2")));
+      await apply(s, await beginSync(members, [{ user: "u1", value: null }]));
+      assert.equal(await members.sweep(10), false);
+      await s.store().withdraw({ events: [3], reason: "test" });
+      assert.equal(await members.sweep(10), false);
+      await apply(s, await beginSync(members, membersOf("u1")));
+      assert.deepEqual(s.withdrawals(), [[{ id: 1, destination: "crm" }], [{ id: 3, destination: "crm" }]]);
+    });
+
+    it("leaves without a word when the computation is removed silently, which then is gone", async () => {
+      await using s = await startStore(open);
+      const { members } = s.store();
+      await apply(s, await beginSync(members, membersOf("u1", "u2", "u3")));
+      const going = await beginSync(members, [], { ...NONE, removed: 3 }, "silent_removal");
+      assert.deepEqual(
+        [await members.drop(going, 2), await members.drop(going, 2), await members.drop(going, 2)],
+        [2, 1, 0],
+      );
+      await members.finish(going);
+      assert.deepEqual([members.all(), members.find(NAME), members.open()], [[], null, []]);
+      assert.deepEqual(s.counts(), ["crm waiting: 3"]);
+      await apply(s, await beginSync(members, membersOf("u1")));
+      assert.deepEqual(s.counts(), ["crm failed: 1", "crm waiting: 3"]);
+    });
+
+    it("is forgotten in all computations of a source, wherever it stands, and in no other", async () => {
+      await using s = await startStore(open);
+      const { members } = s.store();
+      await apply(s, await beginSync(members, membersOf("u1", "u2")));
+      const app = { ...NAME, source: "app" };
+      await apply(s, await beginSync(members, membersOf("u1"), NONE, "list", app));
+      const upload = members.upload();
+      upload.add(membersOf("u1", "u3"));
+      assert.equal(await members.forget("u1", ["website"]), 1);
+      assert.deepEqual(compareAll(members, { upload, others: "keep" }).changes, membersOf("u3"));
+      upload.close();
+      assert.deepEqual([members.find(NAME)?.size, members.find(app)?.size], [1, 1]);
+      assert.deepEqual(members.values(1, ["u1", "u2"]), new Map([["u2", true]]));
+      assert.equal(await members.forget("u1", ["website", "app"]), 1);
+      assert.equal(await members.forget("u1", ["website", "app"]), 0);
+    });
+  });
+}
+
+function membersOf(...users: readonly string[]): readonly Member[] {
+  return users.map((user) => ({ user, value: true }));
+}
+
+async function prepare(members: Members, kind: OpenSync["sync"]["kind"] = "list"): Promise<number> {
+  const number = await members.prepare({ id: "audience-1", kind });
+  return typeof number === "number" ? number : assert.fail(number.message);
+}
+
+async function beginSync(
+  members: Members,
+  changes: readonly Member[],
+  counts: SyncCounts = NONE,
+  kind: OpenSync["sync"]["kind"] = "list",
+  name: Omit<typeof NAME, "source"> & { readonly source: string } = NAME,
+): Promise<OpenSync> {
+  const number = await prepare(members, kind);
+  await members.note(number, changes);
+  const open = await members.begin(number, { ...name, ...counts });
+  return isFault(open) ? assert.fail(open.message) : open;
+}
+
+/** An event for each, as the worker would. */
+async function append(s: TestStore, { sync, computation }: OpenSync, changes: readonly Member[]) {
+  const of = { sync: sync.number, computation: computation.number };
+  const entries = changes.map((member) => ({
+    ...makeEntry({ messageId: `${sync.number}-${member.user}`, ownId: true, source: computation.source }),
+    change: { ...member, ...of },
+  }));
+  return s.append(...entries);
+}
+
+async function apply(s: TestStore, open: OpenSync): Promise<void> {
+  const { members } = s.store();
+  for (
+    let page = members.pending(open.sync.number, 100);
+    page.length > 0;
+    page = members.pending(open.sync.number, 100)
+  ) {
+    await append(s, open, page);
+  }
+  await members.finish(open);
+}
+
+function compareAll(
+  members: Members,
+  { upload, others }: { readonly upload: ReturnType<Members["upload"]>; readonly others: "remove" | "keep" },
+) {
+  const changes: Member[] = [];
+  const counts = { added: 0, changed: 0, removed: 0 };
+  let after: string | null = null;
+  do {
+    const computation = members.find(NAME)?.number ?? null;
+    const page = members.compare({ upload, computation, others, after });
+    changes.push(...page.changes);
+    for (const key of ["added", "changed", "removed"] as const) counts[key] += page.counts[key];
+    after = page.after;
+  } while (after !== null);
+  return { changes, counts };
+}
+
+type Values = ReadonlyMap<string, Value>;
+
+function wantedOf(known: Values, next: Values, others: "remove" | "keep"): Map<string, Value> {
+  const all = others === "keep" ? new Map([...known, ...next]) : new Map(next);
+  return new Map([...all].filter(([, value]) => value !== null));
+}
+
+function differenceOf(known: Values, after: Values): Values {
+  const users = [...new Set([...known.keys(), ...after.keys()])];
+  const changed = users.filter((user) => (known.get(user) ?? null) !== (after.get(user) ?? null));
+  return new Map(changed.map((user) => [user, after.get(user) ?? null]));
+}
+
+function countsOf(known: Values, after: Values): SyncCounts {
+  const users = [...differenceOf(known, after).keys()];
+  const added = users.filter((user) => !known.has(user)).length;
+  const removed = users.filter((user) => !after.has(user)).length;
+  return { added, removed, changed: users.length - added - removed };
+}
