@@ -7,6 +7,7 @@ import type { Ledger } from "./ledger.ts";
 import type { Settings } from "./options.ts";
 import { createQueue } from "./queue.ts";
 import { createSender, type Sending } from "./sender.ts";
+import { showCauses } from "./show.ts";
 import type { World } from "./world.ts";
 
 export type Courier = {
@@ -49,7 +50,7 @@ export function createCourier({ settings, world, debug, ledger }: CourierParts):
     add,
     sendUpTo(seq) {
       due = Math.max(due, seq);
-      // Never rejects: what can fail is answered by the sender, and the program's functions are guarded.
+      // Never rejects: what fails in sending loses the batch, and the program's functions are guarded.
       if (inFlight.length === 0) void work(stopping.signal);
     },
     hurry: sender.hurry,
@@ -74,7 +75,7 @@ export function createCourier({ settings, world, debug, ledger }: CourierParts):
   async function work(signal: AbortSignal): Promise<void> {
     for (let batch = take(); batch.length > 0; batch = take()) {
       inFlight = batch;
-      const sending = await sender.send(batch, signal);
+      const sending = await sender.send(batch, signal).catch(failed);
       // Whoever has aborted has taken the batch back, and may be sending others by now.
       if (sending.kind === "stopped" || signal.aborted) return;
       inFlight = [];
@@ -92,6 +93,12 @@ export function createCourier({ settings, world, debug, ledger }: CourierParts):
     if (sending.kind === "taken" && sending.duplicates > 0) ledger.repeated(batch, sending.duplicates);
     for (const entry of batch) ledger.settle(entry, settlementOf(entry, sending));
   }
+}
+
+/** Only if the library or its platform is broken; but without this, whoever waits for these calls would wait for ever. */
+function failed(cause: unknown): Sending {
+  const why = `it could not be sent: ${showCauses(cause)}`;
+  return { kind: "lost", loss: { reason: "gave_up", code: "gave_up", why, status: null, attempts: 1, cause } };
 }
 
 function settlementOf(entry: Entry, sending: Exclude<Sending, { kind: "stopped" }>): Settlement {

@@ -7,7 +7,7 @@ type DebugWorld = { log(line: string): void; debugNames(): string };
 
 /** `debug`: true, or who takes the lines; false leaves it to the environment variable DEBUG (SPEC.md 4.3 rule 6). */
 export function createDebug(debug: boolean | ((line: string) => void), world: DebugWorld): Debug {
-  if (typeof debug === "function") return (line) => tell(debug, line(), world.log);
+  if (typeof debug === "function") return (line) => tell(() => debug(line()), undefined, world.log);
   if (!debug && !names(world.debugNames(), "analytics")) return () => {};
   return (line) => world.log(`analytics ${line()}`);
 }

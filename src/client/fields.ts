@@ -1,4 +1,5 @@
 import { InvalidCallError } from "./errors.ts";
+import { show } from "./show.ts";
 
 type Fields = { readonly [name: string]: unknown };
 
@@ -34,9 +35,8 @@ export function readTimestamp(call: Fields): string | undefined {
   if (timestamp === undefined || timestamp === null) return undefined;
   if (timestamp instanceof Date && isIso(timestamp)) return timestamp.toISOString();
   if (typeof timestamp === "string" && ISO_8601.test(timestamp)) return timestamp;
-  const got = typeof timestamp === "string" ? JSON.stringify(timestamp.slice(0, 40)) : String(timestamp);
   const wanted = "timestamp must be a Date, or ISO 8601 like 2009-11-10T23:00:00.000Z";
-  throw new InvalidCallError("invalid_timestamp", `${wanted} (got ${got})`);
+  throw new InvalidCallError("invalid_timestamp", `${wanted} (got ${show(timestamp)})`);
 }
 
 /** ISO 8601 of other years begins with a sign, which nobody reads. */

@@ -1,5 +1,6 @@
 import { InvalidOptionError } from "./errors.ts";
 import type { Options, QueueOptions } from "./options.ts";
+import { show } from "./show.ts";
 
 const KNOWN: Readonly<Record<keyof Options, true>> = {
   ...{ endpoint: true, flushAt: true, size: true, flushAfter: true, interval: true },
@@ -44,10 +45,10 @@ export function checkNames(options: Options): void {
 export function whole(name: string, value: unknown, { least, most }: { least: number; most: number }): number {
   if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
   const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
-  throw new InvalidOptionError(`${name} must be a whole number ${range} (got ${String(value)})`);
+  throw new InvalidOptionError(`${name} must be a whole number ${range} (got ${show(value)})`);
 }
 
 export function only<T extends string>(name: string, value: T, known: readonly T[]): T {
   if (known.includes(value)) return value;
-  throw new InvalidOptionError(`${name} must be ${known.join(", ")} (got ${JSON.stringify(value)})`);
+  throw new InvalidOptionError(`${name} must be ${known.join(", ")} (got ${show(value)})`);
 }

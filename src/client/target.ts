@@ -1,4 +1,5 @@
 import { InvalidOptionError } from "./errors.ts";
+import { show } from "./show.ts";
 import { VERSION } from "./version.ts";
 
 /** Where requests go, and the headers that they all have. */
@@ -29,7 +30,7 @@ export function readTarget(writeKey: unknown, { endpoint = DEFAULT_ENDPOINT, hea
 function readUrl(endpoint: string): string {
   const url = parse(endpoint);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new InvalidOptionError(`endpoint must be an http or https URL (got ${JSON.stringify(endpoint)})`);
+    throw new InvalidOptionError(`endpoint must be an http or https URL (got ${show(endpoint)})`);
   }
   if (url.username !== "" || url.password !== "") {
     throw new InvalidOptionError("endpoint must not hold a user or a password: no fetch takes them");

@@ -2,6 +2,7 @@
 import type { Said } from "./answer.ts";
 import type { Verdict } from "./judge.ts";
 import type { Answer } from "./post.ts";
+import { showCauses } from "./show.ts";
 
 type Final = Exclude<Answer, { kind: "aborted" }>;
 
@@ -35,19 +36,12 @@ export function whyLost(answer: Final, { reason, attempts, said: { code, message
 function describe(answer: Final): string {
   if (answer.kind === "answered") return statusLine(answer);
   if (answer.kind === "timeout") return `no answer within ${answer.timeoutMs / 1_000} s`;
-  return `no answer: ${causesOf(answer.cause)}`;
+  return `no answer: ${showCauses(answer.cause)}`;
 }
 
 /** HTTP/2 has no words for a status. */
 function statusLine({ status, statusText }: Final & { kind: "answered" }): string {
   return `${status} ${statusText}`.trimEnd();
-}
-
-/** Node's fetch says only that it failed, and keeps the reason beneath. */
-function causesOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause } = error;
-  return cause instanceof Error && cause.message !== "" ? `${error.message}: ${cause.message}` : error.message;
 }
 
 function short(body: string): string {

@@ -46,7 +46,7 @@ describe("the options", () => {
     [{ flushAt: 0 }, "flushAt must be a whole number from 1 to 2500 (got 0)"],
     [{ size: 2_501 }, "size must be a whole number from 1 to 2500 (got 2501)"],
     [{ interval: 0.5 }, "interval must be a whole number from 1 to 2147483647 (got 0.5)"],
-    [{ timeout: "5s" }, "timeout must be a whole number from 1 to 2147483647 (got 5s)"],
+    [{ timeout: "5s" }, 'timeout must be a whole number from 1 to 2147483647 (got "5s")'],
     [{ retries: -1 }, "retries must be a whole number of at least 0 (got -1)"],
     [{ queue: { limit: 0 } }, "queue.limit must be a whole number of at least 1 (got 0)"],
     [{ queue: { whenFull: "wait" } }, 'queue.whenFull must be block, reject, dropOldest (got "wait")'],
