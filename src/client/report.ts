@@ -1,8 +1,8 @@
+import { type ComplaintWorld, createComplaint } from "./complaint.ts";
 import type { Entry } from "./entry.ts";
 import type { Settlement } from "./flushes.ts";
 import type { Settings } from "./options.ts";
 import { tell } from "./tell.ts";
-import type { World } from "./world.ts";
 
 export type Report = {
   settled(entry: Entry, settlement: Settlement): void;
@@ -12,10 +12,8 @@ export type Report = {
   end(): void;
 };
 
-type ReportWorld = Pick<World, "log" | "wall">;
-
 /** Tells the program what becomes of its calls; or standard error, if the program does not listen. */
-export function createReport({ onError, onDelivered }: Settings, world: ReportWorld): Report {
+export function createReport({ onError, onDelivered }: Settings, world: ComplaintWorld): Report {
   const { log } = world;
   const losses = createComplaint(world);
   let returned = 0;
@@ -42,34 +40,5 @@ export function createReport({ onError, onDelivered }: Settings, world: ReportWo
     depth += 1;
     tell(listener, value(), log);
     depth -= 1;
-  }
-}
-
-const QUIET_MS = 1_000;
-
-type Complaint = { add(message: string): void; end(): void };
-
-/** In an outage thousands are lost: one line a second says how many. */
-function createComplaint({ log, wall }: ReportWorld): Complaint {
-  let saidAt = Number.NEGATIVE_INFINITY;
-  let last = "";
-  let count = 0;
-
-  return {
-    add(message) {
-      last = message;
-      count += 1;
-      // A clock that is set back must not silence it.
-      if (Math.abs(wall() - saidAt) >= QUIET_MS) say();
-    },
-    end() {
-      if (count > 0) say();
-    },
-  };
-
-  function say(): void {
-    log(count === 1 ? `analytics: ${last}` : `analytics: ${count} calls are lost; the last: ${last}`);
-    saidAt = wall();
-    count = 0;
   }
 }
