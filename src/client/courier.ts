@@ -1,3 +1,4 @@
+import type { Rejections } from "./answer.ts";
 import type { Debug } from "./debug.ts";
 import type { Entry } from "./entry.ts";
 import { ENVELOPE_BYTES } from "./envelope.ts";
@@ -91,6 +92,7 @@ export function createCourier({ settings, world, debug, ledger }: CourierParts):
 
   function conclude(batch: readonly Entry[], sending: Exclude<Sending, { kind: "stopped" }>): void {
     if (sending.kind === "taken" && sending.duplicates > 0) ledger.repeated(batch, sending.duplicates);
+    if (sending.kind === "taken" && sending.rejections.unknown > 0) world.log(unknownLine(batch, sending.rejections));
     for (const entry of batch) ledger.settle(entry, settlementOf(entry, sending));
   }
 }
@@ -103,12 +105,17 @@ function failed(cause: unknown): Sending {
 
 function settlementOf(entry: Entry, sending: Exclude<Sending, { kind: "stopped" }>): Settlement {
   if (sending.kind === "lost") return { kind: "lost", error: new LostCallError(entry, sending.loss) };
-  const rejection = sending.rejected.get(entry);
+  const rejection = sending.rejections.of.get(entry);
   if (!rejection) return { kind: "delivered" };
   const { code, message } = rejection;
   const { status, attempts } = sending;
   const why = `the server rejected it: ${code}: ${message}`;
   return { kind: "lost", error: new LostCallError(entry, { reason: "rejected", code, why, status, attempts }) };
+}
+
+function unknownLine(batch: readonly Entry[], { unknown }: Rejections): string {
+  const calls = unknown === 1 ? "a call" : `${unknown} calls`;
+  return `analytics: the server rejected ${calls} that it was not sent, of a batch of ${batch.length}`;
 }
 
 function dropped(entry: Entry, limit: number): Settlement {

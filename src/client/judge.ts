@@ -1,3 +1,4 @@
+import { readAnswer } from "./answer.ts";
 import type { Answer } from "./post.ts";
 
 /** What an answer means for a batch. */
@@ -38,12 +39,13 @@ const FINAL_5XX = [501, 505, 511];
 /**
  * The retry table of the current official clients: network errors and timeouts, 408, 410, 429, 460 and 5xx except 501,
  * 505 and 511 are tried again; 429 with Retry-After waits that long, from 1 to 300 s, and is not counted; all else is
- * final. Elsewhere a Retry-After can lengthen a wait, and never shortens it.
+ * final. A 2xx must say that it is one: from another server, or a proxy, it is tried again. Elsewhere a Retry-After can lengthen a wait, and never shortens it.
  */
 export function judge(answer: Exclude<Answer, { kind: "aborted" }>, tried: Tried): Verdict {
   const status = answer.kind === "answered" ? answer.status : null;
-  if (status !== null && status >= 200 && status < 300) return { kind: "taken" };
-  if (status !== null && !isRetried(status)) return { kind: "lost", reason: "refused" };
+  const success = answer.kind === "answered" ? saidSuccess(answer) : null;
+  if (success === true) return { kind: "taken" };
+  if (success === false || (status !== null && !isRetried(status))) return { kind: "lost", reason: "refused" };
   const told = answer.kind === "answered" ? readRetryAfter(answer.retryAfter, tried.now) : null;
   if (status === 429 && told !== null) return { kind: "again", afterMs: told, counted: false, told: true };
   if (tried.retried >= tried.retries) return { kind: "lost", reason: "gave_up" };
@@ -51,7 +53,17 @@ export function judge(answer: Exclude<Answer, { kind: "aborted" }>, tried: Tried
   return { kind: "again", afterMs, counted: true, told: told !== null };
 }
 
+/** What a 2xx says of itself; null for all else. A welcome page has not taken any calls, nor has a login of a network. */
+function saidSuccess({ status, body }: Answer & { kind: "answered" }): boolean | null {
+  return is2xx(status) ? readAnswer(body).success : null;
+}
+
+export function is2xx(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
 function isRetried(status: number): boolean {
+  if (is2xx(status)) return true;
   if (status >= 500) return !FINAL_5XX.includes(status);
   return RETRIED_4XX.includes(status);
 }

@@ -1,4 +1,4 @@
-import { type Rejection, readAnswer, readRejections } from "./answer.ts";
+import { type Rejections, readAnswer, readRejections } from "./answer.ts";
 import type { Debug } from "./debug.ts";
 import type { Entry } from "./entry.ts";
 import { writeEnvelope } from "./envelope.ts";
@@ -13,7 +13,7 @@ import type { World } from "./world.ts";
 export type Sending =
   | {
       readonly kind: "taken";
-      readonly rejected: ReadonlyMap<Entry, Rejection>;
+      readonly rejections: Rejections;
       readonly duplicates: number;
       readonly status: number;
       readonly attempts: number;
@@ -96,8 +96,8 @@ function conclude(answer: Final, verdict: Exclude<Verdict, { kind: "again" }>, {
   const status = answer.kind === "answered" ? answer.status : null;
   const said = readAnswer(answer.kind === "answered" ? answer.body : "");
   if (verdict.kind === "taken") {
-    const rejected = readRejections(said.rejected, batch);
-    return { kind: "taken", rejected, duplicates: said.duplicates, status: status ?? 0, attempts };
+    const rejections = readRejections(said.rejected, batch);
+    return { kind: "taken", rejections, duplicates: said.duplicates, status: status ?? 0, attempts };
   }
   const { reason } = verdict;
   const why = whyLost(answer, { reason, attempts, said });

@@ -1,6 +1,6 @@
 /** How answers are told, in lines for `debug` and in the messages of errors. */
-import type { Said } from "./answer.ts";
-import type { Verdict } from "./judge.ts";
+import { readAnswer, type Said } from "./answer.ts";
+import { is2xx, type Verdict } from "./judge.ts";
 import type { Answer } from "./post.ts";
 import { showCauses } from "./show.ts";
 
@@ -10,7 +10,7 @@ type Final = Exclude<Answer, { kind: "aborted" }>;
 export function answerLine(answer: Final): string {
   if (answer.kind !== "answered") return `error sending request: ${describe(answer)}`;
   const { status, body } = answer;
-  const ok = status >= 200 && status < 300;
+  const ok = is2xx(status) && readAnswer(body).success === true;
   return ok ? `response ${statusLine(answer)}` : `response ${statusLine(answer)} – ${short(body)}`;
 }
 
@@ -34,9 +34,17 @@ export function whyLost(answer: Final, { reason, attempts, said: { code, message
 }
 
 function describe(answer: Final): string {
-  if (answer.kind === "answered") return statusLine(answer);
+  if (answer.kind === "answered") return isUnknown(answer) ? unknownLine(answer) : statusLine(answer);
   if (answer.kind === "timeout") return `no answer within ${answer.timeoutMs / 1_000} s`;
   return `no answer: ${showCauses(answer.cause)}`;
+}
+
+function isUnknown({ status, body }: Final & { kind: "answered" }): boolean {
+  return is2xx(status) && readAnswer(body).success === null;
+}
+
+function unknownLine(answer: Final & { kind: "answered" }): string {
+  return `${statusLine(answer)}, but not as Fairlead answers; is that its address? ${short(answer.body)}`.trimEnd();
 }
 
 /** HTTP/2 has no words for a status. */

@@ -206,6 +206,8 @@ describe("the verdicts of the server", () => {
       ],
     );
     assert.match(lost[0]?.message ?? "", /^track m2 is lost: the server rejected it: call_too_large: too large$/);
+    // Of those that fit no call nobody can say which is lost; but that one is.
+    assert.deepEqual(c.lines, ["analytics: the server rejected 2 calls that it was not sent, of a batch of 4"]);
     assert.deepEqual(
       c.delivered.map(({ messageId }) => messageId),
       ["m1", "m4"],
@@ -225,13 +227,37 @@ describe("the verdicts of the server", () => {
     assert.match(lost[0]?.message ?? "", /the server refused its batch: 401: unknown_write_key: no source has it$/);
   });
 
-  for (const body of ["", "OK", "null", "[]", { rejected: "all" }, { rejected: [7] }]) {
-    it(`are none in an answer that is not understood: 200 ${JSON.stringify(body)}`, async () => {
+  it("are none where there is nothing to read: Segment's own answer says no more than that all went well", async () => {
+    for (const body of [{ success: true }, { success: true, rejected: "all" }]) {
       const c = startClient({ answers: () => ({ status: 200, body }) });
       void c.track("E");
-      assert.equal((await c.client.flush()).delivered.length, 1);
+      assert.deepEqual([(await c.client.flush()).delivered.length, c.lines], [1, []]);
+    }
+  });
+
+  it("are asked for again where something else has answered, and the loss shows what", async () => {
+    const c = startClient({ retries: 1, answers: () => ({ status: 200, body: `<html>Welcome!${"x".repeat(400)}` }) });
+    void c.track("E");
+    const flushed = c.client.flush();
+    await c.clock.advance("1s");
+    const { delivered, lost } = await flushed;
+    assert.deepEqual([c.arrived.length, delivered, lost[0]?.reason, lost[0]?.status], [2, [], "gave_up", 200]);
+    const { message = "" } = lost[0] ?? {};
+    assert.match(
+      message,
+      /in 2 attempts; the last: 200 OK, but not as Fairlead answers; is that its address\? <html>We/,
+    );
+    assert.ok(message.length < 600);
+  });
+
+  it("may be that all are refused, with a 2xx as well", async () => {
+    const c = startClient({
+      answers: () => ({ status: 200, body: { success: false, code: "no", message: "not here" } }),
     });
-  }
+    void c.track("E");
+    const { lost } = await c.client.flush();
+    assert.deepEqual([lost[0]?.reason, lost[0]?.code, c.delivered], ["refused", "no", []]);
+  });
 });
 
 describe("a call that is too large", () => {

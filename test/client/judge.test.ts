@@ -5,8 +5,8 @@ import type { Answer } from "../../src/client/post.ts";
 
 const FIRST: Tried = { retried: 0, retries: 10, waits: 0, fraction: 0.5, now: Date.parse("2026-11-20T12:00:00Z") };
 
-function answered(status: number, retryAfter: string | null = null): Answer & { kind: "answered" } {
-  return { kind: "answered", status, statusText: "", retryAfter, body: "" };
+function answered(status: number, retryAfter: string | null = null, body = ""): Answer & { kind: "answered" } {
+  return { kind: "answered", status, statusText: "", retryAfter, body };
 }
 
 function kindsOf(statuses: readonly number[]): readonly string[] {
@@ -18,12 +18,31 @@ function range(first: number, last: number): readonly number[] {
 }
 
 describe("the retry table", () => {
-  it("takes every 2xx for taken", () => {
-    assert.deepEqual(kindsOf(range(200, 299)), ["taken"]);
+  it("takes a 2xx for taken that says so", () => {
+    for (const body of ['{"success":true}', '{"success":true,"accepted":1,"duplicate":0}']) {
+      const verdicts = range(200, 299).map((status) => judge(answered(status, null, body), FIRST).kind);
+      assert.deepEqual([...new Set(verdicts)], ["taken"]);
+    }
+  });
+
+  for (const body of ["", "OK", "<html>Welcome to nginx", "null", "[]", "{}", '{"status":"ok"}', '{"success":1}']) {
+    it(`retries a 2xx that does not: something else has answered, and may not for long: ${body}`, () => {
+      const verdict = judge(answered(200, null, body), FIRST);
+      assert.deepEqual(verdict, { kind: "again", afterMs: 500, counted: true, told: false });
+      const last = judge(answered(200, null, body), { ...FIRST, retried: 10 });
+      assert.deepEqual(last, { kind: "lost", reason: "gave_up" });
+    });
+  }
+
+  it("takes a 2xx that says it is none for final", () => {
+    const verdict = judge(answered(200, null, '{"success":false,"code":"invalid_batch"}'), FIRST);
+    assert.deepEqual(verdict, { kind: "lost", reason: "refused" });
   });
 
   it("retries 408, 410, 429, 460 and each 5xx but 501, 505 and 511", () => {
-    const retried = range(100, 599).filter((status) => judge(answered(status), FIRST).kind === "again");
+    const retried = [...range(100, 199), ...range(300, 599)].filter(
+      (status) => judge(answered(status), FIRST).kind === "again",
+    );
     const final5xx = [501, 505, 511];
     assert.deepEqual(retried, [408, 410, 429, 460, ...range(500, 599).filter((status) => !final5xx.includes(status))]);
   });
