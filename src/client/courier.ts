@@ -9,7 +9,7 @@ import type { Settings } from "./options.ts";
 import { createQueue } from "./queue.ts";
 import { createSender, type Sending } from "./sender.ts";
 import { showCauses } from "./show.ts";
-import type { World } from "./world.ts";
+import type { Trail, World } from "./world.ts";
 
 export type Courier = {
   /** Queues a call. Throws a QueueFullError if it gets no place. */
@@ -31,14 +31,15 @@ export type Place = {
 export type CourierParts = {
   readonly settings: Settings;
   readonly world: World;
+  readonly trail: Trail;
   readonly debug: Debug;
-  readonly ledger: Pick<Ledger, "settle" | "repeated" | "telling">;
+  readonly ledger: Pick<Ledger, "settle" | "repeated">;
 };
 
 const NOTHING = (): void => {};
 
 /** Carries calls to the server: one batch after another, so that their order is kept. */
-export function createCourier({ settings, world, debug, ledger }: CourierParts): Courier {
+export function createCourier({ settings, world, trail, debug, ledger }: CourierParts): Courier {
   const queue = createQueue(settings.queueLimit, settings.whenFull);
   const sender = createSender(settings, world, debug);
   const most = settings.flushAt;
@@ -52,7 +53,8 @@ export function createCourier({ settings, world, debug, ledger }: CourierParts):
     sendUpTo(seq) {
       due = Math.max(due, seq);
       // Never rejects: what fails in sending loses the batch, and the program's functions are guarded.
-      if (inFlight.length === 0) void work(stopping.signal);
+      // Whoever has set it off: what follows is about the calls of all.
+      if (inFlight.length === 0) trail.leave(() => void work(stopping.signal));
     },
     hurry: sender.hurry,
     abandon() {
@@ -66,7 +68,7 @@ export function createCourier({ settings, world, debug, ledger }: CourierParts):
 
   function add(entry: Entry): Place {
     // Made in onError, it would displace another, of which onError is told, and so on for ever.
-    const added = queue.add(entry, ledger.telling() ? "keep" : "displace");
+    const added = queue.add(entry, trail.isIn("onError") ? "keep" : "displace");
     if (added.kind === "full") throw full(settings);
     if (added.kind !== "displaced") return { room: added.kind === "waits" ? added.room : null, after: NOTHING };
     const { oldest } = added;

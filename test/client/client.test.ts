@@ -344,6 +344,63 @@ describe("a full queue", () => {
   });
 });
 
+describe("a call that onError makes after an await or a timer", () => {
+  for (const [what, later] of [
+    ["await", () => Promise.resolve()],
+    ["timer", () => new Promise((resolve) => setTimeout(resolve))],
+  ] as const) {
+    it(`displaces no other, either: the program would not go on (${what})`, async () => {
+      const thrown: unknown[] = [];
+      let told = 0;
+      const c = startClient({
+        ...{ size: 1, queue: { limit: 1 }, answers: () => "hang" as const },
+        onError: async () => {
+          told += 1;
+          // Without it, this test would not end when it fails.
+          if (told > 100) return;
+          await later();
+          await c.track("lost").catch(assert.fail);
+        },
+        world: { log: (line) => thrown.push(line) },
+      });
+      trackAll(c, 3);
+      await later();
+      await c.clock.rest();
+      assert.deepEqual([told, thrown.length], [1, 1]);
+      assert.match(String(thrown[0]), /QueueFullError: .* a call made in onError displaces no other/);
+    });
+  }
+
+  it("is alone in that: others displace the oldest meanwhile", async () => {
+    let told = 0;
+    const c = startClient({
+      ...{ size: 1, queue: { limit: 1 }, answers: () => "hang" as const },
+      onError: () => {
+        told += 1;
+        return new Promise(() => {});
+      },
+    });
+    trackAll(c, 4);
+    await c.clock.rest();
+    trackAll(c, 2);
+    assert.equal(told, 4);
+  });
+
+  it("does not pass this on to what the library does afterwards", async () => {
+    const c = startClient({
+      ...{ size: 1, queue: { limit: 1 }, answers: ({ nth }) => (nth === 1 ? 400 : nth === 2 ? 200 : "hang") },
+      onError: ({ reason }) => {
+        if (reason === "refused") void c.track("about it");
+      },
+      onDelivered: () => trackAll(c, 3),
+    });
+    void c.track("1");
+    await c.clock.rest();
+    const { lost, undelivered } = await closeAt(c);
+    assert.deepEqual([c.lines, lost.length, undelivered.map(({ event }) => event)], [[], 0, ["1", "3"]]);
+  });
+});
+
 describe("flush", () => {
   it("resolves when what came before it is settled, whatever comes after", async () => {
     const c = startClient({ answers: ({ nth }) => (nth === 1 ? 200 : "hang") });
