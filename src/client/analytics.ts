@@ -87,7 +87,8 @@ export class Analytics<Events extends object = AnyEvents> {
 
   /**
    * Sends what is queued, and resolves when all of it is settled, with what became of it. Never rejects. It keeps the
-   * program alive meanwhile: in an outage until the retries are used up.
+   * program alive meanwhile: in an outage until the retries are used up, which for a server that answers 429 and names a
+   * time takes half a day. close() has a deadline.
    */
   flush(): Promise<FlushReport> {
     return this.#client.flush();

@@ -3,7 +3,7 @@ import type { Debug } from "./debug.ts";
 import type { Entry } from "./entry.ts";
 import { writeEnvelope } from "./envelope.ts";
 import type { Loss } from "./errors.ts";
-import { judge, type Verdict } from "./judge.ts";
+import { judge, type Tried, type Verdict } from "./judge.ts";
 import type { Settings } from "./options.ts";
 import { type Answer, post } from "./post.ts";
 import { againLine, answerLine, whyLost } from "./words.ts";
@@ -47,8 +47,7 @@ export function createSender(settings: Settings, world: SenderWorld, debug: Debu
 
   async function send(batch: readonly Entry[], signal: AbortSignal): Promise<Sending> {
     const messageId = world.uuid();
-    let retried = 0;
-    let waits = 0;
+    let spent: Spent = { retried: 0, waits: 0, askedMs: 0 };
     for (let attempts = 1; ; attempts += 1) {
       // The time of sending is that of this attempt: by it the server corrects the clock of this machine.
       const sentAt = new Date(world.wall()).toISOString();
@@ -58,16 +57,13 @@ export function createSender(settings: Settings, world: SenderWorld, debug: Debu
       const answer = await post(request, { fetch, after, timeoutMs: settings.timeoutMs, signal });
       if (answer.kind === "aborted") return { kind: "stopped" };
       debug(() => answerLine(answer));
-      if (hurried) waits = 0;
+      if (hurried) spent = { ...spent, waits: 0 };
       hurried = false;
-      const tried = { retried, retries: settings.retries, waits, fraction: world.fraction(), now: world.wall() };
-      const verdict = judge(answer, tried);
+      const { retries } = settings;
+      const verdict = judge(answer, { ...spent, retries, fraction: world.fraction(), now: world.wall() });
       if (verdict.kind !== "again") return conclude(answer, verdict, { batch, attempts });
       debug(() => againLine(verdict));
-      if (verdict.counted) {
-        retried += 1;
-        waits += 1;
-      }
+      spent = spend(spent, verdict);
       await wait(verdict, signal);
       if (signal.aborted) return { kind: "stopped" };
     }
@@ -88,6 +84,12 @@ export function createSender(settings: Settings, world: SenderWorld, debug: Debu
       }
     });
   }
+}
+
+type Spent = Pick<Tried, "retried" | "waits" | "askedMs">;
+
+function spend({ retried, waits, askedMs }: Spent, { counted, afterMs }: Verdict & { kind: "again" }): Spent {
+  return counted ? { retried: retried + 1, waits: waits + 1, askedMs } : { retried, waits, askedMs: askedMs + afterMs };
 }
 
 type Sent = { readonly batch: readonly Entry[]; readonly attempts: number };

@@ -183,6 +183,18 @@ describe("a batch", () => {
   });
 });
 
+describe("a server that says 429 and a time for ever", () => {
+  it("is asked for twelve hours, and then until the retries are used up: no flush waits for ever", async () => {
+    const c = startClient({ retries: 1, answers: () => ({ status: 429, headers: { "Retry-After": "300" } }) });
+    void c.track("E");
+    const flushed = c.client.flush();
+    await c.clock.advance("12h");
+    assert.deepEqual([c.lost.length, c.arrived.length], [0, 12 * 12 + 1]);
+    await c.clock.advance("5m");
+    assert.deepEqual([c.lost[0]?.reason, (await flushed).lost.length], ["gave_up", 1]);
+  });
+});
+
 describe("the verdicts of the server", () => {
   const rejected = [
     { index: 1, code: "call_too_large", message: "too large", messageId: "m2" },

@@ -3,7 +3,14 @@ import { describe, it } from "node:test";
 import { judge, type Tried } from "../../src/client/judge.ts";
 import type { Answer } from "../../src/client/post.ts";
 
-const FIRST: Tried = { retried: 0, retries: 10, waits: 0, fraction: 0.5, now: Date.parse("2026-11-20T12:00:00Z") };
+const FIRST: Tried = {
+  retried: 0,
+  retries: 10,
+  waits: 0,
+  askedMs: 0,
+  fraction: 0.5,
+  now: Date.parse("2026-11-20T12:00:00Z"),
+};
 
 function answered(status: number, retryAfter: string | null = null, body = ""): Answer & { kind: "answered" } {
   return { kind: "answered", status, statusText: "", retryAfter, body };
@@ -98,7 +105,19 @@ describe("the retry table", () => {
     });
   }
 
-  for (const retryAfter of [null, "", "soon"]) {
+  it("counts them once twelve hours have gone by like this: then there is an end", () => {
+    const limit = 12 * 3_600_000;
+    const within = judge(answered(429, "300"), { ...FIRST, retried: 10, askedMs: limit - 300_000 });
+    assert.deepEqual(within, { kind: "again", afterMs: 300_000, counted: false, told: true });
+    const beyond = { ...FIRST, askedMs: limit - 299_999 };
+    assert.deepEqual(judge(answered(429, "300"), beyond), {
+      ...{ kind: "again", afterMs: 300_000, counted: true, told: true },
+    });
+    assert.equal(judge(answered(429, "300"), { ...beyond, retried: 10 }).kind, "lost");
+  });
+
+  const rubbish = ["foo 12", "12 s", "1e3", "-5", "0x10", "12, 13", "2026-11-20T12:00:30Z", "Nov 20 2026"];
+  for (const retryAfter of [null, "", "soon", ...rubbish, "Fri, 45 Nov 2026 12:00:30 GMT"]) {
     it(`counts a 429 that names no time: ${JSON.stringify(retryAfter)}`, () => {
       const verdict = judge(answered(429, retryAfter), FIRST);
       assert.deepEqual(verdict, { kind: "again", afterMs: 500, counted: true, told: false });
