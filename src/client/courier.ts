@@ -1,12 +1,11 @@
 import type { Rejections } from "./answer.ts";
+import { createBatches, isTooLarge } from "./batches.ts";
 import type { Debug } from "./debug.ts";
 import type { Entry } from "./entry.ts";
-import { ENVELOPE_BYTES } from "./envelope.ts";
 import { LostCallError, QueueFullError } from "./errors.ts";
 import type { Settlement } from "./flushes.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Settings } from "./options.ts";
-import { createQueue } from "./queue.ts";
 import { createSender, type Sending } from "./sender.ts";
 import { showCauses } from "./show.ts";
 import type { Trail, World } from "./world.ts";
@@ -40,10 +39,8 @@ const NOTHING = (): void => {};
 
 /** Carries calls to the server: one batch after another, so that their order is kept. */
 export function createCourier({ settings, world, trail, debug, ledger }: CourierParts): Courier {
-  const queue = createQueue(settings.queueLimit, settings.whenFull);
+  const batches = createBatches(settings);
   const sender = createSender(settings, world, debug);
-  const most = settings.flushAt;
-  const bytes = settings.maxBatchSize - ENVELOPE_BYTES;
   let stopping = new AbortController();
   let inFlight: readonly Entry[] = [];
   let due = 0;
@@ -60,7 +57,7 @@ export function createCourier({ settings, world, trail, debug, ledger }: Courier
     abandon() {
       stopping.abort();
       stopping = new AbortController();
-      const all = [...inFlight, ...queue.drain()];
+      const all = [...inFlight, ...batches.drain()];
       inFlight = [];
       return all;
     },
@@ -68,7 +65,7 @@ export function createCourier({ settings, world, trail, debug, ledger }: Courier
 
   function add(entry: Entry): Place {
     // Made in onError, it would displace another, of which onError is told, and so on for ever.
-    const added = queue.add(entry, trail.isIn("onError") ? "keep" : "displace");
+    const added = batches.add(entry, trail.isIn("onError") ? "keep" : "displace");
     if (added.kind === "full") throw full(settings);
     if (added.kind !== "displaced") return { room: added.kind === "waits" ? added.room : null, after: NOTHING };
     const { oldest } = added;
@@ -76,20 +73,17 @@ export function createCourier({ settings, world, trail, debug, ledger }: Courier
   }
 
   async function work(signal: AbortSignal): Promise<void> {
-    for (let batch = take(); batch.length > 0; batch = take()) {
+    for (let batch = batches.take(due); batch.length > 0; batch = batches.take(due)) {
       inFlight = batch;
       const sending = await sender.send(batch, signal).catch(failed);
       // Whoever has aborted has taken the batch back, and may be sending others by now.
       if (sending.kind === "stopped" || signal.aborted) return;
       inFlight = [];
-      conclude(batch, sending);
+      if (batch.length > 1 && sending.kind === "lost" && isTooLarge(sending.loss)) batches.halve(batch);
+      else conclude(batch, sending);
       // One of the program's functions may have set it off again.
       if (inFlight.length > 0 || signal.aborted) return;
     }
-  }
-
-  function take(): readonly Entry[] {
-    return queue.take({ upTo: due, most, bytes });
   }
 
   function conclude(batch: readonly Entry[], sending: Exclude<Sending, { kind: "stopped" }>): void {
