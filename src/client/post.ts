@@ -1,4 +1,5 @@
-import type { Cancel, Fetch, FetchResponse } from "./world.ts";
+import { readBody } from "./answer-body.ts";
+import type { Cancel, Fetch } from "./world.ts";
 
 /** What became of one request. */
 export type Answer =
@@ -51,18 +52,5 @@ async function ask({ url, headers, body }: Request, fetch: Fetch, signal: AbortS
   if (typeof status !== "number") throw new TypeError("fetch has answered without a status");
   const retryAfter = response.headers.get("retry-after");
   const named = typeof retryAfter === "string" ? retryAfter : null;
-  return { kind: "answered", status, statusText, retryAfter: named, body: await read(response) };
-}
-
-/** What a 2xx says must be read, as it may reject calls; of another the status is enough. */
-async function read(response: FetchResponse): Promise<string> {
-  const taken = response.status >= 200 && response.status < 300;
-  try {
-    const text: unknown = await response.text();
-    if (typeof text === "string") return text;
-    throw new TypeError("the answer has no text");
-  } catch (cause) {
-    if (taken) throw cause;
-    return "";
-  }
+  return { kind: "answered", status, statusText, retryAfter: named, body: await readBody(response) };
 }

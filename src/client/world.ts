@@ -61,4 +61,14 @@ export type FetchResponse = {
   readonly statusText: string;
   readonly headers: { get(name: string): string | null };
   text(): Promise<string>;
+  /** Read instead of `text()` where it is there, so that an answer without end is not kept in memory. */
+  readonly body?: FetchBody | null;
+};
+
+/** What is used of a ReadableStream. */
+export type FetchBody = {
+  getReader(): {
+    read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+    cancel(): Promise<void>;
+  };
 };
