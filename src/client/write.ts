@@ -1,7 +1,8 @@
 import type { CallType } from "../model/event.ts";
 import { InvalidCallError } from "./errors.ts";
-import { readId, readObject, readText, readTimestamp } from "./fields.ts";
+import { readId, readObject, readText } from "./fields.ts";
 import { showCauses } from "./show.ts";
+import { readTimestamp } from "./timestamp.ts";
 
 /** A call as JSON. */
 export type Written = { readonly messageId: string; readonly text: string };
