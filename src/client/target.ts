@@ -11,7 +11,6 @@ type TargetOptions = {
 };
 
 const DEFAULT_ENDPOINT = "http://127.0.0.1:8080";
-const BATCH_PATH = "/v1/batch";
 
 /** Throws an InvalidOptionError. No message has the write key in it. */
 export function readTarget(writeKey: unknown, { endpoint = DEFAULT_ENDPOINT, headers = {} }: TargetOptions): Target {
@@ -36,7 +35,7 @@ function readUrl(endpoint: string): string {
     throw new InvalidOptionError("endpoint must not hold a user or a password: no fetch takes them");
   }
   const path = url.pathname.replace(/\/+$/, "");
-  url.pathname = path.endsWith(BATCH_PATH) ? path : `${path}${BATCH_PATH}`;
+  url.pathname = `${path.replace(/\/v1(?:\/batch)?$/, "")}/v1/batch`;
   url.hash = "";
   return url.href;
 }
