@@ -25,9 +25,10 @@ export type Client = {
  */
 export function createClient(settings: Settings, world: World): Client {
   const trail = world.createTrail();
-  const debug = createDebug(settings.debug, { ...world, trail });
-  const ledger = createLedger(settings, { ...world, trail }, { idle: () => ending.idle(), gone: () => ending.gone() });
-  const courier = createCourier({ settings, world, trail, debug, ledger });
+  const own = { ...world, trail, log: quietly(world.log) };
+  const debug = createDebug(settings.debug, own);
+  const ledger = createLedger(settings, own, { idle: () => ending.idle(), gone: () => ending.gone() });
+  const courier = createCourier({ settings, world: own, trail, debug, ledger });
   // A queue that is shorter would never hold as many.
   const flushAt = Math.min(settings.flushAt, settings.queueLimit);
   const pace = { flushAt, flushAfterMs: settings.flushAfterMs };
@@ -76,4 +77,15 @@ export function createClient(settings: Settings, world: World): Client {
     pacer.flush();
     return settled;
   }
+}
+
+/** Programs put functions of their own in the place of console.error, and these may throw. */
+function quietly(log: (line: string) => void): (line: string) => void {
+  return (line) => {
+    try {
+      log(line);
+    } catch {
+      // There is nobody left to tell.
+    }
+  };
 }

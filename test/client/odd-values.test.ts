@@ -87,6 +87,16 @@ describe("an answer of a custom fetch that is none", () => {
   }
 });
 
+describe("a standard error that throws", () => {
+  for (const options of [{ deaf: true }, { onError: throws }, { debug: true }]) {
+    it(`stops nothing: ${JSON.stringify(options)}`, async () => {
+      const c = startClient({ ...options, answers: () => 400, world: { log: throws } });
+      for (let nth = 1; nth <= 3; nth += 1) void c.track("E");
+      assert.equal((await c.client.close(1_000)).lost.length, 3);
+    });
+  }
+});
+
 describe("a fault of the library itself", () => {
   it("loses a batch, with a word: nothing waits for it for ever", async () => {
     const c = startClient({
