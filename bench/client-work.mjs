@@ -24,7 +24,7 @@ function callOf(nth) {
 /** What a call costs its caller, beside the same without a client: writing the call as JSON. No request is waited for. */
 async function overhead() {
   // A queue that always has room, and a network that takes no time.
-  const answer = { status: 200, statusText: "OK", headers: { get: () => null }, text: async () => "{}" };
+  const answer = { status: 200, statusText: "OK", headers: { get: () => null }, text: async () => '{"success":true}' };
   const analytics = new Analytics("key", { fetch: async () => answer, queue: { limit: 10_000_000 }, flushAt: 20 });
   const track = (nth) => analytics.track(callOf(nth));
   let bytes = 0;

@@ -87,7 +87,8 @@ export class Analytics<Events extends object = AnyEvents> {
 
   /**
    * Sends what is queued, and resolves when all of it is settled, with what became of it. Never rejects. It keeps the
-   * program alive meanwhile: in an outage until the retries are used up.
+   * program alive meanwhile: in an outage until the retries are used up, which for a server that answers 429 and names a
+   * time takes half a day. close() has a deadline.
    */
   flush(): Promise<FlushReport> {
     return this.#client.flush();
@@ -96,6 +97,7 @@ export class Analytics<Events extends object = AnyEvents> {
   /**
    * Sends what is queued, and resolves when all of it is settled or the time is over, with what became of it; what
    * could not be delivered by then is in `undelivered`. Never rejects. A second close gives the result of the first.
+   * Throws an InvalidOptionError for a timeout that is none.
    */
   close({ timeout = CLOSE_TIMEOUT_MS }: CloseOptions = {}): Promise<FlushReport> {
     return this.#client.close(timeout);

@@ -2,6 +2,8 @@ import type { Sendable } from "./entry.ts";
 
 /** What the body of an answer says (docs/http-api.md). What is not understood is left out. */
 export type Said = {
+  /** Whether all went well; null if it does not say, as no answer of Fairlead's or Segment's. */
+  readonly success: boolean | null;
   readonly code: string | null;
   readonly message: string | null;
   /** How many calls the server has taken; null if it does not say. */
@@ -14,8 +16,9 @@ export type Said = {
 export type Rejection = { readonly code: string; readonly message: string };
 
 export function readAnswer(body: string): Said {
-  const { code, message, accepted, duplicate, rejected } = parse(body);
+  const { success, code, message, accepted, duplicate, rejected } = parse(body);
   return {
+    success: typeof success === "boolean" ? success : null,
     code: textOf(code),
     message: textOf(message),
     accepted: typeof accepted === "number" ? accepted : null,
@@ -24,6 +27,12 @@ export function readAnswer(body: string): Said {
   };
 }
 
+export type Rejections<Call> = {
+  readonly of: ReadonlyMap<Call, Rejection>;
+  /** How many are about none of these calls: no server should say that. */
+  readonly unknown: number;
+};
+
 /**
  * Which calls of a batch the server has rejected, each by itself. They are found by their place, and by their messageId
  * where the two do not agree, as long as there is such a one.
@@ -31,15 +40,17 @@ export function readAnswer(body: string): Said {
 export function readRejections<Call extends Sendable>(
   rejected: readonly unknown[],
   batch: readonly Call[],
-): ReadonlyMap<Call, Rejection> {
+): Rejections<Call> {
   const found = new Map<Call, Rejection>();
+  let unknown = 0;
   for (const one of rejected) {
     const { index, messageId, code, message } = objectOf(one);
     const entry = find(batch, { index, messageId });
     if (entry)
       found.set(entry, { code: textOf(code) ?? "rejected", message: textOf(message) ?? "no reason was given" });
+    else unknown += 1;
   }
-  return found;
+  return { of: found, unknown };
 }
 
 type Place = { readonly index: unknown; readonly messageId: unknown };

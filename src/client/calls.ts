@@ -7,10 +7,16 @@ export type Id = string | number;
 /** Names of destinations: `{ All: false, crm: true }` reaches crm alone (SPEC.md 4.3 rule 4). */
 export type Integrations = { readonly [destination: string]: boolean | object };
 
+/** An object with keys of any kind. Arrays are refused; Map, Set and Promise, too, as JSON has them without what is in them. */
+export type Attributes = { readonly [key: string]: unknown } | OfInterface;
+
+/** What is declared as an interface has no index. */
+type OfInterface = object & { readonly [Symbol.iterator]?: never; readonly then?: never };
+
 /** What any call may have. */
 export type Common = {
   /** Where and how it happened; no attributes of the user. */
-  readonly context?: object | undefined;
+  readonly context?: Attributes | undefined;
   readonly integrations?: Integrations | undefined;
   /** When it happened, for historical import; the time of the call when left out. Text must be ISO 8601. */
   readonly timestamp?: Date | string | undefined;
@@ -23,25 +29,25 @@ export type Who =
   | { readonly userId: Id; readonly anonymousId?: Id | undefined }
   | { readonly userId?: Id | undefined; readonly anonymousId: Id };
 
-export type IdentifyCall = Common & Who & { readonly traits?: object | undefined };
+export type IdentifyCall = Common & Who & { readonly traits?: Attributes | undefined };
 
 /** `traits` is what the Go client calls the properties of a page. They travel as properties. */
-export type PageCall = ScreenCall & { readonly traits?: object | undefined };
+export type PageCall = ScreenCall & { readonly traits?: Attributes | undefined };
 
 export type ScreenCall = Common &
   Who & {
     readonly name?: string | undefined;
     readonly category?: string | undefined;
-    readonly properties?: object | undefined;
+    readonly properties?: Attributes | undefined;
   };
 
-export type GroupCall = Common & Who & { readonly groupId: Id; readonly traits?: object | undefined };
+export type GroupCall = Common & Who & { readonly groupId: Id; readonly traits?: Attributes | undefined };
 
 /** `previousId` is the id from before, `userId` the new one. */
 export type AliasCall = Common & { readonly userId: Id; readonly previousId: Id };
 
 /** Events that are not declared: any name, with any properties. */
-export type AnyEvents = { readonly [event: string]: object };
+export type AnyEvents = { readonly [event: string]: Attributes };
 
 export type EventName<Events extends object> = keyof Events & string;
 

@@ -1,14 +1,14 @@
 import type { CallType } from "../model/event.ts";
 import { createCourier } from "./courier.ts";
 import { createDebug } from "./debug.ts";
-import { createEnding } from "./ending.ts";
+import { checkTimeout, createEnding } from "./ending.ts";
 import { measureCall } from "./envelope.ts";
 import { ClosedError } from "./errors.ts";
 import type { FlushReport } from "./flushes.ts";
 import { createLedger } from "./ledger.ts";
 import type { Settings } from "./options.ts";
 import { createPacer } from "./pacer.ts";
-import type { World } from "./world.ts";
+import type { Cancel, World } from "./world.ts";
 import { write } from "./write.ts";
 
 /** What is behind `Analytics`: the same for all six calls, and for every world. */
@@ -24,13 +24,15 @@ export type Client = {
  * Whatever the program does, there is no other way out.
  */
 export function createClient(settings: Settings, world: World): Client {
-  const debug = createDebug(settings.debug, world);
-  const ledger = createLedger(settings, world, { idle: () => ending.idle(), gone: () => ending.gone() });
-  const courier = createCourier({ settings, world, debug, ledger });
+  const trail = world.createTrail();
+  const own = { ...world, trail, log: quietly(world.log) };
+  const debug = createDebug(settings.debug, own);
+  const ledger = createLedger(settings, own, { idle: () => ending.idle(), gone: () => ending.gone() });
+  const courier = createCourier({ settings, world: own, trail, debug, ledger });
   // A queue that is shorter would never hold as many.
   const flushAt = Math.min(settings.flushAt, settings.queueLimit);
-  const pace = { flushAt, flushAfterMs: settings.flushAfterMs, after: world.after };
-  const pacer = createPacer({ ...pace, send: () => courier.sendUpTo(seq), debug });
+  const pace = { flushAt, flushAfterMs: settings.flushAfterMs };
+  const pacer = createPacer({ ...pace, after, send: () => courier.sendUpTo(seq), debug });
   const ending = createEnding({ flush: flushNow, courier, ledger, world, debug });
   let seq = 0;
   let closing: Promise<FlushReport> | null = null;
@@ -39,10 +41,17 @@ export function createClient(settings: Settings, world: World): Client {
     call,
     flush: () => closing ?? flushNow(),
     close(timeoutMs) {
-      closing ??= ending.close(timeoutMs).finally(pacer.stop);
+      checkTimeout(timeoutMs);
+      // A function that is told of it may close once more: it has to begin after this is noted.
+      closing ??= Promise.resolve(timeoutMs).then(ending.close).finally(pacer.stop);
       return closing;
     },
   };
+
+  /** A call made on behalf of a function may set the timer for all the others. */
+  function after(ms: number, run: () => void): Cancel {
+    return world.after(ms, () => trail.leave(run));
+  }
 
   function call(type: CallType, given: unknown): Promise<string> {
     if (closing) throw new ClosedError();
@@ -68,4 +77,15 @@ export function createClient(settings: Settings, world: World): Client {
     pacer.flush();
     return settled;
   }
+}
+
+/** Programs put functions of their own in the place of console.error, and these may throw. */
+function quietly(log: (line: string) => void): (line: string) => void {
+  return (line) => {
+    try {
+      log(line);
+    } catch {
+      // There is nobody left to tell.
+    }
+  };
 }

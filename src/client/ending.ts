@@ -3,11 +3,12 @@ import type { Debug } from "./debug.ts";
 import { InvalidOptionError, LostCallError } from "./errors.ts";
 import type { FlushReport } from "./flushes.ts";
 import type { Ledger } from "./ledger.ts";
+import { show } from "./show.ts";
 import type { World } from "./world.ts";
 
 /** The ways in which a client comes to its end. */
 export type Ending = {
-  /** The program closes it, and gets back what is not delivered in time. Throws an InvalidOptionError. */
+  /** The program closes it, and gets back what is not delivered in time. */
   close(timeoutMs: number): Promise<FlushReport>;
   /** The program has nothing left to do, and has not closed it: what is queued is sent, for a while. */
   idle(): void;
@@ -23,6 +24,12 @@ type Parts = {
   readonly debug: Debug;
 };
 
+/** Throws an InvalidOptionError. */
+export function checkTimeout(timeoutMs: number): void {
+  if (typeof timeoutMs === "number" && timeoutMs >= 0) return;
+  throw new InvalidOptionError(`the timeout of close must be 0 or more (got ${show(timeoutMs)})`);
+}
+
 /** How long a program that has nothing else to do is kept for what it has queued. */
 const EXIT_TIMEOUT_MS = 5_000;
 /** What a timer can hold; whoever waits longer waits for all. */
@@ -30,10 +37,7 @@ const LONGEST_MS = 2 ** 31 - 1;
 
 export function createEnding({ flush, courier, ledger, world, debug }: Parts): Ending {
   return {
-    close(timeoutMs) {
-      if (timeoutMs >= 0) return finish(timeoutMs, giveBack);
-      throw new InvalidOptionError(`the timeout of close must be 0 or more (got ${timeoutMs})`);
-    },
+    close: (timeoutMs) => finish(timeoutMs, giveBack),
     // Never rejects, as no flush does.
     idle: () => void finish(EXIT_TIMEOUT_MS, giveUp),
     gone: giveUp,

@@ -1,4 +1,5 @@
 import { InvalidCallError } from "./errors.ts";
+import { showCauses } from "./show.ts";
 
 type Fields = { readonly [name: string]: unknown };
 
@@ -17,32 +18,36 @@ export function readText(call: Fields, field: string): string | undefined {
   throw wrong(field, "a string", value);
 }
 
+/** An object with keys, which is written as one. Throws an InvalidCallError. */
 export function readObject(call: Fields, field: string): Fields | undefined {
-  const value = call[field];
+  const value = asWritten(call[field], field);
   if (value === undefined || value === null) return undefined;
-  if (typeof value === "object" && !Array.isArray(value) && !(value instanceof Date)) return value as Fields;
+  if (typeof value === "object" && !Array.isArray(value) && nameOf(value) === null) return value as Fields;
   throw wrong(field, "an object", value);
 }
 
-/** What the daemon takes. Whether there is such a day, only a Date knows. */
-const ISO_8601 =
-  /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?\s?(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/i;
-
-/** A point in time as ISO 8601, or undefined if the call has none. */
-export function readTimestamp(call: Fields): string | undefined {
-  const { timestamp } = call;
-  if (timestamp === undefined || timestamp === null) return undefined;
-  if (timestamp instanceof Date && isIso(timestamp)) return timestamp.toISOString();
-  if (typeof timestamp === "string" && ISO_8601.test(timestamp)) return timestamp;
-  const got = typeof timestamp === "string" ? JSON.stringify(timestamp.slice(0, 40)) : String(timestamp);
-  const wanted = "timestamp must be a Date, or ISO 8601 like 2009-11-10T23:00:00.000Z";
-  throw new InvalidCallError("invalid_timestamp", `${wanted} (got ${got})`);
+/** What an object has as its JSON may be none. It is asked once, as JSON.stringify does. */
+function asWritten(value: unknown, field: string): unknown {
+  if (!saysItself(value) || value instanceof Date) return value;
+  try {
+    const written = value.toJSON(field);
+    return saysItself(written) ? { ...written, toJSON: undefined } : written;
+  } catch (cause) {
+    const why = `${field} cannot be written as JSON: ${showCauses(cause)}`;
+    throw new InvalidCallError("not_serialisable", why, { cause });
+  }
 }
 
-/** ISO 8601 of other years begins with a sign, which nobody reads. */
-function isIso(date: Date): boolean {
-  const year = date.getUTCFullYear();
-  return year >= 0 && year <= 9_999;
+function saysItself(value: unknown): value is { toJSON(key: string): unknown } {
+  return typeof value === "object" && value !== null && typeof (value as Fields).toJSON === "function";
+}
+
+/** Of what JSON has as an empty object, or as a text. */
+function nameOf(value: object): string | null {
+  if (value instanceof Date) return "a Date";
+  if (value instanceof Map) return "a Map";
+  if (value instanceof Set) return "a Set";
+  return value instanceof Promise ? "a Promise" : null;
 }
 
 function wrong(field: string, wanted: string, value: unknown): InvalidCallError {
@@ -51,7 +56,7 @@ function wrong(field: string, wanted: string, value: unknown): InvalidCallError 
 
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "an array";
-  if (value instanceof Date) return "a Date";
+  if (typeof value === "object" && value !== null) return nameOf(value) ?? "an object";
   if (typeof value === "number" || typeof value === "bigint") return String(value);
   return `a ${typeof value}`;
 }

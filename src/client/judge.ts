@@ -1,4 +1,5 @@
-import type { FinalAnswer } from "./post.ts";
+import { readAnswer } from "./answer.ts";
+import type { Answer, FinalAnswer } from "./post.ts";
 
 /** What an answer means for a batch. */
 export type Verdict =
@@ -19,6 +20,8 @@ export type Tried = {
   readonly retries: number;
   /** How many waits came before this one; the first is the shortest. */
   readonly waits: number;
+  /** How long it has waited because a 429 has named the time, in milliseconds. */
+  readonly askedMs: number;
   /** Chance, from 0 to 1. */
   readonly fraction: number;
   /** Wall time in milliseconds, for a Retry-After that is a date. */
@@ -31,27 +34,42 @@ const LONGEST_WAIT_MS = 60_000;
 const JITTER = 0.1;
 const LEAST_TOLD_MS = 1_000;
 const MOST_TOLD_MS = 300_000;
+/** As the official clients have it: twelve hours. */
+const MOST_ASKED_MS = 43_200_000;
 
 const RETRIED_4XX = [408, 410, 429, 460];
 const FINAL_5XX = [501, 505, 511];
 
 /**
  * The retry table of the current official clients: network errors and timeouts, 408, 410, 429, 460 and 5xx except 501,
- * 505 and 511 are tried again; 429 with Retry-After waits that long, from 1 to 300 s, and is not counted; all else is
- * final. Elsewhere a Retry-After can lengthen a wait, and never shortens it.
+ * 505 and 511 are tried again; 429 with Retry-After waits that long, from 1 to 300 s, and is not counted for twelve
+ * hours; all else is final. A 2xx must say that it is one: what another server or a proxy says is tried again. Elsewhere
+ * a Retry-After can lengthen a wait, and never shortens it.
  */
 export function judge(answer: FinalAnswer, tried: Tried): Verdict {
   const status = answer.kind === "answered" ? answer.status : null;
-  if (status !== null && status >= 200 && status < 300) return { kind: "taken" };
-  if (status !== null && !isRetried(status)) return { kind: "lost", reason: "refused" };
+  const success = answer.kind === "answered" ? saidSuccess(answer) : null;
+  if (success === true) return { kind: "taken" };
+  if (success === false || (status !== null && !isRetried(status))) return { kind: "lost", reason: "refused" };
   const told = answer.kind === "answered" ? readRetryAfter(answer.retryAfter, tried.now) : null;
-  if (status === 429 && told !== null) return { kind: "again", afterMs: told, counted: false, told: true };
+  const asked = status === 429 && told !== null && tried.askedMs + told <= MOST_ASKED_MS;
+  if (asked) return { kind: "again", afterMs: told, counted: false, told: true };
   if (tried.retried >= tried.retries) return { kind: "lost", reason: "gave_up" };
   const afterMs = Math.max(told ?? 0, backoff(tried.waits, tried.fraction));
   return { kind: "again", afterMs, counted: true, told: told !== null };
 }
 
+/** What a 2xx says of itself; null for all else. A welcome page has not taken any calls, nor has a login of a network. */
+function saidSuccess({ status, body }: Answer & { kind: "answered" }): boolean | null {
+  return is2xx(status) ? readAnswer(body).success : null;
+}
+
+export function is2xx(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
 function isRetried(status: number): boolean {
+  if (is2xx(status)) return true;
   if (status >= 500) return !FINAL_5XX.includes(status);
   return RETRIED_4XX.includes(status);
 }
@@ -62,9 +80,13 @@ function backoff(waits: number, fraction: number): number {
   return Math.round(wait * (1 - JITTER + 2 * JITTER * fraction));
 }
 
+const SECONDS = /^\d+$/;
+/** Date.parse would find a time in nearly anything. */
+const HTTP_DATE = /^[a-z]{3}, \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT$/i;
+
 /** Seconds or a date, in milliseconds from now, within bounds; null if it says nothing. */
-function readRetryAfter(text: string | null, now: number): number | null {
-  if (text === null || text.trim() === "") return null;
-  const ms = /^\s*\d+\s*$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
+function readRetryAfter(header: string | null, now: number): number | null {
+  const text = header?.trim() ?? "";
+  const ms = SECONDS.test(text) ? Number(text) * 1_000 : HTTP_DATE.test(text) ? Date.parse(text) - now : Number.NaN;
   return Number.isNaN(ms) ? null : Math.min(MOST_TOLD_MS, Math.max(LEAST_TOLD_MS, ms));
 }

@@ -2,7 +2,7 @@ import type { Entry } from "./entry.ts";
 import { createFlushes, type FlushReport, type Settlement } from "./flushes.ts";
 import type { Settings } from "./options.ts";
 import { createReport } from "./report.ts";
-import type { Cancel, ExitHooks, World } from "./world.ts";
+import type { Cancel, ExitHooks, Trail, World } from "./world.ts";
 
 /** Knows how many calls are open, and tells everybody what becomes of each. */
 export type Ledger = {
@@ -12,14 +12,14 @@ export type Ledger = {
   repeated(batch: readonly Entry[], duplicates: number): void;
   /** Resolves when all that is open now is settled. */
   settled(upTo: number): Promise<FlushReport>;
-  /** Whether one of the program's functions runs right now. */
-  telling(): boolean;
   /** Writes down what has not been told yet. */
   end(): void;
 };
 
+type LedgerWorld = World & { readonly trail: Trail };
+
 /** While calls are open, the hooks are told when the program ends. */
-export function createLedger(settings: Settings, world: World, hooks: ExitHooks): Ledger {
+export function createLedger(settings: Settings, world: LedgerWorld, hooks: ExitHooks): Ledger {
   const flushes = createFlushes(world.keepAlive);
   const report = createReport(settings, world);
   let open = 0;
@@ -39,7 +39,6 @@ export function createLedger(settings: Settings, world: World, hooks: ExitHooks)
     },
     repeated: flushes.repeated,
     settled: (upTo) => flushes.open(upTo, open),
-    telling: report.telling,
     end: report.end,
   };
 }

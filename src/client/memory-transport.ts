@@ -8,7 +8,7 @@ export type MemoryRequest = {
   readonly calls: readonly SentCall[];
 };
 
-/** What a false server answers: a status, or all of it. */
+/** What a false server answers: a status, or all of it. The body says `success` by itself, unless it is told otherwise. */
 export type MemoryAnswer =
   | number
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: object };
@@ -52,12 +52,12 @@ export function memoryTransport(
   };
 }
 
-function respond({ status, headers = {}, body = { success: true } }: Exclude<MemoryAnswer, number>): FetchResponse {
+function respond({ status, headers = {}, body }: Exclude<MemoryAnswer, number>): FetchResponse {
   const lower = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   return {
     status,
     statusText: "",
     headers: { get: (name) => lower.get(name.toLowerCase()) ?? null },
-    text: async () => JSON.stringify(body),
+    text: async () => JSON.stringify({ success: status >= 200 && status < 300, ...body }),
   };
 }

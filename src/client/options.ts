@@ -1,14 +1,14 @@
 import type { SentCall } from "./calls.ts";
 import type { CallLimits } from "./envelope.ts";
 import { InvalidOptionError, type LostCallError } from "./errors.ts";
-import { checkNames, only, whole } from "./option-checks.ts";
+import { checkShape, only, whole } from "./option-checks.ts";
 import type { WhenFull } from "./queue.ts";
 import { readTarget, type Target } from "./target.ts";
 import type { Fetch } from "./world.ts";
 
 /** What `new Analytics` takes beside the write key. Times are in milliseconds, sizes in bytes. */
 export type Options = {
-  /** Where Fairlead listens: `http://127.0.0.1:8080` unless said otherwise. `/v1/batch` is added. */
+  /** Where Fairlead listens: `http://127.0.0.1:8080` unless said otherwise. `/v1/batch` is added, unless it ends so. */
   readonly endpoint?: string | undefined;
   /** So many calls are sent at once (20, at most 2,500); `size` is the same. 1 sends each call immediately. */
   readonly flushAt?: number | undefined;
@@ -70,7 +70,7 @@ const MOST = Number.MAX_SAFE_INTEGER;
 
 /** Checks the options and fills in what was left out. Throws an InvalidOptionError. */
 export function readOptions(writeKey: string, options: Options): Settings {
-  checkNames(options);
+  checkShape(options);
   const flushAt = either("flushAt", "size", options);
   const flushAfter = either("flushAfter", "interval", options);
   const { queue = {} } = options;

@@ -1,4 +1,5 @@
-import type { Cancel, Fetch, FetchResponse } from "./world.ts";
+import { readBody } from "./answer-body.ts";
+import type { Cancel, Fetch } from "./world.ts";
 
 /** What became of one request. */
 export type Answer =
@@ -49,18 +50,10 @@ export function post(request: Request, { fetch, after, timeoutMs, signal }: Post
 async function ask({ url, headers, body }: Request, fetch: Fetch, signal: AbortSignal): Promise<Answer> {
   // Redirects are not followed: a POST would become a GET on the way, and lose its calls.
   const response = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
-  const { status, statusText } = response;
+  const { status, statusText = "" } = response;
+  // Somebody's own fetch may answer anything.
+  if (typeof status !== "number") throw new TypeError("fetch has answered without a status");
   const retryAfter = response.headers.get("retry-after");
-  return { kind: "answered", status, statusText, retryAfter, body: await read(response) };
-}
-
-/** What a 2xx says must be read, as it may reject calls; of another the status is enough. */
-async function read(response: FetchResponse): Promise<string> {
-  const taken = response.status >= 200 && response.status < 300;
-  try {
-    return await response.text();
-  } catch (cause) {
-    if (taken) throw cause;
-    return "";
-  }
+  const named = typeof retryAfter === "string" ? retryAfter : null;
+  return { kind: "answered", status, statusText, retryAfter: named, body: await readBody(response) };
 }

@@ -1,9 +1,9 @@
-import { type Rejection, readAnswer, readRejections } from "./answer.ts";
+import { type Rejections, readAnswer, readRejections } from "./answer.ts";
 import type { Debug } from "./debug.ts";
 import type { Entry, Sendable } from "./entry.ts";
 import { type WriteBody, writeEnvelope } from "./envelope.ts";
 import type { Loss } from "./errors.ts";
-import { judge, type Verdict } from "./judge.ts";
+import { judge, type Tried, type Verdict } from "./judge.ts";
 import type { Settings } from "./options.ts";
 import { createPause } from "./pause.ts";
 import { type FinalAnswer, post } from "./post.ts";
@@ -14,8 +14,8 @@ import type { World } from "./world.ts";
 export type Sending<Call = Entry> =
   | {
       readonly kind: "taken";
-      readonly rejected: ReadonlyMap<Call, Rejection>;
-      /** Null if the answer does not say it: then it may be of another server. */
+      readonly rejections: Rejections<Call>;
+      /** Null if the answer does not say it. */
       readonly accepted: number | null;
       readonly duplicates: number;
       readonly status: number;
@@ -69,8 +69,7 @@ export function createSender(settings: SenderSettings, world: SenderWorld, optio
   async function send<Call extends Sendable>(batch: readonly Call[], how: How): Promise<Sending<Call>> {
     const { signal, stop, again } = how;
     const messageId = world.uuid();
-    let retried = 0;
-    let waits = 0;
+    let spent: Spent = { retried: 0, waits: 0, askedMs: 0 };
     for (let attempts = 1; ; attempts += 1) {
       // The time of sending is that of this attempt: by it the server corrects the clock of this machine.
       const sentAt = new Date(world.wall()).toISOString();
@@ -80,17 +79,14 @@ export function createSender(settings: SenderSettings, world: SenderWorld, optio
       const answer = await post(request, { fetch, after, timeoutMs: settings.timeoutMs, signal });
       if (answer.kind === "aborted") return { kind: "stopped" };
       debug(() => answerLine(answer));
-      if (hurried) waits = 0;
+      if (hurried) spent = { ...spent, waits: 0 };
       hurried = false;
-      const tried = { retried, retries: settings.retries, waits, fraction: world.fraction(), now: world.wall() };
-      const verdict = judge(answer, tried);
+      const { retries } = settings;
+      const verdict = judge(answer, { ...spent, retries, fraction: world.fraction(), now: world.wall() });
       if (verdict.kind !== "again") return conclude(answer, verdict, { batch, attempts });
       if (again?.(answer) === false) return conclude(answer, GIVEN_UP, { batch, attempts });
       debug(() => againLine(verdict));
-      if (verdict.counted) {
-        retried += 1;
-        waits += 1;
-      }
+      spent = spend(spent, verdict);
       const signals = stop ? [signal, stop] : [signal];
       await pause.wait(verdict.afterMs, { signals, fixed: verdict.told });
       if (signals.some(({ aborted }) => aborted)) return { kind: "stopped" };
@@ -99,6 +95,12 @@ export function createSender(settings: SenderSettings, world: SenderWorld, optio
 }
 
 const GIVEN_UP = { kind: "lost", reason: "gave_up" } as const;
+
+type Spent = Pick<Tried, "retried" | "waits" | "askedMs">;
+
+function spend({ retried, waits, askedMs }: Spent, { counted, afterMs }: Verdict & { kind: "again" }): Spent {
+  return counted ? { retried: retried + 1, waits: waits + 1, askedMs } : { retried, waits, askedMs: askedMs + afterMs };
+}
 
 type Sent<Call> = { readonly batch: readonly Call[]; readonly attempts: number };
 type Settled = Exclude<Verdict, { kind: "again" }>;
@@ -111,9 +113,9 @@ function conclude<Call extends Sendable>(
   const status = answer.kind === "answered" ? answer.status : null;
   const said = readAnswer(answer.kind === "answered" ? answer.body : "");
   if (verdict.kind === "taken") {
-    const rejected = readRejections(said.rejected, batch);
+    const rejections = readRejections(said.rejected, batch);
     const { accepted, duplicates } = said;
-    return { kind: "taken", rejected, accepted, duplicates, status: status ?? 0, attempts };
+    return { kind: "taken", rejections, accepted, duplicates, status: status ?? 0, attempts };
   }
   const { reason } = verdict;
   const why = whyLost(answer, { reason, attempts, said });

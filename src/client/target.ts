@@ -1,4 +1,5 @@
 import { InvalidOptionError } from "./errors.ts";
+import { show } from "./show.ts";
 import { VERSION } from "./version.ts";
 
 /** Where requests go, and the headers that they all have. */
@@ -10,7 +11,6 @@ type TargetOptions = {
 };
 
 const DEFAULT_ENDPOINT = "http://127.0.0.1:8080";
-const BATCH_PATH = "/v1/batch";
 
 /** Throws an InvalidOptionError. No message has the write key in it. */
 export function readTarget(writeKey: unknown, { endpoint = DEFAULT_ENDPOINT, headers = {} }: TargetOptions): Target {
@@ -29,13 +29,13 @@ export function readTarget(writeKey: unknown, { endpoint = DEFAULT_ENDPOINT, hea
 function readUrl(endpoint: string): string {
   const url = parse(endpoint);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new InvalidOptionError(`endpoint must be an http or https URL (got ${JSON.stringify(endpoint)})`);
+    throw new InvalidOptionError(`endpoint must be an http or https URL (got ${show(endpoint)})`);
   }
   if (url.username !== "" || url.password !== "") {
     throw new InvalidOptionError("endpoint must not hold a user or a password: no fetch takes them");
   }
   const path = url.pathname.replace(/\/+$/, "");
-  url.pathname = path.endsWith(BATCH_PATH) ? path : `${path}${BATCH_PATH}`;
+  url.pathname = `${path.replace(/\/v1(?:\/batch)?$/, "")}/v1/batch`;
   url.hash = "";
   return url.href;
 }

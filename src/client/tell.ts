@@ -1,3 +1,5 @@
+import { showThrown } from "./show.ts";
+
 /**
  * Calls a function of the program's. If it throws, or its promise rejects, that is written down and changes nothing:
  * the library has calls to send, and no promise may be left unhandled.
@@ -16,6 +18,5 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 function complain(error: unknown, log: (line: string) => void): void {
-  const shown = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  log(`analytics: a callback has thrown: ${shown}`);
+  log(`analytics: a callback has thrown: ${showThrown(error)}`);
 }

@@ -1,13 +1,14 @@
 /** How answers are told, in lines for `debug` and in the messages of errors. */
-import type { Said } from "./answer.ts";
-import type { Verdict } from "./judge.ts";
+import { readAnswer, type Said } from "./answer.ts";
+import { is2xx, type Verdict } from "./judge.ts";
 import type { FinalAnswer } from "./post.ts";
+import { showCauses } from "./show.ts";
 
 /** `response 200 OK`, as the Go client writes it; with what a refusal says. */
 export function answerLine(answer: FinalAnswer): string {
   if (answer.kind !== "answered") return `error sending request: ${describe(answer)}`;
   const { status, body } = answer;
-  const ok = status >= 200 && status < 300;
+  const ok = is2xx(status) && readAnswer(body).success === true;
   return ok ? `response ${statusLine(answer)}` : `response ${statusLine(answer)} – ${short(body)}`;
 }
 
@@ -31,21 +32,22 @@ export function whyLost(answer: FinalAnswer, { reason, attempts, said: { code, m
 }
 
 function describe(answer: FinalAnswer): string {
-  if (answer.kind === "answered") return statusLine(answer);
+  if (answer.kind === "answered") return isUnknown(answer) ? unknownLine(answer) : statusLine(answer);
   if (answer.kind === "timeout") return `no answer within ${answer.timeoutMs / 1_000} s`;
-  return `no answer: ${causesOf(answer.cause)}`;
+  return `no answer: ${showCauses(answer.cause)}`;
+}
+
+function isUnknown({ status, body }: FinalAnswer & { kind: "answered" }): boolean {
+  return is2xx(status) && readAnswer(body).success === null;
+}
+
+function unknownLine(answer: FinalAnswer & { kind: "answered" }): string {
+  return `${statusLine(answer)}, but not as Fairlead answers; is that its address? ${short(answer.body)}`.trimEnd();
 }
 
 /** HTTP/2 has no words for a status. */
 function statusLine({ status, statusText }: FinalAnswer & { kind: "answered" }): string {
   return `${status} ${statusText}`.trimEnd();
-}
-
-/** Node's fetch says only that it failed, and keeps the reason beneath. */
-function causesOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause } = error;
-  return cause instanceof Error && cause.message !== "" ? `${error.message}: ${cause.message}` : error.message;
 }
 
 function short(body: string): string {

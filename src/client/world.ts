@@ -17,12 +17,25 @@ export type World = {
   /** Evenly from 0 (included) to 1 (excluded). */
   fraction(): number;
   uuid(): string;
+  /** Each client has one of its own. */
+  createTrail(): Trail;
   readonly fetch: Fetch;
   /** Writes a line to standard error. */
   log(line: string): void;
   /** The environment variable DEBUG, or an empty text. */
   debugNames(): string;
 };
+
+/** Knows on whose behalf the running code runs, also after an `await`, a timer or a request. */
+export type Trail = {
+  /** Runs it on behalf of this function of the program's. */
+  enter(listener: Listener, run: () => void): void;
+  isIn(listener: Listener): boolean;
+  /** Runs it on nobody's behalf, as what the library goes on with by itself. */
+  leave(run: () => void): void;
+};
+
+export type Listener = "onError" | "debug";
 
 export type ExitHooks = {
   /** The program has nothing left to do. What is begun now is waited for. */
@@ -48,4 +61,14 @@ export type FetchResponse = {
   readonly statusText: string;
   readonly headers: { get(name: string): string | null };
   text(): Promise<string>;
+  /** Read instead of `text()` where it is there, so that an answer without end is not kept in memory. */
+  readonly body?: FetchBody | null;
+};
+
+/** What is used of a ReadableStream. */
+export type FetchBody = {
+  getReader(): {
+    read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+    cancel(): Promise<void>;
+  };
 };

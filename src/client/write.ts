@@ -1,6 +1,8 @@
 import type { CallType } from "../model/event.ts";
 import { InvalidCallError } from "./errors.ts";
-import { readId, readObject, readText, readTimestamp } from "./fields.ts";
+import { readId, readObject, readText } from "./fields.ts";
+import { showCauses } from "./show.ts";
+import { readTimestamp } from "./timestamp.ts";
 
 /** A call as JSON. */
 export type Written = { readonly messageId: string; readonly text: string };
@@ -80,7 +82,7 @@ function stringify(type: CallType, fields: Fields): string {
   try {
     return JSON.stringify(fields);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new InvalidCallError("not_serialisable", `the ${type} call cannot be written as JSON: ${why}`, { cause });
+    const why = `the ${type} call cannot be written as JSON: ${showCauses(cause)}`;
+    throw new InvalidCallError("not_serialisable", why, { cause });
   }
 }

@@ -69,10 +69,26 @@ describe("the program's own functions", () => {
     assert.equal(c.lines.length, 1);
     assert.match(c.lines[0] ?? "", /^analytics: track \S+ is lost: the server refused its batch: 400$/);
     await c.clock.advance("2s");
+    assert.match(c.lines[1] ?? "", /^analytics: 999 more calls are lost; the last: track \S+ is lost: /);
     void c.track("E");
     await c.client.flush();
-    assert.match(c.lines[1] ?? "", /^analytics: 1000 calls are lost; the last: track \S+ is lost: /);
+    assert.match(c.lines[2] ?? "", /^analytics: track \S+ is lost: /);
+    assert.deepEqual([c.lines.length, c.alive()], [3, 0]);
   });
+
+  for (const hook of ["idle", "gone"] as const) {
+    it(`are not needed when the program ends first (${hook}): how many are lost is written down then`, async () => {
+      const c = startClient({ deaf: true, answers: () => 401 });
+      for (let nth = 1; nth <= 20; nth += 1) void c.track("E");
+      await c.client.flush();
+      assert.equal(c.lines.length, 1);
+      c.exit(hook);
+      assert.match(c.lines[1] ?? "", /^analytics: 19 more calls are lost; /);
+      c.exit(hook);
+      await c.clock.advance("1h");
+      assert.deepEqual([c.lines.length, c.timers()], [2, 0]);
+    });
+  }
 
   it("are not needed at the end, either: close says how many it has given back", async () => {
     const c = startClient({ deaf: true, answers: () => "hang" });

@@ -183,6 +183,18 @@ describe("a batch", () => {
   });
 });
 
+describe("a server that says 429 and a time for ever", () => {
+  it("is asked for twelve hours, and then until the retries are used up: no flush waits for ever", async () => {
+    const c = startClient({ retries: 1, answers: () => ({ status: 429, headers: { "Retry-After": "300" } }) });
+    void c.track("E");
+    const flushed = c.client.flush();
+    await c.clock.advance("12h");
+    assert.deepEqual([c.lost.length, c.arrived.length], [0, 12 * 12 + 1]);
+    await c.clock.advance("5m");
+    assert.deepEqual([c.lost[0]?.reason, (await flushed).lost.length], ["gave_up", 1]);
+  });
+});
+
 describe("the verdicts of the server", () => {
   const rejected = [
     { index: 1, code: "call_too_large", message: "too large", messageId: "m2" },
@@ -206,6 +218,8 @@ describe("the verdicts of the server", () => {
       ],
     );
     assert.match(lost[0]?.message ?? "", /^track m2 is lost: the server rejected it: call_too_large: too large$/);
+    // Of those that fit no call nobody can say which is lost; but that one is.
+    assert.deepEqual(c.lines, ["analytics: the server rejected 2 calls that it was not sent, of a batch of 4"]);
     assert.deepEqual(
       c.delivered.map(({ messageId }) => messageId),
       ["m1", "m4"],
@@ -225,13 +239,37 @@ describe("the verdicts of the server", () => {
     assert.match(lost[0]?.message ?? "", /the server refused its batch: 401: unknown_write_key: no source has it$/);
   });
 
-  for (const body of ["", "OK", "null", "[]", { rejected: "all" }, { rejected: [7] }]) {
-    it(`are none in an answer that is not understood: 200 ${JSON.stringify(body)}`, async () => {
+  it("are none where there is nothing to read: Segment's own answer says no more than that all went well", async () => {
+    for (const body of [{ success: true }, { success: true, rejected: "all" }]) {
       const c = startClient({ answers: () => ({ status: 200, body }) });
       void c.track("E");
-      assert.equal((await c.client.flush()).delivered.length, 1);
+      assert.deepEqual([(await c.client.flush()).delivered.length, c.lines], [1, []]);
+    }
+  });
+
+  it("are asked for again where something else has answered, and the loss shows what", async () => {
+    const c = startClient({ retries: 1, answers: () => ({ status: 200, body: `<html>Welcome!${"x".repeat(400)}` }) });
+    void c.track("E");
+    const flushed = c.client.flush();
+    await c.clock.advance("1s");
+    const { delivered, lost } = await flushed;
+    assert.deepEqual([c.arrived.length, delivered, lost[0]?.reason, lost[0]?.status], [2, [], "gave_up", 200]);
+    const { message = "" } = lost[0] ?? {};
+    assert.match(
+      message,
+      /in 2 attempts; the last: 200 OK, but not as Fairlead answers; is that its address\? <html>We/,
+    );
+    assert.ok(message.length < 600);
+  });
+
+  it("may be that all are refused, with a 2xx as well", async () => {
+    const c = startClient({
+      answers: () => ({ status: 200, body: { success: false, code: "no", message: "not here" } }),
     });
-  }
+    void c.track("E");
+    const { lost } = await c.client.flush();
+    assert.deepEqual([lost[0]?.reason, lost[0]?.code, c.delivered], ["refused", "no", []]);
+  });
 });
 
 describe("a call that is too large", () => {
@@ -315,6 +353,63 @@ describe("a full queue", () => {
     trackAll(c, 3);
     assert.equal(thrown.length, 1);
     assert.ok(thrown[0] instanceof QueueFullError);
+  });
+});
+
+describe("a call that onError makes after an await or a timer", () => {
+  for (const [what, later] of [
+    ["await", () => Promise.resolve()],
+    ["timer", () => new Promise((resolve) => setTimeout(resolve))],
+  ] as const) {
+    it(`displaces no other, either: the program would not go on (${what})`, async () => {
+      const thrown: unknown[] = [];
+      let told = 0;
+      const c = startClient({
+        ...{ size: 1, queue: { limit: 1 }, answers: () => "hang" as const },
+        onError: async () => {
+          told += 1;
+          // Without it, this test would not end when it fails.
+          if (told > 100) return;
+          await later();
+          await c.track("lost").catch(assert.fail);
+        },
+        world: { log: (line) => thrown.push(line) },
+      });
+      trackAll(c, 3);
+      await later();
+      await c.clock.rest();
+      assert.deepEqual([told, thrown.length], [1, 1]);
+      assert.match(String(thrown[0]), /QueueFullError: .* a call made in onError displaces no other/);
+    });
+  }
+
+  it("is alone in that: others displace the oldest meanwhile", async () => {
+    let told = 0;
+    const c = startClient({
+      ...{ size: 1, queue: { limit: 1 }, answers: () => "hang" as const },
+      onError: () => {
+        told += 1;
+        return new Promise(() => {});
+      },
+    });
+    trackAll(c, 4);
+    await c.clock.rest();
+    trackAll(c, 2);
+    assert.equal(told, 4);
+  });
+
+  it("does not pass this on to what the library does afterwards", async () => {
+    const c = startClient({
+      ...{ size: 1, queue: { limit: 1 }, answers: ({ nth }) => (nth === 1 ? 400 : nth === 2 ? 200 : "hang") },
+      onError: ({ reason }) => {
+        if (reason === "refused") void c.track("about it");
+      },
+      onDelivered: () => trackAll(c, 3),
+    });
+    void c.track("1");
+    await c.clock.rest();
+    const { lost, undelivered } = await closeAt(c);
+    assert.deepEqual([c.lines, lost.length, undelivered.map(({ event }) => event)], [[], 0, ["1", "3"]]);
   });
 });
 

@@ -61,6 +61,48 @@ describe("the lines", () => {
     assert.deepEqual(c.lines, []);
   });
 
+  for (const [what, later] of [
+    ["at once", () => null],
+    ["after an await", () => Promise.resolve()],
+  ] as const) {
+    it(`may be taken by a function that makes calls: it does not hear of these (${what})`, async () => {
+      const heard: string[] = [];
+      const c = startClient({
+        debug: async (line) => {
+          heard.push(line);
+          const wait = heard.length < 100 ? later() : new Promise(() => {});
+          if (wait) await wait;
+          if (line.startsWith("buffer")) void c.track("about it");
+        },
+      });
+      void c.track("E");
+      await c.clock.advance("11s");
+      // What is sent later is heard of, also if the function's own call was the last before.
+      assert.deepEqual(
+        heard.map((line) => line.replace(/ \{.*/, " …")),
+        ["buffer (1/20) …", "interval reached - flushing 2", "response 200 OK", "interval reached – nothing to send"],
+      );
+      assert.deepEqual([c.batches(), c.lines], [[["E", "about it"]], []]);
+    });
+  }
+
+  it("may be taken by a function that closes the client: that is one close", async () => {
+    const closed: unknown[] = [];
+    const lines: string[] = [];
+    const c = startClient({
+      debug: (line) => {
+        lines.push(line.replace(/ \{.*/, " …"));
+        if (line.startsWith("exit") && lines.length < 100) closed.push(c.client.close(1));
+      },
+    });
+    void c.track("E");
+    const outer = c.client.close(1_000);
+    await c.clock.rest();
+    assert.deepEqual([closed.length, closed[0] === outer], [1, true]);
+    assert.equal((await outer).delivered.length, 1);
+    assert.deepEqual(lines, ["buffer (1/20) …", "exit requested – draining", "response 200 OK"]);
+  });
+
   it("may be taken by a function that throws", async () => {
     const c = startClient({
       debug: () => {

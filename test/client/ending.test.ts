@@ -45,16 +45,18 @@ describe("close", () => {
     );
   });
 
-  it("does not shorten a wait that the server has asked for", async () => {
-    const c = startClient({ answers: () => ({ status: 429, headers: { "Retry-After": "20" } }) });
-    void c.track("E");
-    void c.client.flush();
-    await c.clock.advance("1s");
-    const closed = c.client.close(10_000);
-    await c.clock.advance("10s");
-    assert.equal((await closed).undelivered.length, 1);
-    assert.equal(c.arrived.length, 1);
-  });
+  for (const status of [429, 503]) {
+    it(`does not shorten a wait that the server has asked for: ${status}`, async () => {
+      const c = startClient({ answers: () => ({ status, headers: { "Retry-After": "20" } }) });
+      void c.track("E");
+      void c.client.flush();
+      await c.clock.advance("1s");
+      const closed = c.client.close(10_000);
+      await c.clock.advance("10s");
+      assert.equal((await closed).undelivered.length, 1);
+      assert.equal(c.arrived.length, 1);
+    });
+  }
 
   it("waits for ever if it is told to", async () => {
     const c = startClient({ answers: ({ at, nth }) => (nth === 1 || at < Date.UTC(2026, 10, 20, 12, 2) ? 503 : 200) });
@@ -95,6 +97,7 @@ describe("close", () => {
     const c = startClient();
     assert.throws(() => c.client.close(Number.NaN), InvalidOptionError);
     assert.throws(() => c.client.close(-1), InvalidOptionError);
+    assert.throws(() => c.client.close("5s" as never), InvalidOptionError);
     void c.track("still open");
   });
 

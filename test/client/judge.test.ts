@@ -3,10 +3,17 @@ import { describe, it } from "node:test";
 import { judge, type Tried } from "../../src/client/judge.ts";
 import type { Answer } from "../../src/client/post.ts";
 
-const FIRST: Tried = { retried: 0, retries: 10, waits: 0, fraction: 0.5, now: Date.parse("2026-11-20T12:00:00Z") };
+const FIRST: Tried = {
+  retried: 0,
+  retries: 10,
+  waits: 0,
+  askedMs: 0,
+  fraction: 0.5,
+  now: Date.parse("2026-11-20T12:00:00Z"),
+};
 
-function answered(status: number, retryAfter: string | null = null): Answer & { kind: "answered" } {
-  return { kind: "answered", status, statusText: "", retryAfter, body: "" };
+function answered(status: number, retryAfter: string | null = null, body = ""): Answer & { kind: "answered" } {
+  return { kind: "answered", status, statusText: "", retryAfter, body };
 }
 
 function kindsOf(statuses: readonly number[]): readonly string[] {
@@ -18,12 +25,31 @@ function range(first: number, last: number): readonly number[] {
 }
 
 describe("the retry table", () => {
-  it("takes every 2xx for taken", () => {
-    assert.deepEqual(kindsOf(range(200, 299)), ["taken"]);
+  it("takes a 2xx for taken that says so", () => {
+    for (const body of ['{"success":true}', '{"success":true,"accepted":1,"duplicate":0}']) {
+      const verdicts = range(200, 299).map((status) => judge(answered(status, null, body), FIRST).kind);
+      assert.deepEqual([...new Set(verdicts)], ["taken"]);
+    }
+  });
+
+  for (const body of ["", "OK", "<html>Welcome to nginx", "null", "[]", "{}", '{"status":"ok"}', '{"success":1}']) {
+    it(`retries a 2xx that does not: something else has answered, and may not for long: ${body}`, () => {
+      const verdict = judge(answered(200, null, body), FIRST);
+      assert.deepEqual(verdict, { kind: "again", afterMs: 500, counted: true, told: false });
+      const last = judge(answered(200, null, body), { ...FIRST, retried: 10 });
+      assert.deepEqual(last, { kind: "lost", reason: "gave_up" });
+    });
+  }
+
+  it("takes a 2xx that says it is none for final", () => {
+    const verdict = judge(answered(200, null, '{"success":false,"code":"invalid_batch"}'), FIRST);
+    assert.deepEqual(verdict, { kind: "lost", reason: "refused" });
   });
 
   it("retries 408, 410, 429, 460 and each 5xx but 501, 505 and 511", () => {
-    const retried = range(100, 599).filter((status) => judge(answered(status), FIRST).kind === "again");
+    const retried = [...range(100, 199), ...range(300, 599)].filter(
+      (status) => judge(answered(status), FIRST).kind === "again",
+    );
     const final5xx = [501, 505, 511];
     assert.deepEqual(retried, [408, 410, 429, 460, ...range(500, 599).filter((status) => !final5xx.includes(status))]);
   });
@@ -79,7 +105,19 @@ describe("the retry table", () => {
     });
   }
 
-  for (const retryAfter of [null, "", "soon"]) {
+  it("counts them once twelve hours have gone by like this: then there is an end", () => {
+    const limit = 12 * 3_600_000;
+    const within = judge(answered(429, "300"), { ...FIRST, retried: 10, askedMs: limit - 300_000 });
+    assert.deepEqual(within, { kind: "again", afterMs: 300_000, counted: false, told: true });
+    const beyond = { ...FIRST, askedMs: limit - 299_999 };
+    assert.deepEqual(judge(answered(429, "300"), beyond), {
+      ...{ kind: "again", afterMs: 300_000, counted: true, told: true },
+    });
+    assert.equal(judge(answered(429, "300"), { ...beyond, retried: 10 }).kind, "lost");
+  });
+
+  const rubbish = ["foo 12", "12 s", "1e3", "-5", "0x10", "12, 13", "2026-11-20T12:00:30Z", "Nov 20 2026"];
+  for (const retryAfter of [null, "", "soon", ...rubbish, "Fri, 45 Nov 2026 12:00:30 GMT"]) {
     it(`counts a 429 that names no time: ${JSON.stringify(retryAfter)}`, () => {
       const verdict = judge(answered(429, retryAfter), FIRST);
       assert.deepEqual(verdict, { kind: "again", afterMs: 500, counted: true, told: false });

@@ -28,7 +28,7 @@ describe("the transport for tests", () => {
     const rejected = [{ index: 0, code: "invalid_call", message: "no" }];
     const answers = [
       () => 401,
-      () => ({ status: 200, body: { success: true, rejected } }),
+      () => ({ status: 200, body: { rejected } }),
       () => {
         throw new Error("no network");
       },

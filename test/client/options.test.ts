@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { Analytics, InvalidOptionError, type Options } from "../../src/client/analytics.ts";
 import { readOptions } from "../../src/client/options.ts";
 
-function refusal(options: object, writeKey = "key"): string {
+function refusal(options: unknown, writeKey = "key"): string {
   try {
     new Analytics(writeKey, options as Options);
   } catch (error) {
@@ -30,6 +30,9 @@ describe("the options", () => {
     ["https://e.example.com", "https://e.example.com/v1/batch"],
     ["https://e.example.com/", "https://e.example.com/v1/batch"],
     ["https://e.example.com/v1/batch/", "https://e.example.com/v1/batch"],
+    ["https://e.example.com/v1", "https://e.example.com/v1/batch"],
+    ["https://e.example.com/in/v1/", "https://e.example.com/in/v1/batch"],
+    ["https://e.example.com/env1", "https://e.example.com/env1/v1/batch"],
     ["https://e.example.com/events?x=1#y", "https://e.example.com/events/v1/batch?x=1"],
   ] as const) {
     it(`make a URL of the endpoint ${endpoint}`, () => {
@@ -46,16 +49,31 @@ describe("the options", () => {
     [{ flushAt: 0 }, "flushAt must be a whole number from 1 to 2500 (got 0)"],
     [{ size: 2_501 }, "size must be a whole number from 1 to 2500 (got 2501)"],
     [{ interval: 0.5 }, "interval must be a whole number from 1 to 2147483647 (got 0.5)"],
-    [{ timeout: "5s" }, "timeout must be a whole number from 1 to 2147483647 (got 5s)"],
+    [{ timeout: "5s" }, 'timeout must be a whole number from 1 to 2147483647 (got "5s")'],
     [{ retries: -1 }, "retries must be a whole number of at least 0 (got -1)"],
     [{ queue: { limit: 0 } }, "queue.limit must be a whole number of at least 1 (got 0)"],
     [{ queue: { whenFull: "wait" } }, 'queue.whenFull must be block, reject, dropOldest (got "wait")'],
     [{ queue: { size: 1 } }, "there is no option queue.size: there are queue.limit and queue.whenFull"],
     [{ host: "x" }, "there is no option host: it is endpoint here"],
-    [{ onError: true }, "onError must be a function (got boolean)"],
+    [{ onError: true }, "onError must be a function (got a boolean)"],
     [{ endpoint: "events.example.com" }, 'endpoint must be an http or https URL (got "events.example.com")'],
     [{ endpoint: "ftp://x" }, 'endpoint must be an http or https URL (got "ftp://x")'],
     [{ endpoint: "http://u:p@x" }, "endpoint must not hold a user or a password: no fetch takes them"],
+    [null, "the options must be an object (got null)"],
+    ["key", "the options must be an object (got a string)"],
+    [[], "the options must be an object (got an array)"],
+    [{ queue: null }, "queue must be an object (got null)"],
+    [{ queue: 100 }, "queue must be an object (got a number)"],
+    [{ headers: null }, "headers must be an object (got null)"],
+    [{ headers: new Headers({ a: "x" }) }, "headers must be a plain object: give Object.fromEntries(headers)"],
+    [{ headers: new Map([["a", "x"]]) }, "headers must be a plain object: give Object.fromEntries(headers)"],
+    [{ headers: [["a", "x"]] }, "headers must be a plain object: give Object.fromEntries(headers)"],
+    [{ debug: "analytics" }, "debug must be true, false or a function (got a string)"],
+    [{ debug: 1 }, "debug must be true, false or a function (got a number)"],
+    [{ debug: null }, "debug must be true, false or a function (got null)"],
+    [{ fetch: null }, "fetch must be a function (got null)"],
+    [{ onError: "log" }, "onError must be a function (got a string)"],
+    [{ endpoint: null }, "endpoint must be an http or https URL (got null)"],
     [{ headers: { authorization: "x" } }, 'headers["authorization"] is set by the client itself'],
     [{ headers: { "a b": "x" } }, 'headers["a b"] is no name that a header can have'],
     [{ headers: { a: "x\r\nb: c" } }, 'headers["a"] has a value that a header cannot have'],
@@ -67,6 +85,7 @@ describe("the options", () => {
 
   it("name all there are when one is unknown", () => {
     assert.match(refusal({ flushat: 1 }), /^there is no option flushat: there are endpoint, flushAt, size, /);
+    assert.match(refusal({ toString: 1 }), /^there is no option toString: there are endpoint, flushAt, size, /);
   });
 
   it("need a write key", () => {

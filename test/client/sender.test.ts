@@ -15,9 +15,10 @@ function makeWorld(answer: (nth: number) => Answer | Promise<Answer>, write?: Wr
   const bodies: string[] = [];
   const world = {
     ...{ after: clock.after, wall: clock.wall, fraction: () => 0.5, uuid: createFalseIds() },
-    async fetch(_url: string, { body }: { readonly body: string }) {
-      bodies.push(body);
-      const { status, body: said = {} } = await answer(bodies.length);
+    async fetch(_url: string, init: { readonly body: string }) {
+      bodies.push(init.body);
+      const { status, body } = await answer(bodies.length);
+      const said = { success: status < 300, ...body };
       return { status, statusText: "", headers: new Headers(), text: async () => JSON.stringify(said) };
     },
   };
@@ -57,7 +58,7 @@ describe("what is said of a batch", () => {
     const sending = await w.send();
     assert.ok(sending.kind === "taken");
     assert.deepEqual(
-      [...sending.rejected].map(([call, { code }]) => [CALLS.indexOf(call), code]),
+      [...sending.rejections.of].map(([call, { code }]) => [CALLS.indexOf(call), code]),
       [
         [0, "a"],
         [1, "b"],

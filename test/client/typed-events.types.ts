@@ -54,6 +54,14 @@ export function untyped(analytics: Analytics, order: Order): void {
   void analytics.track({ userId: "u" });
   // @ts-expect-error: properties are an object
   void analytics.track({ userId: "u", event: "Anything", properties: "none" });
+  // @ts-expect-error: traits are an object with keys
+  void analytics.identify({ userId: "u", traits: [1] });
+  // @ts-expect-error: a Map would arrive empty
+  void analytics.track({ userId: "u", event: "Anything", properties: new Map() });
+  // @ts-expect-error: a Set would arrive empty
+  void analytics.group({ userId: "u", groupId: "g", traits: new Set() });
+  // @ts-expect-error: a Promise would arrive empty
+  void analytics.page({ userId: "u", context: Promise.resolve({}) });
   // @ts-expect-error: nobody is named
   void analytics.identify({ traits: {} });
   // @ts-expect-error: an alias needs both ids

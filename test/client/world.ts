@@ -1,7 +1,9 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { SentCall } from "../../src/client/calls.ts";
 import { type Client, createClient } from "../../src/client/client.ts";
 import type { LostCallError } from "../../src/client/errors.ts";
 import { type Options, readOptions } from "../../src/client/options.ts";
+import { platform } from "../../src/client/platform.ts";
 import type { ExitHooks, Fetch, FetchInit, FetchResponse, World } from "../../src/client/world.ts";
 import type { CallType } from "../../src/model/event.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
@@ -82,9 +84,11 @@ export function startClient({
     after(ms, run) {
       const timer = {};
       timers.add(timer);
+      // On whoever's behalf a real timer was set, on theirs it goes off.
+      const bound = AsyncLocalStorage.bind(run);
       const cancel = clock.after(ms, () => {
         timers.delete(timer);
-        run();
+        bound();
       });
       return () => {
         timers.delete(timer);
@@ -101,6 +105,7 @@ export function startClient({
       hooks.add(hook);
       return () => hooks.delete(hook);
     },
+    createTrail: platform.createTrail,
     fraction: () => 0.5,
     uuid: createFalseIds(),
     fetch: server.fetch,

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import fc from "fast-check";
 import { InvalidCallError } from "../../src/client/errors.ts";
 import { write } from "../../src/client/write.ts";
 import type { CallType } from "../../src/model/event.ts";
+import { parseTimestamp } from "../../src/validate/timestamps.ts";
 
 const AT = "2026-11-20T12:00:00.000Z";
 const WORLD = { wall: () => Date.parse(AT), uuid: () => "id-1" };
@@ -98,6 +100,21 @@ describe("the calls as they go out", () => {
     );
   });
 
+  it("takes an object that says itself what its JSON is, once", () => {
+    const inner = { shown: 2, toJSON: () => "not asked" };
+    for (const [made, written] of [
+      [{ hidden: 1, toJSON: (key: string) => ({ shown: key }) }, { shown: "properties" }],
+      [{ toJSON: () => inner }, { shown: 2 }],
+    ] as const) {
+      for (const type of ["track", "page"] as const) {
+        const { properties } = JSON.parse(textOf(type, { userId: "u", event: "E", properties: made }));
+        assert.deepEqual(properties, written);
+      }
+    }
+    const page = { userId: "u", traits: { toJSON: () => ({ a: 1 }) }, properties: { toJSON: () => ({ b: 1 }) } };
+    assert.deepEqual(JSON.parse(textOf("page", page)).properties, { a: 1, b: 1 });
+  });
+
   it("keeps a key named __proto__ as data", () => {
     const traits = JSON.parse('{"__proto__":{"a":1}}');
     assert.match(
@@ -156,6 +173,56 @@ describe("a call that breaks the rules", () => {
     });
   }
 
+  it("is refused for a time that there is not, exactly where the server refuses it", () => {
+    const two = (most: number): fc.Arbitrary<string> => fc.nat(most).map((one) => String(one).padStart(2, "0"));
+    const year = fc.constantFrom("0000", "0004", "0099", "1900", "2000", "2023", "2024", "9999");
+    const date = fc.tuple(year, two(14), two(33)).map((parts) => parts.join("-"));
+    const zone = fc.constantFrom("", "Z", "z", " Z", "+00", "-08:00", "+2359", "+24:00", "-08:60", "+1");
+    const time = fc.tuple(two(25), two(61), two(62), fc.constantFrom("", ".5", ",123456789", ".", ".1234567890"), zone);
+    const text = fc.oneof(
+      date,
+      fc
+        .tuple(date, fc.constantFrom("T", " ", "t", "_"), time)
+        .map(([day, between, [hour, minute, second, rest, zone]]) => {
+          return `${day}${between}${hour}:${minute}:${second}${rest}${zone}`;
+        }),
+    );
+    const seen = { taken: 0, refused: 0 };
+    fc.assert(
+      fc.property(text, (timestamp) => {
+        const taken = refusal("track", { userId: "u", event: "E", timestamp }) === "taken";
+        assert.equal(taken, parseTimestamp(timestamp) !== null);
+        seen[taken ? "taken" : "refused"] += 1;
+      }),
+      {
+        numRuns: 2_000,
+        examples: [["2009-13-45T99:99:99Z"], ["2023-02-29"], ["2024-02-29"], ["2026-11-20T23:59:60Z"]],
+      },
+    );
+    assert.ok(Math.min(seen.taken, seen.refused) > 50, JSON.stringify(seen));
+  });
+
+  for (const [what, value, got] of [
+    ["gives a text as its JSON", { toJSON: () => "a text" }, "a string"],
+    ["gives a list as its JSON", { toJSON: () => [1] }, "an array"],
+    ["is a Map", new Map([["a", 1]]), "a Map"],
+    ["is a Set", new Set([1]), "a Set"],
+    ["is a Promise", Promise.resolve({}), "a Promise"],
+  ] as const) {
+    it(`is refused for an object that would not arrive as one: it ${what}`, () => {
+      for (const [type, field] of [
+        ["identify", "traits"],
+        ["track", "properties"],
+        ["page", "traits"],
+        ["group", "context"],
+        ["screen", "integrations"],
+      ] as const) {
+        const call = { userId: "u", event: "E", groupId: "g", [field]: value };
+        assert.equal(refusal(type, call), `invalid_call: ${field} must be an object (got ${got})`);
+      }
+    });
+  }
+
   it("is refused for a messageId of 100 characters, which the server would not take", () => {
     assert.equal(refusal("track", { userId: "u", event: "E", messageId: "x".repeat(99) }), "taken");
     assert.match(refusal("track", { userId: "u", event: "E", messageId: "x".repeat(100) }), /^message_id_too_long/);
@@ -169,6 +236,8 @@ describe("a call that breaks the rules", () => {
         throw new Error("no");
       },
     };
+    const call = { userId: "u", traits: broken };
+    assert.equal(refusal("identify", call), "not_serialisable: traits cannot be written as JSON: no");
     for (const value of [circle, 10n, broken]) {
       assert.match(
         refusal("track", { userId: "u", event: "E", properties: { value } }),

@@ -30,9 +30,9 @@ export type Sent = { readonly type: CallType; readonly messageId: string; readon
 export function readAnswer(sending: Sending<unknown>): Answer {
   if (sending.kind === "stopped") return { kind: "unreachable", code: null, reason: "it was told to stop" };
   if (sending.kind === "lost") return readRefusal(sending.answer);
-  const { status, duplicates, rejected } = sending;
+  const { status, duplicates, rejections } = sending;
   if (!isFairleads(sending, 1)) return { kind: "foreign", status };
-  const [rejection] = rejected.values();
+  const [rejection] = rejections.of.values();
   if (rejection) return { kind: "rejected", status, said: { success: false, ...rejection } };
   const said = { success: true, accepted: sending.accepted, duplicate: duplicates } as const;
   return { kind: duplicates > 0 ? "duplicate" : "accepted", status, said };

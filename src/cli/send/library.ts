@@ -38,7 +38,7 @@ export function openSender({ base, writeKey }: Target, world: SendWorld, request
   const { url, headers } = readTarget(writeKey.reveal(), { endpoint });
   const path = requests?.path ?? BATCH;
   const target = { url: `${url.slice(0, -BATCH.length)}${path}`, headers };
-  const debug = createDebug(false, { log, debugNames: platform.debugNames });
+  const debug = createDebug(false, { log, debugNames: platform.debugNames, trail: platform.createTrail() });
   const { after, wall } = clock;
   return createSender(
     { target, fetch, retries: Infinity, timeoutMs: LONGEST_MS },
@@ -66,8 +66,8 @@ type Taken = Extract<Sending<unknown>, { kind: "taken" }>;
 
 /** Whether it is Fairlead that has taken a batch: it speaks of each of the calls. Else nothing is known of them. */
 export function isFairleads(taken: Taken, calls: number): taken is Taken & { readonly accepted: number } {
-  const { status, accepted, duplicates, rejected } = taken;
-  return status === 200 && accepted !== null && accepted + duplicates + rejected.size === calls;
+  const { status, accepted, duplicates, rejections } = taken;
+  return status === 200 && accepted !== null && accepted + duplicates + rejections.of.size === calls;
 }
 
 /** Why nothing came back: in words that go on after a colon, with the system's code where there is one. */

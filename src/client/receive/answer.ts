@@ -15,8 +15,8 @@ export type ReceiveOptions = {
    * smaller than that.
    */
   readonly maxBytes?: number;
-  /** Hears of what the handler has thrown, once the request is answered 500; console.error when left out. */
-  readonly onError?: (error: unknown, call: ReceivedCall) => void;
+  /** Hears of what the handler has thrown; console.error when left out. The request is answered 500, whatever this does. */
+  readonly onError?: (error: unknown, call: ReceivedCall) => unknown;
 };
 
 /** A call that Fairlead has sent; or what to answer to a request that cannot be one. */
@@ -99,26 +99,30 @@ export async function handled(
   try {
     return toAnswer(await handle());
   } catch (error) {
-    tell(onError, { error, call });
+    // Never rejects, and is not waited for: Fairlead is to hear at once.
+    void tell(onError, { error, call });
     return fault(500, { code: "handler_failed", message: "the receiver could not handle this call" });
   }
 }
 
-/** Whatever `onError` does, the request is answered. */
-function tell(
+/** Whatever `onError` does, at once or later, it is written down. */
+async function tell(
   onError: NonNullable<ReceiveOptions["onError"]>,
   { error, call }: { readonly error: unknown; readonly call: ReceivedCall },
-): void {
+): Promise<void> {
   try {
-    onError(error, call);
+    await onError(error, call);
   } catch (another) {
     logError(another, call);
   }
 }
 
-/** The handler's own answer, or 204: this call is done. */
+/** The handler's own answer, or 204: this call is done. Throws a TypeError at one that no server can send. */
 export function toAnswer(outcome: unknown): Response {
-  return outcome instanceof Response ? outcome : new Response(null, { status: 204 });
+  if (!(outcome instanceof Response)) return new Response(null, { status: 204 });
+  // `Response.error()` has none, and is what a `fetch` that failed may have been made into.
+  if (outcome.status >= 200) return outcome;
+  throw new TypeError(`the handler has returned a Response of the status ${outcome.status}, which cannot be sent`);
 }
 
 function logError(error: unknown, call: ReceivedCall): void {

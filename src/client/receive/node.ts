@@ -42,8 +42,12 @@ async function write(answer: Response, response: NodeResponse): Promise<void> {
   const kept = HEADERS.filter((name) => headers.has(name)).map((name) => [name, headers.get(name) ?? ""]);
   // Where this is a Response of a `fetch`, its body may end early; Fairlead looks at the status alone.
   const body = await answer.text().catch(() => "");
-  response.writeHead(status, Object.fromEntries(kept));
-  response.end(body);
+  try {
+    response.writeHead(status, Object.fromEntries(kept));
+    response.end(body);
+  } catch (error) {
+    console.error("cannot answer a webhook; has its handler done so itself?", error);
+  }
 }
 
 /** Those that say something to Fairlead; others may be about a connection that the answer did not come over. */

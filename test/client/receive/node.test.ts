@@ -63,6 +63,30 @@ describe("a receiver on node:http", () => {
     assert.deepEqual([answer.status, await answer.json()], [503, { a: 1 }]);
   });
 
+  it("answers 500 where the handler's Response cannot be sent, or was read by somebody else, and goes on", async () => {
+    const used = Response.json({ a: 1 });
+    await used.text();
+    const outcomes = [Response.error(), used];
+    await using server = await listen(nodeReceiver(SECRET, () => outcomes.shift(), { onError: async () => fails() }));
+    assert.deepEqual(await refusal(server.url, initOf()), [500, "handler_failed"]);
+    assert.deepEqual([(await fetch(server.url, initOf())).status, outcomes], [200, []]);
+
+    function fails(): never {
+      throw Object.create(null);
+    }
+  });
+
+  it("leaves no promise unhandled where somebody else has answered", async () => {
+    const ended: unknown[] = [];
+    await using server = await listen((request, response) => {
+      const receive = nodeReceiver(SECRET, () => void response.writeHead(202).end());
+      void receive(request, response).then(() => ended.push("ended"));
+    });
+    assert.equal((await fetch(server.url, initOf())).status, 202);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(ended, ["ended"]);
+  });
+
   it("says so if the body was read before", async () => {
     const receive = nodeReceiver(SECRET, () => assert.fail());
     await using server = await listen(async (request, response) => {

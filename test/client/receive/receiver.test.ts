@@ -94,6 +94,29 @@ describe("a receiver", () => {
     }
   });
 
+  it("answers whatever onError does: it may throw, reject, and be given what has no text", async (t) => {
+    const written: unknown[] = [];
+    t.mock.method(console, "error", (line: unknown) => written.push(line));
+    const handler = () => Promise.reject(Object.create(null));
+    for (const onError of [fails, async () => fails(), () => Promise.reject(Object.create(null)), undefined]) {
+      const answer = await receiver(SECRET, handler, onError ? { onError } : {})(makeRequest());
+      assert.equal(answer.status, 500);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.deepEqual(written, Array(4).fill("cannot handle a webhook of the type track:"));
+
+    function fails(): never {
+      throw new Error("broken");
+    }
+  });
+
+  it("takes a Response that says nothing for a failure of the handler", async () => {
+    const told: unknown[] = [];
+    const receive = receiver(SECRET, () => Response.error(), { onError: (error) => told.push(String(error)) });
+    assert.equal((await receive(makeRequest())).status, 500);
+    assert.deepEqual(told, ["TypeError: the handler has returned a Response of the status 0, which cannot be sent"]);
+  });
+
   it("answers what the handler returns as a Response", async () => {
     const receive = receiver(SECRET, async (call) => Response.json({ got: call.type }, { status: 422 }));
     const answer = await receive(makeRequest());

@@ -3,7 +3,7 @@ import type { Clock } from "../../../model/ports.ts";
 import { formatDuration, MINUTE, type Ms } from "../../../model/units.ts";
 import { NEVER } from "../library.ts";
 import type { ImportCall } from "./call.ts";
-import { isNobody, readVerdict, type Taken, type Verdict, whyNot } from "./verdict.ts";
+import { isForeign, isNobody, readVerdict, type Taken, type Verdict, whyNot } from "./verdict.ts";
 
 export type Deliver = (calls: readonly ImportCall[]) => Promise<Taken | GivenUp>;
 
@@ -50,7 +50,7 @@ export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorl
     const beganAt = clock.now();
     let told = "";
     const again: Again = (answer) => {
-      if (isNobody(answer) && !wasThere) return false;
+      if (isForeign(answer) || (isNobody(answer) && !wasThere)) return false;
       if (clock.now() - beganAt >= PATIENCE) return false;
       const why = whyNot(answer);
       if (why !== told) tell(`${base} ${why}; trying again until it takes them`);

@@ -31,10 +31,11 @@ type Settled = Exclude<Sending<ImportCall>, { kind: "stopped" }>;
 export function readVerdict(sending: Settled, calls: readonly ImportCall[]): Verdict {
   if (sending.kind === "taken") {
     if (!isFairleads(sending, calls.length)) return { kind: "useless", why: `answers ${sending.status}, ${FOREIGN}` };
-    const { accepted, duplicates, rejected } = sending;
-    return { kind: "taken", accepted, duplicate: duplicates, rejected: placesOf(rejected, calls) };
+    const { accepted, duplicates, rejections } = sending;
+    return { kind: "taken", accepted, duplicate: duplicates, rejected: placesOf(rejections.of, calls) };
   }
   const { answer, loss } = sending;
+  if (isForeign(answer)) return { kind: "useless", why: `${whyNot(answer)}, ${FOREIGN}` };
   if (loss.reason === "gave_up") return { kind: "later", why: whyNot(answer), nobody: isNobody(answer) };
   return answer.kind === "answered" ? readRefusal(answer) : { kind: "useless", why: whyNot(answer) };
 }
@@ -42,7 +43,7 @@ export function readVerdict(sending: Settled, calls: readonly ImportCall[]): Ver
 const FOREIGN = "and not as Fairlead does; is that its address?";
 
 function placesOf(
-  rejected: Extract<Settled, { kind: "taken" }>["rejected"],
+  rejected: Extract<Settled, { kind: "taken" }>["rejections"]["of"],
   calls: readonly ImportCall[],
 ): readonly Rejected[] {
   if (rejected.size === 0) return [];
@@ -66,6 +67,11 @@ export function whyNot(answer: FinalAnswer): string {
   if (answer.kind !== "answered") return `cannot be reached: ${whyNone(answer).reason}`;
   const said = parseSaid(answer.body);
   return `answers ${answer.status}${isRefusal(said) ? ` ${printable(`${said.code}: ${said.message}`)}` : ""}`;
+}
+
+/** Whether it has an answer for everything, and is no daemon. */
+export function isForeign(answer: FinalAnswer): boolean {
+  return answer.kind === "answered" && answer.status < 300;
 }
 
 /** Whether nothing listens there. */
