@@ -24,6 +24,7 @@ import type { Applied, Reload } from "./model/reload.ts";
 import type { Report } from "./model/report.ts";
 import type { Bounds, Disk } from "./model/space.ts";
 import type { ConfigStatus } from "./model/status.ts";
+import type { Migrating, Vitals } from "./model/supervisor.ts";
 import { createJanitor, type Janitor } from "./store/janitor.ts";
 import { openStore } from "./store/sqlite/store.ts";
 
@@ -38,6 +39,8 @@ export type Ports = {
   /** Reads the config anew, and ends in `App.reload`. */
   readonly reload: Reload;
   readonly lastReload: () => ConfigStatus;
+  /** Hears how an outbox of an older version is brought up to date, during the start. */
+  readonly migrating?: Migrating;
   /** What this program is. */
   readonly version: string;
   /** Of this process. */
@@ -65,6 +68,8 @@ export type App = {
   reload(config: Config): Promise<Applied>;
   /** Takes no new calls, finishes what runs, commits, and closes. May be called twice. */
   stop(): Promise<void>;
+  /** Whether all that has to go round does so, while it runs. */
+  vitals(): Vitals;
   /** Lets go of running attempts, so that a stop is over soon: they begin anew after the next start. */
   release(): void;
 };
@@ -75,6 +80,7 @@ export function createApp(first: Config, ports: Ports): App {
   let daemon: Promise<Daemon> | null = null;
   let stopped: Promise<void> | null = null;
   let release = (): void => {};
+  let vitals = (): Vitals => ({ store: Promise.resolve(true), stuckLoops: [] });
 
   function doubted(address: string): void {
     ports.report.daemon("untrusted_proxy", { address, hint: FORGOTTEN_PROXY });
@@ -83,9 +89,10 @@ export function createApp(first: Config, ports: Ports): App {
   return {
     async start() {
       daemon ??= startDaemon({ config: () => config, door: () => door }, ports);
-      const { addresses, deliver } = await daemon;
-      release = deliver.release;
-      return addresses;
+      const running = await daemon;
+      ({ vitals } = running);
+      release = running.deliver.release;
+      return running.addresses;
     },
     async reload(next) {
       const wanted = withFixedKeys(config, next);
@@ -106,6 +113,7 @@ export function createApp(first: Config, ports: Ports): App {
       );
       return stopped;
     },
+    vitals: () => vitals(),
     release: () => release(),
   };
 }
@@ -119,6 +127,7 @@ type Current = { readonly config: () => Config; readonly door: () => Door };
 type Daemon = {
   readonly addresses: Addresses;
   readonly deliver: Deliver;
+  readonly vitals: App["vitals"];
   /** Does what can fail before another config counts. */
   renew(next: Config): Promise<void>;
   serve(config: Config): void;
@@ -143,7 +152,8 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   serve(current.config());
   deliver.start();
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
-  return { addresses, deliver, renew: listeners.renew, serve, stop };
+  const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.knock() });
+  return { addresses, deliver, vitals, renew: listeners.renew, serve, stop };
 
   function serve(next: Config): void {
     ports.metrics.declare(namesOf(next));

@@ -13,6 +13,11 @@ export type Deliver = {
   serve(destinations: readonly Destination[]): void;
   /** These were committed just now. Each delivery is to be offered once, or it waits for the next start. */
   offer(deliveries: readonly Delivery[]): void;
+  /**
+   * Has all loops look again at what is due. Answers the destinations whose loop has not done so since the last knock:
+   * it is stuck, or has ended. None while the daemon stops.
+   */
+  knock(): readonly string[];
   /** The store has moved deliveries that wait: they are to be looked for again. */
   readAgain(): void;
   /** The store has ended the waiting of these: they are not to be sent any more. */
@@ -51,6 +56,10 @@ export function createDeliver(world: DeliverWorld): Deliver {
     },
     offer(deliveries) {
       for (const delivery of deliveries) loops.get(delivery.destination)?.offer(delivery);
+    },
+    knock() {
+      if (!started || stopping.signal.aborted) return [];
+      return [...loops].filter(([, loop]) => !loop.knock()).map(([name]) => name);
     },
     readAgain() {
       for (const loop of loops.values()) loop.readAgain();
