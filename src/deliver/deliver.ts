@@ -57,10 +57,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
     offer(deliveries) {
       for (const delivery of deliveries) loops.get(delivery.destination)?.offer(delivery);
     },
-    knock() {
-      if (!started || stopping.signal.aborted) return [];
-      return [...loops].filter(([, loop]) => !loop.knock()).map(([name]) => name);
-    },
+    knock: () => (started && !stopping.signal.aborted ? knock(loops) : []),
     readAgain() {
       for (const loop of loops.values()) loop.readAgain();
     },
@@ -101,4 +98,8 @@ export function createDeliver(world: DeliverWorld): Deliver {
 function withdraw(deliveries: readonly Pick<Delivery, "id" | "destination">[], loops: ReadonlyMap<string, Loop>): void {
   const byName = Map.groupBy(deliveries, ({ destination }) => destination);
   for (const [name, those] of byName) loops.get(name)?.withdraw(new Set(those.map(({ id }) => id)));
+}
+
+function knock(loops: ReadonlyMap<string, Loop>): readonly string[] {
+  return [...loops].filter(([, loop]) => !loop.knock()).map(([name]) => name);
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { findBinary, ROOT } from "../binary/binary.ts";
-import { start } from "../binary/process.ts";
+import { type Process, start } from "../binary/process.ts";
 
 const NEEDS =
   "this test starts a systemd of its own: it needs that of Debian (apt install systemd), and root (CAP_SYS_ADMIN) for " +
@@ -19,15 +19,17 @@ export type SystemdWorld = AsyncDisposable & {
   run(command: string, ...args: readonly string[]): Said;
   /** The same, and throws unless it ends with 0. Answers what it has printed. */
   do(command: string, ...args: readonly string[]): string;
+  /** Starts a command in it that goes on. */
+  start(command: string, ...args: readonly string[]): Process;
   /** From outside: the path of a file in it. */
-  path(inside: string): string;
+  path(name: string): string;
   /** Writes the config, as docs/operations.md says. */
   configure(config: object): Promise<void>;
   /** Sets what `systemctl edit fairlead` would. */
   edit(settings: string): Promise<void>;
   /** What `systemctl show` says. */
   show(property: string): string;
-  /** Resolves when the journal of the service has a line that matches. */
+  /** The first line of the journal that matches. Rejects if there is none for long. */
   journal(pattern: RegExp): Promise<string>;
 };
 
@@ -51,10 +53,12 @@ export async function makeSystemdWorld(): Promise<SystemdWorld> {
     throw new Error(`${NEEDS}; ${cause instanceof Error ? cause.message : cause}`, { cause });
   });
   const pid = booted.split(" ")[1] ?? "";
+  const inside = ["--target", pid, "--mount", "--pid", "--ipc", "--uts", "--cgroup", "--root"];
   const world: SystemdWorld = {
     run(command, ...args) {
-      const inside = ["--target", pid, "--mount", "--pid", "--ipc", "--uts", "--cgroup", "--root", command];
-      const { status, stdout, stderr, error } = spawnSync("nsenter", [...inside, ...args], { encoding: "utf8" });
+      const { status, stdout, stderr, error } = spawnSync("nsenter", [...inside, command, ...args], {
+        encoding: "utf8",
+      });
       if (error) throw error;
       return { code: status, text: `${stdout}${stderr}` };
     },
@@ -63,7 +67,9 @@ export async function makeSystemdWorld(): Promise<SystemdWorld> {
       if (code === 0) return text;
       throw new Error(`${command} ${args.join(" ")} has ended with ${code}: ${text}\n${machine.err.join("\n")}`);
     },
-    path: (inside) => join(`/proc/${pid}/root`, inside),
+    // Without --pid, for which nsenter would stay in between, and not hand a kill on.
+    start: (command, ...args) => start("nsenter", ["--target", pid, "--mount", "--root", command, ...args]),
+    path: (name) => join(`/proc/${pid}/root`, name),
     async configure(config) {
       await writeFile(world.path("/etc/fairlead/config.yaml"), JSON.stringify(config), { mode: 0o640 });
       world.do("chgrp", "-R", "fairlead", "/etc/fairlead");
@@ -76,10 +82,7 @@ export async function makeSystemdWorld(): Promise<SystemdWorld> {
     },
     show: (property) => world.do("systemctl", "show", "fairlead", "--value", "--property", property).trim(),
     async journal(pattern) {
-      await using lines = start("nsenter", [
-        ...["--target", pid, "--mount", "--pid", "--root"],
-        ...["journalctl", "--follow", "--lines=all", "--output=export", "--unit=fairlead"],
-      ]);
+      await using lines = world.start("journalctl", "--follow", "--lines=all", "--output=export");
       return await lines.line(pattern);
     },
     async [Symbol.asyncDispose]() {
@@ -151,5 +154,7 @@ export container=fairlead-test SYSTEMD_UNIT_PATH=/etc/systemd/system:/run/system
 # Not chroot alone: the kernel makes no user namespaces for who is in one.
 pivot_root . mnt
 umount -l mnt
+# As a real machine's: credentials are mounted beside PID 1.
+mount --make-rshared /
 exec /lib/systemd/systemd --system --unit=machine.target --log-target=journal --show-status=no
 `;
