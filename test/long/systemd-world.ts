@@ -1,10 +1,16 @@
 import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, rmdirSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { findBinary, ROOT } from "../binary/binary.ts";
 import { type Process, start } from "../binary/process.ts";
+
+/** Why there is nothing to test with; false if there is. */
+export const MISSING = ["/lib/systemd/systemd", "/usr/bin/systemd-analyze"].every((path) => existsSync(path))
+  ? false
+  : "there is no systemd on this machine (apt install systemd)";
 
 const NEEDS =
   "this test starts a systemd of its own: it needs that of Debian (apt install systemd), and root (CAP_SYS_ADMIN) for " +
@@ -43,16 +49,16 @@ export async function makeSystemdWorld(): Promise<SystemdWorld> {
   await writeUnits(join(folder, "units"));
   const machine = start(
     "unshare",
-    [...NAMESPACES, "bash", "-euc", BOOT, folder, findBinary(), join(ROOT, "packaging")],
+    [...NAMESPACES, "bash", "-euc", BOOT, folder, findBinary(), join(ROOT, "packaging"), BOOT_INSIDE],
     {
       env: { PATH: process.env.PATH, HOME: "/root" },
     },
   );
-  const booted = await machine.line(/^booting \d+$/).catch(async (cause: unknown) => {
+  const booted = await machine.line(/^booting \d+ /).catch(async (cause: unknown) => {
     await rm(folder, { recursive: true, force: true });
     throw new Error(`${NEEDS}; ${cause instanceof Error ? cause.message : cause}`, { cause });
   });
-  const pid = booted.split(" ")[1] ?? "";
+  const [, pid = "", group = ""] = booted.split(" ");
   const inside = ["--target", pid, "--mount", "--pid", "--ipc", "--uts", "--cgroup", "--root"];
   const world: SystemdWorld = {
     run(command, ...args) {
@@ -82,11 +88,17 @@ export async function makeSystemdWorld(): Promise<SystemdWorld> {
     },
     show: (property) => world.do("systemctl", "show", "fairlead", "--value", "--property", property).trim(),
     async journal(pattern) {
-      await using lines = world.start("journalctl", "--follow", "--lines=all", "--output=export");
-      return await lines.line(pattern);
+      const found = (): string | undefined =>
+        world
+          .do("journalctl", "--output=cat")
+          .split("\n")
+          .find((line) => pattern.test(line));
+      await until(() => found() !== undefined);
+      return found() ?? "";
     },
     async [Symbol.asyncDispose]() {
       await machine[Symbol.asyncDispose]();
+      await removeGroup(group);
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -96,12 +108,34 @@ export async function makeSystemdWorld(): Promise<SystemdWorld> {
 
 /** Until PID 1 takes orders. */
 async function ready(world: SystemdWorld): Promise<void> {
+  await until(() => /^(running|degraded)/.test(world.run("systemctl", "is-system-running").text)).catch((cause) => {
+    throw new Error(`${NEEDS}; it does not get up: ${world.run("systemctl", "--no-pager", "status").text}`, { cause });
+  });
+}
+
+/** systemd tells nobody when it is so far: it has to be asked. */
+export async function until(isSo: () => boolean): Promise<void> {
   for (let tries = 0; tries < 300; tries++) {
-    const { text } = world.run("systemctl", "is-system-running");
-    if (/^(running|degraded)/.test(text)) return;
+    if (isSo()) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  throw new Error(`${NEEDS}; it does not get up: ${world.run("systemctl", "--no-pager", "status").text}`);
+  throw new Error("it has not become so in half a minute");
+}
+
+/** From the innermost out, as soon as the last process in each is gone. */
+async function removeGroup(group: string): Promise<void> {
+  const inner = readdirSync(group, { recursive: true, withFileTypes: true }).filter((one) => one.isDirectory());
+  const all = [group, ...inner.map(({ parentPath, name }) => join(parentPath, name))];
+  for (const one of all.sort((a, b) => b.length - a.length)) await until(() => isRemoved(one));
+}
+
+function isRemoved(folder: string): boolean {
+  try {
+    rmdirSync(folder);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** What the service waits for by default, without what a real machine does then to its disks and devices. */
@@ -118,12 +152,22 @@ async function writeUnits(folder: string): Promise<void> {
   await copyFile(join(ROOT, "packaging/systemd/fairlead.service"), join(folder, "fairlead.service"));
 }
 
-const NAMESPACES = ["--mount", "--pid", "--cgroup", "--uts", "--ipc", "--fork", "--kill-child"];
+const NAMESPACES = ["--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child"];
 
 /** $0: the folder; $1: the binary; $2: packaging/. The pid is that outside: /proc is not mounted anew yet. */
 const BOOT = `
 read -r pid _ < /proc/self/stat
 mount --make-rprivate /
+groups=$(findmnt --noheadings --first-only --types cgroup2 --output TARGET)
+group="$groups/$(basename "$0")"
+mkdir "$group"
+echo 0 > "$group/cgroup.procs"
+export pid group
+exec unshare --cgroup bash -euc "$3" "$0" "$1" "$2"
+`;
+
+/** The second half, for which its own control group is the root of all. */
+const BOOT_INSIDE = `
 mount -t tmpfs tmpfs "$0/layer"
 mkdir "$0/layer/upper" "$0/layer/work"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$0/layer/upper,workdir=$0/layer/work" "$0/root"
@@ -144,12 +188,12 @@ for name in null zero full random urandom tty; do touch "dev/$name"; mount --bin
 mkdir dev/shm dev/pts dev/mqueue dev/hugepages
 mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts
 ln -s pts/ptmx dev/ptmx
-hostname fairlead-test
 chroot . systemd-machine-id-setup 2>/dev/null
 chroot . systemd-sysusers fairlead.conf 2>/dev/null
 chroot . chgrp fairlead /etc/fairlead
 chmod 0750 etc/fairlead
-echo "booting $pid"
+echo "booting $pid $group"
+export -n pid group
 export container=fairlead-test SYSTEMD_UNIT_PATH=/etc/systemd/system:/run/systemd/system
 # Not chroot alone: the kernel makes no user namespaces for who is in one.
 pivot_root . mnt
