@@ -29,6 +29,7 @@ import type { Addresses, App, Names, Ports } from "./model/daemon.ts";
 import type { Fault } from "./model/fault.ts";
 import type { Store } from "./model/ports.ts";
 import type { Bounds } from "./model/space.ts";
+import type { Vitals } from "./model/supervisor.ts";
 import { createJanitor, type Janitor } from "./store/janitor.ts";
 import { openStore } from "./store/sqlite/store.ts";
 
@@ -40,6 +41,7 @@ export function createApp(first: Config, ports: Ports): App {
   let daemon: Promise<Daemon> | null = null;
   let stopped: Promise<void> | null = null;
   let release = (): void => {};
+  let vitals = (): Vitals => ({ store: Promise.resolve(true), stuckLoops: [] });
 
   function doubted(address: string): void {
     ports.report.daemon("untrusted_proxy", { address, hint: FORGOTTEN_PROXY });
@@ -48,9 +50,10 @@ export function createApp(first: Config, ports: Ports): App {
   return {
     async start() {
       daemon ??= startDaemon({ config: () => config, door: () => door }, ports);
-      const { addresses, deliver } = await daemon;
-      release = deliver.release;
-      return addresses;
+      const running = await daemon;
+      ({ vitals } = running);
+      release = running.deliver.release;
+      return running.addresses;
     },
     async reload(next) {
       const wanted = withFixedKeys(config, next);
@@ -71,6 +74,7 @@ export function createApp(first: Config, ports: Ports): App {
       );
       return stopped;
     },
+    vitals: () => vitals(),
     release: () => release(),
   };
 }
@@ -84,6 +88,7 @@ type Current = { readonly config: () => Config; readonly door: () => Door };
 type Daemon = {
   readonly addresses: Addresses;
   readonly deliver: Deliver;
+  readonly vitals: App["vitals"];
   /** Does what can fail before another config counts. */
   renew(next: Config): Promise<void>;
   serve(config: Config): void;
@@ -117,7 +122,8 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   deliver.start();
   syncing = syncs.run(leaving.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
-  return { addresses, deliver, renew: listeners.renew, serve, stop };
+  const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.knock() });
+  return { addresses, deliver, vitals, renew: listeners.renew, serve, stop };
 
   function serve(next: Config): void {
     ports.metrics.declare(namesOf(next));

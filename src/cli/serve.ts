@@ -4,10 +4,16 @@ import { createReloader } from "../config/reloader.ts";
 import { watchConfig } from "../config/watch.ts";
 import type { Config } from "../model/config.ts";
 import type { Applied, Reload } from "../model/reload.ts";
+import type { Supervisor } from "../model/supervisor.ts";
 import { look } from "../runtime/look.ts";
 import { createMachine, type Machine } from "../runtime/machine.ts";
 import { freeMemory } from "../runtime/memory.ts";
 import { onSignals } from "../runtime/signals.ts";
+import { createSupervisor } from "../runtime/systemd.ts";
+import { refusePassedSockets, takeSystemdEnvironment } from "../runtime/systemd-environment.ts";
+import { tellMigration } from "../runtime/systemd-migration.ts";
+import { tellReloads } from "../runtime/systemd-reload.ts";
+import { feedWatchdog } from "../runtime/systemd-watchdog.ts";
 import { print, printError } from "../runtime/terminal.ts";
 import { keepFilesPrivate } from "../runtime/umask.ts";
 import { VERSION } from "../runtime/version.ts";
@@ -29,33 +35,55 @@ export function declareServe(program: Command, done: Done): void {
 type ServeOptions = { readonly config?: string };
 
 async function serve(options: ServeOptions): Promise<ExitCode> {
+  const environment = takeSystemdEnvironment();
+  const refusal = refusePassedSockets(environment);
+  if (refusal !== null) return refuse(refusal, EXIT.config);
   const reader = createReader(options.config);
   const read = requireConfig(options.config, reader.resolve);
   if (!read) return EXIT.config;
   keepFilesPrivate();
   const machine = createMachine(read.config.log);
-  const { app, reload } = createReloadableApp({ ...read, reader }, machine);
-  const stopped = stopBySignal(app, machine, reload);
+  const { clock, report, pid } = machine;
+  const supervisor = createSupervisor({ environment, failed: (reason) => report.daemon("notify_failed", { reason }) });
+  const { app, reload } = createReloadableApp({ ...read, reader, supervisor }, machine);
+  const stopped = stopBySignal({ app, reload, supervisor }, machine);
   try {
     const { ingest, admin } = await app.start();
     print(`ingest ${ingest}\nadmin  ${admin}`);
-    machine.report.daemon("started", { version: VERSION, config: read.file, ingest, admin, pid: machine.pid });
+    report.daemon("started", { version: VERSION, config: read.file, ingest, admin, pid });
+    supervisor.ready(`takes calls at ${ingest}, and operators at ${admin}`);
     freeMemory();
   } catch (error) {
-    printError(`fairlead: ${error instanceof Error ? error.message : error}\n`);
-    return EXIT.failed;
+    return refuse(error instanceof Error ? error.message : String(error), EXIT.failed);
   }
   const watching = new AbortController();
-  void watchConfig({ clock: machine.clock, look, seen: reader.seen, reload }, watching.signal);
+  void watchConfig({ clock, look, seen: reader.seen, reload }, watching.signal);
+  feedWatchdog({ clock, supervisor, vitals: app.vitals, report }, watching.signal).catch((error: unknown) =>
+    report.unexpected("feed the watchdog", error),
+  );
   return stopped.finally(() => watching.abort());
 }
 
-type Started = { readonly file: string; readonly config: Config; readonly reader: Reader };
+function refuse(message: string, code: ExitCode): ExitCode {
+  printError(`fairlead: ${message}\n`);
+  return code;
+}
+
+type Started = {
+  readonly file: string;
+  readonly config: Config;
+  readonly reader: Reader;
+  readonly supervisor: Supervisor;
+};
+
+type Reloadable = { readonly app: App; readonly reload: Reload };
 
 /** The daemon, and how it comes by another config: whoever asks for it, it is one file that is read. */
-function createReloadableApp({ file, config, reader }: Started, machine: Machine): { app: App; reload: Reload } {
-  const { reload, status } = createReloader({ ...machine, file, read: () => reader.read(file, machine.clock), apply });
-  const app = createApp(config, { ...machine, reload, lastReload: status, version: VERSION });
+function createReloadableApp({ file, config, reader, supervisor }: Started, machine: Machine): Reloadable {
+  const reloader = createReloader({ ...machine, file, read: () => reader.read(file, machine.clock), apply });
+  const reload = tellReloads(reloader.reload, supervisor);
+  const migrating = tellMigration(supervisor);
+  const app = createApp(config, { ...machine, reload, lastReload: reloader.status, migrating, version: VERSION });
   return { app, reload };
 
   async function apply(next: Config): Promise<Applied> {
@@ -65,8 +93,10 @@ function createReloadableApp({ file, config, reader }: Started, machine: Machine
   }
 }
 
+type Signalled = Reloadable & { readonly supervisor: Supervisor };
+
 /** Resolves with the exit code when a signal has stopped the daemon. */
-function stopBySignal(app: App, { report }: Machine, reload: Reload): Promise<ExitCode> {
+function stopBySignal({ app, reload, supervisor }: Signalled, { report }: Machine): Promise<ExitCode> {
   return new Promise((resolve) => {
     let stopping = false;
     onSignals({
@@ -76,6 +106,7 @@ function stopBySignal(app: App, { report }: Machine, reload: Reload): Promise<Ex
           return resolve(EXIT.failed);
         }
         stopping = true;
+        supervisor.stopping();
         report.daemon("stopping", { signal });
         app.stop().then(
           () => {

@@ -6,12 +6,15 @@ export type Bell = {
   ring(): void;
   /** Resolves at the next ring, or at `until` (of `clock.now()`; null for never). */
   rung(until: At | null): Promise<void>;
+  /** Rings, and answers whether the waiter has come back since the last knock: one that never does is stuck. */
+  knock(): boolean;
   /** Nobody will wait any more. */
   silence(): void;
 };
 
 export function createBell(clock: Clock): Bell {
   let pending = false;
+  let knocked = false;
   let wake = (): void => {};
   // Rings come thick and fast, and mostly leave the time as it was: its timer stays from one wait to the next.
   let timedFor: At | null = null;
@@ -36,6 +39,12 @@ export function createBell(clock: Clock): Bell {
 
   return {
     ring,
+    knock() {
+      const heard = !knocked;
+      knocked = true;
+      ring();
+      return heard;
+    },
     silence: () => setTimer(null),
     async rung(until) {
       setTimer(until);
@@ -44,6 +53,7 @@ export function createBell(clock: Clock): Bell {
           wake = resolve;
         });
       pending = false;
+      knocked = false;
     },
   };
 }

@@ -13,6 +13,11 @@ export type Deliver = {
   serve(destinations: readonly Destination[]): void;
   /** These were committed just now. Each delivery is to be offered once, or it waits for the next start. */
   offer(deliveries: readonly Delivery[]): void;
+  /**
+   * Has all loops look again at what is due. Answers the destinations whose loop has not done so since the last knock:
+   * it is stuck, or has ended. None while the daemon stops.
+   */
+  knock(): readonly string[];
   /** The store has moved deliveries that wait: they are to be looked for again. */
   readAgain(): void;
   /** The store has ended the waiting of these: they are not to be sent any more. */
@@ -52,6 +57,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
     offer(deliveries) {
       for (const delivery of deliveries) loops.get(delivery.destination)?.offer(delivery);
     },
+    knock: () => (started && !stopping.signal.aborted ? knock(loops) : []),
     readAgain() {
       for (const loop of loops.values()) loop.readAgain();
     },
@@ -92,4 +98,8 @@ export function createDeliver(world: DeliverWorld): Deliver {
 function withdraw(deliveries: readonly Pick<Delivery, "id" | "destination">[], loops: ReadonlyMap<string, Loop>): void {
   const byName = Map.groupBy(deliveries, ({ destination }) => destination);
   for (const [name, those] of byName) loops.get(name)?.withdraw(new Set(those.map(({ id }) => id)));
+}
+
+function knock(loops: ReadonlyMap<string, Loop>): readonly string[] {
+  return [...loops].filter(([, loop]) => !loop.knock()).map(([name]) => name);
 }

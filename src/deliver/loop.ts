@@ -30,6 +30,8 @@ export type Loop = {
   run(): Promise<void>;
   /** A new delivery was committed just now. */
   offer(delivery: Delivery): void;
+  /** Has it look again at what is due, and answers whether it has done so since the last knock. */
+  knock(): boolean;
   /** The store has moved deliveries from one queue to the other. */
   readAgain(): void;
   /** These events must not be sent any more. */
@@ -54,10 +56,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
   return {
     async run() {
       stopping.addEventListener("abort", bell.ring);
-      while (!stopping.aborted) {
-        const lookAgainAt = await startWhatIsDue(loop);
-        await bell.rung(lookAgainAt);
-      }
+      while (!stopping.aborted) await bell.rung(await startWhatIsDue(loop));
       while (isBusy(loop)) await bell.rung(null);
       bell.silence();
       if (loop.released > 0) report.released(loop.released);
@@ -65,6 +64,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
     offer(delivery) {
       if (loop.window.arrived(delivery)) bell.ring();
     },
+    knock: bell.knock,
     readAgain() {
       loop.window.readAgain();
       bell.ring();

@@ -5,6 +5,7 @@ import type { Applied, Reload } from "./reload.ts";
 import type { Report } from "./report.ts";
 import type { Disk } from "./space.ts";
 import type { ConfigStatus } from "./status.ts";
+import type { Migrating, Vitals } from "./supervisor.ts";
 
 export type Ports = {
   readonly clock: Clock;
@@ -17,6 +18,8 @@ export type Ports = {
   /** Reads the config anew, and ends in `App.reload`. */
   readonly reload: Reload;
   readonly lastReload: () => ConfigStatus;
+  /** Hears how an outbox of an older version is brought up to date, during the start. */
+  readonly migrating?: Migrating;
   /** What this program is. */
   readonly version: string;
   /** Of this process. */
@@ -44,6 +47,8 @@ export type App = {
   reload(config: Config): Promise<Applied>;
   /** Takes no new calls, finishes what runs, commits, and closes. May be called twice. */
   stop(): Promise<void>;
+  /** Whether all that has to go round does so, while it runs. */
+  vitals(): Vitals;
   /** Lets go of running attempts, so that a stop is over soon: they begin anew after the next start. */
   release(): void;
 };

@@ -51,4 +51,7 @@ export type DaemonEvent =
   | "config_problem"
   | "config_warning"
   | "unserved"
-  | "untrusted_proxy";
+  | "untrusted_proxy"
+  | "stuck"
+  | "unstuck"
+  | "notify_failed";

@@ -49,6 +49,11 @@ export type StoreHealth = {
   writable(): boolean;
   /** Tries a small durable write. */
   probe(): Promise<boolean>;
+  /**
+   * Whether commits come to an end, if only because the disk is full: goes their way, and writes nothing. False when somebody
+   * else holds the store locked; never resolves when they are stuck.
+   */
+  responds(): Promise<boolean>;
   /** What whoever wants to store more gets to hear while the store is full; null if it is not. */
   refusal(): Fault | null;
   /** The bound at which it is full; null if it is not. */

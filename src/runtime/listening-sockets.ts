@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import process from "node:process";
+import { LIBC_NAMES } from "./libc.ts";
 
 /** The sockets on which this process listens, as the kernel knows them. */
 export type ListeningSockets = {
@@ -29,9 +30,6 @@ const FUNCTIONS = {
   setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
 } as const;
 
-/** glibc, and musl on the machines that Bun runs on. */
-const LIBRARIES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
-
 // From Linux's <asm-generic/socket.h> and <linux/bpf_common.h>.
 const SOL_SOCKET = 1;
 const SO_ACCEPTCONN = 30;
@@ -55,7 +53,7 @@ export function listeningSockets(): ListeningSockets | null {
 }
 
 function openLibc({ dlopen }: Ffi): Libc | null {
-  for (const library of LIBRARIES) {
+  for (const library of LIBC_NAMES) {
     try {
       return dlopen(library, FUNCTIONS).symbols;
     } catch {

@@ -4,13 +4,14 @@ import type { EventType } from "../model/event.ts";
 import type { Answer } from "../model/outcome.ts";
 import type { Clock, PruneCounts } from "../model/ports.ts";
 import type { Refusal } from "../model/refusal.ts";
-import type { DaemonEvent, Report } from "../model/report.ts";
+import type { Report } from "../model/report.ts";
 import type { Settlement } from "../model/settlement.ts";
 import { formatDuration, type Ms } from "../model/units.ts";
 import { describeAnswer, describeError, oneLineStack, outcomeOf } from "./describe.ts";
 import { cut, type Fields, type Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import { reportByOperator } from "./report-by-operator.ts";
+import { reportDaemon } from "./report-daemon.ts";
 import { reportDeletions } from "./report-deletions.ts";
 import { reportPauses } from "./report-pauses.ts";
 import { createSpaceReport } from "./report-space.ts";
@@ -47,7 +48,7 @@ export function createReport({ log, metrics, clock }: ReportParts): Report {
     ...reportByOperator(desk),
     ...reportPauses(log),
     ...createSpaceReport(log),
-    daemon: (what, fields) => daemon(desk, what, fields),
+    daemon: reportDaemon(desk),
     unexpected: (doing, error) => unexpected(desk, doing, error),
   });
 }
@@ -181,19 +182,6 @@ function pruned(desk: Desk, counts: PruneCounts, reason: "age" | "space"): void 
   if (reason === "space") tellNowAndThen(desk, { ...about, level: "warning" });
   else desk.log.line(removed > 0 ? "info" : "debug", "store.pruned", fields());
 }
-
-function daemon({ log, metrics }: Desk, what: DaemonEvent, fields: Fields): void {
-  if (what === "reloaded" || what === "reload_failed") metrics.reloaded(what === "reloaded");
-  log.line(DAEMON_LEVELS[what] ?? "info", `daemon.${what}`, fields);
-}
-
-const DAEMON_LEVELS: Partial<Record<DaemonEvent, LogLevel>> = {
-  reload_failed: "error",
-  config_problem: "error",
-  config_warning: "warning",
-  unserved: "warning",
-  untrusted_proxy: "warning",
-};
 
 function unexpected(desk: Desk, doing: string, error: unknown): void {
   tellNowAndThen(desk, {

@@ -105,6 +105,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     health: {
       writable: () => store.writable,
       probe: () => store.probe(),
+      responds: async () => true,
       size: () => ({ used: 0, max: 1, free: null }),
       refusal: () => store.refusal,
       full: () => null,

@@ -82,7 +82,7 @@ describe("what is said of a batch", () => {
     assert.ok(sending.kind === "lost");
     const { answer } = sending;
     assert.ok(answer.kind === "answered");
-    assert.deepEqual([answer.status, answer.body], [401, '{"code":"no"}']);
+    assert.deepEqual([answer.status, answer.body], [401, '{"success":false,"code":"no"}']);
   });
 });
 

@@ -4,6 +4,18 @@ import { createBell } from "../../src/deliver/bell.ts";
 import { createFalseClock, START } from "../flow/clock.ts";
 
 describe("a bell", () => {
+  it("knows by a knock whether its waiter has come back since the one before", async () => {
+    const bell = createBell(createFalseClock());
+    assert.deepEqual([bell.knock(), bell.knock()], [true, false]);
+    bell.ring();
+    assert.equal(bell.knock(), false);
+    await bell.rung(null);
+    assert.deepEqual([bell.knock(), bell.knock()], [true, false]);
+    const waiting = bell.rung(null);
+    await waiting;
+    assert.equal(bell.knock(), true);
+  });
+
   it("wakes whoever waits", async () => {
     const bell = createBell(createFalseClock());
     const waiting = bell.rung(null);

@@ -13,8 +13,10 @@ const MOST_ROWS = 5_000;
 export type Job<T> = {
   readonly rows: number;
   readonly run: () => T;
+  /** It writes nothing, and says nothing about whether that could be done. */
+  readonly looks?: true;
   /** The result when it could not be made durable; left out, that is an error. */
-  readonly failed?: () => T;
+  readonly failed?: (error: unknown) => T;
 };
 
 /** Group commit: jobs that arrive together share one transaction, and so one fsync. */
@@ -110,7 +112,7 @@ function createWriter(db: Database, world: CommitsWorld): Writer {
     }
     try {
       const results = transaction.finish(group);
-      lastSucceeded = true;
+      lastSucceeded ||= !onlyLooks(group);
       group.forEach(({ resolve }, index) => {
         resolve(results[index]);
       });
@@ -133,7 +135,7 @@ function createWriter(db: Database, world: CommitsWorld): Writer {
     world.report.storeFailed("commit", error);
     world.failed(error);
     for (const { job, resolve, reject } of group) {
-      if (job.failed) resolve(job.failed());
+      if (job.failed) resolve(job.failed(error));
       else reject(error);
     }
   }
@@ -166,7 +168,7 @@ function createTransaction(db: Database, { clock, report, keepers }: CommitsWorl
   function runAndCommit(group: readonly Pending[], now: At): readonly unknown[] {
     try {
       const results = group.map(({ job }) => job.run());
-      for (const keeper of keepers) keeper.write(now);
+      if (!onlyLooks(group)) for (const keeper of keepers) keeper.write(now);
       commit.run();
       return results;
     } catch (error) {
@@ -176,6 +178,10 @@ function createTransaction(db: Database, { clock, report, keepers }: CommitsWorl
       throw error;
     }
   }
+}
+
+function onlyLooks(group: readonly Pending[]): boolean {
+  return group.every(({ job }) => job.looks);
 }
 
 function sum(group: readonly Pending[]): number {

@@ -1,3 +1,4 @@
+import type { Migrating } from "../../model/supervisor.ts";
 import type { Database } from "./driver.ts";
 import { COMPUTATIONS } from "./members/schema.ts";
 
@@ -224,8 +225,11 @@ const STEPS: readonly string[] = [
 
 export const SCHEMA_VERSION = STEPS.length;
 
-/** Brings the schema up to date, or as far as `upTo`, one transaction a step. Throws if the file was written by a newer Fairlead. */
-export function migrate(db: Database, upTo = SCHEMA_VERSION): void {
+/**
+ * Brings the schema up to date, or as far as `upTo`, one transaction a step; `migrating` hears of each step of a file that is
+ * not new. Throws if the file was written by a newer Fairlead.
+ */
+export function migrate(db: Database, upTo = SCHEMA_VERSION, migrating?: Migrating): void {
   const version = Number(db.pragma("user_version", { simple: true }));
   if (version > SCHEMA_VERSION) {
     throw new Error(
@@ -235,6 +239,11 @@ export function migrate(db: Database, upTo = SCHEMA_VERSION): void {
   }
   STEPS.slice(version, upTo).forEach((step, index) => {
     const next = version + index + 1;
+    if (version > 0) migrating?.({ step: next, of: upTo, bytes: sizeOf(db) });
     db.exec(`BEGIN IMMEDIATE; ${step} PRAGMA user_version = ${next}; COMMIT`);
   });
+}
+
+function sizeOf(db: Database): number {
+  return Number(db.pragma("page_count", { simple: true })) * Number(db.pragma("page_size", { simple: true }));
 }

@@ -1,6 +1,7 @@
+import type { Migrating } from "../../model/supervisor.ts";
 import { MB } from "../../model/units.ts";
 import { type Database, openDatabase } from "./driver.ts";
-import { migrate } from "./migrations.ts";
+import { migrate, SCHEMA_VERSION } from "./migrations.ts";
 
 /** Bytes that the write-ahead log keeps when it begins anew. It has more only while another program reads for long. */
 export const LARGEST_LOG = 64 * MB;
@@ -11,10 +12,10 @@ export function logOf(path: string): string {
 }
 
 /** Opens the outbox's file, or makes it, in the way that the store needs it. Rejects with a message for the operator. */
-export async function openOutbox(path: string): Promise<Database> {
+export async function openOutbox(path: string, migrating?: Migrating): Promise<Database> {
   const db = await openDatabase(path);
   try {
-    prepare(db);
+    prepare(db, migrating);
     return db;
   } catch (cause) {
     db.close();
@@ -22,7 +23,7 @@ export async function openOutbox(path: string): Promise<Database> {
   }
 }
 
-function prepare(db: Database): void {
+function prepare(db: Database, migrating: Migrating | undefined): void {
   // While an operator's shell holds the file, the whole daemon waits, not only the commit.
   db.pragma("busy_timeout = 200");
   // Has an effect only before the first table exists: pruned pages can then be given back to the file system.
@@ -35,5 +36,5 @@ function prepare(db: Database): void {
   // are free, or in use for something else by now.
   db.pragma("secure_delete = ON");
   db.pragma(`journal_size_limit = ${LARGEST_LOG}`);
-  migrate(db);
+  migrate(db, SCHEMA_VERSION, migrating);
 }

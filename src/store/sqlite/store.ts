@@ -2,6 +2,7 @@ import type { Fault } from "../../model/fault.ts";
 import type { Clock, Store } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import type { Bounds, Disk, StoreHealth } from "../../model/space.ts";
+import type { Migrating } from "../../model/supervisor.ts";
 import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
 import { createAppend } from "./append.ts";
@@ -45,6 +46,8 @@ export type StoreOptions = {
   readonly moved: () => void;
   /** Called after a commit that has ended the waiting of these. */
   readonly withdrawn: (deliveries: readonly Withdrawn[]) => void;
+  /** Hears how the outbox of an older version is brought up to date. */
+  readonly migrating?: Migrating | undefined;
   /** Of this process, for whoever finds the outbox locked. */
   readonly pid: number;
   readonly clock: Clock;
@@ -57,7 +60,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const watching = new AbortController();
   const lock = await lockOutbox(options.path, options.pid);
   try {
-    const db = await openOutbox(options.path);
+    const db = await openOutbox(options.path, options.migrating);
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
     const store = createStore(db, { room, release, openTemporary: await createTemporary() }, options);
@@ -162,6 +165,7 @@ function createHealth({ commits, meta, size, room, bounds }: Vitals): StoreHealt
   return {
     writable: commits.succeeded,
     probe: () => commits.add<boolean>({ rows: 1, run: touch, failed: () => false }),
+    responds: () => commits.add<boolean>({ rows: 0, looks: true, run: () => true, failed: isDiskFailure }),
     refusal: room.refusal,
     full: room.full,
     crowding: room.crowding,

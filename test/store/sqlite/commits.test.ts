@@ -37,6 +37,26 @@ async function outcomes(work: readonly Promise<unknown>[]): Promise<readonly str
 }
 
 describe("a commit", () => {
+  it("that only looks writes nothing, and says nothing about whether that could be done", async () => {
+    using c = await startCommits();
+    const look = (): Promise<string> => c.commits.add({ rows: 0, looks: true, run: () => "seen", failed: () => "not" });
+    assert.equal(await look(), "seen");
+    assert.deepEqual(c.kept, ["committed"]);
+    await assert.rejects(c.add(-1));
+    assert.equal(await look(), "seen");
+    assert.equal(c.commits.succeeded(), false);
+    assert.deepEqual(await Promise.all([look(), c.add(1)]), ["seen", 1]);
+    assert.equal(c.commits.succeeded(), true);
+  });
+
+  it("that fails tells the job why", async () => {
+    using c = await startCommits();
+    const run = (): never => {
+      throw new Error("no");
+    };
+    assert.equal(await c.commits.add({ rows: 1, run, failed: String }), "Error: no");
+  });
+
   it("is shared by the jobs that come in the same turn", async () => {
     using c = await startCommits();
     assert.deepEqual(await Promise.all([c.add(1), c.add(2), c.add(3)]), [1, 1, 1]);

@@ -59,6 +59,20 @@ describe("migrations", () => {
     db.close();
   });
 
+  it("tell of each step before it is taken, and of none that makes a new file", async () => {
+    const db = await openDatabase(":memory:");
+    const told: string[] = [];
+    const tell = ({ step, of, bytes }: { step: number; of: number; bytes: number }): void => {
+      told.push(`${step} of ${of}, at ${db.pragma("user_version", { simple: true })}, ${bytes > 0}`);
+    };
+    migrate(db, SCHEMA_VERSION - 2, tell);
+    assert.deepEqual(told, []);
+    migrate(db, SCHEMA_VERSION, tell);
+    const [last, before] = [SCHEMA_VERSION, SCHEMA_VERSION - 1];
+    assert.deepEqual(told, [`${before} of ${last}, at ${before - 1}, true`, `${last} of ${last}, at ${before}, true`]);
+    db.close();
+  });
+
   it("refuse a file that a newer Fairlead has written, and say what to do", async () => {
     const db = await openDatabase(":memory:");
     db.pragma(`user_version = ${SCHEMA_VERSION + 1}`);

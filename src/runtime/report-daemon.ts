@@ -1,0 +1,22 @@
+import type { LogLevel } from "../model/config.ts";
+import type { DaemonEvent, Report } from "../model/report.ts";
+import type { Log } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
+
+/** What happens to the daemon as a whole: a line each, and whether the last reload was taken. */
+export function reportDaemon({ log, metrics }: { readonly log: Log; readonly metrics: Metrics }): Report["daemon"] {
+  return (what, fields) => {
+    if (what === "reloaded" || what === "reload_failed") metrics.reloaded(what === "reloaded");
+    log.line(LEVELS[what] ?? "info", `daemon.${what}`, fields);
+  };
+}
+
+const LEVELS: Partial<Record<DaemonEvent, LogLevel>> = {
+  reload_failed: "error",
+  config_problem: "error",
+  config_warning: "warning",
+  unserved: "warning",
+  untrusted_proxy: "warning",
+  stuck: "error",
+  notify_failed: "warning",
+};
