@@ -2,8 +2,8 @@ import type { Member, Upload } from "../../../model/audience.ts";
 import type { Database } from "../driver.ts";
 import { toText } from "./rows.ts";
 
-/** Of the list's pages in memory, in KB. */
-const CACHE_KB = 16_000;
+/** Of the list's pages in memory, in KB. What has changed of them is written when it is a quarter: little at a time. */
+const CACHE_KB = 4_000;
 
 export type Uploads = {
   open(): Upload;
