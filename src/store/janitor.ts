@@ -2,10 +2,12 @@ import type { Config } from "../model/config.ts";
 import type { Clock, Prune, PruneBefore, PruneCounts } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { StoreHealth } from "../model/space.ts";
-import { DAY, HOUR, MINUTE, type Ms } from "../model/units.ts";
+import { DAY, HOUR, MINUTE, type Ms, SECOND } from "../model/units.ts";
 
 /** How often it looks, when nobody wakes it. */
 const EVERY: Ms = 5 * MINUTE;
+/** How long it leaves a store alone that has failed: a full disk wakes it with each commit that it refuses, its own too. */
+const AFTER_FAILURE: Ms = 10 * SECOND;
 /** Rows of each kind removed in one step: nobody waits long behind it. */
 const STEP = 500;
 
@@ -36,8 +38,9 @@ export function createJanitor(world: JanitorWorld): Janitor {
     async run(signal) {
       while (!signal.aborted) {
         nap = new AbortController();
-        const more = await cleanUp(world);
-        if (more) await world.clock.nextTurn();
+        const found = await cleanUp(world);
+        if (found === "more") await world.clock.nextTurn();
+        else if (found === "failed") await world.clock.sleep(AFTER_FAILURE, signal);
         else await world.clock.sleep(EVERY, AbortSignal.any([signal, nap.signal]));
       }
     },
@@ -45,8 +48,8 @@ export function createJanitor(world: JanitorWorld): Janitor {
   };
 }
 
-/** One step. Answers whether there may be more to do. */
-async function cleanUp({ prune, health, outbox, clock, report }: JanitorWorld): Promise<boolean> {
+/** One step. Answers whether there may be more to do, or why nobody knows. */
+async function cleanUp({ prune, health, outbox, clock, report }: JanitorWorld): Promise<"more" | "nothing" | "failed"> {
   const now = clock.now();
   const { keepDelivered, keepFailed } = outbox();
   const old = { delivered: now - keepDelivered, failed: now - keepFailed, seen: now - DAY };
@@ -62,12 +65,12 @@ async function cleanUp({ prune, health, outbox, clock, report }: JanitorWorld): 
   }[crowding ?? "none"];
   for (const before of limits) {
     const counts = await pruneStep(before, { prune, report });
-    if (counts === "failed") return false;
+    if (counts === "failed") return counts;
     if (counts === null) continue;
     report.pruned(counts, crowding ? "space" : "age");
-    return true;
+    return "more";
   }
-  return false;
+  return "nothing";
 }
 
 type Pruning = { readonly prune: Prune; readonly report: Report };

@@ -97,8 +97,20 @@ describe("the janitor", () => {
       [["storeFailed", "prune", "Error: disk I/O error"]],
     );
     assert.equal(j.asked.length, 1);
-    await j.clock.advance("5m");
+    await j.clock.advance("10s");
     assert.equal(j.asked.length, 3);
+  });
+
+  it("leaves a full disk alone for a while, though each commit that it refuses wakes the janitor", async () => {
+    await using j = await startJanitor({ crowding: "freeDisk" });
+    const before = j.asked.length;
+    j.store.steps.push(...Array.from({ length: 100 }, () => new Error("database or disk is full")));
+    j.store.onAsked = () => j.store.steps.length > 0 && j.janitor.wake();
+    j.janitor.wake();
+    await j.clock.rest();
+    assert.equal(j.asked.length, before + 1);
+    await j.clock.advance("1m");
+    assert.equal(j.asked.length, before + 7);
   });
 
   it("stops when it is told to, also in the middle of much work", async () => {
