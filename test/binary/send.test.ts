@@ -125,10 +125,10 @@ describe("fairlead send", () => {
     assert.partialDeepStrictEqual(JSON.parse(late.out), { status: 400, success: false, code: "invalid_timestamp" });
     const idless = await send(w, "track", "--url", ingest, "--data", '{"event":"E"}');
     assert.match(idless.err, /refused the call with 400 missing_id: You must pass either/);
-    // The library knows what a time looks like, and leaves the calendar to the daemon.
+    // Of what its options make, the client library knows it before anything is sent.
     const never = await send(w, "track", "--url", ingest, "--timestamp", "2026-02-31");
     assert.equal(never.code, 1);
-    assert.match(never.err, /^fairlead: http:.* refused the call: invalid_timestamp: /);
+    assert.match(never.err, /^fairlead: the call was not sent: invalid_timestamp: timestamp must be /);
   });
 
   it("does not send what the client library would throw at, and gives its sentence", PATIENT, async () => {
