@@ -190,9 +190,9 @@ function wire(store: Store, world: World): Parts {
   const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, suppressed, report });
   const forgetMembers = createForgetMembers(store.members);
   const deletion = createDeletionWorker({ ...world, ...store, accept, rejections, forgetMembers });
-  const requestDeletion = createRequestDeletion({ ...world, ...store, wake: deletion.wake });
+  const requestDeletion = createRequestDeletion({ ...world, ...store, forgetMembers, wake: deletion.wake });
   const refusalOf = (source: string): Fault | null => refuseSource(source, config().sources);
-  const syncing = { clock, random, report, refusalOf, stopping, accept, members: store.members };
+  const syncing = { clock, random, report, refusalOf, stopping, accept, suppressed, members: store.members };
   const syncs = createSyncWorker(syncing);
   const audiences = createAudiences({ ...syncing, worker: syncs });
   const { whileIdle, pauses } = deliver;

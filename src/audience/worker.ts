@@ -1,4 +1,5 @@
-import type { Members, OpenSync } from "../model/audience.ts";
+import type { Member, Members, OpenSync } from "../model/audience.ts";
+import type { Suppressed } from "../model/deletion.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Accept, Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
@@ -17,6 +18,8 @@ const IN_SWEEP = 500;
 export type WorkerWorld = {
   readonly members: Members;
   readonly accept: Accept;
+  /** Users who were deleted, and whose calls are refused. */
+  readonly suppressed: Pick<Suppressed, "any" | "has">;
   /** Why a source takes no calls now; null if it does. */
   readonly refusalOf: (source: string) => Fault | null;
   readonly clock: Clock;
@@ -169,8 +172,11 @@ async function sendPage(open: OpenSync, world: WorkerWorld): Promise<"worked" | 
   const { sync, computation } = open;
   const refusal = refusalOf(computation.source);
   if (refusal) return refusal;
-  const page = members.pending(sync.number, IN_PAGE);
-  if (page.length === 0) return "finished";
+  const pending = members.pending(sync.number, IN_PAGE);
+  if (pending.length === 0) return "finished";
+  const page = await withoutSuppressed(pending, open, world);
+  if (isFault(page)) return page;
+  if (page.length === 0) return "worked";
   const now = clock.wall();
   const receipts = await accept(
     computation.source,
@@ -184,3 +190,26 @@ async function sendPage(open: OpenSync, world: WorkerWorld): Promise<"worked" | 
   );
   return "worked";
 }
+
+/** Of users who were deleted, and are to stay so, no call is made, and nothing is kept: as their calls are refused at the door. */
+async function withoutSuppressed(
+  page: readonly Member[],
+  { computation: { source } }: OpenSync,
+  { members, suppressed, report }: WorkerWorld,
+): Promise<readonly Member[] | Fault> {
+  if (!suppressed.any()) return page;
+  const refused = page.filter(({ user }) => suppressed.has(user, source));
+  for (const { user } of refused) {
+    const forgotten = await members.forget(user, [source]);
+    if (typeof forgotten !== "number") return forgotten;
+  }
+  if (refused.length > 0) {
+    report.callRejected({ source, type: "identify", messageId: null, fault: SUPPRESSED, count: refused.length });
+  }
+  return page.filter((member) => !refused.includes(member));
+}
+
+const SUPPRESSED = fault(
+  "user_suppressed",
+  "users of a list were deleted, and calls about them are refused until the operator takes that back",
+);

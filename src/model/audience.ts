@@ -121,8 +121,11 @@ export type Members = {
   discard(limit: number): Promise<boolean | Fault>;
   /** Forgets some of those who have no value any more, once no call about it waits. Answers whether there may be more. */
   sweep(limit: number): Promise<boolean | Fault>;
-  /** Forgets all about a user in these sources, and sends nothing. Answers in how many computations the user was. */
-  forget(user: string, sources: readonly string[]): Promise<number | Fault>;
+  /**
+   * Forgets all about a user in these sources, and sends nothing; with null in all there are, and in lists that are only
+   * being taken in, of which nobody knows yet whose they are. Answers in how many computations the user was.
+   */
+  forget(user: string, sources: readonly string[] | null): Promise<number | Fault>;
 };
 
 /** What an operator wants of audiences and traits. */

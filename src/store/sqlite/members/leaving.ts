@@ -9,8 +9,8 @@ export type Leaving = {
   isUntidy(): boolean;
   /** Forgets so many of those who have no value, if no call about them waits. Answers whether there may be more. */
   sweep(limit: number): boolean;
-  /** Forgets all about a user in these sources. Answers in how many computations the user had a value. */
-  forget(user: string, sources: readonly string[]): number;
+  /** Forgets all about a user in these sources; null: in all. Answers in how many computations the user had a value. */
+  forget(user: string, sources: readonly string[] | null): number;
 };
 
 type Gone = { computation: number; user: string; event: number | null };
@@ -45,14 +45,15 @@ export function createLeaving(db: Database, uploads: Uploads, waits: (event: num
       return rows.length === limit && over.length > 0;
     },
     forget(user, sources) {
-      uploads.forget(user);
-      return sources.reduce((sum, source) => sum + forget(user, source), 0);
+      if (sources === null) uploads.forget(user);
+      return forget(user, sources);
     },
   };
 }
 
-function createForget(db: Database): (user: string, source: string) => number {
+function createForget(db: Database): (user: string, sources: readonly string[] | null) => number {
   const computations = db.prepare<[string], number>("SELECT number FROM computations WHERE source = ?").pluck();
+  const all = db.prepare<[], number>("SELECT number FROM computations").pluck();
   const remove = db
     .prepare<[number, string], string | null>("DELETE FROM members WHERE computation = ? AND user = ? RETURNING value")
     .pluck();
@@ -62,9 +63,10 @@ function createForget(db: Database): (user: string, source: string) => number {
   const removeChange = db.prepare<[number, string]>("DELETE FROM changes WHERE sync = ? AND user = ?");
   const count = db.prepare<[number]>("UPDATE syncs SET done = done + 1 WHERE number = ?");
 
-  return function forget(user, source) {
+  return function forget(user, sources) {
+    const affected = sources?.flatMap((source) => computations.all(source)) ?? all.all();
     let had = 0;
-    for (const number of computations.all(source)) {
+    for (const number of affected) {
       const value = remove.get(number, user);
       if (typeof value === "string") {
         shrink.run(number);
@@ -72,7 +74,7 @@ function createForget(db: Database): (user: string, source: string) => number {
       }
       for (const sync of syncs.all(number)) if (removeChange.run(sync, user).changes > 0) count.run(sync);
     }
-    for (const sync of prepared.all()) removeChange.run(sync, user);
+    if (sources === null) for (const sync of prepared.all()) removeChange.run(sync, user);
     return had;
   };
 }
