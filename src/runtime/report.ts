@@ -133,12 +133,16 @@ function attemptFields(delivery: Delivery, answer: AttemptAnswer): Fields {
   };
 }
 
-function settled({ log, metrics }: Desk, delivery: Delivery, settlement: Settlement): void {
+function settled(desk: Desk, delivery: Delivery, settlement: Settlement): void {
+  const { log, metrics } = desk;
   const { state } = settlement;
   if (state !== "waiting") metrics.settled.row(delivery.destination).add(state);
-  const level = state === "failed" || state === "expired" ? "error" : "debug";
-  if (!log.enabled(level)) return;
-  log.line(level, state === "waiting" ? "delivery.retrying" : `delivery.${state}`, settledFields(delivery, settlement));
+  const name = state === "waiting" ? "delivery.retrying" : `delivery.${state}`;
+  const fields = (): Fields => settledFields(delivery, settlement);
+  if (state === "failed" || state === "expired") {
+    // A receiver that refuses all there is must not fill the log: the deliveries are kept, each with its reason.
+    tellNowAndThen(desk, { level: "error", name, subject: `delivery ${delivery.destination}`, kind: state, fields });
+  } else if (log.enabled("debug")) log.line("debug", name, fields());
 }
 
 function settledFields(delivery: Delivery, settlement: Settlement): Fields {

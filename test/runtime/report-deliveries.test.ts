@@ -109,19 +109,22 @@ describe("deliveries", () => {
     ]);
   });
 
-  it("logs one that was given up as an error, each of them", () => {
-    const { report, lines } = startReport("error");
+  it("logs one that was given up as an error; of many, one now and then with the number of the others", () => {
+    const { report, lines, clock } = startReport("error");
     for (let i = 0; i < 3; i++) {
       const reason = "no success within 4h; last answer 503";
       report.settled(delivery, { ...progress, attemptedAt: 4 * HOUR, state: "expired", reason });
       report.settled(delivery, { ...progress, state: "failed", reason: "410" });
     }
-    assert.equal(lines.length, 6);
+    assert.equal(lines.length, 2);
     assert.equal(
       lines[0],
       'error msg=delivery.expired delivery=7 event=m-1 destination=crm attempt=3 age=4h reason="no success within 4h; last answer 503"',
     );
     assert.match(lines[1] ?? "", /^error msg=delivery\.failed .* reason=410$/);
+    clock.at += 10 * SECOND;
+    report.settled(delivery, { ...progress, state: "failed", reason: "410" });
+    assert.match(lines[2] ?? "", /^error msg=delivery\.failed .* suppressed=2$/);
   });
 
   it("counts those that came to an end, and not those that wait", async () => {
