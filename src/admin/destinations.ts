@@ -4,7 +4,7 @@ import { respondFault } from "../http/respond.ts";
 import { type Fault, isFault } from "../model/fault.ts";
 import { KB } from "../model/units.ts";
 import { about, count, success } from "./answers/fields.ts";
-import { readBody } from "./read.ts";
+import { keysRule, limitEntry, readBody } from "./read.ts";
 import { answer, route } from "./route.ts";
 import { countMovable, countWaiting, discardPage, movePage, type UnservedWorld } from "./unserved.ts";
 
@@ -13,29 +13,13 @@ const MAX_BODY_BYTES = 4 * KB;
 export const MOST_IN_PAGE = 1_000;
 const IN_PAGE_BY_DEFAULT = 500;
 
-const LIMIT_RULE = `must be a whole number from 1 to ${MOST_IN_PAGE}`;
 const page = {
-  limit: v.optional(
-    v.pipe(
-      v.number(LIMIT_RULE),
-      v.integer(LIMIT_RULE),
-      v.minValue(1, LIMIT_RULE),
-      v.maxValue(MOST_IN_PAGE, LIMIT_RULE),
-    ),
-    IN_PAGE_BY_DEFAULT,
-  ),
+  limit: limitEntry({ most: MOST_IN_PAGE, byDefault: IN_PAGE_BY_DEFAULT }),
   dryRun: about("Says how many wait, and changes nothing.", v.optional(v.boolean("must be true or false"), false)),
 };
 const name = v.pipe(v.string("must name a destination"), v.nonEmpty("must name a destination"));
-const discardWish = v.strictObject(page, shape("limit and dryRun"));
-const moveWish = v.strictObject({ to: name, ...page }, shape("to, limit and dryRun"));
-
-function shape(keys: string): (issue: v.StrictObjectIssue) => string {
-  return ({ path, expected }) => {
-    if (!path) return `must be an object with ${keys}`;
-    return expected === "never" ? `is not known; there are ${keys}` : "is missing";
-  };
-}
+const discardWish = v.strictObject(page, keysRule("limit and dryRun"));
+const moveWish = v.strictObject({ to: name, ...page }, keysRule("to, limit and dryRun"));
 
 const more = about("Whether others wait still.", v.boolean());
 const waiting = about("A dry run: how many wait.", v.strictObject({ success, waiting: count }));

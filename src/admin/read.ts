@@ -37,6 +37,21 @@ export function limitQuery({ most, byDefault }: { readonly most: number; readonl
   return v.optional(v.pipe(limit, v.description("How many are listed at most.")), String(byDefault));
 }
 
+/** The entry of a body that says how many are done at once. */
+export function limitEntry({ most, byDefault }: { readonly most: number; readonly byDefault: number }) {
+  const rule = `must be a whole number from 1 to ${most}`;
+  return v.optional(v.pipe(v.number(rule), v.integer(rule), v.minValue(1, rule), v.maxValue(most, rule)), byDefault);
+}
+
+/** What is said of an object that has other keys than these, or lacks one. */
+export function keysRule(keys: string, missing = "is missing"): (issue: v.StrictObjectIssue) => string {
+  return ({ path, expected, received }) => {
+    if (!path) return `must be an object with ${keys}`;
+    if (expected === "never") return `is not known; there are ${keys}`;
+    return received === "undefined" ? missing : `must be an object with ${keys}`;
+  };
+}
+
 /** What `readBody` refuses with. */
 export const BODY_FAULTS: readonly FaultCode[] = [
   ...(["body_too_large", "body_incomplete", "body_too_slow", "too_many_bodies", "invalid_encoding"] as const),

@@ -8,7 +8,7 @@ import type { Report } from "../model/report.ts";
 import { KB } from "../model/units.ts";
 import { about, count, success, time, timeOf } from "./answers/fields.ts";
 import { formatId, parseId, unknownDelivery } from "./deliveries.ts";
-import { readBody } from "./read.ts";
+import { keysRule, limitEntry, readBody } from "./read.ts";
 import { answer, route, type Said } from "./route.ts";
 import { FILTER, FILTER_KEYS, toFilter } from "./search.ts";
 import { type KnownWorld, refuseRemoved } from "./unserved.ts";
@@ -18,7 +18,6 @@ const MAX_BODY_BYTES = 4 * KB;
 const MOST_IN_PAGE = 1_000;
 const IN_PAGE_BY_DEFAULT = 500;
 
-const LIMIT_RULE = `must be a whole number from 1 to ${MOST_IN_PAGE}`;
 const STATES = ["delivered", "failed", "expired"] as const;
 const WISH_KEYS = "filter, limit, cursor and dryRun";
 
@@ -27,36 +26,20 @@ const filter = v.strictObject(
     state: v.optional(v.picklist(STATES, `must be one of ${STATES.join(", ")}; what waits is sent anyway`)),
     ...FILTER,
   },
-  shape(`state, ${FILTER_KEYS}`),
+  keysRule(`state, ${FILTER_KEYS}`),
 );
 const wishes = v.strictObject(
   {
     filter,
-    limit: v.optional(
-      v.pipe(
-        v.number(LIMIT_RULE),
-        v.integer(LIMIT_RULE),
-        v.minValue(1, LIMIT_RULE),
-        v.maxValue(MOST_IN_PAGE, LIMIT_RULE),
-      ),
-      IN_PAGE_BY_DEFAULT,
-    ),
+    limit: limitEntry({ most: MOST_IN_PAGE, byDefault: IN_PAGE_BY_DEFAULT }),
     cursor: about(
       "Of an answer for the same filter; null for the first page.",
       v.nullish(v.string("must be the one of an answer"), null),
     ),
     dryRun: about("Only counts them.", v.optional(v.boolean("must be true or false"), false)),
   },
-  shape(WISH_KEYS),
+  keysRule(WISH_KEYS, "is missing; {} stands for all"),
 );
-
-function shape(keys: string): (issue: v.StrictObjectIssue) => string {
-  return ({ path, expected, received }) => {
-    if (!path) return `must be an object with ${keys}`;
-    if (expected === "never") return `is not known; there are ${keys}`;
-    return received === "undefined" ? "is missing; {} stands for all" : `must be an object with ${keys}`;
-  };
-}
 
 export const replayRoute = route({
   id: "replay",

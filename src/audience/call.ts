@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { Computation, Member, Sync } from "../model/audience.ts";
-import type { Event } from "../model/event.ts";
-import { type At, formatTime } from "../model/units.ts";
+import { type Event, ownEvent } from "../model/event.ts";
+import type { At } from "../model/units.ts";
 
 /** What tells users of one sync apart, in hexadecimal digits. */
 const USER_DIGITS = 24;
@@ -17,27 +17,14 @@ export type Of = { readonly sync: Pick<Sync, "id">; readonly computation: Comput
 export function callFor({ user, value }: Member, { sync, computation }: Of, now: At): Event {
   const { class: kind, key } = computation;
   const told = kind === "audience" ? value === true : value;
-  return {
+  return ownEvent({
     type: "identify",
     messageId: `${sync.id}-${hash("sha256", user, "hex").slice(0, USER_DIGITS)}`,
-    ownId: true,
     userId: user,
-    anonymousId: undefined,
-    previousId: undefined,
-    groupId: undefined,
-    event: undefined,
-    name: undefined,
-    category: undefined,
-    channel: undefined,
-    properties: undefined,
     traits: { [key]: told },
     context: { personas: personasOf(computation) },
-    integrations: undefined,
-    timestamp: formatTime(now),
-    originalTimestamp: undefined,
-    sentAt: undefined,
-    receivedAt: now,
-  };
+    at: now,
+  });
 }
 
 /** Which computation it is about, in the words that receivers of such calls look for. */

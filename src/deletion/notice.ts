@@ -1,6 +1,5 @@
 import type { Deletion, Unnoticed } from "../model/deletion.ts";
-import type { Event } from "../model/event.ts";
-import { formatTime } from "../model/units.ts";
+import { type Event, ownEvent } from "../model/event.ts";
 
 /**
  * The notification that a user is to be deleted (SPEC.md 6). Its messageId is the same whenever it is made: it begins as all
@@ -8,27 +7,8 @@ import { formatTime } from "../model/units.ts";
  */
 export function makeNotice({ nth, userId }: Unnoticed, source: string, { id, sources, requestedAt }: Deletion): Event {
   const place = `${toHex(nth)}${toHex(sources.indexOf(source))}`;
-  return {
-    type: "delete",
-    messageId: `${id.replace(/^del-/, "delete-")}${place}`,
-    ownId: true,
-    userId,
-    anonymousId: undefined,
-    previousId: undefined,
-    groupId: undefined,
-    event: undefined,
-    name: undefined,
-    category: undefined,
-    channel: undefined,
-    properties: undefined,
-    traits: undefined,
-    context: undefined,
-    integrations: undefined,
-    timestamp: formatTime(requestedAt),
-    originalTimestamp: undefined,
-    sentAt: undefined,
-    receivedAt: requestedAt,
-  };
+  const messageId = `${id.replace(/^del-/, "delete-")}${place}`;
+  return ownEvent({ type: "delete", messageId, userId, at: requestedAt });
 }
 
 /** In four digits: a request has a thousand users at most. */

@@ -1,4 +1,4 @@
-import type { At } from "./units.ts";
+import { type At, formatTime } from "./units.ts";
 
 /** The six calls that programs and pages make (SPEC.md 1.1). */
 export const CALL_TYPES = ["identify", "track", "page", "screen", "group", "alias"] as const;
@@ -40,3 +40,17 @@ export type Event = {
   /** When this server received it (wall clock). */
   readonly receivedAt: At;
 };
+
+/** What this server says itself, in an event that no client has sent. `at`: by the wall clock. */
+export type OwnWords = Pick<Event, "type" | "messageId" | "userId"> &
+  Partial<Pick<Event, "traits" | "context">> & { readonly at: At };
+
+/** An event of this server's own. */
+export function ownEvent({ type, messageId, userId, traits, context, at }: OwnWords): Event {
+  return {
+    ...{ type, messageId, ownId: true, userId },
+    ...{ anonymousId: undefined, previousId: undefined, groupId: undefined, event: undefined, name: undefined },
+    ...{ category: undefined, channel: undefined, properties: undefined, traits, context, integrations: undefined },
+    ...{ timestamp: formatTime(at), originalTimestamp: undefined, sentAt: undefined, receivedAt: at },
+  };
+}
