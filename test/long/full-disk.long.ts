@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setTimeout as wait } from "node:timers/promises";
 import { type Receiver, startReceiver } from "../binary/receiver.ts";
-import { PATIENCE, PATIENT } from "../binary/waiting.ts";
+import { PATIENT } from "../binary/waiting.ts";
 import { type Daemon, makeConfig } from "../binary/world.ts";
 import { noise } from "../model/make.ts";
+import { eventually, metric, ready, settled } from "./observe.ts";
 import { makeSmallDisk } from "./small-disk.ts";
 
 const MB = 1_024 * 1_024;
@@ -43,40 +43,11 @@ async function fill(daemon: Daemon): Promise<{ acknowledged: readonly string[]; 
   return { refusals: await Promise.all(clients), acknowledged };
 }
 
-/** Asks again and again, as who waits for something outside of this process has to. */
-async function eventually<T>(what: string, ask: () => Promise<T | null>): Promise<T> {
-  const until = Date.now() + PATIENCE;
-  while (Date.now() < until) {
-    const answer = await ask();
-    if (answer !== null) return answer;
-    await wait(100);
-  }
-  throw new Error(`after ${PATIENCE / 1_000} s still not: ${what}`);
-}
-
 /** Resolves with the messageId of the first call that is taken. */
 function taken(daemon: Daemon): Promise<string> {
   return eventually("a call is taken", async () => {
     const { status, messageId } = await callOnce(daemon);
     return status === 200 ? messageId : null;
-  });
-}
-
-async function metric(daemon: Daemon, series: string): Promise<number | null> {
-  const text = await (await fetch(`${daemon.admin}/metrics`)).text();
-  const line = text.split("\n").find((one) => one.startsWith(`${series} `));
-  return line === undefined ? null : Number(line.slice(series.length + 1));
-}
-
-async function ready(daemon: Daemon): Promise<readonly [status: number, code: string | undefined]> {
-  const response = await fetch(`${daemon.admin}/readyz`);
-  return [response.status, ((await response.json()) as { code?: string }).code];
-}
-
-/** Resolves when what became of every delivery is in the outbox. */
-function settled(daemon: Daemon): Promise<true> {
-  return eventually("nothing waits", async () => {
-    return (await metric(daemon, 'fairlead_deliveries{destination="crm",state="waiting"}')) === 0 ? true : null;
   });
 }
 
