@@ -10,5 +10,6 @@ describe("kill -9", () => {
     killUnderLoad({
       calls: (KILLS + 1) * CALLS_BETWEEN,
       at: Array.from({ length: KILLS }, (_, nth) => (nth + 1) * CALLS_BETWEEN),
-    }));
+    }),
+  );
 });
