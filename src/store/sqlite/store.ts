@@ -90,7 +90,7 @@ function createStore(db: Database, { room, release, openTemporary }: Surrounding
   const settleRow = createSettle(tables);
   const pruneRows = createPrune(db, tables);
   const unserved = createUnserved(db, tables);
-  const claims = createClaims(db);
+  const claims = createClaims(db, report);
   const commits = createCommits(db, {
     ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size] },
     failed: (error) => isDiskFailure(error) && room.refused(),
