@@ -34,6 +34,8 @@ export async function ready(daemon: Daemon): Promise<readonly [status: number, c
 export type DestinationStatus = {
   readonly state: string;
   readonly counts: Readonly<Record<"waiting" | "delivered" | "failed" | "expired", number>>;
+  /** In milliseconds. */
+  readonly oldestWaiting: number | null;
   readonly lastError: { readonly reason: string } | null;
 };
 
