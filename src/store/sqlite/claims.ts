@@ -4,7 +4,7 @@ import type { Report } from "../../model/report.ts";
 import { type At, MB } from "../../model/units.ts";
 import { damaged, damagedRow, type Packed, unpackBodies } from "./bodies.ts";
 import { checksum } from "./checksum.ts";
-import type { Database } from "./driver.ts";
+import { type Database, withRemedy } from "./driver.ts";
 import { type About, countLetter } from "./letters.ts";
 import { untried } from "./untried.ts";
 
@@ -18,7 +18,13 @@ const MOST_BODY = 2 * MB;
 export function createClaims(db: Database, report: Pick<Report, "storeFailed">): (ask: ClaimAsk) => ClaimPage {
   const first = createReadFirst(db, report);
   const retries = createReadRetries(db, report);
-  return (ask) => (ask.queue === "first" ? first(ask) : retries(ask));
+  return function claims(ask) {
+    try {
+      return ask.queue === "first" ? first(ask) : retries(ask);
+    } catch (error) {
+      throw withRemedy(error);
+    }
+  };
 }
 
 type Letters = { segment: number; states: string; waiting: number; acceptedAt: At };
@@ -82,7 +88,7 @@ function passingOver<T>(destination: string, report: Told, read: () => T): T | n
   try {
     return read();
   } catch (error) {
-    report.storeFailed(`read what waits for ${destination}`, error);
+    report.storeFailed(`read what waits for ${destination}`, withRemedy(error));
     return null;
   }
 }
@@ -94,20 +100,24 @@ type Tried = Omit<Delivery, "messageId" | "type" | "finals"> & {
 };
 
 function createReadRetries(db: Database, report: Told): (ask: ClaimAsk) => ClaimPage {
-  const read = db.prepare<[string, number, number, number], Tried>(
+  const list = db.prepare<[string, number, number, number], { row: number; id: number }>(
+    `SELECT rowid AS row, event AS id FROM tried
+     WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?) AND due_at <= ? ORDER BY due_at, event`,
+  );
+  // Each by itself, as above.
+  const read = db.prepare<[number, number], Tried>(
     `SELECT event AS id, destination, 0 AS segment, about, body, sum, accepted_at AS acceptedAt, attempts,
        first_attempt_at AS firstAttemptAt, attempted_at AS attemptedAt, replayed_at AS replayedAt,
        held, due_at AS dueAt, finals
-     FROM tried WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?) AND due_at <= ?
-     ORDER BY due_at, event`,
+     FROM tried WHERE rowid = ? AND event = ?`,
   );
 
   return function readRetries({ destination, after, dueBy, limit }) {
     const { dueAt, id } = after ?? { dueAt: -1, id: -1 };
     const deliveries: Delivery[] = [];
     let body = 0;
-    for (const row of read.iterate(destination, dueAt, id, dueBy)) {
-      const delivery = passingOver(destination, report, () => toDelivery(row));
+    for (const { row, id: event } of list.iterate(destination, dueAt, id, dueBy)) {
+      const delivery = passingOver(destination, report, () => toDelivery(event, read.get(row, event)));
       if (delivery === null) continue;
       deliveries.push(delivery);
       body += delivery.body.length;
@@ -117,7 +127,9 @@ function createReadRetries(db: Database, report: Told): (ask: ClaimAsk) => Claim
   };
 }
 
-function toDelivery({ about, finals, sum, ...row }: Tried): Delivery {
+function toDelivery(event: number, found: Tried | undefined): Delivery {
+  if (!found) throw damagedRow(event);
+  const { about, finals, sum, ...row } = found;
   if (sum !== null && sum !== checksum(about, row.body)) throw damagedRow(row.id);
   const [, type, messageId]: About = JSON.parse(about);
   return { ...row, messageId, type, finals: parseFinals(finals) };
