@@ -57,7 +57,10 @@ describe("a daemon that may not open another file", () => {
       // Over the connection that this process has kept.
       assert.equal(await call("m-during"), 200);
       const line = await child.line(/msg=attempt\.failed .*code=EMFILE/);
-      assert.match(line, /outcome=offline .*reason="this process has too many open files; raise its limit \(LimitNOFILE=/);
+      assert.match(
+        line,
+        /outcome=offline .*reason="this process has too many open files; raise its limit \(LimitNOFILE=/,
+      );
       await child.line(/msg=delivery\.retrying .*event=m-during .*attempt=0 /);
     }
     await eventually("the files are closed", () => (descriptors(daemon) < MOST / 2 ? true : null));
