@@ -1,0 +1,74 @@
+/**
+ * Looks for text of which 64 KB take far longer than a harmless text of that size: with that, anybody could hold the
+ * daemon up. A clock decides here, so only `make fuzz` looks.
+ */
+import { it } from "node:test";
+import fc from "fast-check";
+import { kept, PATIENT, SECONDS, SEED, told } from "./fuzz.ts";
+import { type Likeness, ODD, type Text, written } from "./text.ts";
+
+export type Timed = Likeness & {
+  readonly name: string;
+  /** An ordinary text; it is repeated. */
+  readonly harmless: string;
+  run(text: string): unknown;
+};
+
+const SIZE = 64 * 1_024;
+/** Times the harmless one; and in milliseconds, below which nobody is held up. */
+const MOST_TIMES = 100;
+const LEAST_MS = 50;
+
+/** Says so if one takes far too long. */
+export function fuzzTime(timed: Timed): void {
+  const seconds = SECONDS;
+  if (seconds === null) return;
+  it(`fuzz: ${timed.name} takes no time that grows faster than its input`, PATIENT, async () => {
+    const until = Date.now() + seconds * 1_000;
+    const most = Math.max(LEAST_MS, MOST_TIMES * (await fastest(timed, grown([timed.harmless]))));
+    for (const { input } of kept<unknown>(timed.name)) await check(timed, keptText(input), most);
+    const property = fc.asyncProperty(repeated(timed), (text) => check(timed, text, most));
+    for (let seed = SEED; Date.now() < until; seed += 1) {
+      const by = { seed, numRuns: 1_000, interruptAfterTimeLimit: until - Date.now(), markInterruptAsFailure: false };
+      const { failed, counterexample, errorInstance } = await fc.check(property, by);
+      if (failed && counterexample) throw told(timed.name, { seed, input: counterexample[0], why: errorInstance });
+    }
+  });
+}
+
+/** The input of a target is a text, or has one. */
+function keptText(input: unknown): Text {
+  const text = typeof input === "object" && input !== null && "text" in input ? input.text : input;
+  return text as Text;
+}
+
+async function check(timed: Timed, text: Text, most: number): Promise<void> {
+  const took = await fastest(timed, written(text), most);
+  if (took > most) throw new Error(`64 KB take ${Math.round(took)} ms, more than ${Math.round(most)}`);
+}
+
+/** Of three times: the machine may be busy. One that is fast enough at once is not run again. */
+async function fastest({ run }: Timed, text: string, enough = 0): Promise<number> {
+  let least = Infinity;
+  for (let time = 0; time < 3 && least > enough; time += 1) {
+    const before = performance.now();
+    await run(text);
+    least = Math.min(least, performance.now() - before);
+  }
+  return least;
+}
+
+/** A beginning, what is repeated until it is long enough, and an end. */
+function repeated({ seeds, pieces }: Timed): fc.Arbitrary<Text> {
+  const lines = seeds.flatMap((seed) => seed.split(/(?<=\n)/));
+  const some = fc.array(fc.constantFrom(...pieces, ...ODD, ...lines), { maxLength: 3 });
+  return fc.tuple(some, some, some).map(([before, again, after]) => {
+    const unit = again.join("");
+    return [before.join(""), [unit, unit === "" ? 0 : Math.floor(SIZE / unit.length)], after.join("")];
+  });
+}
+
+function grown(text: Text): string {
+  const unit = written(text);
+  return unit.repeat(Math.ceil(SIZE / unit.length));
+}
