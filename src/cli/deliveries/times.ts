@@ -12,5 +12,7 @@ export function toQueryTime(text: string): string | null {
   if (!FORM.test(text) || !isCalendarDay(text)) return null;
   // A date alone would be taken for one of UTC.
   const at = Date.parse(text.includes("T") ? text : `${text}T00:00`);
-  return Number.isNaN(at) ? null : new Date(at).toISOString();
+  const time = Number.isNaN(at) ? "" : new Date(at).toISOString();
+  // A zone may lead out of the years that have four digits: other years begin with a sign.
+  return /^\d/.test(time) ? time : null;
 }
