@@ -21,6 +21,7 @@ type Input = {
 };
 
 const SECRET = "s3cret";
+const WRONG = "0".repeat(40);
 const TRACK =
   '{"version":1,"type":"track","userId":"u1","event":"e","properties":{},"timestamp":"2026-11-20T12:00:00.000Z","context":{},"messageId":"m1","receivedAt":"2026-11-20T12:00:00.000Z"}';
 
@@ -31,7 +32,21 @@ const bodies = {
     '{"type":"track","version":1, "messageId":"__proto__","context":{"__proto__":{"polluted":true}}}',
     '{"type":"alias","Previous ID":"a","User ID":"b"}',
   ],
-  pieces: ['{"type":"', 'track","', "delete", '"version":1', '"userId":', "{", "}", "[", "]", ",", '"a"', '{"a":'],
+  pieces: [
+    '{"type":"',
+    'track","',
+    "delete",
+    '"version":1',
+    '"userId":',
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    '"a"',
+    '{"a":',
+    "[".repeat(50),
+  ],
 };
 const headers = {
   seeds: [
@@ -61,10 +76,14 @@ const anyInput: fc.Arbitrary<Input> = fc.record({
 fuzz<Input>({ name: "signature", input: anyInput, runs: 600, start: () => ({ holds }) });
 
 fuzzTime({
-  ...headers,
+  seeds: [...headers.seeds, ...bodies.seeds],
+  pieces: [...headers.pieces, ...bodies.pieces],
   name: "signature",
   harmless: "0123456789abcdef",
-  run: (signature) => [readSignature(signature), compare({ body: Buffer.from(signature), signature, secret: SECRET })],
+  run: (text) => {
+    const body = Buffer.from(text);
+    return [text, WRONG].map((signature) => [readSignature(text), compare({ body, signature, secret: SECRET })]);
+  },
 });
 
 async function holds({ text, raw, header: given, length, cuts }: Input): Promise<void> {
@@ -86,7 +105,8 @@ async function holds({ text, raw, header: given, length, cuts }: Input): Promise
   if (parsed.kind === "call") assert.equal(typeof callKey(parsed.call), "string");
   else assert.ok(parsed.message.length < 200);
   const answer = await receive(body, { header, length, cuts });
-  assert.equal(answer, expected({ body, isRight, isCall: parsed.kind === "call", length }));
+  const isFormed = readSignature(header) !== null;
+  assert.equal(answer, expected({ body, isFormed, isRight, isCall: parsed.kind === "call", length }));
 }
 
 type Sent = { readonly header: unknown; readonly length: string | null; readonly cuts: readonly number[] };
@@ -107,15 +127,17 @@ async function receive(body: Buffer, { header, length, cuts }: Sent): Promise<nu
 
 type Known = {
   readonly body: Buffer;
+  readonly isFormed: boolean;
   readonly isRight: boolean;
   readonly isCall: boolean;
   readonly length: string | null;
 };
 
-function expected({ body, isRight, isCall, length }: Known): number {
-  if (!isRight) return 401;
+function expected({ body, isFormed, isRight, isCall, length }: Known): number {
+  if (!isFormed) return 401;
   if (Number(length) > 40_000 || body.length > 40_000) return 413;
   if (body.length === 0) return 500;
+  if (!isRight) return 401;
   return isCall ? 200 : 400;
 }
 
