@@ -21,9 +21,10 @@ type Input = {
 };
 
 const SECRET = "s3cret";
-const WRONG = "0".repeat(40);
 const TRACK =
   '{"version":1,"type":"track","userId":"u1","event":"e","properties":{},"timestamp":"2026-11-20T12:00:00.000Z","context":{},"messageId":"m1","receivedAt":"2026-11-20T12:00:00.000Z"}';
+
+const BODY = Buffer.from(TRACK);
 
 const bodies = {
   seeds: [
@@ -75,15 +76,12 @@ const anyInput: fc.Arbitrary<Input> = fc.record({
 
 fuzz<Input>({ name: "signature", input: anyInput, runs: 600, start: () => ({ holds }) });
 
+// Of headers alone: `fairlead verify` may take seconds over a body, as nobody waits behind it.
 fuzzTime({
-  seeds: [...headers.seeds, ...bodies.seeds],
-  pieces: [...headers.pieces, ...bodies.pieces],
+  ...headers,
   name: "signature",
   harmless: "0123456789abcdef",
-  run: (text) => {
-    const body = Buffer.from(text);
-    return [text, WRONG].map((signature) => [readSignature(text), compare({ body, signature, secret: SECRET })]);
-  },
+  run: (signature) => [readSignature(signature), compare({ body: BODY, signature, secret: SECRET })],
 });
 
 async function holds({ text, raw, header: given, length, cuts }: Input): Promise<void> {
