@@ -14,6 +14,7 @@ type Input = {
   readonly query: readonly (readonly [name: string, value: string])[];
   /** Where there is one, it has this Content-Type. */
   readonly body: { readonly text: Text; readonly type: string } | null;
+  readonly headers: readonly (readonly [name: string, value: string])[];
 };
 
 const NAMES = ["crm", "dead", "down", "website", "vip", "1-crm", "2-dead", "m1", "m-2", "gone", "del-0-0"];
@@ -193,6 +194,21 @@ function anyPath(templates: readonly string[]): fc.Arbitrary<string> {
     .map(([template, one, other]) => template.replace(":", () => one).replace(":", () => other));
 }
 
+const anyHeaders = fc.oneof(
+  { weight: 9, arbitrary: fc.constant([]) },
+  fc.array(
+    fc.constantFrom(
+      ...(["", "null", "https://a.example"] as const).map((value) => ["origin", value] as const),
+      ...(["", "a b", "localhost:x", "[::1]", "127.0.0.1.", "\u00ff"] as const).map(
+        (value) => ["host", value] as const,
+      ),
+      ...(["gzip", "GZIP", "br", ""] as const).map((value) => ["content-encoding", value] as const),
+      ["authorization", "Bearer "] as const,
+    ),
+    { maxLength: 2 },
+  ),
+);
+
 type Asked = { readonly query?: typeof anyQuery; readonly body?: fc.Arbitrary<Input["body"]> };
 
 function asking(method: string, templates: readonly string[], { query, body }: Asked): fc.Arbitrary<Input> {
@@ -201,6 +217,7 @@ function asking(method: string, templates: readonly string[], { query, body }: A
     path: anyPath(templates),
     query: query ?? fc.constant([]),
     body: body ?? fc.constant(null),
+    headers: anyHeaders,
   });
 }
 
@@ -239,10 +256,11 @@ async function holds(d: TestDaemon, input: Input): Promise<void> {
   }
 }
 
-function ask(d: TestDaemon, { method, path, query, body }: Input) {
+function ask(d: TestDaemon, { method, path, query, body, headers }: Input) {
   const search = new URLSearchParams(query.map(([name, value]) => [name, value] as [string, string]));
   const text = body && written(body.text).toWellFormed();
   return d.admin(method, `${path}${query.length > 0 ? `?${search}` : ""}`, {
-    ...(body && text !== null && { text, headers: { "content-type": body.type } }),
+    ...(body && text !== null && { text }),
+    headers: { ...(body && { "content-type": body.type }), ...Object.fromEntries(headers) },
   });
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { judge } from "../../src/client/judge.ts";
 import { parseRetryAfter } from "../../src/settle/retry-after.ts";
+import { answered, makeRetried, POLICY, settleAnswer, waitOf } from "../settle/make.ts";
 import { fuzz } from "./fuzz.ts";
 import { fuzzTime } from "./slow.ts";
 import { type Text, textLike, written } from "./text.ts";
@@ -38,6 +39,7 @@ fuzz<{ text: Text; wall: number; status: number }>({
       assert.ok(wait === null || (wait >= 0 && Number.isSafeInteger(wait)), `waits ${wait}`);
       const meant = meantBy(text.trim());
       if (meant !== undefined) assert.equal(wait, meant === null ? null : Math.max(0, meant - wall));
+      holdsForDelivery(wait, status);
       holdsForClient(text, { wall, status, wait });
     },
   }),
@@ -45,14 +47,22 @@ fuzz<{ text: Text; wall: number; status: number }>({
 
 fuzzTime({ ...likeness, name: "retry-after", harmless: "5", run: (text) => parseRetryAfter(text, 0) });
 
+/** The daemon waits no shorter for it, and not beyond the cutoff. */
+function holdsForDelivery(wait: number | null, status: number): void {
+  const untold = waitOf(settleAnswer(makeRetried(), answered(status)));
+  const told = waitOf(settleAnswer(makeRetried(), answered(status, wait === null ? {} : { retryAfter: wait })));
+  assert.ok(told >= untold && told <= POLICY.cutoff, `waits ${told}`);
+  assert.ok(wait === null || told >= Math.min(wait, POLICY.cutoff - 20));
+}
+
 type Told = { readonly wall: number; readonly status: number; readonly wait: number | null };
 
 /** The client library waits no shorter for it, nor for ever. */
 function holdsForClient(text: string, { wall, status, wait }: Told): void {
   const tried = { retried: 0, retries: 10, waits: 0, askedMs: 0, fraction: 0.5, now: wall };
-  const answered = (retryAfter: string | null) =>
+  const judged = (retryAfter: string | null) =>
     judge({ kind: "answered", status, statusText: "", retryAfter, body: "" }, tried);
-  const [told, untold] = [answered(text), answered(null)];
+  const [told, untold] = [judged(text), judged(null)];
   assert.ok(told.kind === "again" && untold.kind === "again");
   assert.ok(told.afterMs >= (told.counted ? untold.afterMs : 1_000), `shortened to ${told.afterMs}`);
   assert.ok(told.afterMs <= Math.max(LONGEST_TOLD_MS, LONGEST_BACKOFF_MS));
