@@ -100,7 +100,7 @@ const anyPair = fc.oneof(
       .constantFrom(...Object.keys(VALUES))
       .chain((name) => fc.tuple(fc.constant(name), VALUES[name] ?? anyTime)),
   },
-  fc.tuple(fc.constantFrom("colour", "limit[]", "Limit", "limit "), anyTime),
+  fc.tuple(fc.constantFrom("colour", "limit[]", "Limit", "limit ", "__proto__", "constructor", "toString"), anyTime),
 );
 const anyQuery = fc
   .uniqueArray(anyPair, { maxLength: 4, selector: ([name]) => name })
