@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { writeSmallConfig } from "./config.ts";
 import { end, start } from "./processes.ts";
+import { now } from "./time.ts";
 
 /** Whatever is measured: each does the same work, and has a store of its own. */
 export const CONTENDERS = ["floor", "fairlead"] as const;
@@ -15,11 +16,18 @@ export type Server = {
   readonly adminPort: number | null;
   /** The path of its config file; the floor has none there. */
   readonly config: string;
+  /** When it was started, by the clock of `time.ts`. */
+  readonly startedAt: number;
   /** Rejects when the server ends by itself. */
   readonly crashed: Promise<never>;
-  /** Ends it and removes its data. */
+  /** Ends it, and leaves its data where they are. */
+  end(by: Ending): Promise<void>;
+  /** Ends it, and removes its data unless they were there before. */
   stop(): Promise<void>;
 };
+
+/** SIGTERM where it has something to write at its end. */
+export type Ending = "SIGKILL" | "SIGTERM";
 
 export type Surroundings = {
   /** Where folders for data are made. */
@@ -29,15 +37,18 @@ export type Surroundings = {
   readonly receiverPort: number;
   /** Fairlead's config; the smallest when left out. */
   readonly config?: string;
-  /** What ends a server: SIGTERM if it has something to write at its end. */
-  readonly endBy: "SIGKILL" | "SIGTERM";
+  /** The data of an earlier server, to go on with, or a folder for them; a new one when left out. */
+  readonly data?: string;
+  /** What stops a server. */
+  readonly endBy: Ending;
 };
 
-/** Starts a contender with an empty store. Resolves once it takes calls. */
+/** Starts a contender, with an empty store unless there are data. Resolves once it takes calls. */
 export async function startServer(contender: Contender, around: Surroundings): Promise<Server> {
-  const data = mkdtempSync(join(around.folder, `bench-${contender}-`));
+  const data = around.data ?? mkdtempSync(join(around.folder, `bench-${contender}-`));
   const log = join(data, "log");
   const command = contender === "floor" ? floorCommand(data, around) : fairleadCommand(data, around);
+  const startedAt = now();
   const child = start(command, { cwd: data, stdio: ["ignore", "pipe", Bun.file(log)] });
   let stopping = false;
   const crashed = child.exited.then((code): never | Promise<never> => {
@@ -52,13 +63,19 @@ export async function startServer(contender: Contender, around: Surroundings): P
     port,
     adminPort,
     config: configIn(data),
+    startedAt,
     crashed,
+    end: endBy,
     async stop() {
-      stopping = true;
-      await end(child, around.endBy);
-      rmSync(data, { recursive: true });
+      await endBy(around.endBy);
+      if (around.data === undefined) rmSync(data, { recursive: true });
     },
   };
+
+  async function endBy(signal: Ending): Promise<void> {
+    stopping = true;
+    await end(child, signal);
+  }
 }
 
 const ADDRESSES: Readonly<Record<Contender, readonly string[]>> = { floor: ["ingest"], fairlead: ["ingest", "admin"] };

@@ -10,6 +10,18 @@ export type Machine = {
   readonly fileSystem: string;
 };
 
+/** What was measured, when, and on what, as facts and as a line of text. `folder`: where the stores are. */
+export function describe({ fairlead, folder }: { readonly fairlead: string; readonly folder: string }) {
+  const machine = describeMachine(folder);
+  const version = Bun.spawnSync([resolve(fairlead), "version"])
+    .stdout.toString()
+    .trim();
+  const at = new Date().toISOString();
+  const { cores, cpu, bun, fileSystem } = machine;
+  const text = `${at}: ${version}, ${cores} cores (${cpu}), Bun ${bun}, stores on ${fileSystem} in ${folder}`;
+  return { facts: { at, version, machine }, text };
+}
+
 /** `folder`: where the data of the servers is. */
 export function describeMachine(folder: string): Machine {
   const cores = cpus();

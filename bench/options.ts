@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { readWhole } from "./arguments.ts";
 import { ROW_NAMES, type RowName } from "./rows.ts";
 import type { Amounts } from "./run.ts";
 
@@ -91,9 +92,7 @@ function isRow(name: string): name is RowName {
 }
 
 function whole(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new Error(`--${name} must be a whole number above 0 (got "${text}")`);
+  return text === undefined ? undefined : readWhole(name, text);
 }
 
 /** Batches hold a hundred events. */

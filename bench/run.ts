@@ -27,12 +27,14 @@ export type Amounts = {
   readonly warmup: number;
 };
 
-export type Bench = Surroundings & {
+/** What every measurement uses. */
+export type Tools = Surroundings & {
   readonly load: Worker<LoadCommands>;
   readonly receiver: Worker<ReceiverCommands>;
   readonly sick: Worker<SickCommands>;
-  readonly amounts: Amounts;
 };
+
+export type Bench = Tools & { readonly amounts: Amounts };
 
 export type Kind = {
   readonly port: number;
@@ -47,10 +49,10 @@ export function kindOf({ port }: Server, ids: Ids): Omit<Kind, "eventsPerRequest
 
 export async function withServer<T>(
   contender: Contender,
-  bench: Bench,
+  tools: Tools,
   run: (server: Server) => Promise<T>,
 ): Promise<T> {
-  const server = await startServer(contender, bench);
+  const server = await startServer(contender, tools);
   try {
     return await Promise.race([run(server), server.crashed]);
   } catch (error) {
@@ -78,7 +80,7 @@ function checkSample({ sample }: Arrival): void {
   if (signature !== right || !body.includes('"Item Purchased"')) throw new Error(`a wrong webhook came:\n${sample}`);
 }
 
-export async function arrival(expected: number, { receiver }: Bench): Promise<Arrival> {
+export async function arrival(expected: number, { receiver }: Tools): Promise<Arrival> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(async () => {
     const { requests } = await receiver.ask("count");

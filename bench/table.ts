@@ -79,7 +79,7 @@ export function writeCheck({ ceilings, latency }: Check): string {
 }
 
 /** The first column to the left, the others to the right. */
-function align(rows: readonly (readonly string[])[]): string {
+export function align(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const pad = (cell: string, column: number): string =>
     column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0);
