@@ -62,8 +62,8 @@ test-long: build ## run what takes longer or needs more: a disk that fills and a
 	$(BUN) test --no-orphans ./test/long/*.long.ts
 	$(BUN) test --no-orphans ./test/browser/*.browser.ts
 
-bench: build ## measure Fairlead against a bare server (BENCH=drain for one row)
-	@$(BUN) bench/bench.ts $(BENCH)
+bench: build ## measure Fairlead against a bare server (BENCH=drain for one row, PEERS=1 beside BullMQ on Redis)
+	@$(BUN) bench/bench.ts $(BENCH) $(if $(PEERS),--peers)
 
 example: install ## write config.example.yaml anew, from the schema of the config
 	@mkdir -p dist

@@ -3,15 +3,19 @@
  * docs/performance.md. Run `bun bench/bench.ts --help` for its options.
  */
 import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { type Check, checkLimits } from "./check.ts";
 import { benchClient } from "./client.ts";
 import { benchGrowth } from "./growth/growth.ts";
+import { linesOf } from "./lines.ts";
 import { describe } from "./machine.ts";
+import { writeStory } from "./million-plot.ts";
 import { type Options, readOptions, USAGE } from "./options.ts";
+import { installPeers } from "./peers/install.ts";
 import { profile } from "./profile.ts";
 import { countDisturbed, createUndisturbed } from "./quiet.ts";
 import { occupationsOf, type Result, resultOf, type Sample } from "./results.ts";
-import { type Line, linesOf, measure, type Turn } from "./rows.ts";
+import { isForPeers, isMeasuredOnce, type Line, measure, type Turn } from "./rows.ts";
 import type { Bench } from "./run.ts";
 import { writeCheck, writeMeetings, writeOccupations, writeTables } from "./table.ts";
 import { withTools } from "./tools.ts";
@@ -44,16 +48,21 @@ async function run(options: Options): Promise<void> {
 
 async function measureAndTell(options: Options, bench: Bench): Promise<void> {
   const lines = linesOf(options.rows);
+  if (options.peers) installPeers();
   if (options.profile) return profile(lines, bench);
   const check = options.check ? await checkLimits(bench) : null;
-  const samples = await measureRounds(options, turnsOf(lines), bench);
+  const samples = await measureRounds(options, turnsOf(lines, options), bench);
   const results = lines.map((line) => resultOf(line, samples));
   tell({ options, results, samples, check });
 }
 
 /** Each run that any of the lines needs, once; those that are compared beside each other. */
-function turnsOf(lines: readonly Line[]): readonly Turn[] {
-  const turns = lines.flatMap(({ base, run }): readonly Turn[] => [base, { run, contender: "fairlead" }]);
+function turnsOf(lines: readonly Line[], { peers }: Options): readonly Turn[] {
+  const turns = lines.flatMap(({ base, run }): readonly Turn[] => [
+    ...(base ? [base] : []),
+    ...(base && peers && isForPeers(base) ? [{ ...base, contender: "bullmq" } as const] : []),
+    { run, contender: "fairlead" },
+  ]);
   return [...new Map(turns.map((turn) => [`${turn.run} ${turn.contender}`, turn])).values()];
 }
 
@@ -67,6 +76,7 @@ async function measureRounds(
   const samples: Sample[] = [];
   for (let round = 1; round <= rounds; round += 1) {
     for (const { run, contender } of round % 2 === 1 ? turns : turns.toReversed()) {
+      if (round > 1 && isMeasuredOnce(run)) continue;
       const measured = await undisturbed(() => measure(run, contender, bench));
       samples.push({ round, run, contender, ...measured });
       const numbers = Object.entries(measured.values).map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`);
@@ -89,6 +99,11 @@ function tell({ options, results, samples, check }: Told): void {
   console.log(`median of ${options.rounds} round(s)\n\n${writeTables(results)}`);
   const meetings = writeMeetings(samples);
   if (meetings !== "") console.log(`\n${meetings}`);
+  const { calls, events, million } = options.amounts;
+  const [single, batched, many] = [calls, events, million].map((amount) => amount.toLocaleString("en-US"));
+  console.log(`\n${single} single calls in a run, ${batched} events in batches; a million is ${many}`);
+  const drawing = join(dirname(options.out), "bench-million.svg");
+  if (writeStory(samples, drawing)) console.log(`how the million went is drawn in ${drawing}`);
   const disturbed = countDisturbed(samples);
   if (disturbed > 0) console.log(`\nother programs were busy during ${disturbed} of ${samples.length} runs`);
   if (check) console.log(`\n${writeOccupations(occupationsOf(samples))}\n\n${writeCheck(check)}`);

@@ -19,6 +19,10 @@ export type Amounts = {
   readonly events: number;
   /** Events that come in while the receiver is away. */
   readonly outage: number;
+  /** Events that come in, wait and drain, for the rows of a million. */
+  readonly million: number;
+  /** Seconds of doing nothing. */
+  readonly idle: number;
   /** Users of an audience. */
   readonly members: number;
   /** Seconds of steady load. */

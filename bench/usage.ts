@@ -44,17 +44,28 @@ export function mainThreadTime(pid: number): ThreadTime {
   return { busy: busy / NANOSECONDS, queued: queued / NANOSECONDS };
 }
 
-/** The most memory that the process has had in RAM, in bytes. */
-export function peakMemory(pid: number): number {
-  return memoryOf(pid, "VmHWM");
+/** The most memory that the processes of a server have had in RAM, each by itself, in bytes. */
+export function peakMemoryOf({ pids }: Processes): number {
+  return sum(pids, (pid) => memory(pid, "VmHWM"));
 }
 
-/** The memory that the process has in RAM now, in bytes. */
-export function memory(pid: number): number {
-  return memoryOf(pid, "VmRSS");
+/** The memory that they have in RAM now, in bytes. */
+export function memoryOf({ pids }: Processes): number {
+  return sum(pids, (pid) => memory(pid, "VmRSS"));
 }
 
-function memoryOf(pid: number, field: "VmHWM" | "VmRSS"): number {
+/** Seconds of processor time of all of them. */
+export function cpuSecondsOf({ pids }: Processes): number {
+  return sum(pids, cpuSeconds);
+}
+
+type Processes = { readonly pids: readonly number[] };
+
+function sum(pids: readonly number[], of: (pid: number) => number): number {
+  return pids.reduce((total, pid) => total + of(pid), 0);
+}
+
+function memory(pid: number, field: "VmHWM" | "VmRSS"): number {
   const kilobytes = new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return Number(kilobytes) * 1_024;
 }

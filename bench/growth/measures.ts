@@ -4,7 +4,7 @@
  */
 import type { Server } from "../contender.ts";
 import { arrival, type Tools } from "../run.ts";
-import { cpuSeconds } from "../usage.ts";
+import { cpuSecondsOf } from "../usage.ts";
 import { flood, type Store, type Use, wholeRows, withCopy, withStore } from "./stores.ts";
 import type { MeasureName, Variation } from "./variations.ts";
 
@@ -75,9 +75,10 @@ async function drain(store: Store, { variation, amounts, tools }: Growing): Prom
   await tools.receiver.ask("expect", { requests: warmup });
   return withStore(store, use, async (server) => {
     const costs: Cost[] = [];
-    if (store.rows >= warmup + rounds * measured) {
+    if (store.rows > (warmup + rounds * measured) * 1.1) {
       await arrival(warmup, tools);
       for (let round = 0; round < rounds; round += 1) {
+        // What comes between the last look and this one is not counted.
         await tools.receiver.ask("expect", { requests: measured });
         const clock = startClock(server);
         await arrival(measured, tools);
@@ -89,12 +90,12 @@ async function drain(store: Store, { variation, amounts, tools }: Growing): Prom
   });
 }
 
-function startClock({ pid }: Server) {
+function startClock(server: Server) {
   const startedAt = performance.now();
-  const before = cpuSeconds(pid);
+  const before = cpuSecondsOf(server);
   return {
     stop(rows: number, events: number): Cost {
-      const micros = ((cpuSeconds(pid) - before) / events) * 1_000_000;
+      const micros = ((cpuSecondsOf(server) - before) / events) * 1_000_000;
       return { rows, micros, eventsPerSecond: (events / (performance.now() - startedAt)) * 1_000 };
     },
   };

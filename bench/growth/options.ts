@@ -26,7 +26,7 @@ series, all of them if none is named: ${SERIES.join(" ")}
   --out PATH        every round, as JSON (dist/bench-growth.json)
 `;
 
-const USUAL: Amounts = { levels: [10_000, 100_000, 1_000_000, 5_000_000], warmup: 10_000, measured: 30_000, rounds: 3 };
+const USUAL: Amounts = { levels: [10_000, 100_000, 1_000_000, 5_000_000], warmup: 10_000, measured: 25_000, rounds: 3 };
 const QUICK: Amounts = { levels: [2_000, 20_000], warmup: 1_000, measured: 4_000, rounds: 1 };
 
 /** Reads the command line behind `growth`. Throws with what is wrong with it. */

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { linesOf } from "../../bench/lines.ts";
 import type { Result, Sample } from "../../bench/results.ts";
-import { linesOf, type RowName } from "../../bench/rows.ts";
+import type { RowName } from "../../bench/rows.ts";
 import { writeMeetings, writeTables } from "../../bench/table.ts";
 
 describe("the tables of the bench", () => {
@@ -55,7 +56,15 @@ describe("how a receiver that has come back is met", () => {
 });
 
 function resultsOf(row: RowName): readonly Result[] {
-  return linesOf([row]).map((line) => ({ line, base: 2, fairlead: 3, ratio: 1.5, ratios: [1.25, 1.75], met: true }));
+  return linesOf([row]).map((line) => ({
+    line,
+    base: 2,
+    fairlead: 3,
+    peer: null,
+    ratio: 1.5,
+    ratios: [1.25, 1.75],
+    met: true,
+  }));
 }
 
 function headOf(table: string): readonly string[] {
