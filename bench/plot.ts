@@ -85,7 +85,7 @@ function gridLine(y: number, value: string): string {
 function boundLine(y: number, name: string): string {
   const place = `x1="${CHART.left}" x2="${CHART.right}" y1="${round(y)}" y2="${round(y)}"`;
   const line = `<line ${place} stroke="#b00020" stroke-dasharray="5 4"/>`;
-  return `${line}${text({ x: CHART.right - 4, y: y - 5 }, name, 'text-anchor="end" fill="#b00020"')}`;
+  return `${line}${text({ x: CHART.right - 4, y: y + 16 }, name, 'text-anchor="end" fill="#b00020"')}`;
 }
 
 function legend({ x, y }: Point, { name, colour }: Pick<Curve, "name" | "colour">): string {

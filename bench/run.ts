@@ -9,8 +9,8 @@ import type { Ids } from "./requests.ts";
 import type { SickCommands } from "./sick.ts";
 
 export const CONNECTIONS = 64;
-/** In ms, for everything to come in. */
-const PATIENCE = 120_000;
+/** In ms, for the next webhook to come. */
+const PATIENCE = 60_000;
 
 export type Amounts = {
   /** Single calls in a run. */
@@ -86,9 +86,12 @@ function checkSample({ sample }: Arrival): void {
 
 export async function arrival(expected: number, { receiver }: Tools): Promise<Arrival> {
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(async () => {
+  let seen = -1;
+  const timer = setInterval(async () => {
     const { requests } = await receiver.ask("count");
-    late.reject(new Error(`${requests} of ${expected} webhooks have come, and nothing more for ${PATIENCE / 1_000} s`));
+    const soFar = `${requests} of ${expected} webhooks have come`;
+    if (requests === seen) late.reject(new Error(`${soFar}, and nothing more for ${PATIENCE / 1_000} s`));
+    seen = requests;
   }, PATIENCE);
-  return Promise.race([receiver.ask("arrived"), late.promise]).finally(() => clearTimeout(timer));
+  return Promise.race([receiver.ask("arrived"), late.promise]).finally(() => clearInterval(timer));
 }

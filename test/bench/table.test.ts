@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { linesOf } from "../../bench/lines.ts";
 import type { Result, Sample } from "../../bench/results.ts";
-import type { RowName } from "../../bench/rows.ts";
+import type { Line, RowName } from "../../bench/rows.ts";
 import { writeMeetings, writeTables } from "../../bench/table.ts";
 
 describe("the tables of the bench", () => {
@@ -33,6 +33,24 @@ describe("the tables of the bench", () => {
     const [, first = ""] = writeTables(resultsOf("latency")).split("\n");
     const cells = ["acknowledgement at 200 calls/s, p50", "2.00 ms", "3.00 ms", "1.50", "1.25–1.75", "≤ 2", "met"];
     assert.deepEqual(cellsOf(first), cells);
+  });
+});
+
+describe("a table of the bench", () => {
+  it("has a column for BullMQ when that was measured", () => {
+    const [result] = resultsOf("drain") as [Result];
+    assert.deepEqual(headOf(writeTables([result])).slice(0, 3), ["floor", "Fairlead", "ratio"]);
+    const [head = "", row = ""] = writeTables([{ ...result, peer: 1 }]).split("\n");
+    assert.deepEqual(headOf(head).slice(0, 4), ["floor", "Fairlead", "BullMQ", "ratio"]);
+    assert.deepEqual(cellsOf(row).slice(1, 5), ["2 /s", "3 /s", "1 /s", "1.50"]);
+  });
+
+  it("says what is wanted by itself in its unit, and has nothing where nothing was measured", () => {
+    const [line] = linesOf(["start"]).filter(({ base }) => base === null) as [Line];
+    const alone = { line, base: null, fairlead: 312.5, peer: null, ratio: null, ratios: [], met: true };
+    const [, row = ""] = writeTables([alone]).split("\n");
+    const label = "start until the first acknowledged call, a million waiting";
+    assert.deepEqual(cellsOf(row), [label, "–", "312.50 ms", "–", "–", "≤ 500 ms", "met"]);
   });
 });
 
