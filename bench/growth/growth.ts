@@ -7,7 +7,7 @@ import { describe } from "../machine.ts";
 import { profiled } from "../profile.ts";
 import type { Tools } from "../run.ts";
 import { withTools } from "../tools.ts";
-import { type Grown, judge } from "./judge.ts";
+import { type Grown, judge, judgeShared } from "./judge.ts";
 import { measureCosts } from "./measures.ts";
 import { GROWTH_USAGE, type GrowthOptions, readGrowthOptions } from "./options.ts";
 import { fillStores, removeStores, type Store } from "./stores.ts";
@@ -54,5 +54,8 @@ function tell(options: GrowthOptions, grown: readonly Grown[]): void {
   const about = describe(options);
   console.log(`${about.text}\nprocessor time for an event, medians of ${options.amounts.rounds} round(s)\n`);
   console.log(writeGrowth(judged));
-  writeFileSync(options.out, `${JSON.stringify({ ...about.facts, options, judged, grown }, null, 2)}\n`);
+  writeFileSync(
+    options.out,
+    `${JSON.stringify({ ...about.facts, options, judged, shared: judgeShared(judged), grown }, null, 2)}\n`,
+  );
 }

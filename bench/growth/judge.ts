@@ -22,6 +22,12 @@ export type Judged = Pick<Grown, "measure" | "variation"> & {
   readonly met: boolean;
 };
 
+/** What a delivery costs when an event has several, with all that goes before it. */
+export type Shared = Pick<Judged, "measure" | "variation" | "worst" | "met"> & {
+  /** `ratio`: beside an event that has one delivery, with as many rows in the store. */
+  readonly levels: readonly Level[];
+};
+
 /** Whether an event costs as much with many rows in the store as with few. */
 export function judge({ measure, variation, costs }: Grown): Judged {
   const byRows = [...Map.groupBy(costs, ({ rows }) => rows)].toSorted(([a], [b]) => a - b);
@@ -35,4 +41,20 @@ export function judge({ measure, variation, costs }: Grown): Judged {
   const levels = medians.map((level) => ({ ...level, ratio: level.micros / first.micros }));
   const worst = Math.max(...levels.map(({ ratio }) => ratio));
   return { measure, variation, levels, worst, met: worst <= variation.most };
+}
+
+/** Whether a delivery costs as much when an event goes to many destinations as when it goes to one. */
+export function judgeShared(judged: readonly Judged[]): readonly Shared[] {
+  return judged
+    .filter(({ variation }) => variation.destinations > 1)
+    .map(({ measure, variation, levels }) => {
+      const alone = judged.find((one) => one.measure === measure && one.variation.destinations === 1);
+      const shared = levels.map(({ rows, micros, eventsPerSecond }) => {
+        const delivery = micros / variation.destinations;
+        const base = alone?.levels.find((level) => level.rows === rows)?.micros ?? Number.NaN;
+        return { rows, micros: delivery, eventsPerSecond, ratio: delivery / base };
+      });
+      const worst = Math.max(...shared.map(({ ratio }) => ratio));
+      return { measure, variation, levels: shared, worst, met: worst <= variation.most };
+    });
 }

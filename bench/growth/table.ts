@@ -1,5 +1,5 @@
 import { align } from "../table.ts";
-import type { Judged, Level } from "./judge.ts";
+import { type Judged, judgeShared, type Level } from "./judge.ts";
 import type { MeasureName } from "./variations.ts";
 
 const TITLES: Readonly<Record<MeasureName, string>> = {
@@ -8,10 +8,14 @@ const TITLES: Readonly<Record<MeasureName, string>> = {
   kept: "calls and their deliveries, beside so many delivered rows",
 };
 
-/** For each measure a table of what an event costs, and one of how many there were in a second. */
+/** For each measure a table of what an event costs, one of how many there were in a second, and one of deliveries. */
 export function writeGrowth(judged: readonly Judged[]): string {
   return [...Map.groupBy(judged, ({ measure }) => measure)]
-    .flatMap(([measure, results]) => [writeCosts(TITLES[measure], results), writeRates(results)])
+    .flatMap(([measure, results]) => {
+      const shared = judgeShared(results);
+      const deliveries = shared.length > 0 ? [writeCosts("each delivery, beside one destination", shared)] : [];
+      return [writeCosts(TITLES[measure], results), writeRates(results), ...deliveries];
+    })
     .join("\n\n");
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { judge } from "../../bench/growth/judge.ts";
+import { judge, judgeShared } from "../../bench/growth/judge.ts";
 import type { Cost } from "../../bench/growth/measures.ts";
 import { readGrowthOptions } from "../../bench/growth/options.ts";
 import { wholeRows } from "../../bench/growth/stores.ts";
@@ -40,6 +40,30 @@ describe("the judgement of growth", () => {
 
   it("says so when there is nothing to judge", () => {
     assert.throws(() => judgementOf([]), /nothing was measured: taken, ids of the server/);
+  });
+});
+
+describe("deliveries to many destinations", () => {
+  const [one, ten] = variationsOf(["destinations"]) as [Variation, Variation];
+  const alone = judge({ measure: "kept", variation: one, costs: [...costs(10, [20]), ...costs(100, [25])] });
+
+  it("may cost what the only one of an event costs, with as many rows in the store", () => {
+    const many = judge({ measure: "kept", variation: ten, costs: [...costs(10, [200]), ...costs(100, [500])] });
+    const [shared] = judgeShared([alone, many]);
+    assert.deepEqual(
+      shared?.levels.map(({ micros, ratio }) => [micros, ratio]),
+      [
+        [20, 1],
+        [50, 2],
+      ],
+    );
+    assert.deepEqual([shared?.worst, shared?.met], [2, false]);
+  });
+
+  it("are not compared with what was measured otherwise", () => {
+    const many = judge({ measure: "drained", variation: ten, costs: costs(10, [200]) });
+    assert.equal(judgeShared([alone, many])[0]?.met, false);
+    assert.deepEqual(judgeShared([alone]), []);
   });
 });
 
