@@ -24,17 +24,10 @@ process.exit(await main(process.argv.slice(2)));
 
 async function main(argv: readonly string[]): Promise<number> {
   try {
-    if (argv[0] === "client") {
-      await benchClient();
-      return 0;
-    }
-    if (argv[0] === "growth") {
-      await benchGrowth(argv.slice(1));
-      return 0;
-    }
-    const options = readOptions(argv);
-    if (options === "help") console.log(USAGE);
-    else await run(options);
+    const [first, ...rest] = argv;
+    if (first === "client") await benchClient();
+    else if (first === "growth") await benchGrowth(rest);
+    else await benchRows(argv);
     return 0;
   } catch (error) {
     console.error(`bench: ${error instanceof Error ? error.message : error}`);
@@ -42,8 +35,10 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-async function run(options: Options): Promise<void> {
-  await withTools(options, async (tools) => measureAndTell(options, { ...tools, amounts: options.amounts }));
+async function benchRows(argv: readonly string[]): Promise<void> {
+  const options = readOptions(argv);
+  if (options === "help") console.log(USAGE);
+  else await withTools(options, (tools) => measureAndTell(options, { ...tools, amounts: options.amounts }));
 }
 
 async function measureAndTell(options: Options, bench: Bench): Promise<void> {

@@ -10,7 +10,7 @@ export type Machine = {
   readonly fileSystem: string;
 };
 
-/** What was measured, when, and on what, as facts and as a line of text. `folder`: where the stores are. */
+/** What was measured, when, on what, and how long that took until now, as facts and as a line of text. `folder`: where the stores are. */
 export function describe({ fairlead, folder }: { readonly fairlead: string; readonly folder: string }) {
   const machine = describeMachine(folder);
   const version = Bun.spawnSync([resolve(fairlead), "version"])
@@ -18,8 +18,13 @@ export function describe({ fairlead, folder }: { readonly fairlead: string; read
     .trim();
   const at = new Date().toISOString();
   const { cores, cpu, bun, fileSystem } = machine;
-  const text = `${at}: ${version}, ${cores} cores (${cpu}), Bun ${bun}, stores on ${fileSystem} in ${folder}`;
-  return { facts: { at, version, machine }, text };
+  const seconds = Math.round(process.uptime());
+  const on = `${cores} cores (${cpu}), Bun ${bun}, stores on ${fileSystem} in ${folder}`;
+  return { facts: { at, seconds, version, machine }, text: `${at}: ${version}, ${on}; it took ${told(seconds)}` };
+}
+
+function told(seconds: number): string {
+  return seconds < 100 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
 }
 
 /** `folder`: where the data of the servers is. */

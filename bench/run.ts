@@ -77,7 +77,7 @@ export async function warmUp(kind: Kind, bench: Bench): Promise<void> {
 }
 
 /** The first request says whether the server does its work: the body is the call, and the signature is right. */
-function checkSample({ sample }: Arrival): void {
+export function checkSample({ sample }: Arrival): void {
   const [head = "", body = ""] = sample.split("\r\n\r\n");
   const signature = /\r\nx-signature: *([0-9a-f]+)/i.exec(head)?.[1];
   const right = createHmac("sha1", SECRET).update(body).digest("hex");

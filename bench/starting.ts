@@ -68,5 +68,5 @@ function medianOf(starts: readonly Start[]): Start {
   return { readyMs: of("readyMs"), acknowledgedMs: of("acknowledgedMs") };
 }
 
-/** A start is over before anybody's share could be told. */
+/** Each start is a process of its own, and is over before anybody's share could be told. */
 const UNKNOWN: Shares = { server: 0, mainThread: 0, queued: 0, load: 0, receiver: 0, others: 0 };

@@ -3,7 +3,7 @@
  * other when the clock starts: one that has filled the store itself would be the warmer the more rows there are.
  */
 import type { Server } from "../contender.ts";
-import { arrival, type Tools } from "../run.ts";
+import { arrival, checkSample, type Tools } from "../run.ts";
 import { cpuSecondsOf } from "../usage.ts";
 import { flood, type Store, type Use, wholeRows, withCopy, withStore } from "./stores.ts";
 import type { MeasureName, Variation } from "./variations.ts";
@@ -64,7 +64,7 @@ function takeMore(measure: "taken" | "kept", store: Store, { variation, amounts,
     const expected = wholeRows(rows, variation);
     await tools.receiver.ask("expect", { requests: expected });
     await flood(server, rows, use);
-    if (delivered) await arrival(expected, tools);
+    if (delivered) checkSample(await arrival(expected, tools));
   }
 }
 
