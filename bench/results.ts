@@ -57,8 +57,7 @@ export function occupationsOf(samples: readonly Sample[]): readonly Occupation[]
     CONTENDERS.flatMap((contender) => {
       const mine = samples.filter((sample) => sample.run === run && sample.contender === contender);
       const part = (name: keyof Shares): number => median(mine.map(({ shares }) => shares[name]));
-      // A start is over before anybody's share could be told.
-      if (mine.length === 0 || part("server") === 0) return [];
+      if (mine.length === 0) return [];
       const server = { server: part("server"), mainThread: part("mainThread"), queued: part("queued") };
       const shares = { ...server, load: part("load"), receiver: part("receiver"), others: part("others") };
       return [{ run, contender, shares }];

@@ -8,7 +8,7 @@ import { type Bench, kindOf, withServer } from "./run.ts";
 import { median } from "./statistics.ts";
 import { now } from "./time.ts";
 import { memoryOf } from "./usage.ts";
-import { type Measured, type Shares, watch } from "./watch.ts";
+import { type Measured, watch } from "./watch.ts";
 
 /** One takes so little time that another program's hiccup would be most of it. */
 const STARTS = 5;
@@ -18,37 +18,40 @@ const SETTLING = 2_000;
 /** With an empty store. */
 export async function measureStart(contender: Contender, bench: Bench): Promise<Measured> {
   await bench.receiver.ask("expect", { requests: STARTS });
-  const starts: Start[] = [];
-  for (let nth = 0; nth < STARTS; nth += 1) starts.push(await withServer(contender, bench, untilAcknowledged));
-  return { values: medianOf(starts), shares: UNKNOWN };
+  return startAgain(contender, bench);
 }
 
-/** With the events of `million` waiting, as their receiver is away: after a kill in the midst of it, and after an end. */
+/** With the events of `million` waiting, as their receiver is away: after a kill, and after an end. */
 export async function measureWaiting(bench: Bench): Promise<Measured> {
   const { million } = bench.amounts;
   const data = mkdtempSync(join(bench.folder, "bench-waiting-"));
-  const among = { ...bench, data };
+  const ended = { ...bench, data, endBy: "SIGTERM" } as const;
   await bench.receiver.ask("leave");
   try {
-    await withServer("fairlead", { ...among, endBy: "SIGKILL" }, async (server) => {
+    await withServer("fairlead", { ...bench, data, endBy: "SIGKILL" }, async (server) => {
       const kind = { ...kindOf(server, "none"), eventsPerRequest: BATCH };
       await bench.load.ask("flood", { ...kind, requests: million / BATCH });
     });
-    const killed = await withServer("fairlead", { ...among, endBy: "SIGTERM" }, untilAcknowledged);
-    const starts: Start[] = [];
-    for (let nth = 1; nth < STARTS; nth += 1)
-      starts.push(await withServer("fairlead", { ...among, endBy: "SIGTERM" }, untilAcknowledged));
-    return await withServer("fairlead", { ...among, endBy: "SIGTERM" }, async (server) => {
-      starts.push(await untilAcknowledged(server));
-      return watch(server, bench, async () => {
-        await Bun.sleep(SETTLING);
-        return { ...medianOf(starts), afterKillMs: killed.acknowledgedMs, memory: memoryOf(server) };
-      });
-    });
+    const { acknowledgedMs: afterKillMs } = await withServer("fairlead", ended, untilAcknowledged);
+    const { values, ...others } = await startAgain("fairlead", ended);
+    return { ...others, values: { ...values, afterKillMs } };
   } finally {
     await bench.receiver.ask("comeBack", { requests: Number.POSITIVE_INFINITY });
     rmSync(data, { recursive: true });
   }
+}
+
+/** The median of several starts, and what the last of them, and other programs, use right after it. */
+async function startAgain(contender: Contender, bench: Bench): Promise<Measured> {
+  const starts: Start[] = [];
+  for (let nth = 1; nth < STARTS; nth += 1) starts.push(await withServer(contender, bench, untilAcknowledged));
+  return withServer(contender, bench, async (server) => {
+    starts.push(await untilAcknowledged(server));
+    return watch(server, bench, async () => {
+      await Bun.sleep(SETTLING);
+      return { ...medianOf(starts), memory: memoryOf(server) };
+    });
+  });
 }
 
 /** Since the start of the process. `readyMs`: until it said where it listens. */
@@ -67,6 +70,3 @@ function medianOf(starts: readonly Start[]): Start {
   const of = (part: keyof Start): number => median(starts.map((start) => start[part]));
   return { readyMs: of("readyMs"), acknowledgedMs: of("acknowledgedMs") };
 }
-
-/** Each start is a process of its own, and is over before anybody's share could be told. */
-const UNKNOWN: Shares = { server: 0, mainThread: 0, queued: 0, load: 0, receiver: 0, others: 0 };
