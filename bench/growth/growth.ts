@@ -25,7 +25,7 @@ async function measureAll(options: GrowthOptions, tools: Tools): Promise<readonl
   for (const variation of variationsOf(options.series)) {
     console.error(`filling stores: ${variation.label}`);
     const stores = await fillStores(options.amounts.levels, variation, tools);
-    for (const measure of variation.measures) {
+    for (const measure of variation.measures.filter((one) => options.measures.includes(one))) {
       const costs = await measureOne({ measure, variation, stores }, options, tools);
       grown.push({ measure, variation, costs });
       const all = costs.map(({ rows, micros }) => `${rows}: ${micros.toFixed(2)} µs`);

@@ -1,10 +1,11 @@
 import { parseArgs } from "node:util";
 import { readWhole } from "../arguments.ts";
 import type { Amounts } from "./measures.ts";
-import { SERIES, type Series } from "./variations.ts";
+import { MEASURES, type MeasureName, SERIES, type Series } from "./variations.ts";
 
 export type GrowthOptions = {
   readonly series: readonly Series[];
+  readonly measures: readonly MeasureName[];
   readonly amounts: Amounts;
   /** Measure Fairlead from its sources, and write where it spends its time. */
   readonly profile: boolean;
@@ -20,6 +21,7 @@ series, all of them if none is named: ${SERIES.join(" ")}
   --quick           few rows, one round: whether it works, not what an event costs
   --rounds N        each number is the median of them (3)
   --levels N,N…     rows in the store (10000,100000,1000000,5000000)
+  --measures M,M…   of ${MEASURES.join(", ")} (all of them); kept has to drain, and so measures that too
   --profile         one round with Fairlead from its sources, and CPU profiles in dist/profile
   --fairlead PATH   the program that is measured (dist/fairlead)
   --folder PATH     where the stores are while it runs: a gigabyte or two (dist)
@@ -44,6 +46,7 @@ export function readGrowthOptions(argv: readonly string[]): GrowthOptions | "hel
       levels: values.levels === undefined ? amounts.levels : readLevels(values.levels),
       rounds: values.rounds === undefined ? (profile ? 1 : amounts.rounds) : readWhole("rounds", values.rounds),
     },
+    measures: values.measures === undefined ? MEASURES : readMeasures(values.measures),
     profile,
     fairlead: values.fairlead ?? "dist/fairlead",
     folder: values.folder ?? "dist",
@@ -55,7 +58,7 @@ const TEXT = { type: "string" } as const;
 const FLAG = { type: "boolean" } as const;
 const KNOWN = {
   ...{ help: FLAG, quick: FLAG, profile: FLAG },
-  ...{ rounds: TEXT, levels: TEXT, fairlead: TEXT, folder: TEXT, out: TEXT },
+  ...{ rounds: TEXT, levels: TEXT, measures: TEXT, fairlead: TEXT, folder: TEXT, out: TEXT },
 };
 
 function isSeries(name: string): name is Series {
@@ -66,4 +69,12 @@ function readLevels(text: string): readonly number[] {
   const levels = text.split(",").map((one) => readWhole("levels", one));
   if (levels.every((level, nth) => level > (levels[nth - 1] ?? 0))) return levels;
   throw new Error(`--levels must go up (got "${text}")`);
+}
+
+/** In the order in which they are made, with what the last of them needs. */
+function readMeasures(text: string): readonly MeasureName[] {
+  const named = text.split(",");
+  const wrong = named.find((name) => !MEASURES.some((known) => known === name));
+  if (wrong !== undefined) throw new Error(`growth has no measure ${wrong}; there are ${MEASURES.join(", ")}`);
+  return MEASURES.filter((name) => named.includes(name) || (name === "drained" && named.includes("kept")));
 }

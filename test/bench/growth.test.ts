@@ -125,7 +125,20 @@ describe("the command line of growth", () => {
     assert.deepEqual(options.amounts.levels, [10_000, 100_000, 1_000_000, 5_000_000]);
   });
 
+  it("drains before it measures what is kept", () => {
+    const measuresOf = (text: string) => {
+      const options = readGrowthOptions(["--measures", text]);
+      return options === "help" ? [] : options.measures;
+    };
+    assert.deepEqual(measuresOf("taken"), ["taken"]);
+    assert.deepEqual(measuresOf("kept,taken"), ["taken", "drained", "kept"]);
+  });
+
   it("says what is wrong with it", () => {
+    assert.throws(
+      () => readGrowthOptions(["--measures", "taken,lost"]),
+      /growth has no measure lost; there are taken, /,
+    );
     assert.throws(() => readGrowthOptions(["rows"]), /growth has no series rows; there are ids, destinations, batch/);
     assert.throws(() => readGrowthOptions(["--levels", "100,10"]), /--levels must go up \(got "100,10"\)/);
     assert.throws(() => readGrowthOptions(["--levels", "10,x"]), /--levels must be a whole number above 0 \(got "x"\)/);
