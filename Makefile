@@ -62,16 +62,11 @@ test-long: build ## run what takes longer or needs more: a disk that fills and a
 	$(BUN) test --no-orphans ./test/long/*.long.ts
 	$(BUN) test --no-orphans ./test/browser/*.browser.ts
 
-<<<<<<< HEAD
 fuzz: install ## try odd inputs for long, print what fails and where to keep it (TARGET=csv SECONDS=600 SEED=7)
 	@FUZZ_SECONDS=$(or $(SECONDS),60) FUZZ_SEED=$(or $(SEED),$$(date +%s)) $(BUN) test ./test/fuzz$(if $(TARGET),/$(TARGET).test.ts)
 
-bench: build ## measure Fairlead against a bare server (BENCH=drain for one row)
-	@$(BUN) bench/bench.ts $(BENCH)
-=======
 bench: build ## measure Fairlead against a bare server (BENCH=drain for one row, PEERS=1 beside BullMQ on Redis)
 	@$(BUN) bench/bench.ts $(BENCH) $(if $(PEERS),--peers)
->>>>>>> k4
 
 example: install ## write config.example.yaml anew, from the schema of the config
 	@mkdir -p dist
