@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { Database } from "../../../src/store/sqlite/driver.ts";
@@ -8,10 +7,11 @@ import { SCHEMA_VERSION } from "../../../src/store/sqlite/migrations.ts";
 import { openOutbox } from "../../../src/store/sqlite/outbox.ts";
 import { openStore } from "../../../src/store/sqlite/store.ts";
 import { createFalseClock } from "../../flow/clock.ts";
+import { SCRATCH } from "../../scratch.ts";
 import { AMPLE, createFalseReport } from "../harness.ts";
 
 async function makePlace(): Promise<AsyncDisposable & { readonly folder: string; readonly path: string }> {
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-outbox-"));
+  const folder = await mkdtemp(join(SCRATCH, "fairlead-outbox-"));
   return { folder, path: join(folder, "fairlead.db"), [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
 }
 
