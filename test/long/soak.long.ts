@@ -46,7 +46,8 @@ function tenths(samples: readonly Sample[], of: keyof Sample): string {
 /** Refuses one in fifty when it comes for the first time, and everything during an outage. */
 function answersSince(startedAt: number): (hook: Hook) => number {
   return ({ nth, sent, at }) => {
-    const isDown = (at - startedAt) % OUTAGE_EVERY > OUTAGE_EVERY - OUTAGE;
+    // For the first time while it still warms up.
+    const isDown = (at - startedAt + OUTAGE_EVERY / 2) % OUTAGE_EVERY < OUTAGE;
     return isDown || (sent === 1 && nth % 50 === 0) ? 503 : 200;
   };
 }
@@ -74,19 +75,20 @@ async function run(daemon: Daemon, log: string): Promise<{ ids: ReadonlySet<stri
 
 /**
  * The last third is compared with the first, each by its median: single samples go up and down with the garbage
- * collector and the checkpoints. Between the two medians lie two thirds of the run, 40,000 calls in ten minutes, of
- * which each has a right to the 8 bytes of its messageId.
+ * collector and the checkpoints. What comes before is the warm-up, in which the heap finds its size and connections
+ * are opened. Between the two medians lie 36,000 calls in ten minutes, of which each has a right to the 8 bytes of its
+ * messageId.
  */
-function assertFlat(samples: readonly Sample[]): void {
+function assertFlat(all: readonly Sample[]): void {
+  const samples = all.slice(Math.floor(all.length / 10));
   const third = Math.floor(samples.length / 3);
   const [first, last] = [samples.slice(0, third), samples.slice(-third)];
   const seen = (of: keyof Sample): string => `${of}: first third ${median(first, of)}, last third ${median(last, of)}`;
-  for (const of of ["memoryKb", "descriptors", "logKb"] as const)
-    console.log(`${of} by tenths: ${tenths(samples, of)}`);
+  for (const of of ["memoryKb", "descriptors", "logKb"] as const) console.log(`${of} by tenths: ${tenths(all, of)}`);
   const grown = (of: keyof Sample): number => median(last, of) - median(first, of);
-  // A kilobyte that each call leaves behind would be 40 MB. The collector alone moves the median by less than half of it.
-  assert.ok(grown("memoryKb") < 20 * KB, seen("memoryKb"));
-  // The pool of connections to the receiver has as many as were ever under way at once in an outage's aftermath.
+  // A kilobyte that each call leaves behind would be 36 MB; of runs that leave nothing, the medians were 12 MB apart at most.
+  assert.ok(grown("memoryKb") < 24 * KB, seen("memoryKb"));
+  // Connections to the receiver are kept: as many as were under way at once after an outage.
   assert.ok(grown("descriptors") < 32, seen("descriptors"));
   // SQLite begins it anew after 1,000 pages, 4 MB.
   assert.ok(median(last, "logKb") < 8 * KB, seen("logKb"));
