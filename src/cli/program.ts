@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { declareAudience } from "./audience.ts";
+import { declareBackup } from "./backup.ts";
 import { declareCheck } from "./check.ts";
 import type { Declare, Done } from "./command.ts";
 import { declareDeleteUser } from "./delete-user.ts";
@@ -14,6 +15,7 @@ import { declarePause } from "./pause.ts";
 import { declareRejected } from "./rejected.ts";
 import { declareReload } from "./reload.ts";
 import { declareReplay } from "./replay.ts";
+import { declareRestore } from "./restore.ts";
 import { declareResume } from "./resume.ts";
 import { declareSchema } from "./schema-command.ts";
 import { declareSend } from "./send.ts";
@@ -31,6 +33,7 @@ const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[
   ["Change it:", [declareReload, declarePause, declareResume, declareReplay, declareMove, declareDiscard]],
   ["Feed it:", [declareAudience, declareTraits]],
   ["Delete people:", [declareDeleteUser, declareDeletions]],
+  ["Keep it:", [declareBackup, declareRestore]],
   ["About it:", [declareVersion]],
 ];
 

@@ -45,6 +45,12 @@ export function isDiskFailure(error: unknown): boolean {
   return code === "SQLITE_FULL" || code.startsWith("SQLITE_IOERR");
 }
 
+/** Whether an error says that a file is no store, or a damaged one. */
+export function isDamaged(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return code.startsWith("SQLITE_CORRUPT") || code === "SQLITE_NOTADB";
+}
+
 async function loadDriver(): Promise<Driver> {
   try {
     const Database = await importDriver();

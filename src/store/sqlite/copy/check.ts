@@ -1,6 +1,6 @@
-import type { Database } from "../driver.ts";
-import { openExisting } from "../driver.ts";
-import { type Contents, readContents } from "./contents.ts";
+import type { Contents } from "../../../model/contents.ts";
+import { type Database, openExisting } from "../driver.ts";
+import { readContents } from "./contents.ts";
 
 /** What is wrong with a store, with a code that stays; null if nothing is. */
 export type Damage = { readonly code: "store_damaged" | "store_unknown" | "schema_newer"; readonly message: string };

@@ -1,18 +1,6 @@
-import type { DeliveryState } from "../../../model/delivery.ts";
+import type { Contents } from "../../../model/contents.ts";
 import type { At } from "../../../model/units.ts";
 import type { Database } from "../driver.ts";
-
-/** What is in a store, for whoever has a copy of it in hand. */
-export type Contents = {
-  readonly schema: number;
-  readonly events: number;
-  /** When the newest event was taken; null if there is none. */
-  readonly newestAt: At | null;
-  readonly deliveries: Readonly<Record<DeliveryState, number>>;
-  /** Audiences and computed traits; users whose calls are refused. Zero in a schema without them. */
-  readonly computations: number;
-  readonly suppressed: number;
-};
 
 /** Looks through a store of any schema. Null if it is an SQLite file of something else. */
 export function readContents(db: Database): Contents | null {

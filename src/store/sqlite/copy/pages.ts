@@ -8,6 +8,8 @@ export type Copied = { readonly done: number; readonly total: number };
 export type CopyOptions = {
   /** Hears of it after each step. What it throws ends the copy. */
   readonly stepped?: ((copied: Copied) => void) | undefined;
+  /** Looks at the store at the same moment as the copy does, before it. */
+  readonly look?: ((db: Database) => void) | undefined;
 };
 
 /** Bytes copied at a time: whoever listens for a signal hears it in between. */
@@ -22,11 +24,12 @@ const UNFLUSHED = 8 * MB;
  * Copies a store, page by page, as it is at one moment: what is written to it meanwhile waits in its write-ahead log, which
  * cannot begin anew until the copy is done. `db` is in no transaction, and is not to be used until then.
  */
-export async function copyPages(db: Database, file: NewFile, { stepped }: CopyOptions = {}): Promise<void> {
+export async function copyPages(db: Database, file: NewFile, { stepped, look }: CopyOptions = {}): Promise<void> {
   const pageSize = Number(db.pragma("page_size", { simple: true }));
   const pages = Math.max(1, Math.floor(STEP / pageSize));
   let [before, unflushed] = [0, 0];
   await inSnapshot(db, async () => {
+    look?.(db);
     await db.backup(file.path, {
       progress({ totalPages, remainingPages }) {
         const done = (totalPages - remainingPages) * pageSize;
