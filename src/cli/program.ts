@@ -7,6 +7,7 @@ import { declareDeleteUser } from "./delete-user.ts";
 import { declareDeletions } from "./deletions.ts";
 import { declareDeliveries } from "./deliveries.ts";
 import { declareDiscard } from "./discard.ts";
+import { declareDoctor } from "./doctor.ts";
 import { EXIT } from "./exit.ts";
 import { declareExplain } from "./explain.ts";
 import { declareListen } from "./listen.ts";
@@ -29,7 +30,7 @@ import { declareVersion } from "./version.ts";
 const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[]])[] = [
   ["Run it:", [declareServe, declareCheck, declareSchema]],
   ["Try it:", [declareSend, declareListen, declareVerify]],
-  ["Watch it:", [declareStatus, declareDeliveries, declareExplain, declareRejected]],
+  ["Watch it:", [declareStatus, declareDeliveries, declareExplain, declareRejected, declareDoctor]],
   ["Change it:", [declareReload, declarePause, declareResume, declareReplay, declareMove, declareDiscard]],
   ["Feed it:", [declareAudience, declareTraits]],
   ["Delete people:", [declareDeleteUser, declareDeletions]],

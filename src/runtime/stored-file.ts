@@ -1,4 +1,16 @@
-import { chownSync, linkSync, lstatSync, realpathSync, renameSync, rmSync, type Stats, statSync } from "node:fs";
+import {
+  accessSync,
+  chownSync,
+  constants,
+  linkSync,
+  lstatSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 /** What the system says of a file that is there. */
@@ -31,6 +43,33 @@ function statOf(path: string): Stats | undefined {
     return statSync(path);
   } catch {
     return undefined;
+  }
+}
+
+/** Whether this user may read and write what is at a path; or that nothing is. */
+export function accessTo(path: string): "granted" | "denied" | "missing" {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return "granted";
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "ENOENT" ? "missing" : "denied";
+  }
+}
+
+/** Whether every user of this machine may enter all folders above a path. */
+export function isInOpenFolders(path: string): boolean {
+  const above = dirname(path);
+  const folder = storedFile(above);
+  if (folder === null || (folder.mode & 0o001) === 0) return false;
+  return above === path || above === "/" || isInOpenFolders(above);
+}
+
+/** The names in a folder; none if it cannot be read. */
+export function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
   }
 }
 

@@ -28,6 +28,7 @@ describe("fairlead --help", () => {
       "deliveries",
       "explain",
       "rejected",
+      "doctor",
     ];
     const changing = ["reload", "pause", "resume", "replay", "move", "discard"];
     const people = ["delete-user", "deletions"];
