@@ -4,6 +4,7 @@ import { readContents } from "../../store/sqlite/copy/contents.ts";
 import { type Database, openExisting } from "../../store/sqlite/driver.ts";
 import { unfinishedStep } from "../../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
+import { logOf } from "../../store/sqlite/outbox.ts";
 import type { StoreFacts } from "./store.ts";
 
 /** `usual` leaves a large one alone: to look through it takes a while, and holds up the log of a daemon that writes. */
@@ -34,7 +35,8 @@ export async function lookAtStore(path: string, depth: Depth): Promise<StoreLook
 
 function read(db: Database, path: string, depth: Depth): StoreLook {
   const schema = Number(db.pragma("user_version", { simple: true }));
-  const bytes = storedFile(path)?.size ?? 0;
+  // What was written last may be in its log only.
+  const bytes = [path, logOf(path)].reduce((sum, file) => sum + (storedFile(file)?.size ?? 0), 0);
   const isLeftOut = depth === "usual" && bytes > LARGE;
   const damage = isLeftOut ? null : damageIn(db, depth);
   const contents = schema > 0 ? readContents(db) : null;
