@@ -3,6 +3,7 @@ import process from "node:process";
 import type { Contents } from "../../model/contents.ts";
 import { formatSize } from "../../model/units.ts";
 import { disk } from "../../runtime/disk.ts";
+import { reasonOf } from "../../runtime/files.ts";
 import { beginFile, syncFolderOf } from "../../runtime/new-file.ts";
 import {
   dropFile,
@@ -45,11 +46,19 @@ export type Restored = {
  */
 export async function restore(job: RestoreJob): Promise<Restored | Complaint> {
   try {
-    const outbox = realPathOf(job.outbox);
+    const outbox = whereIs(job.outbox);
     return await whileLocked(outbox, (before) => replace({ ...job, outbox }, before));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return failed(isDamaged(error) ? `store_damaged: ${job.from} cannot be used: ${message}` : message);
+  }
+}
+
+function whereIs(path: string): string {
+  try {
+    return realPathOf(path);
+  } catch (cause) {
+    throw new Error(`cannot replace ${path}: ${reasonOf(cause, path)}`, { cause });
   }
 }
 
