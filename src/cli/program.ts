@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { declareAudience } from "./audience.ts";
 import { declareCheck } from "./check.ts";
 import type { Declare, Done } from "./command.ts";
+import { declareCompletion } from "./completion.ts";
 import { declareDeleteUser } from "./delete-user.ts";
 import { declareDeletions } from "./deletions.ts";
 import { declareDeliveries } from "./deliveries.ts";
@@ -9,6 +10,7 @@ import { declareDiscard } from "./discard.ts";
 import { EXIT } from "./exit.ts";
 import { declareExplain } from "./explain.ts";
 import { declareListen } from "./listen.ts";
+import { declareMan } from "./man.ts";
 import { declareMove } from "./move.ts";
 import { declarePause } from "./pause.ts";
 import { declareRejected } from "./rejected.ts";
@@ -31,7 +33,7 @@ const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[
   ["Change it:", [declareReload, declarePause, declareResume, declareReplay, declareMove, declareDiscard]],
   ["Feed it:", [declareAudience, declareTraits]],
   ["Delete people:", [declareDeleteUser, declareDeletions]],
-  ["About it:", [declareVersion]],
+  ["About it:", [declareVersion, declareMan, declareCompletion]],
 ];
 
 /** Runs the command that the arguments name. Resolves with the exit code. */

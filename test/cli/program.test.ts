@@ -31,7 +31,7 @@ describe("fairlead --help", () => {
     ];
     const changing = ["reload", "pause", "resume", "replay", "move", "discard"];
     const people = ["delete-user", "deletions"];
-    assert.deepEqual(listed, [...trying, ...changing, "audience", "traits", ...people, "version"]);
+    assert.deepEqual(listed, [...trying, ...changing, "audience", "traits", ...people, "version", "man", "completion"]);
     assert.match(
       helpOf(program),
       /^Run it:$.*^Try it:$.*^Watch it:$.*^Change it:$.*^Feed it:$.*^Delete people:$.*^About it:$/ms,
