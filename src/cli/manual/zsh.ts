@@ -36,7 +36,7 @@ function withCommands(row: CommandRow, specs: readonly string[]): string {
     ${listed.join("\n    ")}
   )
   _arguments -C \\
-    ${[...specs, "'1:command:->command'", "'*::argument:->argument'"].join(" \\\n    ")} && ret=0
+    ${[...specs, "'(-)1:command:->command'", "'(-)*::argument:->argument'"].join(" \\\n    ")} && ret=0
   case $state in
     command) _describe -t commands command commands && ret=0 ;;
     argument) case $line[1] in
@@ -61,7 +61,9 @@ function optionSpec(option: OptionRow): string {
 }
 
 function argumentSpec({ variadic, value }: ArgumentRow, at: number): string {
-  return quote(`${variadic ? "*" : at + 1}:${valueSpec(value)}`);
+  // Without the guard, options are not completed where an argument may stand.
+  const spec = value.kind === "text" ? 'value:_guard "^-*" value' : valueSpec(value);
+  return quote(`${variadic ? "*" : at + 1}:${spec}`);
 }
 
 function valueSpec(value: Value): string {
