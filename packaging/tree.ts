@@ -3,8 +3,8 @@ import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, 
 import { dirname, join, relative, resolve } from "node:path";
 import { ROOT } from "./run.ts";
 
-/** What a file of a package is made of: a text, or a file of this project or another one. */
-export type Content = { readonly text: string } | { readonly copy: string };
+/** What a file of a package is made of: a text, bytes, or another file, by its path from the project's root or from /. */
+export type Content = { readonly text: string } | { readonly bytes: Uint8Array } | { readonly copy: string };
 export type Entry = readonly [path: string, content: Content, mode?: number];
 
 /** Writes a folder anew. */
@@ -13,8 +13,8 @@ export function writeTree(folder: string, entries: readonly Entry[]): void {
   for (const [path, content, mode = 0o644] of entries) {
     const place = join(folder, path);
     makeFolders(folder, dirname(path));
-    if ("text" in content) writeFileSync(place, content.text);
-    else copyFileSync(resolve(ROOT, content.copy), place);
+    if ("copy" in content) copyFileSync(resolve(ROOT, content.copy), place);
+    else writeFileSync(place, "text" in content ? content.text : content.bytes);
     chmodSync(place, mode);
   }
 }
