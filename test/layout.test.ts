@@ -20,7 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "accept/": ["model/", "route/", "webhook/"],
   "http/": ["model/", "hono"],
   "ingest/": ["model/", "http/", "validate/", "hono", "ipaddr.js"],
-  "store/": ["model/", "better-sqlite3"],
+  "store/": ["model/", "better-sqlite3", "#sqlite"],
   "deliver/": ["model/", "settle/", "webhook/"],
   "deletion/": ["model/"],
   "audience/": ["model/"],

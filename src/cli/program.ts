@@ -3,6 +3,7 @@ import { declareAudience } from "./audience.ts";
 import { declareBackup } from "./backup.ts";
 import { declareCheck } from "./check.ts";
 import type { Declare, Done } from "./command.ts";
+import { declareCompletion } from "./completion.ts";
 import { declareDeleteUser } from "./delete-user.ts";
 import { declareDeletions } from "./deletions.ts";
 import { declareDeliveries } from "./deliveries.ts";
@@ -11,6 +12,7 @@ import { declareDoctor } from "./doctor.ts";
 import { EXIT } from "./exit.ts";
 import { declareExplain } from "./explain.ts";
 import { declareListen } from "./listen.ts";
+import { declareMan } from "./man.ts";
 import { declareMove } from "./move.ts";
 import { declarePause } from "./pause.ts";
 import { declareRejected } from "./rejected.ts";
@@ -35,7 +37,7 @@ const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[
   ["Feed it:", [declareAudience, declareTraits]],
   ["Delete people:", [declareDeleteUser, declareDeletions]],
   ["Keep it:", [declareBackup, declareRestore]],
-  ["About it:", [declareVersion]],
+  ["About it:", [declareVersion, declareMan, declareCompletion]],
 ];
 
 /** Runs the command that the arguments name. Resolves with the exit code. */

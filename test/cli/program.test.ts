@@ -33,7 +33,8 @@ describe("fairlead --help", () => {
     const changing = ["reload", "pause", "resume", "replay", "move", "discard"];
     const people = ["delete-user", "deletions"];
     const keeping = ["backup", "restore"];
-    assert.deepEqual(listed, [...trying, ...changing, "audience", "traits", ...people, ...keeping, "version"]);
+    const about = ["version", "man", "completion"];
+    assert.deepEqual(listed, [...trying, ...changing, "audience", "traits", ...people, ...keeping, ...about]);
     assert.match(
       helpOf(program),
       /^Run it:$.*^Try it:$.*^Watch it:$.*^Change it:$.*^Feed it:$.*^Delete people:$.*^Keep it:$.*^About it:$/ms,

@@ -87,14 +87,15 @@ async function loadDriver(): Promise<Driver> {
 
 /**
  * The native part is imported by its exact name for one platform, so that the compiler puts it into the binary: it
- * replaces `process.platform` and `process.arch` by the target's and drops the other branches.
+ * replaces `process.platform` and `process.arch` by the target's and drops the other branches. The C library is no
+ * constant: package.json maps these names to musl's under the condition of that name (`--conditions=musl`).
  */
 async function importDriver(): Promise<Driver> {
   if (process.platform === "linux" && process.arch === "x64") {
-    return (await import("better-sqlite3/linux-x64")).default;
+    return (await import("#sqlite/linux-x64")).default;
   }
   if (process.platform === "linux" && process.arch === "arm64") {
-    return (await import("better-sqlite3/linux-arm64")).default;
+    return (await import("#sqlite/linux-arm64")).default;
   }
   return (await import("better-sqlite3")).default;
 }
