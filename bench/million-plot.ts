@@ -42,9 +42,14 @@ export function drawStory({ takenAt, drainsAt, moments: all }: Story): string {
 /** More would be closer together than can be seen, and make the file large. */
 const MOST_MOMENTS = 400;
 
+/** The last of several, with the most memory that any of them saw: a peak must not be lost. */
 function thinned(moments: readonly Moment[]): readonly Moment[] {
   const every = Math.ceil(moments.length / MOST_MOMENTS);
-  return moments.filter((_, nth) => nth % every === 0);
+  return moments.flatMap((moment, nth) => {
+    if ((nth + 1) % every !== 0 && nth !== moments.length - 1) return [];
+    const some = moments.slice(nth - (nth % every), nth + 1);
+    return [{ ...moment, memory: Math.max(...some.map(({ memory }) => memory)) }];
+  });
 }
 
 /** Looks that a rate goes over: one alone would jump with each commit. */

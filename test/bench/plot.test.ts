@@ -63,6 +63,14 @@ describe("how a million went, drawn", () => {
     assert.ok((acknowledged?.at(-1)?.y ?? 0) > (delivered?.at(-1)?.y ?? 0));
   });
 
+  it("keeps a peak of memory, however short", () => {
+    const moments = Array.from({ length: 4_000 }, (_, nth) => ({
+      ...{ at: nth / 4, taken: nth, delivered: 0, memory: nth === 1_234 ? 200_000_000 : 100_000_000 },
+    }));
+    const [, , memory = []] = curvesOf(drawStory({ takenAt: 10, drainsAt: 20, moments }));
+    assert.equal(new Set(memory.map(({ y }) => y)).size, 2);
+  });
+
   it("is small, so that it can be part of the documentation, however long it took", () => {
     const moments = Array.from({ length: 4_000 }, (_, nth) => ({
       ...{ at: nth / 4, taken: nth * 5_000, delivered: nth * 4_000, memory: 100_000_000 + nth * 12_345 },
