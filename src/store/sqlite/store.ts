@@ -18,6 +18,7 @@ import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
 import { createStoredHalts } from "./halts.ts";
 import { createIntake } from "./intake.ts";
 import { lockOutbox } from "./lock.ts";
+import { commitsBehindDamage, lostCommits } from "./log-check.ts";
 import { createLookup } from "./lookup/lookup.ts";
 import { createMembers } from "./members/members.ts";
 import { createMemberRows } from "./members/rows.ts";
@@ -60,6 +61,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const watching = new AbortController();
   const lock = await lockOutbox(options.path, options.pid);
   try {
+    // Before it is opened: SQLite then begins it anew.
+    const lost = commitsBehindDamage(await options.disk.read(logOf(options.path)));
+    if (lost > 0) report.storeFailed("recover the write-ahead log", lostCommits(logOf(options.path), lost));
     const db = await openOutbox(options.path, options.migrating);
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
