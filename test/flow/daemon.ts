@@ -101,7 +101,11 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     post: network.post,
     report: createFalseReport(told),
     metrics: { text: async () => "", contentType: "text/plain", expose() {}, declare() {} },
-    disk: { space: async (path) => (options.space ?? roomy)(path), size: async () => 0 },
+    disk: {
+      space: async (path) => (options.space ?? roomy)(path),
+      size: async () => 0,
+      read: async () => new Uint8Array(),
+    },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;
       handles.set(port, handle);

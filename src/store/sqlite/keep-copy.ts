@@ -11,7 +11,7 @@ import { isLarge, type Step, schemaOf, sizeOf, unfinishedStep } from "./migrate.
 export type CopyWorld = {
   /** Left out, none is kept. */
   readonly beginFile?: BeginFile | undefined;
-  readonly disk: Disk;
+  readonly disk: Pick<Disk, "space" | "size">;
   /** Bytes of the disk that are to stay free. */
   readonly freeDisk: number;
   readonly migrating?: Migrating | undefined;

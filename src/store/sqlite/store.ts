@@ -19,6 +19,7 @@ import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
 import { createStoredHalts } from "./halts.ts";
 import { createIntake } from "./intake.ts";
 import { lockOutbox } from "./lock.ts";
+import { checkLog } from "./log-check.ts";
 import { createLookup } from "./lookup/lookup.ts";
 import { createMembers } from "./members/members.ts";
 import { createMemberRows } from "./members/rows.ts";
@@ -63,6 +64,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const watching = new AbortController();
   const lock = await lockOutbox(options.path, options.pid);
   try {
+    // Before it is opened: SQLite then begins it anew.
+    await checkLog(logOf(options.path), options);
     const db = await openOutbox(options.path, { ...options, freeDisk: options.bounds().freeDisk });
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
