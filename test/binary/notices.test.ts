@@ -66,3 +66,21 @@ describe("the Bun that is shipped", () => {
     assert.throws(() => verify(new Uint8Array(1), { runtime: "@oven/bun", integrity }), /is not what it was/);
   });
 });
+
+describe("the binary's needs", () => {
+  it("are no newer than what the Debian package and the README say", async () => {
+    const newest = async (symbol: RegExp): Promise<number> => {
+      const parts = ["linux-x64", "linux-arm64"].map((name) => `node_modules/better-sqlite3/prebuilds/${name}.node`);
+      const texts = await Promise.all(parts.map((part) => readFile(join(ROOT, part), "latin1")));
+      return Math.max(...[...texts.join("\n").matchAll(symbol)].map(([, minor]) => Number(minor)));
+    };
+    assert.equal(await newest(/GLIBC_2\.(\d+)/g), 34);
+    // That is the libstdc++ of GCC 11.
+    assert.equal(await newest(/GLIBCXX_3\.4\.(\d+)/g), 29);
+    assert.match(
+      await readFile(join(ROOT, "packaging/debian/control"), "utf8"),
+      /libc6 \(>= 2\.34\), libstdc\+\+6 \(>= 11\)/,
+    );
+    assert.match(await readFile(join(ROOT, "README.md"), "utf8"), /glibc 2\.34, libstdc\+\+ of GCC 11/);
+  });
+});
