@@ -57,7 +57,7 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and
 	$(DENO) test -A --no-check --quiet --ignore=test/binary,test/bench test
 	$(DENO) test -A --no-check --quiet test/deno/serve.smoke.ts
 
-test-long: build ## run what takes longer or needs more: a disk that fills and a real systemd (as root), pages in a real Chromium
+test-long: build ## run what takes longer or needs more: a disk that fills and a real systemd (as root), nginx and Caddy, pages in a real Chromium
 	@# Their names are not those of tests, so that `bun test` and `deno test` pass without a browser, and without root.
 	$(BUN) test --no-orphans ./test/long/*.long.ts
 	$(BUN) test --no-orphans ./test/browser/*.browser.ts
