@@ -1,7 +1,8 @@
 import type { Reply } from "../model/ports.ts";
 import { describeFailure, isOffline } from "./failure.ts";
+import { isUnresolved } from "./unresolved.ts";
 import { describeUntrusted, isUntrusted } from "./untrusted.ts";
-import type { Way } from "./way.ts";
+import { nextHostOf, type Way } from "./way.ts";
 
 /**
  * What a failed POST means. The words are made here from the error's code: those of the runtimes carry advice to
@@ -15,12 +16,24 @@ export function replyToError(error: unknown, signal: AbortSignal, way: Way | nul
   return { kind: isOffline(code) ? "offline" : "unreachable", code, message };
 }
 
+/** As `replyToError`, of what went the whole way: without an answer in time, perhaps no further than to a name server. */
+export async function replyToFailure(error: unknown, signal: AbortSignal, way: Way): Promise<Reply> {
+  const reply = replyToError(error, signal, way);
+  if (reply.kind !== "aborted" || !(await isUnresolved(nextHostOf(way)))) return reply;
+  return {
+    kind: "offline",
+    code: "EAI_AGAIN",
+    message: describeFailure({ code: "EAI_AGAIN", proxyStatus: null }, way),
+  };
+}
+
 /** A runtime's own time limits count as the caller's. */
 function isAbort(error: unknown): boolean {
   return error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError");
 }
 
-function codeOf(error: unknown): string {
+/** The code by which the system or a runtime calls an error. */
+export function codeOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return codeOfSeveral(error.errors.map(codeOf));
   if (!(error instanceof Error)) return "UNKNOWN";
   return "code" in error && typeof error.code === "string" ? error.code : error.name;

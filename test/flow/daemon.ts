@@ -1,5 +1,4 @@
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type App, createApp } from "../../src/app.ts";
 import type { Config, Tls } from "../../src/model/config.ts";
@@ -10,6 +9,7 @@ import type { Disk, Space } from "../../src/model/space.ts";
 import { GB } from "../../src/model/units.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { assertDocumented } from "../admin/openapi/documented.ts";
+import { SCRATCH } from "../scratch.ts";
 import { createFalseClock, type FalseClock } from "./clock.ts";
 import { KEY, makeConfig } from "./make.ts";
 import { type Behaviour, createFalseNetwork, type Sent } from "./network.ts";
@@ -19,6 +19,8 @@ export type DaemonOptions = {
   readonly config?: Partial<Config>;
   /** Goes on where another daemon left off. */
   readonly from?: TestDaemon;
+  /** The bytes of an outbox that is there already. */
+  readonly outbox?: Uint8Array;
   readonly clock?: FalseClock;
   /** Whether the listener takes another certificate. */
   readonly renew?: () => Promise<void>;
@@ -78,9 +80,10 @@ export type AdminOptions = {
 
 /** The whole daemon in this process: real stages and a real SQLite file, with a false clock, chance and network. */
 export async function startDaemon(options: DaemonOptions = {}): Promise<TestDaemon> {
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-flow-"));
+  const folder = await mkdtemp(join(SCRATCH, "fairlead-flow-"));
   const path = join(folder, "fairlead.db");
   const config = makeConfig(options.config);
+  if (options.outbox) await writeFile(path, options.outbox);
   return startIn({ folder, path, config: { ...config, outbox: { ...config.outbox, path } } }, options);
 }
 
@@ -170,7 +173,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
       return only;
     },
     async crash(crashOptions = {}) {
-      const next = await mkdtemp(join(tmpdir(), "fairlead-crash-"));
+      const next = await mkdtemp(join(SCRATCH, "fairlead-crash-"));
       const copy = join(next, "fairlead.db");
       for (const end of ["", "-wal"]) await copyFile(path + end, copy + end);
       await daemon.stop();
