@@ -34,6 +34,7 @@ export function draw({ title, label, charts, phases }: Drawing): string {
   const height = CHART.first + (charts.length - 1) * CHART.distance + CHART.height + 60;
   const across = scale(end, { from: CHART.left, to: CHART.right });
   const parts = [
+    `<title>${escaped(title)}</title>`,
     `<rect width="${WIDTH}" height="${height}" fill="white"/>`,
     text({ x: CHART.left, y: 28 }, title, 'font-size="17" fill="black"'),
     ...phases.map(({ name, from, to }) =>
@@ -97,8 +98,7 @@ function legend({ x, y }: Point, { name, colour, dashed }: Entry): string {
 }
 
 function text({ x, y }: Point, words: string, attributes: string): string {
-  const escaped = words.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-  return `<text x="${round(x)}" y="${round(y)}"${attributes === "" ? "" : ` ${attributes}`}>${escaped}</text>`;
+  return `<text x="${round(x)}" y="${round(y)}"${attributes === "" ? "" : ` ${attributes}`}>${escaped(words)}</text>`;
 }
 
 /** From zero on. */
@@ -116,4 +116,8 @@ export function ticks(highest: number): readonly number[] {
 /** A tenth of a pixel is enough, and keeps the file small. */
 function round(value: number): number {
   return Math.round(value * 10) / 10;
+}
+
+function escaped(words: string): string {
+  return words.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
