@@ -9,6 +9,8 @@ export type FalseClock = Clock & {
   rest(): Promise<void>;
   /** Sets what the machine's clock says, as an operator or a bad time server would. */
   setWall(at: At): void;
+  /** The process that goes by it is dead: no timer runs any more, and no turn comes. */
+  kill(): void;
 };
 
 type Timer = { readonly at: At; readonly order: number; readonly run: () => void };
@@ -21,11 +23,13 @@ export function createFalseClock(start: At = START): FalseClock {
   let wallOffset = 0;
   let turns = 0;
   let order = 0;
+  let dead = false;
 
   const clock: FalseClock = {
     now: () => now,
     wall: () => now + wallOffset,
     after(ms, run) {
+      if (dead) return () => {};
       const timer = { at: now + Math.max(0, ms), order: order++, run };
       timers.add(timer);
       return () => timers.delete(timer);
@@ -46,8 +50,11 @@ export function createFalseClock(start: At = START): FalseClock {
       turns += 1;
       await realTurn();
       turns -= 1;
+      if (dead) await new Promise(() => {});
     },
     notBefore(at) {
+      // The machine's clock goes on as it was.
+      wallOffset -= Math.max(0, at - now);
       now = Math.max(now, at);
     },
     async advance(duration) {
@@ -59,7 +66,7 @@ export function createFalseClock(start: At = START): FalseClock {
         next.run();
         await clock.rest();
       }
-      now = until;
+      if (!dead) now = until;
     },
     async rest() {
       // Everything in the process runs on promises and turns; three quiet ones in a row mean that nothing is left.
@@ -68,11 +75,20 @@ export function createFalseClock(start: At = START): FalseClock {
     setWall(at) {
       wallOffset = at - now;
     },
+    kill() {
+      dead = true;
+      timers.clear();
+    },
   };
   return clock;
 
   function first(until: At): Timer | undefined {
-    return [...timers].filter((timer) => timer.at <= until).sort((a, b) => a.at - b.at || a.order - b.order)[0];
+    let next: Timer | undefined;
+    for (const timer of timers) {
+      if (timer.at > until) continue;
+      if (!next || timer.at < next.at || (timer.at === next.at && timer.order < next.order)) next = timer;
+    }
+    return next;
   }
 }
 

@@ -1,0 +1,84 @@
+import { ACTS } from "./acts.ts";
+import { look } from "./look.ts";
+import type { Plan, Step } from "./plan.ts";
+import { createChance } from "./random.ts";
+import { createFalseClock } from "../flow/clock.ts";
+import type { FalseDisk } from "./world/disk.ts";
+import { createLedger } from "./world/ledger.ts";
+import { begin, revive } from "./world/lives.ts";
+import { NO_ROWS } from "./world/rows.ts";
+import { headerOf } from "./world/shape.ts";
+import { createTracks } from "./world/tracks.ts";
+import type { Life, World } from "./world/world.ts";
+
+/** How a run has ended. `failedAt`: the number of the step after which something was wrong; null if nothing was. */
+export type Verdict = {
+  readonly failedAt: number | null;
+  readonly wrong: readonly string[];
+  readonly met: ReadonlyMap<string, number>;
+};
+
+/** What each run ends with: all is well, for a long time. */
+export const LAST: Step = { act: "calm", with: { all: true } };
+
+/** Runs a plan in a world of its own. The same plan always ends in the same way. */
+export async function runPlan(plan: Plan, disk: FalseDisk, watching: (world: World, step: Step) => void = () => {}): Promise<Verdict> {
+  const world = createWorld(plan, disk);
+  try {
+    await begin(world, disk.fresh());
+    for (const [nth, step] of [...plan.steps, LAST].entries()) {
+      await runStep(world, step, nth);
+      watching(world, step);
+      if (world.wrong.length > 0) return { failedAt: nth, wrong: [...world.wrong], met: world.met };
+    }
+    return { failedAt: null, wrong: [], met: world.met };
+  } finally {
+    await end(world);
+  }
+}
+
+async function runStep(world: World, { act, with: given }: Step, nth: number): Promise<void> {
+  Object.assign(world, { step: nth, doing: act, replaying: false, moving: null, discarding: null, ended: 0 });
+  world.told.length = 0;
+  await ACTS[act].run(world, given);
+  await revive(world);
+  if (world.wrong.length === 0) look(world);
+}
+
+async function end({ life, shell, disk }: World): Promise<void> {
+  life.dead = true;
+  life.clock.kill();
+  await life.clock.rest();
+  shell.close();
+  disk.forget(life.path);
+}
+
+function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
+  const world: World = {
+    ...{ chance: createChance(seed ^ 0x5eed), disk, shape, nextShape: null, ledger: createLedger() },
+    tracks: createTracks({
+      cutoff: () => world.shape.cutoff,
+      webhooks: (name) => world.shape.destinations[name as "crm"].webhooks.length,
+      versionOf: (name) => versionOf(world, name),
+      mayReplay: () => world.replaying,
+      step: () => world.step,
+    }),
+    ...{ life: NOBODY, nextPath: null, shell: { read: () => NO_ROWS, close() {} }, rows: NO_ROWS },
+    ...{ manners: new Map(), refusing: null, free: 1e12, diesIn: null, down: 0, lost: [], troubled: new Set() },
+    ...{ replaying: false, moving: null, discarding: null, paused: new Set(), ended: 0, forgetful: false },
+    ...{ deleted: new Set(), erasable: new Set(), maybeSuppressed: new Set(), suppressed: new Set() },
+    ...{ told: [], answers: [], step: 0, doing: "", wrong: [], met: new Map() },
+  };
+  return world;
+}
+
+function versionOf({ shape }: World, name: string): string {
+  const { secrets } = shape.destinations[name as "crm"];
+  return JSON.stringify([secrets, headerOf(name, shape.destinations[name as "crm"])]);
+}
+
+/** Who was there before the first process. */
+const NOBODY: Life = {
+  ...{ number: 0, clock: createFalseClock(), path: "", app: null as never, dead: true, started: false, backlog: null },
+  ask: () => new Promise(() => {}),
+};
