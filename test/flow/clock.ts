@@ -17,7 +17,10 @@ type Timer = { readonly at: At; readonly order: number; readonly run: () => void
 
 export const START: At = Date.UTC(2026, 10, 20, 12, 0, 0);
 
-export function createFalseClock(start: At = START): FalseClock {
+/** Turns after which nobody believes that it will come to rest. */
+const MOST_TURNS = 1_000_000;
+
+export function createFalseClock(start: At = START, mostTurns = MOST_TURNS): FalseClock {
   const timers = new Set<Timer>();
   let now = start;
   let wallOffset = 0;
@@ -70,7 +73,12 @@ export function createFalseClock(start: At = START): FalseClock {
     },
     async rest() {
       // Everything in the process runs on promises and turns; three quiet ones in a row mean that nothing is left.
-      for (let quiet = 0; quiet < 3; quiet = turns === 0 ? quiet + 1 : 0) await realTurn();
+      let quiet = 0;
+      for (let count = 0; quiet < 3; count += 1) {
+        if (count > mostTurns) throw new Error(`no rest after ${mostTurns} turns of the event loop`);
+        await realTurn();
+        quiet = turns === 0 ? quiet + 1 : 0;
+      }
     },
     setWall(at) {
       wallOffset = at - now;

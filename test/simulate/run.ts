@@ -9,7 +9,7 @@ import { begin, revive } from "./world/lives.ts";
 import { NO_ROWS } from "./world/rows.ts";
 import { headerOf } from "./world/shape.ts";
 import { createTracks } from "./world/tracks.ts";
-import type { Life, World } from "./world/world.ts";
+import { type Life, type World, wrong } from "./world/world.ts";
 
 /** How a run has ended. `failedAt`: the number of the step after which something was wrong; null if nothing was. */
 export type Verdict = {
@@ -40,15 +40,20 @@ export async function runPlan(plan: Plan, disk: FalseDisk, watching: (world: Wor
 async function runStep(world: World, { act, with: given }: Step, nth: number): Promise<void> {
   Object.assign(world, { step: nth, doing: act, replaying: false, moving: null, discarding: null, ended: 0 });
   world.told.length = 0;
-  await ACTS[act].run(world, given);
-  await revive(world);
-  if (world.wrong.length === 0) look(world);
+  try {
+    await ACTS[act].run(world, given);
+    await revive(world);
+    if (world.wrong.length === 0) look(world);
+  } catch (error) {
+    wrong(world, `${act}: ${error instanceof Error ? error.stack : String(error)}`);
+  }
 }
 
 async function end({ life, shell, disk }: World): Promise<void> {
   life.dead = true;
   life.clock.kill();
-  await life.clock.rest();
+  // What is in a circle stops at its next turn.
+  await life.clock.rest().catch(() => {});
   shell.close();
   disk.forget(life.path);
 }

@@ -14,7 +14,9 @@ export function checkEvents(world: World, before: Rows, after: Rows): void {
 }
 
 function find({ ledger }: World, { source, messageId, acceptedAt }: EventRow): Entry | undefined {
-  return ledger.of(source, messageId).find((entry) => entry.event === null && entry.at === acceptedAt);
+  // A clock that was set back can come to the same time twice.
+  const all = ledger.of(source, messageId).filter((entry) => entry.event === null && entry.at === acceptedAt);
+  return all.findLast(({ refused }) => !refused) ?? all.at(-1);
 }
 
 type Found = { readonly event: EventRow; readonly after: Rows };

@@ -40,7 +40,8 @@ export function createLedger(): Ledger {
     note(call, source, { at, wall, step, shape }) {
       const body = expectedBody(call, source, wall);
       const known = byBody.get(body);
-      if (known) return known;
+      // Sent again in the same moment: this time it may be taken.
+      if (known) return Object.assign(known, { refused: false });
       const takers = new Set(takersOf(call, source, { shape, wall }));
       const { messageId } = call;
       const userId = typeof call.userId === "string" ? call.userId : null;

@@ -15,11 +15,14 @@ const NEVER = new Promise<never>(() => {});
 /** Things that are told with each request: only counted. */
 const QUIET = new Set(["requestAnswered"]);
 
+/** Turns of the event loop for what happens at one point in time: far more than that is a circle. */
+const MOST_TURNS = 20_000;
+
 export type Birth = { readonly path: string; readonly startAt: At; readonly number: number };
 
 /** Another process on this outbox, at this time. It may die while it starts. Rejects if it refuses to start. */
 export async function startLife(world: World, { path, startAt, number }: Birth): Promise<Life> {
-  const clock = createFalseClock(startAt);
+  const clock = createFalseClock(startAt, MOST_TURNS);
   const handles = new Map<number, Handle>();
   const life: Life = {
     ...{ number, clock, path, dead: false, started: false, backlog: null },

@@ -1,0 +1,57 @@
+// The simulator, tried: each of these faults is put into the daemon on purpose, and has to be found.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { SLOW } from "../slow.ts";
+import { ACCEPT_FAULTS } from "./faults/accept.ts";
+import { DELIVER_FAULTS } from "./faults/deliver.ts";
+import type { Fault } from "./faults/fault.ts";
+import { SETTLE_FAULTS } from "./faults/settle.ts";
+import { STORE_FAULTS } from "./faults/store.ts";
+import { makePlan } from "./plan.ts";
+import { runPlan } from "./run.ts";
+import { createFalseDisk, type FalseDisk } from "./world/disk.ts";
+
+const FAULTS = [...ACCEPT_FAULTS, ...DELIVER_FAULTS, ...SETTLE_FAULTS, ...STORE_FAULTS];
+
+/** A fault that takes more seeds than that would slip through `make test` too often. */
+const MOST_SEEDS = 1_000;
+const STEPS = 15;
+
+// Only Bun puts another function into a module that others have imported already.
+const mock = "Bun" in globalThis ? (await import("bun:test")).mock : null;
+
+describe("the simulator finds a daemon that", { skip: mock === null }, () => {
+  let disk: FalseDisk;
+  before(async () => {
+    disk = await createFalseDisk();
+  });
+  after(() => disk.remove());
+
+  for (const fault of FAULTS) {
+    it(fault.what, SLOW, async () => {
+      const found = await withFault(fault, () => findIn(disk));
+      assert.notEqual(found, null, `not found with ${MOST_SEEDS} seeds`);
+    });
+  }
+});
+
+async function findIn(disk: FalseDisk): Promise<number | null> {
+  for (let seed = 1; seed <= MOST_SEEDS; seed += 1) {
+    const verdict = await runPlan(makePlan(seed, STEPS), disk);
+    if (verdict.failedAt === null) continue;
+    if (process.env.FAULTS) console.log(`      seed ${seed}, step ${verdict.failedAt}: ${verdict.wrong[0]?.slice(0, 140)}`);
+    return seed;
+  }
+  return null;
+}
+
+async function withFault<T>({ module, patch }: Fault, run: () => Promise<T>): Promise<T> {
+  const path = new URL(`../../src/${module}`, import.meta.url).pathname;
+  const real = { ...(await import(path)) };
+  mock?.module(path, () => ({ ...real, ...patch(real) }));
+  try {
+    return await run();
+  } finally {
+    mock?.module(path, () => real);
+  }
+}
