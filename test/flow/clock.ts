@@ -22,6 +22,7 @@ const MOST_TURNS = 1_000_000;
 
 export function createFalseClock(start: At = START, mostTurns = MOST_TURNS): FalseClock {
   const timers = new Set<Timer>();
+  const sleepers = new Set<() => void>();
   let now = start;
   let wallOffset = 0;
   let turns = 0;
@@ -42,10 +43,15 @@ export function createFalseClock(start: At = START, mostTurns = MOST_TURNS): Fal
         if (signal.aborted) return resolve();
         const cancel = clock.after(ms, finish);
         signal.addEventListener("abort", finish);
+        sleepers.add(forget);
         function finish(): void {
           cancel();
-          signal.removeEventListener("abort", finish);
+          forget();
           resolve();
+        }
+        function forget(): void {
+          signal.removeEventListener("abort", finish);
+          sleepers.delete(forget);
         }
       });
     },
@@ -86,6 +92,8 @@ export function createFalseClock(start: At = START, mostTurns = MOST_TURNS): Fal
     kill() {
       dead = true;
       timers.clear();
+      // Signals made of others are kept by the runtime for as long as somebody listens.
+      for (const forget of sleepers) forget();
     },
   };
   return clock;

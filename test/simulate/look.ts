@@ -5,6 +5,7 @@ import { checkCounters } from "./checks/counters.ts";
 import { checkKept } from "./checks/kept.ts";
 import { checkOwn } from "./checks/own.ts";
 import { checkPrompt } from "./checks/prompt.ts";
+import { checkReplayed } from "./checks/replayed.ts";
 import type { World } from "./world/world.ts";
 
 export function look(world: World): void {
@@ -17,6 +18,7 @@ export function look(world: World): void {
     checkKept(world, before, after);
     checkOwn(world, before, after);
   }
+  checkReplayed(world, after);
   checkCounters(world, after);
   checkPrompt(world, after);
   world.rows = after;

@@ -5,7 +5,7 @@ import { createChance } from "./random.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import type { FalseDisk } from "./world/disk.ts";
 import { createLedger } from "./world/ledger.ts";
-import { begin, revive } from "./world/lives.ts";
+import { begin, closeAll, revive } from "./world/lives.ts";
 import { NO_ROWS } from "./world/rows.ts";
 import { headerOf } from "./world/shape.ts";
 import { createTracks } from "./world/tracks.ts";
@@ -38,7 +38,8 @@ export async function runPlan(plan: Plan, disk: FalseDisk, watching: (world: Wor
 }
 
 async function runStep(world: World, { act, with: given }: Step, nth: number): Promise<void> {
-  Object.assign(world, { step: nth, doing: act, replaying: false, moving: null, discarding: null, ended: 0 });
+  Object.assign(world, { step: nth, doing: act, replaying: false, replayed: 0 });
+  Object.assign(world, { moving: null, discarding: null, ended: 0 });
   world.told.length = 0;
   try {
     await ACTS[act].run(world, given);
@@ -49,12 +50,11 @@ async function runStep(world: World, { act, with: given }: Step, nth: number): P
   }
 }
 
-async function end({ life, shell, disk }: World): Promise<void> {
+async function end(world: World): Promise<void> {
+  const { life, disk } = world;
   life.dead = true;
   life.clock.kill();
-  // What is in a circle stops at its next turn.
-  await life.clock.rest().catch(() => {});
-  shell.close();
+  await closeAll(world);
   disk.forget(life.path);
 }
 
@@ -70,7 +70,7 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
     }),
     ...{ life: NOBODY, nextPath: null, shell: { read: () => NO_ROWS, close() {} }, rows: NO_ROWS },
     ...{ manners: new Map(), refusing: null, free: 1e12, diesIn: null, down: 0, lost: [], troubled: new Set() },
-    ...{ replaying: false, moving: null, discarding: null, paused: new Set(), ended: 0, forgetful: false },
+    ...{ replaying: false, replayed: 0, moving: null, discarding: null, paused: new Set(), ended: 0, forgetful: false },
     ...{ deleted: new Set(), erasable: new Set(), maybeSuppressed: new Set(), suppressed: new Set() },
     ...{ told: [], answers: [], step: 0, doing: "", wrong: [], met: new Map() },
   };

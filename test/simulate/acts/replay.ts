@@ -32,6 +32,7 @@ async function page(world: World, wish: Wish, { cursor, pages }: Page): Promise<
   command(world, { path: "/api/replay", body: { ...wish, cursor } }, ({ status, json }) => {
     if (status !== 200) return hearRefusal(world, json.code);
     meet(world, wish.dryRun ? "counted for replay" : "replayed", Number(json.replayed));
+    if (!wish.dryRun) world.replayed += Number(json.replayed);
     next = json.cursor as string | null;
   });
   await world.life.clock.rest();
@@ -54,6 +55,7 @@ export const retry: Act<{ nth: number }> = {
     world.tracks.hurry(row.messageId, row.destination);
     command(world, { path: `/api/deliveries/${row.event}-${row.destination}/retry` }, ({ status, json }) => {
       meet(world, `retry: ${json.did ?? json.code}`);
+      if (json.did === "replayed") world.replayed += 1;
       if (json.did === "replayed" && row.state === "waiting") {
         wrong(world, `${row.event}-${row.destination} waited, and was replayed`);
       }

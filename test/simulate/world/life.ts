@@ -9,8 +9,10 @@ import { createPost } from "./network.ts";
 import { toConfig } from "./shape.ts";
 import { type Answer, type Life, type World, wrong } from "./world.ts";
 
-/** Never resolves: what a dead process waits for. */
-const NEVER = new Promise<never>(() => {});
+/** What a dead process waits for. Each time another one: whatever waits for it is gone with it, and forgotten. */
+export function never(): Promise<never> {
+  return new Promise(() => {});
+}
 
 /** Things that are told with each request: only counted. */
 const QUIET = new Set(["requestAnswered"]);
@@ -29,11 +31,11 @@ export async function startLife(world: World, { path, startAt, number }: Birth):
     app: createApp(toConfig(world.shape, path), portsOf(world, { clock, handles, life: () => life })),
     async ask(port, request) {
       const handle = handles.get(port);
-      if (!handle || life.dead) return NEVER;
+      if (!handle || life.dead) return never();
       const response = await handle(request, { address: "127.0.0.1", overSocket: false });
       const text = await response.text();
       moment(world, life);
-      return life.dead ? NEVER : { status: response.status, json: parse(text) };
+      return life.dead ? never() : { status: response.status, json: parse(text) };
     },
   };
   world.life = life;
@@ -105,8 +107,8 @@ function portsOf(world: World, around: Around): Ports {
       declare() {},
     },
     disk: {
-      space: () => (isDead() ? NEVER : Promise.resolve({ free: world.free, total: 1e12 })),
-      size: () => (isDead() ? NEVER : Promise.resolve(0)),
+      space: () => (isDead() ? never() : Promise.resolve({ free: world.free, total: 1e12 })),
+      size: () => (isDead() ? never() : Promise.resolve(0)),
     },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;
@@ -126,11 +128,11 @@ function mortal({ clock, life }: Around, world: World): Clock {
     ...clock,
     async nextTurn() {
       await clock.nextTurn();
-      if (dies()) await NEVER;
+      if (dies()) await never();
     },
     async sleep(ms, signal) {
       await clock.sleep(ms, signal);
-      if (dies()) await NEVER;
+      if (dies()) await never();
     },
     after: (ms, run) => clock.after(ms, () => dies() || run()),
   };

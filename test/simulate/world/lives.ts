@@ -45,8 +45,12 @@ export async function stopLife(world: World, { quick, down }: { readonly quick: 
 }
 
 /** Closes all that a process has left open, when nothing of it moves any more. */
-async function closeAll({ shell, disk, life }: World): Promise<void> {
-  await life.clock.rest();
+export async function closeAll({ shell, disk, life }: World): Promise<void> {
+  // It is dead already, and can do nothing; but the runtime forgets it only if nobody listens to a signal any more.
+  life.app?.release();
+  void life.app?.stop();
+  // What is in a circle stops at its next turn.
+  await life.clock.rest().catch(() => {});
   shell.close();
   disk.close(life.path);
 }

@@ -56,6 +56,8 @@ export type World = {
   down: Ms;
   /** What the step may do: replay what was settled, move from one destination to another. */
   replaying: boolean;
+  /** How many it says that it has replayed. */
+  replayed: number;
   moving: { readonly from: string; readonly to: string } | null;
   discarding: string | null;
   /** Deletions, as `user source`: those that may be; those that may erase or suppress; and those who surely are suppressed. */
