@@ -25,7 +25,7 @@ OWN_BUN := .tools/bun-$(BUN_VERSION)
 OWN_DENO := .tools/deno/installed-$(DENO_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help install build client run demo test test-long bench example reference format clean
+.PHONY: help install build client run demo test test-long simulate bench example reference format clean
 .DELETE_ON_ERROR:
 
 help: ## list these tasks
@@ -61,6 +61,9 @@ test-long: build ## run what takes longer or needs more: a disk that fills and a
 	@# Their names are not those of tests, so that `bun test` and `deno test` pass without a browser, and without root.
 	$(BUN) test --no-orphans ./test/long/*.long.ts
 	$(BUN) test --no-orphans ./test/browser/*.browser.ts
+
+simulate: install ## run the daemon in a false world, by chance from a seed (SEED=1 STEPS=100000, or TRACE=file)
+	@SEED=$(SEED) STEPS=$(STEPS) TRACE=$(TRACE) $(BUN) test/simulate/simulate.ts
 
 bench: build ## measure Fairlead against a bare server (BENCH=drain for one row)
 	@$(BUN) bench/bench.ts $(BENCH)

@@ -39,7 +39,8 @@ async function findIn(disk: FalseDisk): Promise<number | null> {
   for (let seed = 1; seed <= MOST_SEEDS; seed += 1) {
     const verdict = await runPlan(makePlan(seed, STEPS), disk);
     if (verdict.failedAt === null) continue;
-    if (process.env.FAULTS) console.log(`      seed ${seed}, step ${verdict.failedAt}: ${verdict.wrong[0]?.slice(0, 140)}`);
+    if (process.env.FAULTS)
+      console.log(`      seed ${seed}, step ${verdict.failedAt}: ${verdict.wrong[0]?.slice(0, 140)}`);
     return seed;
   }
   return null;

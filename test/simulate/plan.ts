@@ -1,7 +1,7 @@
+import { DAY, GB, HOUR, MINUTE } from "../../src/model/units.ts";
 import { ACTS, type ActName } from "./acts.ts";
 import { createChance } from "./random.ts";
 import { CUTOFFS, FIRST_SHAPE, type Shape } from "./world/shape.ts";
-import { DAY, GB, HOUR, MINUTE } from "../../src/model/units.ts";
 
 /** One thing that happens, with all that is left to chance about it decided. */
 export type Step = { readonly act: ActName; readonly with: Readonly<Record<string, unknown>> };
@@ -48,12 +48,20 @@ export function makePlan(seed: number, length: number): Plan {
     maxSize: chance.pick([GB, GB, GB, 450_000, 700_000]),
     concurrency: chance.pick([64, 64, 1, 3]),
   };
-  const names = Object.keys(WEIGHTS) as ActName[];
-  const total = names.reduce((sum, name) => sum + WEIGHTS[name], 0);
+  const total = Object.values(WEIGHTS).reduce((sum, weight) => sum + weight, 0);
   const steps = Array.from({ length }, (_, nth): Step => {
-    let left = chance.fraction() * total;
-    const act = names.find((name) => (left -= WEIGHTS[name]) < 0) ?? "pass";
+    const act = pickAct(chance.fraction() * total);
     return { act, with: ACTS[act].choose(chance, nth) };
   });
   return { seed, shape, steps };
+}
+
+/** Of all acts in a row, each as long as its weight: the one at this place. */
+function pickAct(place: number): ActName {
+  let end = 0;
+  for (const [name, weight] of Object.entries(WEIGHTS)) {
+    end += weight;
+    if (place < end) return name as ActName;
+  }
+  return "pass";
 }

@@ -1,8 +1,8 @@
+import { createFalseClock } from "../flow/clock.ts";
 import { ACTS } from "./acts.ts";
 import { look } from "./look.ts";
 import type { Plan, Step } from "./plan.ts";
 import { createChance } from "./random.ts";
-import { createFalseClock } from "../flow/clock.ts";
 import type { FalseDisk } from "./world/disk.ts";
 import { createLedger } from "./world/ledger.ts";
 import { begin, closeAll, revive } from "./world/lives.ts";
@@ -22,7 +22,11 @@ export type Verdict = {
 export const LAST: Step = { act: "calm", with: { all: true } };
 
 /** Runs a plan in a world of its own. The same plan always ends in the same way. */
-export async function runPlan(plan: Plan, disk: FalseDisk, watching: (world: World, step: Step) => void = () => {}): Promise<Verdict> {
+export async function runPlan(
+  plan: Plan,
+  disk: FalseDisk,
+  watching: (world: World, step: Step) => void = () => {},
+): Promise<Verdict> {
   const world = createWorld(plan, disk);
   try {
     await begin(world, disk.fresh());

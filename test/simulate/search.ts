@@ -16,7 +16,10 @@ export type Search = {
 export type Found = { readonly seed: number; readonly plan: Plan; readonly verdict: Verdict; readonly trace: string };
 
 /** Runs one plan after the other until one fails. Answers the shortest that fails as well, or what all of them have met. */
-export async function search({ firstSeed, seeds, steps, after = () => {} }: Search, disk: FalseDisk): Promise<Found | ReadonlyMap<string, number>> {
+export async function search(
+  { firstSeed, seeds, steps, after = () => {} }: Search,
+  disk: FalseDisk,
+): Promise<Found | ReadonlyMap<string, number>> {
   const met = new Map<string, number>();
   for (let seed = firstSeed; seed < firstSeed + seeds; seed += 1) {
     const plan = makePlan(seed, steps);

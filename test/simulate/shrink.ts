@@ -8,7 +8,11 @@ const MOST_RUNS = 400;
  * Looks for a shorter plan that fails as well: first without large parts, then without single steps, until nothing can be left
  * out. It need not fail for the same reason, which is a fault all the same.
  */
-export async function shrink(plan: Plan, first: Verdict, run: (plan: Plan) => Promise<Verdict>): Promise<{ plan: Plan; verdict: Verdict }> {
+export async function shrink(
+  plan: Plan,
+  first: Verdict,
+  run: (plan: Plan) => Promise<Verdict>,
+): Promise<{ plan: Plan; verdict: Verdict }> {
   let best = { plan: upTo(plan, first), verdict: first };
   let runs = 0;
   for (let size = Math.ceil(best.plan.steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {

@@ -11,22 +11,30 @@ import { createFalseDisk } from "./world/disk.ts";
 /** Steps of one plan: enough for one thing to meet another, and few enough to be told. */
 const LENGTH = 50;
 
-const { SEED = "1", STEPS = "100000", TRACE = "" } = process.env;
+// make hands over what was left out as nothing.
+const SEED = Number(process.env.SEED || 1);
+const STEPS = Number(process.env.STEPS || 100_000);
+const TRACE = process.env.TRACE || "";
+if (!(Number.isSafeInteger(SEED) && Number.isSafeInteger(STEPS) && STEPS > 0))
+  throw new Error("SEED and STEPS are whole numbers");
 const disk = await createFalseDisk();
 process.on("exit", () => disk.remove());
-process.exitCode = TRACE === "" ? await searchOn(Number(SEED), Number(STEPS)) : await runAgain(TRACE);
+process.exitCode = TRACE === "" ? await searchOn(SEED, STEPS) : await runAgain(TRACE);
 
 async function searchOn(firstSeed: number, most: number): Promise<number> {
   const steps = Math.min(LENGTH, most);
   const seeds = Math.ceil(most / steps);
   const startedAt = performance.now();
   const after = (seed: number): void => {
-    if ((seed - firstSeed + 1) % 200 === 0) console.log(`seed ${seed}: ${(seed - firstSeed + 1) * steps} steps, all is well`);
+    if ((seed - firstSeed + 1) % 200 === 0)
+      console.log(`seed ${seed}: ${(seed - firstSeed + 1) * steps} steps, all is well`);
   };
   const result = await search({ firstSeed, seeds, steps, after }, disk);
   if (!("trace" in result)) {
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
-    console.log(`${seeds * steps} steps of ${seeds} seeds from ${firstSeed} on in ${seconds} s: nothing is wrong. They have met:`);
+    console.log(
+      `${seeds * steps} steps of ${seeds} seeds from ${firstSeed} on in ${seconds} s: nothing is wrong. They have met:`,
+    );
     for (const [what, count] of [...result].sort()) console.log(`  ${what}: ${count}`);
     return 0;
   }

@@ -27,7 +27,7 @@ export function readPlan(text: string): Plan {
       steps.push({ act: word as ActName, with: JSON.parse(json) });
     }
   }
-  if (!plan) throw new Error("there is no plan in this text: it begins with a line like `plan {\"seed\":1}`");
+  if (!plan) throw new Error('there is no plan in this text: it begins with a line like `plan {"seed":1}`');
   return { ...plan, steps };
 }
 

@@ -1,3 +1,4 @@
+import { GB } from "../../../src/model/units.ts";
 import type { Act } from "../act.ts";
 import type { Chance } from "../random.ts";
 import { advanceUntil } from "../world/advance.ts";
@@ -12,7 +13,6 @@ import {
   toConfig,
 } from "../world/shape.ts";
 import { meet, type World, wrong } from "../world/world.ts";
-import { GB } from "../../../src/model/units.ts";
 
 type Change = {
   readonly destination?: DestinationName;
@@ -47,7 +47,11 @@ function chooseFor(chance: Chance): Partial<DestinationShape> {
 }
 
 function chooseForAll(chance: Chance): Partial<Omit<Shape, "destinations">> {
-  return chance.pick([{ concurrency: chance.pick([1, 2, 64]) }, { maxSize: chance.pick([GB, 450_000]) }, { freeDisk: 1e9 }]);
+  return chance.pick([
+    { concurrency: chance.pick([1, 2, 64]) },
+    { maxSize: chance.pick([GB, 450_000]) },
+    { freeDisk: 1e9 },
+  ]);
 }
 
 function apply(shape: Shape, { destination, to, all }: Change): Shape {

@@ -9,7 +9,9 @@ export const rush: Act<{ requests: readonly Request[] }> = {
   choose: (chance, nth) => ({
     requests: Array.from({ length: 2 + chance.below(8) }, (_, place) => ({
       source: chance.pick(SOURCES),
-      numbers: Array.from({ length: 1 + chance.below(3) }, (_, within) => chooseNumber(chance, nth, place * 3 + within)),
+      numbers: Array.from({ length: 1 + chance.below(3) }, (_, within) =>
+        chooseNumber(chance, nth, place * 3 + within),
+      ),
     })),
   }),
   async run(world, { requests }) {

@@ -1,10 +1,11 @@
 /** What the acts that send calls have in common: what is owed for each, and what the answer says of it. */
-import { callOf } from "../world/calls.ts";
+
+import type { Chance } from "../random.ts";
 import { send } from "../world/ask.ts";
+import { callOf } from "../world/calls.ts";
 import type { Entry } from "../world/ledger.ts";
 import type { SourceName } from "../world/shape.ts";
 import { type Answer, meet, type World, wrong } from "../world/world.ts";
-import type { Chance } from "../random.ts";
 
 export type Numbers = { readonly source: SourceName; readonly numbers: readonly number[] };
 
@@ -33,7 +34,13 @@ export function sendCalls(world: World, { source, numbers }: Numbers, as: "call"
 }
 
 function hear(world: World, entries: readonly Entry[], { status, json }: Answer, bad = 0): void {
-  if (status !== 200) return hearRefusal(world, entries, { status, json });
+  if (status !== 200) hearRefusal(world, entries, { status, json });
+  else hearReceipts(world, entries, { json, bad });
+}
+
+type Receipts = { readonly json: Answer["json"]; readonly bad: number };
+
+function hearReceipts(world: World, entries: readonly Entry[], { json, bad }: Receipts): void {
   const { accepted, duplicate, rejected = [] } = json as { accepted: number; duplicate: number; rejected?: Rejected[] };
   meet(world, "acknowledged", accepted);
   meet(world, "repeats", duplicate);
@@ -45,8 +52,10 @@ function hear(world: World, entries: readonly Entry[], { status, json }: Answer,
   entries.forEach((entry, index) => {
     if (out.has(index)) refuse(world, entry);
     const place = `${entry.userId} ${entry.source}`;
-    if (world.suppressed.has(place) && !out.has(index)) wrong(world, `${entry.messageId}: ${place} is suppressed, and it was taken`);
-    if (out.has(index) && !world.maybeSuppressed.has(place)) wrong(world, `${entry.messageId}: refused, ${place} is not suppressed`);
+    if (world.suppressed.has(place) && !out.has(index))
+      wrong(world, `${entry.messageId}: ${place} is suppressed, and it was taken`);
+    if (out.has(index) && !world.maybeSuppressed.has(place))
+      wrong(world, `${entry.messageId}: refused, ${place} is not suppressed`);
   });
   world.answers.push({ entries: judged, accepted, duplicate });
 }

@@ -1,5 +1,5 @@
-import type { Act } from "../act.ts";
 import { DAY, HOUR, MINUTE, type Ms, SECOND } from "../../../src/model/units.ts";
+import type { Act } from "../act.ts";
 import { advance } from "../world/advance.ts";
 
 /** Time goes by: from a moment to more than a cutoff. */

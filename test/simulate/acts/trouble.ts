@@ -1,15 +1,18 @@
-import type { Act } from "../act.ts";
 import { HOUR, MINUTE, type Ms, SECOND } from "../../../src/model/units.ts";
+import type { Act } from "../act.ts";
 import { REFUSALS, type Refusing } from "../world/disk.ts";
-import { DESTINATIONS } from "../world/shape.ts";
 import { kill } from "../world/life.ts";
 import { stopLife } from "../world/lives.ts";
+import { DESTINATIONS } from "../world/shape.ts";
 
 const DOWN = [0, SECOND, MINUTE, HOUR] as const;
 
 /** The process is killed: after so many moments of what happens next, or at once with 0. Another one begins after a while. */
 export const crash: Act<{ after: number; down: Ms }> = {
-  choose: (chance) => ({ after: chance.pick([0, 1 + chance.below(8), 1 + chance.below(40), chance.below(400)]), down: chance.pick(DOWN) }),
+  choose: (chance) => ({
+    after: chance.pick([0, 1 + chance.below(8), 1 + chance.below(40), chance.below(400)]),
+    down: chance.pick(DOWN),
+  }),
   async run(world, { after, down }) {
     world.down = down;
     if (after === 0) kill(world, world.life);

@@ -1,14 +1,19 @@
 import type { Act } from "../act.ts";
 import { command } from "../world/ask.ts";
 import { DESTINATIONS, type DestinationName } from "../world/shape.ts";
-import { pause } from "./halts.ts";
 import { meet, type World, wrong } from "../world/world.ts";
+import { pause } from "./halts.ts";
 
 const REFUSALS = ["unknown_destination", "destination_in_use", "destination_busy", "invalid_request", "store_failed"];
 
 /** An operator has what waits for a destination that is not served go to another one. */
 export const move: Act<{ from: DestinationName; to: DestinationName; limit: number; pausing: boolean }> = {
-  choose: (chance) => ({ from: chance.pick(DESTINATIONS), to: chance.pick(DESTINATIONS), limit: chance.pick([1, 5, 500]), pausing: chance.happens(0.7) }),
+  choose: (chance) => ({
+    from: chance.pick(DESTINATIONS),
+    to: chance.pick(DESTINATIONS),
+    limit: chance.pick([1, 5, 500]),
+    pausing: chance.happens(0.7),
+  }),
   async run(world, { from, to, limit, pausing }) {
     if (pausing) await pause.run(world, { destination: from });
     world.moving = { from, to };
@@ -20,7 +25,11 @@ export const move: Act<{ from: DestinationName; to: DestinationName; limit: numb
 
 /** Or gives it up. */
 export const discard: Act<{ from: DestinationName; limit: number; pausing: boolean }> = {
-  choose: (chance) => ({ from: chance.pick(DESTINATIONS), limit: chance.pick([1, 5, 500]), pausing: chance.happens(0.7) }),
+  choose: (chance) => ({
+    from: chance.pick(DESTINATIONS),
+    limit: chance.pick([1, 5, 500]),
+    pausing: chance.happens(0.7),
+  }),
   async run(world, { from, limit, pausing }) {
     if (pausing) await pause.run(world, { destination: from });
     world.discarding = from;
@@ -31,7 +40,7 @@ export const discard: Act<{ from: DestinationName; limit: number; pausing: boole
 
 function hear(world: World, what: "moved" | "discarded") {
   return ({ status, json }: { status: number; json: Readonly<Record<string, unknown>> }): void => {
-    if (status === 200) return meet(world, what, Number(json[what]));
-    if (!REFUSALS.includes(String(json.code))) wrong(world, `${what}: answered ${json.code}`);
+    if (status === 200) meet(world, what, Number(json[what]));
+    else if (!REFUSALS.includes(String(json.code))) wrong(world, `${what}: answered ${json.code}`);
   };
 }

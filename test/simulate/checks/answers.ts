@@ -18,16 +18,21 @@ function checkOne(world: World, entry: Entry): void {
   const others = world.ledger.of(source, messageId).filter((other) => other !== entry && other.event !== null);
   if (others.some((other) => entry.at - other.at <= DAY)) return;
   // It came and went in this step: every receiver has it.
-  const has = (destination: string): boolean => world.tracks.of(messageId, destination).some((one) => one.succeededAt !== null);
+  const has = (destination: string): boolean =>
+    world.tracks.of(messageId, destination).some((one) => one.succeededAt !== null);
   if (isCleared(world) && [...entry.takers].every(has)) return;
-  const what = others.length > 0 ? "it was taken for a repeat of one from more than a day ago" : "it is not in the outbox";
+  const what =
+    others.length > 0 ? "it was taken for a repeat of one from more than a day ago" : "it is not in the outbox";
   wrong(world, `${messageId} of ${source} was acknowledged, and ${what}`);
 }
 
 function checkCounts({ answers, told, ...world }: World, before: Rows, after: Rows): void {
   const accepted = sum(answers, ({ accepted }) => accepted);
-  const stored = [...after.events.values()].filter(({ id, messageId }) => !before.events.has(id) && /^m\d+$/.test(messageId));
-  if (stored.length !== accepted) wrong(world as World, `${accepted} calls were acknowledged as new, ${stored.length} are`);
+  const stored = [...after.events.values()].filter(
+    ({ id, messageId }) => !before.events.has(id) && /^m\d+$/.test(messageId),
+  );
+  if (stored.length !== accepted)
+    wrong(world as World, `${accepted} calls were acknowledged as new, ${stored.length} are`);
   const reports = told.filter(({ what, args }) => what === "callsAccepted" && isOfPrograms(args[1]));
   const counted = sum(reports, ({ args }) => (args[1] as unknown[]).length - Number(args[2]));
   if (counted < accepted) wrong(world as World, `${accepted} calls were acknowledged as new, ${counted} were counted`);
@@ -41,4 +46,3 @@ function isOfPrograms(types: unknown): boolean {
 function sum<T>(list: readonly T[], of: (one: T) => number): number {
   return list.reduce((all, one) => all + of(one), 0);
 }
-

@@ -5,7 +5,8 @@ import { type World, wrong } from "../world/world.ts";
 export function checkCounters(world: World, after: Rows): void {
   const rows = new Map<string, number>();
   for (const { destination, state } of after.deliveries.values()) add(rows, `${destination} ${state}`, 1);
-  for (const { destination, state, count } of world.life.backlog?.counts() ?? []) add(rows, `${destination} ${state}`, -count);
+  for (const { destination, state, count } of world.life.backlog?.counts() ?? [])
+    add(rows, `${destination} ${state}`, -count);
   for (const [what, difference] of rows) {
     if (difference !== 0) wrong(world, `${what}: ${difference} more than are counted`);
   }

@@ -1,11 +1,14 @@
 import { lostBetween } from "../world/lost.ts";
-import type { Row } from "../world/rows.ts";
+import { nameOf, type Row } from "../world/rows.ts";
 import { type World, wrong } from "../world/world.ts";
-import { nameOf } from "./kept.ts";
 
 /** Whatever ends has been given to a receiver, was refused, has had all of its time, or was ended by somebody, and says why. */
 export function checkEnding(world: World, row: Row): void {
-  const checks: Record<string, typeof checkFailed> = { delivered: checkDelivered, failed: checkFailed, expired: checkExpired };
+  const checks: Record<string, typeof checkFailed> = {
+    delivered: checkDelivered,
+    failed: checkFailed,
+    expired: checkExpired,
+  };
   const found = checks[row.state]?.(world, row);
   if (found) wrong(world, `${nameOf(row)} is ${row.state}: ${found}`);
 }

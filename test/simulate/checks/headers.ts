@@ -4,7 +4,9 @@ import type { Judge, Judged } from "./requests.ts";
 
 /** Headers and signatures are those of the config; while that is changed, of either. */
 export const checkHeaders: Judge = ({ request, world }) => {
-  const found = [world.shape, ...(world.nextShape ? [world.nextShape] : [])].map((shape) => check(request, shape, world));
+  const found = [world.shape, ...(world.nextShape ? [world.nextShape] : [])].map((shape) =>
+    check(request, shape, world),
+  );
   return found.includes(null) ? null : (found[0] ?? null);
 };
 

@@ -1,4 +1,4 @@
-import { keyOf, type Row, type Rows } from "../world/rows.ts";
+import { keyOf, nameOf, type Row, type Rows } from "../world/rows.ts";
 import { type World, wrong } from "../world/world.ts";
 import { checkEnding } from "./endings.ts";
 
@@ -23,8 +23,13 @@ function namesOf({ messageId, source }: Row): Pick<Row, "messageId" | "source"> 
 function checkGone(world: World, was: Row, after: Rows): void {
   const event = after.events.get(was.event);
   const { moving, told } = world;
-  if (was.state === "waiting" && moving?.from === was.destination && after.deliveries.has(keyOf(was.event, moving.to))) {
-    return noteMoved(world, was, moving.to);
+  if (
+    was.state === "waiting" &&
+    moving?.from === was.destination &&
+    after.deliveries.has(keyOf(was.event, moving.to))
+  ) {
+    noteMoved(world, was, moving.to);
+    return;
   }
   if (world.erasable.has(`${userOf(world, was)} ${was.source}`) || event?.messageId === "") return;
   const ended = was.state !== "waiting" || isEnded(world, was);
@@ -49,7 +54,12 @@ function isEnded({ told, tracks }: World, { event, messageId, destination }: Row
   if (tracks.of(messageId, destination).some((track) => track.succeededAt !== null)) return true;
   return told.some(({ what, args }) => {
     const [delivery, settlement] = args as [{ id: number; destination: string }, { state: string }];
-    return what === "settled" && delivery.id === event && delivery.destination === destination && settlement.state !== "waiting";
+    return (
+      what === "settled" &&
+      delivery.id === event &&
+      delivery.destination === destination &&
+      settlement.state !== "waiting"
+    );
   });
 }
 
@@ -57,26 +67,29 @@ function checkChange(world: World, was: Row, is: Row): void {
   // A second time in the same moment is seen by its state alone.
   const changed = was.state !== is.state && was.state !== "waiting";
   const again = world.replaying && is.replayedAt === world.life.clock.now() && changed;
-  if (again || is.replayedAt !== was.replayedAt) {
-    if (!world.replaying) return wrong(world, `${nameOf(is)} was replayed, and nobody wanted that`);
-    if (was.state === "waiting" && !isEnded(world, was)) wrong(world, `${nameOf(is)} waited, and was replayed`);
-    world.tracks.replayed(is.messageId, is.destination);
-    return is.state === "waiting" ? undefined : checkEnding(world, is);
-  }
-  if (was.state === is.state && was.state !== "waiting") return;
-  if (was.state !== "waiting") return wrong(world, `${nameOf(is)} was ${was.state}, and is ${is.state}`);
-  if (is.attempts < was.attempts) wrong(world, `${nameOf(is)} had ${was.attempts} attempts, and has ${is.attempts}`);
-  if (is.state !== "waiting") checkEnding(world, is);
+  const found = again || is.replayedAt !== was.replayedAt ? checkReplayed(world, was, is) : checkProgress(was, is);
+  if (found) wrong(world, `${nameOf(is)} ${found}`);
+  else if (is.state !== "waiting" && (again || is.state !== was.state || is.replayedAt !== was.replayedAt))
+    checkEnding(world, is);
+}
+
+function checkReplayed(world: World, was: Row, is: Row): string | null {
+  if (!world.replaying) return "was replayed, and nobody wanted that";
+  if (was.state === "waiting" && !isEnded(world, was)) return "waited, and was replayed";
+  world.tracks.replayed(is.messageId, is.destination);
+  return null;
+}
+
+function checkProgress(was: Row, is: Row): string | null {
+  if (was.state !== "waiting") return was.state === is.state ? null : `was ${was.state}, and is ${is.state}`;
+  return is.attempts < was.attempts ? `had ${was.attempts} attempts, and has ${is.attempts}` : null;
 }
 
 function checkBorn(world: World, is: Row, before: Rows): void {
   const { moving } = world;
   // Made, delivered and erased in one step: it has no name any more.
   if (is.messageId === "") return;
-  if (before.events.has(is.event) && moving?.to !== is.destination) wrong(world, `${nameOf(is)} is new, and its event is not`);
+  if (before.events.has(is.event) && moving?.to !== is.destination)
+    wrong(world, `${nameOf(is)} is new, and its event is not`);
   if (is.state !== "waiting") checkEnding(world, is);
-}
-
-export function nameOf({ event, messageId, destination }: Row): string {
-  return `${event}-${destination} (${messageId})`;
 }

@@ -1,7 +1,6 @@
-import type { Rows } from "../world/rows.ts";
-import { type World, wrong } from "../world/world.ts";
-import { nameOf } from "./kept.ts";
 import { isServed } from "../acts/config.ts";
+import { nameOf, type Rows } from "../world/rows.ts";
+import { type World, wrong } from "../world/world.ts";
 
 /** Where all was well all the time, nothing that is due waits: a wake-up that is lost is seen at once. */
 export function checkPrompt(world: World, after: Rows): void {

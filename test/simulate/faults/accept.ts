@@ -45,12 +45,16 @@ export const ACCEPT_FAULTS = [
   fault<typeof Repeats>("does not recognise repeats", "store/sqlite/repeats.ts", ({ createRepeats }) => ({
     createRepeats: (db) => ({ ...createRepeats(db), isRepeat: () => false }),
   })),
-  fault<typeof Repeats>("remembers repeats of what was rolled back", "store/sqlite/repeats.ts", ({ createRepeats }) => ({
-    createRepeats(db) {
-      const real = createRepeats(db);
-      return { ...real, rolledBack: () => real.committed() };
-    },
-  })),
+  fault<typeof Repeats>(
+    "remembers repeats of what was rolled back",
+    "store/sqlite/repeats.ts",
+    ({ createRepeats }) => ({
+      createRepeats(db) {
+        const real = createRepeats(db);
+        return { ...real, rolledBack: () => real.committed() };
+      },
+    }),
+  ),
   fault<typeof Route>("sends to those who are disabled, or not for it", "route/route.ts", () => ({
     route: (_event, _source, destinations) => destinations.map(({ name }) => ({ kind: "deliver", destination: name })),
   })),

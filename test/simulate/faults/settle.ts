@@ -33,7 +33,9 @@ export const SETTLE_FAULTS = [
   fault<typeof Backoff>("tries again too early", "settle/backoff.ts", ({ backoff }) => ({
     backoff: (attempts, policy, chance) => Math.floor(backoff(attempts, policy, chance) * 0.6),
   })),
-  fault<typeof RetryAfter>("does not hear Retry-After", "settle/retry-after.ts", () => ({ parseRetryAfter: () => null })),
+  fault<typeof RetryAfter>("does not hear Retry-After", "settle/retry-after.ts", () => ({
+    parseRetryAfter: () => null,
+  })),
   fault<typeof Judge>("takes a refusal for a success", "settle/judge.ts", ({ judge }) => ({
     judge: (answer) => (answer.kind === "answered" && answer.status === 400 ? "delivered" : judge(answer)),
   })),

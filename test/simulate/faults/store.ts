@@ -44,12 +44,16 @@ export const STORE_FAULTS = [
       };
     },
   })),
-  fault<typeof ReplayRows>("says that it waits again, and does nothing", "store/sqlite/replay-rows.ts", ({ createReplayRows }) => ({
-    createReplayRows(db, parts) {
-      const real = createReplayRows(db, parts);
-      return { run: (settled, now) => (real.run(settled.slice(1), now), settled) };
-    },
-  })),
+  fault<typeof ReplayRows>(
+    "says that it waits again, and does nothing",
+    "store/sqlite/replay-rows.ts",
+    ({ createReplayRows }) => ({
+      createReplayRows(db, parts) {
+        const real = createReplayRows(db, parts);
+        return { run: (settled, now) => [...settled.slice(0, 1), ...real.run(settled.slice(1), now)] };
+      },
+    }),
+  ),
   fault<typeof Prune>("removes what waits to make room", "store/sqlite/prune.ts", ({ createPrune }) => ({
     createPrune(db, parts) {
       const real = createPrune(db, parts);
@@ -63,12 +67,20 @@ export const STORE_FAULTS = [
       };
     },
   })),
-  fault<typeof Withdraw>("sends what a deleted user has sent before", "store/sqlite/withdraw.ts", ({ createWithdraw }) => ({
-    createWithdraw: (db, parts) => ({ ...createWithdraw(db, parts), run: () => [] }),
-  })),
-  fault<typeof Suppressed>("lets in who is suppressed", "store/sqlite/deletions/suppressed.ts", ({ createSuppressed }) => ({
-    createSuppressed: (db, parts) => ({ ...createSuppressed(db, parts), has: () => false }),
-  })),
+  fault<typeof Withdraw>(
+    "sends what a deleted user has sent before",
+    "store/sqlite/withdraw.ts",
+    ({ createWithdraw }) => ({
+      createWithdraw: (db, parts) => ({ ...createWithdraw(db, parts), run: () => [] }),
+    }),
+  ),
+  fault<typeof Suppressed>(
+    "lets in who is suppressed",
+    "store/sqlite/deletions/suppressed.ts",
+    ({ createSuppressed }) => ({
+      createSuppressed: (db, parts) => ({ ...createSuppressed(db, parts), has: () => false }),
+    }),
+  ),
   fault<typeof StoredHalts>("forgets at a start who is paused", "store/sqlite/halts.ts", ({ createStoredHalts }) => ({
     createStoredHalts: (db, parts) => ({ ...createStoredHalts(db, parts), all: () => [] }),
   })),

@@ -65,7 +65,8 @@ const FIRST_KEYS: Readonly<Record<string, readonly string[]>> = {
   alias: ["version", "type", "Previous ID", "User ID", "timestamp", "context"],
   group: ["version", "type", "groupId", "userId", "traits", "timestamp", "context"],
 };
-const LATER_KEYS = "anonymousId messageId name category properties traits integrations originalTimestamp receivedAt sentAt";
+const LATER_KEYS =
+  "anonymousId messageId name category properties traits integrations originalTimestamp receivedAt sentAt";
 
 export function expectedBody(call: Call, source: SourceName, wall: At): string {
   const first = FIRST_KEYS[call.type] ?? [];
@@ -81,7 +82,8 @@ export function expectedBody(call: Call, source: SourceName, wall: At): string {
     receivedAt: stamp(wall),
   };
   const parts = keys.flatMap((key) => {
-    const value = key === "properties" || key === "traits" ? (values[key] ?? (first.includes(key) ? {} : undefined)) : values[key];
+    const value =
+      key === "properties" || key === "traits" ? (values[key] ?? (first.includes(key) ? {} : undefined)) : values[key];
     return value === undefined ? [] : [`${JSON.stringify(key)}:${JSON.stringify(value)}`];
   });
   return `{${parts.join(",")}}`;
@@ -99,7 +101,11 @@ function stamp(at: At): string {
 }
 
 /** Who is to get it, by the manual. */
-export function takersOf(call: Call, source: SourceName, { shape, wall }: { shape: Shape; wall: At }): readonly DestinationName[] {
+export function takersOf(
+  call: Call,
+  source: SourceName,
+  { shape, wall }: { shape: Shape; wall: At },
+): readonly DestinationName[] {
   const all = Object.entries(shape.destinations) as [DestinationName, DestinationShape][];
   return all.filter(([name, one]) => takes(call, source, { name, one, wall })).map(([name]) => name);
 }

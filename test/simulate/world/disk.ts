@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Database, openDatabase, type Statement } from "../../../src/store/sqlite/driver.ts";
 import { openStore } from "../../../src/store/sqlite/store.ts";
-import { createFalseReport } from "../../store/harness.ts";
 import { createFalseClock } from "../../flow/clock.ts";
+import { createFalseReport } from "../../store/harness.ts";
 
 /** Where in a transaction the disk refuses. */
 export type Refusing = "begin" | "insert" | "commit";
@@ -70,11 +70,11 @@ export async function createFalseDisk(): Promise<FalseDisk> {
   };
 
   function close(path: string): void {
-      watched.delete(path);
-      for (const name of [path, `${path}.lock`]) {
-        for (const db of open.get(name) ?? []) if (db.open) db.close();
-        open.delete(name);
-      }
+    watched.delete(path);
+    for (const name of [path, `${path}.lock`]) {
+      for (const db of open.get(name) ?? []) if (db.open) db.close();
+      open.delete(name);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 /** One process after the other. */
-import { SECOND } from "../../../src/model/units.ts";
+
 import type { Ms } from "../../../src/model/units.ts";
+import { SECOND } from "../../../src/model/units.ts";
 import { advanceUntil } from "./advance.ts";
 import { startLife } from "./life.ts";
 import { openShell } from "./rows.ts";
@@ -29,7 +30,10 @@ export async function revive(world: World): Promise<void> {
 }
 
 /** It is asked to stop, does so in its time, and another one goes on. */
-export async function stopLife(world: World, { quick, down }: { readonly quick: boolean; readonly down: Ms }): Promise<void> {
+export async function stopLife(
+  world: World,
+  { quick, down }: { readonly quick: boolean; readonly down: Ms },
+): Promise<void> {
   const { life } = world;
   const stopping = life.app.stop();
   if (quick) life.app.release();
@@ -70,7 +74,8 @@ async function start(world: World, { path, startAt }: Pick<Next, "path" | "start
   for (const name of DESTINATIONS) if (isWell(world, name)) world.troubled.delete(name);
   try {
     const life = await startLife(world, { path, startAt, number: world.life.number + 1 });
-    for (let waited = 0; waited < 60 && !life.started && !life.dead; waited += 1) await life.clock.advance(`${SECOND}ms`);
+    for (let waited = 0; waited < 60 && !life.started && !life.dead; waited += 1)
+      await life.clock.advance(`${SECOND}ms`);
     if (!life.started && !life.dead) wrong(world, "the daemon does not start");
   } catch (error) {
     wrong(world, `the daemon does not start: ${String(error)}`);
@@ -78,5 +83,8 @@ async function start(world: World, { path, startAt }: Pick<Next, "path" | "start
 }
 
 function isWell({ manners, refusing }: World, destination: string): boolean {
-  return refusing === null && [1, 2, 3].every((webhook) => ["well", "created"].includes(manners.get(urlOf(destination, webhook)) ?? "well"));
+  return (
+    refusing === null &&
+    [1, 2, 3].every((webhook) => ["well", "created"].includes(manners.get(urlOf(destination, webhook)) ?? "well"))
+  );
 }

@@ -1,6 +1,7 @@
 /** What stands in the outbox, read by another connection, as an operator's shell would. */
-import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
+
 import type { At } from "../../../src/model/units.ts";
+import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
 
 export type Row = {
   readonly event: number;
@@ -49,6 +50,11 @@ export function keyOf(event: number, destination: string): string {
   return `${event} ${destination}`;
 }
 
+/** As an operator would say it, with the message. */
+export function nameOf({ event, messageId, destination }: Row): string {
+  return `${event}-${destination} (${messageId})`;
+}
+
 /** `read` answers the same object as before if nothing was committed since. */
 export type Shell = { read(): Rows; close(): void };
 
@@ -89,7 +95,9 @@ type Statements = ReturnType<typeof prepare>;
 
 function prepare(db: Database) {
   return {
-    segments: db.prepare<[], Segment>("SELECT first, accepted_at, about FROM segments JOIN contents ON segment = first"),
+    segments: db.prepare<[], Segment>(
+      "SELECT first, accepted_at, about FROM segments JOIN contents ON segment = first",
+    ),
     letters: db.prepare<[], Letters>("SELECT segment, destination, states FROM progress"),
     tried: db.prepare<[], Tried>(
       `SELECT event, destination, state, due_at, attempts, first_attempt_at, held, settled_at, reason, replayed_at, accepted_at,
@@ -155,7 +163,14 @@ function untried({ id: event, source, messageId, acceptedAt }: EventRow, destina
   const state = letter === "d" ? "delivered" : "waiting";
   return {
     ...{ event, destination, state, source, messageId, dueAt: letter === "w" ? acceptedAt : null },
-    ...{ attempts: letter === "d" ? 1 : 0, firstAttemptAt: null, held: 0, settledAt: null, reason: null, replayedAt: null },
+    ...{
+      attempts: letter === "d" ? 1 : 0,
+      firstAttemptAt: null,
+      held: 0,
+      settledAt: null,
+      reason: null,
+      replayedAt: null,
+    },
   };
 }
 

@@ -17,7 +17,13 @@ export type Track = {
   /** Requests under way. */
   open: number;
   /** The last round: when it began, and what was answered. Null before the first, and after a restart. */
-  round: { readonly startAt: At; endAt: At; readonly urls: Set<string>; readonly meanings: Meaning[]; silence: Ms } | null;
+  round: {
+    readonly startAt: At;
+    endAt: At;
+    readonly urls: Set<string>;
+    readonly meanings: Meaning[];
+    silence: Ms;
+  } | null;
   /** Rounds that left the machine. */
   rounds: number;
   firstAt: At | null;
@@ -103,20 +109,23 @@ export function createTracks(rules: Rules): Tracks {
       round.endAt = at;
       round.meanings.push(meaning);
       round.silence = Math.max(round.silence, silence);
-      if (silence > 0) silentUntil.set(url, Math.max(silentUntil.get(url) ?? 0, at + Math.min(silence, rules.cutoff())));
+      if (silence > 0)
+        silentUntil.set(url, Math.max(silentUntil.get(url) ?? 0, at + Math.min(silence, rules.cutoff())));
       if (meaning === "success") track.succeededAt ??= at;
       if (meaning === "final") track.refusals += 1;
       if (meaning === "final") track.finals.set(url, rules.versionOf(track.destination));
       if (track.open === 0) close(track, round);
     },
     died() {
-      for (const track of tracks.values()) Object.assign(track, { open: 0, round: track.open > 0 ? null : track.round });
+      for (const track of tracks.values())
+        Object.assign(track, { open: 0, round: track.open > 0 ? null : track.round });
     },
     reborn(rows) {
       silentUntil.clear();
       reopenedAt.clear();
       const waiting = new Map<string, Row>();
-      for (const row of rows.deliveries.values()) if (row.state === "waiting") waiting.set(idOf(row.messageId, row.destination), row);
+      for (const row of rows.deliveries.values())
+        if (row.state === "waiting") waiting.set(idOf(row.messageId, row.destination), row);
       let doubled = 0;
       for (const track of tracks.values()) {
         const row = waiting.get(idOf(track.id, track.destination));
@@ -139,7 +148,17 @@ export function createTracks(rules: Rules): Tracks {
     const key = `${destination}\n${id}\n${body}`;
     const known = tracks.get(key);
     if (known) return known;
-    const none = { open: 0, round: null, rounds: 0, firstAt: null, late: 0, succeededAt: null, freeAt: 0, replayedIn: null, refusals: 0 };
+    const none = {
+      open: 0,
+      round: null,
+      rounds: 0,
+      firstAt: null,
+      late: 0,
+      succeededAt: null,
+      freeAt: 0,
+      replayedIn: null,
+      refusals: 0,
+    };
     const track: Track = { destination, id, body, ...none, finals: new Map() };
     tracks.set(key, track);
     byId.set(idOf(id, destination), [...(byId.get(idOf(id, destination)) ?? []), track]);

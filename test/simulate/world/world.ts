@@ -32,7 +32,11 @@ export type Life = {
 export type Answer = { readonly status: number; readonly json: Readonly<Record<string, unknown>> };
 
 /** One answer to a request with calls. */
-export type Acknowledged = { readonly entries: readonly Entry[]; readonly accepted: number; readonly duplicate: number };
+export type Acknowledged = {
+  readonly entries: readonly Entry[];
+  readonly accepted: number;
+  readonly duplicate: number;
+};
 
 export type World = {
   readonly chance: Chance;
