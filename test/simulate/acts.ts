@@ -1,5 +1,6 @@
 /** All that can happen. A new act gets a file in acts/, a line here, and a weight in plan.ts. */
 import type { Act } from "./act.ts";
+import { again } from "./acts/again.ts";
 import { audience, members, removal } from "./acts/audiences.ts";
 import { batch } from "./acts/batch.ts";
 import { call } from "./acts/call.ts";
@@ -15,7 +16,7 @@ import { crash, disk, space, stop } from "./acts/trouble.ts";
 import { discard, move } from "./acts/unserved.ts";
 
 const ALL = {
-  ...{ call, batch, rush, receiver, heal, pass, wall, reload, pause, resume, replay, retry, move, discard },
+  ...{ call, batch, rush, again, receiver, heal, pass, wall, reload, pause, resume, replay, retry, move, discard },
   ...{ delete: deletion, lift, audience, members, removal, crash, stop, disk, space, calm },
 };
 

@@ -14,6 +14,7 @@ export const WEIGHTS: Readonly<Record<ActName, number>> = {
   call: 26,
   batch: 10,
   rush: 6,
+  again: 8,
   receiver: 22,
   heal: 3,
   pass: 30,

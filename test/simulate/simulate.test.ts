@@ -11,7 +11,7 @@ import { createFalseDisk, type FalseDisk } from "./world/disk.ts";
 import type { World } from "./world/world.ts";
 
 /** Under Deno the same code runs, more slowly: a few seeds tell whether it does. */
-const SEEDS = "Bun" in globalThis ? 2_000 : 40;
+const SEEDS = "Bun" in globalThis ? 2_000 : 20;
 const STEPS = 15;
 /** Of one test: a busy machine takes its time. */
 const AT_ONCE = 250;
