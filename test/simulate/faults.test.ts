@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ACCEPT_FAULTS } from "./faults/accept.ts";
 import { DELIVER_FAULTS } from "./faults/deliver.ts";
-import type { Fault } from "./faults/fault.ts";
+import { CAN_PATCH, withPatched } from "./faults/patched.ts";
 import { SETTLE_FAULTS } from "./faults/settle.ts";
 import { STORE_FAULTS } from "./faults/store.ts";
 import { makePlan } from "./plan.ts";
@@ -18,10 +18,7 @@ const STEPS = 25;
 /** Of one fault: a busy machine takes its time. */
 const LIMIT = { timeout: 600_000 };
 
-// Only Bun puts another function into a module that others have imported already.
-const mock = "Bun" in globalThis ? (await import("bun:test")).mock : null;
-
-describe("the simulator finds a daemon that", { skip: mock === null }, () => {
+describe("the simulator finds a daemon that", { skip: !CAN_PATCH }, () => {
   let disk: FalseDisk;
   before(async () => {
     disk = await createFalseDisk();
@@ -30,7 +27,7 @@ describe("the simulator finds a daemon that", { skip: mock === null }, () => {
 
   for (const fault of FAULTS) {
     it(fault.what, LIMIT, async () => {
-      const found = await withFault(fault, () => findIn(disk));
+      const found = await withPatched(fault, () => findIn(disk));
       assert.notEqual(found, null, `not found with ${MOST_SEEDS} seeds`);
     });
   }
@@ -45,15 +42,4 @@ async function findIn(disk: FalseDisk): Promise<number | null> {
     return seed;
   }
   return null;
-}
-
-async function withFault<T>({ module, patch }: Fault, run: () => Promise<T>): Promise<T> {
-  const path = new URL(`../../src/${module}`, import.meta.url).pathname;
-  const real = { ...(await import(path)) };
-  mock?.module(path, () => ({ ...real, ...patch(real) }));
-  try {
-    return await run();
-  } finally {
-    mock?.module(path, () => real);
-  }
 }

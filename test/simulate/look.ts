@@ -3,6 +3,7 @@ import { checkAnswers } from "./checks/answers.ts";
 import { checkEvents } from "./checks/bind.ts";
 import { checkCounters } from "./checks/counters.ts";
 import { checkKept } from "./checks/kept.ts";
+import { checkMemory } from "./checks/memory.ts";
 import { checkOwn } from "./checks/own.ts";
 import { checkPrompt } from "./checks/prompt.ts";
 import { checkReplayed } from "./checks/replayed.ts";
@@ -20,6 +21,7 @@ export function look(world: World): void {
   }
   checkReplayed(world, after);
   checkCounters(world, after);
+  checkMemory(world);
   checkPrompt(world, after);
   world.rows = after;
 }
