@@ -8,7 +8,7 @@ import { createLedger } from "./world/ledger.ts";
 import { begin, closeAll, revive } from "./world/lives.ts";
 import { NO_ROWS } from "./world/rows.ts";
 import { headerOf } from "./world/shape.ts";
-import { createTracks } from "./world/tracks.ts";
+import { createTracks, type Track } from "./world/tracks.ts";
 import { type Life, type World, wrong } from "./world/world.ts";
 
 /** How a run has ended. `failedAt`: the number of the step after which something was wrong; null if nothing was. */
@@ -69,7 +69,7 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
       cutoff: () => world.shape.cutoff,
       webhooks: (name) => world.shape.destinations[name as "crm"].webhooks.length,
       versionOf: (name) => versionOf(world, name),
-      mayReplay: () => world.replaying,
+      mayReplay: (track) => world.replaying || isMovedTo(world, track),
       step: () => world.step,
     }),
     ...{ life: NOBODY, nextPath: null, shell: { read: () => NO_ROWS, close() {} }, rows: NO_ROWS },
@@ -91,3 +91,9 @@ const NOBODY: Life = {
   ...{ number: 0, clock: createFalseClock(), path: "", app: null as never, dead: true, started: false, backlog: null },
   ask: () => new Promise(() => {}),
 };
+
+/** To a destination of which is not known any more that it had this. */
+function isMovedTo({ moving, rows }: World, { id, destination }: Pick<Track, "id" | "destination">): boolean {
+  if (moving?.to !== destination) return false;
+  return ![...rows.deliveries.values()].some((row) => row.messageId === id && row.destination === destination);
+}

@@ -39,6 +39,8 @@ function checkGone(world: World, was: Row, after: Rows): void {
 
 /** What it is owed to, is another one now. */
 function noteMoved(world: World, was: Row, to: string): void {
+  // That one may have had it once: what was delivered long ago, and was removed since, nobody knows any more.
+  world.tracks.replayed(was.messageId, to);
   for (const entry of world.ledger.of(was.source, was.messageId)) {
     if (entry.event !== was.event) continue;
     entry.takers.delete(was.destination as never);

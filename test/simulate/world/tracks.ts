@@ -56,7 +56,7 @@ export type Rules = {
   readonly webhooks: (destination: string) => number;
   readonly versionOf: (destination: string) => string;
   /** Whether what is settled may be sent again now, by command. */
-  readonly mayReplay: () => boolean;
+  readonly mayReplay: (track: Pick<Track, "id" | "destination">) => boolean;
   readonly step: () => number;
 };
 
@@ -93,7 +93,7 @@ export function createTracks(rules: Rules): Tracks {
       const track = find(ownerOf(url), headers["webhook-id"] ?? "", body);
       const at = clock.now();
       // If it waits still, this knows less of it from here on.
-      if (rules.mayReplay()) renew(track);
+      if (rules.mayReplay(track)) renew(track);
       const { open, rounds, firstAt, late, succeededAt, freeAt, round } = track;
       const isNewRound = round === null || open === 0 || round.urls.has(url);
       const before = { open, rounds, firstAt, late, succeededAt, freeAt, endAt: round?.endAt ?? 0 };
