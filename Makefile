@@ -20,12 +20,14 @@ DENO := $(or $(PATH_DENO),.tools/deno/node_modules/.bin/deno)
 CLIENT_TESTS := $(filter-out %/flow.test.ts,$(wildcard test/client/*.test.ts))
 NODE_TESTS := $(CLIENT_TESTS:test/client/%.ts=dist/test/node/%.js)
 
+LONG_TESTS := ./test/long/soak.long.ts $(addprefix ./,$(filter-out %/soak.long.ts,$(wildcard test/long/*.long.ts)))
+
 INSTALLED := node_modules/.installed
 OWN_BUN := .tools/bun-$(BUN_VERSION)
 OWN_DENO := .tools/deno/installed-$(DENO_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help install build client run demo test test-long simulate bench example reference format clean
+.PHONY: help install build client run demo test test-long fuzz simulate bench example reference format clean
 .DELETE_ON_ERROR:
 
 help: ## list these tasks
@@ -57,16 +59,20 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and
 	$(DENO) test -A --no-check --quiet --ignore=test/binary,test/bench test
 	$(DENO) test -A --no-check --quiet test/deno/serve.smoke.ts
 
-test-long: build ## run what takes longer or needs more: a disk that fills and a real systemd (as root), pages in a real Chromium
+test-long: build ## run what takes longer or needs more: faults of disk, network and clock, kills, a soak and a real systemd (as root), pages in a real Chromium
 	@# Their names are not those of tests, so that `bun test` and `deno test` pass without a browser, and without root.
-	$(BUN) test --no-orphans ./test/long/*.long.ts
+	@# Two at a time, the longest one first: the soak mostly waits.
+	$(BUN) test --no-orphans --parallel=2 $(LONG_TESTS)
 	$(BUN) test --no-orphans ./test/browser/*.browser.ts
 
 simulate: install ## run the daemon in a false world, by chance from a seed (SEED=1 STEPS=100000, or TRACE=file)
 	@SEED=$(SEED) STEPS=$(STEPS) TRACE=$(TRACE) $(BUN) test/simulate/simulate.ts
 
-bench: build ## measure Fairlead against a bare server (BENCH=drain for one row)
-	@$(BUN) bench/bench.ts $(BENCH)
+fuzz: install ## try odd inputs for long, print what fails and where to keep it (TARGET=csv SECONDS=600 SEED=7)
+	@FUZZ_SECONDS=$(or $(SECONDS),60) FUZZ_SEED=$(or $(SEED),$$(date +%s)) $(BUN) test ./test/fuzz$(if $(TARGET),/$(TARGET).test.ts)
+
+bench: build ## measure Fairlead against a bare server (BENCH=drain for one row, PEERS=1 beside BullMQ on Redis)
+	@$(BUN) bench/bench.ts $(BENCH) $(if $(PEERS),--peers)
 
 example: install ## write config.example.yaml anew, from the schema of the config
 	@mkdir -p dist

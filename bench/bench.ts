@@ -2,35 +2,32 @@
  * Measures Fairlead against the floor (`floor.ts`), in turn and several times, and prints the table of
  * docs/performance.md. Run `bun bench/bench.ts --help` for its options.
  */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { type Check, checkLimits } from "./check.ts";
 import { benchClient } from "./client.ts";
-import { startWorker } from "./commands.ts";
-import type { LoadCommands } from "./load.ts";
-import { describeMachine } from "./machine.ts";
+import { benchGrowth } from "./growth/growth.ts";
+import { linesOf } from "./lines.ts";
+import { describe } from "./machine.ts";
+import { writeStory } from "./million-plot.ts";
 import { type Options, readOptions, USAGE } from "./options.ts";
-import { endAll } from "./processes.ts";
+import { installPeers } from "./peers/install.ts";
 import { profile } from "./profile.ts";
 import { countDisturbed, createUndisturbed } from "./quiet.ts";
-import type { ReceiverCommands } from "./receiver.ts";
 import { occupationsOf, type Result, resultOf, type Sample } from "./results.ts";
-import { type Line, linesOf, measure, type Turn } from "./rows.ts";
+import { isForPeers, isMeasuredOnce, type Line, measure, type Turn } from "./rows.ts";
 import type { Bench } from "./run.ts";
-import type { SickCommands } from "./sick.ts";
 import { writeCheck, writeMeetings, writeOccupations, writeTables } from "./table.ts";
+import { withTools } from "./tools.ts";
 
 process.exit(await main(process.argv.slice(2)));
 
 async function main(argv: readonly string[]): Promise<number> {
   try {
-    if (argv[0] === "client") {
-      await benchClient();
-      return 0;
-    }
-    const options = readOptions(argv);
-    if (options === "help") console.log(USAGE);
-    else await run(options);
+    const [first, ...rest] = argv;
+    if (first === "client") await benchClient();
+    else if (first === "growth") await benchGrowth(rest);
+    else await benchRows(argv);
     return 0;
   } catch (error) {
     console.error(`bench: ${error instanceof Error ? error.message : error}`);
@@ -38,43 +35,29 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-async function run(options: Options): Promise<void> {
-  if (!options.profile && !existsSync(options.fairlead))
-    throw new Error(`there is no ${options.fairlead}; run make build first`);
-  const folder = mkdtempSync(join(resolve(options.folder), "bench-"));
-  const cleanUp = async (): Promise<void> => {
-    await endAll();
-    rmSync(folder, { recursive: true, force: true });
-  };
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void cleanUp().then(() => process.exit(1)));
-  try {
-    await measureAndTell(options, folder);
-  } finally {
-    await cleanUp();
-  }
+async function benchRows(argv: readonly string[]): Promise<void> {
+  const options = readOptions(argv);
+  if (options === "help") console.log(USAGE);
+  else await withTools(options, (tools) => measureAndTell(options, { ...tools, amounts: options.amounts }));
 }
 
-async function measureAndTell(options: Options, folder: string): Promise<void> {
-  const bench = await startBench(options, folder);
+async function measureAndTell(options: Options, bench: Bench): Promise<void> {
   const lines = linesOf(options.rows);
+  if (options.peers) installPeers();
   if (options.profile) return profile(lines, bench);
   const check = options.check ? await checkLimits(bench) : null;
-  const samples = await measureRounds(options, turnsOf(lines), bench);
+  const samples = await measureRounds(options, turnsOf(lines, options), bench);
   const results = lines.map((line) => resultOf(line, samples));
-  tell({ options, folder, results, samples, check });
-}
-
-async function startBench({ fairlead, amounts }: Options, folder: string): Promise<Bench> {
-  const load = startWorker<LoadCommands>("load.ts");
-  const receiver = startWorker<ReceiverCommands>("receiver.ts");
-  const sick = startWorker<SickCommands>("sick.ts");
-  const receiverPort = await receiver.ask("port");
-  return { load, receiver, sick, receiverPort, folder, fairlead: [resolve(fairlead)], endBy: "SIGKILL", amounts };
+  tell({ options, results, samples, check });
 }
 
 /** Each run that any of the lines needs, once; those that are compared beside each other. */
-function turnsOf(lines: readonly Line[]): readonly Turn[] {
-  const turns = lines.flatMap(({ base, run }): readonly Turn[] => [base, { run, contender: "fairlead" }]);
+function turnsOf(lines: readonly Line[], { peers }: Options): readonly Turn[] {
+  const turns = lines.flatMap(({ base, run }): readonly Turn[] => [
+    ...(base ? [base] : []),
+    ...(base && peers && isForPeers(base) ? [{ ...base, contender: "bullmq" } as const] : []),
+    { run, contender: "fairlead" },
+  ]);
   return [...new Map(turns.map((turn) => [`${turn.run} ${turn.contender}`, turn])).values()];
 }
 
@@ -88,6 +71,7 @@ async function measureRounds(
   const samples: Sample[] = [];
   for (let round = 1; round <= rounds; round += 1) {
     for (const { run, contender } of round % 2 === 1 ? turns : turns.toReversed()) {
+      if (round > 1 && isMeasuredOnce(run)) continue;
       const measured = await undisturbed(() => measure(run, contender, bench));
       samples.push({ round, run, contender, ...measured });
       const numbers = Object.entries(measured.values).map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`);
@@ -99,28 +83,24 @@ async function measureRounds(
 
 type Told = {
   readonly options: Options;
-  readonly folder: string;
   readonly results: readonly Result[];
   readonly samples: readonly Sample[];
   readonly check: Check | null;
 };
 
-function tell({ options, folder, results, samples, check }: Told): void {
-  const machine = describeMachine(folder);
-  const version = Bun.spawnSync([resolve(options.fairlead), "version"])
-    .stdout.toString()
-    .trim();
-  const at = new Date().toISOString();
-  const { cores, cpu, bun, fileSystem } = machine;
-  console.log(`${at}: ${version}, ${cores} cores (${cpu}), Bun ${bun}, stores on ${fileSystem} in ${options.folder}`);
+function tell({ options, results, samples, check }: Told): void {
+  const about = describe(options);
+  console.log(about.text);
   console.log(`median of ${options.rounds} round(s)\n\n${writeTables(results)}`);
   const meetings = writeMeetings(samples);
   if (meetings !== "") console.log(`\n${meetings}`);
+  const { calls, events, million } = options.amounts;
+  const [single, batched, many] = [calls, events, million].map((amount) => amount.toLocaleString("en-US"));
+  console.log(`\n${single} single calls in a run, ${batched} events in batches; a million is ${many}`);
+  const drawing = join(dirname(options.out), "bench-million.svg");
+  if (writeStory(samples, drawing)) console.log(`how the million went is drawn in ${drawing}`);
   const disturbed = countDisturbed(samples);
   if (disturbed > 0) console.log(`\nother programs were busy during ${disturbed} of ${samples.length} runs`);
   if (check) console.log(`\n${writeOccupations(occupationsOf(samples))}\n\n${writeCheck(check)}`);
-  writeFileSync(
-    options.out,
-    `${JSON.stringify({ at, version, machine, options, results, samples, check }, null, 2)}\n`,
-  );
+  writeFileSync(options.out, `${JSON.stringify({ ...about.facts, options, results, samples, check }, null, 2)}\n`);
 }

@@ -2,24 +2,36 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { writeSmallConfig } from "./config.ts";
+import { PEERS_FOLDER } from "./peers/install.ts";
+import { startRedis } from "./peers/redis.ts";
 import { end, start } from "./processes.ts";
+import { now } from "./time.ts";
 
 /** Whatever is measured: each does the same work, and has a store of its own. */
-export const CONTENDERS = ["floor", "fairlead"] as const;
+export const CONTENDERS = ["floor", "fairlead", "bullmq"] as const;
 export type Contender = (typeof CONTENDERS)[number];
 
 export type Server = {
   readonly pid: number;
+  /** All that it consists of: its own process, and those that work for it. */
+  readonly pids: readonly number[];
   readonly port: number;
   /** Where it takes an operator's commands; null if it has none. */
   readonly adminPort: number | null;
   /** The path of its config file; the floor has none there. */
   readonly config: string;
+  /** When it was started, by the clock of `time.ts`. */
+  readonly startedAt: number;
   /** Rejects when the server ends by itself. */
   readonly crashed: Promise<never>;
-  /** Ends it and removes its data. */
+  /** Ends it, and leaves its data where they are. */
+  end(by: Ending): Promise<void>;
+  /** Ends it, and removes its data unless they were there before. */
   stop(): Promise<void>;
 };
+
+/** SIGTERM where it has something to write at its end. */
+export type Ending = "SIGKILL" | "SIGTERM";
 
 export type Surroundings = {
   /** Where folders for data are made. */
@@ -29,15 +41,19 @@ export type Surroundings = {
   readonly receiverPort: number;
   /** Fairlead's config; the smallest when left out. */
   readonly config?: string;
-  /** What ends a server: SIGTERM if it has something to write at its end. */
-  readonly endBy: "SIGKILL" | "SIGTERM";
+  /** The data of an earlier server, to go on with, or a folder for them; a new one when left out. */
+  readonly data?: string;
+  /** What stops a server. */
+  readonly endBy: Ending;
 };
 
-/** Starts a contender with an empty store. Resolves once it takes calls. */
+/** Starts a contender, with an empty store unless there are data. Resolves once it takes calls. */
 export async function startServer(contender: Contender, around: Surroundings): Promise<Server> {
-  const data = mkdtempSync(join(around.folder, `bench-${contender}-`));
+  const data = around.data ?? mkdtempSync(join(around.folder, `bench-${contender}-`));
   const log = join(data, "log");
-  const command = contender === "floor" ? floorCommand(data, around) : fairleadCommand(data, around);
+  const command = COMMANDS[contender](data, around);
+  const redis = contender === "bullmq" ? await startRedis(data) : null;
+  const startedAt = now();
   const child = start(command, { cwd: data, stdio: ["ignore", "pipe", Bun.file(log)] });
   let stopping = false;
   const crashed = child.exited.then((code): never | Promise<never> => {
@@ -49,19 +65,39 @@ export async function startServer(contender: Contender, around: Surroundings): P
   const [port = 0, adminPort = null] = await Promise.race([readPorts(child, ADDRESSES[contender]), crashed]);
   return {
     pid: child.pid,
+    pids: redis ? [child.pid, redis.pid] : [child.pid],
     port,
     adminPort,
     config: configIn(data),
+    startedAt,
     crashed,
+    end: endBy,
     async stop() {
-      stopping = true;
-      await end(child, around.endBy);
-      rmSync(data, { recursive: true });
+      await endBy(around.endBy);
+      if (around.data === undefined) rmSync(data, { recursive: true });
     },
   };
+
+  async function endBy(signal: Ending): Promise<void> {
+    stopping = true;
+    await end(child, signal);
+    if (redis) await end(redis);
+  }
 }
 
-const ADDRESSES: Readonly<Record<Contender, readonly string[]>> = { floor: ["ingest"], fairlead: ["ingest", "admin"] };
+const ADDRESSES: Readonly<Record<Contender, readonly string[]>> = {
+  floor: ["ingest"],
+  fairlead: ["ingest", "admin"],
+  bullmq: ["ingest"],
+};
+
+const COMMANDS: Readonly<Record<Contender, (data: string, around: Surroundings) => string[]>> = {
+  floor: floorCommand,
+  fairlead: fairleadCommand,
+  bullmq: (_data, { receiverPort }) => [process.execPath, BULLMQ, PEERS_FOLDER, urlOf(receiverPort)],
+};
+
+const BULLMQ = join(import.meta.dir, "peers/bullmq.ts");
 
 function floorCommand(data: string, { receiverPort }: Surroundings): string[] {
   return [process.execPath, join(import.meta.dir, "floor.ts"), data, urlOf(receiverPort)];
@@ -80,7 +116,7 @@ function urlOf(port: number): string {
   return `http://127.0.0.1:${port}/`;
 }
 
-/** Both print the addresses of the ports that they were given, once they take calls. */
+/** All print the addresses of the ports that they were given, once they take calls. */
 async function readPorts({ stdout }: Subprocess, names: readonly string[]): Promise<readonly number[]> {
   let printed = "";
   for await (const chunk of stdout as ReadableStream<Uint8Array>) {

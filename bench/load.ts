@@ -10,6 +10,8 @@ export type LoadCommands = {
    * for so long (in ms). Resolves when all that was sent is answered.
    */
   flood(load: FloodLoad): Promise<Flooded>;
+  /** How many requests of the flood have been answered until now. */
+  progress(): number;
   /** Sends so many requests a second, whether or not the earlier ones are answered. */
   pace(load: Load & { readonly perSecond: number; readonly seconds: number }): Promise<Paced>;
 };
@@ -23,13 +25,15 @@ export type Flooded = { readonly requests: number; readonly startedAt: number; r
 /** How long each acknowledgement took, in ms. */
 export type Paced = { readonly latencies: readonly number[] };
 
-obey<LoadCommands>({ flood, pace });
+let answered = 0;
+
+obey<LoadCommands>({ flood, pace, progress: () => answered });
 
 async function flood({ requests, longest = Number.POSITIVE_INFINITY, timed, ...load }: FloodLoad): Promise<Flooded> {
   const done = Promise.withResolvers<void>();
   const latencies: number[] = [];
   let sent = 0;
-  let answered = 0;
+  answered = 0;
   const senders = await openSenders(load, {
     answered(sender) {
       answered += 1;

@@ -10,6 +10,23 @@ export type Machine = {
   readonly fileSystem: string;
 };
 
+/** What was measured, when, on what, and how long that took until now, as facts and as a line of text. `folder`: where the stores are. */
+export function describe({ fairlead, folder }: { readonly fairlead: string; readonly folder: string }) {
+  const machine = describeMachine(folder);
+  const version = Bun.spawnSync([resolve(fairlead), "version"])
+    .stdout.toString()
+    .trim();
+  const at = new Date().toISOString();
+  const { cores, cpu, bun, fileSystem } = machine;
+  const seconds = Math.round(process.uptime());
+  const on = `${cores} cores (${cpu}), Bun ${bun}, stores on ${fileSystem} in ${folder}`;
+  return { facts: { at, seconds, version, machine }, text: `${at}: ${version}, ${on}; it took ${told(seconds)}` };
+}
+
+function told(seconds: number): string {
+  return seconds < 100 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
+}
+
 /** `folder`: where the data of the servers is. */
 export function describeMachine(folder: string): Machine {
   const cores = cpus();

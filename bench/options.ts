@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { readWhole } from "./arguments.ts";
 import { ROW_NAMES, type RowName } from "./rows.ts";
 import type { Amounts } from "./run.ts";
 
@@ -9,6 +10,8 @@ export type Options = {
   /** Seconds that repeating disturbed runs may take, all together. */
   readonly patience: number;
   readonly amounts: Amounts;
+  /** Also measure what a team would take instead of Fairlead. */
+  readonly peers: boolean;
   /** Also print how busy load and receiver were, and how much they could do. */
   readonly check: boolean;
   /** Only run Fairlead from its sources, and write where it spends its time. */
@@ -19,11 +22,13 @@ export type Options = {
 };
 
 export const USAGE = `bun bench/bench.ts [row …] [options]
+bun bench/bench.ts growth         what an event costs with few and with millions of rows; see growth --help
 bun bench/bench.ts client         the client library by itself, on each runtime that is installed
 
 rows, all of them if none is named: ${ROW_NAMES.join(" ")}
 
   --quick           one small round: whether it works, not how fast it is
+  --peers           also measure BullMQ on Redis, which is installed in dist/peers; there must be a redis-server
   --check           also show that load and receiver are not the bottleneck
   --profile         run Fairlead from its sources, once, and write CPU profiles to dist/profile
   --rounds N        rounds of floor and Fairlead in turn; each number is the median of them (5)
@@ -31,6 +36,8 @@ rows, all of them if none is named: ${ROW_NAMES.join(" ")}
   --calls N         single calls in a run (100000)
   --events N        events of batches in a run (150000)
   --outage N        events that come in while the receiver is away (200000)
+  --million N       events that come in, wait and drain, for the rows of a million (1000000)
+  --idle N          seconds of doing nothing (30)
   --members N       users of an audience (1000000)
   --seconds N       of steady load (4)
   --warmup N        events that go before each run and are not measured (10000)
@@ -54,10 +61,13 @@ export function readOptions(argv: readonly string[]): Options | "help" {
       calls: whole("calls", values.calls) ?? (quick ? 20_000 : 100_000),
       events: hundreds("events", values.events) ?? (quick ? 50_000 : 150_000),
       outage: hundreds("outage", values.outage) ?? (quick ? 50_000 : 200_000),
+      million: hundreds("million", values.million) ?? (quick ? 50_000 : 1_000_000),
+      idle: whole("idle", values.idle) ?? (quick ? 2 : 30),
       members: hundreds("members", values.members) ?? (quick ? 50_000 : 1_000_000),
       seconds: whole("seconds", values.seconds) ?? (quick ? 2 : 4),
       warmup: hundreds("warmup", values.warmup) ?? (quick ? 5_000 : 10_000),
     },
+    peers: values.peers ?? false,
     check: values.check ?? false,
     profile: values.profile ?? false,
     fairlead: values.fairlead ?? "dist/fairlead",
@@ -73,12 +83,15 @@ const KNOWN = {
     help: FLAG,
     quick: FLAG,
     check: FLAG,
+    peers: FLAG,
     profile: FLAG,
     rounds: TEXT,
     patience: TEXT,
     calls: TEXT,
     events: TEXT,
     outage: TEXT,
+    million: TEXT,
+    idle: TEXT,
     members: TEXT,
     seconds: TEXT,
     warmup: TEXT,
@@ -91,9 +104,7 @@ function isRow(name: string): name is RowName {
 }
 
 function whole(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new Error(`--${name} must be a whole number above 0 (got "${text}")`);
+  return text === undefined ? undefined : readWhole(name, text);
 }
 
 /** Batches hold a hundred events. */

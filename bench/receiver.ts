@@ -16,7 +16,7 @@ export type ReceiverCommands = {
   hold(): void;
   /** Answers what was held, and from now on at once. Answers when that was. */
   release(what: { readonly requests: number }): number;
-  /** Closes all connections, and lets nobody connect until `comeBack`. */
+  /** Forgets what has come, closes all connections, and lets nobody connect until `comeBack`. */
   leave(): void;
   /** Listens again, at the same port, and awaits so many requests. Answers when that was. */
   comeBack(what: { readonly requests: number }): number;
@@ -70,7 +70,10 @@ obey<ReceiverCommands>({
     for (const socket of held.splice(0)) answer(socket);
     return at;
   },
-  leave: () => server.stop(true),
+  leave() {
+    begin(Number.POSITIVE_INFINITY);
+    server.stop(true);
+  },
   comeBack({ requests }) {
     begin(requests);
     server = listen(server.port);

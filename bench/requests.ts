@@ -6,10 +6,17 @@ export type Ids = (typeof IDS)[number];
 
 /** Bytes of JSON of each event, whatever its ids. */
 export const EVENT_BYTES = 400;
+/** The same of a small event: 2,500 of them are a batch that is not too large to be taken. */
+export const SMALL_EVENT_BYTES = 180;
 
 export const WRITE_KEY = "bench-key";
 
-export type RequestKind = { readonly ids: Ids; readonly eventsPerRequest: number };
+export type RequestKind = {
+  readonly ids: Ids;
+  readonly eventsPerRequest: number;
+  /** Whether its events are small ones. */
+  readonly small?: boolean;
+};
 
 export type LoadRequest = {
   readonly bytes: Buffer;
@@ -18,8 +25,8 @@ export type LoadRequest = {
 };
 
 /** A POST of one call to /v1/track, or of several to /v1/batch. */
-export function createRequest({ ids, eventsPerRequest }: RequestKind): LoadRequest {
-  const event = writeEvent(ids);
+export function createRequest({ ids, eventsPerRequest, small = false }: RequestKind): LoadRequest {
+  const event = writeEvent(ids, small);
   const single = eventsPerRequest === 1;
   const body = single ? event : `{"batch":[${Array(eventsPerRequest).fill(event).join(",")}]}`;
   const bytes = Buffer.from(headOf(single ? "/v1/track" : "/v1/batch", body) + body);
@@ -50,12 +57,14 @@ const PLACEHOLDERS: Readonly<Record<Ids, string>> = {
   ordered: `${ORDERED_PREFIX}${"0".repeat(13)}-${UUID}`,
 };
 
-function writeEvent(ids: Ids): string {
+function writeEvent(ids: Ids, small: boolean): string {
   const messageId = ids === "none" ? {} : { messageId: PLACEHOLDERS[ids] };
   const context = { library: { name: "bench", version: "1.0.0" }, locale: "en-US" };
-  const properties = { plan: "pro", url: "https://example.com/shop/cart", quantity: 3, price: 12.5, note: "" };
-  const event = { type: "track", userId: USER, event: "Item Purchased", ...messageId, properties, context };
-  const room = EVENT_BYTES - JSON.stringify(event).length;
+  const shown = { plan: "pro", url: "https://example.com/shop/cart", quantity: 3, price: 12.5 };
+  const properties = small ? { note: "" } : { ...shown, note: "" };
+  const call = { type: "track", userId: USER, event: "Item Purchased", ...messageId, properties };
+  const event = small ? call : { ...call, context };
+  const room = (small ? SMALL_EVENT_BYTES : EVENT_BYTES) - JSON.stringify(event).length;
   return JSON.stringify({ ...event, properties: { ...properties, note: "x".repeat(room) } });
 }
 

@@ -1,5 +1,5 @@
 import { CONTENDERS } from "./contender.ts";
-import type { Line, Turn } from "./rows.ts";
+import type { Line, Turn, Wanted } from "./rows.ts";
 import { median } from "./statistics.ts";
 import type { Measured, Shares } from "./watch.ts";
 
@@ -9,32 +9,44 @@ export type Sample = Measured & Turn & { readonly round: number };
 /** A line of the table with its numbers. */
 export type Result = {
   readonly line: Line;
-  /** What Fairlead is compared with. */
-  readonly base: number;
+  /** What Fairlead is compared with, or null if there is nothing to compare it with. */
+  readonly base: number | null;
   readonly fairlead: number;
-  /** Fairlead's median as a part of that. */
-  readonly ratio: number;
+  /** What a team would have that took a queue for it, if it was asked for. */
+  readonly peer: number | null;
+  /** Fairlead's median as a part of the base. */
+  readonly ratio: number | null;
   /** The same for each round by itself, smallest first: how far they lie apart says how much to trust the ratio. */
   readonly ratios: readonly number[];
   readonly met: boolean;
 };
 
 export function resultOf(line: Line, samples: readonly Sample[]): Result {
-  const base = valuesOf(line.base, line, samples);
-  const fairlead = valuesOf({ run: line.run, contender: "fairlead" }, line, samples);
-  const ratio = median(fairlead) / median(base);
-  const ratios = fairlead.map((value, round) => value / (base[round] ?? Number.NaN)).toSorted((a, b) => a - b);
-  const met = "least" in line.wanted ? ratio >= line.wanted.least : ratio <= line.wanted.most;
-  return { line, base: median(base), fairlead: median(fairlead), ratio, ratios, met };
+  const bases = line.base ? valuesOf(line.base, line, samples) : [];
+  const all = valuesOf({ run: line.run, contender: "fairlead" }, line, samples);
+  const [base, fairlead] = [bases.length > 0 ? median(bases) : null, median(all)];
+  const ratio = base === null ? null : fairlead / base;
+  const ratios = bases.map((value, round) => (all[round] ?? Number.NaN) / value).toSorted((a, b) => a - b);
+  const peers = line.base ? valuesOf({ ...line.base, contender: "bullmq" }, line, samples) : [];
+  const peer = peers.length > 0 ? median(peers) : null;
+  return { line, base, fairlead, peer, ratio, ratios, met: isMet(line.wanted, fairlead, ratio ?? Number.NaN) };
 }
 
-/** Of each round, in order. */
-function valuesOf(turn: Turn, { value }: Line, samples: readonly Sample[]): readonly number[] {
+function isMet(wanted: Wanted, fairlead: number, ratio: number): boolean {
+  if ("upTo" in wanted) return fairlead <= wanted.upTo;
+  return "least" in wanted ? ratio >= wanted.least : ratio <= wanted.most;
+}
+
+/** Of each round, in order, in the line's unit. */
+function valuesOf(turn: Turn, { value, unit }: Line, samples: readonly Sample[]): readonly number[] {
   return samples
     .filter((sample) => sample.contender === turn.contender && sample.run === turn.run)
     .toSorted((a, b) => a.round - b.round)
-    .map(({ values }) => values[value] ?? Number.NaN);
+    .map(({ values }) => (values[value] ?? Number.NaN) / (unit === "MB" ? MEGABYTE : 1));
 }
+
+/** Memory is measured in bytes. */
+const MEGABYTE = 1_000_000;
 
 export type Occupation = Turn & { readonly shares: { readonly [Part in keyof Shares]: number } };
 

@@ -9,8 +9,8 @@ import type { Ids } from "./requests.ts";
 import type { SickCommands } from "./sick.ts";
 
 export const CONNECTIONS = 64;
-/** In ms, for everything to come in. */
-const PATIENCE = 120_000;
+/** In ms, for the next webhook to come. */
+const PATIENCE = 60_000;
 
 export type Amounts = {
   /** Single calls in a run. */
@@ -19,6 +19,10 @@ export type Amounts = {
   readonly events: number;
   /** Events that come in while the receiver is away. */
   readonly outage: number;
+  /** Events that come in, wait and drain, for the rows of a million. */
+  readonly million: number;
+  /** Seconds of doing nothing. */
+  readonly idle: number;
   /** Users of an audience. */
   readonly members: number;
   /** Seconds of steady load. */
@@ -27,12 +31,14 @@ export type Amounts = {
   readonly warmup: number;
 };
 
-export type Bench = Surroundings & {
+/** What every measurement uses. */
+export type Tools = Surroundings & {
   readonly load: Worker<LoadCommands>;
   readonly receiver: Worker<ReceiverCommands>;
   readonly sick: Worker<SickCommands>;
-  readonly amounts: Amounts;
 };
+
+export type Bench = Tools & { readonly amounts: Amounts };
 
 export type Kind = {
   readonly port: number;
@@ -47,10 +53,10 @@ export function kindOf({ port }: Server, ids: Ids): Omit<Kind, "eventsPerRequest
 
 export async function withServer<T>(
   contender: Contender,
-  bench: Bench,
+  tools: Tools,
   run: (server: Server) => Promise<T>,
 ): Promise<T> {
-  const server = await startServer(contender, bench);
+  const server = await startServer(contender, tools);
   try {
     return await Promise.race([run(server), server.crashed]);
   } catch (error) {
@@ -71,18 +77,21 @@ export async function warmUp(kind: Kind, bench: Bench): Promise<void> {
 }
 
 /** The first request says whether the server does its work: the body is the call, and the signature is right. */
-function checkSample({ sample }: Arrival): void {
+export function checkSample({ sample }: Arrival): void {
   const [head = "", body = ""] = sample.split("\r\n\r\n");
   const signature = /\r\nx-signature: *([0-9a-f]+)/i.exec(head)?.[1];
   const right = createHmac("sha1", SECRET).update(body).digest("hex");
   if (signature !== right || !body.includes('"Item Purchased"')) throw new Error(`a wrong webhook came:\n${sample}`);
 }
 
-export async function arrival(expected: number, { receiver }: Bench): Promise<Arrival> {
+export async function arrival(expected: number, { receiver }: Tools): Promise<Arrival> {
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(async () => {
+  let seen = -1;
+  const timer = setInterval(async () => {
     const { requests } = await receiver.ask("count");
-    late.reject(new Error(`${requests} of ${expected} webhooks have come, and nothing more for ${PATIENCE / 1_000} s`));
+    const soFar = `${requests} of ${expected} webhooks have come`;
+    if (requests === seen) late.reject(new Error(`${soFar}, and nothing more for ${PATIENCE / 1_000} s`));
+    seen = requests;
   }, PATIENCE);
-  return Promise.race([receiver.ask("arrived"), late.promise]).finally(() => clearTimeout(timer));
+  return Promise.race([receiver.ask("arrived"), late.promise]).finally(() => clearInterval(timer));
 }

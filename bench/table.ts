@@ -20,28 +20,38 @@ const BESIDE_ITSELF: { readonly [Row in RowName]?: Columns } = {
 };
 
 function columnsOf({ row, base }: Line): Columns {
-  return (base.contender === "fairlead" && BESIDE_ITSELF[row]) || BESIDE_THE_FLOOR;
+  return (base?.contender === "fairlead" && BESIDE_ITSELF[row]) || BESIDE_THE_FLOOR;
 }
 
+const NOTHING = "–";
+
 function writeTable(columns: Columns, results: readonly Result[]): string {
-  const head = ["", ...columns, "ratio", "in each round", "wanted", ""];
-  const rows = results.map(({ line, base, fairlead, ratio, ratios, met }) => [
+  const hasPeers = results.some(({ peer }) => peer !== null);
+  const head = ["", ...columns, ...(hasPeers ? ["BullMQ"] : []), "ratio", "in each round", "wanted", ""];
+  const rows = results.map(({ line, base, fairlead, peer, ratio, ratios, met }) => [
     line.label,
     writeNumber(base, line),
     writeNumber(fairlead, line),
-    ratio.toFixed(2),
-    `${ratios[0]?.toFixed(2)}–${ratios.at(-1)?.toFixed(2)}`,
-    "least" in line.wanted ? `≥ ${line.wanted.least}` : `≤ ${line.wanted.most}`,
+    ...(hasPeers ? [writeNumber(peer, line)] : []),
+    ratio?.toFixed(2) ?? NOTHING,
+    ratios.length > 0 ? `${ratios[0]?.toFixed(2)}–${ratios.at(-1)?.toFixed(2)}` : NOTHING,
+    writeWanted(line),
     met ? "met" : "missed",
   ]);
   return align([head, ...rows]);
 }
 
-const DIGITS: Readonly<Record<Line["unit"], number>> = { "/s": 0, s: 2, ms: 2 };
+const DIGITS: Readonly<Record<Line["unit"], number>> = { "/s": 0, s: 2, ms: 2, MB: 0, "%": 2 };
 
-function writeNumber(number: number, { unit }: Line): string {
+function writeNumber(number: number | null, { unit }: Line): string {
+  if (number === null) return NOTHING;
   const digits = { minimumFractionDigits: DIGITS[unit], maximumFractionDigits: DIGITS[unit] };
   return `${number.toLocaleString("en-US", digits)} ${unit}`;
+}
+
+function writeWanted({ wanted, unit }: Line): string {
+  if ("upTo" in wanted) return `≤ ${wanted.upTo} ${unit}`;
+  return "least" in wanted ? `≥ ${wanted.least}` : `≤ ${wanted.most}`;
 }
 
 /** How a receiver that was away is met: what it gets from the first request on. Empty if there was none. */
@@ -79,7 +89,7 @@ export function writeCheck({ ceilings, latency }: Check): string {
 }
 
 /** The first column to the left, the others to the right. */
-function align(rows: readonly (readonly string[])[]): string {
+export function align(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const pad = (cell: string, column: number): string =>
     column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0);

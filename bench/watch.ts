@@ -1,9 +1,15 @@
 import type { Server } from "./contender.ts";
+import type { Story } from "./million.ts";
 import type { Bench } from "./run.ts";
-import { cpuSeconds, machineSeconds, mainThreadTime, peakMemory } from "./usage.ts";
+import { cpuSeconds, cpuSecondsOf, machineSeconds, mainThreadTime, peakMemoryOf } from "./usage.ts";
 
 /** What one run has given: a number for each thing measured, by name. */
-export type Measured = { readonly values: Readonly<Record<string, number>>; readonly shares: Shares };
+export type Measured = {
+  readonly values: Readonly<Record<string, number>>;
+  readonly shares: Shares;
+  /** How it went, of the runs that are drawn. */
+  readonly story?: Story;
+};
 
 /** How busy each part was, in cores. */
 export type Shares = {
@@ -23,18 +29,18 @@ type Work = (cpu: () => number) => Promise<Record<string, number>>;
 /** Looks at what every process uses from the beginning of the work until its end. */
 export async function watch(server: Server, bench: Bench, work: Work): Promise<Measured> {
   const before = look(server, bench);
-  const values = await work(() => cpuSeconds(server.pid) - before.server);
+  const values = await work(() => cpuSecondsOf(server) - before.server);
   const after = look(server, bench);
-  return { values: { ...values, peakMemory: peakMemory(server.pid) }, shares: sharesOf(before, after) };
+  return { values: { ...values, peakMemory: peakMemoryOf(server) }, shares: sharesOf(before, after) };
 }
 
 type Look = ReturnType<typeof look>;
 
-function look({ pid }: Server, { load, receiver }: Bench) {
-  const main = mainThreadTime(pid);
+function look(server: Server, { load, receiver }: Bench) {
+  const main = mainThreadTime(server.pid);
   return {
     at: performance.now() / 1_000,
-    server: cpuSeconds(pid),
+    server: cpuSecondsOf(server),
     mainThread: main.busy,
     queued: main.queued,
     load: cpuSeconds(load.pid),

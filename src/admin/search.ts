@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { isCalendarDay } from "../model/calendar.ts";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { PageAsk, Search } from "../model/lookup.ts";
 import { type At, parseDuration } from "../model/units.ts";
@@ -55,7 +56,7 @@ export function toFilter(filter: Filter, now: At): Omit<Search, "state"> {
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 function isTime(text: string): boolean {
-  return parseDuration(text) !== null || (ISO.test(text) && !Number.isNaN(Date.parse(text)));
+  return parseDuration(text) !== null || (ISO.test(text) && isCalendarDay(text) && !Number.isNaN(Date.parse(text)));
 }
 
 function toTime(text: string | undefined, now: At): At | null {

@@ -21,8 +21,8 @@ export function readAnswer(body: string): Said {
     success: typeof success === "boolean" ? success : null,
     code: textOf(code),
     message: textOf(message),
-    accepted: typeof accepted === "number" ? accepted : null,
-    duplicates: typeof duplicate === "number" && duplicate > 0 ? duplicate : 0,
+    accepted: countOf(accepted),
+    duplicates: countOf(duplicate) ?? 0,
     rejected: Array.isArray(rejected) ? rejected : [],
   };
 }
@@ -73,6 +73,11 @@ function parse(body: string): Fields {
 
 function objectOf(value: unknown): Fields {
   return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+/** JSON has numbers that count nothing: -1, 0.5, and 1e999, which is infinite. */
+function countOf(value: unknown): number | null {
+  return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : null;
 }
 
 function textOf(value: unknown): string | null {

@@ -82,11 +82,18 @@ function backoff(waits: number, fraction: number): number {
 
 const SECONDS = /^\d+$/;
 /** Date.parse would find a time in nearly anything. */
-const HTTP_DATE = /^[a-z]{3}, \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT$/i;
+const HTTP_DATE = /^[a-z]{3}, (\d\d) [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT$/i;
 
 /** Seconds or a date, in milliseconds from now, within bounds; null if it says nothing. */
 function readRetryAfter(header: string | null, now: number): number | null {
   const text = header?.trim() ?? "";
-  const ms = SECONDS.test(text) ? Number(text) * 1_000 : HTTP_DATE.test(text) ? Date.parse(text) - now : Number.NaN;
+  const ms = SECONDS.test(text) ? Number(text) * 1_000 : parseHttpDate(text) - now;
   return Number.isNaN(ms) ? null : Math.min(MOST_TOLD_MS, Math.max(LEAST_TOLD_MS, ms));
+}
+
+/** NaN for what is no date. What Date.parse has moved to another day, as 31 February to March, was none. */
+function parseHttpDate(text: string): number {
+  const [, day] = HTTP_DATE.exec(text) ?? [];
+  const at = day === undefined ? Number.NaN : Date.parse(text);
+  return new Date(at).getUTCDate() === Number(day) ? at : Number.NaN;
 }

@@ -27,7 +27,8 @@ export function* parts(root: ParsedNode | null): Generator<Part> {
     const { node, role, secret } = next;
     if (!isNode(node) || !node.range) continue;
     yield { node: node as ParsedNode, role, secret: secret === "all" || (secret === "values" && role === "value") };
-    if (isSeq(node)) rest.push(...node.items.map((item) => ({ node: item, role, secret })));
+    // One by one: a function takes no more than some 100,000 arguments.
+    if (isSeq(node)) for (const item of node.items) rest.push({ node: item, role, secret });
     if (!isMap(node)) continue;
     for (const { key, value } of node.items) {
       rest.push({ node: key, role: "key", secret }, { node: value, role: "value", secret: below(secret, key) });

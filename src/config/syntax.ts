@@ -28,10 +28,15 @@ const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   TAB_AS_INDENT: "a tab cannot indent: use spaces",
 };
 
-type Source = { readonly text: string; readonly contents: ParsedNode | null; readonly lines: LineCounter };
+type Text = { readonly text: string; readonly contents: ParsedNode | null; readonly lines: LineCounter };
+type Source = Pick<Text, "text" | "lines"> & {
+  /** Where the scalar began that ends there. */
+  readonly startOf: (end: number) => number | undefined;
+};
 
 /** One fault often makes the parser stumble again, over the same line and those below: likely echoes are left out. */
-export function syntaxFindings(errors: readonly YAMLParseError[], source: Source): readonly Finding[] {
+export function syntaxFindings(errors: readonly YAMLParseError[], { contents, ...text }: Text): readonly Finding[] {
+  const source = { ...text, startOf: createStartOf(contents) };
   const first = new Map<number, Finding>();
   const firstUnexpected = errors.find(({ code }) => code === "UNEXPECTED_TOKEN");
   const tooDeep = tooDeepKeys(errors);
@@ -75,11 +80,19 @@ function syntaxMessage({ code, message }: YAMLParseError): string {
 }
 
 /** Where the fault began; the parser says where it noticed. */
-function placeOf({ message, pos }: YAMLParseError, { text, contents }: Source): number {
-  if (message.startsWith("Missing closing")) {
-    for (const node of scalars(contents)) if (node.range[1] === pos[0]) return node.range[0];
-  }
+function placeOf({ message, pos }: YAMLParseError, { text, startOf }: Source): number {
+  const start = message.startsWith("Missing closing") ? startOf(pos[0]) : undefined;
+  if (start !== undefined) return start;
   return Math.min(skipSpaces(text, pos[0]), Math.max(0, text.trimEnd().length - 1));
+}
+
+/** All are looked up at once: a file may have as many faults as scalars. */
+function createStartOf(contents: ParsedNode | null): Source["startOf"] {
+  let starts: ReadonlyMap<number, number> | null = null;
+  return (end) => {
+    starts ??= new Map([...scalars(contents)].reverse().map(({ range }) => [range[1], range[0]]));
+    return starts.get(end);
+  };
 }
 
 function skipSpaces(text: string, from: number): number {

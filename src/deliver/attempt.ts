@@ -20,12 +20,13 @@ export async function attempt(
 ): Promise<Made> {
   const startedAt = clock.now();
   const limit = limits.start(timeout);
-  const reply = await post({ ...request, signal: limit.signal });
+  const { url, headers, body, tls } = request;
+  const reply = await post({ url, headers, body, tls, signal: limit.signal });
   // The rest of the answer is read in the background, within the same time; it never changes the outcome.
   if (reply.kind === "answered") void reply.body.then(limit.end);
   else limit.end();
   const answer = toAnswer(reply, { timeout, stopped: limits.released(), clock });
-  const outcome = { ...answer, url: request.url, startedAt, duration: clock.now() - startedAt };
+  const outcome = { ...answer, url, startedAt, duration: clock.now() - startedAt };
   return { outcome, text: reply.kind === "answered" ? reply.body : null };
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { FinalAnswer } from "../model/delivery.ts";
+import type { Delivery, FinalAnswer } from "../model/delivery.ts";
 import type { Destination, Webhook } from "../model/destination.ts";
 
 /**
@@ -12,6 +12,16 @@ export function standing(finals: readonly FinalAnswer[], destination: Destinatio
     const webhook = destination.webhooks.find((one) => one.url === url);
     return webhook === undefined || entry === undefined || entry === entryOf(webhook, destination);
   });
+}
+
+/** The webhooks that have not answered finally. */
+export function askable({ finals }: Delivery, destination: Destination): readonly Webhook[] {
+  const { webhooks } = destination;
+  if (finals.length === 0) return webhooks;
+  const said = standing(finals, destination);
+  const open = webhooks.filter(({ url }) => !said.some((final) => final.url === url));
+  // If the config has lost every webhook that was still open, the others are asked once more, and have the last word.
+  return open.length > 0 ? open : webhooks;
 }
 
 /** Notes with each new last word to which entry it was said. */

@@ -3,19 +3,9 @@ import type { Spell } from "../model/pause.ts";
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
 import type { At, Ms } from "../model/units.ts";
-import { createLane, FIRST_SLOTS, type Lane, type LaneResult } from "./lane.ts";
+import { createLane, type Lane, type LaneName, type LaneResult } from "./lane.ts";
+import { createSlots } from "./slots.ts";
 import { timeIn } from "./spells.ts";
-
-/**
- * Attempts at once in the whole daemon. Bun's fetch runs 256 and lets the rest wait in a queue of its own, where their
- * five seconds would pass unused.
- */
-export const MOST_ATTEMPTS = 200;
-/**
- * Of them, what is kept for lanes that use little: the same few for each. So those that hang at once, each with all the
- * slots it had grown to, leave some to the others.
- */
-const KEPT = 100;
 
 /** The lanes of all webhooks, and the bound on all of them together. */
 export type Lanes = {
@@ -29,6 +19,8 @@ export type Lanes = {
   isClosed(destination: string, webhook: Webhook): boolean;
   /** Gives a slot back, with what came of it. */
   done(destination: string, webhook: Webhook, result: LaneResult & LaneMoment): void;
+  /** Whoever was called because of `starved` has looked, and has perhaps left a slot for the next. */
+  passOn(): void;
   /** When the first of the destination's lanes that are shut now gives slots again, or null if none is shut. */
   nextOpenAt(destination: Destination, now: At): At | null;
   /** When a lane of the destination was last opened after it had been closed, or null. */
@@ -43,90 +35,109 @@ export type SlotAsk = {
   readonly concurrency: number;
   /** Whether the last attempt of the delivery is due (or, asking for any, of some delivery). */
   readonly urgent: boolean;
-  /** Called when an attempt has ended, if there was no room because of the bound on all lanes together. */
+  /** Called when there may be room, if there was none because of the bound on all lanes together. */
   readonly starved: () => void;
 };
 export type LostSince = { readonly at: At; readonly now: At; readonly spells: readonly Spell[] };
 export type LaneMoment = { readonly now: At; readonly random: number; readonly policy: RetryPolicy };
 
 export function createLanes(report: Report): Lanes {
-  const lanes = new Map<string, Lane>();
-  const laneOf = createDirectory(lanes, report);
-  const starving = new Set<() => void>();
-  let busy = 0;
+  const slots = createSlots();
+  const { laneOf, lanesOf } = createDirectory(report, slots.add);
 
   return {
     haveRoom(destination, ask) {
-      const open = all(destination).filter((lane) => lane.hasRoom(ask));
-      if (open.some(isWithinBound)) return true;
-      if (open.length > 0) starving.add(ask.starved);
+      let found: Lane[] | null = null;
+      for (const lane of lanesOf(destination)) {
+        if (!lane.hasRoom(ask)) continue;
+        if (slots.hasRoom(lane)) return true;
+        found ??= [];
+        found.push(lane);
+      }
+      if (found) slots.starve(found, ask.starved);
       return false;
     },
     isBusy: (destination, webhooks, now) => webhooks.some((webhook) => isBusy(laneOf(destination, webhook), now)),
     take(destination, webhooks, ask) {
       return webhooks.filter((webhook) => {
         const lane = laneOf(destination, webhook);
-        if (!lane.hasRoom(ask) || !isWithinBound(lane)) return false;
-        lane.take();
-        busy += 1;
+        if (!lane.hasRoom(ask) || !slots.hasRoom(lane)) return false;
+        slots.take(lane);
         return true;
       });
     },
     isClosed: (destination, webhook) => laneOf(destination, webhook).isClosed(),
-    done(destination, webhook, { now, random, policy, ...result }) {
-      busy -= 1;
-      laneOf(destination, webhook).done(result, { now, random, policy });
-      for (const starved of starving) starved();
-      starving.clear();
+    done(destination, webhook, result) {
+      const lane = laneOf(destination, webhook);
+      lane.done(result, result);
+      slots.free(lane);
     },
+    passOn: slots.passOn,
     nextOpenAt(destination, now) {
-      const held = all(destination).map((lane) => lane.shutUntil());
-      return min(held.filter((until) => until > now));
+      let next: At | null = null;
+      for (const lane of lanesOf(destination)) {
+        const until = lane.shutUntil();
+        if (until > now && (next === null || until < next)) next = until;
+      }
+      return next;
     },
     reopenedAt(destination) {
-      const opened = all(destination).map((lane) => lane.reopenedAt() ?? 0);
-      return Math.max(0, ...opened) || null;
+      let last: At | null = null;
+      for (const lane of lanesOf(destination)) {
+        const at = lane.reopenedAt();
+        if (at !== null && (last === null || at > last)) last = at;
+      }
+      return last;
     },
     lostSince(destination, webhooks, { at, now, spells }) {
       const offline = webhooks.map((webhook) => laneOf(destination, webhook).offline(now));
       return min(offline.map((periods) => timeIn([...periods, ...spells], { at, now }))) ?? 0;
     },
   };
-
-  function all({ name, webhooks }: Destination): Lane[] {
-    return webhooks.map((webhook) => laneOf(name, webhook));
-  }
-
-  /** Whether one more leaves to every other lane what is kept for it. */
-  function isWithinBound(lane: Lane): boolean {
-    const free = MOST_ATTEMPTS - busy;
-    const each = Math.min(FIRST_SLOTS, Math.floor(KEPT / lanes.size));
-    if (free > each * lanes.size || lane.busy() < each) return free > 0;
-    let kept = 0;
-    for (const other of lanes.values()) kept += Math.max(0, each - other.busy());
-    return free > kept;
-  }
 }
 
 function isBusy(lane: Lane, now: At): boolean {
   return lane.busy() > 0 && !lane.isClosed() && lane.shutUntil() <= now;
 }
 
-/** Finds the lane of a webhook, which a reload does not change: it goes by destination and URL. */
-function createDirectory(lanes: Map<string, Lane>, report: Report): (destination: string, webhook: Webhook) => Lane {
-  // They are asked for several times with each attempt.
-  const found = new WeakMap<Webhook, { readonly destination: string; readonly lane: Lane }>();
+type Directory = {
+  laneOf(destination: string, webhook: Webhook): Lane;
+  lanesOf(destination: Destination): readonly Lane[];
+};
 
-  return function laneOf(destination, webhook) {
-    const known = found.get(webhook);
+/** Finds the lane of a webhook, which a reload does not change: it goes by destination and URL. */
+function createDirectory(report: Report, added: (lane: Lane) => void): Directory {
+  const lanes = new Map<string, Lane>();
+  // They are asked for several times with each attempt.
+  const byWebhook = new WeakMap<Webhook, { readonly destination: string; readonly lane: Lane }>();
+  const byDestination = new WeakMap<Destination, readonly Lane[]>();
+  return { laneOf, lanesOf };
+
+  function lanesOf(destination: Destination): readonly Lane[] {
+    const known = byDestination.get(destination);
+    if (known) return known;
+    const found = destination.webhooks.map((webhook) => laneOf(destination.name, webhook));
+    byDestination.set(destination, found);
+    return found;
+  }
+
+  function laneOf(destination: string, webhook: Webhook): Lane {
+    const known = byWebhook.get(webhook);
     if (known?.destination === destination) return known.lane;
     const { url } = webhook;
-    const key = `${destination} ${url}`;
-    const lane = lanes.get(key) ?? createLane({ destination, url }, report);
-    lanes.set(key, lane);
-    found.set(webhook, { destination, lane });
+    const lane = find(`${destination} ${url}`, { destination, url });
+    byWebhook.set(webhook, { destination, lane });
     return lane;
-  };
+  }
+
+  function find(key: string, name: LaneName): Lane {
+    const known = lanes.get(key);
+    if (known) return known;
+    const lane = createLane(name, report);
+    lanes.set(key, lane);
+    added(lane);
+    return lane;
+  }
 }
 
 function min(numbers: readonly number[]): number | null {

@@ -6,7 +6,7 @@ import type { Settlement } from "../model/settlement.ts";
 import { type At, SECOND } from "../model/units.ts";
 import { WAITS } from "../settle/backoff.ts";
 import { type Bell, createBell } from "./bell.ts";
-import { standing } from "./finals.ts";
+import { askable } from "./finals.ts";
 import { isLastAttempt } from "./lost.ts";
 import { type RoundWorld, sendRound } from "./round.ts";
 import { createWindow, earliest, type Window, type WindowWorld } from "./window.ts";
@@ -56,7 +56,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
   return {
     async run() {
       stopping.addEventListener("abort", bell.ring);
-      while (!stopping.aborted) await bell.rung(await startWhatIsDue(loop));
+      while (!stopping.aborted) await bell.rung(await look(loop));
       while (isBusy(loop)) await bell.rung(null);
       bell.silence();
       if (loop.released > 0) report.released(loop.released);
@@ -107,6 +107,15 @@ type State = {
   /** Deliveries that were let go when the daemon had to stop at once. */
   released: number;
 };
+
+/** Starts what it can. What it leaves of the slots is somebody else's, who may wait for one. */
+async function look(loop: State): Promise<At | null> {
+  try {
+    return await startWhatIsDue(loop);
+  } finally {
+    loop.world.lanes.passOn();
+  }
+}
 
 /** Due → claim → send, until nothing is due or no webhook has a slot. Answers when to look again. */
 async function startWhatIsDue(loop: State): Promise<At | null> {
@@ -180,15 +189,6 @@ function isFull({ inFlight }: State): boolean {
 
 function isBusy({ inFlight }: State): boolean {
   return inFlight.first + inFlight.retry > 0;
-}
-
-/** The webhooks that have not answered finally. */
-function askable({ finals }: Delivery, destination: Destination): readonly Webhook[] {
-  const { webhooks } = destination;
-  const said = standing(finals, destination);
-  const open = webhooks.filter(({ url }) => !said.some((final) => final.url === url));
-  // If the config has lost every webhook that was still open, the others are asked once more, and have the last word.
-  return open.length > 0 ? open : webhooks;
 }
 
 type To = { readonly destination: Destination; readonly webhooks: readonly Webhook[]; readonly queue: Queue };

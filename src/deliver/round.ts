@@ -138,10 +138,19 @@ function decide(delivery: Delivery, { outcomes, log }: SoFar, { asked, world }: 
     random: world.random.fraction(),
     policy,
     lane: {
-      urls: destination.webhooks.map((webhook) => webhook.url),
-      asked: webhooks.map((webhook) => webhook.url),
-      lost: lostTime(delivery, { destination, now, world }),
-      served: !world.halts.isHalted(destination.name),
+      // Looked at only where something has failed: most deliveries are taken at the first attempt.
+      get urls() {
+        return destination.webhooks.map((webhook) => webhook.url);
+      },
+      get asked() {
+        return webhooks.map((webhook) => webhook.url);
+      },
+      get lost() {
+        return lostTime(delivery, { destination, now, world });
+      },
+      get served() {
+        return !world.halts.isHalted(destination.name);
+      },
     },
   });
   if (settlement === null || log.length === 0) return settlement;

@@ -1,5 +1,5 @@
 import { gunzipSync } from "node:zlib";
-import { type Fault, fault } from "../model/fault.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import { formatSize } from "../model/units.ts";
 import { createUploads } from "./uploads.ts";
@@ -21,24 +21,25 @@ export function createBodies(clock: Clock): Bodies {
       const announced = Number(request.headers.get("content-length") ?? Number.NaN);
       if (announced > limit) return tooLarge(limit);
       const size = Number.isNaN(announced) ? limit : announced;
-      const bytes = await uploads.take(size, () => receive(request, announced, limit));
-      return bytes instanceof Uint8Array ? decode(bytes, request, limit) : bytes;
+      // The server has made sure that no more comes than was announced. A look at `request.body` would make a stream of it,
+      // which costs several times as much.
+      const receive = (): Promise<Bytes | Fault> =>
+        Number.isNaN(announced)
+          ? receiveChunks(request, limit).catch(incomplete)
+          : request.arrayBuffer().catch(incomplete);
+      const bytes = await uploads.take(size, receive);
+      return isFault(bytes) ? bytes : decode(bytes, request, limit);
     },
   };
 }
 
-async function receive(request: Request, announced: number, limit: number): Promise<Uint8Array | Fault> {
-  try {
-    // The server has made sure that no more comes than was announced. A look at `request.body` would make a stream of it,
-    // which costs several times as much.
-    if (!Number.isNaN(announced)) return new Uint8Array(await request.arrayBuffer());
-    return await receiveChunks(request, limit);
-  } catch {
-    return fault("body_incomplete", "the connection was closed before the body was complete");
-  }
+type Bytes = ArrayBuffer | Uint8Array<ArrayBuffer>;
+
+function incomplete(): Fault {
+  return fault("body_incomplete", "the connection was closed before the body was complete");
 }
 
-async function receiveChunks(request: Request, limit: number): Promise<Uint8Array | Fault> {
+async function receiveChunks(request: Request, limit: number): Promise<Bytes | Fault> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of request.body ?? []) {
@@ -49,18 +50,18 @@ async function receiveChunks(request: Request, limit: number): Promise<Uint8Arra
   return Buffer.concat(chunks);
 }
 
-function decode(bytes: Uint8Array, request: Request, limit: number): string | Fault {
+function decode(bytes: Bytes, request: Request, limit: number): string | Fault {
   const encoding = request.headers.get("content-encoding")?.toLowerCase() ?? "identity";
   if (encoding === "identity" || encoding === "") return toText(bytes);
   if (encoding !== "gzip" && encoding !== "x-gzip") {
     return fault("unsupported_media_type", `Content-Encoding must be gzip or absent (got "${encoding.slice(0, 40)}")`);
   }
   const inflated = inflate(bytes, limit);
-  return inflated instanceof Uint8Array ? toText(inflated) : inflated;
+  return isFault(inflated) ? inflated : toText(inflated);
 }
 
 /** Stops at the limit, however much a small body would inflate to. */
-function inflate(bytes: Uint8Array, limit: number): Uint8Array | Fault {
+function inflate(bytes: Bytes, limit: number): Uint8Array<ArrayBuffer> | Fault {
   try {
     return gunzipSync(bytes, { maxOutputLength: limit });
   } catch (error) {
@@ -72,7 +73,7 @@ function inflate(bytes: Uint8Array, limit: number): Uint8Array | Fault {
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Replacing what is not UTF-8 would change the client's data without a word. */
-function toText(bytes: Uint8Array): string | Fault {
+function toText(bytes: Bytes): string | Fault {
   try {
     return utf8.decode(bytes);
   } catch {

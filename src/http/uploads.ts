@@ -17,10 +17,8 @@ export type Uploads = {
    * Waits for a body of at most `size` bytes. `receive` never rejects, and ends when its connection does. Faults:
    * `body_too_slow`, `too_many_bodies`, and those of `receive`.
    */
-  take(size: number, receive: () => Promise<Received>): Promise<Received>;
+  take<Received>(size: number, receive: () => Promise<Received | Fault>): Promise<Received | Fault>;
 };
-
-type Received = Uint8Array | Fault;
 
 type Upload = {
   readonly startedAt: At;
@@ -37,9 +35,9 @@ export function createUploads(clock: Clock): Uploads {
   let sweeping = false;
 
   return {
-    async take(size, receive) {
+    take(size, receive) {
       makeRoom(size);
-      if (unfinished + size > MOST_UNFINISHED) return tooMany();
+      if (unfinished + size > MOST_UNFINISHED) return Promise.resolve(tooMany());
       return inTime(size, receive());
     },
   };
@@ -59,7 +57,7 @@ export function createUploads(clock: Clock): Uploads {
     upload.answer(why);
   }
 
-  function inTime(size: number, receiving: Promise<Received>): Promise<Received> {
+  function inTime<Received>(size: number, receiving: Promise<Received | Fault>): Promise<Received | Fault> {
     unfinished += size;
     return new Promise((resolve) => {
       const upload = { startedAt: clock.now(), size, isGivenUp: false, answer: resolve };

@@ -26,6 +26,8 @@ const OFFLINE: Readonly<Record<string, string>> = {
   EAI_AGAIN: "no name server answered",
   // What an IPv6 address gives on a machine without IPv6, and any address when every local port is taken.
   EADDRNOTAVAIL: "no local address to send from",
+  EMFILE: "this process has too many open files; raise its limit (LimitNOFILE= of its unit)",
+  ENFILE: "this machine has too many open files",
 };
 
 /** There was no connection, to the receiver or to the proxy before it. */
@@ -41,8 +43,6 @@ const OTHERS: Readonly<Record<string, string>> = {
   ResponseHeadersTooLarge: "the headers of the answer are too long",
   UnrequestedUpgrade: "the answer changes to another protocol",
   UnsupportedProxyProtocol: "the proxy in the environment must begin with http:// or https://",
-  EMFILE: "too many open files on this machine",
-  ENFILE: "too many open files on this machine",
 };
 
 function refusedByProxy(status: string | null, way: Way | null): string {

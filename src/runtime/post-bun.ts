@@ -2,7 +2,7 @@ import type { WebhookTls } from "../model/destination.ts";
 import type { PostRequest, Reply } from "../model/ports.ts";
 import { KB } from "../model/units.ts";
 import { readStart } from "./answer-start.ts";
-import { replyToError } from "./post-error.ts";
+import { replyToFailure } from "./post-error.ts";
 import { proxyFor } from "./proxy.ts";
 
 /** Said outright: NODE_TLS_REJECT_UNAUTHORIZED in the environment would switch the check off. */
@@ -19,7 +19,7 @@ export async function postWithFetch({ url, headers, body, tls, signal }: PostReq
     const init = { method: "POST", headers, body, signal, redirect: "manual", decompress: false } as const;
     return toReply(await fetch(url, /^https:/i.test(url) ? { ...init, ...trusting(tls) } : init));
   } catch (error) {
-    return replyToError(error, signal, { url, tls, proxy: proxyFor(url) });
+    return replyToFailure(error, signal, { url, tls, proxy: proxyFor(url) });
   }
 }
 

@@ -4,13 +4,14 @@ import process from "node:process";
 import type { WebhookTls } from "../model/destination.ts";
 import type { PostRequest, Reply } from "../model/ports.ts";
 import { readStart } from "./answer-start.ts";
-import { replyToError } from "./post-error.ts";
+import { replyToFailure } from "./post-error.ts";
 import { proxyFor } from "./proxy.ts";
 import type { Way } from "./way.ts";
 
 const plain = { request: http.request, agent: new http.Agent({ keepAlive: true }) };
 const secure = { request: https.request, agent: new https.Agent({ keepAlive: true, rejectUnauthorized: true }) };
 
+const ABORTED = new DOMException("aborted", "AbortError");
 const CLOSED = Object.assign(new Error("closed"), { code: "ECONNRESET" });
 
 /**
@@ -24,10 +25,10 @@ export function postWithNode({ url, headers, body, tls, signal }: PostRequest): 
     const length = Buffer.byteLength(body);
     const options = { method: "POST", agent, headers: { ...headers, "Content-Length": length } };
     const sent = request(url, tls === null ? options : { ...options, ...toOptions(tls) });
-    const fail = (error: unknown): void => resolve(replyToError(error, signal, wayOf({ url, tls })));
+    const fail = (error: unknown): void => resolve(replyToFailure(error, signal, wayOf({ url, tls })));
     function abort(): void {
       sent.destroy();
-      resolve({ kind: "aborted" });
+      fail(ABORTED);
     }
     signal.addEventListener("abort", abort);
     // Deno sends again, even after an abort, what it sent on a connection that it believes was used before.

@@ -1,7 +1,8 @@
 import type { Reply } from "../model/ports.ts";
 import { describeFailure, isOffline } from "./failure.ts";
+import { isUnresolved } from "./unresolved.ts";
 import { describeUntrusted, isUntrusted } from "./untrusted.ts";
-import type { Way } from "./way.ts";
+import { nextHostOf, type Way } from "./way.ts";
 
 /**
  * What a failed POST means. The words are made here from the error's code: those of the runtimes carry advice to
@@ -13,6 +14,17 @@ export function replyToError(error: unknown, signal: AbortSignal, way: Way | nul
   if (isUntrusted(code)) return { kind: "untrusted", code, message: describeUntrusted(code, way) };
   const message = describeFailure({ code, proxyStatus: proxyStatusOf(error) }, way);
   return { kind: isOffline(code) ? "offline" : "unreachable", code, message };
+}
+
+/** As `replyToError`, of what went the whole way: without an answer in time, perhaps no further than to a name server. */
+export async function replyToFailure(error: unknown, signal: AbortSignal, way: Way): Promise<Reply> {
+  const reply = replyToError(error, signal, way);
+  if (reply.kind !== "aborted" || !(await isUnresolved(nextHostOf(way)))) return reply;
+  return {
+    kind: "offline",
+    code: "EAI_AGAIN",
+    message: describeFailure({ code: "EAI_AGAIN", proxyStatus: null }, way),
+  };
 }
 
 /** A runtime's own time limits count as the caller's. */

@@ -11,3 +11,8 @@ export type Way = {
 export function hostOf({ url }: Way): string {
   return new URL(url).hostname;
 }
+
+/** Whose address has to be known: the receiver's, or that of the proxy before it. */
+export function nextHostOf({ url, proxy }: Way): string {
+  return proxy === null ? new URL(url).hostname : (URL.parse(`http://${proxy}`)?.hostname ?? proxy);
+}

@@ -1,8 +1,9 @@
-import { type At, DAY, type Ms, SECOND } from "../model/units.ts";
+import { startOfDay } from "../model/calendar.ts";
+import { type At, DAY, HOUR, MINUTE, type Ms, SECOND } from "../model/units.ts";
 
 /**
- * The three spellings of an HTTP date: the one of today, and two that old servers send. `Date.parse` alone would take
- * `after 2099` for a date, and read the third in the machine's own time zone: all three are in UTC.
+ * The three spellings of an HTTP date: the one of today, and two that old servers send. `Date.parse` would take `after
+ * 2099` for a date and 31 February for one in March, and read the third in the machine's own time zone: all are in UTC.
  */
 const HTTP_DATES = [
   /^[a-z]{3}, (?<day>\d\d) (?<month>[a-z]{3}) (?<year>\d{4}) (?<time>\d\d:\d\d:\d\d) GMT$/i,
@@ -25,14 +26,23 @@ export function parseRetryAfter(text: string | null, wall: At): Ms | null {
 function parseHttpDate(text: string, wall: At): At | null {
   const parts = HTTP_DATES.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined);
   if (!parts) return null;
-  const { day = "", month, year = "", time } = parts;
-  const at = Date.parse(`${day.trim()} ${month} ${fullYear(year, wall)} ${time} GMT`);
-  return Number.isNaN(at) ? null : at;
+  const { day, month = "", year = "", time = "" } = parts;
+  const date = startOfDay({
+    year: fullYear(year, wall),
+    month: MONTHS.indexOf(month.toLowerCase()) + 1,
+    day: Number(day),
+  });
+  const [hour = 0, minute = 0, second = 0] = time.split(":").map(Number);
+  // 60 is a leap second.
+  if (date === null || hour > 23 || minute > 59 || second > 60) return null;
+  return date + hour * HOUR + minute * MINUTE + second * SECOND;
 }
 
+const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+
 /** A year of two digits is of this century, unless that were more than 50 years ahead: then of the last one. */
-function fullYear(year: string, wall: At): string {
-  if (year.length === 4) return year;
+function fullYear(year: string, wall: At): number {
+  if (year.length === 4) return Number(year);
   const soon = new Date(wall + 50 * 365.25 * DAY).getUTCFullYear();
-  return String(2_000 + Number(year) > soon ? 1_900 + Number(year) : 2_000 + Number(year));
+  return 2_000 + Number(year) > soon ? 1_900 + Number(year) : 2_000 + Number(year);
 }

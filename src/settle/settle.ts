@@ -68,22 +68,31 @@ type Moment = { readonly now: At; readonly lane: LaneView };
 
 /** What the round adds to the delivery's history, whatever it decides. */
 function advance(delivery: Delivery, outcomes: readonly Outcome[], { now, lane }: Moment): Progress {
-  const left = outcomes.filter((outcome) => judge(outcome) !== "offline");
-  const offline = left.length === 0;
+  const offline = outcomes.every((outcome) => judge(outcome) === "offline");
   const { firstAttemptAt, attemptedAt } = delivery;
-  // The whole time since the last round was of no use if the machine is offline at the end of it.
-  const lost = offline ? now - (attemptedAt ?? now) : lane.lost;
   return {
     attempts: offline ? delivery.attempts : delivery.attempts + 1,
-    firstAttemptAt: firstAttemptAt ?? (offline ? null : Math.min(...left.map((outcome) => outcome.startedAt))),
+    firstAttemptAt: firstAttemptAt ?? firstStart(outcomes),
     attemptedAt: now,
-    held: firstAttemptAt === null ? 0 : delivery.held + lost,
-    finals: withNew(delivery.finals, outcomes.filter((outcome) => judge(outcome) === "final").map(toFinal)),
+    // The whole time since the last round was of no use if the machine is offline at the end of it.
+    held: firstAttemptAt === null ? 0 : delivery.held + (offline ? now - (attemptedAt ?? now) : lane.lost),
+    finals: withNew(delivery.finals, outcomes),
   };
 }
 
+/** When the first attempt that has left this machine began; null if none has. */
+function firstStart(outcomes: readonly Outcome[]): At | null {
+  let first: At | null = null;
+  for (const outcome of outcomes) {
+    if (judge(outcome) !== "offline") first = Math.min(first ?? outcome.startedAt, outcome.startedAt);
+  }
+  return first;
+}
+
 /** Each webhook has one last word, the newest: it can be asked again when the config has changed. */
-function withNew(known: readonly FinalAnswer[], said: readonly FinalAnswer[]): readonly FinalAnswer[] {
+function withNew(known: readonly FinalAnswer[], outcomes: readonly Outcome[]): readonly FinalAnswer[] {
+  if (!outcomes.some((outcome) => judge(outcome) === "final")) return known;
+  const said = outcomes.filter((outcome) => judge(outcome) === "final").map(toFinal);
   return [...known.filter(({ url }) => !isFinal(url, said)), ...said];
 }
 

@@ -1,10 +1,10 @@
+import { startOfDay } from "../model/calendar.ts";
 import { type At, formatTime } from "../model/units.ts";
 
 const ISO_8601 =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/i;
 
-/** Date.UTC takes the years 0 to 99 for 1900 to 1999; setUTCFullYear takes them as they are. */
-const YEAR_0 = new Date(0).setUTCFullYear(0, 0, 1);
+const YEAR_0 = startOfDay({ year: 0, month: 1, day: 1 }) ?? 0;
 const YEAR_9999_END = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /**
@@ -17,8 +17,8 @@ export function parseTimestamp(text: string): At | null {
   const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = match
     .slice(1, 7)
     .map((part) => Number(part ?? 0));
-  const date = new Date(0).setUTCFullYear(year, month - 1, day);
-  if (new Date(date).getUTCDate() !== day || month < 1 || month > 12) return null;
+  const date = startOfDay({ year, month, day });
+  if (date === null) return null;
   // 60 is a leap second.
   if (hour > 23 || minute > 59 || second > 60) return null;
   const fraction = Number((match[7] ?? "0").padEnd(3, "0").slice(0, 3));

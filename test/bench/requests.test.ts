@@ -15,6 +15,14 @@ describe("a request of the load", () => {
     });
   }
 
+  it("fits 2,500 small events into a batch that is not too large to be taken", () => {
+    for (const ids of IDS) {
+      const request = createRequest({ ids, eventsPerRequest: 2_500, small: true });
+      assert.equal(renewed(request).length, 2_500);
+      assert.ok(split(request)[1].length < 500_000);
+    }
+  });
+
   it("gives every event a user and a messageId of its own, each time", () => {
     const request = createRequest({ ids: "random", eventsPerRequest: 100 });
     const events = [

@@ -28,6 +28,30 @@ describe("a result of the bench", () => {
     assert.equal(resultOf({ ...line({ most: 2 }), base }, samples).ratio, 1.5);
   });
 
+  it("may be wanted by itself, whatever the floor has", () => {
+    const samples = [...rounds("floor", [10]), ...rounds("fairlead", [90, 110])];
+    const isMet = (upTo: number): boolean => resultOf(line({ upTo }), samples).met;
+    assert.deepEqual([100, 99].map(isMet), [true, false]);
+  });
+
+  it("has no ratio where there is nothing to compare with", () => {
+    const { base, ratio, ratios, met } = resultOf({ ...line({ upTo: 100 }), base: null }, rounds("fairlead", [90]));
+    assert.deepEqual([base, ratio, ratios, met], [null, null, [], true]);
+  });
+
+  it("tells memory in megabytes", () => {
+    const samples = [...rounds("floor", [50_000_000]), ...rounds("fairlead", [75_000_000])];
+    const { base, fairlead, ratio } = resultOf({ ...line({ upTo: 60 }), unit: "MB" }, samples);
+    assert.deepEqual([base, fairlead, ratio], [50, 75, 1.5]);
+  });
+
+  it("has a peer's number beside it, which nothing is judged by", () => {
+    const samples = [...rounds("floor", [100]), ...rounds("fairlead", [80])];
+    assert.equal(resultOf(line({ least: 0.8 }), samples).peer, null);
+    const { peer, met } = resultOf(line({ least: 0.8 }), [...samples, ...rounds("bullmq", [20, 40, 30])]);
+    assert.deepEqual([peer, met], [30, true]);
+  });
+
   it("does not come from other runs", () => {
     const other = rounds("fairlead", [1]).map((sample) => ({ ...sample, run: "singles random" as const }));
     const samples = [...rounds("floor", [100]), ...rounds("fairlead", [80]), ...other];

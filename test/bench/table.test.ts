@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { linesOf } from "../../bench/lines.ts";
 import type { Result, Sample } from "../../bench/results.ts";
-import { linesOf, type RowName } from "../../bench/rows.ts";
+import type { Line, RowName } from "../../bench/rows.ts";
 import { writeMeetings, writeTables } from "../../bench/table.ts";
 
 describe("the tables of the bench", () => {
@@ -35,6 +36,24 @@ describe("the tables of the bench", () => {
   });
 });
 
+describe("a table of the bench", () => {
+  it("has a column for BullMQ when that was measured", () => {
+    const [result] = resultsOf("drain") as [Result];
+    assert.deepEqual(headOf(writeTables([result])).slice(0, 3), ["floor", "Fairlead", "ratio"]);
+    const [head = "", row = ""] = writeTables([{ ...result, peer: 1 }]).split("\n");
+    assert.deepEqual(headOf(head).slice(0, 4), ["floor", "Fairlead", "BullMQ", "ratio"]);
+    assert.deepEqual(cellsOf(row).slice(1, 5), ["2 /s", "3 /s", "1 /s", "1.50"]);
+  });
+
+  it("says what is wanted by itself in its unit, and has nothing where nothing was measured", () => {
+    const [line] = linesOf(["start"]).filter(({ base }) => base === null) as [Line];
+    const alone = { line, base: null, fairlead: 312.5, peer: null, ratio: null, ratios: [], met: true };
+    const [, row = ""] = writeTables([alone]).split("\n");
+    const label = "start until the first acknowledged call, a million waiting";
+    assert.deepEqual(cellsOf(row), [label, "–", "312.50 ms", "–", "–", "≤ 500 ms", "met"]);
+  });
+});
+
 describe("how a receiver that has come back is met", () => {
   const shares = { server: 1, mainThread: 1, queued: 0, load: 0, receiver: 0, others: 0 };
   const met = (in10ms: number): Sample => {
@@ -55,7 +74,15 @@ describe("how a receiver that has come back is met", () => {
 });
 
 function resultsOf(row: RowName): readonly Result[] {
-  return linesOf([row]).map((line) => ({ line, base: 2, fairlead: 3, ratio: 1.5, ratios: [1.25, 1.75], met: true }));
+  return linesOf([row]).map((line) => ({
+    line,
+    base: 2,
+    fairlead: 3,
+    peer: null,
+    ratio: 1.5,
+    ratios: [1.25, 1.75],
+    met: true,
+  }));
 }
 
 function headOf(table: string): readonly string[] {

@@ -117,7 +117,14 @@ describe("the retry table", () => {
   });
 
   const rubbish = ["foo 12", "12 s", "1e3", "-5", "0x10", "12, 13", "2026-11-20T12:00:30Z", "Nov 20 2026"];
-  for (const retryAfter of [null, "", "soon", ...rubbish, "Fri, 45 Nov 2026 12:00:30 GMT"]) {
+  for (const retryAfter of [
+    null,
+    "",
+    "soon",
+    ...rubbish,
+    "Fri, 45 Nov 2026 12:00:30 GMT",
+    "Tue, 31 Feb 2027 13:00:00 GMT",
+  ]) {
     it(`counts a 429 that names no time: ${JSON.stringify(retryAfter)}`, () => {
       const verdict = judge(answered(429, retryAfter), FIRST);
       assert.deepEqual(verdict, { kind: "again", afterMs: 500, counted: true, told: false });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createLanes, type Lanes, MOST_ATTEMPTS } from "../../src/deliver/lanes.ts";
+import { createLanes, type Lanes } from "../../src/deliver/lanes.ts";
+import { MOST_ATTEMPTS } from "../../src/deliver/slots.ts";
 import type { Destination } from "../../src/model/destination.ts";
 import { makeReport, POLICY } from "./make.ts";
 
@@ -91,5 +92,54 @@ describe("the lanes together", () => {
     finish(lanes, greedy, 1);
     assert.equal(called, 1);
     assert.equal(lanes.haveRoom(modest, ASK), true);
+  });
+
+  it("call one for each slot that was given back, in the order in which they began to wait", () => {
+    const lanes = createLanes(makeReport());
+    const [greedy, ...rest] = destinations(101);
+    assert.ok(greedy);
+    grow(lanes, [greedy, ...rest]);
+    takeAll(lanes, greedy);
+    const called: string[] = [];
+    for (const one of rest) {
+      takeAll(lanes, one);
+      assert.equal(lanes.haveRoom(one, { ...ASK, starved: () => called.push(one.name) }), false);
+    }
+    finish(lanes, greedy, 1);
+    assert.deepEqual(called, ["d1"]);
+    finish(lanes, greedy, 1);
+    assert.deepEqual(called, ["d1", "d2"]);
+  });
+
+  it("call the next one when who was called leaves the slot", () => {
+    const lanes = createLanes(makeReport());
+    const [greedy, ...rest] = destinations(3);
+    assert.ok(greedy);
+    grow(lanes, [greedy, ...rest]);
+    takeAll(lanes, greedy);
+    const called: string[] = [];
+    for (const one of rest) {
+      takeAll(lanes, one);
+      lanes.haveRoom(one, { ...ASK, starved: () => called.push(one.name) });
+    }
+    finish(lanes, greedy, 1);
+    lanes.passOn();
+    assert.deepEqual(called, ["d1", "d2"]);
+    lanes.passOn();
+    assert.deepEqual(called, ["d1", "d2"], "nobody waits any more");
+  });
+
+  it("call nobody for a slot that is kept for others", () => {
+    const lanes = createLanes(makeReport());
+    const [greedy, modest] = destinations(2);
+    assert.ok(greedy && modest);
+    grow(lanes, [greedy, modest]);
+    takeAll(lanes, greedy);
+    let called = 0;
+    assert.equal(lanes.haveRoom(greedy, { ...ASK, starved: () => (called += 1) }), false);
+    lanes.passOn();
+    assert.equal(called, 0);
+    finish(lanes, greedy, 1);
+    assert.equal(called, 1);
   });
 });

@@ -1,5 +1,4 @@
 import { copyFile, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, createApp } from "../../src/app.ts";
 import type { Config, Tls } from "../../src/model/config.ts";
@@ -10,6 +9,7 @@ import type { Disk, Space } from "../../src/model/space.ts";
 import { GB } from "../../src/model/units.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { assertDocumented } from "../admin/openapi/documented.ts";
+import { SCRATCH } from "../scratch.ts";
 import { createFalseClock, type FalseClock } from "./clock.ts";
 import { KEY, makeConfig } from "./make.ts";
 import { type Behaviour, createFalseNetwork, type Sent } from "./network.ts";
@@ -78,7 +78,7 @@ export type AdminOptions = {
 
 /** The whole daemon in this process: real stages and a real SQLite file, with a false clock, chance and network. */
 export async function startDaemon(options: DaemonOptions = {}): Promise<TestDaemon> {
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-flow-"));
+  const folder = await mkdtemp(join(SCRATCH, "fairlead-flow-"));
   const path = join(folder, "fairlead.db");
   const config = makeConfig(options.config);
   return startIn({ folder, path, config: { ...config, outbox: { ...config.outbox, path } } }, options);
@@ -170,7 +170,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
       return only;
     },
     async crash(crashOptions = {}) {
-      const next = await mkdtemp(join(tmpdir(), "fairlead-crash-"));
+      const next = await mkdtemp(join(SCRATCH, "fairlead-crash-"));
       const copy = join(next, "fairlead.db");
       for (const end of ["", "-wal"]) await copyFile(path + end, copy + end);
       await daemon.stop();

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setTimeout as wait } from "node:timers/promises";
 import { type Receiver, startReceiver } from "../binary/receiver.ts";
-import { PATIENCE, PATIENT } from "../binary/waiting.ts";
+import { PATIENT } from "../binary/waiting.ts";
 import { type Daemon, makeConfig } from "../binary/world.ts";
 import { noise } from "../model/make.ts";
-import { makeSmallDisk } from "./small-disk.ts";
+import { eventually, metric, ready, settled } from "./observe.ts";
+import { MISSING, makeSmallDisk } from "./small-disk.ts";
 
 const MB = 1_024 * 1_024;
+const NEEDING_DISKS = { ...PATIENT, skip: MISSING };
 /** So many clients call at once. */
 const CLIENTS = 8;
 
@@ -43,17 +44,6 @@ async function fill(daemon: Daemon): Promise<{ acknowledged: readonly string[]; 
   return { refusals: await Promise.all(clients), acknowledged };
 }
 
-/** Asks again and again, as who waits for something outside of this process has to. */
-async function eventually<T>(what: string, ask: () => Promise<T | null>): Promise<T> {
-  const until = Date.now() + PATIENCE;
-  while (Date.now() < until) {
-    const answer = await ask();
-    if (answer !== null) return answer;
-    await wait(100);
-  }
-  throw new Error(`after ${PATIENCE / 1_000} s still not: ${what}`);
-}
-
 /** Resolves with the messageId of the first call that is taken. */
 function taken(daemon: Daemon): Promise<string> {
   return eventually("a call is taken", async () => {
@@ -62,30 +52,12 @@ function taken(daemon: Daemon): Promise<string> {
   });
 }
 
-async function metric(daemon: Daemon, series: string): Promise<number | null> {
-  const text = await (await fetch(`${daemon.admin}/metrics`)).text();
-  const line = text.split("\n").find((one) => one.startsWith(`${series} `));
-  return line === undefined ? null : Number(line.slice(series.length + 1));
-}
-
-async function ready(daemon: Daemon): Promise<readonly [status: number, code: string | undefined]> {
-  const response = await fetch(`${daemon.admin}/readyz`);
-  return [response.status, ((await response.json()) as { code?: string }).code];
-}
-
-/** Resolves when what became of every delivery is in the outbox. */
-function settled(daemon: Daemon): Promise<true> {
-  return eventually("nothing waits", async () => {
-    return (await metric(daemon, 'fairlead_deliveries{destination="crm",state="waiting"}')) === 0 ? true : null;
-  });
-}
-
 function most(receiver: Receiver): number {
   return Math.max(...receiver.hooks.map(({ sent }) => sent));
 }
 
 describe("a disk that is full to the last byte", () => {
-  it("refuses calls, goes on delivering, and takes calls again once a file is removed", PATIENT, async () => {
+  it("refuses calls, goes on delivering, and takes calls again once a file is removed", NEEDING_DISKS, async () => {
     await using receiver = startReceiver();
     await using disk = await makeSmallDisk("12m");
     await disk.occupy("ballast", 6 * MB);
@@ -116,7 +88,7 @@ describe("a disk that is full to the last byte", () => {
     assert.equal(most(receiver), 1, "what became of it was in the outbox");
   });
 
-  it("loses nothing that was acknowledged to a kill -9 while it is full", PATIENT, async () => {
+  it("loses nothing that was acknowledged to a kill -9 while it is full", NEEDING_DISKS, async () => {
     await using receiver = startReceiver(({ sent }) => (sent === 1 ? 503 : 200));
     await using disk = await makeSmallDisk("12m");
     await disk.occupy("ballast", 6 * MB);
@@ -139,34 +111,38 @@ describe("a disk that is full to the last byte", () => {
 });
 
 describe("a disk that another program fills", () => {
-  it("refuses calls from outbox.freeDisk on, writes what becomes of deliveries, and opens again", PATIENT, async () => {
-    await using receiver = startReceiver(({ sent }) => (sent === 1 ? 503 : 200));
-    await using disk = await makeSmallDisk("32m");
-    const daemon = await disk.serve(configFor(receiver, { freeDisk: "8MB" }));
-    const { messageId } = await callOnce(daemon);
-    await disk.occupy("log", 27 * MB);
+  it(
+    "refuses calls from outbox.freeDisk on, writes what becomes of deliveries, and opens again",
+    NEEDING_DISKS,
+    async () => {
+      await using receiver = startReceiver(({ sent }) => (sent === 1 ? 503 : 200));
+      await using disk = await makeSmallDisk("32m");
+      const daemon = await disk.serve(configFor(receiver, { freeDisk: "8MB" }));
+      const { messageId } = await callOnce(daemon);
+      await disk.occupy("log", 27 * MB);
 
-    await daemon.process.line(/msg=store\.full/);
-    const refusal = await callOnce(daemon);
-    assert.deepEqual([refusal.status, refusal.code, refusal.retryAfter], [503, "store_full", "10"]);
-    assert.deepEqual(await ready(daemon), [503, "store_full"]);
-    assert.equal(await metric(daemon, "fairlead_store_full"), 1);
-    assert.ok(((await metric(daemon, "fairlead_store_free_disk_bytes")) ?? Infinity) < 8 * MB);
-    await receiver.all([messageId]);
-    await settled(daemon);
-    assert.equal(await metric(daemon, "fairlead_store_errors_total"), 0);
+      await daemon.process.line(/msg=store\.full/);
+      const refusal = await callOnce(daemon);
+      assert.deepEqual([refusal.status, refusal.code, refusal.retryAfter], [503, "store_full", "10"]);
+      assert.deepEqual(await ready(daemon), [503, "store_full"]);
+      assert.equal(await metric(daemon, "fairlead_store_full"), 1);
+      assert.ok(((await metric(daemon, "fairlead_store_free_disk_bytes")) ?? Infinity) < 8 * MB);
+      await receiver.all([messageId]);
+      await settled(daemon);
+      assert.equal(await metric(daemon, "fairlead_store_errors_total"), 0);
 
-    await disk.vacate("log");
-    await receiver.all([await taken(daemon)]);
-    assert.equal(await metric(daemon, "fairlead_store_full"), 0);
-    assert.deepEqual(await ready(daemon), [200, undefined]);
-    const lines = daemon.process.err.filter((line) => /msg=store\.(full|open)/.test(line));
-    assert.equal(lines.length, 2);
-    assert.match(lines[0] ?? "", /level=error msg=store\.full bound=outbox\.freeDisk path=\S+ used=.* freeDisk=8MB/);
-    assert.match(lines[1] ?? "", /level=info msg=store\.open bound=outbox\.freeDisk after=/);
-  });
+      await disk.vacate("log");
+      await receiver.all([await taken(daemon)]);
+      assert.equal(await metric(daemon, "fairlead_store_full"), 0);
+      assert.deepEqual(await ready(daemon), [200, undefined]);
+      const lines = daemon.process.err.filter((line) => /msg=store\.(full|open)/.test(line));
+      assert.equal(lines.length, 2);
+      assert.match(lines[0] ?? "", /level=error msg=store\.full bound=outbox\.freeDisk path=\S+ used=.* freeDisk=8MB/);
+      assert.match(lines[1] ?? "", /level=info msg=store\.open bound=outbox\.freeDisk after=/);
+    },
+  );
 
-  it("is warned of at the start, when it cannot hold what outbox.maxSize promises", PATIENT, async () => {
+  it("is warned of at the start, when it cannot hold what outbox.maxSize promises", NEEDING_DISKS, async () => {
     await using receiver = startReceiver();
     await using disk = await makeSmallDisk("12m");
     const daemon = await disk.serve(configFor(receiver, { maxSize: "10MB", freeDisk: "4MB" }));
@@ -177,7 +153,7 @@ describe("a disk that another program fills", () => {
 });
 
 describe("a disk with nothing left", () => {
-  it("keeps the daemon from starting, with a message that says so", PATIENT, async () => {
+  it("keeps the daemon from starting, with a message that says so", NEEDING_DISKS, async () => {
     await using receiver = startReceiver();
     await using disk = await makeSmallDisk("2m");
     await disk.occupy("log", 2 * MB);

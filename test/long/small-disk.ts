@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,9 +7,18 @@ import { findBinary } from "../binary/binary.ts";
 import { type Process, start } from "../binary/process.ts";
 import { acceptingCalls, type Daemon } from "../binary/world.ts";
 
-const NEEDS =
-  "this test fills a small disk of its own: it has to mount a tmpfs, which root may do (CAP_SYS_ADMIN), with unshare, " +
-  "nsenter and mount of util-linux";
+/** Why there is nothing to test with; false if there is. */
+export const MISSING = tells("unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt")
+  ? false
+  : "this machine mounts nothing: it takes root (CAP_SYS_ADMIN), with unshare, nsenter and mount of util-linux";
+/** The same for a disk that can fail. */
+export const MISSING_EXT4 =
+  MISSING ||
+  (tells("losetup", "--find") && tells("mkfs.ext4", "-V") ? false : "this machine has no loop devices, or no ext4");
+
+function tells(file: string, ...args: readonly string[]): boolean {
+  return spawnSync(file, args).status === 0;
+}
 
 /** A disk in memory that can really be full, with a daemon that has its outbox there. */
 export type SmallDisk = AsyncDisposable & {
@@ -20,19 +30,26 @@ export type SmallDisk = AsyncDisposable & {
   occupy(name: string, bytes: number): Promise<void>;
   /** Removes it. */
   vacate(name: string): Promise<void>;
+  /** Of one in a file: fails as a disk does, after which the system lets nobody write to it. */
+  fail(): void;
+  /** Is well again. Nobody may use it at that time. */
+  mend(): void;
 };
+
+/** `tmpfs` is in memory, `ext4` in a file. */
+export type DiskKind = "tmpfs" | "ext4";
 
 /**
  * The disk is mounted in a namespace of its own, which a process holds: when that is gone, and the daemon, so is the disk,
  * however the test ends.
  */
-export async function makeSmallDisk(size: string): Promise<SmallDisk> {
+export async function makeSmallDisk(size: string, kind: DiskKind = "tmpfs"): Promise<SmallDisk> {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-long-"));
   const disk = join(folder, "disk");
   await mkdir(disk);
-  const holder = await mount(disk, size).catch(async (cause: unknown) => {
+  const holder = await mount(disk, size, kind).catch(async (cause: unknown) => {
     await rm(folder, { recursive: true });
-    throw new Error(`${NEEDS}; ${cause instanceof Error ? cause.message : cause}`, { cause });
+    throw cause;
   });
   const processes = [holder];
   /** From outside of the namespace. */
@@ -48,11 +65,22 @@ export async function makeSmallDisk(size: string): Promise<SmallDisk> {
     return daemon;
   }
 
+  function inside(...command: readonly string[]): void {
+    const all = ["--mount", "--target", String(holder.pid), "--", ...command];
+    const { status, stderr } = spawnSync("nsenter", all, { encoding: "utf8" });
+    if (status !== 0) throw new Error(`${command.join(" ")} has ended with ${status}: ${stderr}`);
+  }
+
   return {
     begin,
     serve: async (config) => acceptingCalls(await begin(config)),
     occupy: (name, bytes) => writeFile(place(name), Buffer.alloc(bytes, 1)),
     vacate: (name) => rm(place(name)),
+    fail: () => inside("mount", "-o", "remount,abort", disk),
+    mend() {
+      inside("umount", disk);
+      inside("mount", "-o", "loop", `${disk}.ext4`, disk);
+    },
     async [Symbol.asyncDispose]() {
       for (const one of processes.toReversed()) await one[Symbol.asyncDispose]();
       await rm(folder, { recursive: true, force: true });
@@ -60,10 +88,13 @@ export async function makeSmallDisk(size: string): Promise<SmallDisk> {
   };
 }
 
-async function mount(disk: string, size: string): Promise<Process> {
-  const holder = start("unshare", ["--mount", "--propagation", "private", "sh", "-c", MOUNT, disk, size]);
+async function mount(disk: string, size: string, kind: DiskKind): Promise<Process> {
+  const holder = start("unshare", ["--mount", "--propagation", "private", "sh", "-euc", MOUNT[kind], disk, size]);
   await holder.line(/^mounted$/);
   return holder;
 }
 
-const MOUNT = 'mount -t tmpfs -o "size=$1,mode=0700" tmpfs "$0" && echo mounted && exec sleep infinity';
+const MOUNT: Readonly<Record<DiskKind, string>> = {
+  tmpfs: 'mount -t tmpfs -o "size=$1,mode=0700" tmpfs "$0"; echo mounted; exec sleep infinity',
+  ext4: 'truncate -s "$1" "$0.ext4"; mkfs.ext4 -q -F "$0.ext4"; mount -o loop "$0.ext4" "$0"; echo mounted; exec sleep infinity',
+};

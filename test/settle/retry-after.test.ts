@@ -78,6 +78,8 @@ describe("Retry-After that cannot be read", () => {
         "20 Nov 2026 13:00:00 GMT",
         "Fri, 20 Nov 2026 13:00:00",
         "Fri, 20 Foo 2026 13:00:00 GMT",
+        "Tue, 31 Feb 2027 13:00:00 GMT",
+        "Fri, 20 Nov 2026 24:00:00 GMT",
       ],
       ...["Fri, 20 Nov 2026 25:00:00 GMT", "Fri, 20 Nov 2026 13:61:00 GMT", "Fri, 20 Nov 2026 13:00:00 PST"],
       ...["Fri, 20 Nov 2026 13:00:00 GMT, 5", "5, 10", "__proto__", "\u0000"],

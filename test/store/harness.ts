@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Delivery } from "../../src/model/delivery.ts";
 import { isFault } from "../../src/model/fault.ts";
@@ -9,6 +8,7 @@ import type { Bounds, Disk, Space } from "../../src/model/space.ts";
 import type { At } from "../../src/model/units.ts";
 import { GB } from "../../src/model/units.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
+import { SCRATCH } from "../scratch.ts";
 
 /** What an engine gets to open its store with. */
 export type Place = {
@@ -61,7 +61,7 @@ export type TestStore = AsyncDisposable & {
 
 /** A store of this engine in a folder of its own, with a false clock. */
 export async function startStore(open: OpenStore): Promise<TestStore> {
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-store-"));
+  const folder = await mkdtemp(join(SCRATCH, "fairlead-store-"));
   const told: Told[] = [];
   const clock = createFalseClock();
   let max = GB;

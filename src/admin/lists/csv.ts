@@ -1,6 +1,6 @@
 import type { Fault } from "../../model/fault.ts";
 import { isFault } from "../../model/fault.ts";
-import { type Entry, LONGEST_ENTRY, type Splitter, wrong } from "./records.ts";
+import { type Entry, LONGEST_ENTRY, type Splitter, tooLong, untilFault, wrong } from "./records.ts";
 
 /** How the column of the users may be called, whatever its case. */
 const USER = ["userid", "user_id", "user", "id"];
@@ -10,39 +10,31 @@ export function splitCsv(): Splitter {
   const lines = createLines();
   let columns: Columns | null = null;
 
-  function read(records: readonly Line[]): readonly Entry[] | Fault {
-    const entries: Entry[] = [];
-    for (const { text, line } of records) {
-      const place = `line ${line}`;
-      if (text === "") continue;
-      const cells = cellsOf(text);
-      if (cells === null) return wrong(place, "its quotes do not match");
-      if (columns === null) {
-        const found = columnsOf(cells, place);
-        if (isFault(found)) return found;
-        columns = found;
-        continue;
-      }
-      const { user, value, count } = columns;
-      if (cells.length !== count) return wrong(place, `it has ${cells.length} columns, and the header has ${count}`);
-      entries.push({ value: { userId: cells[user], ...(value !== null && { value: cells[value] }) }, place });
-    }
-    return entries;
+  function read(line: Line | Fault): Entry | Fault | null {
+    if (isFault(line)) return line;
+    if (line.text === "") return null;
+    const place = `line ${line.line}`;
+    const cells = cellsOf(line.text);
+    if (cells === null) return wrong(place, "its quotes do not match");
+    if (columns !== null) return entryOf(cells, columns, place);
+    const found = columnsOf(cells, place);
+    if (isFault(found)) return found;
+    columns = found;
+    return null;
   }
 
   return {
-    push(text) {
-      const complete = lines.push(text);
-      return isFault(complete) ? complete : read(complete);
-    },
+    push: (text) => untilFault(lines.push(text), read),
     end() {
-      const last = lines.end();
-      if (isFault(last)) return last;
-      const entries = read(last);
-      if (isFault(entries)) return entries;
-      return columns === null ? wrong("the body", "it has no header") : entries;
+      const entries = untilFault(lines.end(), read);
+      return columns === null ? [...entries, wrong("the body", "it has no header")] : entries;
     },
   };
+}
+
+function entryOf(cells: readonly string[], { user, value, count }: Columns, place: string): Entry | Fault {
+  if (cells.length !== count) return wrong(place, `it has ${cells.length} columns, and the header has ${count}`);
+  return { value: { userId: cells[user], ...(value !== null && { value: cells[value] }) }, place };
 }
 
 type Columns = { readonly user: number; readonly value: number | null; readonly count: number };
@@ -63,41 +55,39 @@ type Line = { readonly text: string; readonly line: number };
 /** Lines that are complete. One that has an open quote goes on in the next. */
 function createLines() {
   let rest = "";
-  let open = "";
+  /** What an open quote has kept from being complete; null if there is none. */
+  let open: string | null = null;
   let line = 0;
   let began = 1;
 
-  function take(part: string): readonly Line[] {
+  function take(part: string): Line | Fault | null {
     line += 1;
-    if (open === "") began = line;
-    const text = open === "" ? part : `${open}\n${part}`;
-    if (hasOpenQuote(text)) {
-      open = text;
-      return [];
-    }
-    open = "";
+    if (open === null) began = line;
+    const text: string = open === null ? part : `${open}\n${part}`;
+    if (text.length > LONGEST_ENTRY) return tooLong(`line ${began}`);
+    // What came before is not looked at again: a cell of thousands of lines would take quadratic time.
+    open = hasOddQuotes(part) === (open === null) ? text : null;
+    if (open !== null) return null;
     const clean = text.endsWith("\r") ? text.slice(0, -1) : text;
-    return [{ text: began === 1 ? clean.replace(/^\uFEFF/, "") : clean, line: began }];
+    return { text: began === 1 ? clean.replace(/^\uFEFF/, "") : clean, line: began };
   }
 
   return {
-    push(text: string): readonly Line[] | Fault {
+    push(text: string): readonly (Line | Fault)[] {
       const parts = (rest + text).split("\n");
       rest = parts.pop() ?? "";
-      const complete = parts.flatMap(take);
-      const longest = open.length + rest.length;
-      return longest > LONGEST_ENTRY
-        ? wrong(`line ${line + 1}`, `it is longer than ${LONGEST_ENTRY} characters`)
-        : complete;
+      const complete = untilFault(parts, take);
+      const longest = open === null ? rest.length : open.length + 1 + rest.length;
+      return longest > LONGEST_ENTRY ? [...complete, tooLong(`line ${open === null ? line + 1 : began}`)] : complete;
     },
-    end(): readonly Line[] | Fault {
-      const last = rest === "" && open === "" ? [] : take(rest);
-      return open === "" ? last : wrong(`line ${began}`, "its quotes do not match");
+    end(): readonly (Line | Fault)[] {
+      const last = rest === "" && open === null ? [] : untilFault([rest], take);
+      return open === null ? last : [...last, wrong(`line ${began}`, "its quotes do not match")];
     },
   };
 }
 
-function hasOpenQuote(text: string): boolean {
+function hasOddQuotes(text: string): boolean {
   if (!text.includes('"')) return false;
   return (text.match(/"/g)?.length ?? 0) % 2 === 1;
 }

@@ -1,5 +1,5 @@
-import type { Fault } from "../../model/fault.ts";
-import { allOrFault, type Entry, LONGEST_ENTRY, parseEntry, type Splitter, wrong } from "./records.ts";
+import { type Fault, isFault } from "../../model/fault.ts";
+import { type Entry, LONGEST_ENTRY, parseEntry, type Splitter, tooLong, wrong } from "./records.ts";
 
 /** Where a reader of an array is. */
 type Scan = {
@@ -15,7 +15,7 @@ type Scan = {
   entries: number;
   /** Whether a comma was the last thing, so that an entry has to follow. */
   wanting: boolean;
-  readonly found: (Entry | Fault)[];
+  readonly found: Entry[];
 };
 
 /** One JSON array. Its entries are found by their brackets and quotes, and parsed one by one. */
@@ -28,9 +28,10 @@ export function splitJsonArray(): Splitter {
     push(text) {
       scan.rest += text;
       const fault = scanText(scan);
-      return fault ?? allOrFault(scan.found.splice(0));
+      const found = scan.found.splice(0);
+      return fault === null ? found : [...found, fault];
     },
-    end: () => (scan.state === "after" ? [] : wrong("the body", "it is not a whole JSON array")),
+    end: () => (scan.state === "after" ? [] : [wrong("the body", "it is not a whole JSON array")]),
   };
 }
 
@@ -46,9 +47,7 @@ function scanText(scan: Scan): Fault | null {
     const fault = scan.state === "inside" ? inside(scan, character) : outside(scan, character);
     if (fault) return fault;
   }
-  return scan.rest.length > LONGEST_ENTRY
-    ? wrong(placeOf(scan.entries + 1), `it is longer than ${LONGEST_ENTRY} characters`)
-    : null;
+  return scan.rest.length > LONGEST_ENTRY ? tooLong(placeOf(scan.entries + 1)) : null;
 }
 
 function outside(scan: Scan, character: string): Fault | null {
@@ -71,15 +70,18 @@ function inside(scan: Scan, character: string): Fault | null {
 }
 
 function close(scan: Scan, character: string): Fault | null {
-  const text = scan.rest.slice(0, scan.at).trim();
   const place = placeOf(scan.entries + 1);
+  if (scan.at > LONGEST_ENTRY) return tooLong(place);
+  const text = scan.rest.slice(0, scan.at).trim();
   drop(scan);
   if (text === "" && (character === "," || scan.wanting)) return wrong(place, "it is not JSON");
   if (character === "]") scan.state = "after";
   scan.wanting = character === ",";
   if (text === "") return null;
   scan.entries += 1;
-  scan.found.push(parseEntry(text, place));
+  const entry = parseEntry(text, place);
+  if (isFault(entry)) return entry;
+  scan.found.push(entry);
   return null;
 }
 

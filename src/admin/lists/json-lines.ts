@@ -1,5 +1,5 @@
 import type { Fault } from "../../model/fault.ts";
-import { allOrFault, type Entry, LONGEST_ENTRY, parseEntry, type Splitter, wrong } from "./records.ts";
+import { type Entry, LONGEST_ENTRY, parseEntry, type Splitter, tooLong, untilFault } from "./records.ts";
 
 /** A JSON text in each line; empty lines are passed over. */
 export function splitJsonLines(): Splitter {
@@ -9,17 +9,16 @@ export function splitJsonLines(): Splitter {
     push(text) {
       const parts = (rest + text).split("\n");
       rest = parts.pop() ?? "";
-      const entries = allOrFault(parts.flatMap(parse));
-      return rest.length > LONGEST_ENTRY
-        ? wrong(`line ${lines + 1}`, `it is longer than ${LONGEST_ENTRY} characters`)
-        : entries;
+      const entries = untilFault(parts, parse);
+      return rest.length > LONGEST_ENTRY ? [...entries, tooLong(`line ${lines + 1}`)] : entries;
     },
-    end: () => allOrFault(parse(rest)),
+    end: () => untilFault([rest], parse),
   };
 
-  function parse(line: string): readonly (Entry | Fault)[] {
+  function parse(line: string): Entry | Fault | null {
     lines += 1;
+    if (line.length > LONGEST_ENTRY) return tooLong(`line ${lines}`);
     const text = lines === 1 ? line.replace(/^\uFEFF/, "") : line;
-    return text.trim() === "" ? [] : [parseEntry(text, `line ${lines}`)];
+    return text.trim() === "" ? null : parseEntry(text, `line ${lines}`);
   }
 }

@@ -38,18 +38,17 @@ export async function* readList(
 ): AsyncGenerator<readonly Member[] | Fault, void> {
   for await (const piece of text) {
     if (typeof piece !== "string") return yield piece;
-    const entries = splitter.push(piece);
-    if (isFault(entries)) return yield entries;
-    yield* membersOf(entries, kind);
+    yield* membersOf(splitter.push(piece), kind);
   }
-  const last = splitter.end();
-  if (isFault(last)) return yield last;
-  yield* membersOf(last, kind);
+  yield* membersOf(splitter.end(), kind);
 }
 
-function* membersOf(entries: readonly Entry[], kind: ComputationClass): Generator<readonly Member[] | Fault, void> {
-  for (let from = 0; from < entries.length; from += IN_PART) {
-    const part = entries.slice(from, from + IN_PART).map((entry) => memberOf(entry, kind));
+type Found = readonly (Entry | Fault)[];
+
+/** Of several faults the first one counts, whoever has found it. */
+function* membersOf(found: Found, kind: ComputationClass): Generator<readonly Member[] | Fault, void> {
+  for (let from = 0; from < found.length; from += IN_PART) {
+    const part = found.slice(from, from + IN_PART).map((entry) => (isFault(entry) ? entry : memberOf(entry, kind)));
     const wrong = part.find(isFault);
     if (wrong) return yield wrong;
     yield part as readonly Member[];

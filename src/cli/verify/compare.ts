@@ -44,7 +44,7 @@ function hintForText(text: string, isRight: (text: string) => boolean): string |
   if (isRight(trimmed)) return NEWLINE;
   const parsed = parse(trimmed);
   if (parsed === null) return null;
-  if (isRight(JSON.stringify(parsed.value))) return REWRITTEN;
+  if (isRight(parsed.rewritten)) return REWRITTEN;
   const ordered = inWrittenOrder(parsed.value);
   if (ordered === null) return null;
   return isRight(ordered) ? REORDERED : OTHER_ORDER;
@@ -56,9 +56,11 @@ const REWRITTEN = `it is right for this JSON without its spaces: ${KEEP}`;
 const REORDERED = `it is right for this JSON with its keys in the order in which Fairlead writes them: ${KEEP}`;
 const OTHER_ORDER = `the keys of this JSON are not in the order in which Fairlead writes them: ${KEEP}`;
 
-function parse(text: string): { readonly value: unknown } | null {
+/** Null for what is no JSON, and for what is nested so deeply that it can be read and not be written again. */
+function parse(text: string): { readonly value: unknown; readonly rewritten: string } | null {
   try {
-    return { value: JSON.parse(text) };
+    const value: unknown = JSON.parse(text);
+    return { value, rewritten: JSON.stringify(value) };
   } catch {
     return null;
   }

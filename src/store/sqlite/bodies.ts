@@ -1,4 +1,5 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { checksum } from "./checksum.ts";
 
 /** Characters from which on compressing is worth it: what is shorter fits into a page of the file as it is. */
 const SHORT = 4_096;
@@ -19,11 +20,15 @@ export type Packed = {
   readonly segment: number;
   /** How many bodies there have to be. */
   readonly events: number;
+  readonly about: string;
   readonly bodies: string | Buffer;
+  /** `checksum` of both, when they were written; null from before there was one. */
+  readonly sum: number | null;
 };
 
 /** The bodies, in their order. Throws when they are damaged: nobody may get something else in place of one. */
-export function unpackBodies({ segment, events, bodies }: Packed): readonly string[] {
+export function unpackBodies({ segment, events, about, bodies, sum }: Packed): readonly string[] {
+  if (sum !== null && sum !== checksum(about, bodies)) throw damaged(segment, "its contents are not what was written");
   const lines = typeof bodies === "string" ? bodies.split("\n") : inflate(segment, bodies);
   const found = lines.filter((line) => line !== "").length;
   if (found !== events) throw damaged(segment, `it has ${found} of ${events} bodies`);
@@ -44,6 +49,12 @@ function inflate(segment: number, packed: Buffer): string[] {
 
 /** What the log tells the operator. */
 export function damaged(segment: number, how: string, cause?: unknown): Error {
-  const remedy = "stop Fairlead, look at the file with SQLite's PRAGMA integrity_check, and restore a backup";
-  return new Error(`segment ${segment} of the outbox is damaged: ${how}; ${remedy}`, { cause });
+  return new Error(`segment ${segment} of the outbox is damaged: ${how}; ${REMEDY}`, { cause });
 }
+
+/** The same of a delivery that has a row of its own. */
+export function damagedRow(event: number): Error {
+  return new Error(`delivery ${event} in the outbox is damaged: its row is not what was written; ${REMEDY}`);
+}
+
+const REMEDY = "stop Fairlead, look at the file with SQLite's PRAGMA integrity_check, and restore a backup";

@@ -1,25 +1,37 @@
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
 import type { ClaimAsk, ClaimPage } from "../../model/ports.ts";
+import type { Report } from "../../model/report.ts";
 import { type At, MB } from "../../model/units.ts";
-import { damaged, unpackBodies } from "./bodies.ts";
-import type { Database } from "./driver.ts";
-import type { About } from "./letters.ts";
+import { damaged, damagedRow, type Packed, unpackBodies } from "./bodies.ts";
+import { checksum } from "./checksum.ts";
+import { type Database, withRemedy } from "./driver.ts";
+import { type About, countLetter } from "./letters.ts";
 import { untried } from "./untried.ts";
 
 /** Bodies in one page, in characters: what waits may be large, and there may be many destinations. */
 const MOST_BODY = 2 * MB;
 
-/** Reads what waits for a destination, in the order in which it is to be sent. */
-export function createClaims(db: Database): (ask: ClaimAsk) => ClaimPage {
-  const first = createReadFirst(db);
-  const retries = createReadRetries(db);
-  return (ask) => (ask.queue === "first" ? first(ask) : retries(ask));
+/**
+ * Reads what waits for a destination, in the order in which it is to be sent. What is damaged is told, and passed over: it
+ * must neither be sent nor keep back what is behind it.
+ */
+export function createClaims(db: Database, report: Pick<Report, "storeFailed">): (ask: ClaimAsk) => ClaimPage {
+  const first = createReadFirst(db, report);
+  const retries = createReadRetries(db, report);
+  return function claims(ask) {
+    try {
+      return ask.queue === "first" ? first(ask) : retries(ask);
+    } catch (error) {
+      throw withRemedy(error);
+    }
+  };
 }
 
-type Segment = { segment: number; states: string; acceptedAt: At; about: string; bodies: string | Buffer };
+type Letters = { segment: number; states: string; waiting: number; acceptedAt: At };
+type Told = Pick<Report, "storeFailed">;
 
 /** Whole segments, so that none is taken apart twice: a page may be longer than was asked, by less than a segment. */
-function createReadFirst(db: Database): (ask: ClaimAsk) => ClaimPage {
+function createReadFirst(db: Database, report: Told): (ask: ClaimAsk) => ClaimPage {
   // The last one of the page before may not have been read to its end.
   const readFrom = db
     .prepare<[string, number], number>(
@@ -27,10 +39,15 @@ function createReadFirst(db: Database): (ask: ClaimAsk) => ClaimPage {
        ORDER BY segment DESC LIMIT 1`,
     )
     .pluck();
-  const read = db.prepare<[string, number, number], Segment>(
-    `SELECT p.segment, p.states, s.accepted_at AS acceptedAt, c.about, c.bodies FROM progress p
-     CROSS JOIN segments s ON s.first = p.segment CROSS JOIN contents c ON c.segment = p.segment
+  const read = db.prepare<[string, number, number], Letters>(
+    `SELECT p.segment, p.states, p.waiting, s.accepted_at AS acceptedAt FROM progress p
+     CROSS JOIN segments s ON s.first = p.segment
      WHERE p.destination = ? AND p.waiting > 0 AND p.segment >= ? AND s.first + s.events > ? ORDER BY p.segment`,
+  );
+
+  // By itself: where its page is damaged, those of others can be read all the same.
+  const readTexts = db.prepare<[number], Pick<Packed, "about" | "bodies" | "sum">>(
+    "SELECT about, bodies, sum FROM contents WHERE segment = ?",
   );
 
   return function readFirst({ destination, after, limit }) {
@@ -38,7 +55,8 @@ function createReadFirst(db: Database): (ask: ClaimAsk) => ClaimPage {
     const deliveries: Delivery[] = [];
     let body = 0;
     for (const segment of read.iterate(destination, readFrom.get(destination, next) ?? next, next)) {
-      for (const delivery of waitingIn(segment, destination, next)) {
+      const waiting = passingOver(destination, report, () => waitingIn(segment, destination, next)) ?? [];
+      for (const delivery of waiting) {
         deliveries.push(delivery);
         body += delivery.body.length;
       }
@@ -46,45 +64,75 @@ function createReadFirst(db: Database): (ask: ClaimAsk) => ClaimPage {
     }
     return { deliveries, more: false };
   };
-}
 
-/** What waits in a segment, from the event `next` on. */
-function waitingIn({ segment, states, acceptedAt, ...texts }: Segment, destination: string, next: number): Delivery[] {
-  const about: readonly About[] = JSON.parse(texts.about);
-  const bodies = unpackBodies({ segment, events: states.length, bodies: texts.bodies });
-  const deliveries: Delivery[] = [];
-  for (let at = states.indexOf("w", Math.max(0, next - segment)); at >= 0; at = states.indexOf("w", at + 1)) {
-    const [event, body] = [about[at], bodies[at]];
-    if (!event || !body) throw damaged(segment, `it does not say what event ${segment + at} is`);
-    const [, type, messageId] = event;
-    deliveries.push(untried({ id: segment + at, destination, segment, messageId, type, body, acceptedAt }));
+  /** What waits in a segment, from the event `next` on. */
+  function waitingIn({ segment, states, waiting, acceptedAt }: Letters, destination: string, next: number): Delivery[] {
+    if (countLetter(states, "w") !== waiting) throw damaged(segment, `its letters do not say that ${waiting} wait`);
+    const texts = readTexts.get(segment);
+    if (!texts) throw damaged(segment, "it has no contents");
+    const bodies = unpackBodies({ segment, events: states.length, ...texts });
+    const about: readonly About[] = JSON.parse(texts.about);
+    const deliveries: Delivery[] = [];
+    for (let at = states.indexOf("w", Math.max(0, next - segment)); at >= 0; at = states.indexOf("w", at + 1)) {
+      const [event, body] = [about[at], bodies[at]];
+      if (!event || !body) throw damaged(segment, `it does not say what event ${segment + at} is`);
+      const [, type, messageId] = event;
+      deliveries.push(untried({ id: segment + at, destination, segment, messageId, type, body, acceptedAt }));
+    }
+    return deliveries;
   }
-  return deliveries;
 }
 
-type Tried = Omit<Delivery, "messageId" | "type" | "finals"> & { about: string; finals: string | null };
+/** Answers null where something is damaged, and tells it. */
+function passingOver<T>(destination: string, report: Told, read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    report.storeFailed(`read what waits for ${destination}`, withRemedy(error));
+    return null;
+  }
+}
 
-function createReadRetries(db: Database): (ask: ClaimAsk) => ClaimPage {
-  const read = db.prepare<[string, number, number, number, number], Tried>(
-    `SELECT event AS id, destination, 0 AS segment, about, body, accepted_at AS acceptedAt, attempts,
+type Tried = Omit<Delivery, "messageId" | "type" | "finals"> & {
+  about: string;
+  finals: string | null;
+  sum: number | null;
+};
+
+function createReadRetries(db: Database, report: Told): (ask: ClaimAsk) => ClaimPage {
+  const list = db.prepare<[string, number, number, number], { row: number; id: number }>(
+    `SELECT rowid AS row, event AS id FROM tried
+     WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?) AND due_at <= ? ORDER BY due_at, event`,
+  );
+  // Each by itself, as above.
+  const read = db.prepare<[number, number], Tried>(
+    `SELECT event AS id, destination, 0 AS segment, about, body, sum, accepted_at AS acceptedAt, attempts,
        first_attempt_at AS firstAttemptAt, attempted_at AS attemptedAt, replayed_at AS replayedAt,
        held, due_at AS dueAt, finals
-     FROM tried WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?) AND due_at <= ?
-     ORDER BY due_at, event LIMIT ?`,
+     FROM tried WHERE rowid = ? AND event = ?`,
   );
 
   return function readRetries({ destination, after, dueBy, limit }) {
     const { dueAt, id } = after ?? { dueAt: -1, id: -1 };
     const deliveries: Delivery[] = [];
     let body = 0;
-    for (const { about, finals, ...row } of read.iterate(destination, dueAt, id, dueBy, limit)) {
-      const [, type, messageId]: About = JSON.parse(about);
-      deliveries.push({ ...row, messageId, type, finals: parseFinals(finals) });
-      body += row.body.length;
-      if (body >= MOST_BODY) return { deliveries, more: true };
+    for (const { row, id: event } of list.iterate(destination, dueAt, id, dueBy)) {
+      const delivery = passingOver(destination, report, () => toDelivery(event, read.get(row, event)));
+      if (delivery === null) continue;
+      deliveries.push(delivery);
+      body += delivery.body.length;
+      if (deliveries.length === limit || body >= MOST_BODY) return { deliveries, more: true };
     }
-    return { deliveries, more: deliveries.length === limit };
+    return { deliveries, more: false };
   };
+}
+
+function toDelivery(event: number, found: Tried | undefined): Delivery {
+  if (!found) throw damagedRow(event);
+  const { about, finals, sum, ...row } = found;
+  if (sum !== null && sum !== checksum(about, row.body)) throw damagedRow(row.id);
+  const [, type, messageId]: About = JSON.parse(about);
+  return { ...row, messageId, type, finals: parseFinals(finals) };
 }
 
 const NONE: readonly FinalAnswer[] = [];

@@ -1,7 +1,7 @@
 import type { Clock } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import { type At, type Ms, SECOND } from "../../model/units.ts";
-import type { Database } from "./driver.ts";
+import { type Database, withRemedy } from "./driver.ts";
 
 /** A commit that takes longer than this is told: the disk is in trouble, and clients are waiting. */
 const SLOW_COMMIT: Ms = SECOND;
@@ -132,11 +132,12 @@ function createWriter(db: Database, world: CommitsWorld): Writer {
 
   function fail(group: readonly Pending[], error: unknown): void {
     lastSucceeded = false;
-    world.report.storeFailed("commit", error);
+    const told = withRemedy(error);
+    world.report.storeFailed("commit", told);
     world.failed(error);
     for (const { job, resolve, reject } of group) {
       if (job.failed) resolve(job.failed(error));
-      else reject(error);
+      else reject(told);
     }
   }
 }

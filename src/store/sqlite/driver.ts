@@ -23,9 +23,31 @@ export async function createTemporary(): Promise<() => Database> {
 
 /** Whether an error says that the disk is full or broken, and not that somebody else has the file, or that a row is wrong. */
 export function isDiskFailure(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = codeOf(error);
   return code === "SQLITE_FULL" || code.startsWith("SQLITE_IOERR");
 }
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
+/** The error as an operator is told of it: where the disk or the file is to blame, with what to do. */
+export function withRemedy(error: unknown): unknown {
+  const code = codeOf(error);
+  const [, remedy] = REMEDIES.find(([prefix]) => code.startsWith(prefix)) ?? [];
+  return remedy === undefined ? error : Object.assign(new Error(`${messageOf(error)}; ${remedy}`), { code });
+}
+
+const REMEDIES: readonly (readonly [code: string, remedy: string])[] = [
+  ["SQLITE_FULL", "make room on its disk"],
+  ["SQLITE_IOERR", "its disk fails, is full or was made read-only: see the kernel's log (dmesg)"],
+  ["SQLITE_READONLY", "its disk is mounted read-only, or this user may not write to it"],
+  [
+    "SQLITE_CORRUPT",
+    `the file is damaged: stop Fairlead, and restore a backup, or what "sqlite3 FILE .recover" can read`,
+  ],
+  ["SQLITE_NOTADB", "it is something else, or its beginning is damaged: restore a backup, or set another outbox.path"],
+];
 
 async function loadDriver(): Promise<Driver> {
   try {
@@ -61,6 +83,6 @@ function describe(cause: unknown): string {
   );
 }
 
-function messageOf(cause: unknown): string {
+export function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }

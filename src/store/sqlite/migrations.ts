@@ -1,4 +1,5 @@
 import type { Migrating } from "../../model/supervisor.ts";
+import { CHECKSUMS } from "./checksum.ts";
 import type { Database } from "./driver.ts";
 import { COMPUTATIONS } from "./members/schema.ts";
 
@@ -221,14 +222,12 @@ const STEPS: readonly string[] = [
   -- In "contents", an event whose messageId is empty was erased: its user and its body went, its letters stay.
   `,
   COMPUTATIONS,
+  CHECKSUMS,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;
 
-/**
- * Brings the schema up to date, or as far as `upTo`, one transaction a step; `migrating` hears of each step of a file that is
- * not new. Throws if the file was written by a newer Fairlead.
- */
+/** Brings the schema up to date, or as far as `upTo`, one transaction a step. Throws if a newer Fairlead has written the file. */
 export function migrate(db: Database, upTo = SCHEMA_VERSION, migrating?: Migrating): void {
   const version = Number(db.pragma("user_version", { simple: true }));
   if (version > SCHEMA_VERSION) {

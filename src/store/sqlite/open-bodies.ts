@@ -15,7 +15,7 @@ type Opened = { readonly segment: number; readonly acceptedAt: At; readonly bodi
 /** Neighbours are asked for in turn: the segment that was unpacked last is kept until all are done. */
 export function createOpenBodies(db: Database): OpenBodies {
   const find = db.prepare<[number], Packed & { acceptedAt: At }>(
-    `SELECT s.first AS segment, s.events, s.accepted_at AS acceptedAt, c.bodies FROM segments s
+    `SELECT s.first AS segment, s.events, s.accepted_at AS acceptedAt, c.about, c.bodies, c.sum FROM segments s
      JOIN contents c ON c.segment = s.first WHERE s.first = ?`,
   );
   let last: Opened | null = null;

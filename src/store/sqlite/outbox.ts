@@ -1,6 +1,6 @@
 import type { Migrating } from "../../model/supervisor.ts";
 import { MB } from "../../model/units.ts";
-import { type Database, openDatabase } from "./driver.ts";
+import { type Database, messageOf, openDatabase, withRemedy } from "./driver.ts";
 import { migrate, SCHEMA_VERSION } from "./migrations.ts";
 
 /** Bytes that the write-ahead log keeps when it begins anew. It has more only while another program reads for long. */
@@ -19,8 +19,13 @@ export async function openOutbox(path: string, migrating?: Migrating): Promise<D
     return db;
   } catch (cause) {
     db.close();
-    throw new Error(`cannot open outbox ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw cannotOpen(path, cause);
   }
+}
+
+/** For the operator, who has to know which file it is, and what to do. */
+export function cannotOpen(path: string, cause: unknown): Error {
+  return new Error(`cannot open outbox ${path}: ${messageOf(withRemedy(cause))}`, { cause });
 }
 
 function prepare(db: Database, migrating: Migrating | undefined): void {

@@ -23,7 +23,8 @@ type States = { destination: string; waiting: number; states: string };
 /** Removes whole segments. What still waits in one gets a row of its own in `tried`, and goes on waiting. */
 export function createRemoval(db: Database, { counts, tried }: { counts: Counts; tried: Tried }): Removal {
   const read = db.prepare<[number], Segment>(
-    `SELECT s.first AS segment, s.events, s.accepted_at AS acceptedAt, coalesce(c.bodies, '') AS bodies
+    `SELECT s.first AS segment, s.events, s.accepted_at AS acceptedAt, coalesce(c.about, '') AS about,
+       coalesce(c.bodies, '') AS bodies, c.sum
      FROM segments s LEFT JOIN contents c ON c.segment = s.first WHERE s.first = ?`,
   );
   const readStates = db.prepare<[number], States>(

@@ -2,6 +2,7 @@ import type { Delivery } from "../../model/delivery.ts";
 import type { Entry } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
 import { packBodies } from "./bodies.ts";
+import { checksum } from "./checksum.ts";
 import type { Keeper } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
@@ -85,7 +86,9 @@ function createInsert(db: Database, counts: Counts): (draft: Draft) => void {
   const insertSegment = db.prepare<[number, number, number, number, number | null]>(
     "INSERT INTO segments (first, events, accepted_at, open, settled_at) VALUES (?, ?, ?, ?, ?)",
   );
-  const insertContents = db.prepare<[number, string, string | Buffer]>("INSERT INTO contents VALUES (?, ?, ?)");
+  const insertContents = db.prepare<[number, string, string | Buffer, number]>(
+    "INSERT INTO contents (segment, about, bodies, sum) VALUES (?, ?, ?, ?)",
+  );
   const insertProgress = db.prepare<[number, string, number, string]>(
     "INSERT INTO progress (segment, destination, waiting, states) VALUES (?, ?, ?, ?)",
   );
@@ -99,7 +102,8 @@ function createInsert(db: Database, counts: Counts): (draft: Draft) => void {
     }
     // What goes nowhere is settled at once.
     insertSegment.run(first, bodies.length, acceptedAt, open, open === 0 ? acceptedAt : null);
-    insertContents.run(first, JSON.stringify(about), packBodies(bodies));
+    const [told, packed] = [JSON.stringify(about), packBodies(bodies)];
+    insertContents.run(first, told, packed, checksum(told, packed));
   };
 }
 

@@ -22,7 +22,7 @@ import { createLookup } from "./lookup/lookup.ts";
 import { createMembers } from "./members/members.ts";
 import { createMemberRows } from "./members/rows.ts";
 import { createMeta, type Meta } from "./meta.ts";
-import { LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
+import { cannotOpen, LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
 import { createPrune } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
@@ -63,7 +63,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const db = await openOutbox(options.path, options.migrating);
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
-    const store = createStore(db, { room, release, openTemporary: await createTemporary() }, options);
+    const store = createOrExplain(db, { room, release, openTemporary: await createTemporary() }, options);
     void watchRoom(room, clock, watching.signal).catch((error: unknown) => report.unexpected("watch the disk", error));
     return store;
   } catch (error) {
@@ -80,6 +80,16 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 /** `release` lets go of all that is not the database. */
 type Surroundings = { readonly room: Room; release(): void; readonly openTemporary: () => Database };
 
+/** Some of a file is read with this only, and may be damaged. */
+function createOrExplain(db: Database, surroundings: Surroundings, options: StoreOptions): Store {
+  try {
+    return createStore(db, surroundings, options);
+  } catch (error) {
+    db.close();
+    throw cannotOpen(options.path, error);
+  }
+}
+
 function createStore(db: Database, { room, release, openTemporary }: Surroundings, options: StoreOptions): Store {
   const { clock, report, bounds } = options;
   const tables = createTables(db);
@@ -90,7 +100,7 @@ function createStore(db: Database, { room, release, openTemporary }: Surrounding
   const settleRow = createSettle(tables);
   const pruneRows = createPrune(db, tables);
   const unserved = createUnserved(db, tables);
-  const claims = createClaims(db);
+  const claims = createClaims(db, report);
   const commits = createCommits(db, {
     ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size] },
     failed: (error) => isDiskFailure(error) && room.refused(),

@@ -3,6 +3,7 @@ import type { Delivery, SettledState } from "../../model/delivery.ts";
 import type { Settlement } from "../../model/settlement.ts";
 import type { At } from "../../model/units.ts";
 import { damaged } from "./bodies.ts";
+import { checksum } from "./checksum.ts";
 import type { Database } from "./driver.ts";
 import { logOfFirst } from "./first-attempt.ts";
 import type { Delivered } from "./progress.ts";
@@ -71,9 +72,11 @@ export function createTried(db: Database): Tried {
 }
 
 function prepare(db: Database) {
+  db.function("checksum", { deterministic: true }, (about, body) => checksum(String(about), String(body)));
   const insert = db.prepare(
-    `INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, replayed_at, log, about, body)
-     SELECT ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, about -> ('$[' || ? || ']'), ? FROM contents WHERE segment = ?`,
+    `INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, replayed_at, log, about, body, sum)
+     SELECT ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, told, body, checksum(told, body)
+     FROM (SELECT about -> ('$[' || ? || ']') AS told, ? AS body FROM contents WHERE segment = ?)`,
   );
   const update = db.prepare(
     `UPDATE tried SET state = ?, due_at = ?, attempts = ?, first_attempt_at = ?, attempted_at = ?, held = ?, settled_at = ?,

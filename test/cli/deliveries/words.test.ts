@@ -133,7 +133,16 @@ describe("--since and --until", () => {
     assert.equal(toQueryTime("2026-11-20T12:00+02:00"), "2026-11-20T10:00:00.000Z");
     assert.equal(toQueryTime("2026-11-20"), new Date(2026, 10, 20).toISOString());
     assert.equal(toQueryTime("2026-11-20T12:00"), new Date(2026, 10, 20, 12).toISOString());
-    for (const bad of ["", "soon", "2026-13-01", "20.11.2026", "2026-11-20 12:00"])
+    for (const bad of [
+      "",
+      "soon",
+      "2026-13-01",
+      "20.11.2026",
+      "2026-11-20 12:00",
+      "2009-02-31",
+      "9999-12-31T23:50-23:59",
+      "2026-02-29T12:00",
+    ])
       assert.equal(toQueryTime(bad), null);
   });
 });

@@ -4,11 +4,11 @@
  * a process can die at just those moments.
  */
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Database, openDatabase, type Statement } from "../../../src/store/sqlite/driver.ts";
 import { openStore } from "../../../src/store/sqlite/store.ts";
 import { createFalseClock } from "../../flow/clock.ts";
+import { SCRATCH } from "../../scratch.ts";
 import { createFalseReport } from "../../store/harness.ts";
 
 /** Where in a transaction the disk refuses. */
@@ -43,7 +43,7 @@ let isPatched = false;
 
 export async function createFalseDisk(): Promise<FalseDisk> {
   await patchDriver();
-  const folder = mkdtempSync(join(tmpdir(), "fairlead-simulate-"));
+  const folder = mkdtempSync(join(SCRATCH, "fairlead-simulate-"));
   const template = join(folder, "template.db");
   await makeTemplate(template);
   let count = 0;

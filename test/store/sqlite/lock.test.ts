@@ -74,7 +74,7 @@ describe("the lock of the outbox", () => {
     await using f = await makeFolder();
     await writeFile(`${f.path}.lock`, "something else, long enough to be looked at as a header".repeat(20));
     await assert.rejects(lockOutbox(f.path, 1), {
-      message: `cannot lock outbox ${f.path}: file is not a database`,
+      message: `cannot lock outbox ${f.path}: file is not a database; remove ${f.path}.lock`,
     });
   });
 

@@ -125,7 +125,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const statements: string[] = [];
   const recording = new Proxy(db, {
     get(target, name) {
-      if (name !== "prepare") return Reflect.get(target, name);
+      if (name !== "prepare") return name === "function" ? target.function.bind(target) : Reflect.get(target, name);
       return (sql: string) => {
         statements.push(sql);
         return target.prepare(sql);
@@ -139,7 +139,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const segments = createSegments(recording, counts);
   const meta = createMeta(recording);
   createStoredHalts(recording, { commits: {} as Commits, meta, failed: () => assert.fail() });
-  createClaims(recording);
+  createClaims(recording, { storeFailed: () => {} });
   createBacklog(recording, counts);
   createLookup(recording, { clock: { nextTurn: async () => {} }, repeats });
   const world = { commits: {} as Commits, clock: { nextTurn: async () => {} }, failed: () => assert.fail() };

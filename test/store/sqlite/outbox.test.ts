@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { Database } from "../../../src/store/sqlite/driver.ts";
@@ -8,10 +7,11 @@ import { SCHEMA_VERSION } from "../../../src/store/sqlite/migrations.ts";
 import { openOutbox } from "../../../src/store/sqlite/outbox.ts";
 import { openStore } from "../../../src/store/sqlite/store.ts";
 import { createFalseClock } from "../../flow/clock.ts";
+import { SCRATCH } from "../../scratch.ts";
 import { AMPLE, createFalseReport } from "../harness.ts";
 
 async function makePlace(): Promise<AsyncDisposable & { readonly folder: string; readonly path: string }> {
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-outbox-"));
+  const folder = await mkdtemp(join(SCRATCH, "fairlead-outbox-"));
   return { folder, path: join(folder, "fairlead.db"), [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
 }
 
@@ -60,8 +60,23 @@ describe("the outbox's file", () => {
     await using place = await makePlace();
     await writeFile(place.path, "outbox:\n  path: fairlead.db\n".repeat(100));
     await assert.rejects(open(place.path), {
-      message: `cannot open outbox ${place.path}: file is not a database`,
+      message:
+        `cannot open outbox ${place.path}: file is not a database; it is something else, or its beginning is damaged: ` +
+        "restore a backup, or set another outbox.path",
     });
+  });
+
+  it("is refused with its path and what to do when a page that is read at the start is damaged", async () => {
+    await using place = await makePlace();
+    const db = await openOutbox(place.path);
+    const root = Number(db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'counts'").pluck().get());
+    db.close();
+    const file = await readFile(place.path);
+    file.fill(0xff, (root - 1) * 4_096, root * 4_096);
+    await writeFile(place.path, file);
+    const refusal =
+      /^Error: cannot open outbox .*fairlead\.db: database disk image is malformed; the file is damaged: stop/;
+    await assert.rejects(open(place.path), refusal);
   });
 
   it("is refused when its folder is not there", async () => {

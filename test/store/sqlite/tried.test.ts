@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import type { Attempt } from "../../../src/model/attempt.ts";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import { SECOND } from "../../../src/model/units.ts";
+import { checksum } from "../../../src/store/sqlite/checksum.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, offline, refused, retried, URL_A } from "../make.ts";
 import { type Row, startOutbox, type TestOutbox } from "./start.ts";
 
@@ -26,7 +27,9 @@ async function appendOne(o: TestOutbox): Promise<Delivery> {
 function row({ sql }: TestOutbox): Row {
   const rows = sql("SELECT * FROM tried");
   assert.equal(rows.length, 1);
-  return { ...rows[0], about: JSON.parse(String(rows[0]?.about)) };
+  const { sum, about, ...rest } = rows[0] ?? {};
+  assert.equal(sum, checksum(String(about), String(rest.body)));
+  return { ...rest, about: JSON.parse(String(about)) };
 }
 
 describe("a delivery that its first attempt did not deliver", () => {

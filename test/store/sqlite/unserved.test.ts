@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { copyFile, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
+import { SCRATCH } from "../../scratch.ts";
 import { delivered, failed, makeEntries, makeEntry, makeLargeEntries, refused, retried } from "../make.ts";
 import { failing, type Row, startOutbox, type TestOutbox } from "./start.ts";
 
@@ -127,7 +127,7 @@ describe("deliveries that are moved", () => {
       ...none,
     };
     assert.deepEqual(
-      o.sql("SELECT * FROM tried ORDER BY event").map(({ about, body, ...rest }) => rest),
+      o.sql("SELECT * FROM tried ORDER BY event").map(({ about, body, sum, ...rest }) => rest),
       [2, 5].map((event) => ({ event, ...row, due_at: accepted, accepted_at: accepted })),
     );
   });
@@ -250,7 +250,7 @@ describe("a kill between two pages", () => {
 
 /** The files as a kill at this moment would leave them. */
 async function withKilled(o: TestOutbox, look: (sql: (query: string) => readonly Row[]) => void): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-killed-"));
+  const folder = await mkdtemp(join(SCRATCH, "fairlead-killed-"));
   const path = join(folder, "fairlead.db");
   for (const end of ["", "-wal"]) await copyFile(`${o.path}${end}`, `${path}${end}`);
   const db: Database = await openDatabase(path);

@@ -1,5 +1,6 @@
 import type { ErasedCount, ErasedStep, TheirEvents, WalkCursor } from "../../../model/deletion.ts";
 import { type Packed, packBodies, unpackBodies } from "../bodies.ts";
+import { checksum } from "../checksum.ts";
 import type { Counts } from "../counts.ts";
 import type { Database } from "../driver.ts";
 import type { About } from "../letters.ts";
@@ -16,8 +17,6 @@ export type EraseRows = {
 
 /** `prefix`: of the messageIds of the request's own notices. */
 export type EraseWish = { readonly of: TheirEvents; readonly prefix: string };
-
-type Texts = Packed & { about: string };
 
 /**
  * Removes bodies, attempts, users and messageIds of events; that they came, and what became of them, stays as letters. What
@@ -57,7 +56,7 @@ export function createErase(db: Database, { counts, progress }: EraseParts): Era
     if (ready.length > 0) {
       const bodies = open();
       for (const nth of ready) blank(nth, about, bodies);
-      save.run(JSON.stringify(about), packBodies(bodies), segment);
+      save(segment, JSON.stringify(about), packBodies(bodies));
     }
     return { done: ready.length, left: ready.length < theirs.length };
   }
@@ -92,13 +91,18 @@ function isTheirs({ id, about, body }: Event, { of, prefix }: EraseWish): boolea
 }
 
 function prepare(db: Database) {
+  const save = db.prepare<[string, string | Buffer, number, number]>(
+    "UPDATE contents SET about = ?, bodies = ?, sum = ? WHERE segment = ?",
+  );
   return {
-    readTexts: db.prepare<[number], Texts>(
-      `SELECT s.first AS segment, s.events, c.about, c.bodies FROM segments s
+    readTexts: db.prepare<[number], Packed>(
+      `SELECT s.first AS segment, s.events, c.about, c.bodies, c.sum FROM segments s
        JOIN contents c ON c.segment = s.first WHERE s.first = ?`,
     ),
     readStates: db.prepare<[number], string>("SELECT states FROM progress WHERE segment = ? AND waiting > 0").pluck(),
-    save: db.prepare<[string, string | Buffer, number]>("UPDATE contents SET about = ?, bodies = ? WHERE segment = ?"),
+    save(segment: number, about: string, bodies: string | Buffer): void {
+      save.run(about, bodies, checksum(about, bodies), segment);
+    },
     readBody: db
       .prepare<[number, string], string>("SELECT body FROM tried WHERE event = ? AND destination = ?")
       .pluck(),

@@ -12,7 +12,7 @@ import { fromLetter, fromRow, LISTED, readSettled, type TriedRow } from "./liste
 type Place = Pick<Delivery, "id" | "destination">;
 
 type Row = TriedRow & { firstAttemptAt: At | null; finals: string | null; log: string | null; body: string };
-type Segment = Packed & { acceptedAt: At; about: string; states: string; settled: string };
+type Segment = Packed & { acceptedAt: At; states: string; settled: string };
 
 /** Reads all there is to know of one delivery, wherever it is kept. */
 export function createReadDetail(db: Database): (place: Place) => DeliveryDetail | null {
@@ -21,7 +21,7 @@ export function createReadDetail(db: Database): (place: Place) => DeliveryDetail
      WHERE event = ? AND destination = ?`,
   );
   const readSegment = db.prepare<[number, string], Segment>(
-    `SELECT s.first AS segment, s.events, s.accepted_at AS acceptedAt, c.about, c.bodies, p.states, p.settled
+    `SELECT s.first AS segment, s.events, s.accepted_at AS acceptedAt, c.about, c.bodies, c.sum, p.states, p.settled
      FROM segments s CROSS JOIN contents c ON c.segment = s.first CROSS JOIN progress p ON p.segment = s.first
      WHERE s.first = (SELECT max(first) FROM segments WHERE first <= ?) AND p.destination = ?`,
   );

@@ -190,7 +190,7 @@ describe("the list of deliveries", () => {
     o.shell.exec(
       `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${count})
        INSERT INTO tried SELECT n, 'crm', 'waiting', n, 1, 1, 1, 0, NULL, NULL, NULL, '503', NULL, n,
-         '["website","track","m' || n || '",' || iif(n = 7, '"u1"', 'null') || ']', '{}', NULL, NULL FROM n`,
+         '["website","track","m' || n || '",' || iif(n = 7, '"u1"', 'null') || ']', '{}', NULL, NULL, NULL FROM n`,
     );
     const first = await page(o, { user: "u1" }, 10, null);
     assert.deepEqual(first.deliveries, []);

@@ -84,7 +84,7 @@ describe("the trail of a messageId", () => {
     o.shell.exec(
       `WITH RECURSIVE n (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM n WHERE n < 60000)
        INSERT INTO tried SELECT n, 'crm', 'waiting', n, 1, 1, 1, 0, NULL, NULL, NULL, '503', NULL, ${o.s.clock.now()} + n * 60000,
-         '["website","track","n' || n || '",null]', '{}', NULL, NULL FROM n`,
+         '["website","track","n' || n || '",null]', '{}', NULL, NULL, NULL FROM n`,
     );
     assert.deepEqual(await numbers(o, "m1", []), []);
     assert.deepEqual(await numbers(o, "m1"), [1]);
@@ -95,7 +95,7 @@ describe("the trail of a messageId", () => {
     o.shell.exec(
       `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 51000)
        INSERT INTO tried SELECT n, 'crm', 'waiting', n, 1, 1, 1, 0, NULL, NULL, NULL, '503', NULL, n,
-         '["website","track","m' || n || '",null]', '{}', NULL, NULL FROM n`,
+         '["website","track","m' || n || '",null]', '{}', NULL, NULL, NULL FROM n`,
     );
     assert.deepEqual(await numbers(o, "m50999"), [50_999]);
     assert.deepEqual(await o.s.store().lookup.event("m7", SOURCES), { events: [], seen: [], complete: false });

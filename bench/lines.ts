@@ -1,0 +1,187 @@
+/** The lines of the table: what is measured, how much of which other number is wanted, and which runs it takes. */
+
+import type { Rate } from "./measure.ts";
+import { IDS, type Ids } from "./requests.ts";
+import type { Line, RowName, RunName, Turn } from "./rows.ts";
+
+export function linesOf(rows: readonly RowName[]): readonly Line[] {
+  return LINES.filter(({ row }) => rows.includes(row));
+}
+
+const ID_LABELS: Readonly<Record<Ids, string>> = {
+  none: "no messageId",
+  ordered: "time-ordered messageIds",
+  random: "random messageIds",
+};
+
+const RELOADS: readonly { readonly rate: Rate; readonly sources: number; readonly label: string }[] = [
+  { rate: "steady", sources: 20, label: "acknowledgement at 200 calls/s" },
+  { rate: "full", sources: 20, label: "acknowledgement at full rate" },
+  { rate: "steady", sources: 500, label: "acknowledgement at 200 calls/s" },
+];
+
+/** The floor does not look at messageIds, so it has one number for all of them. */
+const LINES: readonly Line[] = [
+  ...IDS.map<Line>((ids) => ({
+    row: "singles",
+    label: `single calls delivered, ${ID_LABELS[ids]}`,
+    unit: "/s",
+    base: ofFloor("singles none"),
+    run: `singles ${ids}`,
+    value: "perSecond",
+    wanted: { least: 0.8 },
+  })),
+  ...IDS.map<Line>((ids) => ({
+    row: "batches",
+    label: `events in batches of 100, ${ID_LABELS[ids]}`,
+    unit: "/s",
+    base: ofFloor("backlog"),
+    run: ids === "none" ? "backlog" : `batches ${ids}`,
+    value: "acceptedPerSecond",
+    wanted: { least: 0.7 },
+  })),
+  {
+    row: "drain",
+    label: "draining them to one receiver",
+    unit: "/s",
+    base: ofFloor("backlog"),
+    run: "backlog",
+    value: "drainedPerSecond",
+    wanted: { least: 0.8 },
+  },
+  ...IDS.map<Line>((ids) => ({
+    row: "cpu",
+    label: `CPU for 100,000 single calls, ${ID_LABELS[ids]}`,
+    unit: "s",
+    base: ofFloor("singles none"),
+    run: `singles ${ids}`,
+    value: "cpuSeconds",
+    wanted: { most: 1.3 },
+  })),
+  ...["p50", "p99"].map<Line>((value) => ({
+    row: "latency",
+    label: `acknowledgement at 200 calls/s, ${value}`,
+    unit: "ms",
+    base: ofFloor("steady"),
+    run: "steady",
+    value,
+    wanted: { most: 2 },
+  })),
+  ...memoryLines(),
+  ...startLines(),
+  {
+    row: "idle",
+    label: "processor while nothing comes",
+    unit: "%",
+    base: ofFloor("idle"),
+    run: "idle",
+    value: "cpuPercent",
+    wanted: { upTo: 0.5 },
+  },
+  {
+    row: "million",
+    label: "a million, taken while the receiver is away",
+    unit: "/s",
+    base: ofFloor("million"),
+    run: "million",
+    value: "acceptedPerSecond",
+    wanted: { least: 0.7 },
+  },
+  {
+    row: "million",
+    label: "draining the million",
+    unit: "/s",
+    base: ofFloor("million"),
+    run: "million",
+    value: "drainedPerSecond",
+    wanted: { least: 0.8 },
+  },
+  ...RELOADS.flatMap(({ rate, sources, label }) =>
+    ["p50", "p99"].map<Line>((value) => ({
+      row: "reload",
+      label: `${label}, ${sources} sources, ${value}`,
+      unit: "ms",
+      base: { run: `calm ${rate} ${sources}`, contender: "fairlead" },
+      run: `reloaded ${rate} ${sources}`,
+      value,
+      wanted: { most: 2 },
+    })),
+  ),
+  {
+    row: "isolation",
+    label: "single calls delivered",
+    unit: "/s",
+    base: { run: "isolation singles alone", contender: "fairlead" },
+    run: "isolation singles sick",
+    value: "perSecond",
+    wanted: { least: 0.9 },
+  },
+  {
+    row: "isolation",
+    label: "draining a backlog",
+    unit: "/s",
+    base: { run: "isolation backlog alone", contender: "fairlead" },
+    run: "isolation backlog sick",
+    value: "drainedPerSecond",
+    wanted: { least: 0.9 },
+  },
+  {
+    row: "comeback",
+    label: "draining a backlog",
+    unit: "/s",
+    base: { run: "backlog", contender: "fairlead" },
+    run: "comeback",
+    value: "drainedPerSecond",
+    wanted: { least: 0.8 },
+  },
+  ...(["first", "change"] as const).map<Line>((sync) => ({
+    row: "audience",
+    label: `acknowledgement at 200 calls/s, ${sync === "first" ? "first sync" : "1 % change"}, p99`,
+    unit: "ms",
+    base: { run: "audience idle", contender: "fairlead" },
+    run: `audience ${sync}`,
+    value: "p99",
+    wanted: { most: 4 },
+  })),
+];
+
+/** What each run had at most, from its start on, and what is needed to do nothing, and to let a million wait. */
+function memoryLines(): readonly Line[] {
+  const upTo = (most: number) => ({ row: "memory", unit: "MB", wanted: { upTo: most } }) as const;
+  return [
+    { ...upTo(60), label: "memory, idle", base: ofFloor("idle"), run: "idle", value: "memory" },
+    ...IDS.map<Line>((ids) => ({
+      ...{ ...upTo(150), label: `peak of memory, single calls, ${ID_LABELS[ids]}`, value: "peakMemory" },
+      ...{ base: ofFloor("singles none"), run: `singles ${ids}` },
+    })),
+    ...IDS.map<Line>((ids) => ({
+      ...{ ...upTo(150), label: `peak of memory, batches, ${ID_LABELS[ids]}`, value: "peakMemory" },
+      ...{ base: ofFloor("backlog"), run: ids === "none" ? "backlog" : `batches ${ids}` },
+    })),
+    {
+      ...{ ...upTo(150), label: "memory, a million waiting", value: "waitingMemory" },
+      ...{ base: ofFloor("million"), run: "million" },
+    },
+    {
+      ...{ ...upTo(150), label: "peak of memory, a million in and out", value: "peakMemory" },
+      ...{ base: ofFloor("million"), run: "million" },
+    },
+    { ...upTo(150), label: "memory, started with a million waiting", base: null, run: "waiting", value: "memory" },
+  ];
+}
+
+function startLines(): readonly Line[] {
+  const upTo = (most: number) => ({ row: "start", unit: "ms", wanted: { upTo: most } }) as const;
+  const empty = { ...upTo(100), base: ofFloor("start"), run: "start" } as const;
+  const full = { ...upTo(500), base: null, run: "waiting" } as const;
+  return [
+    { ...empty, label: "start until ready, empty", value: "readyMs" },
+    { ...empty, label: "start until the first acknowledged call, empty", value: "acknowledgedMs" },
+    { ...full, label: "start until the first acknowledged call, a million waiting", value: "acknowledgedMs" },
+    { ...full, label: "the same after a kill -9", value: "afterKillMs" },
+  ];
+}
+
+function ofFloor(run: RunName): Turn {
+  return { run, contender: "floor" };
+}

@@ -1,0 +1,115 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
+import assert from "node:assert/strict";
+import { exampleConfig } from "../../src/config/example.ts";
+import { effectiveConfig } from "../../src/config/explain/effective.ts";
+import { explainYaml } from "../../src/config/explain/yaml.ts";
+import { type Inspected, inspectConfig } from "../../src/config/load.ts";
+import { formatProblem } from "../../src/config/problems.ts";
+import { CERTS, KEY } from "../config/certificates.ts";
+import { NOW, worldOf } from "../config/world.ts";
+import { fuzz } from "./fuzz.ts";
+import { fuzzTime } from "./slow.ts";
+import { type Text, textLike, written } from "./text.ts";
+
+const FILE = "config.yaml";
+
+const RESOLVE = worldOf({
+  env: { SET: "resolved-secret", KEY: "resolved-secret.pem" },
+  files: { "/cert": CERTS.good, "resolved-secret.pem": KEY },
+  openFiles: { "/open": "file-secret\n" },
+});
+
+const GOOD = `ingest:
+  tls: { cert: /cert, key: "\${KEY}" }
+  trustedProxies: [127.0.0.1]
+  corsOrigins: ["https://\${SET}"]
+admin: { listen: "0.0.0.0:1", token: literal }
+sources:
+  website:
+    writeKey: literal
+destinations:
+  crm:
+    webhooks:
+      - url: https://crm.example.com
+        headers:
+          Authorization: Bearer literal
+    sharedSecret: [literal, "\${file:/open}"]
+`;
+
+const SMALL = `sources: { website: { writeKey: "k" } }
+destinations:
+  crm: { webhooks: [{ url: "https://a.example/#x" }], types: [track], sharedSecret: "\${UNSET:-x}" }
+`;
+
+const likeness = {
+  seeds: [
+    ...[GOOD, GOOD, SMALL, GOOD.replaceAll("\n", "\r\n"), `\uFEFF${SMALL}`, exampleConfig().slice(0, 6_000)],
+    "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n<<: *b\n",
+    "sources: !!map\n\twebsite: {}\n--- # again\nsources: | \n  text\n",
+    '%YAML 1.1\n---\n? [complex, key]\n: "open\n',
+  ],
+  pieces: [
+    ...["sources:", "destinations:", "admin:", "crm:", "webhooks:", "headers:", "writeKey:", "sharedSecret:", "url:"],
+    ...["listen:", "token:", "concurrency:", "timeout:", "types:", "__proto__:", "constructor:", "<<:", "? ", "X-A:"],
+    ...["ingest:", "tls:", "cert:", "key:", "trustedProxies:", "corsOrigins:", "10.0.0.1/8", "https://*.a", "type:"],
+    ...["\n", "\n", "\n  ", "\n    ", "\n      - ", "\n\t", " ", " ", "- ", "{ ", " }", "[ ", " ]", ", ", "|\n", ">\n"],
+    ...["&a", "*a", "!t", "!!int", "---\n", "...\n", "%YAML 1.1\n", "-----BEGIN PRIVATE KEY-----", "- x\n", "{a: "],
+    ...["${SET}", "${UNSET}", "${UNSET:-x}", "${file:/open}", "${credential:x}", "$${", "${", "track", "website"],
+    ...["5s", "1h30m", "0x1F", "1_000", ".inf", "127.0.0.1:1", "unix:/a", "https://a.example", "https://u:l@a.example"],
+  ],
+};
+
+fuzz<Text>({
+  name: "config",
+  input: textLike(likeness),
+  runs: 600,
+  start() {
+    assert.notEqual(load(GOOD).config, null);
+    assert.notEqual(load(SMALL).config, null);
+    return { holds };
+  },
+});
+
+fuzzTime({ ...likeness, name: "config", harmless: "# nothing is said here\n", run: load });
+
+/** A config, or errors that each have a place in the file, in its order; and no secret in any of them. */
+function holds(pieces: Text): void {
+  const text = written(pieces);
+  const inspected = load(text);
+  const { config, problems } = inspected;
+  assert.equal(
+    config === null,
+    problems.some(({ severity }) => severity === "error"),
+  );
+  const lines = text.replace(/^\uFEFF/, "").split("\n");
+  let before = 0;
+  for (const { line, column } of problems) {
+    const length = lines[line - 1]?.length ?? -1;
+    assert.ok(column >= 1 && column <= length + 1, `${line}:${column} is not in the file`);
+    assert.ok(line * 1e7 + column >= before, `${line}:${column} comes after what is below it`);
+    before = line * 1e7 + column;
+  }
+  assert.doesNotMatch(problems.map(formatProblem).join("\n"), /(resolved|file)-secret/);
+  if (config !== null) holdsExplained(inspected);
+}
+
+/** What is explained is a file of the same meaning: explained itself, it says the same. */
+function holdsExplained(inspected: Inspected): void {
+  const explained = explain(inspected);
+  assert.doesNotMatch(explained, /file-secret/);
+  const again = load(explained);
+  // Hidden values are not those of the file, and may not be taken.
+  if (again.config !== null) assert.equal(withoutPlaces(explain(again)), withoutPlaces(explained));
+}
+
+function load(text: string): Inspected {
+  return inspectConfig({ file: FILE, text, resolve: RESOLVE, now: NOW });
+}
+
+function explain(inspected: Inspected): string {
+  return explainYaml(effectiveConfig(inspected, FILE), FILE);
+}
+
+function withoutPlaces(explained: string): string {
+  return explained.replace(/ +# (default|config\.yaml).*$/gm, "");
+}
