@@ -6,7 +6,7 @@ import { createChance } from "./random.ts";
 import type { FalseDisk } from "./world/disk.ts";
 import { createLedger } from "./world/ledger.ts";
 import { begin, closeAll, revive } from "./world/lives.ts";
-import { NO_ROWS } from "./world/rows.ts";
+import { NO_ROWS, type Row, type Rows } from "./world/rows.ts";
 import { headerOf } from "./world/shape.ts";
 import { createTracks, type Track } from "./world/tracks.ts";
 import { type Life, type World, wrong } from "./world/world.ts";
@@ -71,6 +71,7 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
       versionOf: (name) => versionOf(world, name),
       mayReplay: (track) => world.replaying || isMovedTo(world, track),
       step: () => world.step,
+      rowOf: (track, among, rows) => findRow(world, track, { among, rows }),
     }),
     ...{ life: NOBODY, nextPath: null, shell: { read: () => NO_ROWS, close() {} }, rows: NO_ROWS },
     ...{ manners: new Map(), refusing: null, free: 1e12, diesIn: null, down: 0, lost: [], troubled: new Set() },
@@ -96,4 +97,16 @@ const NOBODY: Life = {
 function isMovedTo({ moving, rows }: World, { id, destination }: Pick<Track, "id" | "destination">): boolean {
   if (moving?.to !== destination) return false;
   return ![...rows.deliveries.values()].some((row) => row.messageId === id && row.destination === destination);
+}
+
+type Among = { readonly among: readonly Row[]; readonly rows: Rows };
+
+/** Two sources may use the same messageId, and one source after a day. */
+function findRow({ ledger }: World, { body }: Pick<Track, "body">, { among, rows }: Among): Row | undefined {
+  const entry = ledger.byBody(body);
+  if (!entry) return among[0];
+  return among.find(({ event, source }) => {
+    if (entry.event !== null) return event === entry.event;
+    return source === entry.source && rows.events.get(event)?.acceptedAt === entry.at;
+  });
 }

@@ -58,6 +58,8 @@ export type Rules = {
   /** Whether what is settled may be sent again now, by command. */
   readonly mayReplay: (track: Pick<Track, "id" | "destination">) => boolean;
   readonly step: () => number;
+  /** The row of a track, of those that wait and have its messageId and its destination. */
+  readonly rowOf: (track: Pick<Track, "body">, among: readonly Row[], rows: Rows) => Row | undefined;
 };
 
 export type Tracks = {
@@ -123,12 +125,11 @@ export function createTracks(rules: Rules): Tracks {
     reborn(rows) {
       silentUntil.clear();
       reopenedAt.clear();
-      const waiting = new Map<string, Row>();
-      for (const row of rows.deliveries.values())
-        if (row.state === "waiting") waiting.set(idOf(row.messageId, row.destination), row);
+      const all = [...rows.deliveries.values()].filter(({ state }) => state === "waiting");
+      const waiting = Map.groupBy(all, ({ messageId, destination }) => idOf(messageId, destination));
       let doubled = 0;
       for (const track of tracks.values()) {
-        const row = waiting.get(idOf(track.id, track.destination));
+        const row = rules.rowOf(track, waiting.get(idOf(track.id, track.destination)) ?? [], rows);
         if (row && track.succeededAt !== null) doubled += 1;
         takeOver(track, row);
       }
