@@ -1,6 +1,7 @@
 /** What must be true after each step. A new check gets a file in checks/ and a line here; of single requests, in checks/requests.ts. */
 import { checkAnswers } from "./checks/answers.ts";
 import { checkEvents } from "./checks/bind.ts";
+import { checkCommits } from "./checks/commits.ts";
 import { checkCounters } from "./checks/counters.ts";
 import { checkKept } from "./checks/kept.ts";
 import { checkMemory } from "./checks/memory.ts";
@@ -19,6 +20,7 @@ export function look(world: World): void {
     checkKept(world, before, after);
     checkOwn(world, before, after);
   }
+  checkCommits(world);
   checkReplayed(world, after);
   checkCounters(world, after);
   checkMemory(world);

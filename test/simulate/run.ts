@@ -43,7 +43,7 @@ export async function runPlan(
 
 async function runStep(world: World, { act, with: given }: Step, nth: number): Promise<void> {
   Object.assign(world, { step: nth, doing: act, replaying: false, replayed: 0 });
-  Object.assign(world, { moving: null, discarding: null, ended: 0 });
+  Object.assign(world, { moving: null, discarding: null, ended: 0, refused: 0 });
   world.told.length = 0;
   try {
     await ACTS[act].run(world, given);
@@ -74,7 +74,16 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
       rowOf: (track, among, rows) => findRow(world, track, { among, rows }),
     }),
     ...{ life: NOBODY, nextPath: null, shell: { read: () => NO_ROWS, close() {} }, rows: NO_ROWS },
-    ...{ manners: new Map(), refusing: null, free: 1e12, diesIn: null, down: 0, lost: [], troubled: new Set() },
+    ...{
+      manners: new Map(),
+      refusing: null,
+      refused: 0,
+      free: 1e12,
+      diesIn: null,
+      down: 0,
+      lost: [],
+      troubled: new Set(),
+    },
     ...{ replaying: false, replayed: 0, moving: null, discarding: null, paused: new Set(), ended: 0, forgetful: false },
     ...{ deleted: new Set(), erasable: new Set(), maybeSuppressed: new Set(), suppressed: new Set() },
     ...{ told: [], answers: [], step: 0, doing: "", wrong: [], met: new Map() },

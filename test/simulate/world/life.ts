@@ -26,14 +26,18 @@ export type Birth = { readonly path: string; readonly startAt: At; readonly numb
 export async function startLife(world: World, { path, startAt, number }: Birth): Promise<Life> {
   const clock = createFalseClock(startAt, MOST_TURNS);
   const handles = new Map<number, Handle>();
+  const answers: Answers = new Map();
   const life: Life = {
     ...{ number, clock, path, dead: false, started: false, backlog: null },
-    app: createApp(toConfig(world.shape, path), portsOf(world, { clock, handles, life: () => life })),
+    app: createApp(toConfig(world.shape, path), portsOf(world, { clock, handles, answers, life: () => life })),
     async ask(port, request) {
       const handle = handles.get(port);
       if (!handle || life.dead) return never();
-      const response = await handle(request, { address: "127.0.0.1", overSocket: false });
+      const answering = Promise.resolve(handle(request, { address: "127.0.0.1", overSocket: false }));
+      const running = runningAt(answers, port).add(answering);
+      const response = await answering;
       const text = await response.text();
+      running.delete(answering);
       moment(world, life);
       return life.dead ? never() : { status: response.status, json: parse(text) };
     },
@@ -79,17 +83,28 @@ function refuse(world: World, what: string): void {
   const { refusing } = world;
   if (refusing === null || refusing.what !== what || refusing.times <= 0) return;
   refusing.times -= 1;
+  world.refused += 1;
   throw diskError(refusing.code);
+}
+
+/** The requests that are being answered at each port. */
+type Answers = Map<number, Set<Promise<Response>>>;
+
+function runningAt(answers: Answers, port: number): Set<Promise<Response>> {
+  const running = answers.get(port) ?? new Set();
+  answers.set(port, running);
+  return running;
 }
 
 type Around = {
   readonly clock: FalseClock;
   readonly handles: Map<number, Handle>;
+  readonly answers: Answers;
   readonly life: () => Life;
 };
 
 function portsOf(world: World, around: Around): Ports {
-  const { clock, handles, life } = around;
+  const { clock, handles, answers, life } = around;
   const { chance } = world;
   const isDead = (): boolean => life().dead;
   return {
@@ -113,7 +128,13 @@ function portsOf(world: World, around: Around): Ports {
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;
       handles.set(port, handle);
-      return { address: `http://127.0.0.1:${port}`, async renew() {}, stop: async () => void handles.delete(port) };
+      return { address: `http://127.0.0.1:${port}`, async renew() {}, stop };
+
+      /** As a real one: who is being answered gets the answer. */
+      async function stop(): Promise<void> {
+        handles.delete(port);
+        await Promise.all(runningAt(answers, port));
+      }
     },
     reload: async () => ({ kind: "refused", reason: "there is no file", problems: [] }),
     lastReload: () => ({ file: "config.yaml", readAt: clock.wall(), refused: null, needsRestart: [] }),

@@ -27,7 +27,13 @@ export type EventRow = {
   readonly acceptedAt: At;
 };
 
-export type NoticeRow = { readonly source: string; readonly userId: string | null; readonly event: number };
+/** `upTo`: the newest event when the deletion was asked for. */
+export type NoticeRow = {
+  readonly source: string;
+  readonly userId: string | null;
+  readonly event: number;
+  readonly upTo: number;
+};
 
 export type Rows = {
   readonly events: ReadonlyMap<number, EventRow>;
@@ -103,8 +109,9 @@ function prepare(db: Database) {
       `SELECT event, destination, state, due_at, attempts, first_attempt_at, held, settled_at, reason, replayed_at, accepted_at,
          about FROM tried`,
     ),
-    notices: db.prepare<[], { source: string; user_id: string | null; event: number }>(
-      "SELECT n.source, u.user_id, n.event FROM deletion_notices n JOIN deletion_users u USING (deletion, nth)",
+    notices: db.prepare<[], { source: string; user_id: string | null; event: number; up_to: number }>(
+      `SELECT n.source, u.user_id, n.event, d.up_to FROM deletion_notices n JOIN deletion_users u USING (deletion, nth)
+         JOIN deletions d ON d.id = n.deletion`,
     ),
     members: db.prepare<[], { source: string; name: string; user: string }>(
       "SELECT source, name, user FROM members JOIN computations ON number = computation WHERE value IS NOT NULL",
@@ -139,7 +146,7 @@ function readAll({ segments, letters, tried, notices, paused, ...others }: State
   }
   return {
     ...{ events, deliveries },
-    notices: notices.all().map(({ source, user_id: userId, event }) => ({ source, userId, event })),
+    notices: notices.all().map(({ source, user_id: userId, event, up_to: upTo }) => ({ source, userId, event, upTo })),
     paused: new Set(paused.all().map(({ destination }) => destination)),
     members: readMembers(others.members.all()),
     unfinished: others.unfinished.all().map(({ id }) => id),

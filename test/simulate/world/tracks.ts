@@ -36,6 +36,8 @@ export type Track = {
   refusals: number;
   /** Nothing begins before. */
   freeAt: At;
+  /** How often it was begun anew: an answer that comes later is to what was before. */
+  epoch: number;
   /** The step in which it was last sent again by command. */
   replayedIn: number | null;
 };
@@ -49,6 +51,7 @@ export type Asked = {
   readonly url: string;
   readonly at: At;
   readonly isNewRound: boolean;
+  readonly epoch: number;
 };
 
 export type Rules = {
@@ -102,17 +105,18 @@ export function createTracks(rules: Rules): Tracks {
       if (isNewRound) track.round = { startAt: at, endAt: at, urls: new Set(), meanings: [], silence: 0 };
       track.round?.urls.add(url);
       track.open += 1;
-      return { track, before, url, at, isNewRound };
+      return { track, before, url, at, isNewRound, epoch: track.epoch };
     },
-    end({ track, url }, { meaning, silence }, at) {
+    end({ track, url, epoch }, { meaning, silence }, at) {
+      if (silence > 0)
+        silentUntil.set(url, Math.max(silentUntil.get(url) ?? 0, at + Math.min(silence, rules.cutoff())));
+      if (epoch !== track.epoch) return;
       track.open -= 1;
       const { round } = track;
       if (round === null) return;
       round.endAt = at;
       round.meanings.push(meaning);
       round.silence = Math.max(round.silence, silence);
-      if (silence > 0)
-        silentUntil.set(url, Math.max(silentUntil.get(url) ?? 0, at + Math.min(silence, rules.cutoff())));
       if (meaning === "success") track.succeededAt ??= at;
       if (meaning === "final") track.refusals += 1;
       if (meaning === "final") track.finals.set(url, rules.versionOf(track.destination));
@@ -159,6 +163,7 @@ export function createTracks(rules: Rules): Tracks {
       freeAt: 0,
       replayedIn: null,
       refusals: 0,
+      epoch: 0,
     };
     const track: Track = { destination, id, body, ...none, finals: new Map() };
     tracks.set(key, track);
@@ -168,9 +173,20 @@ export function createTracks(rules: Rules): Tracks {
 
   /** What was settled is as new, when it is sent again by command. */
   function renew(track: Track): void {
-    if (track.open > 0 || track.replayedIn === rules.step()) return;
+    // What waits, and is under way, is not replayed.
+    if ((track.open > 0 && track.succeededAt === null) || track.replayedIn === rules.step()) return;
+    track.epoch += 1;
     track.finals.clear();
-    Object.assign(track, { rounds: 0, firstAt: null, late: 0, succeededAt: null, freeAt: 0, replayedIn: rules.step() });
+    Object.assign(track, {
+      open: 0,
+      round: null,
+      rounds: 0,
+      firstAt: null,
+      late: 0,
+      succeededAt: null,
+      freeAt: 0,
+      replayedIn: rules.step(),
+    });
   }
 
   function close(track: Track, { startAt, endAt, meanings, silence }: NonNullable<Track["round"]>): void {

@@ -52,6 +52,8 @@ export type World = {
   readonly manners: Map<string, Manner>;
   /** What the disk refuses, how, and how often still. */
   refusing: { what: Refusing; code: "SQLITE_FULL" | "SQLITE_IOERR_WRITE"; times: number } | null;
+  /** How often it has, in this step. */
+  refused: number;
   /** Free bytes of the disk, as the machine says. */
   free: number;
   /** After so many more moments the process dies. Null: it lives. */
