@@ -20,7 +20,7 @@ export function sendCalls(world: World, { source, numbers }: Numbers, as: "call"
   const { clock } = world.life;
   const [at, wall] = [clock.now(), clock.wall()];
   const moment = { at, wall, step: world.step, shape: world.shape };
-  const calls = numbers.map((n) => callOf(source, n, wall));
+  const calls = numbers.map((n) => callOf(source, n, moment));
   const entries = calls.map((call) => world.ledger.note(call, source, moment));
   const [first] = calls;
   if (as === "call" && first) {

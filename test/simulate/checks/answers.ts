@@ -15,12 +15,17 @@ function checkOne(world: World, entry: Entry): void {
   const { source, messageId } = entry;
   entry.acked = true;
   if (entry.event !== null) return;
-  const others = world.ledger.of(source, messageId).filter((other) => other !== entry && other.event !== null);
+  const others = world.ledger
+    .of(source, messageId)
+    .filter((other) => other !== entry && (other.event !== null || other.gone));
   if (others.some((other) => entry.at - other.at <= DAY)) return;
   // It came and went in this step: every receiver has it.
   const has = (destination: string): boolean =>
     world.tracks.of(messageId, destination).some((one) => one.succeededAt !== null);
-  if (isCleared(world) && [...entry.takers].every(has)) return;
+  if (isCleared(world) && [...entry.takers].every(has)) {
+    entry.gone = true;
+    return;
+  }
   const what =
     others.length > 0 ? "it was taken for a repeat of one from more than a day ago" : "it is not in the outbox";
   wrong(world, `${messageId} of ${source} was acknowledged, and ${what}`);

@@ -26,7 +26,8 @@ function checkNew(world: World, entry: Entry, { event, after }: Found): void {
   const within = world.forgetful ? HOUR : DAY;
   const twin = world.ledger
     .of(event.source, event.messageId)
-    .find((other) => other.event !== null && Math.abs(other.at - entry.at) <= within);
+
+    .find((other) => (other.event !== null || other.gone) && Math.abs(other.at - entry.at) <= within);
   if (twin) wrong(world, `${name} is a repeat of event ${twin.event}, and was stored all the same`);
   entry.event = event.id;
   if (entry.refused) wrong(world, `${name} was refused, and is stored`);

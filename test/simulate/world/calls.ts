@@ -11,12 +11,19 @@ export type Call = Readonly<Record<string, unknown>> & { readonly type: string; 
 
 export const USERS = ["ann", "bob", "cy", "dee", "eve"] as const;
 
-/** The nth call: the same number is the same call, so that it can be sent again. */
-export function callOf(source: SourceName, n: number, wall: At): Call {
+/**
+ * The nth call: the same number is the same call, so that it can be sent again. Only in which step it was is another, by which
+ * one can tell what was stored and what was a repeat of it.
+ */
+export function callOf(
+  source: SourceName,
+  n: number,
+  { wall, step }: { readonly wall: At; readonly step: number },
+): Call {
   const chance = createChance(n * 2_654_435_761 + 17);
   const type = chance.pick(ALL_TYPES);
   const user = chance.pick(USERS);
-  const content = { from: source, n, text: noise(sizeOf(chance), n) };
+  const content = { from: source, n, step, text: noise(sizeOf(chance), n) };
   const age = chance.pick([null, null, null, null, MINUTE, 2 * DAY]);
   return {
     ...{ type, messageId: `m${n}` },

@@ -18,6 +18,8 @@ export type Entry = {
   acked: boolean;
   /** Refused, with a fault: it must not go out. */
   refused: boolean;
+  /** It came and went in one step, and was never seen in the outbox. */
+  gone: boolean;
   /** The number of its event, once it was seen in the outbox. */
   event: number | null;
 };
@@ -45,7 +47,7 @@ export function createLedger(): Ledger {
       const takers = new Set(takersOf(call, source, { shape, wall }));
       const { messageId } = call;
       const userId = typeof call.userId === "string" ? call.userId : null;
-      const state = { acked: false, refused: false, event: null };
+      const state = { acked: false, refused: false, gone: false, event: null };
       const entry: Entry = { source, messageId, userId, body, at, step, takers, ...state };
       byBody.set(body, entry);
       byId.set(keyOf(source, messageId), [...(byId.get(keyOf(source, messageId)) ?? []), entry]);
