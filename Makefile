@@ -33,7 +33,7 @@ OWN_BUN := .tools/bun-$(BUN_VERSION)
 OWN_DENO := .tools/deno/installed-$(DENO_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help install build dist deb client run demo test test-long fuzz bench example reference format clean
+.PHONY: help install build dist deb client run demo test test-long fuzz simulate bench example reference format clean
 .DELETE_ON_ERROR:
 
 help: ## list these tasks
@@ -76,6 +76,9 @@ test-long: build ## run what takes longer or needs more: faults of disk, network
 	@# Two at a time, the longest one first: the soak mostly waits.
 	$(BUN) test --no-orphans --parallel=2 $(LONG_TESTS)
 	$(BUN) test --no-orphans ./test/browser/*.browser.ts
+
+simulate: install ## run the daemon in a false world, by chance from a seed (SEED=1 STEPS=100000, or TRACE=file)
+	@SEED=$(SEED) STEPS=$(STEPS) TRACE=$(TRACE) $(BUN) test/simulate/simulate.ts
 
 fuzz: install ## try odd inputs for long, print what fails and where to keep it (TARGET=csv SECONDS=600 SEED=7)
 	@FUZZ_SECONDS=$(or $(SECONDS),60) FUZZ_SEED=$(or $(SEED),$$(date +%s)) $(BUN) test ./test/fuzz$(if $(TARGET),/$(TARGET).test.ts)

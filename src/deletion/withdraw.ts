@@ -23,19 +23,19 @@ export type Held = { take(source: string, userId: string): Withdrawal | undefine
 export async function holdWaiting(deletion: Deletion, world: WithdrawWorld): Promise<Held | Fault | null> {
   const { deletions, withdraw, clock, signal } = world;
   const of = { users: new Set(deletions.people(deletion.id)), sources: deletion.scope, upTo: deletion.upTo };
-  const held = new Map<string, number[]>();
+  const held = new Map<string, Set<number>>();
   let after: WalkCursor | null = null;
   do {
     if (signal.aborted) return null;
     const step = deletions.waiting(of, after);
     for (const { event, source, userId } of step.found) {
-      const events = held.get(keyOf(source, userId)) ?? [];
-      held.set(keyOf(source, userId), events);
-      // One event may wait in several places.
-      if (events.at(-1) !== event) events.push(event);
-      if (events.length < WITH_NOTICE) continue;
-      const ended = await withdraw(ending(events.splice(0)));
+      // One event may wait in several places, far apart on the way: each counts once.
+      const events = held.get(keyOf(source, userId)) ?? new Set();
+      held.set(keyOf(source, userId), events.add(event));
+      if (events.size < WITH_NOTICE) continue;
+      const ended = await withdraw(ending(events));
       if (isRefused(ended)) return ended;
+      events.clear();
     }
     after = step.next;
     await clock.nextTurn();
@@ -43,19 +43,19 @@ export async function holdWaiting(deletion: Deletion, world: WithdrawWorld): Pro
   return { take: (source, userId) => take(held, keyOf(source, userId)), rest: () => rest(held) };
 }
 
-function take(held: Map<string, number[]>, key: string): Withdrawal | undefined {
-  const events = held.get(key) ?? [];
+function take(held: Map<string, Set<number>>, key: string): Withdrawal | undefined {
+  const events = held.get(key);
   held.delete(key);
-  return events.length === 0 ? undefined : ending(events);
+  return events === undefined || events.size === 0 ? undefined : ending(events);
 }
 
 /** Of sources whose notifications nobody takes. */
-function rest(held: ReadonlyMap<string, number[]>): readonly Withdrawal[] {
-  return [...held.values()].filter((events) => events.length > 0).map(ending);
+function rest(held: ReadonlyMap<string, ReadonlySet<number>>): readonly Withdrawal[] {
+  return [...held.values()].filter((events) => events.size > 0).map(ending);
 }
 
-function ending(events: readonly number[]): Withdrawal {
-  return { events, reason: USER_DELETED };
+function ending(events: ReadonlySet<number>): Withdrawal {
+  return { events: [...events], reason: USER_DELETED };
 }
 
 function keyOf(source: string, userId: string): string {

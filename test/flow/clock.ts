@@ -9,23 +9,31 @@ export type FalseClock = Clock & {
   rest(): Promise<void>;
   /** Sets what the machine's clock says, as an operator or a bad time server would. */
   setWall(at: At): void;
+  /** The process that goes by it is dead: no timer runs any more, and no turn comes. */
+  kill(): void;
 };
 
 type Timer = { readonly at: At; readonly order: number; readonly run: () => void };
 
 export const START: At = Date.UTC(2026, 10, 20, 12, 0, 0);
 
-export function createFalseClock(start: At = START): FalseClock {
+/** Turns after which nobody believes that it will come to rest. */
+const MOST_TURNS = 1_000_000;
+
+export function createFalseClock(start: At = START, mostTurns = MOST_TURNS): FalseClock {
   const timers = new Set<Timer>();
+  const sleepers = new Set<() => void>();
   let now = start;
   let wallOffset = 0;
   let turns = 0;
   let order = 0;
+  let dead = false;
 
   const clock: FalseClock = {
     now: () => now,
     wall: () => now + wallOffset,
     after(ms, run) {
+      if (dead) return () => {};
       const timer = { at: now + Math.max(0, ms), order: order++, run };
       timers.add(timer);
       return () => timers.delete(timer);
@@ -35,10 +43,15 @@ export function createFalseClock(start: At = START): FalseClock {
         if (signal.aborted) return resolve();
         const cancel = clock.after(ms, finish);
         signal.addEventListener("abort", finish);
+        sleepers.add(forget);
         function finish(): void {
           cancel();
-          signal.removeEventListener("abort", finish);
+          forget();
           resolve();
+        }
+        function forget(): void {
+          signal.removeEventListener("abort", finish);
+          sleepers.delete(forget);
         }
       });
     },
@@ -46,8 +59,11 @@ export function createFalseClock(start: At = START): FalseClock {
       turns += 1;
       await realTurn();
       turns -= 1;
+      if (dead) await new Promise(() => {});
     },
     notBefore(at) {
+      // The machine's clock goes on as it was.
+      wallOffset -= Math.max(0, at - now);
       now = Math.max(now, at);
     },
     async advance(duration) {
@@ -59,20 +75,36 @@ export function createFalseClock(start: At = START): FalseClock {
         next.run();
         await clock.rest();
       }
-      now = until;
+      if (!dead) now = until;
     },
     async rest() {
       // Everything in the process runs on promises and turns; three quiet ones in a row mean that nothing is left.
-      for (let quiet = 0; quiet < 3; quiet = turns === 0 ? quiet + 1 : 0) await realTurn();
+      let quiet = 0;
+      for (let count = 0; quiet < 3; count += 1) {
+        if (count > mostTurns) throw new Error(`no rest after ${mostTurns} turns of the event loop`);
+        await realTurn();
+        quiet = turns === 0 ? quiet + 1 : 0;
+      }
     },
     setWall(at) {
       wallOffset = at - now;
+    },
+    kill() {
+      dead = true;
+      timers.clear();
+      // Signals made of others are kept by the runtime for as long as somebody listens.
+      for (const forget of sleepers) forget();
     },
   };
   return clock;
 
   function first(until: At): Timer | undefined {
-    return [...timers].filter((timer) => timer.at <= until).sort((a, b) => a.at - b.at || a.order - b.order)[0];
+    let next: Timer | undefined;
+    for (const timer of timers) {
+      if (timer.at > until) continue;
+      if (!next || timer.at < next.at || (timer.at === next.at && timer.order < next.order)) next = timer;
+    }
+    return next;
   }
 }
 

@@ -62,4 +62,19 @@ describe("a deletion request (SPEC.md 6)", () => {
     await second.clock.rest();
     assert.equal(second.sent.length, 1);
   });
+
+  it("ends what waits in two places, for a first attempt here and for a retry there, without a failed commit", async () => {
+    const destinations = [makeDestination(), makeDestination({ name: "warehouse", urls: [URL_B] })];
+    await using d = await startDaemon({ config: { destinations }, answers: ({ url }) => (url === URL_B ? 503 : 200) });
+    await d.admin("POST", "/api/destinations/crm/pause");
+    for (const messageId of ["m1", "m2"]) await d.call("/v1/track", { userId: "u1", event: "E", messageId });
+    await d.admin("POST", "/api/deletions", { body: { userIds: ["u1"] } });
+    await d.clock.rest();
+    const reasons = (await d.rows()).filter(({ state }) => state === "failed").map(({ reason }) => reason);
+    assert.deepEqual(reasons, Array(4).fill("user deleted"));
+    assert.deepEqual(
+      d.told.filter(({ what }) => what === "storeFailed"),
+      [],
+    );
+  });
 });

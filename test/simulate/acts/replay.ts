@@ -1,0 +1,67 @@
+import type { Act } from "../act.ts";
+import { command } from "../world/ask.ts";
+import { USERS } from "../world/calls.ts";
+import { ALL_TYPES, DESTINATIONS, SOURCES } from "../world/shape.ts";
+import { meet, type World, wrong } from "../world/world.ts";
+
+type Filter = Readonly<Record<string, string>>;
+type Wish = { readonly filter: Filter; readonly limit: number; readonly dryRun: boolean };
+
+/** An operator has what was settled sent again: page by page, or only counts it. */
+export const replay: Act<Wish> = {
+  choose(chance) {
+    const filter: Record<string, string> = {};
+    if (chance.happens(0.6)) filter.state = chance.pick(["delivered", "delivered", "failed", "expired"]);
+    if (chance.happens(0.4)) filter.destination = chance.pick(DESTINATIONS);
+    if (chance.happens(0.1)) filter.source = chance.pick(SOURCES);
+    if (chance.happens(0.1)) filter.type = chance.pick(ALL_TYPES);
+    if (chance.happens(0.1)) filter.user = chance.pick(USERS);
+    if (chance.happens(0.2)) filter.since = chance.pick(["1m", "1h", "2d"]);
+    return { filter, limit: chance.pick([1, 3, 500]), dryRun: chance.happens(0.15) };
+  },
+  async run(world, wish) {
+    world.replaying = !wish.dryRun;
+    await page(world, wish, { cursor: null, pages: 0 });
+  },
+};
+
+type Page = { readonly cursor: string | null; readonly pages: number };
+
+async function page(world: World, wish: Wish, { cursor, pages }: Page): Promise<void> {
+  let next: string | null = null;
+  command(world, { path: "/api/replay", body: { ...wish, cursor } }, ({ status, json }) => {
+    if (status !== 200) return hearRefusal(world, json.code);
+    meet(world, wish.dryRun ? "counted for replay" : "replayed", Number(json.replayed));
+    if (!wish.dryRun) world.replayed += Number(json.replayed);
+    next = json.cursor as string | null;
+  });
+  await world.life.clock.rest();
+  if (next !== null && pages < 20) await page(world, wish, { cursor: next, pages: pages + 1 });
+}
+
+function hearRefusal(world: World, code: unknown): void {
+  meet(world, `replay refused: ${code}`);
+  if (!["store_full", "store_failed"].includes(String(code))) wrong(world, `a replay was answered ${code}`);
+}
+
+/** One delivery, whatever its state: which one is told by its place in the outbox. */
+export const retry: Act<{ nth: number }> = {
+  choose: (chance) => ({ nth: chance.below(1_000) }),
+  async run(world, { nth }) {
+    const all = [...world.rows.deliveries.values()];
+    const row = all[nth % Math.max(1, all.length)];
+    if (!row) return;
+    world.replaying = row.state !== "waiting";
+    world.tracks.hurry(row.messageId, row.destination);
+    command(world, { path: `/api/deliveries/${row.event}-${row.destination}/retry` }, ({ status, json }) => {
+      meet(world, `retry: ${json.did ?? json.code}`);
+      if (json.did === "replayed") world.replayed += 1;
+      if (json.did === "replayed" && row.state === "waiting") {
+        wrong(world, `${row.event}-${row.destination} waited, and was replayed`);
+      }
+      const known = ["unknown_destination", "unknown_delivery", "user_deleted", "store_full", "store_failed"];
+      if (status !== 200 && !known.includes(String(json.code))) wrong(world, `a retry was answered ${json.code}`);
+    });
+    await world.life.clock.rest();
+  },
+};

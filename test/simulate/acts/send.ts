@@ -1,0 +1,77 @@
+/** What the acts that send calls have in common: what is owed for each, and what the answer says of it. */
+
+import type { Chance } from "../random.ts";
+import { send } from "../world/ask.ts";
+import { callOf } from "../world/calls.ts";
+import type { Entry } from "../world/ledger.ts";
+import type { SourceName } from "../world/shape.ts";
+import { type Answer, meet, type World, wrong } from "../world/world.ts";
+
+export type Numbers = { readonly source: SourceName; readonly numbers: readonly number[] };
+
+/** Numbers of calls: mostly new ones, and now and then one that was sent in one of the last steps. */
+export function chooseNumber(chance: Chance, nth: number, within = 0): number {
+  const step = chance.happens(0.12) ? Math.max(0, nth - chance.below(8)) : nth;
+  return step * 50 + (step === nth ? within : chance.below(3));
+}
+
+/** Sends these calls in one request, each with what is owed for it, and takes the answer at its word. */
+export function sendCalls(world: World, { source, numbers }: Numbers, as: "call" | "batch", bad = 0): void {
+  const { clock } = world.life;
+  const [at, wall] = [clock.now(), clock.wall()];
+  const moment = { at, wall, step: world.step, shape: world.shape };
+  const calls = numbers.map((n) => callOf(source, n, moment));
+  const entries = calls.map((call) => world.ledger.note(call, source, moment));
+  const [first] = calls;
+  if (as === "call" && first) {
+    const { type, ...body } = first;
+    send(world, { path: `/v1/${type}`, source, body }, (answer) => hear(world, entries, answer));
+    return;
+  }
+  const wrongs = Array.from({ length: bad }, () => ({ type: "track", event: "" }));
+  const body = { batch: [...calls, ...wrongs] };
+  send(world, { path: "/v1/batch", source, body }, (answer) => hear(world, entries, answer, bad));
+}
+
+function hear(world: World, entries: readonly Entry[], { status, json }: Answer, bad = 0): void {
+  if (status !== 200) hearRefusal(world, entries, { status, json });
+  else hearReceipts(world, entries, { json, bad });
+}
+
+type Receipts = { readonly json: Answer["json"]; readonly bad: number };
+
+function hearReceipts(world: World, entries: readonly Entry[], { json, bad }: Receipts): void {
+  const { accepted, duplicate, rejected = [] } = json as { accepted: number; duplicate: number; rejected?: Rejected[] };
+  meet(world, "acknowledged", accepted);
+  meet(world, "repeats", duplicate);
+  const out = new Set(rejected.map(({ index }) => index));
+  const judged = entries.filter((_, index) => !out.has(index));
+  if (accepted + duplicate !== judged.length || rejected.length - (entries.length - judged.length) !== bad) {
+    wrong(world, `${entries.length} calls and ${bad} bad ones were answered ${JSON.stringify(json)}`);
+  }
+  entries.forEach((entry, index) => {
+    if (out.has(index)) refuse(world, entry);
+    const place = `${entry.userId} ${entry.source}`;
+    if (world.suppressed.has(place) && !out.has(index))
+      wrong(world, `${entry.messageId}: ${place} is suppressed, and it was taken`);
+    if (out.has(index) && !world.maybeSuppressed.has(place))
+      wrong(world, `${entry.messageId}: refused, ${place} is not suppressed`);
+  });
+  world.answers.push({ entries: judged, accepted, duplicate });
+}
+
+type Rejected = { readonly index: number; readonly code: string };
+
+const REFUSALS = ["store_full", "store_failed", "stopping", "user_suppressed", "overloaded"];
+
+function hearRefusal(world: World, entries: readonly Entry[], { status, json }: Answer): void {
+  meet(world, `refused: ${json.code}`);
+  if (!REFUSALS.includes(String(json.code))) wrong(world, `calls were answered ${status} ${JSON.stringify(json)}`);
+  for (const entry of entries) refuse(world, entry);
+}
+
+/** The same call may have been taken before, or in another request of this moment. */
+function refuse({ ledger, answers }: World, entry: Entry): void {
+  const taken = entry.acked || entry.event !== null || answers.some(({ entries }) => entries.includes(entry));
+  if (!taken && ledger.byBody(entry.body) === entry) entry.refused = true;
+}

@@ -1,0 +1,97 @@
+import { keyOf, nameOf, type Row, type Rows } from "../world/rows.ts";
+import { type World, wrong } from "../world/world.ts";
+import { checkEnding } from "./endings.ts";
+
+/**
+ * A delivery that was once in the outbox is there still, or there is a good reason why it is not: it was settled and kept long
+ * enough, or its user was erased, or it was moved. And it changes only as it may.
+ */
+export function checkKept(world: World, before: Rows, after: Rows): void {
+  for (const [key, was] of before.deliveries) {
+    const is = after.deliveries.get(key);
+    if (!is) checkGone(world, was, after);
+    // Erased: of what it was, only its letter is left.
+    else if (is !== was) checkChange(world, was, is.messageId === "" ? { ...is, ...namesOf(was) } : is);
+  }
+  for (const [key, is] of after.deliveries) if (!before.deliveries.has(key)) checkBorn(world, is, before);
+}
+
+function namesOf({ messageId, source }: Row): Pick<Row, "messageId" | "source"> {
+  return { messageId, source };
+}
+
+function checkGone(world: World, was: Row, after: Rows): void {
+  const event = after.events.get(was.event);
+  const { moving, told } = world;
+  if (
+    was.state === "waiting" &&
+    moving?.from === was.destination &&
+    after.deliveries.has(keyOf(was.event, moving.to))
+  ) {
+    noteMoved(world, was, moving.to);
+    return;
+  }
+  if (world.erasable.has(`${userOf(world, was)} ${was.source}`) || event?.messageId === "") return;
+  const ended = was.state !== "waiting" || isEnded(world, was);
+  if (ended && told.some(({ what }) => what === "pruned")) return;
+  wrong(world, `${nameOf(was)} is gone; it was ${was.state}`);
+}
+
+/** What it is owed to, is another one now. */
+function noteMoved(world: World, was: Row, to: string): void {
+  // That one may have had it once: what was delivered long ago, and was removed since, nobody knows any more.
+  world.tracks.replayed(was.messageId, to);
+  for (const entry of world.ledger.of(was.source, was.messageId)) {
+    if (entry.event !== was.event) continue;
+    entry.takers.delete(was.destination as never);
+    entry.takers.add(to as never);
+  }
+}
+
+function userOf(world: World, { event }: Row): string | null {
+  return world.rows.events.get(event)?.userId ?? null;
+}
+
+function isEnded({ told, tracks }: World, { event, messageId, destination }: Row): boolean {
+  if (tracks.of(messageId, destination).some((track) => track.succeededAt !== null)) return true;
+  return told.some(({ what, args }) => {
+    const [delivery, settlement] = args as [{ id: number; destination: string }, { state: string }];
+    return (
+      what === "settled" &&
+      delivery.id === event &&
+      delivery.destination === destination &&
+      settlement.state !== "waiting"
+    );
+  });
+}
+
+function checkChange(world: World, was: Row, is: Row): void {
+  // A second time in the same moment is seen by its state alone.
+  const changed = was.state !== is.state && was.state !== "waiting";
+  const again = world.replaying && is.replayedAt === world.life.clock.now() && changed;
+  const found = again || is.replayedAt !== was.replayedAt ? checkReplayed(world, was, is) : checkProgress(was, is);
+  if (found) wrong(world, `${nameOf(is)} ${found}`);
+  else if (is.state !== "waiting" && (again || is.state !== was.state || is.replayedAt !== was.replayedAt))
+    checkEnding(world, is);
+}
+
+function checkReplayed(world: World, was: Row, is: Row): string | null {
+  if (!world.replaying) return "was replayed, and nobody wanted that";
+  if (was.state === "waiting" && !isEnded(world, was)) return "waited, and was replayed";
+  world.tracks.replayed(is.messageId, is.destination);
+  return null;
+}
+
+function checkProgress(was: Row, is: Row): string | null {
+  if (was.state !== "waiting") return was.state === is.state ? null : `was ${was.state}, and is ${is.state}`;
+  return is.attempts < was.attempts ? `had ${was.attempts} attempts, and has ${is.attempts}` : null;
+}
+
+function checkBorn(world: World, is: Row, before: Rows): void {
+  const { moving } = world;
+  // Made, delivered and erased in one step: it has no name any more.
+  if (is.messageId === "") return;
+  if (before.events.has(is.event) && moving?.to !== is.destination)
+    wrong(world, `${nameOf(is)} is new, and its event is not`);
+  if (is.state !== "waiting") checkEnding(world, is);
+}

@@ -1,0 +1,83 @@
+import type * as Attempt from "../../../src/deliver/attempt.ts";
+import type * as Bell from "../../../src/deliver/bell.ts";
+import type * as Finals from "../../../src/deliver/finals.ts";
+import type * as Halts from "../../../src/deliver/halts.ts";
+import type * as Lane from "../../../src/deliver/lane.ts";
+import type * as Loop from "../../../src/deliver/loop.ts";
+import type * as Window from "../../../src/deliver/window.ts";
+import { fault } from "./fault.ts";
+
+/** What can go wrong between a row and a request. */
+export const DELIVER_FAULTS = [
+  fault<typeof Bell>("loses a wake-up between look and sleep", "deliver/bell.ts", ({ createBell }) => ({
+    createBell(clock) {
+      const real = createBell(clock);
+      let waits = false;
+      return {
+        ...real,
+        ring: () => void (waits && real.ring()),
+        async rung(until) {
+          waits = true;
+          await real.rung(until);
+          waits = false;
+        },
+      };
+    },
+  })),
+  fault<typeof Window>("keeps its claim on what is to be tried again", "deliver/window.ts", ({ createWindow }) => ({
+    createWindow(destination, world) {
+      const real = createWindow(destination, world);
+      return { ...real, settled: (delivery, dueAt) => void (dueAt === null && real.settled(delivery, dueAt)) };
+    },
+  })),
+  fault<typeof Window>("forgets when the next retry is due", "deliver/window.ts", ({ createWindow }) => ({
+    createWindow: (destination, world) => ({ ...createWindow(destination, world), nextDueAt: () => null }),
+  })),
+  fault<typeof Window>("forgets what was withdrawn", "deliver/window.ts", ({ createWindow }) => ({
+    createWindow: (destination, world) => ({ ...createWindow(destination, world), withdraw() {} }),
+  })),
+  fault<typeof Window>("does not read again what was moved", "deliver/window.ts", ({ createWindow }) => ({
+    createWindow: (destination, world) => ({ ...createWindow(destination, world), readAgain() {} }),
+  })),
+  fault<typeof Loop>("drops a row at a reload", "deliver/loop.ts", ({ createLoop }) => ({
+    createLoop(name, world) {
+      const real = createLoop(name, world);
+      let [reloads, dropped] = [0, 0];
+      return {
+        ...real,
+        serve(destination) {
+          real.serve(destination);
+          reloads += 1;
+        },
+        offer(delivery) {
+          if (reloads <= 1 || dropped === reloads) return real.offer(delivery);
+          dropped = reloads;
+        },
+      };
+    },
+  })),
+  fault<typeof Attempt>("changes the body when it is sent again", "deliver/attempt.ts", ({ attempt }) => {
+    const sent = new Set<string>();
+    return {
+      attempt(request, timeout, world) {
+        const { body } = request;
+        const isRetry = sent.has(body);
+        sent.add(body);
+        return attempt(isRetry ? { ...request, body: body.replace("{", "{ ") } : request, timeout, world);
+      },
+    };
+  }),
+  fault<typeof Finals>("asks again who has refused for good", "deliver/finals.ts", () => ({ standing: () => [] })),
+  fault<typeof Halts>("delivers to who is paused", "deliver/halts.ts", ({ createHalts }) => ({
+    createHalts: (world) => ({ ...createHalts(world), since: () => null }),
+  })),
+  fault<typeof Halts>("grants time to who was never halted", "deliver/halts.ts", ({ createHalts }) => ({
+    createHalts: (world) => ({ ...createHalts(world), spells: (_, now) => [{ from: 0, until: now }] }),
+  })),
+  fault<typeof Lane>("does not hold a lane whose receiver wants silence", "deliver/lane.ts", ({ createLane }) => ({
+    createLane(name, report) {
+      const real = createLane(name, report);
+      return { ...real, done: (result, circumstances) => real.done({ ...result, hold: null }, circumstances) };
+    },
+  })),
+];

@@ -1,0 +1,45 @@
+import type * as Backoff from "../../../src/settle/backoff.ts";
+import type * as Judge from "../../../src/settle/judge.ts";
+import type * as RetryAfter from "../../../src/settle/retry-after.ts";
+import type * as Settle from "../../../src/settle/settle.ts";
+import { fault } from "./fault.ts";
+
+/** What can go wrong between an answer and what it means. */
+export const SETTLE_FAULTS = [
+  fault<typeof Settle>("takes the moment of the cutoff for one before it", "settle/settle.ts", ({ settle }) => ({
+    settle: (delivery, outcomes, context) => settle(delivery, outcomes, { ...context, now: context.now - 1 }),
+  })),
+  fault<typeof Settle>("gives up after the time since it was accepted", "settle/settle.ts", ({ settle }) => ({
+    settle(delivery, outcomes, context) {
+      const real = settle(delivery, outcomes, context);
+      if (real?.state !== "waiting" || context.now - delivery.acceptedAt < context.policy.cutoff) return real;
+      const { dueAt, ...progress } = real;
+      return { ...progress, state: "expired", reason: "no success" };
+    },
+  })),
+  fault<typeof Settle>("tries again after a success", "settle/settle.ts", ({ settle }) => ({
+    settle(delivery, outcomes, context) {
+      const real = settle(delivery, outcomes, context);
+      if (real?.state !== "delivered") return real;
+      return { ...real, state: "waiting", dueAt: context.now + 1_000, reason: "once more" };
+    },
+  })),
+  fault<typeof Settle>("does not take off the time that was lost", "settle/settle.ts", ({ settle }) => ({
+    settle(delivery, outcomes, context) {
+      const real = settle(delivery, outcomes, context);
+      return real && { ...real, held: real.held + 60_000 };
+    },
+  })),
+  fault<typeof Backoff>("tries again too early", "settle/backoff.ts", ({ backoff }) => ({
+    backoff: (attempts, policy, chance) => Math.floor(backoff(attempts, policy, chance) * 0.6),
+  })),
+  fault<typeof RetryAfter>("does not hear Retry-After", "settle/retry-after.ts", () => ({
+    parseRetryAfter: () => null,
+  })),
+  fault<typeof Judge>("takes a refusal for a success", "settle/judge.ts", ({ judge }) => ({
+    judge: (answer) => (answer.kind === "answered" && answer.status === 400 ? "delivered" : judge(answer)),
+  })),
+  fault<typeof Judge>("takes what a stop has let go for a refusal", "settle/judge.ts", ({ judge }) => ({
+    judge: (answer) => (answer.kind === "released" ? "final" : judge(answer)),
+  })),
+];

@@ -1,0 +1,87 @@
+import type * as Counts from "../../../src/store/sqlite/counts.ts";
+import type * as Suppressed from "../../../src/store/sqlite/deletions/suppressed.ts";
+import type * as StoredHalts from "../../../src/store/sqlite/halts.ts";
+import type * as Prune from "../../../src/store/sqlite/prune.ts";
+import type * as ReplayRows from "../../../src/store/sqlite/replay-rows.ts";
+import type * as SettleRows from "../../../src/store/sqlite/settle.ts";
+import type * as Tried from "../../../src/store/sqlite/tried.ts";
+import type * as Withdraw from "../../../src/store/sqlite/withdraw.ts";
+import { fault } from "./fault.ts";
+
+/** What can go wrong between a decision and the file. */
+export const STORE_FAULTS = [
+  fault<typeof SettleRows>("loses what became of a retry", "store/sqlite/settle.ts", ({ createSettle }) => ({
+    createSettle(parts) {
+      const settle = createSettle(parts);
+      return (delivery, settlement) => settlement.attempts === 2 || settle(delivery, settlement);
+    },
+  })),
+  fault<typeof Counts>("does not count what has failed", "store/sqlite/counts.ts", ({ createCounts }) => ({
+    createCounts(db) {
+      const real = createCounts(db);
+      return { ...real, add: (name, state, change) => void (state !== "failed" && real.add(name, state, change)) };
+    },
+  })),
+  fault<typeof Counts>("counts what was rolled back", "store/sqlite/counts.ts", ({ createCounts }) => ({
+    createCounts(db) {
+      const real = createCounts(db);
+      return { ...real, rolledBack: real.committed };
+    },
+  })),
+  fault<typeof Tried>("begins anew with what waits and is hurried", "store/sqlite/tried.ts", ({ createTried }) => ({
+    createTried(db) {
+      const anew = db.prepare(
+        "UPDATE tried SET attempts = 0, first_attempt_at = NULL, replayed_at = due_at WHERE event = ? AND destination = ? AND state = 'waiting'",
+      );
+      const real = createTried(db);
+      return {
+        ...real,
+        hurry(place, now) {
+          const hurried = real.hurry(place, now);
+          anew.run(place.id, place.destination);
+          return hurried;
+        },
+      };
+    },
+  })),
+  fault<typeof ReplayRows>(
+    "says that it waits again, and does nothing",
+    "store/sqlite/replay-rows.ts",
+    ({ createReplayRows }) => ({
+      createReplayRows(db, parts) {
+        const real = createReplayRows(db, parts);
+        return { run: (settled, now) => [...settled.slice(0, 1), ...real.run(settled.slice(1), now)] };
+      },
+    }),
+  ),
+  fault<typeof Prune>("removes what waits to make room", "store/sqlite/prune.ts", ({ createPrune }) => ({
+    createPrune(db, parts) {
+      const real = createPrune(db, parts);
+      const remove = db.prepare("DELETE FROM tried WHERE state = 'waiting'");
+      return {
+        ...real,
+        run(before, limit) {
+          remove.run();
+          return real.run(before, limit);
+        },
+      };
+    },
+  })),
+  fault<typeof Withdraw>(
+    "sends what a deleted user has sent before",
+    "store/sqlite/withdraw.ts",
+    ({ createWithdraw }) => ({
+      createWithdraw: (db, parts) => ({ ...createWithdraw(db, parts), run: () => [] }),
+    }),
+  ),
+  fault<typeof Suppressed>(
+    "lets in who is suppressed",
+    "store/sqlite/deletions/suppressed.ts",
+    ({ createSuppressed }) => ({
+      createSuppressed: (db, parts) => ({ ...createSuppressed(db, parts), has: () => false }),
+    }),
+  ),
+  fault<typeof StoredHalts>("forgets at a start who is paused", "store/sqlite/halts.ts", ({ createStoredHalts }) => ({
+    createStoredHalts: (db, parts) => ({ ...createStoredHalts(db, parts), all: () => [] }),
+  })),
+];

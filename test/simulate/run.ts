@@ -1,0 +1,121 @@
+import { createFalseClock } from "../flow/clock.ts";
+import { ACTS } from "./acts.ts";
+import { look } from "./look.ts";
+import type { Plan, Step } from "./plan.ts";
+import { createChance } from "./random.ts";
+import type { FalseDisk } from "./world/disk.ts";
+import { createLedger } from "./world/ledger.ts";
+import { begin, closeAll, revive } from "./world/lives.ts";
+import { NO_ROWS, type Row, type Rows } from "./world/rows.ts";
+import { headerOf } from "./world/shape.ts";
+import { createTracks, type Track } from "./world/tracks.ts";
+import { type Life, type World, wrong } from "./world/world.ts";
+
+/** How a run has ended. `failedAt`: the number of the step after which something was wrong; null if nothing was. */
+export type Verdict = {
+  readonly failedAt: number | null;
+  readonly wrong: readonly string[];
+  readonly met: ReadonlyMap<string, number>;
+};
+
+/** What each run ends with: all is well, for a long time. */
+export const LAST: Step = { act: "calm", with: { all: true } };
+
+/** Runs a plan in a world of its own. The same plan always ends in the same way. */
+export async function runPlan(
+  plan: Plan,
+  disk: FalseDisk,
+  watching: (world: World, step: Step) => void = () => {},
+): Promise<Verdict> {
+  const world = createWorld(plan, disk);
+  try {
+    await begin(world, disk.fresh());
+    for (const [nth, step] of [...plan.steps, LAST].entries()) {
+      await runStep(world, step, nth);
+      watching(world, step);
+      if (world.wrong.length > 0) return { failedAt: nth, wrong: [...world.wrong], met: world.met };
+    }
+    return { failedAt: null, wrong: [], met: world.met };
+  } finally {
+    await end(world);
+  }
+}
+
+async function runStep(world: World, { act, with: given }: Step, nth: number): Promise<void> {
+  Object.assign(world, { step: nth, doing: act, replaying: false, replayed: 0 });
+  Object.assign(world, { moving: null, discarding: null, ended: 0, refused: 0 });
+  world.told.length = 0;
+  try {
+    await ACTS[act].run(world, given);
+    await revive(world);
+    if (world.wrong.length === 0) look(world);
+  } catch (error) {
+    wrong(world, `${act}: ${error instanceof Error ? error.stack : String(error)}`);
+  }
+}
+
+async function end(world: World): Promise<void> {
+  const { life, disk } = world;
+  life.dead = true;
+  life.clock.kill();
+  await closeAll(world);
+  disk.forget(life.path);
+}
+
+function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
+  const world: World = {
+    ...{ chance: createChance(seed ^ 0x5eed), disk, shape, nextShape: null, ledger: createLedger() },
+    tracks: createTracks({
+      cutoff: () => world.shape.cutoff,
+      webhooks: (name) => world.shape.destinations[name as "crm"].webhooks.length,
+      versionOf: (name) => versionOf(world, name),
+      mayReplay: (track) => world.replaying || isMovedTo(world, track),
+      step: () => world.step,
+      rowOf: (track, among, rows) => findRow(world, track, { among, rows }),
+    }),
+    ...{ life: NOBODY, nextPath: null, shell: { read: () => NO_ROWS, close() {} }, rows: NO_ROWS },
+    ...{
+      manners: new Map(),
+      refusing: null,
+      refused: 0,
+      free: 1e12,
+      diesIn: null,
+      down: 0,
+      lost: [],
+      troubled: new Set(),
+    },
+    ...{ replaying: false, replayed: 0, moving: null, discarding: null, paused: new Set(), ended: 0, forgetful: false },
+    ...{ deleted: new Set(), erasable: new Set(), maybeSuppressed: new Set(), suppressed: new Set() },
+    ...{ told: [], answers: [], step: 0, doing: "", wrong: [], met: new Map() },
+  };
+  return world;
+}
+
+function versionOf({ shape }: World, name: string): string {
+  const { secrets } = shape.destinations[name as "crm"];
+  return JSON.stringify([secrets, headerOf(name, shape.destinations[name as "crm"])]);
+}
+
+/** Who was there before the first process. */
+const NOBODY: Life = {
+  ...{ number: 0, clock: createFalseClock(), path: "", app: null as never, dead: true, started: false, backlog: null },
+  ask: () => new Promise(() => {}),
+};
+
+/** To a destination of which is not known any more that it had this. */
+function isMovedTo({ moving, rows }: World, { id, destination }: Pick<Track, "id" | "destination">): boolean {
+  if (moving?.to !== destination) return false;
+  return ![...rows.deliveries.values()].some((row) => row.messageId === id && row.destination === destination);
+}
+
+type Among = { readonly among: readonly Row[]; readonly rows: Rows };
+
+/** Two sources may use the same messageId, and one source after a day. */
+function findRow({ ledger }: World, { body }: Pick<Track, "body">, { among, rows }: Among): Row | undefined {
+  const entry = ledger.byBody(body);
+  if (!entry) return among[0];
+  return among.find(({ event, source }) => {
+    if (entry.event !== null) return event === entry.event;
+    return source === entry.source && rows.events.get(event)?.acceptedAt === entry.at;
+  });
+}

@@ -1,0 +1,85 @@
+// The whole daemon with a false world, and plans from seeds: whatever happens in them, what must be true is true.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { ACTS, type ActName } from "./acts.ts";
+import { makePlan, WEIGHTS } from "./plan.ts";
+import { runPlan } from "./run.ts";
+import { search } from "./search.ts";
+import { shrink } from "./shrink.ts";
+import { readPlan, writePlan } from "./trace.ts";
+import { createFalseDisk, type FalseDisk } from "./world/disk.ts";
+import type { World } from "./world/world.ts";
+
+/** Under Deno the same code runs, more slowly: a few seeds tell whether it does. */
+const SEEDS = "Bun" in globalThis ? 2_000 : 20;
+const STEPS = 15;
+/** Of one test: a busy machine takes its time. */
+const AT_ONCE = 250;
+const LIMIT = { timeout: 600_000 };
+
+let disk: FalseDisk;
+before(async () => {
+  disk = await createFalseDisk();
+});
+after(() => disk.remove());
+
+describe("whatever happens", () => {
+  for (let firstSeed = 1; firstSeed <= SEEDS; firstSeed += AT_ONCE) {
+    const seeds = Math.min(AT_ONCE, SEEDS - firstSeed + 1);
+    it(`nothing is lost, or sent too often, too early or wrongly: seeds from ${firstSeed} on`, LIMIT, async () => {
+      const result = await search({ firstSeed, seeds, steps: STEPS }, disk);
+      if ("trace" in result)
+        assert.fail(`${result.trace}\nrun it again: make simulate TRACE=file, with these lines in the file`);
+    });
+  }
+});
+
+describe("a plan", () => {
+  it("is the same for the same seed, and so is its run", LIMIT, async () => {
+    const lives = [[], []] as string[][];
+    for (const one of lives) {
+      await runPlan(makePlan(7, 25), disk, (world) => one.push(describeWorld(world)));
+    }
+    assert.deepEqual(lives[0], lives[1]);
+    assert.notDeepEqual(makePlan(7, 25), makePlan(8, 25));
+  });
+
+  it("is the same when its trace is read again", () => {
+    for (let seed = 1; seed <= 50; seed += 1) {
+      const plan = makePlan(seed, 40);
+      assert.deepEqual(readPlan(writePlan(plan)), plan);
+    }
+  });
+
+  it("is short when only few of its steps are needed", async () => {
+    const plan = makePlan(3, 60);
+    const isFailing = (one: typeof plan): boolean => one.steps.filter(({ act }) => act === "call").length >= 2;
+    const judge = async (one: typeof plan) => ({
+      failedAt: isFailing(one) ? one.steps.length - 1 : null,
+      wrong: [],
+      met: new Map(),
+    });
+    const { plan: shortest } = await shrink(plan, await judge(plan), judge);
+    assert.deepEqual(
+      shortest.steps.map(({ act }) => act),
+      ["call", "call"],
+    );
+  });
+
+  it("can have each act, and some of each in a few seeds", () => {
+    assert.deepEqual(Object.keys(WEIGHTS).sort(), Object.keys(ACTS).sort());
+    const met = new Set<ActName>();
+    for (let seed = 1; seed <= 60; seed += 1) for (const { act } of makePlan(seed, STEPS).steps) met.add(act);
+    assert.deepEqual([...met].sort(), Object.keys(ACTS).sort());
+  });
+});
+
+/** All that could differ: times, rows and what was said. */
+function describeWorld({ life, rows, told, met }: World): string {
+  return JSON.stringify([
+    life.clock.now(),
+    [...rows.deliveries.values()],
+    told.map(({ what, at }) => [what, at]),
+    [...met],
+  ]);
+}

@@ -1,0 +1,194 @@
+import { createApp } from "../../../src/app.ts";
+import type { Ports } from "../../../src/model/daemon.ts";
+import type { Clock, Handle } from "../../../src/model/ports.ts";
+import type { Report } from "../../../src/model/report.ts";
+import type { At } from "../../../src/model/units.ts";
+import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
+import { diskError } from "./disk.ts";
+import { createPost } from "./network.ts";
+import { toConfig } from "./shape.ts";
+import { type Answer, type Life, type World, wrong } from "./world.ts";
+
+/** What a dead process waits for. Each time another one: whatever waits for it is gone with it, and forgotten. */
+export function never(): Promise<never> {
+  return new Promise(() => {});
+}
+
+/** Things that are told with each request: only counted. */
+const QUIET = new Set(["requestAnswered"]);
+
+/** Turns of the event loop for what happens at one point in time: far more than that is a circle. */
+const MOST_TURNS = 20_000;
+
+export type Birth = { readonly path: string; readonly startAt: At; readonly number: number };
+
+/** Another process on this outbox, at this time. It may die while it starts. Rejects if it refuses to start. */
+export async function startLife(world: World, { path, startAt, number }: Birth): Promise<Life> {
+  const clock = createFalseClock(startAt, MOST_TURNS);
+  const handles = new Map<number, Handle>();
+  const answers: Answers = new Map();
+  const life: Life = {
+    ...{ number, clock, path, dead: false, started: false, backlog: null },
+    app: createApp(toConfig(world.shape, path), portsOf(world, { clock, handles, answers, life: () => life })),
+    async ask(port, request) {
+      const handle = handles.get(port);
+      if (!handle || life.dead) return never();
+      const answering = Promise.resolve(handle(request, { address: "127.0.0.1", overSocket: false }));
+      const running = runningAt(answers, port).add(answering);
+      const response = await answering;
+      const text = await response.text();
+      running.delete(answering);
+      moment(world, life);
+      return life.dead ? never() : { status: response.status, json: parse(text) };
+    },
+  };
+  world.life = life;
+  world.disk.watch(path, {
+    moment: () => moment(world, life),
+    allow(what) {
+      if (!life.dead) refuse(world, what);
+    },
+  });
+  let failure: unknown = null;
+  life.app.start().then(
+    () => {
+      life.started = true;
+    },
+    (error: unknown) => {
+      failure = error;
+    },
+  );
+  await clock.rest();
+  if (failure !== null && !life.dead) throw failure;
+  return life;
+}
+
+/** A process can die here: whatever it has begun ends in the middle, and another one finds what is in the files. */
+export function moment(world: World, life: Life): void {
+  if (life.dead || life !== world.life || world.diesIn === null) return;
+  world.diesIn -= 1;
+  if (world.diesIn <= 0) kill(world, life);
+}
+
+export function kill(world: World, life: Life): void {
+  world.diesIn = null;
+  life.dead = true;
+  // From here on it writes into a file that nobody reads any more.
+  world.nextPath = world.disk.copy(life.path);
+  life.clock.kill();
+  world.tracks.died(life);
+}
+
+function refuse(world: World, what: string): void {
+  const { refusing } = world;
+  if (refusing === null || refusing.what !== what || refusing.times <= 0) return;
+  refusing.times -= 1;
+  world.refused += 1;
+  throw diskError(refusing.code);
+}
+
+/** The requests that are being answered at each port. */
+type Answers = Map<number, Set<Promise<Response>>>;
+
+function runningAt(answers: Answers, port: number): Set<Promise<Response>> {
+  const running = answers.get(port) ?? new Set();
+  answers.set(port, running);
+  return running;
+}
+
+type Around = {
+  readonly clock: FalseClock;
+  readonly handles: Map<number, Handle>;
+  readonly answers: Answers;
+  readonly life: () => Life;
+};
+
+function portsOf(world: World, around: Around): Ports {
+  const { clock, handles, answers, life } = around;
+  const { chance } = world;
+  const isDead = (): boolean => life().dead;
+  return {
+    clock: mortal(around, world),
+    random: {
+      fraction: () => chance.fraction(),
+      hex: (bytes) => Array.from({ length: bytes }, () => chance.below(256).toString(16).padStart(2, "0")).join(""),
+    },
+    post: createPost(world, life),
+    report: createReport(world, life),
+    metrics: {
+      text: async () => "",
+      contentType: "text/plain",
+      expose: ({ backlog }) => Object.assign(life(), { backlog }),
+      declare() {},
+    },
+    disk: {
+      space: () => (isDead() ? never() : Promise.resolve({ free: world.free, total: 1e12 })),
+      size: () => (isDead() ? never() : Promise.resolve(0)),
+    },
+    serve: async (listen, handle) => {
+      const port = listen.kind === "tcp" ? listen.port : 0;
+      handles.set(port, handle);
+      return { address: `http://127.0.0.1:${port}`, async renew() {}, stop };
+
+      /** As a real one: who is being answered gets the answer. */
+      async function stop(): Promise<void> {
+        handles.delete(port);
+        await Promise.all(runningAt(answers, port));
+      }
+    },
+    reload: async () => ({ kind: "refused", reason: "there is no file", problems: [] }),
+    lastReload: () => ({ file: "config.yaml", readAt: clock.wall(), refused: null, needsRestart: [] }),
+    version: "0.0.0",
+    pid: 4711,
+  };
+}
+
+/** A turn of the loop, and a timer, are moments at which the process can die. */
+function mortal({ clock, life }: Around, world: World): Clock {
+  return {
+    ...clock,
+    async nextTurn() {
+      await clock.nextTurn();
+      if (dies()) await never();
+    },
+    async sleep(ms, signal) {
+      await clock.sleep(ms, signal);
+      if (dies()) await never();
+    },
+    after: (ms, run) => clock.after(ms, () => dies() || run()),
+  };
+
+  function dies(): boolean {
+    moment(world, life());
+    return life().dead;
+  }
+}
+
+function createReport(world: World, life: () => Life): Report {
+  return new Proxy({} as Report, {
+    get: (_, what: string) => {
+      return (...args: unknown[]) => {
+        const { dead, clock, number } = life();
+        if (dead || QUIET.has(what)) return;
+        if (what === "unexpected") wrong(world, `something that should be impossible: ${describe(args)}`);
+        if (what === "laneOpened") {
+          world.tracks.reopenedAt.set(String(args[0]), clock.now());
+          world.tracks.silentUntil.delete(String(args[1]));
+        }
+        world.told.push({ what, args, at: clock.now(), life: number });
+      };
+    },
+  });
+}
+
+function describe([doing, error]: readonly unknown[]): string {
+  return `${String(doing)}: ${error instanceof Error ? error.stack : String(error)}`;
+}
+
+function parse(text: string): Answer["json"] {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { text };
+  }
+}

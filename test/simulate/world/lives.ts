@@ -1,0 +1,90 @@
+/** One process after the other. */
+
+import type { Ms } from "../../../src/model/units.ts";
+import { SECOND } from "../../../src/model/units.ts";
+import { advanceUntil } from "./advance.ts";
+import { startLife } from "./life.ts";
+import { openShell } from "./rows.ts";
+import { DESTINATIONS, urlOf } from "./shape.ts";
+import { meet, type World, wrong } from "./world.ts";
+
+/** The first one. */
+export async function begin(world: World, path: string): Promise<void> {
+  world.shell = await openShell(path);
+  await start(world, { path, startAt: world.life.clock.wall() });
+  await revive(world);
+}
+
+/** If the process has died, another one goes on with what is in the files. It may die as well. */
+export async function revive(world: World): Promise<void> {
+  for (let deaths = 0; world.life.dead; deaths += 1) {
+    const { life, nextPath } = world;
+    if (nextPath === null || deaths > 50) throw new Error("a process has died and left nothing");
+    meet(world, "crashes");
+    world.nextPath = null;
+    const startAt = life.clock.wall() + world.down;
+    await closeAll(world);
+    world.disk.forget(life.path);
+    await goOn(world, { path: nextPath, startAt, clean: false });
+  }
+}
+
+/** It is asked to stop, does so in its time, and another one goes on. */
+export async function stopLife(
+  world: World,
+  { quick, down }: { readonly quick: boolean; readonly down: Ms },
+): Promise<void> {
+  const { life } = world;
+  const stopping = life.app.stop();
+  if (quick) life.app.release();
+  if (!(await advanceUntil(world, stopping))) wrong(world, "a stop does not end");
+  if (life.dead) return;
+  meet(world, "stops");
+  world.tracks.died(life);
+  life.dead = true;
+  life.clock.kill();
+  await closeAll(world);
+  const clean = !quick && world.refusing === null;
+  await goOn(world, { path: life.path, startAt: life.clock.wall() + down, clean });
+}
+
+/** Closes all that a process has left open, when nothing of it moves any more. */
+export async function closeAll({ shell, disk, life }: World): Promise<void> {
+  // It is dead already, and can do nothing; but the runtime forgets it only if nobody listens to a signal any more.
+  life.app?.release();
+  void life.app?.stop();
+  // What is in a circle stops at its next turn.
+  await life.clock.rest().catch(() => {});
+  shell.close();
+  disk.close(life.path);
+}
+
+type Next = { readonly path: string; readonly startAt: number; readonly clean: boolean };
+
+async function goOn(world: World, { path, startAt, clean }: Next): Promise<void> {
+  world.ended += 1;
+  world.shell = await openShell(path);
+  const doubled = world.tracks.reborn(world.shell.read());
+  meet(world, "sent twice because of a crash", doubled);
+  if (clean && doubled > 0) wrong(world, `${doubled} deliveries were answered, and a clean stop has forgotten it`);
+  await start(world, { path, startAt });
+}
+
+async function start(world: World, { path, startAt }: Pick<Next, "path" | "startAt">): Promise<void> {
+  for (const name of DESTINATIONS) if (isWell(world, name)) world.troubled.delete(name);
+  try {
+    const life = await startLife(world, { path, startAt, number: world.life.number + 1 });
+    for (let waited = 0; waited < 60 && !life.started && !life.dead; waited += 1)
+      await life.clock.advance(`${SECOND}ms`);
+    if (!life.started && !life.dead) wrong(world, "the daemon does not start");
+  } catch (error) {
+    wrong(world, `the daemon does not start: ${String(error)}`);
+  }
+}
+
+function isWell({ manners, refusing }: World, destination: string): boolean {
+  return (
+    refusing === null &&
+    [1, 2, 3].every((webhook) => ["well", "created"].includes(manners.get(urlOf(destination, webhook)) ?? "well"))
+  );
+}

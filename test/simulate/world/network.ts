@@ -1,0 +1,41 @@
+import type { Post, PostRequest } from "../../../src/model/ports.ts";
+import { createFalseNetwork } from "../../flow/network.ts";
+import { judgeRequest } from "../checks/requests.ts";
+import { moment, never } from "./life.ts";
+import { beginLost, endLost } from "./lost.ts";
+import { behave, type Meaning, meaningOf } from "./receivers.ts";
+import type { Asked } from "./tracks.ts";
+import type { Life, World } from "./world.ts";
+
+/** The network of one process: each request is judged when it comes, and its answer is noted when it leaves. */
+export function createPost(world: World, life: () => Life): Post {
+  let network: ReturnType<typeof createFalseNetwork> | null = null;
+  return async function post(request: PostRequest) {
+    const here = life();
+    if (here.dead) return never();
+    network ??= createFalseNetwork(here.clock, (sent) => behave(world.manners.get(sent.url) ?? "well", sent));
+    const asked = world.tracks.begin(request, here);
+    judgeRequest(world, request, asked);
+    moment(world, here);
+    if (here.dead) return never();
+    const reply = await network.post(request);
+    if (here.dead) return never();
+    const status = reply.kind === "answered" ? reply.status : 0;
+    const silence = reply.kind === "answered" && (status === 429 || status === 503) ? Number(reply.retryAfter ?? 0) : 0;
+    const meaning = meaningOf({ kind: reply.kind, status });
+    noteOffline(world, asked, meaning);
+    world.tracks.end(asked, { meaning, silence: silence * 1_000 }, here.clock.now());
+    moment(world, here);
+    return here.dead ? never() : reply;
+  };
+}
+
+/**
+ * A machine is offline from an attempt that could not leave it until the next one that could. The delivery itself has lost all
+ * the time since its last round.
+ */
+function noteOffline(world: World, { track, url, at, before }: Asked, meaning: Meaning): void {
+  const from = before.endAt === 0 ? at : Math.min(at, before.endAt);
+  if (meaning === "offline") beginLost(world, track.destination, { why: url, from });
+  else endLost(world, track.destination, url);
+}

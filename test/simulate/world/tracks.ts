@@ -1,0 +1,220 @@
+/**
+ * What became of each delivery as the network saw it: rounds of requests, and what they mean for the next one. A track is a
+ * delivery: one event on its way to one destination. It knows nothing of what the daemon thinks, but for its rows after a
+ * restart, which are all that a new process has.
+ */
+import type { PostRequest } from "../../../src/model/ports.ts";
+import type { At, Ms } from "../../../src/model/units.ts";
+import type { Meaning } from "./receivers.ts";
+import type { Row, Rows } from "./rows.ts";
+import { ownerOf } from "./shape.ts";
+import type { Life } from "./world.ts";
+
+export type Track = {
+  readonly destination: string;
+  readonly id: string;
+  readonly body: string;
+  /** Requests under way. */
+  open: number;
+  /** The last round: when it began, and what was answered. Null before the first, and after a restart. */
+  round: {
+    readonly startAt: At;
+    endAt: At;
+    readonly urls: Set<string>;
+    readonly meanings: Meaning[];
+    silence: Ms;
+  } | null;
+  /** Rounds that left the machine. */
+  rounds: number;
+  firstAt: At | null;
+  /** Rounds that began at or after the cutoff. */
+  late: number;
+  succeededAt: At | null;
+  /** Who has refused it for good, with the version of the webhook that did. */
+  readonly finals: Map<string, string>;
+  /** How often anybody has, ever. */
+  refusals: number;
+  /** Nothing begins before. */
+  freeAt: At;
+  /** How often it was begun anew: an answer that comes later is to what was before. */
+  epoch: number;
+  /** The step in which it was last sent again by command. */
+  replayedIn: number | null;
+};
+
+/** A request, and what its track was before. */
+export type Asked = {
+  readonly track: Track;
+  readonly before: Readonly<Pick<Track, "open" | "rounds" | "firstAt" | "late" | "succeededAt" | "freeAt">> & {
+    readonly endAt: At;
+  };
+  readonly url: string;
+  readonly at: At;
+  readonly isNewRound: boolean;
+  readonly epoch: number;
+};
+
+export type Rules = {
+  readonly cutoff: () => Ms;
+  readonly webhooks: (destination: string) => number;
+  readonly versionOf: (destination: string) => string;
+  /** Whether what is settled may be sent again now, by command. */
+  readonly mayReplay: (track: Pick<Track, "id" | "destination">) => boolean;
+  readonly step: () => number;
+  /** The row of a track, of those that wait and have its messageId and its destination. */
+  readonly rowOf: (track: Pick<Track, "body">, among: readonly Row[], rows: Rows) => Row | undefined;
+};
+
+export type Tracks = {
+  begin(request: Omit<PostRequest, "signal">, life: Life): Asked;
+  end(asked: Asked, answer: { readonly meaning: Meaning; readonly silence: Ms }, at: At): void;
+  /** What ran in it is over, and nobody knows how. */
+  died(life: Life): void;
+  /** Another process has only the rows. Answers how many are to be sent again though a receiver has them. */
+  reborn(rows: Rows): number;
+  /** Each is due now, by command. */
+  hurry(messageId: string, destination: string): void;
+  /** Each was settled, and waits again by command. */
+  replayed(messageId: string, destination: string): void;
+  /** Of the webhooks of a destination, as they are now. */
+  versionOf(destination: string): string;
+  of(messageId: string, destination: string): readonly Track[];
+  all(): Iterable<Track>;
+  /** Until when a receiver wants to hear nothing. */
+  readonly silentUntil: Map<string, At>;
+  /** When a lane of a destination was last opened again. */
+  readonly reopenedAt: Map<string, At>;
+};
+
+export function createTracks(rules: Rules): Tracks {
+  const tracks = new Map<string, Track>();
+  const byId = new Map<string, Track[]>();
+  const silentUntil = new Map<string, At>();
+  const reopenedAt = new Map<string, At>();
+
+  return {
+    ...{ silentUntil, reopenedAt, versionOf: rules.versionOf },
+    begin({ url, body, headers }, { clock }) {
+      const track = find(ownerOf(url), headers["webhook-id"] ?? "", body);
+      const at = clock.now();
+      // If it waits still, this knows less of it from here on.
+      if (rules.mayReplay(track)) renew(track);
+      const { open, rounds, firstAt, late, succeededAt, freeAt, round } = track;
+      const isNewRound = round === null || open === 0 || round.urls.has(url);
+      const before = { open, rounds, firstAt, late, succeededAt, freeAt, endAt: round?.endAt ?? 0 };
+      if (isNewRound) track.round = { startAt: at, endAt: at, urls: new Set(), meanings: [], silence: 0 };
+      track.round?.urls.add(url);
+      track.open += 1;
+      return { track, before, url, at, isNewRound, epoch: track.epoch };
+    },
+    end({ track, url, epoch }, { meaning, silence }, at) {
+      if (silence > 0)
+        silentUntil.set(url, Math.max(silentUntil.get(url) ?? 0, at + Math.min(silence, rules.cutoff())));
+      if (epoch !== track.epoch) return;
+      track.open -= 1;
+      const { round } = track;
+      if (round === null) return;
+      round.endAt = at;
+      round.meanings.push(meaning);
+      round.silence = Math.max(round.silence, silence);
+      if (meaning === "success") track.succeededAt ??= at;
+      if (meaning === "final") track.refusals += 1;
+      if (meaning === "final") track.finals.set(url, rules.versionOf(track.destination));
+      if (track.open === 0) close(track, round);
+    },
+    died() {
+      for (const track of tracks.values())
+        Object.assign(track, { open: 0, round: track.open > 0 ? null : track.round });
+    },
+    reborn(rows) {
+      silentUntil.clear();
+      reopenedAt.clear();
+      const all = [...rows.deliveries.values()].filter(({ state }) => state === "waiting");
+      const waiting = Map.groupBy(all, ({ messageId, destination }) => idOf(messageId, destination));
+      let doubled = 0;
+      for (const track of tracks.values()) {
+        const row = rules.rowOf(track, waiting.get(idOf(track.id, track.destination)) ?? [], rows);
+        if (row && track.succeededAt !== null) doubled += 1;
+        takeOver(track, row);
+      }
+      return doubled;
+    },
+    hurry(messageId, destination) {
+      for (const track of byId.get(idOf(messageId, destination)) ?? []) track.freeAt = 0;
+    },
+    replayed(messageId, destination) {
+      for (const track of byId.get(idOf(messageId, destination)) ?? []) renew(track);
+    },
+    of: (messageId, destination) => byId.get(idOf(messageId, destination)) ?? [],
+    all: () => tracks.values(),
+  };
+
+  function find(destination: string, id: string, body: string): Track {
+    const key = `${destination}\n${id}\n${body}`;
+    const known = tracks.get(key);
+    if (known) return known;
+    const none = {
+      open: 0,
+      round: null,
+      rounds: 0,
+      firstAt: null,
+      late: 0,
+      succeededAt: null,
+      freeAt: 0,
+      replayedIn: null,
+      refusals: 0,
+      epoch: 0,
+    };
+    const track: Track = { destination, id, body, ...none, finals: new Map() };
+    tracks.set(key, track);
+    byId.set(idOf(id, destination), [...(byId.get(idOf(id, destination)) ?? []), track]);
+    return track;
+  }
+
+  /** What was settled is as new, when it is sent again by command. */
+  function renew(track: Track): void {
+    // What waits, and is under way, is not replayed.
+    if ((track.open > 0 && track.succeededAt === null) || track.replayedIn === rules.step()) return;
+    track.epoch += 1;
+    track.finals.clear();
+    Object.assign(track, {
+      open: 0,
+      round: null,
+      rounds: 0,
+      firstAt: null,
+      late: 0,
+      succeededAt: null,
+      freeAt: 0,
+      replayedIn: rules.step(),
+    });
+  }
+
+  function close(track: Track, { startAt, endAt, meanings, silence }: NonNullable<Track["round"]>): void {
+    const offline = meanings.every((meaning) => meaning === "offline");
+    // One that never left the machine counts for nothing.
+    if (offline) track.late = Math.max(0, track.late - 1);
+    else {
+      track.rounds += 1;
+      track.firstAt ??= startAt;
+    }
+    const wait = offline ? 10_000 : Math.min(600_000, 1_000 * 2 ** Math.min(track.rounds - 1, 20));
+    const wanted = rules.webhooks(track.destination) === 1 ? Math.max(0.8 * wait, silence) : 0.8 * wait;
+    const cutoffAt = track.firstAt === null ? Number.POSITIVE_INFINITY : track.firstAt + rules.cutoff();
+    // The last attempt is made when the cutoff comes, however long the wait would be.
+    track.freeAt = Math.min(endAt + wanted, Math.max(endAt, cutoffAt));
+  }
+}
+
+function takeOver(track: Track, row: Row | undefined): void {
+  if (row) {
+    const { attempts: rounds, firstAttemptAt: firstAt, dueAt } = row;
+    Object.assign(track, { rounds, firstAt, freeAt: rounds > 0 ? dueAt : 0, succeededAt: null });
+  }
+  // An attempt that was cut off counts for nothing, and neither does a refusal that was not written down.
+  Object.assign(track, { late: 0, round: null, open: 0 });
+  track.finals.clear();
+}
+
+function idOf(messageId: string, destination: string): string {
+  return `${messageId} ${destination}`;
+}

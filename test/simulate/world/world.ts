@@ -1,0 +1,106 @@
+/** What a run consists of: one world, in which one process after the other works on one outbox. */
+import type { App } from "../../../src/model/daemon.ts";
+import type { Backlog } from "../../../src/model/ports.ts";
+import type { At, Ms } from "../../../src/model/units.ts";
+import type { FalseClock } from "../../flow/clock.ts";
+import type { Chance } from "../random.ts";
+import type { FalseDisk, Refusing } from "./disk.ts";
+import type { Entry, Ledger } from "./ledger.ts";
+import type { Lost } from "./lost.ts";
+import type { Manner } from "./receivers.ts";
+import type { Rows, Shell } from "./rows.ts";
+import type { Shape } from "./shape.ts";
+import type { Tracks } from "./tracks.ts";
+
+/** What a process told its operator. */
+export type Told = { readonly what: string; readonly args: readonly unknown[]; readonly at: At; readonly life: number };
+
+/** One process, from its start to its end. */
+export type Life = {
+  readonly number: number;
+  readonly clock: FalseClock;
+  readonly path: string;
+  readonly app: App;
+  /** Dead: whatever it does still has no effect on the world. */
+  dead: boolean;
+  started: boolean;
+  backlog: Pick<Backlog, "counts"> | null;
+  /** Resolves with the answer, or never, if the process dies before. */
+  ask(port: 8080 | 8081, request: Request): Promise<Answer>;
+};
+
+export type Answer = { readonly status: number; readonly json: Readonly<Record<string, unknown>> };
+
+/** One answer to a request with calls. */
+export type Acknowledged = {
+  readonly entries: readonly Entry[];
+  readonly accepted: number;
+  readonly duplicate: number;
+};
+
+export type World = {
+  readonly chance: Chance;
+  readonly disk: FalseDisk;
+  readonly ledger: Ledger;
+  readonly tracks: Tracks;
+  life: Life;
+  /** The files that a process has left when it died, for the next one. */
+  nextPath: string | null;
+  /** The config in force; while it is reloaded, either of two may be. */
+  shape: Shape;
+  nextShape: Shape | null;
+  readonly manners: Map<string, Manner>;
+  /** What the disk refuses, how, and how often still. */
+  refusing: { what: Refusing; code: "SQLITE_FULL" | "SQLITE_IOERR_WRITE"; times: number } | null;
+  /** How often it has, in this step. */
+  refused: number;
+  /** Free bytes of the disk, as the machine says. */
+  free: number;
+  /** After so many more moments the process dies. Null: it lives. */
+  diesIn: number | null;
+  /** How long nobody runs after a death. */
+  down: Ms;
+  /** What the step may do: replay what was settled, move from one destination to another. */
+  replaying: boolean;
+  /** How many it says that it has replayed. */
+  replayed: number;
+  moving: { readonly from: string; readonly to: string } | null;
+  discarding: string | null;
+  /** Deletions, as `user source`: those that may be; those that may erase or suppress; and those who surely are suppressed. */
+  readonly deleted: Set<string>;
+  readonly erasable: Set<string>;
+  readonly maybeSuppressed: Set<string>;
+  readonly suppressed: Set<string>;
+  /** What was acknowledged and not looked for yet. */
+  readonly answers: Acknowledged[];
+  /** Destinations whose receivers, or the disk under them, were not always well: what is due may wait. */
+  readonly troubled: Set<string>;
+  /** How many processes have ended in this step. */
+  ended: number;
+  /** MessageIds were forgotten before their time, to make room. */
+  forgetful: boolean;
+  /** When nothing could be delivered to a destination, and that is nobody's fault. */
+  readonly lost: Lost[];
+  /** Destinations that are paused, as far as their operator knows for sure. */
+  readonly paused: Set<string>;
+  /** The rows, as they were when they were last looked at. */
+  rows: Rows;
+  shell: Shell;
+  /** What was told since the step began. */
+  readonly told: Told[];
+  /** The number of the step, and what it is. */
+  step: number;
+  doing: string;
+  /** What has turned out to be wrong. */
+  readonly wrong: string[];
+  /** Counted for whoever wants to know what a run has met. */
+  readonly met: Map<string, number>;
+};
+
+export function wrong(world: World, what: string): void {
+  world.wrong.push(what);
+}
+
+export function meet(world: World, what: string, count = 1): void {
+  world.met.set(what, (world.met.get(what) ?? 0) + count);
+}
