@@ -49,14 +49,21 @@ export function createSyncWorker(world: WorkerWorld): Worker {
 
   return {
     async run(signal) {
-      for (const open of members.open())
-        running.set(open.sync.number, { open, why: null, done: Promise.withResolvers() });
+      let resumed = false;
       while (!signal.aborted) {
         nap = new AbortController();
         const startedAt = clock.now();
-        const worked = await workOn([...running.values()], signal);
-        if (worked || (await cleaner.tidy())) await breathe(clock, clock.now() - startedAt, signal);
-        else await rest(signal);
+        try {
+          if (!resumed) resume();
+          resumed = true;
+          const worked = await workOn([...running.values()], signal);
+          if (worked || (await cleaner.tidy())) await breathe(clock, clock.now() - startedAt, signal);
+          else await rest(signal);
+        } catch (error) {
+          // A damaged page of theirs must not keep all else from working.
+          world.report.storeFailed("work on audiences and traits", error);
+          await clock.sleep(PATIENCE, signal);
+        }
       }
     },
     begin(open) {
@@ -71,6 +78,14 @@ export function createSyncWorker(world: WorkerWorld): Worker {
       nap.abort();
     },
   };
+
+  /** Takes up what was begun before; who has begun since is there already. */
+  function resume(): void {
+    for (const open of members.open()) {
+      const { number } = open.sync;
+      if (!running.has(number)) running.set(number, { open, why: null, done: Promise.withResolvers() });
+    }
+  }
 
   async function rest(signal: AbortSignal): Promise<void> {
     await clock.sleep(running.size > 0 ? PATIENCE : SWEEP_AFTER, AbortSignal.any([signal, nap.signal]));
