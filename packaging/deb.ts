@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 import { gzipSync } from "node:zlib";
 import { compileFor } from "./compile.ts";
-import { releasedAt, VERSION, writtenDocuments } from "./documents.ts";
+import { EXAMPLES, releasedAt, VERSION, writtenDocuments } from "./documents.ts";
 import { ROOT, run } from "./run.ts";
 import { TARGETS, type Target } from "./targets.ts";
 import { type Entry, writeSums, writeTree } from "./tree.ts";
@@ -82,6 +82,8 @@ function entries(binary: string, version: string): readonly Entry[] {
     [`${DOC}/THIRD-PARTY-NOTICES.txt.gz`, gzip(notices)],
     [`${DOC}/config.example.yaml`, { copy: "config.example.yaml" }],
     [`${DOC}/README.md`, { copy: "README.md" }],
+    [`${DOC}/SECURITY.md`, { copy: "SECURITY.md" }],
+    ...EXAMPLES.map((path): Entry => [path.replace("packaging", `${DOC}/examples`), { copy: path }]),
     ...docs.map((name): Entry => [`${DOC}/${name}`, { copy: `docs/${name}` }]),
   ];
 }

@@ -7,7 +7,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { compileFor } from "./compile.ts";
-import { releasedAt, VERSION, writtenDocuments } from "./documents.ts";
+import { EXAMPLES, releasedAt, VERSION, writtenDocuments } from "./documents.ts";
 import { ROOT, run } from "./run.ts";
 import { type Target, targetsNamed } from "./targets.ts";
 import { type Entry, sumsOf, writeSums, writeTree } from "./tree.ts";
@@ -50,6 +50,8 @@ function entries(binary: string): readonly Entry[] {
     ["THIRD-PARTY-NOTICES.txt", { text: notices }],
     ["README.md", { copy: "README.md" }],
     ["CHANGELOG.md", { copy: "CHANGELOG.md" }],
+    ["SECURITY.md", { copy: "SECURITY.md" }],
+    ...EXAMPLES.map((path): Entry => [path, { copy: path }]),
     ...docs.map((name): Entry => [`docs/${name}`, { copy: `docs/${name}` }]),
   ];
 }

@@ -17,6 +17,13 @@ export function releasedAt(): number {
   return Number(said);
 }
 
+/** For what stands in front of the daemon, and for what watches it: by their paths in the project, to which the manual leads. */
+export const EXAMPLES = [
+  "packaging/nginx/fairlead.conf",
+  "packaging/caddy/Caddyfile",
+  "packaging/prometheus/alerts.yaml",
+] as const;
+
 /** What goes with the binary and is written by programs, by its name there. */
 export function writtenDocuments() {
   const table = describeCommand(createProgram(async () => {}));

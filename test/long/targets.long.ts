@@ -72,6 +72,7 @@ describe("make dist", () => {
     for (const file of [
       ...["fairlead.service", "config.example.yaml", "fairlead.1", "THIRD-PARTY-NOTICES.txt", "LICENSE"],
       ...["completions/fairlead.bash", "completions/_fairlead", "completions/fairlead.fish", "docs/operations.md"],
+      ...["SECURITY.md", "packaging/nginx/fairlead.conf", "packaging/prometheus/alerts.yaml"],
     ]) {
       assert.ok(existsSync(join(folder, file)), file);
     }
