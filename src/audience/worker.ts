@@ -50,28 +50,21 @@ export function createSyncWorker(world: WorkerWorld): Worker {
   return {
     async run(signal) {
       let resumed = false;
-      while (!signal.aborted) {
+      await overAndOver(world, signal, async () => {
         nap = new AbortController();
         const startedAt = clock.now();
-        try {
-          if (!resumed) resume();
-          resumed = true;
-          const worked = await workOn([...running.values()], signal);
-          if (worked || (await cleaner.tidy())) await breathe(clock, clock.now() - startedAt, signal);
-          else await rest(signal);
-        } catch (error) {
-          // A damaged page of theirs must not keep all else from working.
-          world.report.storeFailed("work on audiences and traits", error);
-          await clock.sleep(PATIENCE, signal);
-        }
-      }
+        if (!resumed) for (const open of members.open()) take(open);
+        resumed = true;
+        const worked = await workOn([...running.values()], signal);
+        if (worked || (await cleaner.tidy())) await breathe(clock, clock.now() - startedAt, signal);
+        else await rest(signal);
+      });
     },
     begin(open) {
-      const one: Running = { open, why: null, done: Promise.withResolvers() };
-      running.set(open.sync.number, one);
+      const { done } = take(open);
       world.report.syncStarted(open);
       nap.abort();
-      return one.done.promise;
+      return done.promise;
     },
     wake() {
       cleaner.lookAgain();
@@ -79,12 +72,13 @@ export function createSyncWorker(world: WorkerWorld): Worker {
     },
   };
 
-  /** Takes up what was begun before; who has begun since is there already. */
-  function resume(): void {
-    for (const open of members.open()) {
-      const { number } = open.sync;
-      if (!running.has(number)) running.set(number, { open, why: null, done: Promise.withResolvers() });
-    }
+  /** What is begun while those of before are taken up is among them. */
+  function take(open: OpenSync): Running {
+    const known = running.get(open.sync.number);
+    if (known) return known;
+    const one: Running = { open, why: null, done: Promise.withResolvers() };
+    running.set(open.sync.number, one);
+    return one;
   }
 
   async function rest(signal: AbortSignal): Promise<void> {
@@ -113,6 +107,22 @@ export function createSyncWorker(world: WorkerWorld): Worker {
     running.delete(open.sync.number);
     cleaner.lookAgain();
     done.resolve(open);
+  }
+}
+
+/** Works until the signal is aborted. What goes wrong is told: a damaged page of theirs must not keep all else from working. */
+async function overAndOver(
+  { clock, report }: WorkerWorld,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await work();
+    } catch (error) {
+      report.storeFailed("work on audiences and traits", error);
+      await clock.sleep(PATIENCE, signal);
+    }
   }
 }
 
