@@ -55,7 +55,7 @@ export function createSyncWorker(world: WorkerWorld): Worker {
         const startedAt = clock.now();
         if (!resumed) for (const open of members.open()) take(open);
         resumed = true;
-        const worked = await workOn([...running.values()], signal);
+        const worked = await workOn([...running.values()], signal, { ...world, finished });
         if (worked || (await cleaner.tidy())) await breathe(clock, clock.now() - startedAt, signal);
         else await rest(signal);
       });
@@ -87,23 +87,7 @@ export function createSyncWorker(world: WorkerWorld): Worker {
     cleaner.lookAgain();
   }
 
-  /** Answers whether there was something to do that could be done. */
-  async function workOn(all: readonly Running[], signal: AbortSignal): Promise<boolean> {
-    let worked = false;
-    for (const one of all) {
-      if (signal.aborted) return false;
-      const result = await workOnOne(one.open, world);
-      if (isFault(result)) tellWaiting(one, result, world.report);
-      else {
-        one.why = null;
-        worked = true;
-        if (result.finished) forget(one, result.open);
-      }
-    }
-    return worked;
-  }
-
-  function forget({ done }: Running, open: OpenSync): void {
+  function finished({ done }: Running, open: OpenSync): void {
     running.delete(open.sync.number);
     cleaner.lookAgain();
     done.resolve(open);
@@ -129,6 +113,24 @@ async function overAndOver(
 /** Half of the time is for others: calls from outside, and the deliveries of all this. */
 function breathe(clock: Clock, took: Ms, signal: AbortSignal): Promise<void> {
   return took < 1 ? clock.nextTurn() : clock.sleep(took, signal);
+}
+
+type Work = WorkerWorld & { readonly finished: (one: Running, open: OpenSync) => void };
+
+/** A page of each. Answers whether there was something to do that could be done. */
+async function workOn(all: readonly Running[], signal: AbortSignal, world: Work): Promise<boolean> {
+  let worked = false;
+  for (const one of all) {
+    if (signal.aborted) return false;
+    const result = await workOnOne(one.open, world);
+    if (isFault(result)) tellWaiting(one, result, world.report);
+    else {
+      one.why = null;
+      worked = true;
+      if (result.finished) world.finished(one, result.open);
+    }
+  }
+  return worked;
 }
 
 type Worked = { readonly finished: boolean; readonly open: OpenSync };
