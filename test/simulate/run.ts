@@ -7,7 +7,7 @@ import type { FalseDisk } from "./world/disk.ts";
 import { createLedger } from "./world/ledger.ts";
 import { begin, closeAll, revive } from "./world/lives.ts";
 import { NO_ROWS, type Row, type Rows } from "./world/rows.ts";
-import { headerOf } from "./world/shape.ts";
+import { headerOf, type Shape } from "./world/shape.ts";
 import { createTracks, type Track } from "./world/tracks.ts";
 import { type Life, type World, wrong } from "./world/world.ts";
 
@@ -67,7 +67,7 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
     ...{ chance: createChance(seed ^ 0x5eed), disk, shape, nextShape: null, ledger: createLedger() },
     tracks: createTracks({
       cutoff: () => world.shape.cutoff,
-      webhooks: (name) => world.shape.destinations[name as "crm"].webhooks.length,
+      webhooks: (name) => Math.max(...shapesOf(world).map((one) => one.destinations[name as "crm"].webhooks.length)),
       versionOf: (name) => versionOf(world, name),
       mayReplay: (track) => world.replaying || isMovedTo(world, track),
       step: () => world.step,
@@ -89,6 +89,11 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
     ...{ told: [], answers: [], step: 0, doing: "", wrong: [], met: new Map() },
   };
   return world;
+}
+
+/** While the config is changed, either may count. */
+function shapesOf({ shape, nextShape }: World): readonly Shape[] {
+  return nextShape ? [shape, nextShape] : [shape];
 }
 
 function versionOf({ shape }: World, name: string): string {

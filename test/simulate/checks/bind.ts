@@ -1,4 +1,4 @@
-import { DAY, HOUR } from "../../../src/model/units.ts";
+import { DAY, GB, HOUR } from "../../../src/model/units.ts";
 import type { Entry } from "../world/ledger.ts";
 import { type EventRow, keyOf, type Rows } from "../world/rows.ts";
 import { type World, wrong } from "../world/world.ts";
@@ -37,6 +37,15 @@ function checkNew(world: World, entry: Entry, { event, after }: Found): void {
 }
 
 /** Something was removed in this step, or has changed its place: what came and went in it was never seen. */
-export function isCleared({ told, moving }: World): boolean {
-  return moving !== null || told.some(({ what }) => what === "pruned");
+export function isCleared(world: World): boolean {
+  return world.moving !== null || isPruned(world) || (world.ended > 0 && isCramped(world));
+}
+
+export function isPruned({ told }: World): boolean {
+  return told.some(({ what }) => what === "pruned");
+}
+
+/** There are bounds that may be near: delivered ones go before their time. */
+export function isCramped({ shape }: World): boolean {
+  return shape.maxSize < GB || shape.freeDisk > 0;
 }

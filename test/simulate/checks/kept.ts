@@ -1,5 +1,6 @@
 import { keyOf, nameOf, type Row, type Rows } from "../world/rows.ts";
 import { type World, wrong } from "../world/world.ts";
+import { isCramped, isPruned } from "./bind.ts";
 import { checkEnding } from "./endings.ts";
 
 /**
@@ -22,7 +23,7 @@ function namesOf({ messageId, source }: Row): Pick<Row, "messageId" | "source"> 
 
 function checkGone(world: World, was: Row, after: Rows): void {
   const event = after.events.get(was.event);
-  const { moving, told } = world;
+  const { moving } = world;
   if (
     was.state === "waiting" &&
     moving?.from === was.destination &&
@@ -33,8 +34,16 @@ function checkGone(world: World, was: Row, after: Rows): void {
   }
   if (world.erasable.has(`${userOf(world, was)} ${was.source}`) || event?.messageId === "") return;
   const ended = was.state !== "waiting" || isEnded(world, was);
-  if (ended && told.some(({ what }) => what === "pruned")) return;
+  if (ended && (isPruned(world) || mayBePruned(world, was))) return;
   wrong(world, `${nameOf(was)} is gone; it was ${was.state}`);
+}
+
+/** A process that died right after it had removed something could not say so. */
+function mayBePruned(world: World, { event, state }: Row): boolean {
+  if (world.ended === 0) return false;
+  const { keepDelivered, keepFailed } = world.shape;
+  const age = world.life.clock.now() - (world.rows.events.get(event)?.acceptedAt ?? 0);
+  return isCramped(world) || age >= (state === "delivered" ? keepDelivered : Math.min(keepDelivered, keepFailed));
 }
 
 /** What it is owed to, is another one now. */

@@ -1,5 +1,6 @@
 import type * as Attempt from "../../../src/deliver/attempt.ts";
 import type * as Bell from "../../../src/deliver/bell.ts";
+import type * as Deliver from "../../../src/deliver/deliver.ts";
 import type * as Finals from "../../../src/deliver/finals.ts";
 import type * as Halts from "../../../src/deliver/halts.ts";
 import type * as Lane from "../../../src/deliver/lane.ts";
@@ -78,6 +79,12 @@ export const DELIVER_FAULTS = [
     createLane(name, report) {
       const real = createLane(name, report);
       return { ...real, done: (result, circumstances) => real.done({ ...result, hold: null }, circumstances) };
+    },
+  })),
+  fault<typeof Deliver>("does not wait at a stop for what runs", "deliver/deliver.ts", ({ createDeliver }) => ({
+    createDeliver(world) {
+      const real = createDeliver(world);
+      return { ...real, stop: async () => void real.stop() };
     },
   })),
 ];

@@ -39,7 +39,4 @@ export const SETTLE_FAULTS = [
   fault<typeof Judge>("takes a refusal for a success", "settle/judge.ts", ({ judge }) => ({
     judge: (answer) => (answer.kind === "answered" && answer.status === 400 ? "delivered" : judge(answer)),
   })),
-  fault<typeof Judge>("takes what a stop has let go for a refusal", "settle/judge.ts", ({ judge }) => ({
-    judge: (answer) => (answer.kind === "released" ? "final" : judge(answer)),
-  })),
 ];
