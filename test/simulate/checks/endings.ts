@@ -1,6 +1,6 @@
 import { lostBetween } from "../world/lost.ts";
 import { nameOf, type Row } from "../world/rows.ts";
-import { type World, wrong } from "../world/world.ts";
+import { meet, type World, wrong } from "../world/world.ts";
 
 /** Whatever ends has been given to a receiver, was refused, has had all of its time, or was ended by somebody, and says why. */
 export function checkEnding(world: World, row: Row): void {
@@ -9,6 +9,7 @@ export function checkEnding(world: World, row: Row): void {
     failed: checkFailed,
     expired: checkExpired,
   };
+  meet(world, `ended: ${row.state}`);
   const found = checks[row.state]?.(world, row);
   if (found) wrong(world, `${nameOf(row)} is ${row.state}: ${found}`);
 }

@@ -1,6 +1,5 @@
 import type * as Attempt from "../../../src/deliver/attempt.ts";
 import type * as Bell from "../../../src/deliver/bell.ts";
-import type * as Deliver from "../../../src/deliver/deliver.ts";
 import type * as Finals from "../../../src/deliver/finals.ts";
 import type * as Halts from "../../../src/deliver/halts.ts";
 import type * as Lane from "../../../src/deliver/lane.ts";
@@ -81,10 +80,12 @@ export const DELIVER_FAULTS = [
       return { ...real, done: (result, circumstances) => real.done({ ...result, hold: null }, circumstances) };
     },
   })),
-  fault<typeof Deliver>("does not wait at a stop for what runs", "deliver/deliver.ts", ({ createDeliver }) => ({
-    createDeliver(world) {
-      const real = createDeliver(world);
-      return { ...real, stop: async () => void real.stop() };
+  fault<typeof Loop>("does not write what is answered while it stops", "deliver/loop.ts", ({ createLoop }) => ({
+    createLoop(name, world) {
+      const settle: typeof world.settle = async (delivery, settlement) => {
+        return world.stopping.aborted ? "gone" : world.settle(delivery, settlement);
+      };
+      return createLoop(name, { ...world, settle });
     },
   })),
 ];
