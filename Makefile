@@ -6,8 +6,9 @@ PATH_BUN := $(shell version=$$(bun --version 2>/dev/null) && \
   [ "$$(printf '%s\n' "$$version" $(BUN_VERSION) | sort -V | head -n 1)" = $(BUN_VERSION) ] && command -v bun)
 BUN := $(or $(PATH_BUN),.tools/node_modules/.bin/bun)
 
-# The tests compile with these as well. A binary would otherwise run code from the folder that it is started in.
-COMPILE := build --compile --no-compile-autoload-dotenv --no-compile-autoload-bunfig
+# The tests compile with these as well. A binary would otherwise run code from the folder that it is started in, and have the
+# path of this folder in it, for which better-sqlite3 has no use there.
+COMPILE := build --compile --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define __dirname=undefined
 SOURCES := $(shell find src) package.json bun.lock tsconfig.json Makefile
 
 # Deno runs the same sources and the same tests: one on the PATH of the same generation, else one of our own from npm.
@@ -22,12 +23,17 @@ NODE_TESTS := $(CLIENT_TESTS:test/client/%.ts=dist/test/node/%.js)
 
 LONG_TESTS := ./test/long/soak.long.ts $(addprefix ./,$(filter-out %/soak.long.ts,$(wildcard test/long/*.long.ts)))
 
+# What is shipped is compiled by exactly the Bun that goes into it, and is all of one moment: that of the commit.
+SHIPPING_BUN := $(if $(filter $(BUN_VERSION),$(shell bun --version 2>/dev/null)),bun,.tools/node_modules/.bin/bun)
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
+SHIP := COMPILE="$(COMPILE)" SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) $(SHIPPING_BUN)
+
 INSTALLED := node_modules/.installed
 OWN_BUN := .tools/bun-$(BUN_VERSION)
 OWN_DENO := .tools/deno/installed-$(DENO_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help install build client run demo test test-long fuzz simulate bench example reference format clean
+.PHONY: help install build dist deb client run demo test test-long fuzz simulate bench example reference format clean
 .DELETE_ON_ERROR:
 
 help: ## list these tasks
@@ -37,6 +43,12 @@ help: ## list these tasks
 install: $(INSTALLED) ## install what bun.lock names, and Bun itself if there is none
 
 build: dist/fairlead ## compile the single binary, dist/fairlead
+
+dist: install $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## make the tarballs of a release for all targets (TARGETS=linux-arm64 for one)
+	$(SHIP) packaging/dist.ts dist $(TARGETS)
+
+deb: install $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## make the Debian packages (ARCHITECTURES=amd64 for one)
+	$(SHIP) packaging/deb.ts dist $(ARCHITECTURES)
 
 client: install ## write the client library as a package of its own, dist/client
 	$(BUN) test/client/pack.ts dist/client
@@ -59,7 +71,7 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and
 	$(DENO) test -A --no-check --quiet --ignore=test/binary,test/bench test
 	$(DENO) test -A --no-check --quiet test/deno/serve.smoke.ts
 
-test-long: build ## run what takes longer or needs more: faults of disk, network and clock, kills, a soak and a real systemd (as root), pages in a real Chromium
+test-long: build ## run what takes longer or needs more: faults of disk, network and clock, kills, a soak, systemd, packages and proxies (as root), other machines, pages in a real Chromium
 	@# Their names are not those of tests, so that `bun test` and `deno test` pass without a browser, and without root.
 	@# Two at a time, the longest one first: the soak mostly waits.
 	$(BUN) test --no-orphans --parallel=2 $(LONG_TESTS)
@@ -105,8 +117,8 @@ $(INSTALLED): package.json bun.lock $(if $(PATH_BUN),,$(OWN_BUN))
 $(OWN_BUN):
 	@command -v npm >/dev/null || { echo "Fairlead needs Bun $(BUN_VERSION) or later, or npm to install it with." >&2; exit 1; }
 	npm install --prefix .tools --no-save --no-audit --no-fund --loglevel=error bun@$(BUN_VERSION)
-	@$(BUN) --version >/dev/null 2>&1 || node .tools/node_modules/bun/install.js
-	@$(BUN) --version >/dev/null || { echo "npm has installed a Bun that does not run; put one on the PATH." >&2; exit 1; }
+	@.tools/node_modules/.bin/bun --version >/dev/null 2>&1 || node .tools/node_modules/bun/install.js
+	@.tools/node_modules/.bin/bun --version >/dev/null || { echo "npm has installed a Bun that does not run; put one on the PATH." >&2; exit 1; }
 	@touch $@
 
 $(OWN_DENO):

@@ -11,8 +11,9 @@ export function writeStory(samples: readonly Sample[], path: string): boolean {
   return story !== undefined;
 }
 
-export function drawStory({ takenAt, backAt, moments }: Story): string {
-  const end = moments.at(-1)?.at ?? backAt;
+export function drawStory({ takenAt, drainsAt, moments: all }: Story): string {
+  const moments = thinned(all);
+  const end = moments.at(-1)?.at ?? drainsAt;
   const events = Math.max(0, ...moments.map(({ taken }) => taken));
   const [blue, orange, green] = ["#1f5fbf", "#d9730d", "#2e7d32"];
   const memory = moments.map(({ at, memory }) => ({ x: Math.max(0, at), y: memory / 1_000_000 }));
@@ -21,8 +22,8 @@ export function drawStory({ takenAt, backAt, moments }: Story): string {
     label: "seconds since the first call",
     phases: [
       { name: "come in", from: 0, to: takenAt },
-      { name: "wait", from: takenAt, to: backAt },
-      { name: "drain", from: backAt, to: end },
+      { name: "wait", from: takenAt, to: drainsAt },
+      { name: "drain", from: drainsAt, to: end },
     ],
     charts: [
       {
@@ -35,6 +36,19 @@ export function drawStory({ takenAt, backAt, moments }: Story): string {
         bound: { name: "wanted: up to 150 MB", y: 150 },
       },
     ],
+  });
+}
+
+/** More would be closer together than can be seen, and make the file large. */
+const MOST_MOMENTS = 400;
+
+/** The last of several, with the most memory that any of them saw: a peak must not be lost. */
+function thinned(moments: readonly Moment[]): readonly Moment[] {
+  const every = Math.ceil(moments.length / MOST_MOMENTS);
+  return moments.flatMap((moment, nth) => {
+    if ((nth + 1) % every !== 0 && nth !== moments.length - 1) return [];
+    const some = moments.slice(nth - (nth % every), nth + 1);
+    return [{ ...moment, memory: Math.max(...some.map(({ memory }) => memory)) }];
   });
 }
 

@@ -62,6 +62,7 @@ export function readOptions(argv: readonly string[]): Options | "help" {
       events: hundreds("events", values.events) ?? (quick ? 50_000 : 150_000),
       outage: hundreds("outage", values.outage) ?? (quick ? 50_000 : 200_000),
       million: hundreds("million", values.million) ?? (quick ? 50_000 : 1_000_000),
+      waiting: quick ? 1 : 15,
       idle: whole("idle", values.idle) ?? (quick ? 2 : 30),
       members: hundreds("members", values.members) ?? (quick ? 50_000 : 1_000_000),
       seconds: whole("seconds", values.seconds) ?? (quick ? 2 : 4),

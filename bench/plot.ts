@@ -25,6 +25,8 @@ export type Drawing = {
 const WIDTH = 900;
 const CHART = { left: 90, right: 870, height: 200, first: 84, distance: 250 };
 const GREY = "#666";
+const BOUND = "#b00020";
+const DASHED = 'stroke-dasharray="5 4"';
 
 /** The drawing as the text of a file. */
 export function draw({ title, label, charts, phases }: Drawing): string {
@@ -32,6 +34,7 @@ export function draw({ title, label, charts, phases }: Drawing): string {
   const height = CHART.first + (charts.length - 1) * CHART.distance + CHART.height + 60;
   const across = scale(end, { from: CHART.left, to: CHART.right });
   const parts = [
+    `<title>${escaped(title)}</title>`,
     `<rect width="${WIDTH}" height="${height}" fill="white"/>`,
     text({ x: CHART.left, y: 28 }, title, 'font-size="17" fill="black"'),
     ...phases.map(({ name, from, to }) =>
@@ -50,6 +53,7 @@ function drawChart({ label, curves, bound }: Chart, { top, end, phases }: Frame)
   const bottom = top + CHART.height;
   const highest = Math.max(1, bound?.y ?? 0, ...curves.flatMap(({ points }) => points.map(({ y }) => y)));
   const marks = ticks(highest);
+  const entries = [...(bound ? [{ name: bound.name, colour: BOUND, dashed: true }] : []), ...curves];
   const across = scale(end, { from: CHART.left, to: CHART.right });
   const up = scale(marks.at(-1) ?? highest, { from: bottom, to: top });
   return [
@@ -58,15 +62,13 @@ function drawChart({ label, curves, bound }: Chart, { top, end, phases }: Frame)
     ...ticks(end)
       .filter((mark) => mark <= end)
       .map((mark) => text({ x: across(mark), y: bottom + 18 }, String(mark), 'text-anchor="middle"')),
-    ...(bound ? [boundLine(up(bound.y), bound.name)] : []),
+    ...(bound ? [boundLine(up(bound.y))] : []),
     ...curves.map(({ colour, points }) => {
       const path = points.map(({ x, y }) => `${round(across(x))},${round(up(y))}`).join(" ");
       return `<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="1.5"/>`;
     }),
     text({ x: CHART.left, y: top - 6 }, label, ""),
-    ...curves.map(({ name, colour }, nth) =>
-      legend({ x: CHART.right - 190 * (curves.length - nth), y: top - 6 }, { name, colour }),
-    ),
+    ...entries.map((entry, nth) => legend({ x: CHART.right - 190 * (entries.length - nth), y: top - 6 }, entry)),
   ].join("\n");
 }
 
@@ -82,20 +84,21 @@ function gridLine(y: number, value: string): string {
   return `${line}${text({ x: CHART.left - 8, y: y + 4 }, value, 'text-anchor="end"')}`;
 }
 
-function boundLine(y: number, name: string): string {
+function boundLine(y: number): string {
   const place = `x1="${CHART.left}" x2="${CHART.right}" y1="${round(y)}" y2="${round(y)}"`;
-  const line = `<line ${place} stroke="#b00020" stroke-dasharray="5 4"/>`;
-  return `${line}${text({ x: CHART.right - 4, y: y + 16 }, name, 'text-anchor="end" fill="#b00020"')}`;
+  return `<line ${place} stroke="${BOUND}" ${DASHED}/>`;
 }
 
-function legend({ x, y }: Point, { name, colour }: Pick<Curve, "name" | "colour">): string {
-  const line = `<line x1="${x}" x2="${x + 24}" y1="${y - 4}" y2="${y - 4}" stroke="${colour}" stroke-width="3"/>`;
+type Entry = { readonly name: string; readonly colour: string; readonly dashed?: boolean };
+
+function legend({ x, y }: Point, { name, colour, dashed }: Entry): string {
+  const place = `x1="${x}" x2="${x + 24}" y1="${y - 4}" y2="${y - 4}"`;
+  const line = `<line ${place} stroke="${colour}" ${dashed ? DASHED : 'stroke-width="3"'}/>`;
   return `${line}${text({ x: x + 30, y }, name, "")}`;
 }
 
 function text({ x, y }: Point, words: string, attributes: string): string {
-  const escaped = words.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-  return `<text x="${round(x)}" y="${round(y)}"${attributes === "" ? "" : ` ${attributes}`}>${escaped}</text>`;
+  return `<text x="${round(x)}" y="${round(y)}"${attributes === "" ? "" : ` ${attributes}`}>${escaped(words)}</text>`;
 }
 
 /** From zero on. */
@@ -113,4 +116,8 @@ export function ticks(highest: number): readonly number[] {
 /** A tenth of a pixel is enough, and keeps the file small. */
 function round(value: number): number {
   return Math.round(value * 10) / 10;
+}
+
+function escaped(words: string): string {
+  return words.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }

@@ -27,7 +27,7 @@ export function resultOf(line: Line, samples: readonly Sample[]): Result {
   const [base, fairlead] = [bases.length > 0 ? median(bases) : null, median(all)];
   const ratio = base === null ? null : fairlead / base;
   const ratios = bases.map((value, round) => (all[round] ?? Number.NaN) / value).toSorted((a, b) => a - b);
-  const peers = line.base ? valuesOf({ ...line.base, contender: "bullmq" }, line, samples) : [];
+  const peers = line.base?.contender === "floor" ? valuesOf({ ...line.base, contender: "bullmq" }, line, samples) : [];
   const peer = peers.length > 0 ? median(peers) : null;
   return { line, base, fairlead, peer, ratio, ratios, met: isMet(line.wanted, fairlead, ratio ?? Number.NaN) };
 }

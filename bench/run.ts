@@ -21,6 +21,8 @@ export type Amounts = {
   readonly outage: number;
   /** Events that come in, wait and drain, for the rows of a million. */
   readonly million: number;
+  /** Seconds that they wait, so that memory is then as it stays. */
+  readonly waiting: number;
   /** Seconds of doing nothing. */
   readonly idle: number;
   /** Users of an audience. */

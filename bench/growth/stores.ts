@@ -1,5 +1,5 @@
 /** Stores with so many rows in them, and servers that go on with them. */
-import { cpSync, mkdirSync, rmSync } from "node:fs";
+import { closeSync, cpSync, fsyncSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writeConfigOf } from "../config.ts";
 import type { Server } from "../contender.ts";
@@ -25,7 +25,7 @@ export async function fillStores(
   for (const rows of levels) {
     const store = { rows, folder: join(tools.folder, `growth-${rows}`) };
     const before = stores.at(-1);
-    if (before) cpSync(before.folder, store.folder, { recursive: true });
+    if (before) copy(before.folder, store.folder);
     else mkdirSync(store.folder);
     stores.push(store);
     const use = { variation, receiver: "away", tools } as const;
@@ -48,12 +48,22 @@ export async function withStore<T>(store: Store, use: Use, run: (server: Server)
 
 /** The same with a copy of the store, which is thrown away: it has as many rows again the next time. */
 export async function withCopy<T>(store: Store, use: Use, run: (server: Server) => Promise<T>): Promise<T> {
-  const copy = { ...store, folder: `${store.folder}-copy` };
-  cpSync(store.folder, copy.folder, { recursive: true });
+  const passing = { ...store, folder: `${store.folder}-copy` };
+  copy(store.folder, passing.folder);
   try {
-    return await withStore(copy, use, run);
+    return await withStore(passing, use, run);
   } finally {
-    rmSync(copy.folder, { recursive: true });
+    rmSync(passing.folder, { recursive: true });
+  }
+}
+
+/** Onto the disk: otherwise the first server that asks for what it writes to be there would write all of it. */
+function copy(from: string, to: string): void {
+  cpSync(from, to, { recursive: true });
+  for (const name of readdirSync(to)) {
+    const file = openSync(join(to, name), "r+");
+    fsyncSync(file);
+    closeSync(file);
   }
 }
 

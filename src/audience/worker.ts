@@ -49,22 +49,22 @@ export function createSyncWorker(world: WorkerWorld): Worker {
 
   return {
     async run(signal) {
-      for (const open of members.open())
-        running.set(open.sync.number, { open, why: null, done: Promise.withResolvers() });
-      while (!signal.aborted) {
+      let resumed = false;
+      await overAndOver(world, signal, async () => {
         nap = new AbortController();
         const startedAt = clock.now();
-        const worked = await workOn([...running.values()], signal);
+        if (!resumed) for (const open of members.open()) take(open);
+        resumed = true;
+        const worked = await workOn([...running.values()], signal, { ...world, finished });
         if (worked || (await cleaner.tidy())) await breathe(clock, clock.now() - startedAt, signal);
         else await rest(signal);
-      }
+      });
     },
     begin(open) {
-      const one: Running = { open, why: null, done: Promise.withResolvers() };
-      running.set(open.sync.number, one);
+      const { done } = take(open);
       world.report.syncStarted(open);
       nap.abort();
-      return one.done.promise;
+      return done.promise;
     },
     wake() {
       cleaner.lookAgain();
@@ -72,38 +72,65 @@ export function createSyncWorker(world: WorkerWorld): Worker {
     },
   };
 
+  /** What is begun while those of before are taken up is among them. */
+  function take(open: OpenSync): Running {
+    const known = running.get(open.sync.number);
+    if (known) return known;
+    const one: Running = { open, why: null, done: Promise.withResolvers() };
+    running.set(open.sync.number, one);
+    return one;
+  }
+
   async function rest(signal: AbortSignal): Promise<void> {
     await clock.sleep(running.size > 0 ? PATIENCE : SWEEP_AFTER, AbortSignal.any([signal, nap.signal]));
     // Calls about users who have left may have come to their end.
     cleaner.lookAgain();
   }
 
-  /** Answers whether there was something to do that could be done. */
-  async function workOn(all: readonly Running[], signal: AbortSignal): Promise<boolean> {
-    let worked = false;
-    for (const one of all) {
-      if (signal.aborted) return false;
-      const result = await workOnOne(one.open, world);
-      if (isFault(result)) tellWaiting(one, result, world.report);
-      else {
-        one.why = null;
-        worked = true;
-        if (result.finished) forget(one, result.open);
-      }
-    }
-    return worked;
-  }
-
-  function forget({ done }: Running, open: OpenSync): void {
+  function finished({ done }: Running, open: OpenSync): void {
     running.delete(open.sync.number);
     cleaner.lookAgain();
     done.resolve(open);
   }
 }
 
+/** Works until the signal is aborted. What goes wrong is told: a damaged page of theirs must not keep all else from working. */
+async function overAndOver(
+  { clock, report }: WorkerWorld,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await work();
+    } catch (error) {
+      report.storeFailed("work on audiences and traits", error);
+      await clock.sleep(PATIENCE, signal);
+    }
+  }
+}
+
 /** Half of the time is for others: calls from outside, and the deliveries of all this. */
 function breathe(clock: Clock, took: Ms, signal: AbortSignal): Promise<void> {
   return took < 1 ? clock.nextTurn() : clock.sleep(took, signal);
+}
+
+type Work = WorkerWorld & { readonly finished: (one: Running, open: OpenSync) => void };
+
+/** A page of each. Answers whether there was something to do that could be done. */
+async function workOn(all: readonly Running[], signal: AbortSignal, world: Work): Promise<boolean> {
+  let worked = false;
+  for (const one of all) {
+    if (signal.aborted) return false;
+    const result = await workOnOne(one.open, world);
+    if (isFault(result)) tellWaiting(one, result, world.report);
+    else {
+      one.why = null;
+      worked = true;
+      if (result.finished) world.finished(one, result.open);
+    }
+  }
+  return worked;
 }
 
 type Worked = { readonly finished: boolean; readonly open: OpenSync };

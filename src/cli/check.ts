@@ -72,7 +72,8 @@ function report(inspected: Inspected, file: string, valid: boolean): void {
   if (valid) print(`${file} is valid${reservation}: ${summary(inspected)}`);
 }
 
-function summary({ tree }: Inspected): string {
+/** How much there is in a config, as `1 source, 2 destinations, 2 webhooks`. */
+export function summary({ tree }: Inspected): string {
   const [sources, destinations] = [
     mapOf(child(tree ?? undefined, "sources")),
     mapOf(child(tree ?? undefined, "destinations")),

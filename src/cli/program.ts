@@ -1,19 +1,24 @@
 import { Command, CommanderError } from "commander";
 import { declareAudience } from "./audience.ts";
+import { declareBackup } from "./backup.ts";
 import { declareCheck } from "./check.ts";
 import type { Declare, Done } from "./command.ts";
+import { declareCompletion } from "./completion.ts";
 import { declareDeleteUser } from "./delete-user.ts";
 import { declareDeletions } from "./deletions.ts";
 import { declareDeliveries } from "./deliveries.ts";
 import { declareDiscard } from "./discard.ts";
+import { declareDoctor } from "./doctor.ts";
 import { EXIT } from "./exit.ts";
 import { declareExplain } from "./explain.ts";
 import { declareListen } from "./listen.ts";
+import { declareMan } from "./man.ts";
 import { declareMove } from "./move.ts";
 import { declarePause } from "./pause.ts";
 import { declareRejected } from "./rejected.ts";
 import { declareReload } from "./reload.ts";
 import { declareReplay } from "./replay.ts";
+import { declareRestore } from "./restore.ts";
 import { declareResume } from "./resume.ts";
 import { declareSchema } from "./schema-command.ts";
 import { declareSend } from "./send.ts";
@@ -27,11 +32,12 @@ import { declareVersion } from "./version.ts";
 const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[]])[] = [
   ["Run it:", [declareServe, declareCheck, declareSchema]],
   ["Try it:", [declareSend, declareListen, declareVerify]],
-  ["Watch it:", [declareStatus, declareDeliveries, declareExplain, declareRejected]],
+  ["Watch it:", [declareStatus, declareDeliveries, declareExplain, declareRejected, declareDoctor]],
   ["Change it:", [declareReload, declarePause, declareResume, declareReplay, declareMove, declareDiscard]],
   ["Feed it:", [declareAudience, declareTraits]],
   ["Delete people:", [declareDeleteUser, declareDeletions]],
-  ["About it:", [declareVersion]],
+  ["Keep it:", [declareBackup, declareRestore]],
+  ["About it:", [declareVersion, declareMan, declareCompletion]],
 ];
 
 /** Runs the command that the arguments name. Resolves with the exit code. */

@@ -8,6 +8,7 @@ import type { Supervisor } from "../model/supervisor.ts";
 import { look } from "../runtime/look.ts";
 import { createMachine, type Machine } from "../runtime/machine.ts";
 import { freeMemory } from "../runtime/memory.ts";
+import { beginFile } from "../runtime/new-file.ts";
 import { onSignals } from "../runtime/signals.ts";
 import { createSupervisor } from "../runtime/systemd.ts";
 import { refusePassedSockets, takeSystemdEnvironment } from "../runtime/systemd-environment.ts";
@@ -28,11 +29,12 @@ export function declareServe(program: Command, done: Done): void {
     .command("serve")
     .description("run the daemon in the foreground, until SIGTERM or SIGINT; it reads a config that changes anew")
     .option(...CONFIG_OPTION)
+    .option("--no-copy", "keep no copy of the outbox before an upgrade rewrites it, where the disk has no room for one")
     .addHelpText("after", examples("fairlead serve --config /etc/fairlead/config.yaml"))
     .action((options: ServeOptions) => done(serve(options)));
 }
 
-type ServeOptions = { readonly config?: string };
+type ServeOptions = { readonly config?: string; readonly copy: boolean };
 
 async function serve(options: ServeOptions): Promise<ExitCode> {
   const environment = takeSystemdEnvironment();
@@ -45,7 +47,7 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
   const machine = createMachine(read.config.log);
   const { clock, report, pid } = machine;
   const supervisor = createSupervisor({ environment, failed: (reason) => report.daemon("notify_failed", { reason }) });
-  const { app, reload } = createReloadableApp({ ...read, reader, supervisor }, machine);
+  const { app, reload } = createReloadableApp({ ...read, reader, supervisor, copy: options.copy }, machine);
   const stopped = stopBySignal({ app, reload, supervisor }, machine);
   try {
     const { ingest, admin } = await app.start();
@@ -54,7 +56,7 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
     supervisor.ready(`takes calls at ${ingest}, and operators at ${admin}`);
     freeMemory();
   } catch (error) {
-    return refuse(error instanceof Error ? error.message : String(error), EXIT.failed);
+    return cannotStart(error);
   }
   const watching = new AbortController();
   void watchConfig({ clock, look, seen: reader.seen, reload }, watching.signal);
@@ -69,21 +71,34 @@ function refuse(message: string, code: ExitCode): ExitCode {
   return code;
 }
 
+/** To start again would not mend a config that is wrong, nor an outbox that is of a newer version. */
+function cannotStart(error: unknown): ExitCode {
+  const message = error instanceof Error ? error.message : String(error);
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const said = CODES_OF_OUTBOX.has(code) ? `${code}: ${message}` : message;
+  return refuse(said, code === "schema_newer" ? EXIT.config : EXIT.failed);
+}
+
+const CODES_OF_OUTBOX: ReadonlySet<string> = new Set(["schema_newer", "no_room_for_copy"]);
+
 type Started = {
   readonly file: string;
   readonly config: Config;
   readonly reader: Reader;
   readonly supervisor: Supervisor;
+  readonly copy: boolean;
 };
 
 type Reloadable = { readonly app: App; readonly reload: Reload };
 
 /** The daemon, and how it comes by another config: whoever asks for it, it is one file that is read. */
-function createReloadableApp({ file, config, reader, supervisor }: Started, machine: Machine): Reloadable {
+function createReloadableApp(started: Started, machine: Machine): Reloadable {
+  const { file, config, reader, supervisor, copy } = started;
   const reloader = createReloader({ ...machine, file, read: () => reader.read(file, machine.clock), apply });
   const reload = tellReloads(reloader.reload, supervisor);
-  const migrating = tellMigration(supervisor);
-  const app = createApp(config, { ...machine, reload, lastReload: reloader.status, migrating, version: VERSION });
+  const migrating = tellMigration(supervisor, machine.report);
+  const migration = { migrating, beginFile: copy ? beginFile : undefined };
+  const app = createApp(config, { ...machine, ...migration, reload, lastReload: reloader.status, version: VERSION });
   return { app, reload };
 
   async function apply(next: Config): Promise<Applied> {

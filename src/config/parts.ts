@@ -1,6 +1,8 @@
-import type { Listen, Problem } from "../model/config.ts";
+import * as v from "valibot";
+import type { Config, Listen, Problem } from "../model/config.ts";
 import { Secret } from "../model/secret.ts";
 import { parse } from "./document.ts";
+import { fullPath } from "./full-path.ts";
 import { parseListen } from "./listen.ts";
 import { type LoadInput, loadConfig } from "./load.ts";
 import { formatProblem } from "./problems.ts";
@@ -8,8 +10,9 @@ import { readTree } from "./read.ts";
 import { createReferences } from "./references.ts";
 import { ADMIN_LISTEN, configSchema, INGEST_LISTEN } from "./schema.ts";
 import { readSection } from "./section.ts";
+import { outbox as outboxSchema } from "./sections/outbox.ts";
 import { suggest } from "./suggest.ts";
-import { BROKEN, child, mapOf, type Tree, textOf } from "./tree.ts";
+import { BROKEN, child, mapOf, plain, type Tree, textOf } from "./tree.ts";
 
 /** Single values of a config file. Each answers what is wrong with it, whatever may be wrong elsewhere in the file. */
 export type ConfigParts = {
@@ -83,6 +86,17 @@ export function readAdminPart(input: PartsInput): AdminPart {
       return found.text === null ? null : new Secret(found.text);
     },
   };
+}
+
+/**
+ * Looks up where the outbox is, and its bounds, for who copies or looks at it. Nothing is resolved for any other section of
+ * the file.
+ */
+export function readOutboxPart(input: PartsInput): Config["outbox"] | PartFault {
+  const { tree, errors } = readSection("outbox", input);
+  if (errors.length > 0) return unusable(input.file, errors);
+  const outbox = v.parse(outboxSchema, tree ? plain(tree) : {});
+  return { ...outbox, path: fullPath(outbox.path, input.file) };
 }
 
 /** The values of the file with their references replaced, as far as they can be read. */

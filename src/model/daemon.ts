@@ -1,5 +1,6 @@
 /** The daemon as a whole: what it needs of the machine, and what can be done with it (app.ts). */
 import type { Config } from "./config.ts";
+import type { BeginFile } from "./new-file.ts";
 import type { Clock, Post, Random, Serve, Store } from "./ports.ts";
 import type { Applied, Reload } from "./reload.ts";
 import type { Report } from "./report.ts";
@@ -20,6 +21,8 @@ export type Ports = {
   readonly lastReload: () => ConfigStatus;
   /** Hears how an outbox of an older version is brought up to date, during the start. */
   readonly migrating?: Migrating;
+  /** Writes the copy of the outbox that is kept before a large step of that. Left out, none is kept. */
+  readonly beginFile?: BeginFile | undefined;
   /** What this program is. */
   readonly version: string;
   /** Of this process. */

@@ -43,6 +43,8 @@ export type Report = PauseReport &
   };
 
 export type DaemonEvent =
+  | "migrating"
+  | "copying_outbox"
   | "started"
   | "stopping"
   | "stopped"

@@ -15,6 +15,8 @@ export type Disk = {
   space(path: string): Promise<Space>;
   /** Bytes of a file; 0 if it is not there. Rejects if nobody can say. */
   size(path: string): Promise<number>;
+  /** A file; empty if it is not there. Rejects if it cannot be read. */
+  read(path: string): Promise<Uint8Array>;
 };
 
 /**

@@ -1,5 +1,5 @@
 import { existsSync, type StatsFs, statfsSync, statSync } from "node:fs";
-import { stat, statfs } from "node:fs/promises";
+import { readFile, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Disk, Space, SpaceFor } from "../model/space.ts";
 
@@ -11,6 +11,13 @@ export const disk: Disk = {
       return (await stat(path)).size;
     } catch (error) {
       return zeroIfMissing(error);
+    }
+  },
+  async read(path) {
+    try {
+      return await readFile(path);
+    } catch (error) {
+      return new Uint8Array(zeroIfMissing(error));
     }
   },
 };

@@ -32,7 +32,8 @@ function isAbort(error: unknown): boolean {
   return error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError");
 }
 
-function codeOf(error: unknown): string {
+/** The code by which the system or a runtime calls an error. */
+export function codeOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return codeOfSeveral(error.errors.map(codeOf));
   if (!(error instanceof Error)) return "UNKNOWN";
   return "code" in error && typeof error.code === "string" ? error.code : error.name;

@@ -1,5 +1,5 @@
 import process from "node:process";
-import { LIBC_NAMES } from "./libc.ts";
+import { openLibc } from "./libc.ts";
 
 /** What node lacks: datagrams to Unix sockets, and the clock that systemd reads. */
 export type DatagramSockets = {
@@ -35,7 +35,7 @@ const CLOCK_MONOTONIC = 1;
 
 /** Null where the C library cannot be called. */
 export function openDatagramSockets(): DatagramSockets | null {
-  const libc = process.platform === "linux" ? openLibc() : null;
+  const libc = process.platform === "linux" ? openLibc<Libc>(FUNCTIONS) : null;
   return libc && { send: (bytes, address) => send(libc, bytes, address), monotonic: () => monotonic(libc) };
 }
 
@@ -53,44 +53,4 @@ function monotonic(libc: Libc): bigint {
   libc.clock_gettime(CLOCK_MONOTONIC, time);
   const [seconds = 0n, nanoseconds = 0n] = time;
   return seconds * 1_000_000n + nanoseconds / 1_000n;
-}
-
-function openLibc(): Libc | null {
-  const open = typeof Bun !== "undefined" ? openOnBun : openOnDeno;
-  for (const name of LIBC_NAMES) {
-    try {
-      return open(name);
-    } catch {
-      // Another libc, or a system that denies it.
-    }
-  }
-  return null;
-}
-
-type BunFfi = {
-  dlopen(library: string, functions: Readonly<Record<string, object>>): { readonly symbols: unknown };
-};
-
-function openOnBun(library: string): Libc {
-  // Not an import, because Deno does not know the module.
-  const ffi = process.getBuiltinModule("bun:ffi") as unknown as BunFfi;
-  return ffi.dlopen(library, declare({ key: "args", result: "returns", memory: "ptr" })).symbols as Libc;
-}
-
-/** The part of Deno that is used here. */
-declare const Deno: BunFfi;
-
-function openOnDeno(library: string): Libc {
-  return Deno.dlopen(library, declare({ key: "parameters", result: "result", memory: "buffer" })).symbols as Libc;
-}
-
-/** How each runtime calls what it wants to know. */
-type Dialect = { readonly key: string; readonly result: string; readonly memory: string };
-
-function declare({ key, result, memory }: Dialect): Record<string, object> {
-  const entries = Object.entries(FUNCTIONS).map(([name, types]) => {
-    const args = types.map((type) => (type === "memory" ? memory : type));
-    return [name, { [key]: args, [result]: "i32" }] as const;
-  });
-  return Object.fromEntries(entries);
 }

@@ -7,7 +7,7 @@ export type LookOutWorld = {
   readonly path: string;
   /** The engine's log beside it, and how many bytes it may have. */
   readonly log: { readonly path: string; readonly most: number };
-  readonly disk: Disk;
+  readonly disk: Pick<Disk, "space" | "size">;
   readonly report: Pick<Report, "diskUnknown">;
   readonly seen: (measures: Omit<Measures, "used">) => void;
 };

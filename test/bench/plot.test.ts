@@ -47,7 +47,7 @@ describe("a drawing", () => {
 describe("how a million went, drawn", () => {
   const story: Story = {
     takenAt: 2,
-    backAt: 3,
+    drainsAt: 3,
     moments: [0, 1, 2, 3, 4, 5].map((at) => ({
       ...{ at, taken: Math.min(at, 2) * 1_000, delivered: Math.max(0, at - 3) * 500, memory: 100_000_000 },
     })),
@@ -63,11 +63,19 @@ describe("how a million went, drawn", () => {
     assert.ok((acknowledged?.at(-1)?.y ?? 0) > (delivered?.at(-1)?.y ?? 0));
   });
 
-  it("is small, so that it can be part of the documentation", () => {
-    const moments = Array.from({ length: 400 }, (_, nth) => ({
+  it("keeps a peak of memory, however short", () => {
+    const moments = Array.from({ length: 4_000 }, (_, nth) => ({
+      ...{ at: nth / 4, taken: nth, delivered: 0, memory: nth === 1_234 ? 200_000_000 : 100_000_000 },
+    }));
+    const [, , memory = []] = curvesOf(drawStory({ takenAt: 10, drainsAt: 20, moments }));
+    assert.equal(new Set(memory.map(({ y }) => y)).size, 2);
+  });
+
+  it("is small, so that it can be part of the documentation, however long it took", () => {
+    const moments = Array.from({ length: 4_000 }, (_, nth) => ({
       ...{ at: nth / 4, taken: nth * 5_000, delivered: nth * 4_000, memory: 100_000_000 + nth * 12_345 },
     }));
-    assert.ok(drawStory({ takenAt: 10, backAt: 20, moments }).length < 60_000);
+    assert.ok(drawStory({ takenAt: 10, drainsAt: 20, moments }).length < 60_000);
   });
 });
 

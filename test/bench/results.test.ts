@@ -50,6 +50,8 @@ describe("a result of the bench", () => {
     assert.equal(resultOf(line({ least: 0.8 }), samples).peer, null);
     const { peer, met } = resultOf(line({ least: 0.8 }), [...samples, ...rounds("bullmq", [20, 40, 30])]);
     assert.deepEqual([peer, met], [30, true]);
+    const besideItself = { ...line({ least: 0.8 }), base: { run: "backlog", contender: "fairlead" } } as const;
+    assert.equal(resultOf(besideItself, [...samples, ...rounds("bullmq", [20])]).peer, null);
   });
 
   it("does not come from other runs", () => {

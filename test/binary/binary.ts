@@ -13,9 +13,12 @@ const SOURCES = ["src", "package.json", "bun.lock", "tsconfig.json", "Makefile"]
 
 let path: string | undefined;
 
-/** The compiled binary. The one that make has built if it is up to date, else one that is built now. */
+/**
+ * The compiled binary: the one that $FAIRLEAD_BINARY names, such as one for another machine behind an emulator, else
+ * the one that make has built if it is up to date, else one that is built now.
+ */
 export function findBinary(): string {
-  path ??= findUpToDate() ?? build();
+  path ??= process.env.FAIRLEAD_BINARY || (findUpToDate() ?? build());
   return path;
 }
 

@@ -29,6 +29,7 @@ export async function killUnderLoad({ calls, at }: Kills): Promise<void> {
     const waiting = [...load.acknowledged].filter((id) => !receiver.delivered.has(id));
     assert.notEqual(waiting.length, 0, "acknowledged calls were still to be delivered");
     daemon = await w.serve();
+    assert.ok(!daemon.process.err.some((line) => /store\.failed/.test(line)), "what it finds is taken for what it is");
     back.resolve(daemon.ingest);
   }
 

@@ -28,13 +28,16 @@ describe("fairlead --help", () => {
       "deliveries",
       "explain",
       "rejected",
+      "doctor",
     ];
     const changing = ["reload", "pause", "resume", "replay", "move", "discard"];
     const people = ["delete-user", "deletions"];
-    assert.deepEqual(listed, [...trying, ...changing, "audience", "traits", ...people, "version"]);
+    const keeping = ["backup", "restore"];
+    const about = ["version", "man", "completion"];
+    assert.deepEqual(listed, [...trying, ...changing, "audience", "traits", ...people, ...keeping, ...about]);
     assert.match(
       helpOf(program),
-      /^Run it:$.*^Try it:$.*^Watch it:$.*^Change it:$.*^Feed it:$.*^Delete people:$.*^About it:$/ms,
+      /^Run it:$.*^Try it:$.*^Watch it:$.*^Change it:$.*^Feed it:$.*^Delete people:$.*^Keep it:$.*^About it:$/ms,
     );
   });
 });

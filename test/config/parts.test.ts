@@ -1,8 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as config files have them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readAdminPart, readConfigParts } from "../../src/config/parts.ts";
+import { readAdminPart, readConfigParts, readOutboxPart } from "../../src/config/parts.ts";
 import { Secret } from "../../src/model/secret.ts";
+import { GB, MB } from "../../src/model/units.ts";
 import { type World, worldOf } from "./world.ts";
 
 const CONFIG = `
@@ -137,6 +138,27 @@ describe("the operator's API in a config", () => {
       assert.match(wrong(admin(text).listen()), /^file cannot use config\.yaml:\nconfig\.yaml:1:/, text);
     }
     assert.match(wrong(admin("admin: { tokn: t }").token()), /did you mean token\?/);
+  });
+});
+
+describe("the outbox of a config", () => {
+  const outbox = (text: string) => readOutboxPart({ file: "/etc/config.yaml", text, resolve: worldOf({}) });
+
+  it("is where the file says, or at the default, whatever is wrong elsewhere", () => {
+    const written = outbox('outbox: { path: data/o.db, maxSize: 2GB }\nsources: { w: { writeKey: "${UNKNOWN}" } }');
+    assert.ok("path" in written);
+    assert.deepEqual([written.path, written.maxSize], ["/etc/data/o.db", 2 * GB]);
+    for (const text of ["outbox: {}", "outbox:", "sources: {}"]) {
+      const found = outbox(text);
+      assert.ok("path" in found, text);
+      assert.deepEqual([found.path, found.maxSize, found.freeDisk], ["/etc/fairlead.db", GB, 64 * MB]);
+    }
+  });
+
+  it("is not guessed where a key is misspelt or the file cannot be read", () => {
+    for (const text of ["outbx: { path: o.db }", "outbox: { pth: o.db }", "outbox: { maxSize: much }", "outbox: ["]) {
+      assert.match(wrong(outbox(text)), /^file cannot use \/etc\/config\.yaml:\n\/etc\/config\.yaml:1:/, text);
+    }
   });
 });
 

@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type App, createApp } from "../../src/app.ts";
 import type { Config, Tls } from "../../src/model/config.ts";
@@ -19,6 +19,8 @@ export type DaemonOptions = {
   readonly config?: Partial<Config>;
   /** Goes on where another daemon left off. */
   readonly from?: TestDaemon;
+  /** The bytes of an outbox that is there already. */
+  readonly outbox?: Uint8Array;
   readonly clock?: FalseClock;
   /** Whether the listener takes another certificate. */
   readonly renew?: () => Promise<void>;
@@ -81,6 +83,7 @@ export async function startDaemon(options: DaemonOptions = {}): Promise<TestDaem
   const folder = await mkdtemp(join(SCRATCH, "fairlead-flow-"));
   const path = join(folder, "fairlead.db");
   const config = makeConfig(options.config);
+  if (options.outbox) await writeFile(path, options.outbox);
   return startIn({ folder, path, config: { ...config, outbox: { ...config.outbox, path } } }, options);
 }
 
@@ -98,7 +101,11 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     post: network.post,
     report: createFalseReport(told),
     metrics: { text: async () => "", contentType: "text/plain", expose() {}, declare() {} },
-    disk: { space: async (path) => (options.space ?? roomy)(path), size: async () => 0 },
+    disk: {
+      space: async (path) => (options.space ?? roomy)(path),
+      size: async () => 0,
+      read: async () => new Uint8Array(),
+    },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;
       handles.set(port, handle);

@@ -118,6 +118,36 @@ describe("an outbox in which a byte has changed", () => {
     assertTrue(receiver.hooks);
   });
 
+  it(
+    "in the log of a daemon that was killed loses what is behind it, and says so; what was before is sent",
+    PATIENT,
+    async () => {
+      await using receiver = startReceiver();
+      await using w = await makeWorld();
+      await w.write("config.yaml", makeConfig({ url: receiver.url }));
+      const first = await w.serve();
+      await steer(first, "pause");
+      await fill(first);
+      await end(first, "SIGKILL");
+      const log = await readFile(w.path("fairlead.db-wal"));
+      await writeFile(w.path("fairlead.db-wal"), flip(MARK)(log));
+
+      const daemon = await w.serve();
+      const line = await daemon.process.line(/msg=store\.failed doing="recover the write-ahead log"/);
+      assert.match(
+        line,
+        /level=error .*fairlead\.db-wal is damaged: at least \d+ commits .* were acknowledged; .* sent again/,
+      );
+      await steer(daemon, "resume");
+      await eventually("nothing waits", async () => ((await statusOf(daemon)).counts.waiting === 0 ? true : null));
+      assert.deepEqual(
+        [...receiver.delivered].sort(),
+        Array.from({ length: 7 }, (_, nth) => `m-${nth}`),
+      );
+      assertTrue(receiver.hooks);
+    },
+  );
+
   it("in its header is not opened, and left as it is", PATIENT, async () => {
     await using receiver = startReceiver();
     await using w = await makeWorld();

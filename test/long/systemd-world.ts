@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, rmdirSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import process from "node:process";
 import { findBinary, ROOT } from "../binary/binary.ts";
 import { type Process, start } from "../binary/process.ts";
@@ -39,19 +39,28 @@ export type SystemdWorld = AsyncDisposable & {
   journal(pattern: RegExp): Promise<string>;
 };
 
+export type SystemdOptions = {
+  /** The root of the machine; left out, this machine's own. */
+  readonly tree?: string;
+  /** Packages for Debian, to be found in /root: they are to be installed by the test, and Fairlead is not there before. */
+  readonly packages?: readonly string[];
+};
+
 /**
  * The tree of this machine with a layer above it that takes what is written, in namespaces of its own. PID 1 in there is
  * a real systemd, which knows no units but those below. When it ends, all of it is gone, however the test ends.
  */
-export async function makeSystemdWorld(): Promise<SystemdWorld> {
+export async function makeSystemdWorld(options: SystemdOptions = {}): Promise<SystemdWorld> {
+  const { tree = "/", packages = [] } = options;
   const folder = await mkdtemp(join(tmpdir(), "fairlead-systemd-"));
-  for (const name of ["layer", "root", "units"]) await mkdir(join(folder, name));
-  await writeUnits(join(folder, "units"));
+  for (const name of ["layer", "root", "units", "packages"]) await mkdir(join(folder, name));
+  await writeUnits(join(folder, "units"), tree);
+  for (const one of packages) await copyFile(one, join(folder, "packages", basename(one)));
   const machine = start(
     "unshare",
     [...NAMESPACES, "bash", "-euc", BOOT, folder, findBinary(), join(ROOT, "packaging"), BOOT_INSIDE],
     {
-      env: { PATH: process.env.PATH, HOME: "/root" },
+      env: { PATH: process.env.PATH, HOME: "/root", tree, setup: packages.length > 0 ? FOR_PACKAGES : BY_HAND },
     },
   );
   const booted = await machine.line(/^booting \d+ /).catch(async (cause: unknown) => {
@@ -139,17 +148,16 @@ function isRemoved(folder: string): boolean {
 }
 
 /** What the service waits for by default, without what a real machine does then to its disks and devices. */
-async function writeUnits(folder: string): Promise<void> {
+async function writeUnits(folder: string, tree: string): Promise<void> {
   const targets = ["sysinit", "basic", "shutdown", "sockets", "multi-user", "network", "nss-lookup"];
   for (const name of targets) await writeFile(join(folder, `${name}.target`), "[Unit]\nDefaultDependencies=no\n");
   for (const name of ["systemd-journald.service", "systemd-journald.socket", "systemd-journald-dev-log.socket"]) {
-    await copyFile(join("/lib/systemd/system", name), join(folder, name));
+    await copyFile(join(tree, "lib/systemd/system", name), join(folder, name));
   }
   await writeFile(
     join(folder, "machine.target"),
     "[Unit]\nDefaultDependencies=no\nAllowIsolate=yes\nWants=basic.target systemd-journald.service systemd-journald.socket\n",
   );
-  await copyFile(join(ROOT, "packaging/systemd/fairlead.service"), join(folder, "fairlead.service"));
 }
 
 const NAMESPACES = ["--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child"];
@@ -166,18 +174,36 @@ export pid group
 exec unshare --cgroup bash -euc "$3" "$0" "$1" "$2"
 `;
 
+/** Without the units of a real machine. */
+const FOR_PACKAGES = `
+rm -rf usr/lib/systemd/system
+cp "$0"/packages/* root/
+# Images for containers forbid packages to start anything.
+rm -f usr/sbin/policy-rc.d
+`;
+
+/** As docs/operations.md says. */
+const BY_HAND = `
+rm -rf usr/lib/systemd/system
+mkdir -p etc/fairlead usr/lib/sysusers.d
+cp "$1" usr/bin/fairlead
+cp "$2/systemd/fairlead.sysusers.conf" usr/lib/sysusers.d/fairlead.conf
+cp "$2/systemd/fairlead.service" etc/systemd/system/
+chroot . systemd-sysusers fairlead.conf 2>/dev/null
+chroot . chgrp fairlead /etc/fairlead
+chmod 0750 etc/fairlead
+`;
+
 /** The second half, for which its own control group is the root of all. */
 const BOOT_INSIDE = `
 mount -t tmpfs tmpfs "$0/layer"
 mkdir "$0/layer/upper" "$0/layer/work"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$0/layer/upper,workdir=$0/layer/work" "$0/root"
+mount -t overlay overlay -o "lowerdir=$tree,upperdir=$0/layer/upper,workdir=$0/layer/work" "$0/root"
 cd "$0/root"
-mkdir -p etc/fairlead usr/lib/sysusers.d
-cp "$1" usr/bin/fairlead
-cp "$2/systemd/fairlead.sysusers.conf" usr/lib/sysusers.d/fairlead.conf
 rm -rf etc/systemd/system etc/machine-id var/log/journal
 mkdir -p etc/systemd/system
 cp "$0"/units/* etc/systemd/system/
+eval "$setup"
 mount -t proc proc proc
 mount -t sysfs -o ro sysfs sys
 mount -t cgroup2 cgroup2 sys/fs/cgroup
@@ -189,12 +215,9 @@ mkdir dev/shm dev/pts dev/mqueue dev/hugepages
 mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts
 ln -s pts/ptmx dev/ptmx
 chroot . systemd-machine-id-setup 2>/dev/null
-chroot . systemd-sysusers fairlead.conf 2>/dev/null
-chroot . chgrp fairlead /etc/fairlead
-chmod 0750 etc/fairlead
 echo "booting $pid $group"
-export -n pid group
-export container=fairlead-test SYSTEMD_UNIT_PATH=/etc/systemd/system:/run/systemd/system
+export -n pid group tree setup
+export container=fairlead-test SYSTEMD_UNIT_PATH=/etc/systemd/system:/run/systemd/system:/usr/lib/systemd/system
 # Not chroot alone: the kernel makes no user namespaces for who is in one.
 pivot_root . mnt
 umount -l mnt

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { MigrationStep } from "../../src/model/supervisor.ts";
 import { MB } from "../../src/model/units.ts";
 import { createSupervisor } from "../../src/runtime/systemd.ts";
 import { tellMigration } from "../../src/runtime/systemd-migration.ts";
@@ -116,13 +117,33 @@ describe("a reload", () => {
 
 describe("a migration", () => {
   it("asks for two minutes a step, and more for an outbox that takes long to write", () => {
-    const { supervisor, sent } = makeSupervisor();
-    const migrating = tellMigration(supervisor);
-    migrating({ step: 2, of: 4, bytes: 0 });
-    migrating({ step: 3, of: 4, bytes: 1_000 * MB });
+    const { sent } = tellAll({ step: 2, of: 4, bytes: 0 }, { step: 3, of: 4, bytes: 1_000 * MB });
     assert.deepEqual(sent, [
       "/run/notify: EXTEND_TIMEOUT_USEC=120000000 | STATUS=brings the outbox up to date: step 2 of 4",
       "/run/notify: EXTEND_TIMEOUT_USEC=620000000 | STATUS=brings the outbox up to date: step 3 of 4",
     ]);
   });
+
+  it("says how far it is in a large step, and which copy it keeps; the log has a line for each but the percents", () => {
+    const now = { step: 3, of: 4, bytes: 0 };
+    const { sent, logged } = tellAll({ ...now, copy: "/var/x.db.schema-2" }, now, { ...now, share: 0.075 });
+    const status = sent.map((text) => text.split("STATUS=")[1]);
+    assert.deepEqual(status, [
+      "keeps a copy of the outbox before it brings it up to date: /var/x.db.schema-2",
+      "brings the outbox up to date: step 3 of 4",
+      "brings the outbox up to date: step 3 of 4, 7%",
+    ]);
+    assert.deepEqual(logged, [
+      ["copying_outbox", { to: "/var/x.db.schema-2" }],
+      ["migrating", { step: 3, of: 4 }],
+    ]);
+  });
 });
+
+function tellAll(...steps: readonly MigrationStep[]) {
+  const { supervisor, sent } = makeSupervisor();
+  const logged: unknown[] = [];
+  const migrating = tellMigration(supervisor, { daemon: (what, fields) => logged.push([what, fields]) });
+  for (const step of steps) migrating(step);
+  return { sent, logged };
+}

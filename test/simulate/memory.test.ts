@@ -1,6 +1,6 @@
 // What the delivery loops have in memory of a long backlog, looked at in the simulator: plans from seeds are too short for one.
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, afterEach, before, describe, it } from "node:test";
 import type * as Reading from "../../src/deliver/reading.ts";
 import { readings } from "./checks/memory.ts";
 import { type Fault, fault } from "./faults/fault.ts";
@@ -17,6 +17,8 @@ describe("a backlog of a thousand events", { skip: !CAN_PATCH }, () => {
   before(async () => {
     disk = await createFalseDisk();
   });
+  // Other tests look at what they have made only.
+  afterEach(() => readings.clear());
   after(() => disk.remove());
 
   it("is in memory by a page or two, before and after a restart, and arrives", LIMIT, async () => {

@@ -77,7 +77,7 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
   };
   let space: Space = { free: GB, total: GB };
   let freeDisk = 0;
-  const disk: Disk = { space: async () => space, size: async () => 0 };
+  const disk: Disk = { space: async () => space, size: async () => 0, read: async () => new Uint8Array() };
   const bounds = (): Bounds => ({ maxSize: max, freeDisk });
   const place = { folder, bounds, disk, crowded, moved, withdrawn, report: createFalseReport(told) };
   let store = await open({ ...place, clock });
@@ -123,7 +123,7 @@ const NO_END: At = Number.MAX_SAFE_INTEGER;
 /** For those that are not about the disk: there is more than enough of it. */
 export const AMPLE: Pick<Place, "bounds" | "disk"> = {
   bounds: () => ({ maxSize: GB, freeDisk: 0 }),
-  disk: { space: async () => ({ free: GB, total: GB }), size: async () => 0 },
+  disk: { space: async () => ({ free: GB, total: GB }), size: async () => 0, read: async () => new Uint8Array() },
 };
 
 export function makeAsk(ask: Partial<ClaimAsk> = {}): ClaimAsk {

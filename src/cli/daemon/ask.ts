@@ -37,7 +37,8 @@ export async function askDaemon<Said>(
   return readSaid(await send(daemon, question), { daemon, question });
 }
 
-function send({ base, token }: Daemon, { path, body, by }: Question<unknown>): Promise<Exchange> {
+/** Puts the question to a daemon that was found. */
+export function send({ base, token }: Daemon, { path, body, by }: Question<unknown>): Promise<Exchange> {
   const authorization = token && { Authorization: `Bearer ${token.secret.reveal()}` };
   const type = body && { "Content-Type": "application/json" };
   const ask = { base, path, headers: { ...authorization, ...type }, maxBytes: MOST_BYTES };

@@ -1,4 +1,5 @@
 import type BetterSqlite3 from "better-sqlite3";
+import { type Ms, SECOND } from "../../model/units.ts";
 
 export type Database = BetterSqlite3.Database;
 export type Statement<Bound extends unknown[] = unknown[], Row = unknown> = BetterSqlite3.Statement<Bound, Row>;
@@ -15,6 +16,23 @@ export async function openDatabase(path: string): Promise<Database> {
   }
 }
 
+/**
+ * Opens an SQLite file that is there, to read it beside whoever else has it open. It may be written all the same: a reader keeps
+ * notes in the file beside it that a write-ahead log has. Rejects as above.
+ */
+export async function openExisting(path: string): Promise<Database> {
+  const Database = await loadDriver();
+  try {
+    return new Database(path, { fileMustExist: true, timeout: READER_TIMEOUT });
+  } catch (cause) {
+    const remedy = "it has to be there, and this user has to be allowed to read it and to write beside it";
+    throw new Error(`cannot open ${path}: ${messageOf(cause)}; ${remedy}`, { cause });
+  }
+}
+
+/** A reader waits only for the moment in which a log is begun or brought in order. */
+const READER_TIMEOUT: Ms = 5 * SECOND;
+
 /** Opens a file of its own, where temporary files go: it is gone when it is closed. Rejects as above. */
 export async function createTemporary(): Promise<() => Database> {
   const Database = await loadDriver();
@@ -27,7 +45,14 @@ export function isDiskFailure(error: unknown): boolean {
   return code === "SQLITE_FULL" || code.startsWith("SQLITE_IOERR");
 }
 
-function codeOf(error: unknown): string {
+/** Whether an error says that a file is no store, or a damaged one. */
+export function isDamaged(error: unknown): boolean {
+  const code = codeOf(error);
+  return code.startsWith("SQLITE_CORRUPT") || code === "SQLITE_NOTADB";
+}
+
+/** The code of an error, SQLite's or our own; empty if it has none. */
+export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
@@ -62,14 +87,15 @@ async function loadDriver(): Promise<Driver> {
 
 /**
  * The native part is imported by its exact name for one platform, so that the compiler puts it into the binary: it
- * replaces `process.platform` and `process.arch` by the target's and drops the other branches.
+ * replaces `process.platform` and `process.arch` by the target's and drops the other branches. The C library is no
+ * constant: package.json maps these names to musl's under the condition of that name (`--conditions=musl`).
  */
 async function importDriver(): Promise<Driver> {
   if (process.platform === "linux" && process.arch === "x64") {
-    return (await import("better-sqlite3/linux-x64")).default;
+    return (await import("#sqlite/linux-x64")).default;
   }
   if (process.platform === "linux" && process.arch === "arm64") {
-    return (await import("better-sqlite3/linux-arm64")).default;
+    return (await import("#sqlite/linux-arm64")).default;
   }
   return (await import("better-sqlite3")).default;
 }

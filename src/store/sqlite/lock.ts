@@ -1,4 +1,4 @@
-import { type Database, messageOf, openDatabase, withRemedy } from "./driver.ts";
+import { type Database, isDamaged, messageOf, openDatabase, withRemedy } from "./driver.ts";
 
 /**
  * Keeps a second daemon from the same outbox: a small SQLite file beside it is held in a write transaction for as long
@@ -28,15 +28,11 @@ async function realPath(path: string): Promise<string> {
 }
 
 function refusal(db: Database, path: string, cause: unknown): string {
-  if (isNoLock(cause)) return `cannot lock outbox ${path}: ${messageOf(cause)}; remove ${path}.lock`;
+  // What is said of an outbox that is damaged would mislead: there is nothing of worth in this file.
+  if (isDamaged(cause)) return `cannot lock outbox ${path}: ${messageOf(cause)}; remove ${path}.lock`;
   if (!isBusy(cause)) return `cannot lock outbox ${path}: ${messageOf(withRemedy(cause))}`;
   const holder = holderOf(db);
   return `cannot open outbox ${path}: another Fairlead${holder} has it open; stop that one, or set another outbox.path`;
-}
-
-/** What is said of an outbox that is damaged would mislead: there is nothing of worth in this file. */
-function isNoLock(cause: unknown): boolean {
-  return cause instanceof Error && "code" in cause && /^SQLITE_(NOTADB|CORRUPT)/.test(String(cause.code));
 }
 
 function isBusy(cause: unknown): boolean {

@@ -2,12 +2,13 @@ import type { Migrating } from "../../model/supervisor.ts";
 import { CHECKSUMS } from "./checksum.ts";
 import type { Database } from "./driver.ts";
 import { COMPUTATIONS } from "./members/schema.ts";
+import { type Step, takeSteps } from "./migrate.ts";
 
 /**
  * The schema, step by step. A step is never changed once it was released: a store of any age is brought up to date by
  * the steps it has not seen. `PRAGMA user_version` is the number of steps done.
  */
-const STEPS: readonly string[] = [
+export const STEPS: readonly Step[] = [
   `
   -- What the daemon writes is built for few, large writes: the events of one commit are one segment (or several, if they
   -- are many), and what becomes of most of them, a delivery at the first attempt, is a letter in the segment's progress.
@@ -227,22 +228,10 @@ const STEPS: readonly string[] = [
 
 export const SCHEMA_VERSION = STEPS.length;
 
-/** Brings the schema up to date, or as far as `upTo`, one transaction a step. Throws if a newer Fairlead has written the file. */
+/**
+ * Brings the schema up to date, or as far as `upTo`; `migrating` hears of each step of a file that is not new. Throws if
+ * the file was written by a newer Fairlead.
+ */
 export function migrate(db: Database, upTo = SCHEMA_VERSION, migrating?: Migrating): void {
-  const version = Number(db.pragma("user_version", { simple: true }));
-  if (version > SCHEMA_VERSION) {
-    throw new Error(
-      `its schema is version ${version}, and this Fairlead knows up to ${SCHEMA_VERSION}; ` +
-        "use the newer Fairlead that wrote it, or a backup from before the upgrade",
-    );
-  }
-  STEPS.slice(version, upTo).forEach((step, index) => {
-    const next = version + index + 1;
-    if (version > 0) migrating?.({ step: next, of: upTo, bytes: sizeOf(db) });
-    db.exec(`BEGIN IMMEDIATE; ${step} PRAGMA user_version = ${next}; COMMIT`);
-  });
-}
-
-function sizeOf(db: Database): number {
-  return Number(db.pragma("page_count", { simple: true })) * Number(db.pragma("page_size", { simple: true }));
+  takeSteps(db, STEPS, { upTo, migrating });
 }

@@ -1,4 +1,5 @@
 import type { Fault } from "../../model/fault.ts";
+import type { BeginFile } from "../../model/new-file.ts";
 import type { Clock, Store } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import type { Bounds, Disk, StoreHealth } from "../../model/space.ts";
@@ -18,6 +19,7 @@ import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
 import { createStoredHalts } from "./halts.ts";
 import { createIntake } from "./intake.ts";
 import { lockOutbox } from "./lock.ts";
+import { checkLog } from "./log-check.ts";
 import { createLookup } from "./lookup/lookup.ts";
 import { createMembers } from "./members/members.ts";
 import { createMemberRows } from "./members/rows.ts";
@@ -48,6 +50,8 @@ export type StoreOptions = {
   readonly withdrawn: (deliveries: readonly Withdrawn[]) => void;
   /** Hears how the outbox of an older version is brought up to date. */
   readonly migrating?: Migrating | undefined;
+  /** How the copy is written that is kept before a large step of that; left out, none is kept. */
+  readonly beginFile?: BeginFile | undefined;
   /** Of this process, for whoever finds the outbox locked. */
   readonly pid: number;
   readonly clock: Clock;
@@ -60,7 +64,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const watching = new AbortController();
   const lock = await lockOutbox(options.path, options.pid);
   try {
-    const db = await openOutbox(options.path, options.migrating);
+    // Before it is opened: SQLite then begins it anew.
+    await checkLog(logOf(options.path), options);
+    const db = await openOutbox(options.path, { ...options, freeDisk: options.bounds().freeDisk });
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
     const store = createOrExplain(db, { room, release, openTemporary: await createTemporary() }, options);

@@ -9,7 +9,7 @@ import { type Database, openDatabase, type Statement } from "../../../src/store/
 import { openStore } from "../../../src/store/sqlite/store.ts";
 import { createFalseClock } from "../../flow/clock.ts";
 import { SCRATCH } from "../../scratch.ts";
-import { createFalseReport } from "../../store/harness.ts";
+import { AMPLE, createFalseReport } from "../../store/harness.ts";
 
 /** Where in a transaction the disk refuses. */
 export type Refusing = "begin" | "insert" | "commit";
@@ -82,8 +82,7 @@ export async function createFalseDisk(): Promise<FalseDisk> {
 async function makeTemplate(path: string): Promise<void> {
   const store = await openStore({
     path,
-    bounds: () => ({ maxSize: 1e9, freeDisk: 0 }),
-    disk: { space: async () => ({ free: 1e12, total: 1e12 }), size: async () => 0 },
+    ...AMPLE,
     ...{ crowded() {}, moved() {}, withdrawn() {} },
     pid: 1,
     clock: createFalseClock(),

@@ -55,6 +55,7 @@ describe("the write-ahead log", () => {
       space: async () => ({ free: 100 * GB, total: 100 * GB }),
       // At once: the false clock does not wait for the machine.
       size: async (path) => statSync(path).size,
+      read: async () => new Uint8Array(),
     };
     await using o = await startOutbox((place) => openSqlite({ ...place, disk }));
     const { s } = o;

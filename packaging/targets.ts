@@ -1,0 +1,67 @@
+/** A machine that a release is for, and what goes into its binary. */
+export type Target = {
+  /** As the tarball is called. */
+  readonly name: string;
+  /** The package of npm that holds Bun for it. */
+  readonly runtime: string;
+  /** The SHA-512 of that package, as npm states it. */
+  readonly integrity: string;
+  /** better-sqlite3's native part for it. */
+  readonly sqlite: string;
+  readonly libc: "glibc" | "musl";
+  /** What Debian calls it, if a .deb is made for it. */
+  readonly debian?: "amd64" | "arm64";
+};
+
+/** The Bun whose packages are pinned below. A binary is made by the same version as is in it: they have a format in common. */
+export const BUN_VERSION = "1.4.5";
+
+/** Where there is a .deb, the glibc that the binary is linked against is the one that Debian has. */
+export const TARGETS: readonly Target[] = [
+  {
+    name: "linux-x64",
+    runtime: "@oven/bun-linux-x64",
+    integrity: "sha512-IWX9BELoGHAUtMonkeSaNaZwXzRk+oDw6Mk+HBFXd3KHYIBNBsIGRupMZPcgNoDbJpLu6gAJjIoIVPZtt1aJ1g==",
+    sqlite: "linux-x64",
+    libc: "glibc",
+    debian: "amd64",
+  },
+  {
+    // For older CPUs, without AVX2. In this version of Bun the same program as the one above, which looks what there is.
+    name: "linux-x64-baseline",
+    runtime: "@oven/bun-linux-x64-baseline",
+    integrity: "sha512-s8yMwYcFnnrA178gji0gZbkE2WVDej/Ti1x770oPfihxyRxSMNhGhiAQNXV53aDeraZxksdvKV/RAdQBCd0qPA==",
+    sqlite: "linux-x64",
+    libc: "glibc",
+  },
+  {
+    name: "linux-arm64",
+    runtime: "@oven/bun-linux-aarch64",
+    integrity: "sha512-4BXmsSKnjOrlGWqZV4x/oWa7AVoR+B6lCXddMzOAXBIm3t50eslg9wb66gmtW1AamEQ1l1CDvmmruysEhqOWMg==",
+    sqlite: "linux-arm64",
+    libc: "glibc",
+    debian: "arm64",
+  },
+  {
+    name: "linux-x64-musl",
+    runtime: "@oven/bun-linux-x64-musl",
+    integrity: "sha512-10QoW/YfTgnURaGEaHpJCiXjLI2e5iTtfVDaA5JKcyUzaa1cq6cVUY9/Uq5XkYzvtRjHLRe9Oj/lTDIQcxy8HQ==",
+    sqlite: "linuxmusl-x64",
+    libc: "musl",
+  },
+  {
+    name: "linux-arm64-musl",
+    runtime: "@oven/bun-linux-aarch64-musl",
+    integrity: "sha512-XCNc+WvvMAdNNb+OWTogpy+N9wm62fkVeEVLb6how0RZhW5LPi6c7BlkeVCuWps7XjEl2saFpHFa20/1E+PAHg==",
+    sqlite: "linuxmusl-arm64",
+    libc: "musl",
+  },
+];
+
+/** All if none is named. Throws at a name that none has. */
+export function targetsNamed(names: readonly string[]): readonly Target[] {
+  const unknown = names.filter((name) => !TARGETS.some((target) => target.name === name));
+  if (unknown.length > 0)
+    throw new Error(`there is no target ${unknown[0]}: ${TARGETS.map(({ name }) => name).join(", ")}`);
+  return TARGETS.filter(({ name }) => names.length === 0 || names.includes(name));
+}

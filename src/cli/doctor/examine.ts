@@ -1,0 +1,127 @@
+import { basename, dirname, resolve as fullPathOf, join } from "node:path";
+import { type Inspected, inspectConfig } from "../../config/load.ts";
+import { readOutboxPart } from "../../config/parts.ts";
+import type { Clock, Resolve } from "../../model/ports.ts";
+import { isClockSynchronized } from "../../runtime/clock-sync.ts";
+import { spaceFor } from "../../runtime/disk.ts";
+import { createResolve } from "../../runtime/files.ts";
+import { openFilesOf } from "../../runtime/open-files.ts";
+import { namesIn, storedFile } from "../../runtime/stored-file.ts";
+import { VERSION } from "../../runtime/version.ts";
+import { summary } from "../check.ts";
+import { openConfigFile } from "../config-file.ts";
+import { readSaid, send } from "../daemon/ask.ts";
+import { type DaemonOptions, findDaemon } from "../daemon/find.ts";
+import { isNobodyThere } from "../daemon/said.ts";
+import { isStatus, type SaidStatus } from "../status/said.ts";
+import { judgeClock } from "./clock.ts";
+import { type ConfigFacts, judgeConfig } from "./config.ts";
+import { type DaemonFacts, judgeDaemon } from "./daemon.ts";
+import { type DiskFacts, judgeDisk } from "./disk.ts";
+import { judgeFiles } from "./files.ts";
+import { type Finding, say } from "./finding.ts";
+import { guardedFiles } from "./look-secrets.ts";
+import { type Depth, lookAtStore } from "./look-store.ts";
+import { lookAtWebhooks } from "./look-webhooks.ts";
+import { judgeSecrets } from "./secrets.ts";
+import { judgeStore } from "./store.ts";
+import { judgeWebhooks } from "./webhooks.ts";
+
+export type ExamineOptions = DaemonOptions & { readonly depth: Depth };
+
+/** Looks at everything that can be looked at from here, and judges it. */
+export async function examine(options: ExamineOptions, clock: Clock): Promise<readonly Finding[]> {
+  const resolve = createResolve();
+  const opened = openConfigFile(options.config);
+  const outbox = opened.kind === "read" ? outboxOf(opened, resolve) : null;
+  const daemon = await lookAtDaemon(options, resolve, outbox?.path ?? null);
+  if (opened.kind === "unreadable") return [...judgeConfig(opened), ...judgeDaemon(daemon)];
+  const file = fullPathOf(opened.file);
+  const inspected = inspect({ ...opened, file }, resolve, clock);
+  const [store, webhooks] = [
+    outbox && (await lookAtStore(outbox.path, options.depth)),
+    { inspected, file, resolve, clock },
+  ];
+  return [
+    ...judgeConfig(configFacts(file, inspected, daemon)),
+    ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
+    ...(store ? judgeStore(store.facts) : [say("store").skipped("unseen", NO_OUTBOX)]),
+    ...(outbox ? judgeDisk(diskFacts(outbox)) : [say("disk").skipped("unseen", NO_OUTBOX)]),
+    ...judgeClock({ wall: clock.wall(), synchronized: isClockSynchronized(), lastAt: store?.lastAt ?? null }),
+    ...judgeFiles(filesOf(daemon)),
+    ...judgeDaemon(daemon),
+    ...judgeWebhooks(await lookAtWebhooks(webhooks), clock.wall()),
+  ];
+}
+
+const NO_OUTBOX = "where the outbox is cannot be known before the config is mended";
+
+type Opened = { readonly file: string; readonly text: string };
+type Outbox = { readonly path: string; readonly maxSize: number; readonly freeDisk: number };
+
+/** Null if the config does not say: what is wrong with it is told as the config's. */
+function outboxOf(opened: Opened, resolve: Resolve): Outbox | null {
+  const part = readOutboxPart({ ...opened, resolve });
+  return "faulty" in part ? null : { ...part, path: fullPathOf(part.path) };
+}
+
+/** The modes of files and the room on the disk are looked at here in more detail: of those the config says nothing. */
+function inspect({ file, text }: Opened, resolve: Resolve, clock: Clock): Inspected {
+  const quiet: Resolve = {
+    ...resolve,
+    file(path) {
+      const found = resolve.file(path);
+      return found.ok ? { ...found, worldReadable: false } : found;
+    },
+  };
+  const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
+  return inspectConfig({ file, text, resolve: quiet, credentials, now: clock.wall() });
+}
+
+function configFacts(file: string, inspected: Inspected, daemon: DaemonFacts): ConfigFacts {
+  const said = daemon.kind === "answers" ? daemon.status.config : null;
+  return {
+    ...{ kind: "read", file, problems: inspected.problems, summary: summary(inspected) },
+    modifiedAt: storedFile(file)?.modifiedAt ?? 0,
+    daemon: said && { file: fullPathOf(said.file), readAt: Date.parse(said.readAt), refused: said.refused !== null },
+  };
+}
+
+async function lookAtDaemon(options: DaemonOptions, resolve: Resolve, outbox: string | null): Promise<DaemonFacts> {
+  const daemon = findDaemon(options, resolve);
+  if ("code" in daemon) return { kind: "closed", message: daemon.message };
+  const question = { path: "/api/status", isSaid: isStatus };
+  const exchange = await send(daemon, question);
+  const answer = readSaid(exchange, { daemon, question });
+  if ("said" in answer) return { kind: "answers", status: withFullPath(answer.said), version: VERSION, outbox };
+  if (exchange.kind === "failed" && isNobodyThere(exchange.code)) {
+    return { kind: "down", message: `no daemon answers at ${daemon.base} (${daemon.from})` };
+  }
+  return { kind: "closed", message: answer.message };
+}
+
+/** A daemon that was started by hand may know its outbox by a relative path. */
+function withFullPath(status: SaidStatus): SaidStatus {
+  return { ...status, outbox: { ...status.outbox, path: fullPathOf(status.outbox.path) } };
+}
+
+function diskFacts({ path, maxSize, freeDisk }: Outbox): DiskFacts {
+  const found = spaceFor(path);
+  const copies = namesIn(dirname(path)).filter((name) => isCopyOf(basename(path), name));
+  return {
+    ...{ outbox: path, maxSize, freeDisk, space: found, used: found?.used ?? 0 },
+    copies: copies
+      .map((name) => join(dirname(path), name))
+      .map((copy) => ({ path: copy, size: storedFile(copy)?.size ?? 0 })),
+  };
+}
+
+function isCopyOf(outbox: string, name: string): boolean {
+  const rest = name.startsWith(outbox) ? name.slice(outbox.length) : "";
+  return /^\.(schema-\d+|before-restore-\w+|part)(\.part)?$/.test(rest);
+}
+
+function filesOf(daemon: DaemonFacts) {
+  if (daemon.kind !== "answers") return { of: "here", ...openFilesOf("self") } as const;
+  return { of: "daemon", ...openFilesOf(daemon.status.pid) } as const;
+}

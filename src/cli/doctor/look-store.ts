@@ -1,0 +1,55 @@
+import { type At, GB } from "../../model/units.ts";
+import { accessTo, storedFile } from "../../runtime/stored-file.ts";
+import { readContents } from "../../store/sqlite/copy/contents.ts";
+import { type Database, openExisting } from "../../store/sqlite/driver.ts";
+import { unfinishedStep } from "../../store/sqlite/migrate.ts";
+import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
+import { logOf } from "../../store/sqlite/outbox.ts";
+import type { StoreFacts } from "./store.ts";
+
+/** `usual` leaves a large one alone: to look through it takes a while, and holds up the log of a daemon that writes. */
+export type Depth = "usual" | "full";
+
+export type StoreLook = { readonly facts: StoreFacts; readonly lastAt: At | null };
+
+const LARGE = 2 * GB;
+
+/** Looks into the outbox beside a daemon that may have it open, and changes nothing in it. */
+export async function lookAtStore(path: string, depth: Depth): Promise<StoreLook> {
+  const access = accessTo(path);
+  if (access === "missing") return { facts: { kind: "missing", path }, lastAt: null };
+  if (access === "denied") return { facts: { kind: "closed", path, why: "permission denied" }, lastAt: null };
+  try {
+    const db = await openExisting(path);
+    try {
+      db.pragma("query_only = ON");
+      return read(db, path, depth);
+    } finally {
+      db.close();
+    }
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { facts: { kind: "broken", path, why }, lastAt: null };
+  }
+}
+
+function read(db: Database, path: string, depth: Depth): StoreLook {
+  const schema = Number(db.pragma("user_version", { simple: true }));
+  // What was written last may be in its log only.
+  const bytes = [path, logOf(path)].reduce((sum, file) => sum + (storedFile(file)?.size ?? 0), 0);
+  const isLeftOut = depth === "usual" && bytes > LARGE;
+  const damage = isLeftOut ? null : damageIn(db, depth);
+  const contents = schema > 0 ? readContents(db) : null;
+  const found = { schema, newest: SCHEMA_VERSION, unfinished: unfinishedStep(db) !== null, contents, damage };
+  const lastAt = contents === null ? null : (lastAtOf(db) ?? null);
+  return { facts: { kind: "read", path, bytes, ...found }, lastAt };
+}
+
+function damageIn(db: Database, depth: Depth): readonly string[] {
+  const rows = db.pragma(depth === "full" ? "integrity_check(5)" : "quick_check(5)") as Record<string, string>[];
+  return rows.flatMap((row) => Object.values(row)).filter((text) => text !== "ok");
+}
+
+function lastAtOf(db: Database): At | undefined {
+  return db.prepare<[], number>("SELECT value FROM meta WHERE name = 'last_at'").pluck().get();
+}

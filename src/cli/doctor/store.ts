@@ -1,0 +1,74 @@
+import type { Contents } from "../../model/contents.ts";
+import { formatSize } from "../../model/units.ts";
+import { type Finding, say } from "./finding.ts";
+
+export type StoreFacts =
+  | { readonly kind: "missing"; readonly path: string }
+  | { readonly kind: "closed"; readonly path: string; readonly why: string }
+  | { readonly kind: "broken"; readonly path: string; readonly why: string }
+  | {
+      readonly kind: "read";
+      readonly path: string;
+      readonly bytes: number;
+      readonly schema: number;
+      /** The newest schema that this binary knows. */
+      readonly newest: number;
+      /** Whether an upgrade of it was begun and not ended. */
+      readonly unfinished: boolean;
+      /** Null if it is an SQLite file of something else. */
+      readonly contents: Contents | null;
+      /** What is wrong with it, none if nothing is; null if it was not looked through. */
+      readonly damage: readonly string[] | null;
+    };
+
+/** Whether the outbox is whole, and of a version that this binary knows. */
+export function judgeStore(facts: StoreFacts): readonly Finding[] {
+  const { ok, skipped, warning, error } = say("store");
+  const { path } = facts;
+  switch (facts.kind) {
+    case "missing":
+      return [warning("store_missing", `there is no outbox at ${path} yet`, "the first start makes it")];
+    case "closed":
+      return [skipped("unseen", `${path} cannot be looked into: ${facts.why}`, "run fairlead doctor as root")];
+    case "broken":
+      return [error("store_damaged", `${path} cannot be read: ${facts.why}`, MEND)];
+    case "read":
+      return [judgeSchema(facts), judgeDamage(facts)];
+  }
+
+  function judgeSchema({ schema, newest, unfinished, contents }: Read): Finding {
+    const version = `its schema is version ${schema}`;
+    if (schema > newest) {
+      return error(
+        "schema_newer",
+        `${version}, and this binary knows up to ${newest}`,
+        "use the newer Fairlead that wrote it",
+      );
+    }
+    if (contents === null) return error("store_unknown", `${path} is no outbox of Fairlead`, "look at outbox.path");
+    if (unfinished)
+      return warning("schema_unfinished", `an upgrade to schema ${schema} is not over`, "the next start goes on");
+    if (schema < newest) {
+      const what = `${version}, and this binary brings it to ${newest} when it starts`;
+      return warning("schema_older", what, "run fairlead backup before");
+    }
+    return ok(`${version}, the one of this binary; ${wordsOf(contents)}`);
+  }
+
+  function judgeDamage({ damage, bytes }: Read): Finding {
+    if (damage === null) {
+      return skipped("unchecked", `its ${formatSize(bytes)} were not looked through`, "fairlead doctor --full does so");
+    }
+    if (damage.length === 0) return ok(`${path} is whole (${formatSize(bytes)})`);
+    return error("store_damaged", `${path} is damaged: ${damage.join("; ")}`, MEND);
+  }
+}
+
+type Read = Extract<StoreFacts, { kind: "read" }>;
+
+const MEND = "stop the daemon, copy the file elsewhere, and restore a backup (fairlead restore)";
+
+function wordsOf({ events, deliveries }: Contents): string {
+  const counts = Object.entries(deliveries).map(([state, count]) => `${count} ${state}`);
+  return `${events} events, deliveries: ${counts.join(", ")}`;
+}

@@ -1,0 +1,106 @@
+import type { EventEmitter } from "node:events";
+import type { Argument, Command, Help, Option } from "commander";
+
+/** What can stand for an option's or an argument's value, as far as a shell can help with it. */
+export type Value =
+  | { readonly kind: "file" }
+  | { readonly kind: "words"; readonly words: readonly string[] }
+  | { readonly kind: "text" };
+
+export type OptionRow = {
+  /** As --help writes it: `-h, --help`, `--config <file>`. */
+  readonly flags: string;
+  readonly names: readonly string[];
+  readonly description: string;
+  /** The heading that --help has it under. */
+  readonly heading: string;
+  /** Null if it takes none. */
+  readonly value: Value | null;
+};
+
+export type ArgumentRow = {
+  readonly name: string;
+  readonly description: string;
+  readonly variadic: boolean;
+  readonly value: Value;
+};
+
+/** A command, as --help shows it. */
+export type CommandRow = {
+  /** Its name with those above it, without `fairlead`: empty for the program itself. */
+  readonly path: readonly string[];
+  readonly usage: string;
+  readonly description: string;
+  /** The heading that the help of the command above it has it under. */
+  readonly heading: string;
+  readonly options: readonly OptionRow[];
+  readonly args: readonly ArgumentRow[];
+  readonly commands: readonly CommandRow[];
+  /** What --help ends with: examples, and what else is to be known. */
+  readonly after: string;
+};
+
+/** The table that --help is made from, for what else is made from it: the man page and the completions of shells. */
+export function describeCommand(command: Command, path: readonly string[] = []): CommandRow {
+  const help = command.createHelp();
+  return {
+    path,
+    usage: help.commandUsage(command),
+    description: command.description(),
+    heading: headingOf(command.helpGroup(), "Commands:"),
+    options: help.visibleOptions(command).map((option) => describeOption(option, help)),
+    args: help.visibleArguments(command).map((argument) => describeArgument(argument, help)),
+    commands: help.visibleCommands(command).map((one) => describeCommand(one, [...path, one.name()])),
+    after: afterHelp(command),
+  };
+}
+
+/** The command and all below it, in the order of --help. */
+export function listCommands(row: CommandRow): readonly CommandRow[] {
+  return [row, ...row.commands.flatMap(listCommands)];
+}
+
+/** The name of the option that is the clearest: the long one. */
+export function longestName({ names }: OptionRow): string {
+  return names.reduce((longest, name) => (name.length > longest.length ? name : longest), "");
+}
+
+function describeOption(option: Option, help: Help): OptionRow {
+  const takesValue = option.required || option.optional;
+  const [, placeholder = ""] = /[<[]([^>\]]+)[>\]]/.exec(option.flags) ?? [];
+  return {
+    flags: option.flags,
+    names: [option.short, option.long].filter((name) => name !== undefined),
+    description: help.optionDescription(option),
+    heading: headingOf(option.helpGroupHeading, "Options:"),
+    value: takesValue ? guessValue(placeholder, option.argChoices) : null,
+  };
+}
+
+function describeArgument(argument: Argument, help: Help): ArgumentRow {
+  return {
+    name: help.argumentTerm(argument),
+    description: help.argumentDescription(argument),
+    variadic: argument.variadic,
+    value: guessValue(argument.name(), argument.argChoices),
+  };
+}
+
+function guessValue(placeholder: string, words: readonly string[] | undefined): Value {
+  if (words) return { kind: "words", words };
+  return placeholder === "file" ? { kind: "file" } : { kind: "text" };
+}
+
+function headingOf(heading: string | undefined, otherwise: string): string {
+  return (heading || otherwise).replace(/:$/, "");
+}
+
+/** Commander keeps such text as listeners, and has no other way to it; its types do not say that it emits. */
+function afterHelp(command: Command): string {
+  let text = "";
+  const write = (part: string): void => {
+    text += part;
+  };
+  (command as unknown as EventEmitter).emit("afterHelp", { error: false, command, write });
+  return text.trim();
+}

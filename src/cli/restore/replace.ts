@@ -1,0 +1,182 @@
+import { dirname } from "node:path";
+import process from "node:process";
+import type { Contents } from "../../model/contents.ts";
+import { formatSize } from "../../model/units.ts";
+import { disk } from "../../runtime/disk.ts";
+import { reasonOf } from "../../runtime/files.ts";
+import { beginFile, syncFolderOf } from "../../runtime/new-file.ts";
+import {
+  dropFile,
+  giveTo,
+  keepAs,
+  moveFile,
+  realPathOf,
+  type StoredFile,
+  storedFile,
+} from "../../runtime/stored-file.ts";
+import { checkCopy } from "../../store/sqlite/copy/check.ts";
+import { readContents } from "../../store/sqlite/copy/contents.ts";
+import { copyPages } from "../../store/sqlite/copy/pages.ts";
+import { type Database, isDamaged, openExisting } from "../../store/sqlite/driver.ts";
+import { lockOutbox } from "../../store/sqlite/lock.ts";
+import { sizeOf } from "../../store/sqlite/migrate.ts";
+import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
+import type { Complaint } from "../complain.ts";
+import { EXIT } from "../exit.ts";
+
+export type RestoreJob = {
+  readonly outbox: string;
+  readonly from: string;
+  /** Whether an outbox that is there may be put aside. */
+  readonly force: boolean;
+  /** What goes behind the name of the one that was there. */
+  readonly suffix: string;
+};
+
+export type Restored = {
+  readonly bytes: number;
+  readonly contents: Contents;
+  /** Where the outbox is kept that was there before; null if there was none. */
+  readonly kept: string | null;
+};
+
+/**
+ * Puts a copy in the place of the outbox. The copy is checked first, as it will be used; the outbox is replaced in one
+ * moment; and what was there is kept. No daemon may have it open, and none can start meanwhile.
+ */
+export async function restore(job: RestoreJob): Promise<Restored | Complaint> {
+  try {
+    const outbox = whereIs(job.outbox);
+    return await whileLocked(outbox, (before) => replace({ ...job, outbox }, before));
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return failed(isDamaged(error) ? `store_damaged: ${job.from} cannot be used: ${message}` : message);
+  }
+}
+
+function whereIs(path: string): string {
+  try {
+    return realPathOf(path);
+  } catch (cause) {
+    throw new Error(`cannot replace ${path}: ${reasonOf(cause, path)}`, { cause });
+  }
+}
+
+/** Holds the outbox as a daemon does. `before` is what was there; the lock makes an empty file where nothing was. */
+async function whileLocked<T>(outbox: string, run: (before: StoredFile | null) => Promise<T>): Promise<T> {
+  const before = storedFile(outbox);
+  const folder = storedFile(dirname(outbox));
+  const hadLock = storedFile(`${outbox}.lock`) !== null;
+  const lock = await lockOutbox(outbox, process.pid);
+  try {
+    return await run(before !== null && before.size > 0 ? before : null);
+  } finally {
+    if (before === null && storedFile(outbox)?.size === 0) dropFile(outbox);
+    // Root's would be closed to the daemon.
+    if (!hadLock && folder) giveTo(folder, `${outbox}.lock`);
+    lock.release();
+  }
+}
+
+async function replace(job: RestoreJob, before: StoredFile | null): Promise<Restored | Complaint> {
+  const { outbox, from, force } = job;
+  if (before !== null && storedFile(from)?.identity === before.identity) return usage(`${from} is the outbox itself`);
+  if (before !== null && !force) return usage(await describeThere(outbox));
+  const source = await openExisting(from);
+  const file = beginFile(outbox);
+  try {
+    const refusal = unusable(from, source) ?? (await lackOfRoom(outbox, sizeOf(source)));
+    if (refusal) return refusal;
+    await copyPages(source, file);
+    const checked = await checkCopy(file.path, { newest: SCHEMA_VERSION, depth: "full" });
+    if ("code" in checked) return failed(`${checked.code}: ${from} cannot be used: ${checked.message}`);
+    giveTo(before ?? ownerOfFolder(outbox), file.path);
+    const bytes = storedFile(file.path)?.size ?? 0;
+    const kept = before === null ? null : await putAside(outbox, `${outbox}.${job.suffix}`);
+    file.keep();
+    return { bytes, contents: checked.contents, kept };
+  } finally {
+    source.close();
+    file.drop();
+  }
+}
+
+/** Told before all of it is copied. */
+function unusable(from: string, source: Database): Complaint | null {
+  const schema = Number(source.pragma("user_version", { simple: true }));
+  if (schema > SCHEMA_VERSION) {
+    const known = `and this Fairlead knows up to ${SCHEMA_VERSION}; restore it with the newer Fairlead that wrote it`;
+    return failed(`schema_newer: the schema of ${from} is version ${schema}, ${known}`);
+  }
+  return readContents(source) ? null : failed(`store_unknown: ${from} is an SQLite file, but no outbox of Fairlead`);
+}
+
+async function lackOfRoom(outbox: string, bytes: number): Promise<Complaint | null> {
+  const folder = dirname(outbox);
+  const space = await disk.space(folder).catch(() => null);
+  if (space === null || space.free >= bytes) return null;
+  return failed(
+    `no_room: it needs ${formatSize(bytes)}, but ${formatSize(space.free)} are free in ${folder}; make room, or move ` +
+      `${outbox} to another disk first`,
+  );
+}
+
+function ownerOfFolder(outbox: string): Pick<StoredFile, "uid" | "gid"> {
+  return storedFile(dirname(outbox)) ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+}
+
+async function describeThere(outbox: string): Promise<string> {
+  const waiting = await waitingIn(outbox);
+  const what =
+    waiting === null ? "" : `, in which ${waiting === 1 ? "one delivery waits" : `${waiting} deliveries wait`}`;
+  return (
+    `outbox_exists: there is an outbox at ${outbox}${what}; say --force to put it aside, under another name, and have the ` +
+    "copy in its place"
+  );
+}
+
+/** Null if it cannot be read, which is a reason to restore another. */
+async function waitingIn(outbox: string): Promise<number | null> {
+  try {
+    const db = await openExisting(outbox);
+    try {
+      return readContents(db)?.deliveries.waiting ?? null;
+    } finally {
+      db.close();
+    }
+  } catch {
+    return null;
+  }
+}
+
+/** Keeps the outbox, with what its last writes have left beside it, under another name, and answers that. */
+async function putAside(outbox: string, kept: string): Promise<string> {
+  await foldLog(outbox);
+  // The outbox keeps its own name as well, until the copy takes that: there is no moment without one.
+  keepAs(outbox, kept);
+  for (const end of ["-wal", "-shm"]) {
+    // A broken one, which could not be folded. Left there, it would be taken for the log of the copy.
+    if (storedFile(`${outbox}${end}`) !== null) moveFile(`${outbox}${end}`, `${kept}${end}`);
+  }
+  syncFolderOf(outbox);
+  return kept;
+}
+
+/** Writes the log of a daemon that was killed into the outbox, so that it is one file. */
+async function foldLog(outbox: string): Promise<void> {
+  try {
+    const db = await openExisting(outbox);
+    db.pragma("wal_checkpoint(TRUNCATE)");
+    db.close();
+  } catch {
+    // It is damaged: all of its files are kept as they are.
+  }
+}
+
+function failed(message: string): Complaint {
+  return { code: EXIT.failed, message };
+}
+
+function usage(message: string): Complaint {
+  return { code: EXIT.usage, message };
+}

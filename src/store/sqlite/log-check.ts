@@ -1,0 +1,80 @@
+import type { Report } from "../../model/report.ts";
+import type { Disk } from "../../model/space.ts";
+import { LARGEST_LOG } from "./outbox.ts";
+
+/**
+ * SQLite takes a write-ahead log up to the first frame whose checksum is wrong, and for good reasons: a crash may have
+ * torn it there. It says nothing of what comes behind, which was never there after a crash, but is when the disk has
+ * changed a byte: commits, acknowledged ones, that nobody would miss. The format: https://sqlite.org/fileformat2.html#walformat
+ */
+
+const HEADER = 32;
+const FRAME_HEADER = 24;
+/** Of a log whose checksums are made of words as machines have them now, the low byte first. */
+const MAGIC = 0x377f0682;
+
+type Sum = readonly [number, number];
+
+/** Tells of commits that SQLite will leave out because of damage in front of them. It is to be looked at before SQLite does. */
+export async function checkLog(
+  path: string,
+  { disk, report }: { readonly disk: Pick<Disk, "size" | "read">; readonly report: Pick<Report, "storeFailed"> },
+): Promise<void> {
+  // One that another program has kept from ending is read by SQLite alone: the start has to be soon.
+  if ((await disk.size(path)) > LARGEST_LOG) return;
+  const commits = commitsBehindDamage(await disk.read(path));
+  // A power cut may leave the end of the last commit without its middle, and nobody was told that it was written.
+  if (commits > 1) report.storeFailed("recover the write-ahead log", lostCommits(path, commits - 1));
+}
+
+/** How many commits end behind a damaged place of the log, and so are not taken. */
+function commitsBehindDamage(log: Uint8Array): number {
+  const view = new DataView(log.buffer, log.byteOffset, log.byteLength);
+  if (log.length < HEADER || view.getUint32(0) !== MAGIC || log.byteOffset % 4 !== 0) return 0;
+  const words = new Int32Array(log.buffer, log.byteOffset, Math.floor(log.length / 4));
+  const size = view.getUint32(8);
+  const salt = view.getBigUint64(16);
+  let before: Sum = [view.getInt32(24), view.getInt32(28)];
+  let damaged = false;
+  let commits = 0;
+  for (let at = HEADER; at + FRAME_HEADER + size <= log.length; at += FRAME_HEADER + size) {
+    const stored: Sum = [view.getInt32(at + 16), view.getInt32(at + 20)];
+    // What an earlier log has left behind has another salt.
+    const isOurs = view.getBigUint64(at + 8) === salt;
+    const isWell = isOurs && isSame(stored, sumOf(words, { at, size, before }));
+    if (!isWell) damaged = true;
+    else if (damaged && view.getUint32(at + 4) !== 0) commits += 1;
+    // Each goes on from the one before, whose own sum may be what is well about it.
+    before = stored;
+  }
+  return commits;
+}
+
+type Frame = { readonly at: number; readonly size: number; readonly before: Sum };
+
+/** Of the first eight bytes of the frame's header, and its page. */
+function sumOf(words: Int32Array, { at, size, before }: Frame): Sum {
+  const page = (at + FRAME_HEADER) / 4;
+  return add(words, [page, page + size / 4], add(words, [at / 4, at / 4 + 2], before));
+}
+
+function add(words: Int32Array, [from, to]: readonly [number, number], [first, second]: Sum): Sum {
+  let [one, two] = [first, second];
+  for (let place = from; place < to; place += 2) {
+    one = (one + (words[place] ?? 0) + two) | 0;
+    two = (two + (words[place + 1] ?? 0) + one) | 0;
+  }
+  return [one, two];
+}
+
+function isSame([one, two]: Sum, other: Sum): boolean {
+  return one === other[0] && two === other[1];
+}
+
+/** What the log of the daemon tells. */
+function lostCommits(path: string, commits: number): Error {
+  return new Error(
+    `${path} is damaged: at least ${commits} commits behind that place are lost, whose calls were acknowledged; ` +
+      "the disk has changed what was written: look at it (dmesg, smartctl), and have what came in last sent again",
+  );
+}

@@ -1,0 +1,70 @@
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
+import { SCRATCH } from "../scratch.ts";
+import { startStore, type TestStore } from "../store/harness.ts";
+import { delivered, failed, makeEntries, retried } from "../store/make.ts";
+import { openSqlite, pathIn } from "../store/sqlite/start.ts";
+import { beginCommand, type Ended } from "./run.ts";
+
+/** A config and an outbox, for the commands that work on its file. */
+export type Place = AsyncDisposable & {
+  readonly folder: string;
+  readonly outbox: string;
+  path(name: string): string;
+  /** Its store, which holds the outbox as a daemon does until it is closed. */
+  readonly s: TestStore;
+  run(...args: readonly string[]): Promise<Ended>;
+  files(): Promise<readonly string[]>;
+};
+
+/** So many of each, in the outbox of such a place. */
+export const HAS = { waiting: 2, delivered: 1, failed: 1, expired: 0 };
+
+/** `outboxPart`: more lines below `outbox:` in the config. */
+export async function makePlace(outboxPart = ""): Promise<Place> {
+  const s = await startStore(openSqlite);
+  const folder = await mkdtemp(join(SCRATCH, "fairlead-place-"));
+  const outbox = pathIn(s.folder);
+  // The secret is out of reach: whoever copies an outbox need not read it.
+  const secret = `"\${file:/nowhere}"`;
+  await writeFile(
+    join(folder, "config.yaml"),
+    `sources: { website: { writeKey: ${secret} } }\noutbox:\n  path: ${outbox}\n${outboxPart}`,
+  );
+  await s.append(...makeEntries(4, { type: "track" }));
+  const [first, second, third] = await s.read();
+  if (!first || !second || !third) throw new Error("nothing was stored");
+  await s.store().settle(first, delivered(first, s.clock.now()));
+  await s.store().settle(second, failed(second, s.clock.now()));
+  await s.store().settle(third, retried(third, s.clock.now()));
+  return {
+    ...{ folder, outbox, s },
+    path: (name) => join(folder, name),
+    run: (...args) => beginCommand([...args, "--config", join(folder, "config.yaml")]).ended,
+    files: async () => (await readdir(folder)).sort(),
+    async [Symbol.asyncDispose]() {
+      await s[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function query<T>(path: string, run: (db: Database) => T): Promise<T> {
+  const db = await openDatabase(path);
+  try {
+    return run(db);
+  } finally {
+    db.close();
+  }
+}
+
+/** As `m1 crm waiting`. */
+export function deliveriesIn(path: string): Promise<readonly string[]> {
+  const sql = "SELECT message_id || ' ' || destination || ' ' || state FROM deliveries ORDER BY event, destination";
+  return query(path, (db) => db.prepare<[], string>(sql).pluck().all());
+}
+
+export function schemaOf(path: string, set?: number): Promise<unknown> {
+  return query(path, (db) => db.pragma(set === undefined ? "user_version" : `user_version = ${set}`, { simple: true }));
+}

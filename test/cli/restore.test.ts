@@ -1,0 +1,233 @@
+import assert from "node:assert/strict";
+import { chownSync, statSync } from "node:fs";
+import { copyFile, open, readdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import process from "node:process";
+import { describe, it } from "node:test";
+import { toWords } from "../../src/cli/restore.ts";
+import { openDatabase } from "../../src/store/sqlite/driver.ts";
+import { SCHEMA_VERSION } from "../../src/store/sqlite/migrations.ts";
+import { makeEntry } from "../store/make.ts";
+import { PID } from "../store/sqlite/start.ts";
+import { deliveriesIn, HAS, makePlace, type Place, query, schemaOf } from "./outbox.ts";
+import { SLOW } from "./run.ts";
+
+const isRoot = process.getuid?.() === 0;
+
+/** A backup, and one call more in the outbox since then. No daemon runs. */
+async function makeBackup(): Promise<Place & { readonly backup: string; readonly before: readonly string[] }> {
+  const p = await makePlace();
+  const backup = p.path("backup.db");
+  assert.equal((await p.run("backup", backup)).code, 0);
+  await p.s.append(makeEntry({ messageId: "later" }));
+  await p.s.store().close();
+  return { ...p, backup, before: await deliveriesIn(p.outbox), [Symbol.asyncDispose]: p[Symbol.asyncDispose] };
+}
+
+/** The files beside the outbox, as `.lock`, with the time taken out of their names. */
+async function filesOf({ outbox }: Place): Promise<readonly string[]> {
+  const names = await readdir(dirname(outbox));
+  return names.map((name) => name.replace("fairlead.db", "").replace(/\d{8}T\d{6}Z/, "TIME")).sort();
+}
+
+function keptName(err: string): string {
+  return /kept as (\S+)\.$/m.exec(err)?.[1] ?? "";
+}
+
+describe("fairlead restore", () => {
+  it("puts a backup where no outbox is, and says what is in it and what comes of that", SLOW, async () => {
+    await using p = await makeBackup();
+    await rm(p.outbox);
+    const { code, out, err } = await p.run("restore", p.backup);
+    assert.deepEqual([code, err], [0, ""]);
+    const [first = "", , ...rest] = out.trimEnd().split("\n");
+    assert.match(first, new RegExp(`^Restored ${p.outbox} from ${p.backup}: [\\d.]+KB, and checked\\.$`));
+    assert.deepEqual(rest, [
+      "  deliveries  2 waiting, 1 delivered, 1 failed, 0 expired",
+      `  schema      ${SCHEMA_VERSION}`,
+      "2 deliveries wait in it and will be sent when the daemon starts, also what was delivered since the backup was made. " +
+        "What came in since then is not in it.",
+    ]);
+    assert.deepEqual(await filesOf(p), ["", ".lock"]);
+    assert.equal(statSync(p.outbox).mode & 0o777, 0o600);
+    await p.s.reopen();
+    assert.deepEqual(p.s.counts(), ["crm delivered: 1", "crm failed: 1", "crm waiting: 2"]);
+    assert.deepEqual(await p.s.append(makeEntry({ messageId: "m1" })), ["duplicate"]);
+  });
+
+  it("puts an outbox that is there aside only when it is told to, and keeps all of it", SLOW, async () => {
+    await using p = await makeBackup();
+    const refused = await p.run("restore", p.backup);
+    assert.equal(refused.code, 2);
+    assert.equal(
+      refused.err,
+      `fairlead: outbox_exists: there is an outbox at ${p.outbox}, in which 3 deliveries wait; say --force to put it aside, ` +
+        "under another name, and have the copy in its place\n",
+    );
+    assert.deepEqual(await deliveriesIn(p.outbox), p.before);
+    const { code, out } = await p.run("restore", "--force", p.backup);
+    assert.equal(code, 0);
+    assert.deepEqual(await deliveriesIn(keptName(out)), p.before);
+    assert.deepEqual(await deliveriesIn(p.outbox), await deliveriesIn(p.backup));
+    assert.deepEqual(await filesOf(p), ["", ".before-restore-TIME", ".lock"]);
+    await p.s.reopen();
+  });
+
+  it("says the same as JSON", SLOW, async () => {
+    await using p = await makeBackup();
+    const { out } = await p.run("restore", "--force", "--json", p.backup);
+    const { kept, bytes, newestAt, ...said } = JSON.parse(out);
+    assert.ok(kept.startsWith(`${p.outbox}.before-restore-`), kept);
+    assert.deepEqual([typeof bytes, typeof newestAt], ["number", "string"]);
+    const counts = { events: 4, deliveries: HAS, computations: 0, suppressed: 0, schema: SCHEMA_VERSION };
+    assert.deepEqual(said, { file: p.outbox, from: p.backup, ...counts });
+    await p.s.reopen();
+  });
+
+  it("refuses while a daemon has the outbox open, and names its pid", SLOW, async () => {
+    await using p = await makePlace();
+    assert.equal((await p.run("backup", p.path("backup.db"))).code, 0);
+    const { code, err } = await p.run("restore", "--force", p.path("backup.db"));
+    assert.equal(code, 1);
+    assert.match(err, new RegExp(`another Fairlead \\(pid ${PID}\\) has it open; stop that one`));
+    assert.deepEqual(await p.s.append(makeEntry({ messageId: "later" })), ["accepted"]);
+  });
+
+  it(
+    "takes in what a killed daemon has left in its log: none of it gets into the copy, and all of it is kept",
+    SLOW,
+    async () => {
+      await using p = await makeBackup();
+      const writer = await openDatabase(p.outbox);
+      writer.exec("INSERT INTO meta VALUES ('in_the_log', 1)");
+      // The files as a kill at this moment leaves them.
+      for (const end of ["", "-wal"]) await copyFile(`${p.outbox}${end}`, `${p.outbox}.killed${end}`);
+      writer.close();
+      for (const end of ["", "-wal"]) await rename(`${p.outbox}.killed${end}`, `${p.outbox}${end}`);
+      const { code, out } = await p.run("restore", "--force", p.backup);
+      assert.equal(code, 0);
+      const find = (path: string) =>
+        query(path, (db) => db.prepare("SELECT count(*) FROM meta WHERE name = 'in_the_log'").pluck().get());
+      assert.deepEqual([await find(keptName(out)), await find(p.outbox)], [1, 0]);
+      assert.deepEqual(await filesOf(p), ["", ".before-restore-TIME", ".lock"]);
+      await p.s.reopen();
+    },
+  );
+
+  it("puts an outbox aside that cannot be read any more, with its log", SLOW, async () => {
+    await using p = await makeBackup();
+    await writeFile(p.outbox, "no database, and long enough that this shows".repeat(100));
+    await writeFile(`${p.outbox}-wal`, "the log of something");
+    const { code, out } = await p.run("restore", "--force", p.backup);
+    assert.equal(code, 0);
+    assert.match(await readFile(keptName(out), "utf8"), /^no database/);
+    assert.equal(await readFile(`${keptName(out)}-wal`, "utf8"), "the log of something");
+    assert.equal((await deliveriesIn(p.outbox)).length, 4);
+    await p.s.reopen();
+  });
+
+  it("leaves everything as it is when the backup is damaged, newer, or something else", SLOW, async () => {
+    await using p = await makeBackup();
+    const texts: readonly (readonly [string, RegExp])[] = [
+      [
+        "newer.db",
+        /schema_newer: the schema of .+newer\.db is version 99, and this Fairlead knows up to \d+; restore it with the/,
+      ],
+      ["damaged.db", /store_damaged: .+damaged\.db cannot be used: /],
+      ["other.db", /store_unknown: .+other\.db is an SQLite file, but no outbox of Fairlead/],
+      ["text.db", /store_damaged: .*file is not a database/],
+    ];
+    await copyFile(p.backup, p.path("newer.db"));
+    await schemaOf(p.path("newer.db"), 99);
+    await copyFile(p.backup, p.path("damaged.db"));
+    await damage(p.path("damaged.db"));
+    await query(p.path("other.db"), (db) => db.exec("CREATE TABLE recipes (name)"));
+    await writeFile(p.path("text.db"), "a recipe ".repeat(1_000));
+    const before = await filesOf(p);
+    for (const [name, words] of texts) {
+      const { code, err } = await p.run("restore", "--force", p.path(name));
+      assert.equal(code, 1, name);
+      assert.match(err, words);
+    }
+    assert.deepEqual(await deliveriesIn(p.outbox), p.before);
+    assert.deepEqual(await filesOf(p), before);
+    await p.s.reopen();
+  });
+
+  it("refuses what is not there, and the outbox itself", SLOW, async () => {
+    await using p = await makeBackup();
+    assert.match((await p.run("restore", p.path("nowhere.db"))).err, /there is no file .+nowhere\.db/);
+    assert.match((await p.run("restore", p.folder)).err, /is no file$/m);
+    const { code, err } = await p.run("restore", "--force", p.outbox);
+    assert.deepEqual([code, err], [2, `fairlead: ${p.outbox} is the outbox itself\n`]);
+    await p.s.reopen();
+  });
+
+  it("leaves nothing where no outbox was when there is nothing to restore", SLOW, async () => {
+    await using p = await makeBackup();
+    await rm(p.outbox);
+    await rm(`${p.outbox}.lock`);
+    await writeFile(p.path("text.db"), "a recipe ".repeat(1_000));
+    assert.equal((await p.run("restore", p.path("text.db"))).code, 1);
+    assert.deepEqual(await filesOf(p), [".lock"]);
+    await p.s.reopen();
+  });
+
+  it("puts the copy where a symbolic link leads", SLOW, async () => {
+    await using p = await makeBackup();
+    await rename(p.outbox, p.path("elsewhere.db"));
+    await symlink(p.path("elsewhere.db"), p.outbox);
+    assert.equal((await p.run("restore", "--force", p.backup)).code, 0);
+    assert.deepEqual(await deliveriesIn(p.path("elsewhere.db")), await deliveriesIn(p.backup));
+    assert.equal(await readlink(p.outbox), p.path("elsewhere.db"));
+    await p.s.reopen();
+  });
+
+  it("by root gives the outbox and its lock to their folder's owner", { ...SLOW, skip: !isRoot }, async () => {
+    await using p = await makeBackup();
+    await rm(p.outbox);
+    await rm(`${p.outbox}.lock`);
+    chownSync(dirname(p.outbox), 4_321, 4_322);
+    assert.equal((await p.run("restore", p.backup)).code, 0);
+    for (const path of [p.outbox, `${p.outbox}.lock`]) {
+      const { uid, gid } = statSync(path);
+      assert.deepEqual([uid, gid], [4_321, 4_322]);
+    }
+    await p.s.reopen();
+  });
+});
+
+describe("what fairlead restore says", () => {
+  const contents = { schema: 6, events: 3, newestAt: null, computations: 2, suppressed: 1 };
+  const about = { outbox: "o.db", from: "b.db", now: 0 };
+
+  it("names audiences, suppressed users and what is kept", () => {
+    const deliveries = { waiting: 1, delivered: 2, failed: 0, expired: 0 };
+    const words = toWords({ bytes: 1_024, contents: { ...contents, deliveries }, kept: "o.db.before" }, about);
+    assert.deepEqual(words.split("\n"), [
+      "Restored o.db from b.db: 1KB, and checked.",
+      "  events      3",
+      "  deliveries  1 waiting, 2 delivered, 0 failed, 0 expired",
+      "  audiences and traits  2",
+      "  suppressed users  1",
+      "  schema      6",
+      "One delivery waits in it and will be sent when the daemon starts, also what was delivered since the backup was made. " +
+        "What came in since then is not in it.",
+      "The outbox that was there is kept as o.db.before.",
+    ]);
+  });
+
+  it("says so when nothing waits", () => {
+    const deliveries = { waiting: 0, delivered: 2, failed: 0, expired: 0 };
+    const words = toWords({ bytes: 1, contents: { ...contents, deliveries }, kept: null }, about);
+    assert.match(words, /^Nothing waits in it\. What came in since then is not in it\.$/m);
+  });
+});
+
+/** Overwrites the middle of the file. */
+async function damage(path: string): Promise<void> {
+  const file = await open(path, "r+");
+  const { size } = await file.stat();
+  await file.write(Buffer.alloc(16_384, 0xff), 0, 16_384, Math.floor(size / 8_192) * 4_096);
+  await file.close();
+}

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { beginFile, beginOwnFile } from "../../src/runtime/new-file.ts";
+
+async function makeFolder() {
+  const folder = await mkdtemp(join(tmpdir(), "fairlead-new-file-"));
+  return {
+    target: join(folder, "copy.db"),
+    files: async () => (await readdir(folder)).sort(),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+  };
+}
+
+describe("a file that is being written", () => {
+  it("is for its own user, and gets its name only when it is kept, in place of what had that", async () => {
+    await using f = await makeFolder();
+    writeFileSync(f.target, "old");
+    const file = beginFile(f.target);
+    writeFileSync(file.path, "new");
+    file.flush();
+    assert.equal(statSync(file.path).mode & 0o777, 0o600);
+    assert.equal(readFileSync(f.target, "utf8"), "old");
+    file.keep();
+    assert.equal(readFileSync(f.target, "utf8"), "new");
+    // Whoever cleans up after all ends removes nothing that was kept.
+    file.drop();
+    assert.deepEqual(await f.files(), ["copy.db"]);
+  });
+
+  it("leaves nothing when it is dropped, once or twice", async () => {
+    await using f = await makeFolder();
+    const file = beginFile(f.target);
+    file.drop();
+    file.drop();
+    assert.deepEqual(await f.files(), []);
+  });
+
+  it("begins empty where a killed process has left a part of one", async () => {
+    await using f = await makeFolder();
+    writeFileSync(`${f.target}.part`, "half of it");
+    const file = beginFile(f.target);
+    assert.equal(statSync(file.path).size, 0);
+    file.drop();
+  });
+
+  it("has a name for each process where several may write to one place", async () => {
+    await using f = await makeFolder();
+    const [one, other] = [beginOwnFile(f.target, 1), beginOwnFile(f.target, 2)];
+    assert.notEqual(one.path, other.path);
+    one.drop();
+    other.drop();
+  });
+
+  it("says in words why it cannot be begun", () => {
+    assert.throws(() => beginFile("/nowhere/copy.db"), { message: "cannot write /nowhere/copy.db: no such file" });
+  });
+});

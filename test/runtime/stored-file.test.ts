@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { chmodSync, linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { accessTo, isInOpenFolders, keepAs, namesIn, realPathOf, storedFile } from "../../src/runtime/stored-file.ts";
+
+async function makeFolder() {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "fairlead-stored-")));
+  return {
+    folder,
+    path: (name: string) => join(folder, name),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+  };
+}
+
+describe("what is at a path", () => {
+  it("is one file by all of its names, and nothing where there is none", async () => {
+    await using f = await makeFolder();
+    writeFileSync(f.path("a"), "text", { mode: 0o640 });
+    linkSync(f.path("a"), f.path("b"));
+    writeFileSync(f.path("c"), "text");
+    const [a, b, c] = ["a", "b", "c"].map((name) => storedFile(f.path(name)));
+    assert.deepEqual([a?.kind, a?.size, a?.mode], ["file", 4, 0o640]);
+    assert.equal(a?.identity, b?.identity);
+    assert.notEqual(a?.identity, c?.identity);
+    assert.equal(a?.device, c?.device);
+    assert.equal(storedFile(f.folder)?.kind, "folder");
+    assert.equal(storedFile(f.path("none")), null);
+    assert.deepEqual([accessTo(f.path("a")), accessTo(f.path("none"))], ["granted", "missing"]);
+    assert.deepEqual([namesIn(f.folder).length, namesIn(f.path("none"))], [3, []]);
+  });
+
+  it("is where its links lead, also before it is made", async () => {
+    await using f = await makeFolder();
+    mkdirSync(f.path("data"));
+    symlinkSync(f.path("data"), f.path("link"));
+    assert.equal(realPathOf(f.path("link/new.db")), f.path("data/new.db"));
+    symlinkSync(f.path("gone"), f.path("broken"));
+    assert.throws(() => realPathOf(f.path("broken")));
+  });
+
+  it("is closed to others where one folder above it is", async () => {
+    await using f = await makeFolder();
+    mkdirSync(f.path("in"));
+    writeFileSync(f.path("in/a"), "");
+    chmodSync(f.path("in"), 0o755);
+    assert.equal(isInOpenFolders(f.path("in/a")), false);
+    chmodSync(f.folder, 0o755);
+    // As far as the folder of temporary files is open itself.
+    assert.equal(isInOpenFolders(f.path("in/a")), isInOpenFolders(f.folder));
+  });
+
+  it("gets another name, but none that is taken", async () => {
+    await using f = await makeFolder();
+    writeFileSync(f.path("a"), "a");
+    writeFileSync(f.path("b"), "b");
+    keepAs(f.path("a"), f.path("kept"));
+    assert.equal(await readFile(f.path("kept"), "utf8"), "a");
+    assert.throws(() => keepAs(f.path("a"), f.path("b")), /EEXIST/);
+    assert.equal(await readFile(f.path("b"), "utf8"), "b");
+  });
+});
