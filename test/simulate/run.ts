@@ -6,6 +6,7 @@ import { createChance } from "./random.ts";
 import type { FalseDisk } from "./world/disk.ts";
 import { createLedger } from "./world/ledger.ts";
 import { begin, closeAll, revive } from "./world/lives.ts";
+import { isHalted } from "./world/lost.ts";
 import { NO_ROWS, type Row, type Rows } from "./world/rows.ts";
 import { headerOf, type Shape } from "./world/shape.ts";
 import { createTracks, type Track } from "./world/tracks.ts";
@@ -71,6 +72,7 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
       versionOf: (name) => versionOf(world, name),
       mayReplay: (track) => world.replaying || isMovedTo(world, track),
       step: () => world.step,
+      isHalted: (name) => isHalted(world, name),
       rowOf: (track, among, rows) => findRow(world, track, { among, rows }),
     }),
     ...{ life: NOBODY, nextPath: null, shell: { read: () => NO_ROWS, close() {} }, rows: NO_ROWS },

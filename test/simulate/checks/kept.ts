@@ -33,7 +33,7 @@ function checkGone(world: World, was: Row, after: Rows): void {
     return;
   }
   if (world.erasable.has(`${userOf(world, was)} ${was.source}`) || event?.messageId === "") return;
-  const ended = was.state !== "waiting" || isEnded(world, was);
+  const ended = was.state !== "waiting" || isEnded(world, was) || isWithdrawn(world, was);
   if (ended && (isPruned(world) || mayBePruned(world, was))) return;
   wrong(world, `${nameOf(was)} is gone; it was ${was.state}`);
 }
@@ -59,6 +59,13 @@ function noteMoved(world: World, was: Row, to: string): void {
 
 function userOf(world: World, { event }: Row): string | null {
   return world.rows.events.get(event)?.userId ?? null;
+}
+
+/** It was ended without an attempt, and that was long ago by the clock of the next process. */
+function isWithdrawn(world: World, was: Row): boolean {
+  const removed = world.told.some(({ what, args }) => what === "pruned" && (args[0] as { failed: number }).failed > 0);
+  const isDeleted = world.deleted.has(`${userOf(world, was)} ${was.source}`);
+  return removed && (isDeleted || world.discarding === was.destination || was.messageId.startsWith("audience-"));
 }
 
 function isEnded({ told, tracks }: World, { event, messageId, destination }: Row): boolean {

@@ -26,6 +26,11 @@ export function lostBetween({ lost }: World, destination: string, { from, until 
   return sum;
 }
 
+/** By its operator: paused, disabled, or not in the config. */
+export function isHalted(world: World, destination: string): boolean {
+  return ["paused", "unserved"].some((why) => open(world, destination, why) !== undefined);
+}
+
 function open({ lost }: World, destination: string, why: string): Lost | undefined {
   return lost.find((one) => one.destination === destination && one.why === why && one.until === null);
 }

@@ -61,6 +61,8 @@ export type Rules = {
   /** Whether what is settled may be sent again now, by command. */
   readonly mayReplay: (track: Pick<Track, "id" | "destination">) => boolean;
   readonly step: () => number;
+  /** Whether it is, or may be, paused or not served. */
+  readonly isHalted: (destination: string) => boolean;
   /** The row of a track, of those that wait and have its messageId and its destination. */
   readonly rowOf: (track: Pick<Track, "body">, among: readonly Row[], rows: Rows) => Row | undefined;
 };
@@ -191,9 +193,10 @@ export function createTracks(rules: Rules): Tracks {
 
   function close(track: Track, { startAt, endAt, meanings, silence }: NonNullable<Track["round"]>): void {
     const offline = meanings.every((meaning) => meaning === "offline");
-    // One that never left the machine counts for nothing.
-    if (offline) track.late = Math.max(0, track.late - 1);
-    else {
+    // One that never left the machine counts for nothing; and where nothing is delivered any more when it ends, nothing is given
+    // up: the operator wants it to wait, and it has its last attempt when it is delivered to again.
+    if (offline || rules.isHalted(track.destination)) track.late = Math.max(0, track.late - 1);
+    if (!offline) {
       track.rounds += 1;
       track.firstAt ??= startAt;
     }
