@@ -54,9 +54,10 @@ export function createSlots(): Slots {
       kept = lanes.reduce((sum, one) => sum + Math.max(0, each - one.busy()), 0);
     },
     starve(which, wake) {
-      modest.delete(wake);
-      others.delete(wake);
-      (which.some(isModest) ? modest : others).add(wake);
+      const [queue, other] = which.some(isModest) ? [modest, others] : [others, modest];
+      other.delete(wake);
+      // Who waits in it already keeps its place: a loop may look often, for other reasons.
+      queue.add(wake);
     },
     passOn,
   };

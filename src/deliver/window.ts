@@ -198,8 +198,9 @@ function takeIn(delivery: Delivery, { first, known }: State): boolean {
   return isOnly;
 }
 
-function keep({ deliveries, more }: ClaimPage, reading: Reading, { known, withdrawn, hurryBefore }: State): void {
-  const last = deliveries.at(-1);
+function keep(page: ClaimPage, reading: Reading, { known, withdrawn, hurryBefore }: State): void {
+  const { deliveries, more } = page;
+  const last = page.upTo ?? deliveries.at(-1);
   if (last) reading.after = { dueAt: last.dueAt, id: last.id };
   if (more) reading.more = true;
   for (const delivery of deliveries) {

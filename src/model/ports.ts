@@ -105,8 +105,13 @@ export type Receipt =
  */
 export type Claims = (ask: ClaimAsk) => Promise<ClaimPage>;
 
-/** `more`: whether there may be others after the last one. */
-export type ClaimPage = { readonly deliveries: readonly Delivery[]; readonly more: boolean };
+export type ClaimPage = {
+  readonly deliveries: readonly Delivery[];
+  /** Whether there may be others after the last one. */
+  readonly more: boolean;
+  /** Up to where was read, if what is there could not be: without it, up to the last delivery. */
+  readonly upTo?: Position;
+};
 
 export type ClaimAsk = {
   readonly destination: string;

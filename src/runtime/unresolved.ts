@@ -2,8 +2,12 @@ import { isIP } from "node:net";
 import { type Ms, SECOND } from "../model/units.ts";
 import { isOffline } from "./failure.ts";
 
-/** A name server that answers at all does so within this time, mostly from what it remembers. */
-const PATIENCE: Ms = SECOND / 4;
+/**
+ * A name server that answers at all does so within this time, also over a slow line and if nobody remembers its answers. With
+ * less patience a receiver that hangs would count as no network, and what waits for it would never be given up. The system
+ * asks one that is silent for five seconds.
+ */
+const PATIENCE: Ms = 2 * SECOND;
 
 /** Looks a name up. Rejects, with a code, if that cannot be done. */
 export type FindName = (name: string) => Promise<unknown>;

@@ -111,6 +111,23 @@ describe("the lanes together", () => {
     assert.deepEqual(called, ["d1", "d2"]);
   });
 
+  it("call whoever has waited longest, however often all of them look", () => {
+    const lanes = createLanes(makeReport());
+    const [greedy, ...rest] = destinations(101);
+    assert.ok(greedy);
+    grow(lanes, [greedy, ...rest]);
+    takeAll(lanes, greedy);
+    for (const one of rest) takeAll(lanes, one);
+    const called = new Set<string>();
+    const wakers = new Map(rest.map(({ name }) => [name, () => called.add(name)]));
+    for (let round = 0; round < rest.length / 10; round += 1) {
+      for (const one of rest) lanes.haveRoom(one, { ...ASK, starved: wakers.get(one.name) ?? assert.fail });
+      finish(lanes, greedy, 10);
+      takeAll(lanes, greedy);
+    }
+    assert.equal(called.size, rest.length);
+  });
+
   it("call the next one when who was called leaves the slot", () => {
     const lanes = createLanes(makeReport());
     const [greedy, ...rest] = destinations(3);

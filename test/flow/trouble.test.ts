@@ -123,3 +123,24 @@ describe("one of several webhooks that is down", () => {
     assert.deepEqual(last, ["delivered", "delivered", "delivered"]);
   });
 });
+
+describe("a retry that the disk has changed", () => {
+  it("is told now and then, is not sent, and does not keep its destination's loop busy", async () => {
+    let up = false;
+    await using d = await startDaemon({ answers: () => (up ? 200 : 503) });
+    await d.call("/v1/track", TRACK);
+    await d.call("/v1/track", TRACK);
+    const shell = await openDatabase(d.config.outbox.path);
+    shell.exec("UPDATE tried SET body = replace(body, 'Signed', 'Resigned') WHERE event = 2");
+    shell.close();
+    up = true;
+    await d.clock.advance("1m");
+    const rows = await d.rows();
+    assert.deepEqual(
+      rows.map(({ state }) => state),
+      ["delivered", "waiting"],
+    );
+    const told = d.told.filter(({ what }) => what === "storeFailed").length;
+    assert.ok(told > 0 && told < 10, `told ${told} times in a minute`);
+  });
+});

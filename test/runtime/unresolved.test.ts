@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createIsUnresolved } from "../../src/runtime/unresolved.ts";
 
 function failure(code: string): Promise<never> {
@@ -15,6 +16,11 @@ describe("a name that a POST waited for", () => {
   it("is not once there is an answer, whatever it says", async () => {
     assert.equal(await createIsUnresolved(async () => ["192.0.2.1"])("crm.example.com"), false);
     assert.equal(await createIsUnresolved(() => failure("ENOTFOUND"))("crm.example.com"), false);
+  });
+
+  it("is not where each answer takes a while, as over a satellite: a receiver that hangs is to be told from that", async () => {
+    // The shorter of two timers ends first, however busy the machine is.
+    assert.equal(await createIsUnresolved(() => sleep(500))("crm.example.com"), false);
   });
 
   it("is asked for once, however many wait for it, and anew the next time", async () => {

@@ -1,5 +1,5 @@
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
-import type { ClaimAsk, ClaimPage } from "../../model/ports.ts";
+import type { ClaimAsk, ClaimPage, Position } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import { type At, MB } from "../../model/units.ts";
 import { damaged, damagedRow, type Packed, unpackBodies } from "./bodies.ts";
@@ -100,8 +100,8 @@ type Tried = Omit<Delivery, "messageId" | "type" | "finals"> & {
 };
 
 function createReadRetries(db: Database, report: Told): (ask: ClaimAsk) => ClaimPage {
-  const list = db.prepare<[string, number, number, number], { row: number; id: number }>(
-    `SELECT rowid AS row, event AS id FROM tried
+  const list = db.prepare<[string, number, number, number], Position & { row: number }>(
+    `SELECT rowid AS row, event AS id, due_at AS dueAt FROM tried
      WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?) AND due_at <= ? ORDER BY due_at, event`,
   );
   // Each by itself, as above.
@@ -116,14 +116,17 @@ function createReadRetries(db: Database, report: Told): (ask: ClaimAsk) => Claim
     const { dueAt, id } = after ?? { dueAt: -1, id: -1 };
     const deliveries: Delivery[] = [];
     let body = 0;
-    for (const { row, id: event } of list.iterate(destination, dueAt, id, dueBy)) {
-      const delivery = passingOver(destination, report, () => toDelivery(event, read.get(row, event)));
+    // Behind what is passed over: due as it is, it would be asked for again at once.
+    let damagedAt: Position | null = null;
+    for (const { row, ...place } of list.iterate(destination, dueAt, id, dueBy)) {
+      const delivery = passingOver(destination, report, () => toDelivery(place.id, read.get(row, place.id)));
+      damagedAt = delivery === null ? place : null;
       if (delivery === null) continue;
       deliveries.push(delivery);
       body += delivery.body.length;
       if (deliveries.length === limit || body >= MOST_BODY) return { deliveries, more: true };
     }
-    return { deliveries, more: false };
+    return { deliveries, more: false, ...(damagedAt && { upTo: damagedAt }) };
   };
 }
 
