@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
-import { link, mkdir, rm, writeFile } from "node:fs/promises";
+import { link, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { backUp } from "../../src/cli/backup/copy.ts";
 import { formatTime, GB, MB } from "../../src/model/units.ts";
@@ -92,10 +92,13 @@ describe("fairlead backup", () => {
     await mkdir(p.path("folder"));
     const places: readonly (readonly [string, string])[] = [
       [p.path("folder"), "is a folder; name the file in it that is to be written"],
+      // A link to it, so that nothing but that would be replaced.
+      [p.path("device"), "is a device or the like; a copy can only be a file, and not piped on"],
       [p.path("nowhere/copy.db"), `there is no folder ${p.path("nowhere")}`],
     ];
+    await symlink("/dev/null", p.path("device"));
     for (const [place, words] of places) {
-      const { code, err } = await p.run("backup", place);
+      const { code, err } = await p.run("backup", "--force", place);
       assert.equal(code, 2);
       assert.ok(err.includes(words), err);
     }
