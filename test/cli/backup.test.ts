@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
-import { link, mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { copyFile, link, mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { backUp } from "../../src/cli/backup/copy.ts";
 import { formatTime, GB, MB } from "../../src/model/units.ts";
 import { beginFile } from "../../src/runtime/new-file.ts";
-import { openDatabase } from "../../src/store/sqlite/driver.ts";
+import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SCHEMA_VERSION } from "../../src/store/sqlite/migrations.ts";
 import { noise } from "../model/make.ts";
 import { makeEntry } from "../store/make.ts";
@@ -61,6 +61,25 @@ describe("fairlead backup", () => {
     await p.s.store().close();
     assert.equal((await p.run("backup", p.path("copy.db"))).code, 0);
     assert.equal((await deliveriesIn(p.path("copy.db"))).length, 4);
+    await p.s.reopen();
+  });
+
+  it("leaves the log of a killed daemon to its next start, which says if it is damaged", SLOW, async () => {
+    await using p = await makePlace();
+    await p.s.store().close();
+    const writer = await openDatabase(p.outbox);
+    writer.exec("INSERT INTO meta VALUES ('in_the_log', 1)");
+    for (const end of ["", "-wal"]) await copyFile(`${p.outbox}${end}`, `${p.path("killed.db")}${end}`);
+    writer.close();
+    for (const end of ["", "-wal"]) await copyFile(`${p.path("killed.db")}${end}`, `${p.outbox}${end}`);
+    for (const command of [["backup", p.path("copy.db")], ["doctor"]]) {
+      await p.run(...command);
+      for (const end of ["", "-wal"]) {
+        assert.deepEqual(await readFile(`${p.outbox}${end}`), await readFile(`${p.path("killed.db")}${end}`));
+      }
+    }
+    const find = (db: Database) => db.prepare("SELECT count(*) FROM meta WHERE name = 'in_the_log'").pluck().get();
+    assert.equal(await query(p.path("copy.db"), find), 1);
     await p.s.reopen();
   });
 
