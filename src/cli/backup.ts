@@ -87,6 +87,8 @@ function judgeTarget(target: string, { outbox, force }: Place): Complaint | null
   const usage = (message: string): Complaint => ({ code: EXIT.usage, message });
   if (storedFile(dirname(target))?.kind !== "folder") return usage(`there is no folder ${dirname(target)}`);
   if (there?.kind === "folder") return usage(`${target} is a folder; name the file in it that is to be written`);
+  if (there?.kind === "other")
+    return usage(`${target} is a device or the like; a copy can only be a file, and not piped on`);
   const own = ["", "-wal", "-shm", ".lock"].map((end) => `${outbox}${end}`);
   const isOwn = own.some((path) => path === target || (there && storedFile(path)?.identity === there.identity));
   if (isOwn) return usage(`${target} is the outbox itself; name another file`);

@@ -6,7 +6,7 @@ import { reasonOf } from "./files.ts";
 /** Only its owner may read it: it holds personal data. */
 const MODE = 0o600;
 
-/** Begins a file that only one process writes at a time: what a killed one has left is written over. */
+/** Begins a file that only one process writes at a time: what a killed one has left is removed. */
 export const beginFile: BeginFile = (target) => beginFileAs(`${target}.part`, target);
 
 /** The same for a target that several may write to at once: each under a name of its own, until one is done. */
@@ -15,7 +15,11 @@ export function beginOwnFile(target: string, pid: number): NewFile {
 }
 
 function beginFileAs(path: string, target: string): NewFile {
-  const file = inWords(target, () => openSync(path, "w+", MODE));
+  const file = inWords(target, () => {
+    rmSync(path, { force: true });
+    // Exclusively, so that no link is followed: whoever else may write in this folder could have it lead to any file of root's.
+    return openSync(path, "wx+", MODE);
+  });
   let state: "open" | "closed" = "open";
 
   return {

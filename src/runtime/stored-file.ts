@@ -1,7 +1,7 @@
 import {
   accessSync,
-  chownSync,
   constants,
+  lchownSync,
   linkSync,
   lstatSync,
   readdirSync,
@@ -79,11 +79,20 @@ export function realPathOf(path: string): string {
   return isThere ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
 }
 
-/** Makes the owner of one the owner of a file, as far as this user may: what root makes would be closed to the daemon. */
+/** Whose symbolic link is at a path: its owner decides where it leads. Null if there is none. */
+export function linkOwner(path: string): Pick<StoredFile, "uid" | "gid"> | null {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  return stats?.isSymbolicLink() ? stats : null;
+}
+
+/**
+ * Makes the owner of one the owner of a file, as far as this user may: what root makes would be closed to the daemon. Of a link,
+ * never of what it leads to.
+ */
 export function giveTo({ uid, gid }: Pick<StoredFile, "uid" | "gid">, path: string): void {
   const now = storedFile(path);
   if (now === null || (now.uid === uid && now.gid === gid)) return;
-  chownSync(path, uid, gid);
+  lchownSync(path, uid, gid);
 }
 
 /**

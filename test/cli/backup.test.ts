@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
-import { link, mkdir, rm, writeFile } from "node:fs/promises";
+import { copyFile, link, mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { backUp } from "../../src/cli/backup/copy.ts";
 import { formatTime, GB, MB } from "../../src/model/units.ts";
 import { beginFile } from "../../src/runtime/new-file.ts";
-import { openDatabase } from "../../src/store/sqlite/driver.ts";
+import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SCHEMA_VERSION } from "../../src/store/sqlite/migrations.ts";
 import { noise } from "../model/make.ts";
 import { makeEntry } from "../store/make.ts";
@@ -64,6 +64,25 @@ describe("fairlead backup", () => {
     await p.s.reopen();
   });
 
+  it("leaves the log of a killed daemon to its next start, which says if it is damaged", SLOW, async () => {
+    await using p = await makePlace();
+    await p.s.store().close();
+    const writer = await openDatabase(p.outbox);
+    writer.exec("INSERT INTO meta VALUES ('in_the_log', 1)");
+    for (const end of ["", "-wal"]) await copyFile(`${p.outbox}${end}`, `${p.path("killed.db")}${end}`);
+    writer.close();
+    for (const end of ["", "-wal"]) await copyFile(`${p.path("killed.db")}${end}`, `${p.outbox}${end}`);
+    for (const command of [["backup", p.path("copy.db")], ["doctor"]]) {
+      await p.run(...command);
+      for (const end of ["", "-wal"]) {
+        assert.deepEqual(await readFile(`${p.outbox}${end}`), await readFile(`${p.path("killed.db")}${end}`));
+      }
+    }
+    const find = (db: Database) => db.prepare("SELECT count(*) FROM meta WHERE name = 'in_the_log'").pluck().get();
+    assert.equal(await query(p.path("copy.db"), find), 1);
+    await p.s.reopen();
+  });
+
   it("keeps a file that is there, unless it is told to replace it", SLOW, async () => {
     await using p = await makePlace();
     await writeFile(p.path("copy.db"), "something dear");
@@ -92,10 +111,13 @@ describe("fairlead backup", () => {
     await mkdir(p.path("folder"));
     const places: readonly (readonly [string, string])[] = [
       [p.path("folder"), "is a folder; name the file in it that is to be written"],
+      // A link to it, so that nothing but that would be replaced.
+      [p.path("device"), "is a device or the like; a copy can only be a file, and not piped on"],
       [p.path("nowhere/copy.db"), `there is no folder ${p.path("nowhere")}`],
     ];
+    await symlink("/dev/null", p.path("device"));
     for (const [place, words] of places) {
-      const { code, err } = await p.run("backup", place);
+      const { code, err } = await p.run("backup", "--force", place);
       assert.equal(code, 2);
       assert.ok(err.includes(words), err);
     }

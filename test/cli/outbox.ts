@@ -1,9 +1,10 @@
+import assert from "node:assert/strict";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SCRATCH } from "../scratch.ts";
 import { startStore, type TestStore } from "../store/harness.ts";
-import { delivered, failed, makeEntries, retried } from "../store/make.ts";
+import { delivered, failed, makeEntries, makeEntry, retried } from "../store/make.ts";
 import { openSqlite, pathIn } from "../store/sqlite/start.ts";
 import { beginCommand, type Ended } from "./run.ts";
 
@@ -67,4 +68,24 @@ export function deliveriesIn(path: string): Promise<readonly string[]> {
 
 export function schemaOf(path: string, set?: number): Promise<unknown> {
   return query(path, (db) => db.pragma(set === undefined ? "user_version" : `user_version = ${set}`, { simple: true }));
+}
+
+/** A backup, and one call more in the outbox since then. No daemon runs. */
+export async function makeBackup(): Promise<Place & { readonly backup: string; readonly before: readonly string[] }> {
+  const p = await makePlace();
+  const backup = p.path("backup.db");
+  assert.equal((await p.run("backup", backup)).code, 0);
+  await p.s.append(makeEntry({ messageId: "later" }));
+  await p.s.store().close();
+  return { ...p, backup, before: await deliveriesIn(p.outbox), [Symbol.asyncDispose]: p[Symbol.asyncDispose] };
+}
+
+/** The files beside the outbox, as `.lock`, with the time taken out of their names. */
+export async function filesOf({ outbox }: Place): Promise<readonly string[]> {
+  const names = await readdir(dirname(outbox));
+  return names.map((name) => name.replace("fairlead.db", "").replace(/\d{8}T\d{6}Z/, "TIME")).sort();
+}
+
+export function keptName(err: string): string {
+  return /kept as (\S+)\.$/m.exec(err)?.[1] ?? "";
 }

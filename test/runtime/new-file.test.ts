@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -45,6 +45,22 @@ describe("a file that is being written", () => {
     const file = beginFile(f.target);
     assert.equal(statSync(file.path).size, 0);
     file.drop();
+  });
+
+  it("is not written to where a link of its name leads", async () => {
+    await using f = await makeFolder();
+    const precious = join(f.target, "../precious");
+    for (const begin of [() => beginFile(f.target), () => beginOwnFile(f.target, 1)]) {
+      writeFileSync(precious, "precious");
+      const probe = begin();
+      probe.drop();
+      symlinkSync(precious, probe.path);
+      const file = begin();
+      writeFileSync(file.path, "copy");
+      assert.equal(readFileSync(precious, "utf8"), "precious");
+      file.keep();
+      assert.equal(readFileSync(f.target, "utf8"), "copy");
+    }
   });
 
   it("has a name for each process where several may write to one place", async () => {

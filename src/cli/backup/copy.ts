@@ -8,7 +8,7 @@ import { storedFile } from "../../runtime/stored-file.ts";
 import { checkCopy } from "../../store/sqlite/copy/check.ts";
 import { countRows } from "../../store/sqlite/copy/contents.ts";
 import { type Copied, copyPages } from "../../store/sqlite/copy/pages.ts";
-import { type Database, isDamaged, openExisting } from "../../store/sqlite/driver.ts";
+import { type Database, isDamaged, openExisting, openToRead } from "../../store/sqlite/driver.ts";
 import { sizeOf } from "../../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
 import { LARGEST_LOG, logOf } from "../../store/sqlite/outbox.ts";
@@ -41,7 +41,7 @@ export async function backUp(job: CopyJob): Promise<Backup | Complaint> {
   }
   let db: Database | null = null;
   try {
-    db = await openExisting(outbox.path);
+    db = await openToRead(outbox.path, storedFile(logOf(outbox.path)));
     return (await lackOfRoom(job, sizeOf(db))) ?? (await copy(db, job));
   } catch (error) {
     const damaged = isDamaged(error) ? "store_damaged: " : "";

@@ -1,7 +1,7 @@
 import { type At, GB } from "../../model/units.ts";
 import { accessTo, storedFile } from "../../runtime/stored-file.ts";
 import { readContents } from "../../store/sqlite/copy/contents.ts";
-import { type Database, openExisting } from "../../store/sqlite/driver.ts";
+import { type Database, openToRead } from "../../store/sqlite/driver.ts";
 import { unfinishedStep } from "../../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
 import { logOf } from "../../store/sqlite/outbox.ts";
@@ -20,7 +20,7 @@ export async function lookAtStore(path: string, depth: Depth): Promise<StoreLook
   if (access === "missing") return { facts: { kind: "missing", path }, lastAt: null };
   if (access === "denied") return { facts: { kind: "closed", path, why: "permission denied" }, lastAt: null };
   try {
-    const db = await openExisting(path);
+    const db = await openToRead(path, storedFile(logOf(path)));
     try {
       db.pragma("query_only = ON");
       return read(db, path, depth);

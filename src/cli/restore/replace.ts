@@ -2,6 +2,7 @@ import { dirname } from "node:path";
 import process from "node:process";
 import type { Contents } from "../../model/contents.ts";
 import { formatSize } from "../../model/units.ts";
+import { actAs } from "../../runtime/act-as.ts";
 import { disk } from "../../runtime/disk.ts";
 import { reasonOf } from "../../runtime/files.ts";
 import { beginFile, syncFolderOf } from "../../runtime/new-file.ts";
@@ -9,6 +10,7 @@ import {
   dropFile,
   giveTo,
   keepAs,
+  linkOwner,
   moveFile,
   realPathOf,
   type StoredFile,
@@ -17,10 +19,11 @@ import {
 import { checkCopy } from "../../store/sqlite/copy/check.ts";
 import { readContents } from "../../store/sqlite/copy/contents.ts";
 import { copyPages } from "../../store/sqlite/copy/pages.ts";
-import { type Database, isDamaged, openExisting } from "../../store/sqlite/driver.ts";
+import { type Database, isDamaged, openExisting, openToRead } from "../../store/sqlite/driver.ts";
 import { lockOutbox } from "../../store/sqlite/lock.ts";
 import { sizeOf } from "../../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
+import { logOf } from "../../store/sqlite/outbox.ts";
 import type { Complaint } from "../complain.ts";
 import { EXIT } from "../exit.ts";
 
@@ -36,7 +39,7 @@ export type RestoreJob = {
 export type Restored = {
   readonly bytes: number;
   readonly contents: Contents;
-  /** Where the outbox is kept that was there before; null if there was none. */
+  /** Where the outbox is kept that was there before, or its log, if that was all of it; null if there was none. */
   readonly kept: string | null;
 };
 
@@ -45,14 +48,34 @@ export type Restored = {
  * moment; and what was there is kept. No daemon may have it open, and none can start meanwhile.
  */
 export async function restore(job: RestoreJob): Promise<Restored | Complaint> {
+  let source: Database | null = null;
   try {
     const outbox = whereIs(job.outbox);
-    return await whileLocked(outbox, (before) => replace({ ...job, outbox }, before));
+    // As this user: it may be closed to the daemon's.
+    const opened = await openToRead(job.from, storedFile(logOf(job.from)));
+    source = opened;
+    // With the first look its log is opened, too.
+    schemaIn(opened);
+    return await actAs(whoseIs(job.outbox, outbox), () =>
+      whileLocked(outbox, (before) => replace({ ...job, outbox, source: opened }, before)),
+    );
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return failed(isDamaged(error) ? `store_damaged: ${job.from} cannot be used: ${message}` : message);
+  } finally {
+    source?.close();
   }
 }
+
+/** Whom the folder of the outbox belongs to, or a link to it; root if the outbox is not that user's own. */
+function whoseIs(named: string, outbox: string): Owner {
+  const link = linkOwner(named);
+  if (link !== null && link.uid !== 0) return link;
+  const [folder, before] = [storedFile(dirname(outbox)), storedFile(outbox)];
+  return folder && (before === null || before.uid === folder.uid) ? folder : { uid: 0, gid: 0 };
+}
+
+type Owner = Pick<StoredFile, "uid" | "gid">;
 
 function whereIs(path: string): string {
   try {
@@ -67,6 +90,8 @@ async function whileLocked<T>(outbox: string, run: (before: StoredFile | null) =
   const before = storedFile(outbox);
   const folder = storedFile(dirname(outbox));
   const hadLock = storedFile(`${outbox}.lock`) !== null;
+  if (linkOwner(`${outbox}.lock`))
+    throw new Error(`cannot lock ${outbox}: ${outbox}.lock is a symbolic link; remove it`);
   const lock = await lockOutbox(outbox, process.pid);
   try {
     return await run(before !== null && before.size > 0 ? before : null);
@@ -78,37 +103,41 @@ async function whileLocked<T>(outbox: string, run: (before: StoredFile | null) =
   }
 }
 
-async function replace(job: RestoreJob, before: StoredFile | null): Promise<Restored | Complaint> {
-  const { outbox, from, force } = job;
+type Replacement = RestoreJob & { readonly source: Database };
+
+async function replace(job: Replacement, before: StoredFile | null): Promise<Restored | Complaint> {
+  const { outbox, from, force, source } = job;
   if (before !== null && storedFile(from)?.identity === before.identity) return usage(`${from} is the outbox itself`);
   if (before !== null && !force) return usage(await describeThere(outbox));
-  const source = await openExisting(from);
+  const refusal = unusable(from, source) ?? (await lackOfRoom(outbox, sizeOf(source)));
+  if (refusal) return refusal;
   const file = beginFile(outbox);
   try {
-    const refusal = unusable(from, source) ?? (await lackOfRoom(outbox, sizeOf(source)));
-    if (refusal) return refusal;
     await copyPages(source, file);
     const checked = await checkCopy(file.path, { newest: SCHEMA_VERSION, depth: "full" });
     if ("code" in checked) return failed(`${checked.code}: ${from} cannot be used: ${checked.message}`);
     giveTo(before ?? ownerOfFolder(outbox), file.path);
     const bytes = storedFile(file.path)?.size ?? 0;
-    const kept = before === null ? null : await putAside(outbox, `${outbox}.${job.suffix}`);
+    const kept = await putAside(outbox, { before, kept: `${outbox}.${job.suffix}` });
     file.keep();
     return { bytes, contents: checked.contents, kept };
   } finally {
-    source.close();
     file.drop();
   }
 }
 
 /** Told before all of it is copied. */
 function unusable(from: string, source: Database): Complaint | null {
-  const schema = Number(source.pragma("user_version", { simple: true }));
+  const schema = schemaIn(source);
   if (schema > SCHEMA_VERSION) {
     const known = `and this Fairlead knows up to ${SCHEMA_VERSION}; restore it with the newer Fairlead that wrote it`;
     return failed(`schema_newer: the schema of ${from} is version ${schema}, ${known}`);
   }
   return readContents(source) ? null : failed(`store_unknown: ${from} is an SQLite file, but no outbox of Fairlead`);
+}
+
+function schemaIn(db: Database): number {
+  return Number(db.pragma("user_version", { simple: true }));
 }
 
 async function lackOfRoom(outbox: string, bytes: number): Promise<Complaint | null> {
@@ -121,7 +150,7 @@ async function lackOfRoom(outbox: string, bytes: number): Promise<Complaint | nu
   );
 }
 
-function ownerOfFolder(outbox: string): Pick<StoredFile, "uid" | "gid"> {
+function ownerOfFolder(outbox: string): Owner {
   return storedFile(dirname(outbox)) ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 }
 
@@ -138,7 +167,7 @@ async function describeThere(outbox: string): Promise<string> {
 /** Null if it cannot be read, which is a reason to restore another. */
 async function waitingIn(outbox: string): Promise<number | null> {
   try {
-    const db = await openExisting(outbox);
+    const db = await openToRead(outbox, storedFile(logOf(outbox)));
     try {
       return readContents(db)?.deliveries.waiting ?? null;
     } finally {
@@ -149,17 +178,20 @@ async function waitingIn(outbox: string): Promise<number | null> {
   }
 }
 
-/** Keeps the outbox, with what its last writes have left beside it, under another name, and answers that. */
-async function putAside(outbox: string, kept: string): Promise<string> {
-  await foldLog(outbox);
-  // The outbox keeps its own name as well, until the copy takes that: there is no moment without one.
-  keepAs(outbox, kept);
-  for (const end of ["-wal", "-shm"]) {
-    // A broken one, which could not be folded. Left there, it would be taken for the log of the copy.
-    if (storedFile(`${outbox}${end}`) !== null) moveFile(`${outbox}${end}`, `${kept}${end}`);
+type Aside = { readonly before: StoredFile | null; readonly kept: string };
+
+/** Keeps what is there, with what its last writes have left beside it, under another name, and answers that; null if nothing is. */
+async function putAside(outbox: string, { before, kept }: Aside): Promise<string | null> {
+  if (before !== null) {
+    await foldLog(outbox);
+    // The outbox keeps its own name as well, until the copy takes that: there is no moment without one.
+    keepAs(outbox, kept);
   }
+  // A broken one, which could not be folded, or one whose outbox is gone. Left there, it would be taken for the log of the copy.
+  const left = ["-wal", "-shm"].filter((end) => storedFile(`${outbox}${end}`) !== null);
+  for (const end of left) moveFile(`${outbox}${end}`, `${kept}${end}`);
   syncFolderOf(outbox);
-  return kept;
+  return before === null ? (left.includes("-wal") ? `${kept}-wal` : null) : kept;
 }
 
 /** Writes the log of a daemon that was killed into the outbox, so that it is one file. */

@@ -21,9 +21,22 @@ export async function openDatabase(path: string): Promise<Database> {
  * notes in the file beside it that a write-ahead log has. Rejects as above.
  */
 export async function openExisting(path: string): Promise<Database> {
+  return await openBeside(path, {});
+}
+
+/**
+ * The same, and leaves the file and this log of it as they are: who closes an outbox last writes its log into it, and what the
+ * daemon would tell of a damaged log at its next start is gone.
+ */
+export async function openToRead(path: string, log: { readonly size: number } | null): Promise<Database> {
+  // Without a log there is none to keep, and what a reader has made beside the file would stay.
+  return await openBeside(path, { readonly: log !== null && log.size > 0 });
+}
+
+async function openBeside(path: string, options: BetterSqlite3.Options): Promise<Database> {
   const Database = await loadDriver();
   try {
-    return new Database(path, { fileMustExist: true, timeout: READER_TIMEOUT });
+    return new Database(path, { ...options, fileMustExist: true, timeout: READER_TIMEOUT });
   } catch (cause) {
     const remedy = "it has to be there, and this user has to be allowed to read it and to write beside it";
     throw new Error(`cannot open ${path}: ${messageOf(cause)}; ${remedy}`, { cause });
