@@ -1,0 +1,148 @@
+/** Many destinations, the real loops, and a false clock, network and store: whatever their receivers do, who could send does. */
+import { createActivity } from "../../src/deliver/activity.ts";
+import { createDeliver } from "../../src/deliver/deliver.ts";
+import { createLanes, type SlotAsk } from "../../src/deliver/lanes.ts";
+import type { Delivery } from "../../src/model/delivery.ts";
+import type { Destination } from "../../src/model/destination.ts";
+import type { ClaimAsk, ClaimPage, Post, Settle } from "../../src/model/ports.ts";
+import { HOUR, SECOND } from "../../src/model/units.ts";
+import { createFalseClock } from "../flow/clock.ts";
+import { makeDestination } from "../flow/make.ts";
+import { type Behaviour, createFalseNetwork, OFFLINE, REFUSED } from "../flow/network.ts";
+import type { Chance } from "../simulate/random.ts";
+import { makeDelivery, makeReport, makeStore } from "./make.ts";
+
+const CONCURRENCY = 64;
+
+const MOODS: readonly ((chance: Chance) => Behaviour)[] = [
+  () => ({ status: 200, after: 10 }),
+  () => "hang",
+  () => "hang",
+  () => ({ status: 200, after: 3 * SECOND }),
+  () => REFUSED,
+  () => OFFLINE,
+  () => ({ status: 503, headers: { "Retry-After": "7" }, after: 20 }),
+  () => ({ status: 500, after: 50 }),
+  (chance) => chance.pick([{ status: 200, after: 10 }, { status: 400, after: 30 }, "hang", 500]),
+];
+
+/** What waits, by destination. Some of what is asked of it takes a turn, as with a busy disk. */
+function createRows(chance: Chance, nextTurn: () => Promise<void>) {
+  const all = new Map<string, Delivery[]>();
+  const of = (name: string): Delivery[] => {
+    const rows = all.get(name) ?? [];
+    all.set(name, rows);
+    return rows;
+  };
+  const settle: Settle = async (delivery, settlement) => {
+    if (chance.happens(0.2)) await nextTurn();
+    const rows = of(delivery.destination);
+    const at = rows.findIndex(({ id }) => id === delivery.id);
+    const is = rows[at];
+    if (!is) return "gone";
+    if (settlement.state === "waiting") {
+      const { attempts, firstAttemptAt, attemptedAt, held, finals, dueAt } = settlement;
+      rows[at] = { ...is, attempts, firstAttemptAt, attemptedAt, held, finals, dueAt };
+    } else rows.splice(at, 1);
+    return "written";
+  };
+  return {
+    of,
+    settle,
+    async claims(ask: ClaimAsk): Promise<ClaimPage> {
+      if (chance.happens(0.3)) await nextTurn();
+      return makeStore(of(ask.destination)).claims(ask);
+    },
+    backlog: {
+      counts: () => [],
+      oldestWaitingAt: async () => null,
+      nextRetryAt: async (name: string, after: ClaimAsk["after"]) =>
+        makeStore(of(name)).backlog.nextRetryAt(name, after),
+    },
+  };
+}
+
+/** What there is in the whole crowd: one to three webhooks for each, or one for all. */
+export function makeOne(nth: number, most: number): Destination {
+  const urls = Array.from({ length: 1 + (nth % most) }, (_, n) => `https://d${nth}-${n}.example.com/`);
+  return makeDestination({ name: `d${nth}`, urls });
+}
+
+export type Crowd = ReturnType<typeof startCrowd>;
+
+export function startCrowd(chance: Chance, first: readonly Destination[]) {
+  const clock = createFalseClock();
+  const rows = createRows(chance, clock.nextTurn);
+  const moods = new Map<string, (chance: Chance) => Behaviour>();
+  const network = createFalseNetwork(clock, ({ url }) => (moods.get(url) ?? MOODS[0] ?? (() => 200))(chance));
+  const lanes = createLanes(makeReport());
+  const sent = new Set<string>();
+  let [destinations, underWay, most, ids] = [first, 0, 0, 0];
+  const post: Post = (request) => {
+    sent.add(request.body);
+    underWay += 1;
+    most = Math.max(most, underWay);
+    return network.post(request).finally(() => (underWay -= 1));
+  };
+  const deliver = createDeliver({
+    ...{ clock, post, lanes, activity: createActivity(clock), report: makeReport() },
+    ...{ claims: rows.claims, backlog: rows.backlog, settle: rows.settle },
+    random: { fraction: chance.fraction, hex: () => "" },
+    halts: { all: () => [], save: async () => null },
+    delivery: () => ({ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: CONCURRENCY }),
+  });
+  deliver.serve(destinations);
+  deliver.start();
+  return {
+    ...{ clock, deliver, moods },
+    destinations: () => destinations,
+    /** The most attempts at one moment so far. */
+    most: () => most,
+    serve(next: readonly Destination[]) {
+      destinations = next;
+      deliver.serve(next);
+    },
+    /** One event, for all of these. */
+    commit(names: readonly string[]) {
+      ids += 1;
+      const now = clock.now();
+      const made = names.map((destination) =>
+        makeDelivery({ id: ids, destination, body: `${destination} ${ids}`, acceptedAt: now, dueAt: now }),
+      );
+      for (const one of made) rows.of(one.destination).push(one);
+      deliver.offer(made);
+    },
+    /** Who has something that was never tried, and a slot for it, and does nothing. */
+    idle() {
+      const ask: SlotAsk = { now: clock.now(), concurrency: CONCURRENCY, urgent: false, starved: lanes.passOn };
+      const isUntried = ({ attemptedAt, body }: Delivery): boolean => attemptedAt === null && !sent.has(body);
+      const idle = destinations.filter((one) => one.enabled && rows.of(one.name).some(isUntried));
+      return idle.filter((one) => lanes.haveRoom(one, ask)).map(({ name }) => name);
+    },
+    waiting: () => destinations.filter(({ name }) => rows.of(name).length > 0).map(({ name }) => name),
+  };
+}
+
+/** Something that happens to it, by chance. */
+export function disturb(crowd: Crowd, chance: Chance, mostWebhooks: number): void {
+  const destinations = crowd.destinations();
+  const names = destinations.map(({ name }) => name);
+  const acts = [
+    () => {
+      for (let count = chance.below(20); count >= 0; count -= 1)
+        crowd.commit(chance.happens(0.3) ? names : names.filter(() => chance.happens(0.1)));
+    },
+    () => {
+      const mood = chance.pick(MOODS);
+      const urls = destinations.flatMap(({ webhooks }) => webhooks.map(({ url }) => url));
+      for (const url of urls) if (chance.happens(0.5)) crowd.moods.set(url, mood);
+    },
+    () => crowd.serve(destinations.map((one) => (chance.happens(0.2) ? { ...one, enabled: !one.enabled } : one))),
+    () => {
+      const more = Array.from({ length: chance.below(30) }, (_, n) => makeOne(names.length + n, mostWebhooks));
+      if (names.length < 400) crowd.serve([...destinations, ...more]);
+    },
+    () => void crowd.deliver.knock(),
+  ];
+  chance.pick([acts[0], acts[0], acts[0], acts[0], acts[1], acts[1], acts[1], ...acts.slice(2)])?.();
+}
