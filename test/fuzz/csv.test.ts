@@ -30,4 +30,6 @@ fuzzList({
     '"\n',
   ],
   harmless: 'u1,"a value"\n',
+  members: ["u1,5", '"u,2","a ""quoted"" name"', '"é\n🙂","two\r\nlines"', '7,""'],
+  listOf: (members) => ["userId,value", ...members, ""].join("\r\n"),
 });

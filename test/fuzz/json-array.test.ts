@@ -11,4 +11,6 @@ fuzzList({
   ],
   pieces: ['"u1"', '{"userId":', '"value":', "{", "}", "[", "]", ",", ",", "5", "null", "true", "\n", " ", "\\", '"'],
   harmless: '["u1","x"],',
+  members: ['{"userId":"u1","value":5}', '["u\\"2","]"]', ' {"userId":"é\\ud83d\\ude42","value":"}"} ', '["🙂",true]'],
+  listOf: (members) => `[${members.join(",\n")}]`,
 });

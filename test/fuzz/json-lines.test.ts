@@ -28,4 +28,11 @@ fuzzList({
     '"',
   ],
   harmless: '{"userId":"u1","value":"x"}\n',
+  members: [
+    '{"userId":"u1","value":5}',
+    '["u\\"2","\\n"]',
+    ' {"userId":"é\\ud83d\\ude42","value":"}"} ',
+    '["🙂",true]',
+  ],
+  listOf: (members) => members.join("\r\n"),
 });

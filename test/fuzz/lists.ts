@@ -17,12 +17,20 @@ type Input = {
   readonly kind: "audience" | "trait";
 };
 
-type ListTarget = Likeness & { readonly name: string; readonly type: string; readonly harmless: string };
+type ListTarget = Likeness & {
+  readonly name: string;
+  readonly type: string;
+  readonly harmless: string;
+  /** Members as they are written in a list that nothing has spoiled, and how it is made of them. */
+  readonly members: readonly string[];
+  readonly listOf: (members: readonly string[]) => string;
+};
 
 /** A list of this type says the same, however it is cut: all of its members, or one fault. */
-export function fuzzList({ type, ...target }: ListTarget): void {
+export function fuzzList({ type, members, listOf, ...target }: ListTarget): void {
   const input: fc.Arbitrary<Input> = fc.record({
-    ...{ text: textLike(target), cuts: anyCuts },
+    text: fc.oneof({ weight: 3, arbitrary: textLike(target) }, fc.array(fc.constantFrom(...members)).map(listOf)),
+    cuts: anyCuts,
     ...{ raw: fc.boolean(), kind: fc.constantFrom("audience", "trait") },
   });
   fuzz({ ...target, input, runs: 300, start: () => createFuzzed(type) });
