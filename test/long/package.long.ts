@@ -157,6 +157,32 @@ describe("an upgrade", () => {
     },
   );
 
+  it("looks at the config as the daemon's user, and never as root", NEEDING_DEBIAN, async () => {
+    await using w = await makeDebian();
+    install(w, OLD);
+    await writeFile(w.path("/etc/fairlead/website-key"), "key-of-mine\n", { mode: 0o644 });
+    await appendFile(w.path(CONFIG), "sources:\n  website:\n    writeKey: $" + "{file:/etc/fairlead/website-key}\n");
+    w.do("systemctl", "restart", "fairlead");
+    const pid = w.show("MainPID");
+    w.do("chmod", "0600", "/etc/fairlead/website-key");
+    const said = install(w, NEW);
+    assert.match(said, /website-key.*permission denied/);
+    assert.deepEqual([w.show("ActiveState"), w.show("MainPID")], ["active", pid]);
+  });
+
+  it("restarts the daemon by a config that refers to the unit's credentials", NEEDING_DEBIAN, async () => {
+    await using w = await makeDebian();
+    install(w, OLD);
+    await writeFile(w.path("/etc/fairlead/website-key"), "key-of-mine\n", { mode: 0o600 });
+    await w.edit("[Service]\nLoadCredential=website-key:/etc/fairlead/website-key\n");
+    await appendFile(w.path(CONFIG), "sources:\n  website:\n    writeKey: $" + "{credential:website-key}\n");
+    w.do("systemctl", "restart", "fairlead");
+    const pid = w.show("MainPID");
+    install(w, NEW);
+    assert.equal(w.show("ActiveState"), "active");
+    assert.notEqual(w.show("MainPID"), pid);
+  });
+
   it("does not start a daemon that somebody has stopped", NEEDING_DEBIAN, async () => {
     await using w = await makeDebian();
     install(w, OLD);

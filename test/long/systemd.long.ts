@@ -110,6 +110,18 @@ describe("a service that fails", () => {
     await until(() => w.show("NRestarts") === "1" && w.show("ActiveState") === "active");
   });
 
+  it("because something else is not ready is started again until it is", NEEDING_SYSTEMD, async () => {
+    await using w = await makeSystemdWorld();
+    await w.configure(makeConfig());
+    await w.edit("[Service]\nRestartSec=100ms\n");
+    // Nothing can be locked while there is a folder in the lock's place.
+    w.do("mkdir", "-p", "/var/lib/fairlead/fairlead.db.lock");
+    w.run("systemctl", "start", "fairlead");
+    await until(() => Number(w.show("NRestarts")) > 6);
+    w.do("rmdir", "/var/lib/fairlead/fairlead.db.lock");
+    await until(() => w.show("ActiveState") === "active");
+  });
+
   it("because its store hangs is killed by the watchdog, and works again when it can", NEEDING_SYSTEMD, async () => {
     await using w = await makeSystemdWorld();
     await w.configure(makeConfig());
