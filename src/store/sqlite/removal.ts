@@ -79,15 +79,28 @@ export function createRemoval(db: Database, { counts, tried }: { counts: Counts;
   }
 }
 
-/** Whether what waits in a segment takes more space by itself than all of the segment, which is compressed. */
+/**
+ * Whether what waits in a segment takes more space by itself than all of the segment, which is compressed; or nobody can say,
+ * as it is damaged: it stays where it is, and must not keep the others from going.
+ */
 function isDense(rows: readonly States[], packed: Segment): boolean {
   const waiting = rows.filter((row) => row.waiting > 0);
   if (waiting.length === 0) return false;
-  const lines = unpackBodies(packed);
+  const lines = linesOf(packed);
+  if (lines === null) return true;
   const sizes = waiting.map(({ states }) =>
     lines.reduce((sum, line, at) => sum + (states[at] === "w" ? line.length : 0), 0),
   );
   return sizes.reduce((sum, size) => sum + size, 0) >= packed.bodies.length;
+}
+
+function linesOf(packed: Segment): readonly string[] | null {
+  try {
+    return unpackBodies(packed);
+  } catch {
+    // Whoever reads it to send it tells.
+    return null;
+  }
 }
 
 function countUnrouted(rows: readonly States[], events: number): number {

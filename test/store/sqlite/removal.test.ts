@@ -43,6 +43,24 @@ describe("a segment of which at most half waits", () => {
     assert.deepEqual(o.s.counts(), ["crm waiting: 4"]);
   });
 
+  it("stays if the disk has changed it, and the others go all the same", async () => {
+    await using o = await startOutbox();
+    await appendEight(o, 4);
+    const first = o.sql("SELECT first FROM segments")[0]?.first;
+    o.shell.exec("UPDATE contents SET bodies = replace(bodies, 'message', 'massage')");
+    await o.s.append(...makeEntries(8, { ownId: true }));
+    for (const one of await o.s.read()) await o.s.store().settle(one, delivered(one, o.s.clock.now()));
+    const before = { delivered: o.s.clock.now() + 1, failed: 0, seen: 0, sparse: o.s.clock.now() + 1 };
+    assert.deepEqual(await o.s.prune(before, 500), { ...NONE, delivered: 8 });
+    assert.deepEqual(
+      o.sql("SELECT first FROM segments").map((row) => row.first),
+      [first],
+    );
+    // It is not tried again and again.
+    assert.deepEqual(await o.s.prune(before, 500), NONE);
+    assert.deepEqual(o.s.counts(), ["crm delivered: 4", "crm waiting: 4"]);
+  });
+
   it("stays if more than half of it waits, if it is too young, or if nobody asks", async () => {
     await using o = await startOutbox();
     const now = o.s.clock.now();
