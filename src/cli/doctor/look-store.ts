@@ -1,7 +1,9 @@
 import { type At, GB } from "../../model/units.ts";
+import { disk } from "../../runtime/disk.ts";
 import { accessTo, storedFile } from "../../runtime/stored-file.ts";
 import { readContents } from "../../store/sqlite/copy/contents.ts";
-import { type Database, openToRead } from "../../store/sqlite/driver.ts";
+import { type Database, messageOf, openToRead } from "../../store/sqlite/driver.ts";
+import { checkLog } from "../../store/sqlite/log-check.ts";
 import { unfinishedStep } from "../../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
 import { logOf } from "../../store/sqlite/outbox.ts";
@@ -23,22 +25,36 @@ export async function lookAtStore(path: string, depth: Depth): Promise<StoreLook
     const db = await openToRead(path, storedFile(logOf(path)));
     try {
       db.pragma("query_only = ON");
-      return read(db, path, depth);
+      return read(db, { path, depth, lost: await lostIn(logOf(path)) });
     } finally {
       db.close();
     }
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { facts: { kind: "broken", path, why }, lastAt: null };
+    return { facts: { kind: "broken", path, why: messageOf(error) }, lastAt: null };
   }
 }
 
-function read(db: Database, path: string, depth: Depth): StoreLook {
+/** What SQLite will not take of the log, and says nothing of. Looked for twice: a daemon may begin it anew meanwhile. */
+async function lostIn(log: string): Promise<readonly string[]> {
+  let found: readonly string[] = [];
+  const report = { storeFailed: (_doing: string, error: unknown) => (found = [messageOf(error)]) };
+  for (let look = 0; look < 2; look += 1) {
+    found = [];
+    await checkLog(log, { disk, report });
+    if (found.length === 0) return [];
+  }
+  return found;
+}
+
+type Look = { readonly path: string; readonly depth: Depth; readonly lost: readonly string[] };
+
+function read(db: Database, { path, depth, lost }: Look): StoreLook {
   const schema = Number(db.pragma("user_version", { simple: true }));
   // What was written last may be in its log only.
   const bytes = [path, logOf(path)].reduce((sum, file) => sum + (storedFile(file)?.size ?? 0), 0);
   const isLeftOut = depth === "usual" && bytes > LARGE;
-  const damage = isLeftOut ? null : damageIn(db, depth);
+  const inFile = isLeftOut ? null : damageIn(db, depth);
+  const damage = lost.length > 0 ? [...lost, ...(inFile ?? [])] : inFile;
   const contents = schema > 0 ? readContents(db) : null;
   const found = { schema, newest: SCHEMA_VERSION, unfinished: unfinishedStep(db) !== null, contents, damage };
   const lastAt = contents === null ? null : (lastAtOf(db) ?? null);
