@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib";
 import { compileFor } from "./compile.ts";
 import { EXAMPLES, releasedAt, VERSION, writtenDocuments } from "./documents.ts";
 import { ROOT, run } from "./run.ts";
-import { TARGETS, type Target } from "./targets.ts";
+import { architecturesNamed, type Target } from "./targets.ts";
 import { type Entry, writeSums, writeTree } from "./tree.ts";
 
 const DOC = "usr/share/doc/fairlead";
@@ -20,8 +20,7 @@ const EFFORT = { xz: ["-z1"], none: [] } as const;
 
 if (import.meta.main) {
   const [folder = "dist", ...names] = process.argv.slice(2);
-  const targets = TARGETS.filter(({ debian }) => debian && (names.length === 0 || names.includes(debian)));
-  for (const target of targets) console.log(makeDeb(target, resolve(folder)));
+  for (const target of architecturesNamed(names)) console.log(makeDeb(target, resolve(folder)));
   writeSums(folder, VERSION);
 }
 

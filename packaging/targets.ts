@@ -65,3 +65,12 @@ export function targetsNamed(names: readonly string[]): readonly Target[] {
     throw new Error(`there is no target ${unknown[0]}: ${TARGETS.map(({ name }) => name).join(", ")}`);
   return TARGETS.filter(({ name }) => names.length === 0 || names.includes(name));
 }
+
+/** Those that Debian has, by its names. Throws at a name that none has. */
+export function architecturesNamed(names: readonly string[]): readonly Target[] {
+  const known = TARGETS.filter(({ debian }) => debian !== undefined);
+  const unknown = names.find((name) => !known.some(({ debian }) => debian === name));
+  if (unknown !== undefined)
+    throw new Error(`there is no architecture ${unknown}: ${known.map(({ debian }) => debian).join(", ")}`);
+  return known.filter(({ debian = "" }) => names.length === 0 || names.includes(debian));
+}
