@@ -137,7 +137,7 @@ function createStore(db: Database, { room, release, openTemporary }: Surrounding
     lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
     replay: createReplay(db, { ...options, ...tables, commits, lookup, room, isForgotten, failed: unwritable }),
-    deletions: createStoredDeletions(db, { ...tables, clock, commits, room, notices, failed: unwritable }),
+    deletions: createStoredDeletions(db, { ...tables, clock, commits, room, notices, report, failed: unwritable }),
     members: createMembers(db, { ...withdrawal, ...options, commits, memberRows, openTemporary, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, bounds }),

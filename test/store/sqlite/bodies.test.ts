@@ -52,7 +52,7 @@ describe("the bodies of a segment", () => {
     await o.s.store().settle(one, delivered(one, now));
     o.shell.exec("DELETE FROM contents");
     assert.equal(await o.s.store().settle(two, failed(two, now)), "unwritten");
-    await assert.rejects(o.s.prune({ delivered: 0, failed: 0, seen: 0, sparse: now + 1 }, 10), /segment 1 .* damaged/);
+    await o.s.prune({ delivered: 0, failed: 0, seen: 0, sparse: now + 1 }, 10);
     assert.deepEqual(o.s.counts(), ["crm delivered: 1", "crm waiting: 1"]);
     assert.match(String(o.s.told.at(-1)?.args[1]), /segment 1 of the outbox is damaged/);
   });

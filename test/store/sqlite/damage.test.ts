@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { isFault } from "../../../src/model/fault.ts";
 import { noise } from "../../model/make.ts";
 import { delivered, makeEntries, makeEntry, retried } from "../make.ts";
 import { startOutbox, type TestOutbox } from "./start.ts";
@@ -68,5 +69,38 @@ describe("a retry that is not as it was written", () => {
       [3, 4],
     );
     assert.match(told(o), /^read what waits for crm: delivery 1 in the outbox is damaged: .*; stop Fairlead, /);
+  });
+});
+
+describe("a deletion, beside a segment that is not as it was written", () => {
+  const of = { users: new Set(["u1"]), sources: null, upTo: 2 };
+
+  async function damageAlias(o: TestOutbox): Promise<void> {
+    // Only a body says whose other id it is.
+    await o.s.append(makeEntry({ type: "alias", userId: "u9", body: SHORT }));
+    await o.s.append(makeEntry({ messageId: "m2", userId: "u1", deliverTo: [] }));
+    o.shell.exec("UPDATE contents SET bodies = replace(bodies, 'pro', 'prp') WHERE segment = 1");
+  }
+
+  it("finds what waits in others, and tells of it", async () => {
+    await using o = await startOutbox();
+    await damageAlias(o);
+    await o.s.append(makeEntry({ messageId: "m3", userId: "u1" }));
+    const { found } = o.s.store().deletions.waiting({ ...of, upTo: 3 }, null);
+    assert.deepEqual(found, [{ event: 3, source: "website", userId: "u1" }]);
+    assert.match(told(o), /^find what waits of deleted users: segment 1 of the outbox is damaged: /);
+  });
+
+  it("erases the user in others, and does not say that nothing is left", async () => {
+    await using o = await startOutbox();
+    await damageAlias(o);
+    const { deletions } = o.s.store();
+    const request = { id: "del-1", requestedAt: 5, userIds: ["u1"], sources: null, affected: ["website"] };
+    const recorded = await deletions.record({ ...request, erase: true, suppress: false });
+    assert.ok(!isFault(recorded));
+    const step = await deletions.erase(recorded, of, null);
+    assert.ok(!isFault(step) && step.busy);
+    assert.deepEqual(deletions.receipt("del-1")?.erased, { events: 1, deliveries: 0 });
+    assert.match(told(o), /^erase users: segment 1 of the outbox is damaged: /);
   });
 });

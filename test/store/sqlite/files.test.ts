@@ -54,7 +54,7 @@ describe("the write-ahead log", () => {
     const disk: Disk = {
       space: async () => ({ free: 100 * GB, total: 100 * GB }),
       // At once: the false clock does not wait for the machine.
-      size: async (path) => statSync(path).size,
+      size: async (path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0,
       read: async () => new Uint8Array(),
     };
     await using o = await startOutbox((place) => openSqlite({ ...place, disk }));

@@ -139,13 +139,14 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const segments = createSegments(recording, counts);
   const meta = createMeta(recording);
   createStoredHalts(recording, { commits: {} as Commits, meta, failed: () => assert.fail() });
-  createClaims(recording, { storeFailed: () => {} });
+  const report = { storeFailed: () => {} };
+  createClaims(recording, report);
   createBacklog(recording, counts);
   createLookup(recording, { clock: { nextTurn: async () => {} }, repeats });
   const world = { commits: {} as Commits, clock: { nextTurn: async () => {} }, failed: () => assert.fail() };
   const notices = createNotices(recording, world);
   const room = { refusal: () => null };
-  createStoredDeletions(recording, { ...world, counts, progress, segments, notices, room });
+  createStoredDeletions(recording, { ...world, counts, progress, segments, notices, room, report });
   createIsForgotten(recording, createUserHash(recording));
   createPrune(recording, { counts, repeats, progress, tried });
   return { db, statements };

@@ -1,6 +1,7 @@
 import type { Deletion, NewDeletion, StoredDeletions } from "../../../model/deletion.ts";
 import { type Fault, isFault } from "../../../model/fault.ts";
 import type { Clock } from "../../../model/ports.ts";
+import type { Report } from "../../../model/report.ts";
 import type { Room } from "../../room.ts";
 import type { Commits } from "../commits.ts";
 import type { Database } from "../driver.ts";
@@ -20,6 +21,7 @@ export type DeletionsWorld = EraseParts & {
   readonly segments: Pick<Segments, "nextNumber">;
   readonly notices: Notices;
   readonly failed: () => Fault;
+  readonly report: Pick<Report, "storeFailed">;
 };
 
 type Parts = DeletionsWorld & {
@@ -38,7 +40,7 @@ export function createStoredDeletions(db: Database, world: DeletionsWorld): Stor
     ...createReads(parts),
     ...createErasing(db, parts),
     record: (request) => record(request, parts),
-    waiting: createReadWaitingOf(db),
+    waiting: createReadWaitingOf(db, world.report),
     async check(id) {
       const refused = await world.notices.check(id);
       return refused ?? { ...found(id, rows), closed: !world.notices.areOpen(id) };

@@ -1,14 +1,19 @@
 import type { ErasedCount, ErasedStep, TheirEvents, WalkCursor } from "../../../model/deletion.ts";
+import type { Report } from "../../../model/report.ts";
 import { type Packed, packBodies, unpackBodies } from "../bodies.ts";
 import { checksum } from "../checksum.ts";
 import type { Counts } from "../counts.ts";
-import type { Database } from "../driver.ts";
+import { codeOf, type Database } from "../driver.ts";
 import type { About } from "../letters.ts";
 import type { Progress } from "../progress.ts";
 import { theirsIn } from "./theirs.ts";
 import { createWalk, erasedAbout, isErased, type TriedRow } from "./walk.ts";
 
-export type EraseParts = { readonly counts: Counts; readonly progress: Progress };
+export type EraseParts = {
+  readonly counts: Counts;
+  readonly progress: Progress;
+  readonly report: Pick<Report, "storeFailed">;
+};
 
 export type EraseRows = {
   /** Inside a transaction: a step through all that is kept, of which these events are erased. Answers how many were. */
@@ -22,7 +27,7 @@ export type EraseWish = { readonly of: TheirEvents; readonly prefix: string };
  * Removes bodies, attempts, users and messageIds of events; that they came, and what became of them, stays as letters. What
  * waits is left, whatever it is.
  */
-export function createErase(db: Database, { counts, progress }: EraseParts): EraseRows {
+export function createErase(db: Database, { counts, progress, report }: EraseParts): EraseRows {
   const walk = createWalk(db);
   const { readTexts, readStates, save, readBody, remove } = prepare(db);
 
@@ -31,13 +36,24 @@ export function createErase(db: Database, { counts, progress }: EraseParts): Era
       // What this very transaction has settled has to be in the rows that are read.
       progress.flush();
       const { segments, rows, next } = walk({ upTo: Number.MAX_SAFE_INTEGER, open: false }, after);
-      const inSegments = segments.map((first) => eraseIn(first, wish));
+      const inSegments = segments.map((first) => eraseIfWhole(first, wish));
       const inRows = rows.map((row) => eraseRow(row, wish));
       const events = inSegments.reduce((sum, one) => sum + one.done, 0);
       const deliveries = inRows.reduce((sum, one) => sum + one.done, 0);
       return { next, busy: [...inSegments, ...inRows].some(({ left }) => left), events, deliveries };
     },
   };
+
+  function eraseIfWhole(segment: number, wish: EraseWish): Done {
+    try {
+      return eraseIn(segment, wish);
+    } catch (error) {
+      if (codeOf(error) !== "") throw error;
+      report.storeFailed("erase users", error);
+      // Whose events are in it cannot be read, and so not be said to be gone. Those of others are erased all the same.
+      return { done: 0, left: true };
+    }
+  }
 
   function eraseIn(segment: number, wish: EraseWish): Done {
     const texts = readTexts.get(segment);

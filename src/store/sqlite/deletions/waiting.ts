@@ -1,5 +1,6 @@
 import type { StoredDeletions, TheirEvents, WaitingEvent } from "../../../model/deletion.ts";
-import type { Database } from "../driver.ts";
+import type { Report } from "../../../model/report.ts";
+import { codeOf, type Database } from "../driver.ts";
 import type { About } from "../letters.ts";
 import { createOpenBodies } from "../open-bodies.ts";
 import { theirsIn } from "./theirs.ts";
@@ -10,7 +11,7 @@ type Row = { destination: string; states: string };
 /**
  * Finds what waits of some users, in steps. Notifications of other requests are none of it: they are what tells the receivers.
  */
-export function createReadWaitingOf(db: Database): StoredDeletions["waiting"] {
+export function createReadWaitingOf(db: Database, report: Pick<Report, "storeFailed">): StoredDeletions["waiting"] {
   const walk = createWalk(db);
   const bodies = createOpenBodies(db);
   const readAbout = db.prepare<[number], string>("SELECT about FROM contents WHERE segment = ?").pluck();
@@ -23,10 +24,24 @@ export function createReadWaitingOf(db: Database): StoredDeletions["waiting"] {
 
   return function waiting(of, after) {
     const { segments, rows, next } = walk({ upTo: of.upTo, open: true }, after);
-    const found = [...segments.flatMap((first) => inSegment(first, of)), ...rows.flatMap((row) => inRow(row, of))];
+    const found = [
+      ...segments.flatMap((first) => ifWhole(() => inSegment(first, of))),
+      ...rows.flatMap((row) => inRow(row, of)),
+    ];
     bodies.forget();
     return { found, next };
   };
+
+  /** What is damaged is not sent either. */
+  function ifWhole(read: () => readonly WaitingEvent[]): readonly WaitingEvent[] {
+    try {
+      return read();
+    } catch (error) {
+      if (codeOf(error) !== "") throw error;
+      report.storeFailed("find what waits of deleted users", error);
+      return [];
+    }
+  }
 
   function inSegment(segment: number, of: TheirEvents): readonly WaitingEvent[] {
     const all = readStates.all(segment);
