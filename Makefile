@@ -62,13 +62,13 @@ demo: build ## the same in a folder of its own: check the six webhooks, and end
 test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and run all tests
 	$(BUN) x --bun --no-install biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
 	$(BUN) x --bun --no-install tsc --noEmit
-	$(BUN) test --timeout 120000 --path-ignore-patterns 'test/binary/**'
+	$(BUN) test --parallel=2 --timeout 120000 --path-ignore-patterns 'test/binary/**'
 	$(BUN) test --no-orphans test/binary
 	@# The client library is for Node as well, which knows no TypeScript. The daemon is not, so its flows are left out.
 	$(BUN) build $(CLIENT_TESTS) \
 	  --target node --packages external --root test/client --outdir dist/test/node >/dev/null
 	node --import ./test/client/node20.mjs --test --test-reporter=dot $(NODE_TESTS)
-	$(DENO) test -A --no-check --quiet --ignore=test/binary,test/bench test
+	$(DENO) test -A --parallel --no-check --quiet --ignore=test/binary,test/bench test
 	$(DENO) test -A --no-check --quiet test/deno/serve.smoke.ts
 
 test-long: build ## run what takes longer or needs more: faults of disk, network and clock, kills, a soak, systemd, packages and proxies (as root), other machines, pages in a real Chromium
