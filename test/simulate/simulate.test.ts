@@ -1,5 +1,6 @@
 // The whole daemon with a false world, and plans from seeds: whatever happens in them, what must be true is true.
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { ACTS, type ActName } from "./acts.ts";
 import { makePlan, WEIGHTS } from "./plan.ts";
@@ -30,6 +31,16 @@ describe("whatever happens", () => {
       const result = await search({ firstSeed, seeds, steps: STEPS }, disk);
       if ("trace" in result)
         assert.fail(`${result.trace}\nrun it again: make simulate TRACE=file, with these lines in the file`);
+    });
+  }
+});
+
+describe("what was once wrong, or taken for it", () => {
+  const folder = new URL("../fixtures/simulate/", import.meta.url);
+  for (const name of readdirSync(folder)) {
+    it(`is well: ${name}`, LIMIT, async () => {
+      const { wrong } = await runPlan(readPlan(readFileSync(new URL(name, folder), "utf8")), disk);
+      assert.deepEqual(wrong, []);
     });
   }
 });

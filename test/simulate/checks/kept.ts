@@ -24,13 +24,16 @@ function namesOf({ messageId, source }: Row): Pick<Row, "messageId" | "source"> 
 function checkGone(world: World, was: Row, after: Rows): void {
   const event = after.events.get(was.event);
   const { moving } = world;
-  if (
-    was.state === "waiting" &&
-    moving?.from === was.destination &&
-    after.deliveries.has(keyOf(was.event, moving.to))
-  ) {
-    noteMoved(world, was, moving.to);
-    return;
+  if (was.state === "waiting" && moving?.from === was.destination) {
+    if (after.deliveries.has(keyOf(was.event, moving.to))) {
+      noteMoved(world, was, moving.to);
+      return;
+    }
+    // Moved, taken by its new receiver, and removed to make room: all in one step.
+    if (isEnded(world, { ...was, destination: moving.to }) && isPruned(world)) {
+      changeTaker(world, was, moving.to);
+      return;
+    }
   }
   if (world.erasable.has(`${userOf(world, was)} ${was.source}`) || event?.messageId === "") return;
   const ended = was.state !== "waiting" || isEnded(world, was) || isWithdrawn(world, was);
@@ -46,10 +49,14 @@ function mayBePruned(world: World, { event, state }: Row): boolean {
   return isCramped(world) || age >= (state === "delivered" ? keepDelivered : Math.min(keepDelivered, keepFailed));
 }
 
-/** What it is owed to, is another one now. */
 function noteMoved(world: World, was: Row, to: string): void {
   // That one may have had it once: what was delivered long ago, and was removed since, nobody knows any more.
   world.tracks.replayed(was.messageId, to);
+  changeTaker(world, was, to);
+}
+
+/** What it is owed to, is another one now. */
+function changeTaker(world: World, was: Row, to: string): void {
   for (const entry of world.ledger.of(was.source, was.messageId)) {
     if (entry.event !== was.event) continue;
     entry.takers.delete(was.destination as never);
