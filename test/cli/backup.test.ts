@@ -7,9 +7,10 @@ import { formatTime, GB, MB } from "../../src/model/units.ts";
 import { beginFile } from "../../src/runtime/new-file.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SCHEMA_VERSION } from "../../src/store/sqlite/migrations.ts";
+import { logOf } from "../../src/store/sqlite/outbox.ts";
 import { noise } from "../model/make.ts";
 import { makeEntry } from "../store/make.ts";
-import { deliveriesIn, HAS, makePlace, type Place, query, schemaOf } from "./outbox.ts";
+import { deliveriesIn, HAS, leaveDamagedLog, makePlace, type Place, query, schemaOf } from "./outbox.ts";
 import { SLOW } from "./run.ts";
 
 /** The same without its process. */
@@ -122,6 +123,24 @@ describe("fairlead backup", () => {
       assert.ok(err.includes(words), err);
     }
   });
+
+  it(
+    "makes no copy without the commits behind a damaged place of the log, and says how to keep them",
+    SLOW,
+    async () => {
+      await using p = await makePlace();
+      const log = await leaveDamagedLog(p);
+      const { code, err } = await p.run("backup", p.path("copy.db"));
+      assert.equal(code, 1);
+      assert.match(
+        err,
+        /^fairlead: store_damaged: .*-wal is damaged: at least \d+ commits .* copy the outbox and its -wal /,
+      );
+      assert.deepEqual(await p.files(), ["config.yaml"]);
+      assert.deepEqual(await readFile(logOf(p.outbox)), log);
+      await p.s.reopen();
+    },
+  );
 
   it("leaves to the daemon what outbox.freeDisk keeps for it", SLOW, async () => {
     await using p = await makePlace("  freeDisk: 100TB\n");

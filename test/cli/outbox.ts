@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
+import { logOf } from "../../src/store/sqlite/outbox.ts";
 import { SCRATCH } from "../scratch.ts";
 import { startStore, type TestStore } from "../store/harness.ts";
 import { delivered, failed, makeEntries, makeEntry, retried } from "../store/make.ts";
+import { damagedLog } from "../store/sqlite/damaged-log.ts";
 import { openSqlite, pathIn } from "../store/sqlite/start.ts";
 import { beginCommand, type Ended } from "./run.ts";
 
@@ -78,6 +80,16 @@ export async function makeBackup(): Promise<Place & { readonly backup: string; r
   await p.s.append(makeEntry({ messageId: "later" }));
   await p.s.store().close();
   return { ...p, backup, before: await deliveriesIn(p.outbox), [Symbol.asyncDispose]: p[Symbol.asyncDispose] };
+}
+
+/** As a killed daemon leaves it, on a disk that has changed a byte of its log. Answers that log. */
+export async function leaveDamagedLog({ outbox, s }: Place): Promise<Buffer> {
+  for (let n = 0; n < 20; n += 1) await s.append(makeEntry({ messageId: `late${n}` }));
+  const [file, log] = [await readFile(outbox), damagedLog(await readFile(logOf(outbox)))];
+  await s.store().close();
+  await writeFile(outbox, file);
+  await writeFile(logOf(outbox), log);
+  return log;
 }
 
 /** The files beside the outbox, as `.lock`, with the time taken out of their names. */

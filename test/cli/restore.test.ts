@@ -7,9 +7,20 @@ import { describe, it } from "node:test";
 import { toWords } from "../../src/cli/restore.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SCHEMA_VERSION } from "../../src/store/sqlite/migrations.ts";
+import { logOf } from "../../src/store/sqlite/outbox.ts";
 import { makeEntry } from "../store/make.ts";
 import { PID } from "../store/sqlite/start.ts";
-import { deliveriesIn, filesOf, HAS, keptName, makeBackup, makePlace, query, schemaOf } from "./outbox.ts";
+import {
+  deliveriesIn,
+  filesOf,
+  HAS,
+  keptName,
+  leaveDamagedLog,
+  makeBackup,
+  makePlace,
+  query,
+  schemaOf,
+} from "./outbox.ts";
 import { SLOW } from "./run.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -50,6 +61,34 @@ describe("fairlead restore", () => {
     assert.deepEqual(await deliveriesIn(keptName(out)), p.before);
     assert.deepEqual(await deliveriesIn(p.outbox), await deliveriesIn(p.backup));
     assert.deepEqual(await filesOf(p), ["", ".before-restore-TIME", ".lock"]);
+    await p.s.reopen();
+  });
+
+  it("keeps the damaged log of what was there as it is, and takes no copy that has one", SLOW, async () => {
+    await using p = await makePlace();
+    assert.equal((await p.run("backup", p.path("backup.db"))).code, 0);
+    const log = await leaveDamagedLog(p);
+    const { code, out } = await p.run("restore", "--force", p.path("backup.db"));
+    assert.equal(code, 0);
+    assert.deepEqual(await filesOf(p), ["", ".before-restore-TIME", ".before-restore-TIME-wal", ".lock"]);
+    const kept = keptName(out);
+    assert.deepEqual(await readFile(logOf(kept)), log);
+    const refused = await p.run("restore", "--force", kept);
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, /^fairlead: store_damaged: .* cannot be used: .*-wal is damaged: at least \d+ commits /);
+    assert.deepEqual(await readFile(logOf(kept)), log);
+    await p.s.reopen();
+  });
+
+  it("keeps each of the outboxes that are put aside in one second", SLOW, async () => {
+    await using p = await makeBackup();
+    const names = new Set<string>();
+    for (let nth = 0; nth < 3; nth += 1) {
+      const { code, out, err } = await p.run("restore", "--force", p.backup);
+      assert.deepEqual([code, err], [0, ""]);
+      names.add(keptName(out));
+    }
+    assert.equal(names.size, 3);
     await p.s.reopen();
   });
 

@@ -42,6 +42,16 @@ function grow(lanes: Lanes, all: readonly Destination[]): void {
   for (const one of all) for (let round = 0; round < 10; round += 1) finish(lanes, one, takeAll(lanes, one));
 }
 
+/** One that has all the slots that it could get, and others that have what is kept for them. */
+function crowd(count: number) {
+  const lanes = createLanes(makeReport());
+  const [greedy, ...rest] = destinations(count);
+  assert.ok(greedy);
+  grow(lanes, [greedy, ...rest]);
+  for (const one of [greedy, ...rest]) takeAll(lanes, one);
+  return { lanes, greedy, rest };
+}
+
 describe("the lanes together", () => {
   it("give all slots to one that is alone", () => {
     const lanes = createLanes(makeReport());
@@ -95,14 +105,9 @@ describe("the lanes together", () => {
   });
 
   it("call one for each slot that was given back, in the order in which they began to wait", () => {
-    const lanes = createLanes(makeReport());
-    const [greedy, ...rest] = destinations(101);
-    assert.ok(greedy);
-    grow(lanes, [greedy, ...rest]);
-    takeAll(lanes, greedy);
+    const { lanes, greedy, rest } = crowd(101);
     const called: string[] = [];
     for (const one of rest) {
-      takeAll(lanes, one);
       assert.equal(lanes.haveRoom(one, { ...ASK, starved: () => called.push(one.name) }), false);
     }
     finish(lanes, greedy, 1);
@@ -112,12 +117,7 @@ describe("the lanes together", () => {
   });
 
   it("call whoever has waited longest, however often all of them look", () => {
-    const lanes = createLanes(makeReport());
-    const [greedy, ...rest] = destinations(101);
-    assert.ok(greedy);
-    grow(lanes, [greedy, ...rest]);
-    takeAll(lanes, greedy);
-    for (const one of rest) takeAll(lanes, one);
+    const { lanes, greedy, rest } = crowd(101);
     const called = new Set<string>();
     const wakers = new Map(rest.map(({ name }) => [name, () => called.add(name)]));
     for (let round = 0; round < rest.length / 10; round += 1) {
@@ -129,14 +129,9 @@ describe("the lanes together", () => {
   });
 
   it("call the next one when who was called leaves the slot", () => {
-    const lanes = createLanes(makeReport());
-    const [greedy, ...rest] = destinations(3);
-    assert.ok(greedy);
-    grow(lanes, [greedy, ...rest]);
-    takeAll(lanes, greedy);
+    const { lanes, greedy, rest } = crowd(3);
     const called: string[] = [];
     for (const one of rest) {
-      takeAll(lanes, one);
       lanes.haveRoom(one, { ...ASK, starved: () => called.push(one.name) });
     }
     finish(lanes, greedy, 1);

@@ -7,6 +7,7 @@ import { disk } from "../../runtime/disk.ts";
 import { storedFile } from "../../runtime/stored-file.ts";
 import { checkCopy } from "../../store/sqlite/copy/check.ts";
 import { countRows } from "../../store/sqlite/copy/contents.ts";
+import { damageOfLog } from "../../store/sqlite/copy/log.ts";
 import { type Copied, copyPages } from "../../store/sqlite/copy/pages.ts";
 import { type Database, isDamaged, openExisting, openToRead } from "../../store/sqlite/driver.ts";
 import { sizeOf } from "../../store/sqlite/migrate.ts";
@@ -41,6 +42,8 @@ export async function backUp(job: CopyJob): Promise<Backup | Complaint> {
   }
   let db: Database | null = null;
   try {
+    const lost = await damageOfLog(outbox.path, disk);
+    if (lost !== null) return failed(`store_damaged: ${lost}. A copy would be without them: ${KEEP_AS_IT_IS}`);
     db = await openToRead(outbox.path, storedFile(logOf(outbox.path)));
     return (await lackOfRoom(job, sizeOf(db))) ?? (await copy(db, job));
   } catch (error) {
@@ -50,6 +53,9 @@ export async function backUp(job: CopyJob): Promise<Backup | Complaint> {
     db?.close();
   }
 }
+
+const KEEP_AS_IT_IS =
+  "copy the outbox and its -wal as they are, while no daemon runs; the next start goes on with what is left, and it can be backed up then";
 
 /** Also what the daemon has to keep free counts, if the copy is to be on its disk. */
 async function lackOfRoom({ outbox, target }: CopyJob, bytes: number): Promise<Complaint | null> {

@@ -2,8 +2,8 @@ import { type At, GB } from "../../model/units.ts";
 import { disk } from "../../runtime/disk.ts";
 import { accessTo, storedFile } from "../../runtime/stored-file.ts";
 import { readContents } from "../../store/sqlite/copy/contents.ts";
+import { damageOfLog } from "../../store/sqlite/copy/log.ts";
 import { type Database, messageOf, openToRead } from "../../store/sqlite/driver.ts";
-import { checkLog } from "../../store/sqlite/log-check.ts";
 import { unfinishedStep } from "../../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
 import { logOf } from "../../store/sqlite/outbox.ts";
@@ -25,7 +25,7 @@ export async function lookAtStore(path: string, depth: Depth): Promise<StoreLook
     const db = await openToRead(path, storedFile(logOf(path)));
     try {
       db.pragma("query_only = ON");
-      return read(db, { path, depth, lost: await lostIn(logOf(path)) });
+      return read(db, { path, depth, lost: await damageOfLog(path, disk) });
     } finally {
       db.close();
     }
@@ -34,19 +34,7 @@ export async function lookAtStore(path: string, depth: Depth): Promise<StoreLook
   }
 }
 
-/** What SQLite will not take of the log, and says nothing of. Looked for twice: a daemon may begin it anew meanwhile. */
-async function lostIn(log: string): Promise<readonly string[]> {
-  let found: readonly string[] = [];
-  const report = { storeFailed: (_doing: string, error: unknown) => (found = [messageOf(error)]) };
-  for (let look = 0; look < 2; look += 1) {
-    found = [];
-    await checkLog(log, { disk, report });
-    if (found.length === 0) return [];
-  }
-  return found;
-}
-
-type Look = { readonly path: string; readonly depth: Depth; readonly lost: readonly string[] };
+type Look = { readonly path: string; readonly depth: Depth; readonly lost: string | null };
 
 function read(db: Database, { path, depth, lost }: Look): StoreLook {
   const schema = Number(db.pragma("user_version", { simple: true }));
@@ -54,7 +42,7 @@ function read(db: Database, { path, depth, lost }: Look): StoreLook {
   const bytes = [path, logOf(path)].reduce((sum, file) => sum + (storedFile(file)?.size ?? 0), 0);
   const isLeftOut = depth === "usual" && bytes > LARGE;
   const inFile = isLeftOut ? null : damageIn(db, depth);
-  const damage = lost.length > 0 ? [...lost, ...(inFile ?? [])] : inFile;
+  const damage = lost === null ? inFile : [lost, ...(inFile ?? [])];
   const contents = schema > 0 ? readContents(db) : null;
   const found = { schema, newest: SCHEMA_VERSION, unfinished: unfinishedStep(db) !== null, contents, damage };
   const lastAt = contents === null ? null : (lastAtOf(db) ?? null);

@@ -18,6 +18,7 @@ import {
 } from "../../runtime/stored-file.ts";
 import { checkCopy } from "../../store/sqlite/copy/check.ts";
 import { readContents } from "../../store/sqlite/copy/contents.ts";
+import { damageOfLog } from "../../store/sqlite/copy/log.ts";
 import { copyPages } from "../../store/sqlite/copy/pages.ts";
 import { type Database, isDamaged, openExisting, openToRead } from "../../store/sqlite/driver.ts";
 import { lockOutbox } from "../../store/sqlite/lock.ts";
@@ -51,6 +52,8 @@ export async function restore(job: RestoreJob): Promise<Restored | Complaint> {
   let source: Database | null = null;
   try {
     const outbox = whereIs(job.outbox);
+    const lost = await damageOfLog(job.from, disk);
+    if (lost !== null) return failed(`store_damaged: ${job.from} cannot be used: ${lost}. ${USE_IT_ALL_THE_SAME}`);
     // As this user: it may be closed to the daemon's.
     const opened = await openToRead(job.from, storedFile(logOf(job.from)));
     source = opened;
@@ -66,6 +69,9 @@ export async function restore(job: RestoreJob): Promise<Restored | Complaint> {
     source?.close();
   }
 }
+
+const USE_IT_ALL_THE_SAME =
+  "To go on without them, put it and its -wal in the place of the outbox by hand: the start takes what is left";
 
 /** Whom the folder of the outbox belongs to, or a link to it; root if the outbox is not that user's own. */
 function whoseIs(named: string, outbox: string): Owner {
@@ -118,7 +124,7 @@ async function replace(job: Replacement, before: StoredFile | null): Promise<Res
     if ("code" in checked) return failed(`${checked.code}: ${from} cannot be used: ${checked.message}`);
     giveTo(before ?? ownerOfFolder(outbox), file.path);
     const bytes = storedFile(file.path)?.size ?? 0;
-    const kept = await putAside(outbox, { before, kept: `${outbox}.${job.suffix}` });
+    const kept = await putAside(outbox, { before, kept: unused(`${outbox}.${job.suffix}`) });
     file.keep();
     return { bytes, contents: checked.contents, kept };
   } finally {
@@ -178,6 +184,13 @@ async function waitingIn(outbox: string): Promise<number | null> {
   }
 }
 
+/** Two restores may fall into one second. */
+function unused(name: string): string {
+  let free = name;
+  for (let nth = 2; storedFile(free) !== null || storedFile(logOf(free)) !== null; nth += 1) free = `${name}-${nth}`;
+  return free;
+}
+
 type Aside = { readonly before: StoredFile | null; readonly kept: string };
 
 /** Keeps what is there, with what its last writes have left beside it, under another name, and answers that; null if nothing is. */
@@ -196,6 +209,8 @@ async function putAside(outbox: string, { before, kept }: Aside): Promise<string
 
 /** Writes the log of a daemon that was killed into the outbox, so that it is one file. */
 async function foldLog(outbox: string): Promise<void> {
+  // Folded, it would be without what is behind the damage, and nobody could look there any more.
+  if ((await damageOfLog(outbox, disk)) !== null) return;
   try {
     const db = await openExisting(outbox);
     db.pragma("wal_checkpoint(TRUNCATE)");

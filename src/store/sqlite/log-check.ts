@@ -1,4 +1,3 @@
-import type { Report } from "../../model/report.ts";
 import type { Disk } from "../../model/space.ts";
 import { LARGEST_LOG } from "./outbox.ts";
 
@@ -15,16 +14,16 @@ const MAGIC = 0x377f0682;
 
 type Sum = readonly [number, number];
 
-/** Tells of commits that SQLite will leave out because of damage in front of them. It is to be looked at before SQLite does. */
-export async function checkLog(
-  path: string,
-  { disk, report }: { readonly disk: Pick<Disk, "size" | "read">; readonly report: Pick<Report, "storeFailed"> },
-): Promise<void> {
+/**
+ * Commits that SQLite will leave out because of damage in front of them, as they are told to the operator; null if there are
+ * none. It is to be looked at before SQLite does.
+ */
+export async function findLostCommits(path: string, disk: Pick<Disk, "size" | "read">): Promise<Error | null> {
   // One that another program has kept from ending is read by SQLite alone: the start has to be soon.
-  if ((await disk.size(path)) > LARGEST_LOG) return;
+  if ((await disk.size(path)) > LARGEST_LOG) return null;
   const commits = commitsBehindDamage(await disk.read(path));
   // A power cut may leave the end of the last commit without its middle, and nobody was told that it was written.
-  if (commits > 1) report.storeFailed("recover the write-ahead log", lostCommits(path, commits - 1));
+  return commits > 1 ? lostCommits(path, commits - 1) : null;
 }
 
 /** How many commits end behind a damaged place of the log, and so are not taken. */
@@ -71,7 +70,6 @@ function isSame([one, two]: Sum, other: Sum): boolean {
   return one === other[0] && two === other[1];
 }
 
-/** What the log of the daemon tells. */
 function lostCommits(path: string, commits: number): Error {
   return new Error(
     `${path} is damaged: at least ${commits} commits behind that place are lost, whose calls were acknowledged; ` +

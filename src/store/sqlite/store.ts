@@ -19,7 +19,7 @@ import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
 import { createStoredHalts } from "./halts.ts";
 import { createIntake } from "./intake.ts";
 import { lockOutbox } from "./lock.ts";
-import { checkLog } from "./log-check.ts";
+import { findLostCommits } from "./log-check.ts";
 import { createLookup } from "./lookup/lookup.ts";
 import { createMembers } from "./members/members.ts";
 import { createMemberRows } from "./members/rows.ts";
@@ -65,7 +65,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const lock = await lockOutbox(options.path, options.pid);
   try {
     // Before it is opened: SQLite then begins it anew.
-    await checkLog(logOf(options.path), options);
+    const lost = await findLostCommits(logOf(options.path), options.disk);
+    if (lost) report.storeFailed("recover the write-ahead log", lost);
     const db = await openOutbox(options.path, { ...options, freeDisk: options.bounds().freeDisk });
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();

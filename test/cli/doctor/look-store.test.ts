@@ -6,6 +6,7 @@ import { lookAtStore } from "../../../src/cli/doctor/look-store.ts";
 import { logOf } from "../../../src/store/sqlite/outbox.ts";
 import { SCRATCH } from "../../scratch.ts";
 import { makeEntry } from "../../store/make.ts";
+import { damagedLog } from "../../store/sqlite/damaged-log.ts";
 import { startOutbox } from "../../store/sqlite/start.ts";
 
 describe("the outbox of a killed daemon, looked at by fairlead doctor", () => {
@@ -22,9 +23,7 @@ describe("the outbox of a killed daemon, looked at by fairlead doctor", () => {
       return facts.kind === "read" ? facts.damage : facts;
     };
     assert.deepEqual(await damage(), []);
-    const middle = 32 + Math.floor((log.length - 32) / 4_120 / 2) * 4_120 + 100;
-    log.writeUInt8(log.readUInt8(middle) ^ 1, middle);
-    await writeFile(logOf(path), log);
+    await writeFile(logOf(path), damagedLog(log));
     assert.match(
       String(await damage()),
       /fairlead\.db-wal is damaged: at least \d+ commits behind that place are lost/,
