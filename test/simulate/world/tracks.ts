@@ -88,6 +88,9 @@ export type Tracks = {
   readonly reopenedAt: Map<string, At>;
 };
 
+/** Of what nobody was asked about yet, or not since it was sent again by command. */
+const FRESH = { open: 0, round: null, rounds: 0, firstAt: null, late: 0, succeededAt: null, freeAt: 0 } as const;
+
 export function createTracks(rules: Rules): Tracks {
   const tracks = new Map<string, Track>();
   const byId = new Map<string, Track[]>();
@@ -155,19 +158,8 @@ export function createTracks(rules: Rules): Tracks {
     const key = `${destination}\n${id}\n${body}`;
     const known = tracks.get(key);
     if (known) return known;
-    const none = {
-      open: 0,
-      round: null,
-      rounds: 0,
-      firstAt: null,
-      late: 0,
-      succeededAt: null,
-      freeAt: 0,
-      replayedIn: null,
-      refusals: 0,
-      epoch: 0,
-    };
-    const track: Track = { destination, id, body, ...none, finals: new Map() };
+    const none = { replayedIn: null, refusals: 0, epoch: 0 };
+    const track: Track = { destination, id, body, ...FRESH, ...none, finals: new Map() };
     tracks.set(key, track);
     byId.set(idOf(id, destination), [...(byId.get(idOf(id, destination)) ?? []), track]);
     return track;
@@ -179,16 +171,7 @@ export function createTracks(rules: Rules): Tracks {
     if ((track.open > 0 && track.succeededAt === null) || track.replayedIn === rules.step()) return;
     track.epoch += 1;
     track.finals.clear();
-    Object.assign(track, {
-      open: 0,
-      round: null,
-      rounds: 0,
-      firstAt: null,
-      late: 0,
-      succeededAt: null,
-      freeAt: 0,
-      replayedIn: rules.step(),
-    });
+    Object.assign(track, FRESH, { replayedIn: rules.step() });
   }
 
   function close(track: Track, { startAt, endAt, meanings, silence }: NonNullable<Track["round"]>): void {
