@@ -1,24 +1,18 @@
 import * as v from "valibot";
 import { respondFault } from "../http/respond.ts";
 import type { Attempt } from "../model/attempt.ts";
-import type { Destination } from "../model/destination.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { DeliveryDetail, ListedDelivery, Lookup } from "../model/lookup.ts";
-import type { Clock } from "../model/ports.ts";
 import { formatTime } from "../model/units.ts";
 import { withoutQuery } from "../model/url.ts";
 import { type Sending, shownHeaders } from "../webhook/headers.ts";
-import { detail, listed } from "./answers/delivery.ts";
+import { detail, listed, troubledWebhooks } from "./answers/delivery.ts";
 import { about, timeOf } from "./answers/fields.ts";
 import { answer, type Like, route, type Said } from "./route.ts";
 import { readSearch, searchQuery } from "./search.ts";
+import { type TroubleWorld, troubleOf } from "./status.ts";
 
-export type DeliveriesWorld = {
-  readonly clock: Pick<Clock, "now" | "wall">;
-  readonly lookup: Lookup;
-  /** As the config in force has them. */
-  readonly destinations: () => readonly Destination[];
-};
+export type DeliveriesWorld = TroubleWorld & { readonly lookup: Lookup };
 
 export const deliveriesRoute = route({
   id: "listDeliveries",
@@ -32,7 +26,7 @@ export const deliveriesRoute = route({
   answers: {
     200: about(
       "A page. `cursor` leads to the next one, and is null after the last.",
-      v.strictObject({ deliveries: v.array(listed), cursor: v.nullable(v.string()) }),
+      v.strictObject({ deliveries: v.array(listed), cursor: v.nullable(v.string()), troubled: troubledWebhooks }),
     ),
   },
 });
@@ -54,19 +48,24 @@ export const deliveryRoute = route({
  */
 export async function getDeliveries(
   given: Readonly<Record<string, string>>,
-  { clock, lookup }: DeliveriesWorld,
+  world: DeliveriesWorld,
 ): Promise<Response> {
-  const ask = readSearch(given, clock.now());
+  const ask = readSearch(given, world.clock.now());
   if (isFault(ask)) return respondFault(ask);
-  const page = await lookup.deliveries(ask.search, ask.page);
+  const page = await world.lookup.deliveries(ask.search, ask.page);
   if (page === "bad_cursor") return respondFault(fault("invalid_request", BAD_CURSOR));
-  return answer(deliveriesRoute, { deliveries: page.deliveries.map(describeListed), cursor: page.cursor });
+  return answer(deliveriesRoute, {
+    deliveries: page.deliveries.map(describeListed),
+    cursor: page.cursor,
+    troubled: troubleFor(page.deliveries, world),
+  });
 }
 
 const BAD_CURSOR = "cursor must be the one of an answer to the same question; leave it out for the first page";
 
 /** `GET /api/deliveries/:id`: all there is to know of one; its id is `<number of the event>-<destination>`. */
-export async function getDelivery(id: string, { lookup, destinations, clock }: DeliveriesWorld): Promise<Response> {
+export async function getDelivery(id: string, world: DeliveriesWorld): Promise<Response> {
+  const { lookup, destinations, clock } = world;
   const place = parseId(id);
   const found = place && (await lookup.delivery(place));
   if (!found) return respondFault(unknownDelivery(id));
@@ -78,8 +77,18 @@ export async function getDelivery(id: string, { lookup, destinations, clock }: D
     finals: finals.map(({ url, reason }) => ({ url, reason })),
     body,
     requests: destination ? requestsOf(found, { destination, at: clock.wall() }) : [],
+    troubled: troubleFor([found], world),
     log: { first: log.first.map(describeAttempt), omitted: log.omitted, last: log.last.map(describeAttempt) },
   });
+}
+
+/** What keeps back those of them that wait. */
+export function troubleFor(
+  deliveries: readonly Pick<ListedDelivery, "destination" | "state">[],
+  world: TroubleWorld,
+): ReturnType<typeof troubleOf> {
+  const waiting = deliveries.filter(({ state }) => state === "waiting");
+  return troubleOf(new Set(waiting.map(({ destination }) => destination)), world);
 }
 
 /** The name of a destination may have a hyphen, the number of an event has none. */

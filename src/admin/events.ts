@@ -1,20 +1,19 @@
-import type { Destination } from "../model/destination.ts";
 import type { FoundEvent, ListedDelivery, Lookup } from "../model/lookup.ts";
 import type { Pauses } from "../model/pause.ts";
 import type { Rejections } from "../model/refusal.ts";
 import type { Source } from "../model/source.ts";
 import { type At, formatTime } from "../model/units.ts";
 import { type event, trail } from "./answers/event.ts";
-import { describeListed } from "./deliveries.ts";
+import { describeListed, troubleFor } from "./deliveries.ts";
 import { describeRejection } from "./rejected.ts";
 import { answer, type Like, route } from "./route.ts";
+import type { TroubleWorld } from "./status.ts";
 
-export type EventsWorld = {
+export type EventsWorld = TroubleWorld & {
   readonly lookup: Lookup;
   readonly rejections: Rejections;
   /** As the config in force has them. */
   readonly sources: () => readonly Pick<Source, "name">[];
-  readonly destinations: () => readonly Destination[];
   readonly pauses: Pick<Pauses, "since">;
   /** Since when refusals are remembered, by the wall clock. */
   readonly startedAt: At;
@@ -45,6 +44,10 @@ export async function getEvent(messageId: string, world: EventsWorld): Promise<R
     rejectedSince: formatTime(startedAt),
     events: events.map((event) => describeEvent(event, world)),
     seen: seen.map(({ source, at }) => ({ source, at: formatTime(at) })),
+    troubled: troubleFor(
+      events.flatMap(({ deliveries }) => deliveries),
+      world,
+    ),
     complete,
   });
 }

@@ -91,6 +91,8 @@ export type ReplayWorld = KnownWorld & {
   readonly clock: Pick<Clock, "now">;
   readonly bodies: Bodies;
   readonly replay: Replay;
+  /** Tries a destination at once, whatever its webhooks have answered. */
+  readonly tryNow: (destination: string) => void;
   readonly report: Pick<Report, "replayed">;
 };
 
@@ -109,7 +111,12 @@ export async function postReplay(request: Request, world: ReplayWorld): Promise<
   const page = await world.replay.page({ search, page: { limit, cursor }, dryRun, isKnown });
   if (page === "bad_cursor") return respondFault(fault("invalid_request", BAD_CURSOR));
   if (isFault(page)) return respondFault(page);
-  if (!dryRun) for (const [destination, count] of page.replayed) world.report.replayed(destination, count);
+  if (!dryRun) {
+    for (const [destination, count] of page.replayed) {
+      world.tryNow(destination);
+      world.report.replayed(destination, count);
+    }
+  }
   return answer(replayRoute, { success: true, ...describe(page) });
 }
 
@@ -143,6 +150,7 @@ export async function postRetry(id: string, world: ReplayWorld): Promise<Respons
   if (!did) return respondFault(unknownDelivery(id));
   if (typeof did !== "string") return respondFault(did);
   if (did === "deleted") return respondFault(fault("user_deleted", USER_DELETED));
+  world.tryNow(place.destination);
   if (did === "replayed") world.report.replayed(place.destination, 1);
   return answer(retryRoute, { success: true, id: formatId(place), did });
 }

@@ -20,6 +20,7 @@ import { declareReload } from "./reload.ts";
 import { declareReplay } from "./replay.ts";
 import { declareRestore } from "./restore.ts";
 import { declareResume } from "./resume.ts";
+import { declareRetry } from "./retry.ts";
 import { declareSchema } from "./schema-command.ts";
 import { declareSend } from "./send.ts";
 import { declareServe } from "./serve.ts";
@@ -33,7 +34,10 @@ const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[
   ["Run it:", [declareServe, declareCheck, declareSchema]],
   ["Try it:", [declareSend, declareListen, declareVerify]],
   ["Watch it:", [declareStatus, declareDeliveries, declareExplain, declareRejected, declareDoctor]],
-  ["Change it:", [declareReload, declarePause, declareResume, declareReplay, declareMove, declareDiscard]],
+  [
+    "Change it:",
+    [declareReload, declarePause, declareResume, declareRetry, declareReplay, declareMove, declareDiscard],
+  ],
   ["Feed it:", [declareAudience, declareTraits]],
   ["Delete people:", [declareDeleteUser, declareDeletions]],
   ["Keep it:", [declareBackup, declareRestore]],

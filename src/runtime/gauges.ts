@@ -1,8 +1,10 @@
 import type { Members } from "../model/audience.ts";
+import type { WatchedWebhooks } from "../model/daemon.ts";
 import type { DeliveryState } from "../model/delivery.ts";
 import type { StoredHalts } from "../model/pause.ts";
 import type { Backlog, Clock } from "../model/ports.ts";
 import type { StoreHealth } from "../model/space.ts";
+import type { WebhookHealth } from "../model/status.ts";
 import { SECOND } from "../model/units.ts";
 import { declareMembers } from "./audience-metrics.ts";
 import { Counter, Gauge, type Registry } from "./prom.ts";
@@ -121,6 +123,43 @@ function declarePaused(registry: Registry, { store, destinations }: StoreView): 
       if (!halts) return;
       for (const destination of destinations()) this.set({ destination }, 0);
       for (const { destination, pausedAt } of halts) if (pausedAt !== null) this.set({ destination }, 1);
+    },
+  });
+}
+
+export type WebhookView = {
+  readonly read: () => readonly WatchedWebhooks[];
+  readonly clock: Pick<Clock, "now">;
+};
+
+/** Declares what is known of each webhook: whether it takes what it gets, and when it is asked again if not. */
+export function declareWebhookGauges(registry: Registry, { read, clock }: WebhookView): void {
+  const labelNames = ["destination", "webhook"];
+  const each = (tell: (labels: { destination: string; webhook: number }, health: WebhookHealth) => void): void => {
+    for (const { destination, webhooks } of read()) {
+      webhooks.forEach((health, nth) => {
+        tell({ destination, webhook: nth + 1 }, health);
+      });
+    }
+  };
+  new Gauge({
+    name: "fairlead_webhook_up",
+    help: "1 if the webhook works or was not tried yet, 0 if it takes nothing, does not answer, or cannot be reached.",
+    labelNames,
+    registers: [registry],
+    collect() {
+      this.reset();
+      each((labels, { failingSince }) => this.set(labels, failingSince === null ? 1 : 0));
+    },
+  });
+  new Gauge({
+    name: "fairlead_webhook_next_try_seconds",
+    help: "In how many seconds something is sent to the webhook again, if it has to wait: for a probe, or as it has asked. 0 if not.",
+    labelNames,
+    registers: [registry],
+    collect() {
+      this.reset();
+      each((labels, { nextTryAt }) => this.set(labels, Math.max(0, (nextTryAt ?? 0) - clock.now()) / SECOND));
     },
   });
 }

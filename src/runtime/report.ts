@@ -105,8 +105,8 @@ function attempted(desk: Desk, delivery: Delivery, answer: AttemptAnswer): void 
   const { log, metrics, throttle } = desk;
   const { destination } = delivery;
   const outcome = outcomeOf(answer);
-  metrics.attempts.row(destination).add(outcome);
-  if (answer.kind === "answered" || answer.kind === "timeout") metrics.attemptTook(answer.duration);
+  const reached = answer.kind === "answered" || answer.kind === "timeout";
+  metrics.attempted({ destination, url: answer.url }, outcome, reached ? answer.duration : null);
   const subject = () => `attempt ${destination} ${answer.url}`;
   if (outcome === "delivered" || outcome === "released") {
     if (outcome === "delivered" && !throttle.isEmpty()) throttle.forgive(subject());

@@ -88,7 +88,10 @@ describe("POST /api/destinations/:name/resume", () => {
     const { status, json } = await post("crm", "resume");
     assert.equal(status, 200);
     assert.deepEqual(json, { success: true, paused: false, since: SINCE, changed: true, waiting: 3, served: true });
-    assert.deepEqual(admin.told, [["resumed", "crm", { paused: 2 * HOUR, waiting: 3 }]]);
+    assert.deepEqual(admin.told, [
+      ["tried", "crm"],
+      ["resumed", "crm", { paused: 2 * HOUR, waiting: 3 }],
+    ]);
   });
 
   it("says that nothing is sent, if the config does not have it, or has it disabled", async () => {
@@ -100,7 +103,7 @@ describe("POST /api/destinations/:name/resume", () => {
     const { admin, post } = start();
     const { status, json } = await post("crm", "resume");
     assert.deepEqual([status, json.since, json.changed, json.paused], [200, null, false, false]);
-    assert.deepEqual(admin.told, []);
+    assert.deepEqual(admin.told, [["tried", "crm"]]);
   });
 
   it("knows what is paused, though the config and the outbox have lost it", async () => {

@@ -30,7 +30,7 @@ describe("fairlead --help", () => {
       "rejected",
       "doctor",
     ];
-    const changing = ["reload", "pause", "resume", "replay", "move", "discard"];
+    const changing = ["reload", "pause", "resume", "retry", "replay", "move", "discard"];
     const people = ["delete-user", "deletions"];
     const keeping = ["backup", "restore"];
     const about = ["version", "man", "completion"];

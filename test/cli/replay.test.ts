@@ -36,6 +36,7 @@ async function startAdmin(failed: number, { one, failAt }: Options = {}) {
   }
   const world: Partial<AdminWorld> = {
     admin: () => ({ listen: LISTEN, token: null }),
+    tryNow() {},
     bodies: createBodies(createClock()),
     destinations: () => [makeDestination()],
     clock: createClock(),

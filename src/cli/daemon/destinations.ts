@@ -4,7 +4,7 @@ import { printable } from "../printable.ts";
 import type { Refusal } from "./said.ts";
 
 /** Where the operator's API does this with a destination. */
-export function pathOf(name: string, what: "discard" | "move" | "pause" | "resume"): string {
+export function pathOf(name: string, what: "discard" | "move" | "pause" | "resume" | "retry"): string {
   return `/api/destinations/${encodeURIComponent(name)}/${what}`;
 }
 

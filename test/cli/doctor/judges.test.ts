@@ -162,7 +162,7 @@ describe("fairlead doctor, of the outbox", () => {
 
 describe("fairlead doctor, of the daemon", () => {
   const status: SaidStatus = {
-    ...{ version: "1.0.0", pid: 7, startedAt: "", sources: [], destinations: [] },
+    ...{ version: "1.0.0", pid: 7, startedAt: "", problems: [], sources: [], destinations: [] },
     config: { file: "/c.yaml", readAt: "", refused: null, needsRestart: [] },
     outbox: { path: "/o.db", used: MB, max: GB, writable: true, free: GB, full: null },
   };

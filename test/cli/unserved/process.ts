@@ -41,8 +41,15 @@ export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
     },
     whileIdle: (_, work) => work(),
     pauses: NEVER_PAUSED,
+    tryNow() {},
     clock: createClock(),
-    report: { discarded() {}, moved() {}, paused() {}, resumed() {} } as unknown as AdminWorld["report"],
+    report: {
+      discarded() {},
+      moved() {},
+      paused() {},
+      resumed() {},
+      retriedNow() {},
+    } as unknown as AdminWorld["report"],
     ...parts,
   };
   const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
