@@ -8,9 +8,10 @@ import { child, listOf, mapOf } from "../config/tree.ts";
 import { createClock } from "../runtime/clock.ts";
 import { spaceFor } from "../runtime/disk.ts";
 import { createResolve } from "../runtime/files.ts";
-import { print, printError } from "../runtime/terminal.ts";
+import { print } from "../runtime/terminal.ts";
 import { type Done, examples } from "./command.ts";
-import { CONFIG_OPTION, openConfigFile, printProblems } from "./config-file.ts";
+import { complain } from "./complain.ts";
+import { CONFIG_OPTION, complaintOfFile, openConfigFile, printProblems } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
 /** `fairlead check`: says whether a config can be used, and all that is wrong with it, without starting anything. */
@@ -33,9 +34,10 @@ type CheckOptions = { readonly config?: string; readonly explain?: boolean; read
 function check(options: CheckOptions): ExitCode {
   const opened = openConfigFile(options.config);
   if (opened.kind === "unreadable") {
-    if (options.json) print(JSON.stringify({ valid: false, message: opened.message, problems: [] }));
-    else printError(`fairlead: ${opened.message}\n`);
-    return EXIT.config;
+    const complaint = complaintOfFile(opened);
+    if (!options.json) return complain(complaint);
+    print(JSON.stringify({ valid: false, message: complaint.message, problems: [] }));
+    return complaint.code;
   }
   const { file, text } = opened;
   const inspected = inspect(file, text);
