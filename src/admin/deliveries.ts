@@ -1,7 +1,6 @@
 import * as v from "valibot";
 import { respondFault } from "../http/respond.ts";
 import type { Attempt } from "../model/attempt.ts";
-import type { Destination } from "../model/destination.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { DeliveryDetail, ListedDelivery, Lookup } from "../model/lookup.ts";
 import type { Clock } from "../model/ports.ts";
@@ -10,14 +9,13 @@ import { withoutQuery } from "../model/url.ts";
 import { type Sending, shownHeaders } from "../webhook/headers.ts";
 import { detail, listed } from "./answers/delivery.ts";
 import { about, timeOf } from "./answers/fields.ts";
+import { type FilterWorld, refuseFilter } from "./known.ts";
 import { answer, type Like, route, type Said } from "./route.ts";
 import { readSearch, searchQuery } from "./search.ts";
 
-export type DeliveriesWorld = {
+export type DeliveriesWorld = FilterWorld & {
   readonly clock: Pick<Clock, "now" | "wall">;
   readonly lookup: Lookup;
-  /** As the config in force has them. */
-  readonly destinations: () => readonly Destination[];
 };
 
 export const deliveriesRoute = route({
@@ -35,6 +33,7 @@ export const deliveriesRoute = route({
       v.strictObject({ deliveries: v.array(listed), cursor: v.nullable(v.string()) }),
     ),
   },
+  faults: ["unknown_destination", "unknown_source"],
 });
 
 export const deliveryRoute = route({
@@ -54,11 +53,14 @@ export const deliveryRoute = route({
  */
 export async function getDeliveries(
   given: Readonly<Record<string, string>>,
-  { clock, lookup }: DeliveriesWorld,
+  world: DeliveriesWorld,
 ): Promise<Response> {
-  const ask = readSearch(given, clock.now());
+  const ask = readSearch(given, world.clock.now());
   if (isFault(ask)) return respondFault(ask);
-  const page = await lookup.deliveries(ask.search, ask.page);
+  // Behind a cursor the names were known, whatever the config says by now.
+  const refusal = ask.page.cursor === null ? await refuseFilter(ask.search, world) : null;
+  if (refusal) return respondFault(refusal);
+  const page = await world.lookup.deliveries(ask.search, ask.page);
   if (page === "bad_cursor") return respondFault(fault("invalid_request", BAD_CURSOR));
   return answer(deliveriesRoute, { deliveries: page.deliveries.map(describeListed), cursor: page.cursor });
 }

@@ -59,7 +59,7 @@ function inspect(file: string, text: string): Inspected {
 function explain(inspected: Inspected, file: string, { json }: CheckOptions): void {
   printProblems(inspected.problems);
   const effective = effectiveConfig(inspected, file);
-  if (json) print(JSON.stringify(listSettings(effective, file)));
+  if (json) print(JSON.stringify({ file, settings: listSettings(effective, file) }));
   else print(`${headOf(file)}\n\n${explainYaml(effective, basename(file)).trimEnd()}`);
 }
 

@@ -51,7 +51,11 @@ export function openConfigFile(said: string | undefined): ConfigText {
 /** Why there is no config, and what to do: open the file, or what else a command can do without it. */
 export function complaintOfFile({ message, remedy }: Unreadable, otherwise?: string): Complaint {
   const advice = remedy ?? otherwise;
-  return { code: EXIT.config, message: advice === undefined ? message : `${message}; ${advice}` };
+  return {
+    code: EXIT.config,
+    message: advice === undefined ? message : `${message}; ${advice}`,
+    error: "config_unreadable",
+  };
 }
 
 /** Reads the config and tells every problem on standard error. Null if it cannot be used. */

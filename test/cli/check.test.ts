@@ -122,7 +122,8 @@ describe("fairlead check --explain", () => {
     const { status, stdout } = check(GOOD, { options: ["--explain", "--json"] });
     assert.equal(status, 0);
     assert.doesNotMatch(stdout, /hush/);
-    const settings: { path: string }[] = JSON.parse(stdout);
+    const { file, settings }: { file: string; settings: { path: string }[] } = JSON.parse(stdout);
+    assert.equal(file, FILE);
     const of = (wanted: string) => settings.find(({ path }) => path === wanted);
     assert.deepEqual(of("sources.website.writeKey"), {
       path: "sources.website.writeKey",

@@ -15,7 +15,7 @@ const commands = listCommands(table);
 const shown = commands.map(({ path }) => {
   const command = path.reduce((at, name) => at.commands.find((one) => one.name() === name) ?? at, program);
   const help = command.helpInformation();
-  return { path, names: [...help.matchAll(/^ {2}(-[a-z]), (--[a-z-]+)|^ {2}(--[a-z-]+)/gm)].flatMap(namesIn) };
+  return { path, names: [...help.matchAll(/^ {2}(-[a-zA-Z]), (--[a-z-]+)|^ {2}(--[a-z-]+)/gm)].flatMap(namesIn) };
 });
 
 function namesIn([, short, long, only]: RegExpMatchArray): readonly string[] {
