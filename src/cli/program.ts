@@ -16,6 +16,7 @@ import { declareHelp } from "./help.ts";
 import { declareListen } from "./listen.ts";
 import { declareMan } from "./man.ts";
 import { declareMove } from "./move.ts";
+import { declareNames } from "./names.ts";
 import { declarePause } from "./pause.ts";
 import { declareRejected } from "./rejected.ts";
 import { declareReload } from "./reload.ts";
@@ -39,7 +40,7 @@ const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[
   ["Feed it:", [declareAudience, declareTraits]],
   ["Delete people:", [declareDeleteUser, declareDeletions]],
   ["Keep it:", [declareBackup, declareRestore]],
-  ["About it:", [declareHelp, declareVersion, declareMan, declareCompletion]],
+  ["About it:", [declareHelp, declareVersion, declareMan, declareCompletion, declareNames]],
 ];
 
 /** Runs the command that the arguments name. Resolves with the exit code. */

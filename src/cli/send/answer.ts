@@ -77,7 +77,8 @@ or none. What became of the first one:`;
 function explaining(messageId: string): string {
   const shown = printable(messageId);
   const isPlain = /^[\w.:@%+,/=][\w.:@%+,/=-]*$/.test(shown);
-  return `  fairlead explain ${isPlain ? shown : `-- '${shown.replaceAll("'", String.raw`'\''`)}'`}`;
+  const quoted = isPlain ? shown : `'${shown.replaceAll("'", String.raw`'\''`)}'`;
+  return `  fairlead explain ${shown.startsWith("-") ? "-- " : ""}${quoted}`;
 }
 
 const INVALID = `next: a program that uses the client library gets this error at the call. For the daemon's own answer give the whole
