@@ -8,10 +8,11 @@ import { child, listOf, mapOf } from "../config/tree.ts";
 import { createClock } from "../runtime/clock.ts";
 import { spaceFor } from "../runtime/disk.ts";
 import { createResolve } from "../runtime/files.ts";
+import { isFolder } from "../runtime/stored-file.ts";
 import { print } from "../runtime/terminal.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { CONFIG_OPTION, complaintOfFile, openConfigFile, printProblems } from "./config-file.ts";
+import { CONFIG_OPTION, type ConfigText, complaintOfFile, openConfigFile, printProblems } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
 /** `fairlead check`: says whether a config can be used, and all that is wrong with it, without starting anything. */
@@ -39,8 +40,8 @@ function check(options: CheckOptions): ExitCode {
     print(JSON.stringify({ valid: false, message: complaint.message, problems: [] }));
     return complaint.code;
   }
-  const { file, text } = opened;
-  const inspected = inspect(file, text);
+  const { file } = opened;
+  const inspected = inspect(opened);
   const valid = inspected.problems.every(({ severity }) => severity === "warning");
   if (valid && options.explain) explain(inspected, file, options);
   else if (options.json) print(JSON.stringify({ valid, file, problems: inspected.problems }));
@@ -49,10 +50,11 @@ function check(options: CheckOptions): ExitCode {
 }
 
 /** Outside of systemd's unit nobody can have its credentials, and that is no fault of the config. */
-function inspect(file: string, text: string): Inspected {
+function inspect({ file, text, worldReadable }: Extract<ConfigText, { kind: "read" }>): Inspected {
   const resolve = createResolve();
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
-  return inspectConfig({ file, text, resolve, credentials, spaceFor, now: createClock().wall() });
+  const machine = { resolve, spaceFor, isFolder, now: createClock().wall() };
+  return inspectConfig({ file, text, worldReadable, credentials, ...machine });
 }
 
 /** Warnings go to standard error, so that what is printed stays YAML or JSON. */

@@ -6,6 +6,7 @@ import { createClock } from "../runtime/clock.ts";
 import { spaceFor } from "../runtime/disk.ts";
 import { createResolve, howToRead, readConfigFile } from "../runtime/files.ts";
 import { findConfigFile } from "../runtime/find-file.ts";
+import { isFolder, isInOpenFolders } from "../runtime/stored-file.ts";
 import { printError } from "../runtime/terminal.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { EXIT } from "./exit.ts";
@@ -17,7 +18,9 @@ export const CONFIG_OPTION = [
 ] as const;
 
 export type ConfigFile = { readonly kind: "read"; readonly file: string; readonly loaded: Loaded } | Unreadable;
-export type ConfigText = { readonly kind: "read"; readonly file: string; readonly text: string } | Unreadable;
+export type ConfigText =
+  | { readonly kind: "read"; readonly file: string; readonly text: string; readonly worldReadable: boolean }
+  | Unreadable;
 type Unreadable = {
   readonly kind: "unreadable";
   readonly message: string;
@@ -29,8 +32,9 @@ type Unreadable = {
 export function readConfig(said: string | undefined, resolve: Resolve = createResolve()): ConfigFile {
   const found = openConfigFile(said);
   if (found.kind === "unreadable") return found;
-  const { file, text } = found;
-  return { kind: "read", file, loaded: loadConfig({ file, text, resolve, spaceFor, now: createClock().wall() }) };
+  const { file, text, worldReadable } = found;
+  const machine = { spaceFor, isFolder, now: createClock().wall() };
+  return { kind: "read", file, loaded: loadConfig({ file, text, worldReadable, resolve, ...machine }) };
 }
 
 /** Finds the config file, and reads its text. */
@@ -45,7 +49,7 @@ export function openConfigFile(said: string | undefined): ConfigText {
     const message = `cannot read the config file ${file}: ${text.why}`;
     return { kind: "unreadable", message, remedy: howToRead(file) };
   }
-  return { kind: "read", file, text: text.text };
+  return { kind: "read", file, text: text.text, worldReadable: text.worldReadable && isInOpenFolders(file) };
 }
 
 /** Why there is no config, and what to do: open the file, or what else a command can do without it. */
