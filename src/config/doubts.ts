@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as messages show them.
 import { join } from "node:path";
-import type { Config } from "../model/config.ts";
+import { fullPath } from "./full-path.ts";
 import type { Finding } from "./problems.ts";
 import type { Origin } from "./references.ts";
-import { child, listOf, mapOf, type Tree, withGot } from "./tree.ts";
+import { child, listOf, mapOf, type Tree, textOf, withGot } from "./tree.ts";
 
 /** What of a text is left when its references are taken out; `$${` stands for text. */
 const REFERENCE = /\$?\$\{[^}]{0,1024}\}?/g;
@@ -31,7 +31,7 @@ export const BARE_TEMPLATE = "has {{ }}, which nothing fills in here: write ${NA
 /** Words that calls have in their integrations, for others than one destination. */
 const OTHERS = /^(all|webhooks)$/i;
 const OTHERS_NAMED =
-  "is called like a word that means others in the integrations of calls (All: all destinations, Webhooks: all webhooks): choose another name";
+  "has a name that means others in the integrations of calls: All is every destination, Webhooks every webhook; choose another name";
 
 /** Warns of names that a call cannot say without meaning others. */
 export function warnOfNames(root: Tree): readonly Finding[] {
@@ -61,10 +61,15 @@ export function ownSecrets(tree: Tree, origins: OpenFile["origins"]): readonly T
   return isOwn ? [tree] : [];
 }
 
+export type Folders = { readonly file: string; readonly isFolder: (path: string) => boolean };
+
 /** Refuses a folder in place of the outbox's file. */
-export function refuseFolder(root: Tree, { outbox }: Config, isFolder: (path: string) => boolean): readonly Finding[] {
+export function refuseFolder(root: Tree, { file, isFolder }: Folders): readonly Finding[] {
   const written = child(child(root, "outbox"), "path");
-  if (!written || !(outbox.path.endsWith("/") || isFolder(outbox.path))) return [];
-  const message = `is a folder: name a file in it, as ${join(outbox.path, "fairlead.db")}`;
+  const text = textOf(written);
+  if (!written || text === null || text === "") return [];
+  const path = fullPath(text, file);
+  if (!path.endsWith("/") && !isFolder(path)) return [];
+  const message = `is a folder: name a file in it, as ${join(path, "fairlead.db")}`;
   return [{ severity: "error", path: written.path, message: withGot(message, written), at: written.at }];
 }

@@ -98,12 +98,16 @@ function interpret({ contents, now, spaceFor, isFolder, worldReadable, ...readin
   const { checked, findings } = check(tree);
   const pems = { references: reading.references, now, findings: found };
   const beside = { file, tls: readTls(tree, pems), tlsOfWebhooks: readTlsOfWebhooks(tree, pems) };
-  const all = [...found, ...findings, ...crossCheck(tree), ...warnOfEverybody(tree)];
+  const all = [
+    ...found,
+    ...findings,
+    ...crossCheck(tree),
+    ...warnOfEverybody(tree),
+    ...refuseFolder(tree, { file, isFolder }),
+  ];
   if (all.some(({ severity }) => severity === "error")) return { config: null, tree, findings: all };
   // Before the errors are mended, such a warning may only echo one of them.
   const config = checked && build(checked, beside);
-  const refused = config ? refuseFolder(tree, config, isFolder) : [];
-  if (refused.length > 0) return { config: null, tree, findings: [...all, ...refused] };
   const warnings = [
     ...warnOfIdle(tree),
     ...warnOfNames(tree),

@@ -77,9 +77,7 @@ describe("a destination with a name that calls use for others", () => {
       assert.equal(others.length, 0);
       assert.match(
         message,
-        new RegExp(
-          `^warning destinations\\.${name}: is called like a word that means others in the integrations of calls`,
-        ),
+        new RegExp(`^warning destinations\\.${name}: has a name that means others in the integrations of calls`),
       );
     });
   }
