@@ -96,7 +96,7 @@ export function createApi(world: AdminWorld): Hono {
   on(metricsRoute, () => getMetrics(world));
   on(openApiRoute, createOpenApi(routes, world));
   on(statusRoute, () => getStatus(world));
-  on(rejectedRoute, ({ req }) => getRejected(req.query(), world.rejections));
+  on(rejectedRoute, ({ req }) => getRejected(req.query(), world));
   on(deliveriesRoute, ({ req }) => getDeliveries(req.query(), world));
   on(deliveryRoute, ({ req }) => getDelivery(req.param("id"), world));
   on(retryRoute, ({ req }) => postRetry(req.param("id"), world));

@@ -10,6 +10,7 @@ import { userOf } from "./lists/member.ts";
 import { readList, splitterFor } from "./lists/read-list.ts";
 import { readBody, readQuery } from "./read.ts";
 import { answer } from "./route.ts";
+import { unknownName } from "./unserved.ts";
 
 const LONGEST_NAME = 100;
 
@@ -32,12 +33,26 @@ export function getComputations(kind: ComputationClass, { audiences }: Audiences
 export function getComputationsOf(source: string, kind: ComputationClass, world: AudiencesWorld): Response {
   const own = world.audiences.all().filter((one) => one.source === source);
   if (own.length > 0 || world.sources().some(({ name }) => name === source)) return answerList(kind, own);
-  return respondFault(fault("unknown_source", `there is no source ${JSON.stringify(source.slice(0, 100))}`));
+  return respondFault(
+    unknownName(
+      "unknown_source",
+      source,
+      world.sources().map(({ name }) => name),
+    ),
+  );
 }
 
 function answerList(kind: ComputationClass, all: readonly Computation[]): Response {
-  const listed = all.filter((one) => one.class === kind).map(toComputation);
+  const listed = all
+    .filter((one) => one.class === kind)
+    .sort(newestFirst)
+    .map(toComputation);
   return answer(ROUTES[kind].all, { [PLURAL[kind]]: listed });
+}
+
+/** Of one moment, the one that was made last. */
+function newestFirst(one: Computation, other: Computation): number {
+  return other.createdAt - one.createdAt || other.number - one.number;
 }
 
 /** `GET /api/sources/:source/audiences/:name`, `…/traits/:name`. */

@@ -8,11 +8,12 @@ import { withoutQuery } from "../model/url.ts";
 import { type Sending, shownHeaders } from "../webhook/headers.ts";
 import { detail, listed, troubledWebhooks } from "./answers/delivery.ts";
 import { about, timeOf } from "./answers/fields.ts";
+import { type FilterWorld, refuseFilter } from "./known.ts";
 import { answer, type Like, route, type Said } from "./route.ts";
 import { readSearch, searchQuery } from "./search.ts";
 import { type TroubleWorld, troubleOf } from "./status.ts";
 
-export type DeliveriesWorld = TroubleWorld & { readonly lookup: Lookup };
+export type DeliveriesWorld = TroubleWorld & FilterWorld & { readonly lookup: Lookup };
 
 export const deliveriesRoute = route({
   id: "listDeliveries",
@@ -29,6 +30,7 @@ export const deliveriesRoute = route({
       v.strictObject({ deliveries: v.array(listed), cursor: v.nullable(v.string()), troubled: troubledWebhooks }),
     ),
   },
+  faults: ["unknown_destination", "unknown_source"],
 });
 
 export const deliveryRoute = route({
@@ -52,6 +54,9 @@ export async function getDeliveries(
 ): Promise<Response> {
   const ask = readSearch(given, world.clock.now());
   if (isFault(ask)) return respondFault(ask);
+  // Behind a cursor the names were known, whatever the config says by now.
+  const refusal = ask.page.cursor === null ? await refuseFilter(ask.search, world) : null;
+  if (refusal) return respondFault(refusal);
   const page = await world.lookup.deliveries(ask.search, ask.page);
   if (page === "bad_cursor") return respondFault(fault("invalid_request", BAD_CURSOR));
   return answer(deliveriesRoute, {

@@ -43,7 +43,7 @@ export async function getEvent(messageId: string, world: EventsWorld): Promise<R
     rejected: rejected.map(describeRejection),
     rejectedSince: formatTime(startedAt),
     events: events.map((event) => describeEvent(event, world)),
-    seen: seen.map(({ source, at }) => ({ source, at: formatTime(at) })),
+    seen: seen.toSorted((one, other) => other.at - one.at).map(({ source, at }) => ({ source, at: formatTime(at) })),
     troubled: troubleFor(
       events.flatMap(({ deliveries }) => deliveries),
       world,

@@ -8,10 +8,11 @@ import type { Report } from "../model/report.ts";
 import { KB } from "../model/units.ts";
 import { about, count, success, time, timeOf } from "./answers/fields.ts";
 import { formatId, parseId, unknownDelivery } from "./deliveries.ts";
+import { type FilterWorld, refuseFilter } from "./known.ts";
 import { keysRule, limitEntry, readBody } from "./read.ts";
 import { answer, route, type Said } from "./route.ts";
 import { FILTER, FILTER_KEYS, toFilter } from "./search.ts";
-import { type KnownWorld, refuseRemoved } from "./unserved.ts";
+import { refuseRemoved } from "./unserved.ts";
 
 const MAX_BODY_BYTES = 4 * KB;
 /** Deliveries in one page. */
@@ -68,7 +69,7 @@ export const replayRoute = route({
       }),
     ),
   },
-  faults: ["store_full", "store_failed"],
+  faults: ["unknown_destination", "unknown_source", "store_full", "store_failed"],
 });
 
 export const retryRoute = route({
@@ -87,7 +88,7 @@ export const retryRoute = route({
   faults: ["unknown_delivery", "unknown_destination", "user_deleted", "store_full", "store_failed"],
 });
 
-export type ReplayWorld = KnownWorld & {
+export type ReplayWorld = FilterWorld & {
   readonly clock: Pick<Clock, "now">;
   readonly bodies: Bodies;
   readonly replay: Replay;
@@ -107,6 +108,8 @@ export async function postReplay(request: Request, world: ReplayWorld): Promise<
   const { filter, limit, cursor, dryRun } = read.value;
   const { state = null, ...rest } = filter;
   const search = { ...toFilter(rest, world.clock.now()), state };
+  const refusal = cursor === null ? await refuseFilter(search, world) : null;
+  if (refusal) return respondFault(refusal);
   const isKnown = (name: string): boolean => world.destinations().some((one) => one.name === name);
   const page = await world.replay.page({ search, page: { limit, cursor }, dryRun, isKnown });
   if (page === "bad_cursor") return respondFault(fault("invalid_request", BAD_CURSOR));

@@ -60,7 +60,7 @@ describe("POST /api/destinations/:name/pause", () => {
     const { post } = start({ pause: async (name) => ({ since: asked.push(name), changed: true }) });
     for (const [name, hint] of [
       ["cmr", "; did you mean crm?"],
-      ["empty", ""],
+      ["empty", "; known are crm, off, gone"],
     ] as const) {
       const { status, json } = await post(name, "pause");
       assert.deepEqual([status, json.code], [404, "unknown_destination"]);

@@ -141,9 +141,9 @@ describe("fairlead audience list, show and delete", () => {
     const { out } = await admin.run("audience", "list");
     assert.match(out, /^source {3}audience {6}key {11}users {2}last sync {2}changes\n/);
     assert.match(out, /\nwebsite {2}Big Spenders {2}big_spenders {2}1,234 {2}1h ago {5}1,200 added, 3 removed\n$/);
-    assert.equal(JSON.parse((await admin.run("audience", "list", "--json")).out)[0].key, "big_spenders");
+    assert.equal(JSON.parse((await admin.run("audience", "list", "--json")).out).audiences[0].key, "big_spenders");
     const other = await admin.run("audience", "list", "--source", "other");
-    assert.deepEqual([other.code, other.err], [1, 'fairlead: there is no source "other"\n']);
+    assert.deepEqual([other.code, other.err], [1, 'fairlead: there is no source "other"; known are website\n']);
   });
 
   it("show one with its last syncs", SLOW, async () => {

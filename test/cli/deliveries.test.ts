@@ -98,7 +98,8 @@ describe("fairlead deliveries", () => {
     );
     const shown = await admin.run("show", "7-crm", "--json");
     assert.equal(shown.code, 1);
-    assert.match(shown.err, /^fairlead: .* refused with 404 unknown_delivery: there is no delivery "7-crm"/);
+    assert.match(shown.err, / refused with 404 unknown_delivery: there is no delivery \\"7-crm\\"/);
+    assert.equal(JSON.parse(shown.err).code, "unknown_delivery");
     assert.deepEqual(admin.asked, []);
   });
 

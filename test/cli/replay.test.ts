@@ -40,6 +40,7 @@ async function startAdmin(failed: number, { one, failAt }: Options = {}) {
     bodies: createBodies(createClock()),
     destinations: () => [makeDestination()],
     clock: createClock(),
+    backlog: { counts: () => [] } as unknown as AdminWorld["backlog"],
     replay: { page, one: one ?? (async () => null) },
     report: { replayed() {} } as unknown as AdminWorld["report"],
   };
@@ -121,7 +122,9 @@ describe("fairlead replay", () => {
     const { code, out, err } = await admin.run("--yes", "--json");
     assert.equal(code, 1);
     assert.equal(JSON.parse(out).replayed, 500);
-    assert.match(err, /store_failed: the outbox cannot be written; 500 of 1,200 were sent again before\n$/);
+    const { code: why, message } = JSON.parse(err);
+    assert.equal(why, "store_failed");
+    assert.match(message, /the outbox cannot be written; 500 of 1,200 were sent again before$/);
   });
 
   it("takes ids, and says of each what was done", SLOW, async () => {

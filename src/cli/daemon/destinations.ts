@@ -11,7 +11,7 @@ export function pathOf(name: string, what: "discard" | "move" | "pause" | "resum
 /** What the daemon has against it, in its own words; null if it refused for another reason than the destination. */
 export function explainDestination({ code, message }: Refusal): Complaint | null {
   // It has understood what it was asked for, and its message says all there is to know.
-  return ABOUT_DESTINATIONS.has(code) ? { code: EXIT.failed, message: printable(message) } : null;
+  return ABOUT_DESTINATIONS.has(code) ? { code: EXIT.failed, message: printable(message), error: code } : null;
 }
 
 const ABOUT_DESTINATIONS: ReadonlySet<string> = new Set([

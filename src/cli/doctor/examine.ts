@@ -6,7 +6,7 @@ import { isClockSynchronized } from "../../runtime/clock-sync.ts";
 import { spaceFor } from "../../runtime/disk.ts";
 import { createResolve } from "../../runtime/files.ts";
 import { openFilesOf } from "../../runtime/open-files.ts";
-import { namesIn, storedFile } from "../../runtime/stored-file.ts";
+import { isFolder, namesIn, storedFile } from "../../runtime/stored-file.ts";
 import { VERSION } from "../../runtime/version.ts";
 import { summary } from "../check.ts";
 import { openConfigFile } from "../config-file.ts";
@@ -75,7 +75,7 @@ function inspect({ file, text }: Opened, resolve: Resolve, clock: Clock): Inspec
     },
   };
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
-  return inspectConfig({ file, text, resolve: quiet, credentials, now: clock.wall() });
+  return inspectConfig({ file, text, resolve: quiet, credentials, isFolder, now: clock.wall() });
 }
 
 function configFacts(file: string, inspected: Inspected, daemon: DaemonFacts): ConfigFacts {

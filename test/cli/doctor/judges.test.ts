@@ -36,7 +36,10 @@ describe("fairlead doctor, of the config", () => {
     assert.deepEqual(codes(findings), ["error config_invalid", "warning config_doubtful"]);
     assert.equal(findings[0]?.what, `/c.yaml:4:7: sources.w.writeKey: ${problem.message}`);
     assert.deepEqual(codes(judge({ problems: [] })), ["ok"]);
-    assert.deepEqual(codes(judgeConfig({ kind: "unreadable", message: "there is none" })), ["error config_unreadable"]);
+    const none = { kind: "unreadable", message: "there is none", remedy: null } as const;
+    assert.deepEqual(codes(judgeConfig(none)), ["error config_unreadable"]);
+    assert.match(judgeConfig(none)[0]?.remedy ?? "", /^name it with --config/);
+    assert.equal(judgeConfig({ ...none, remedy: "use sudo" })[0]?.remedy, "use sudo");
   });
 
   it("makes no error of what the running daemon has read without one: its variables are not those of a shell", () => {
