@@ -156,7 +156,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
 
 /** `parts` are there before anything is written; null until then. */
 async function openOutbox(world: World, parts: () => Parts | null): Promise<Store> {
-  const { config, metrics, clock } = world;
+  const { config, metrics } = world;
   const bounds = (): Bounds => config().outbox;
   const crowded = (): void => parts()?.janitor.wake();
   const moved = (): void => parts()?.deliver.readAgain();
@@ -166,7 +166,6 @@ async function openOutbox(world: World, parts: () => Parts | null): Promise<Stor
     for (const [name, those] of byName) world.report.withdrawn(name, those.length);
   };
   const store = await openStore({ ...world, path: config().outbox.path, bounds, crowded, moved, withdrawn });
-  if (store.lastAt !== null) clock.notBefore(store.lastAt);
   metrics.expose(store);
   return store;
 }
@@ -174,8 +173,9 @@ async function openOutbox(world: World, parts: () => Parts | null): Promise<Stor
 /** Gives each part what it asks for. */
 function wire(store: Store, world: World): Parts {
   const { config, door, clock, random, report, leaving } = world;
-  const activity = createActivity(clock);
-  const arrivals = createArrivals(clock);
+  const { timeline } = store;
+  const activity = createActivity(clock, timeline);
+  const arrivals = createArrivals(clock, timeline);
   const lanes = createLanes(report);
   const settle: Store["settle"] = (delivery, settlement) => {
     if (delivery.type === "delete" && settlement.state !== "waiting") deletion.settled();
@@ -183,7 +183,7 @@ function wire(store: Store, world: World): Parts {
   };
   const deliver = createDeliver({ ...world, ...store, settle, lanes, activity, delivery: () => config().delivery });
   const accept = createAccept({ config, append: store.append, offer: deliver.offer, arrivals, report });
-  const rejections = createRejections({ clock, report });
+  const rejections = createRejections({ clock, timeline, report });
   const bodies = createBodies(clock);
   const stopping = (): boolean => leaving.aborted;
   const { suppressed } = store.deletions;
@@ -201,7 +201,7 @@ function wire(store: Store, world: World): Parts {
     outbox: () => config().outbox,
     sources: () => config().sources,
     destinations: () => config().destinations,
-    startedAt: clock.wall(),
+    startedAt: clock.now(),
     ...{ whileIdle, pauses, activity, arrivals, rejections, requestDeletion, audiences, streams: createStreams(clock) },
     wakeDeletion: deletion.wake,
   };

@@ -14,8 +14,9 @@ import type {
   Lately,
   Status,
 } from "../model/status.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { type At, formatTime } from "../model/units.ts";
-import { about, timeOf } from "./answers/fields.ts";
+import { about, timeOf, wallTime } from "./answers/fields.ts";
 import { status } from "./answers/status.ts";
 import { onWall } from "./pause.ts";
 import { answer, route } from "./route.ts";
@@ -31,7 +32,8 @@ export type StatusWorld = {
   readonly pauses: Pick<Pauses, "since">;
   readonly arrivals: Arrivals;
   readonly lastReload: () => ConfigStatus;
-  /** By the wall clock. */
+  readonly timeline: Timeline;
+  /** By `clock.now()`. */
   readonly startedAt: At;
   readonly version: string;
   readonly pid: number;
@@ -48,12 +50,15 @@ export const statusRoute = route({
 /** `GET /api/status`, with points in time in ISO 8601. */
 export async function getStatus(world: StatusWorld): Promise<Response> {
   const found = await readStatus(world);
-  const { startedAt, config, sources, destinations } = found;
+  const { startedAt, config, clock, sources, destinations } = found;
   const { readAt, refused } = config;
   return answer(statusRoute, {
     ...found,
     startedAt: formatTime(startedAt),
     config: { ...config, readAt: formatTime(readAt), refused: refused && { ...refused, at: formatTime(refused.at) } },
+    clock: clock.plausible
+      ? { plausible: true, code: null, reason: null, since: null }
+      : { ...clock, since: wallTime(clock.since, world.timeline) },
     sources: sources.map((source) => ({ ...source, lastAt: timeOf(source.lastAt) })),
     destinations: destinations.map(({ pausedSince, failingSince, lastError, ...rest }) => ({
       ...rest,
@@ -66,13 +71,19 @@ export async function getStatus(world: StatusWorld): Promise<Response> {
 
 /** How the daemon is, and each of its sources and destinations. */
 async function readStatus(world: StatusWorld): Promise<Status> {
-  const { outbox, sources, health, arrivals, lastReload, startedAt, version, pid } = world;
+  const { outbox, sources, health, arrivals, timeline, version, pid } = world;
+  const startedAt = timeline.toWall(world.startedAt);
   return {
-    ...{ version, pid, startedAt, config: lastReload() },
+    ...{ version, pid, startedAt, config: configSince(startedAt, world.lastReload()), clock: timeline.health() },
     outbox: { path: outbox().path, ...health.size(), full: health.full(), writable: health.writable() },
     sources: sources().map(({ name, enabled }) => ({ name, enabled, ...arrivals.of(name) })),
     destinations: await readDestinations(world),
   };
+}
+
+/** What was read before the start was so by a clock that may have been set since: the start is near enough. */
+function configSince(startedAt: At, config: ConfigStatus): ConfigStatus {
+  return { ...config, readAt: Math.max(config.readAt, startedAt) };
 }
 
 async function readDestinations(world: StatusWorld): Promise<readonly DestinationStatus[]> {

@@ -2,6 +2,7 @@ import type { Outcome } from "../model/outcome.ts";
 import type { Clock } from "../model/ports.ts";
 import { createRate, type Rate } from "../model/rate.ts";
 import type { AttemptsLately, Lately } from "../model/status.ts";
+import type { Timeline } from "../model/timeline.ts";
 import type { At } from "../model/units.ts";
 import { withoutQuery } from "../model/url.ts";
 import { judge } from "../settle/judge.ts";
@@ -20,7 +21,7 @@ type Kept = {
   lastFailure: { readonly at: At; readonly outcome: Outcome } | null;
 };
 
-export function createActivity(clock: Clock): Activity {
+export function createActivity(clock: Clock, timeline: Pick<Timeline, "toWall">): Activity {
   const kept = new Map<string, Kept>();
   return {
     saw(destination, outcome) {
@@ -34,7 +35,7 @@ export function createActivity(clock: Clock): Activity {
         known.lastFailure = null;
         return;
       }
-      const at = clock.wall();
+      const at = clock.now();
       known.failingSince ??= at;
       known.lastFailure = { at, outcome };
     },
@@ -45,8 +46,12 @@ export function createActivity(clock: Clock): Activity {
       const perSecond = rate.perSecond(clock.now());
       if (lastFailure === null) return { ...NOTHING, perSecond };
       const { at, outcome } = lastFailure;
-      const lastError = { at, url: withoutQuery(outcome.url), reason: describeAnswer(outcome) };
-      return { perSecond, failingSince, lastError, offline: judge(outcome) === "offline" };
+      const { toWall } = timeline;
+      const lastError = { at: toWall(at), url: withoutQuery(outcome.url), reason: describeAnswer(outcome) };
+      return {
+        ...{ perSecond, lastError, offline: judge(outcome) === "offline" },
+        failingSince: failingSince === null ? null : toWall(failingSince),
+      };
     },
   };
 }

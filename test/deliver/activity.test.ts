@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createActivity } from "../../src/deliver/activity.ts";
 import type { Answer } from "../../src/model/outcome.ts";
-import { createFalseClock } from "../flow/clock.ts";
+import { createFalseClock, UNSHIFTED } from "../flow/clock.ts";
 
 const URL = "https://crm.example.com/hooks?token=secret";
 const OK: Answer = { kind: "answered", status: 200, retryAfter: null, location: null };
@@ -11,7 +11,7 @@ const OFFLINE: Answer = { kind: "offline", code: "ENETUNREACH", message: "networ
 
 function start() {
   const clock = createFalseClock();
-  const activity = createActivity(clock);
+  const activity = createActivity(clock, UNSHIFTED);
   const saw = (answer: Answer): void => activity.saw("crm", { ...answer, url: URL, startedAt: 0, duration: 1 });
   return { clock, activity, saw };
 }

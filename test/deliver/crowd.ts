@@ -6,7 +6,7 @@ import type { Delivery } from "../../src/model/delivery.ts";
 import type { Destination } from "../../src/model/destination.ts";
 import type { ClaimAsk, ClaimPage, Post, Settle } from "../../src/model/ports.ts";
 import { HOUR, SECOND } from "../../src/model/units.ts";
-import { createFalseClock } from "../flow/clock.ts";
+import { createFalseClock, UNSHIFTED } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
 import { type Behaviour, createFalseNetwork, OFFLINE, REFUSED } from "../flow/network.ts";
 import type { Chance } from "../simulate/random.ts";
@@ -85,7 +85,7 @@ export function startCrowd(chance: Chance, first: readonly Destination[]) {
     return network.post(request).finally(() => (underWay -= 1));
   };
   const deliver = createDeliver({
-    ...{ clock, post, lanes, activity: createActivity(clock), report: makeReport() },
+    ...{ clock, post, lanes, activity: createActivity(clock, UNSHIFTED), report: makeReport() },
     ...{ claims: rows.claims, backlog: rows.backlog, settle: rows.settle },
     random: { fraction: chance.fraction, hex: () => "" },
     halts: { all: () => [], save: async () => null },

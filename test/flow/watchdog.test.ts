@@ -11,7 +11,7 @@ import { feedWatchdog } from "../../src/runtime/systemd-watchdog.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { makeDelivery, makeReport, makeStore } from "../deliver/make.ts";
 import { SLOW } from "../slow.ts";
-import { createFalseClock, type FalseClock } from "./clock.ts";
+import { createFalseClock, type FalseClock, UNSHIFTED } from "./clock.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination } from "./make.ts";
 
@@ -130,7 +130,7 @@ describe("the watchdog of a daemon", () => {
         body: Promise.resolve(""),
       }),
       report: makeReport(),
-      activity: createActivity(clock),
+      activity: createActivity(clock, UNSHIFTED),
       lanes: createLanes(makeReport()),
       delivery: () => makeConfig().delivery,
       claims: (ask) => (isStuck ? new Promise(() => {}) : store.claims(ask)),

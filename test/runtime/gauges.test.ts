@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { Registry } from "prom-client";
 import type { Backlog } from "../../src/model/ports.ts";
 import { declareStoreGauges, type ExposedStore } from "../../src/runtime/gauges.ts";
+import { UNSHIFTED } from "../flow/clock.ts";
 
 const NOW = 1_000_000;
 
@@ -22,13 +23,17 @@ const health: ExposedStore["health"] = { size: () => ({ used: 4_096, max: 8_192,
 type Served = readonly string[] | null;
 
 async function read(
-  store: ExposedStore | null,
+  store: (Omit<ExposedStore, "timeline"> & Partial<ExposedStore>) | null,
   destinations: readonly string[] = [],
   served: Served = ["crm", "gone"],
 ): Promise<string[]> {
   const registry = new Registry();
   const names = { destinations: () => destinations, served: () => served };
-  declareStoreGauges(registry, { store: () => store, ...names, clock: { now: () => NOW } });
+  declareStoreGauges(registry, {
+    store: () => store && { timeline: UNSHIFTED, ...store },
+    ...names,
+    clock: { now: () => NOW },
+  });
   const lines = (await registry.metrics()).split("\n");
   return lines.filter((line) => line.startsWith("fairlead_"));
 }

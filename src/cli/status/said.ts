@@ -19,6 +19,7 @@ const status = v.object({
     ...{ path: v.string(), used: v.number(), max: v.number(), writable: v.boolean() },
     ...{ free: v.nullable(v.number()), full: v.nullable(v.string()) },
   }),
+  clock: v.optional(v.object({ plausible: v.boolean(), code: time, reason: time, since: time })),
   sources: v.array(v.object({ name: v.string(), enabled: v.boolean(), perSecond: v.number(), lastAt: time })),
   destinations: v.array(
     v.object({
