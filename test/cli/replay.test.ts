@@ -6,6 +6,7 @@ import { type Fault, fault } from "../../src/model/fault.ts";
 import type { Replay, ReplayPage, Wish } from "../../src/model/replay.ts";
 import { createClock } from "../../src/runtime/clock.ts";
 import { createServe } from "../../src/runtime/serve.ts";
+import { UNSHIFTED } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
 import { askAdmin, SLOW } from "./run.ts";
 
@@ -37,6 +38,7 @@ async function startAdmin(failed: number, { one, failAt }: Options = {}) {
   const world: Partial<AdminWorld> = {
     admin: () => ({ listen: LISTEN, token: null }),
     bodies: createBodies(createClock()),
+    timeline: UNSHIFTED,
     destinations: () => [makeDestination()],
     clock: createClock(),
     replay: { page, one: one ?? (async () => null) },

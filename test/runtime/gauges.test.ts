@@ -121,6 +121,10 @@ describe("declareStoreGauges", () => {
     const lines = await read({ backlog, halts, members, health });
     assert.ok(lines.includes("fairlead_store_free_disk_bytes 1024"));
     assert.ok(lines.includes("fairlead_store_full 0"));
+    assert.ok(lines.includes("fairlead_clock_implausible 0"));
+    const doubt = { plausible: false, code: "behind", reason: "it says 2025", since: NOW } as const;
+    const doubted = { backlog, halts, members, health, timeline: { ...UNSHIFTED, health: () => doubt } };
+    assert.deepEqual(only(await read(doubted), "fairlead_clock_implausible"), ["fairlead_clock_implausible 1"]);
     for (const bound of ["maxSize", "freeDisk"] as const) {
       const full = await read({ backlog, halts, members, health: { ...health, full: () => bound } });
       assert.deepEqual(only(full, "fairlead_store_full"), ["fairlead_store_full 1"]);
