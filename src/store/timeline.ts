@@ -7,7 +7,8 @@
  * running:     the line is measured by the machine's monotonic clock. What its clock is ahead of the line is the `shift`;
  *              when the clock is set, the shift changes and the line goes on. To show a row, the shift is added; to read a
  *              time that a person gave, it is taken off. So a board that has booted in 1972 shows what it took then in
- *              the right year as soon as its clock is right.
+ *              the right year as soon as its clock is right. Sleep of the machine is on the line if the monotonic clock
+ *              counts it; else it is a step of the clock like any other.
  * down:        the store remembers where the line was, the shift, and which start of the machine it was. When the machine
  *              has run on meanwhile, its uptime says exactly how long the daemon was down. After another start of the
  *              machine its clock says it, if it could be believed at both ends. Else nobody knows, and it counts as
