@@ -158,7 +158,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
 
 /** `parts` are there before anything is written; null until then. */
 async function openOutbox(world: World, parts: () => Parts | null): Promise<Store> {
-  const { config, metrics, clock } = world;
+  const { config, metrics } = world;
   const bounds = (): Bounds => config().outbox;
   const crowded = (): void => parts()?.janitor.wake();
   const moved = (): void => parts()?.deliver.readAgain();
@@ -168,7 +168,6 @@ async function openOutbox(world: World, parts: () => Parts | null): Promise<Stor
     for (const [name, those] of byName) world.report.withdrawn(name, those.length);
   };
   const store = await openStore({ ...world, path: config().outbox.path, bounds, crowded, moved, withdrawn });
-  if (store.lastAt !== null) clock.notBefore(store.lastAt);
   metrics.expose(store);
   return store;
 }
@@ -176,8 +175,9 @@ async function openOutbox(world: World, parts: () => Parts | null): Promise<Stor
 /** Gives each part what it asks for. */
 function wire(store: Store, world: World): Parts {
   const { config, door, clock, random, report, leaving } = world;
+  const { timeline } = store;
   const activity = createActivity(clock);
-  const arrivals = createArrivals(clock);
+  const arrivals = createArrivals(clock, timeline);
   const lanes = createLanes(report);
   const settle: Store["settle"] = (delivery, settlement) => {
     if (delivery.type === "delete" && settlement.state !== "waiting") deletion.settled();
@@ -185,7 +185,7 @@ function wire(store: Store, world: World): Parts {
   };
   const deliver = createDeliver({ ...world, ...store, settle, lanes, activity, delivery: () => config().delivery });
   const accept = createAccept({ config, append: store.append, offer: deliver.offer, arrivals, report });
-  const rejections = createRejections({ clock, report });
+  const rejections = createRejections({ clock, timeline, report });
   const bodies = createBodies(clock);
   const stopping = (): boolean => leaving.aborted;
   const { suppressed } = store.deletions;
@@ -208,19 +208,9 @@ function wire(store: Store, world: World): Parts {
     outbox: () => config().outbox,
     sources: () => config().sources,
     destinations: () => config().destinations,
-    startedAt: clock.wall(),
-    ...{
-      whileIdle,
-      pauses,
-      tryNow,
-      webhooks,
-      activity,
-      arrivals,
-      rejections,
-      requestDeletion,
-      audiences,
-      streams: createStreams(clock),
-    },
+    startedAt: clock.now(),
+    ...{ whileIdle, pauses, tryNow, webhooks, activity, arrivals, rejections, requestDeletion, audiences },
+    streams: createStreams(clock),
     wakeDeletion: deletion.wake,
   };
   // With bodies of its own: whatever comes in at the other door, the operator can get in.

@@ -3,11 +3,11 @@ import { respondFault } from "../http/respond.ts";
 import type { Attempt } from "../model/attempt.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { DeliveryDetail, ListedDelivery, Lookup } from "../model/lookup.ts";
-import { formatTime } from "../model/units.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { withoutQuery } from "../model/url.ts";
 import { type Sending, shownHeaders } from "../webhook/headers.ts";
 import { detail, listed, troubledWebhooks } from "./answers/delivery.ts";
-import { about, timeOf } from "./answers/fields.ts";
+import { about, wallTime, wallTimeOf } from "./answers/fields.ts";
 import { type FilterWorld, refuseFilter } from "./known.ts";
 import { answer, type Like, route, type Said } from "./route.ts";
 import { readSearch, searchQuery } from "./search.ts";
@@ -52,7 +52,7 @@ export async function getDeliveries(
   given: Readonly<Record<string, string>>,
   world: DeliveriesWorld,
 ): Promise<Response> {
-  const ask = readSearch(given, world.clock.now());
+  const ask = readSearch(given, world);
   if (isFault(ask)) return respondFault(ask);
   // Behind a cursor the names were known, whatever the config says by now.
   const refusal = ask.page.cursor === null ? await refuseFilter(ask.search, world) : null;
@@ -60,7 +60,7 @@ export async function getDeliveries(
   const page = await world.lookup.deliveries(ask.search, ask.page);
   if (page === "bad_cursor") return respondFault(fault("invalid_request", BAD_CURSOR));
   return answer(deliveriesRoute, {
-    deliveries: page.deliveries.map(describeListed),
+    deliveries: page.deliveries.map((one) => describeListed(one, world.timeline)),
     cursor: page.cursor,
     troubled: troubleFor(page.deliveries, world),
   });
@@ -70,21 +70,25 @@ const BAD_CURSOR = "cursor must be the one of an answer to the same question; le
 
 /** `GET /api/deliveries/:id`: all there is to know of one; its id is `<number of the event>-<destination>`. */
 export async function getDelivery(id: string, world: DeliveriesWorld): Promise<Response> {
-  const { lookup, destinations, clock } = world;
+  const { lookup, destinations, clock, timeline } = world;
   const place = parseId(id);
   const found = place && (await lookup.delivery(place));
   if (!found) return respondFault(unknownDelivery(id));
   const destination = destinations().find(({ name }) => name === found.destination);
   const { body, firstAttemptAt, finals, log, ...listed } = found;
   return answer(deliveryRoute, {
-    ...describeListed(listed),
-    firstAttemptAt: timeOf(firstAttemptAt),
+    ...describeListed(listed, timeline),
+    firstAttemptAt: wallTimeOf(firstAttemptAt, timeline),
     finals: finals.map(({ url, reason }) => ({ url, reason })),
     body,
     requests: destination ? requestsOf(found, { destination, at: clock.wall() }) : [],
     troubled: troubleFor([found], world),
     log: { first: log.first.map(describeAttempt), omitted: log.omitted, last: log.last.map(describeAttempt) },
   });
+
+  function describeAttempt({ at, ...attempt }: Attempt): Detail["log"]["first"][number] {
+    return { at: wallTime(at, timeline), ...attempt };
+  }
 }
 
 /** What keeps back those of them that wait. */
@@ -113,12 +117,13 @@ export function unknownDelivery(id: string): Fault {
   return fault("unknown_delivery", `there is no delivery ${JSON.stringify(id.slice(0, 100))}; ${form}, and ${kept}`);
 }
 
-export function describeListed({ id, ...one }: ListedDelivery): Like<typeof listed> {
+export function describeListed({ id, ...one }: ListedDelivery, timeline: Timeline): Like<typeof listed> {
   const { destination, state, source, type, messageId, userId, acceptedAt, attempts } = one;
   return {
     ...{ id: formatId({ id, destination }), destination, state, source, type, messageId, userId },
-    ...{ acceptedAt: formatTime(acceptedAt), attempts, dueAt: timeOf(one.dueAt), settledAt: timeOf(one.settledAt) },
-    replayedAt: timeOf(one.replayedAt),
+    ...{ acceptedAt: wallTime(acceptedAt, timeline), attempts, dueAt: wallTimeOf(one.dueAt, timeline) },
+    settledAt: wallTimeOf(one.settledAt, timeline),
+    replayedAt: wallTimeOf(one.replayedAt, timeline),
     ...{ url: one.url, status: one.status, reason: one.reason },
   };
 }
@@ -131,8 +136,4 @@ function requestsOf(detail: DeliveryDetail, sending: Sending): Detail["requests"
     url: withoutQuery(webhook.url),
     headers: shownHeaders(webhook, detail, sending),
   }));
-}
-
-function describeAttempt({ at, ...attempt }: Attempt): Detail["log"]["first"][number] {
-  return { at: formatTime(at), ...attempt };
 }

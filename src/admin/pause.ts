@@ -2,13 +2,15 @@ import * as v from "valibot";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { PauseReport, Pauses } from "../model/pause.ts";
 import type { Clock } from "../model/ports.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { type At, formatTime } from "../model/units.ts";
 import { about, count, success, time } from "./answers/fields.ts";
 import { answer, route, type Said } from "./route.ts";
 import { type KnownWorld, refuseUnknown, waitingFor } from "./unserved.ts";
 
 export type PauseWorld = KnownWorld & {
-  readonly clock: Pick<Clock, "now" | "wall">;
+  readonly clock: Pick<Clock, "now">;
+  readonly timeline: Pick<Timeline, "toWall">;
   readonly pauses: Pauses;
   /** Tries a destination at once, whatever its webhooks have answered; with `all`, also what is not due yet. */
   readonly tryNow: (destination: string, all?: boolean) => void;
@@ -145,7 +147,6 @@ function refuse(name: string, world: PauseWorld): Fault | null {
   return world.pauses.since(name) === null ? refuseUnknown(name, world) : null;
 }
 
-/** What the machine's clock would have said then, if it had not been set since. */
-export function onWall(at: At, { clock }: Pick<PauseWorld, "clock">): At {
-  return clock.wall() - (clock.now() - at);
+export function onWall(at: At, { timeline }: Pick<PauseWorld, "timeline">): At {
+  return timeline.toWall(at);
 }

@@ -9,7 +9,12 @@ const CROWDED = 0.8;
  * the wall clock.
  */
 export function problemsOf(status: Omit<Status, "problems">): readonly Problem[] {
-  const found = [...ofOutbox(status.outbox), ...ofConfig(status.config), ...status.destinations.flatMap(ofDestination)];
+  const found = [
+    ...ofOutbox(status.outbox),
+    ...ofClock(status.clock),
+    ...ofConfig(status.config),
+    ...status.destinations.flatMap(ofDestination),
+  ];
   return found.sort((a, b) => Number(a.level === "warning") - Number(b.level === "warning"));
 }
 
@@ -31,6 +36,13 @@ function ofOutbox({ path, writable, full, used, max, free }: Status["outbox"]): 
 }
 
 const ROOM = "deliver or discard what waits (fairlead status says for whom), or raise outbox.maxSize";
+
+function ofClock(clock: Status["clock"]): readonly Problem[] {
+  if (clock.plausible) return [];
+  const { code, reason, since } = clock;
+  const remedy = "set the machine's clock (timedatectl, or its time service): new events get its stamps";
+  return [{ level: "warning", code: `clock_${code}`, what: reason, since, remedy }];
+}
 
 function ofConfig({ refused, needsRestart }: Status["config"]): readonly Problem[] {
   const found: Problem[] = [];

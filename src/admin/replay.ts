@@ -5,8 +5,9 @@ import { fault, isFault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Replay, ReplayPage } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { KB } from "../model/units.ts";
-import { about, count, success, time, timeOf } from "./answers/fields.ts";
+import { about, count, success, time, wallTimeOf } from "./answers/fields.ts";
 import { formatId, parseId, unknownDelivery } from "./deliveries.ts";
 import { type FilterWorld, refuseFilter } from "./known.ts";
 import { keysRule, limitEntry, readBody } from "./read.ts";
@@ -90,6 +91,7 @@ export const retryRoute = route({
 
 export type ReplayWorld = FilterWorld & {
   readonly clock: Pick<Clock, "now">;
+  readonly timeline: Timeline;
   readonly bodies: Bodies;
   readonly replay: Replay;
   /** Tries a destination at once, whatever its webhooks have answered. */
@@ -107,7 +109,7 @@ export async function postReplay(request: Request, world: ReplayWorld): Promise<
   if (isFault(read)) return respondFault(read);
   const { filter, limit, cursor, dryRun } = read.value;
   const { state = null, ...rest } = filter;
-  const search = { ...toFilter(rest, world.clock.now()), state };
+  const search = { ...toFilter(rest, world), state };
   const refusal = cursor === null ? await refuseFilter(search, world) : null;
   if (refusal) return respondFault(refusal);
   const isKnown = (name: string): boolean => world.destinations().some((one) => one.name === name);
@@ -120,7 +122,7 @@ export async function postReplay(request: Request, world: ReplayWorld): Promise<
       world.report.replayed(destination, count);
     }
   }
-  return answer(replayRoute, { success: true, ...describe(page) });
+  return answer(replayRoute, { success: true, ...describe(page, world) });
 }
 
 const BAD_CURSOR = "cursor: must be the one of an answer for the same filter; leave it out for the first page";
@@ -128,17 +130,12 @@ const BAD_CURSOR = "cursor: must be the one of an answer for the same filter; le
 const USER_DELETED =
   "its user was deleted after its event had come: sending it again would bring the user back; receivers get the calls that come from now on";
 
-function describe({
-  replayed,
-  left,
-  deleted,
-  oldest,
-  newest,
-  cursor,
-}: ReplayPage): Omit<Said<typeof replayRoute>, "success"> {
+function describe(page: ReplayPage, { timeline }: ReplayWorld): Omit<Said<typeof replayRoute>, "success"> {
+  const { replayed, left, deleted, cursor } = page;
   const all = [...replayed.values()].reduce((sum, one) => sum + one, 0);
   const destinations = Object.fromEntries(replayed);
-  return { replayed: all, destinations, left, deleted, oldest: timeOf(oldest), newest: timeOf(newest), cursor };
+  const [oldest, newest] = [wallTimeOf(page.oldest, timeline), wallTimeOf(page.newest, timeline)];
+  return { replayed: all, destinations, left, deleted, oldest, newest, cursor };
 }
 
 /**

@@ -15,6 +15,7 @@ import type {
   Status,
   WebhookHealth,
 } from "../model/status.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { type At, formatTime } from "../model/units.ts";
 import { about, timeOf } from "./answers/fields.ts";
 import { status, type troubled } from "./answers/status.ts";
@@ -34,7 +35,8 @@ export type StatusWorld = {
   readonly pauses: Pick<Pauses, "since">;
   readonly arrivals: Arrivals;
   readonly lastReload: () => ConfigStatus;
-  /** By the wall clock. */
+  readonly timeline: Timeline;
+  /** By `clock.now()`. */
   readonly startedAt: At;
   readonly version: string;
   readonly pid: number;
@@ -51,13 +53,16 @@ export const statusRoute = route({
 /** `GET /api/status`, with points in time in ISO 8601. */
 export async function getStatus(world: StatusWorld): Promise<Response> {
   const found = await readStatus(world);
-  const { startedAt, config, problems, sources, destinations } = found;
+  const { startedAt, config, problems, clock, sources, destinations } = found;
   const { readAt, refused } = config;
   return answer(statusRoute, {
     ...found,
     startedAt: formatTime(startedAt),
     config: { ...config, readAt: formatTime(readAt), refused: refused && { ...refused, at: formatTime(refused.at) } },
     problems: problems.map((problem) => ({ ...problem, since: timeOf(problem.since) })),
+    clock: clock.plausible
+      ? { plausible: true, code: null, reason: null, since: null }
+      : { ...clock, since: formatTime(clock.since) },
     sources: sources.map((source) => ({ ...source, lastAt: timeOf(source.lastAt) })),
     destinations: destinations.map(({ pausedSince, failingSince, lastError, webhooks, ...rest }) => ({
       ...rest,
@@ -92,14 +97,26 @@ export function troubleOf(names: Iterable<string>, world: TroubleWorld): readonl
 
 /** How the daemon is, and each of its sources and destinations. */
 async function readStatus(world: StatusWorld): Promise<Status> {
-  const { outbox, sources, health, arrivals, lastReload, startedAt, version, pid } = world;
+  const { outbox, sources, health, arrivals, timeline, version, pid } = world;
+  const startedAt = timeline.toWall(world.startedAt);
   const status = {
-    ...{ version, pid, startedAt, config: lastReload() },
+    ...{ version, pid, startedAt, config: configSince(startedAt, world.lastReload()), clock: clockOf(timeline) },
     outbox: { path: outbox().path, ...health.size(), full: health.full(), writable: health.writable() },
     sources: sources().map(({ name, enabled }) => ({ name, enabled, ...arrivals.of(name) })),
     destinations: await readDestinations(world),
   };
   return { ...status, problems: problemsOf(status) };
+}
+
+/** With its point in time by the wall clock. */
+function clockOf(timeline: Timeline): Status["clock"] {
+  const clock = timeline.health();
+  return clock.plausible ? clock : { ...clock, since: timeline.toWall(clock.since) };
+}
+
+/** What was read before the start was so by a clock that may have been set since: the start is near enough. */
+function configSince(startedAt: At, config: ConfigStatus): ConfigStatus {
+  return { ...config, readAt: Math.max(config.readAt, startedAt) };
 }
 
 async function readDestinations(world: StatusWorld): Promise<readonly DestinationStatus[]> {
@@ -131,7 +148,7 @@ async function readDestination(name: string, world: StatusWorld): Promise<Destin
 
 const UNKNOWN: DestinationHealth = { state: "untried", failingSince: null, lastError: null, webhooks: [] };
 
-export type TroubleWorld = Pick<StatusWorld, "clock" | "destinations" | "webhooks">;
+export type TroubleWorld = Pick<StatusWorld, "clock" | "timeline" | "destinations" | "webhooks">;
 
 /** With its points in time by the wall clock. */
 function healthOf(destination: Destination, world: TroubleWorld): DestinationHealth {

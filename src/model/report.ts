@@ -58,4 +58,8 @@ export type DaemonEvent =
   | "untrusted_proxy"
   | "stuck"
   | "unstuck"
-  | "notify_failed";
+  | "notify_failed"
+  | "clock_implausible"
+  | "clock_plausible"
+  | "clock_stepped"
+  | "downtime_unknown";

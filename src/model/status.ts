@@ -1,6 +1,7 @@
 import type { DeliveryState } from "./delivery.ts";
 import type { Destination } from "./destination.ts";
 import type { Bound } from "./space.ts";
+import type { ClockHealth } from "./timeline.ts";
 import type { At, Ms } from "./units.ts";
 
 /** What an operator wants to know of a running daemon, at one moment. Points in time are of the wall clock. */
@@ -11,6 +12,8 @@ export type Status = {
   readonly config: ConfigStatus;
   readonly outbox: OutboxStatus;
   readonly problems: readonly Problem[];
+  /** Whether the machine's clock can be believed. */
+  readonly clock: ClockHealth;
   readonly sources: readonly SourceStatus[];
   /** Those of the config, in its order, and then those that something still waits for. */
   readonly destinations: readonly DestinationStatus[];

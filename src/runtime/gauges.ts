@@ -5,6 +5,7 @@ import type { StoredHalts } from "../model/pause.ts";
 import type { Backlog, Clock } from "../model/ports.ts";
 import type { StoreHealth } from "../model/space.ts";
 import type { WebhookHealth } from "../model/status.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { SECOND } from "../model/units.ts";
 import { declareMembers } from "./audience-metrics.ts";
 import { Counter, Gauge, type Registry } from "./prom.ts";
@@ -14,6 +15,7 @@ export type ExposedStore = {
   readonly halts: Pick<StoredHalts, "all">;
   readonly health: Pick<StoreHealth, "size" | "full">;
   readonly members: Pick<Members, "all">;
+  readonly timeline: Pick<Timeline, "health">;
 };
 
 const STATES: readonly DeliveryState[] = ["waiting", "delivered", "failed", "expired"];
@@ -186,6 +188,11 @@ function declareSize(registry: Registry, { store }: StoreView): void {
       help: "1 while calls are refused because the store or its disk is full, else 0.",
       read: () => fullness(store()),
     },
+    {
+      name: "fairlead_clock_implausible",
+      help: "1 while the machine's clock cannot be right, so that events get wrong times, else 0.",
+      read: () => doubt(store()),
+    },
   ];
   for (const { read, ...naming } of gauges) {
     new Gauge({
@@ -203,6 +210,10 @@ function declareSize(registry: Registry, { store }: StoreView): void {
 
 function fullness(store: ExposedStore | null): number | null {
   return store && (store.health.full() === null ? 0 : 1);
+}
+
+function doubt(store: ExposedStore | null): number | null {
+  return store && (store.timeline.health().plausible ? 0 : 1);
 }
 
 function orNothing<T>(ask: () => T): T | undefined {

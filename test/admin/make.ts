@@ -14,9 +14,10 @@ import type { Reload } from "../../src/model/reload.ts";
 import type { Replay } from "../../src/model/replay.ts";
 import type { Report } from "../../src/model/report.ts";
 import type { ConfigStatus, DestinationHealth } from "../../src/model/status.ts";
+import type { Timeline } from "../../src/model/timeline.ts";
 import type { At } from "../../src/model/units.ts";
 import type { Unserved } from "../../src/model/unserved.ts";
-import { createFalseClock, type FalseClock } from "../flow/clock.ts";
+import { createFalseClock, type FalseClock, UNSHIFTED } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
 import { assertDocumented } from "./openapi/documented.ts";
 import { NEVER_PAUSED } from "./pauses.ts";
@@ -56,6 +57,7 @@ type AdminOptions = {
   readonly lookup?: Partial<Lookup>;
   readonly replay?: Partial<Replay>;
   readonly deletions?: Partial<StoredDeletions>;
+  readonly timeline?: Timeline;
 };
 
 const NO_REJECTIONS: Rejections = { newest: () => [] };
@@ -102,7 +104,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
   const told: unknown[] = [];
   const handle = createAdmin({
     admin: () => makeConfig().admin,
-    clock,
+    ...{ clock, timeline: options.timeline ?? UNSHIFTED },
     bodies: createBodies(clock),
     health: {
       writable: () => store.writable,

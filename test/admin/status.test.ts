@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { DestinationHealth, Health } from "../../src/model/status.ts";
-import { MINUTE } from "../../src/model/units.ts";
-import { START } from "../flow/clock.ts";
+import { HOUR, MINUTE } from "../../src/model/units.ts";
+import { START, UNSHIFTED } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
 import { startAdmin } from "./make.ts";
 
@@ -43,6 +43,15 @@ describe("GET /api/status", () => {
       path: "/var/lib/fairlead/fairlead.db",
       ...{ used: 0, max: 1, free: null, full: null, writable: true },
     });
+  });
+
+  it("says whether the machine's clock can be believed, and shows its own times by it", async () => {
+    assert.deepEqual((await statusOf({})).clock, { plausible: true, code: null, reason: null, since: null });
+    const doubt = { plausible: false, code: "behind", reason: "it says 2025", since: START } as const;
+    const timeline = { ...UNSHIFTED, toWall: (at: number) => at - HOUR, health: () => doubt };
+    const { clock, startedAt } = await statusOf({ timeline });
+    assert.deepEqual(clock, { ...doubt, since: "2026-11-20T11:00:00.000Z" });
+    assert.equal(startedAt, "2026-11-20T11:00:00.000Z");
   });
 
   it("says why the last config was refused, and what waits for a restart", async () => {

@@ -10,6 +10,7 @@ import type { Audiences, Computation, ListOptions, Member, Sync, Wanted } from "
 import { fault, isFault } from "../../src/model/fault.ts";
 import { createClock } from "../../src/runtime/clock.ts";
 import { createServe } from "../../src/runtime/serve.ts";
+import { UNSHIFTED } from "../flow/clock.ts";
 import { makeSource } from "../flow/make.ts";
 import { askAdmin, SLOW } from "./run.ts";
 
@@ -69,7 +70,7 @@ async function startAdmin(looks = 0) {
   const world: Partial<AdminWorld> = {
     admin: () => ({ listen: LISTEN, token: null }),
     sources: () => [makeSource()],
-    ...{ audiences, streams: createStreams(createClock()), clock: createClock() },
+    ...{ audiences, streams: createStreams(createClock()), clock: createClock(), timeline: UNSHIFTED },
   };
   const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
   return {

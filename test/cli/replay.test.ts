@@ -6,6 +6,7 @@ import { type Fault, fault } from "../../src/model/fault.ts";
 import type { Replay, ReplayPage, Wish } from "../../src/model/replay.ts";
 import { createClock } from "../../src/runtime/clock.ts";
 import { createServe } from "../../src/runtime/serve.ts";
+import { UNSHIFTED } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
 import { askAdmin, SLOW } from "./run.ts";
 
@@ -38,6 +39,7 @@ async function startAdmin(failed: number, { one, failAt }: Options = {}) {
     admin: () => ({ listen: LISTEN, token: null }),
     tryNow() {},
     bodies: createBodies(createClock()),
+    timeline: UNSHIFTED,
     destinations: () => [makeDestination()],
     clock: createClock(),
     backlog: { counts: () => [] } as unknown as AdminWorld["backlog"],

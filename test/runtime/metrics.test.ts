@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createMetrics, type Metrics } from "../../src/runtime/metrics.ts";
+import { UNSHIFTED } from "../flow/clock.ts";
 
 const START = Date.UTC(2026, 2, 14);
 
@@ -128,7 +129,7 @@ describe("createMetrics", () => {
     const counts = () => [{ destination: "crm", state: "waiting", count: 1 }] as const;
     const backlog = { counts, oldestWaitingAt: async () => START - 2_000, nextRetryAt: async () => null };
     const health = { size: () => ({ used: 10, max: 20, free: 30 }), full: () => null };
-    metrics.expose({ backlog, halts: { all: () => [] }, members: { all: () => [] }, health });
+    metrics.expose({ backlog, halts: { all: () => [] }, members: { all: () => [] }, health, timeline: UNSHIFTED });
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), 10);
     assert.equal(await readValue(metrics, 'fairlead_deliveries{destination="crm",state="waiting"}'), 1);
     assert.equal(await readValue(metrics, 'fairlead_oldest_waiting_seconds{destination="crm"}'), 2);
@@ -206,6 +207,7 @@ const NAMES = [
   "fairlead_store_full",
   "fairlead_store_errors_total",
   "fairlead_slow_commits_total",
+  "fairlead_clock_implausible",
   "fairlead_config_last_reload_successful",
   "fairlead_config_last_reload_success_timestamp_seconds",
   "fairlead_build_info",

@@ -23,6 +23,17 @@ const outbox = v.strictObject({
   writable: about("False after a commit that failed, until one succeeds.", v.boolean()),
 });
 
+const clock = v.strictObject({
+  plausible: about("False while the machine's clock cannot be right: events get wrong times.", v.boolean()),
+  code: about(
+    "`before_build`: it says less than when this Fairlead was built. `behind`: less than the outbox has seen. `ahead`: far " +
+      "more than the outbox expects, or many years after the build. Null while it is plausible.",
+    v.nullable(v.picklist(["before_build", "behind", "ahead"])),
+  ),
+  reason: about("In words, with what the clock says.", v.nullable(v.string())),
+  since: v.nullable(time),
+});
+
 const source = named(
   "SourceStatus",
   v.strictObject({
@@ -107,6 +118,7 @@ export const status = named(
     config,
     outbox,
     problems: about("What is wrong, and since when: the worst first.", v.array(problem)),
+    clock,
     sources: v.array(source),
     destinations: about(
       "Those of the config, in its order, and then those that something still waits for.",

@@ -14,7 +14,7 @@ import { readSaid, send } from "../daemon/ask.ts";
 import { type DaemonOptions, findDaemon } from "../daemon/find.ts";
 import { isNobodyThere } from "../daemon/said.ts";
 import { isStatus, type SaidStatus } from "../status/said.ts";
-import { judgeClock } from "./clock.ts";
+import { type ClockFacts, judgeClock } from "./clock.ts";
 import { type ConfigFacts, judgeConfig } from "./config.ts";
 import { type DaemonFacts, judgeDaemon } from "./daemon.ts";
 import { type DiskFacts, judgeDisk } from "./disk.ts";
@@ -47,7 +47,7 @@ export async function examine(options: ExamineOptions, clock: Clock): Promise<re
     ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
     ...(store ? judgeStore(store.facts) : [say("store").skipped("unseen", NO_OUTBOX)]),
     ...(outbox ? judgeDisk(diskFacts(outbox)) : [say("disk").skipped("unseen", NO_OUTBOX)]),
-    ...judgeClock({ wall: clock.wall(), synchronized: isClockSynchronized(), lastAt: store?.lastAt ?? null }),
+    ...judgeClock({ ...clockFacts(clock), seenAt: store?.seenAt ?? null }),
     ...judgeFiles(filesOf(daemon)),
     ...judgeDaemon(daemon),
     ...judgeWebhooks(await lookAtWebhooks(webhooks), clock.wall()),
@@ -76,6 +76,10 @@ function inspect({ file, text }: Opened, resolve: Resolve, clock: Clock): Inspec
   };
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
   return inspectConfig({ file, text, resolve: quiet, credentials, isFolder, now: clock.wall() });
+}
+
+function clockFacts(clock: Clock): Omit<ClockFacts, "seenAt"> {
+  return { wall: clock.wall(), synchronized: isClockSynchronized(), builtAt: clock.builtAt };
 }
 
 function configFacts(file: string, inspected: Inspected, daemon: DaemonFacts): ConfigFacts {

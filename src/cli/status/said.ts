@@ -25,6 +25,7 @@ const status = v.object({
     v.array(v.object({ level: v.string(), code: v.string(), what: v.string(), since: time, remedy: v.string() })),
     [],
   ),
+  clock: v.optional(v.object({ plausible: v.boolean(), code: time, reason: time, since: time })),
   sources: v.array(v.object({ name: v.string(), enabled: v.boolean(), perSecond: v.number(), lastAt: time })),
   destinations: v.array(
     v.object({

@@ -17,7 +17,7 @@ function problems({ problems }: SaidStatus, now: At): string {
   return ["Problems:", ...lines].join("\n");
 }
 
-function about({ version, pid, startedAt, config, outbox }: SaidStatus, now: At): string {
+function about({ version, pid, startedAt, config, outbox, clock }: SaidStatus, now: At): string {
   const { refused, needsRestart } = config;
   return [
     `fairlead ${printable(version)}, process ${pid}, running for ${age(startedAt, now)}`,
@@ -25,7 +25,14 @@ function about({ version, pid, startedAt, config, outbox }: SaidStatus, now: At)
     ...(refused ? [`         NOT in force since ${age(refused.at, now)}: ${printable(refused.reason)}`] : []),
     ...(needsRestart.length > 0 ? [`         waits for a restart: ${printable(needsRestart.join(", "))}`] : []),
     `outbox   ${printable(outbox.path)}, ${formatSize(outbox.used)} of ${formatSize(outbox.max)}${trouble(outbox)}`,
+    ...clockLine(clock, now),
   ].join("\n");
+}
+
+function clockLine(clock: SaidStatus["clock"], now: At): readonly string[] {
+  if (!clock || clock.plausible) return [];
+  const lasts = clock.since === null ? "" : ` for ${age(clock.since, now)}`;
+  return [`clock    IMPLAUSIBLE${lasts}: ${printable(clock.reason ?? "")}; events get wrong times`];
 }
 
 function trouble({ full, free, writable }: SaidStatus["outbox"]): string {

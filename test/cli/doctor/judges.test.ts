@@ -104,15 +104,17 @@ describe("fairlead doctor, of the disk", () => {
 
 describe("fairlead doctor, of the clock", () => {
   const judge = (more: Partial<ClockFacts>) =>
-    codes(judgeClock({ wall: NOW, synchronized: true, lastAt: NOW - HOUR, ...more }));
+    codes(judgeClock({ wall: NOW, synchronized: true, builtAt: NOW - DAY, seenAt: NOW - HOUR, ...more }));
 
   it("finds one that was never set, is behind the outbox, or kept right by nobody", () => {
     assert.deepEqual(judge({}), ["ok"]);
     assert.deepEqual(judge({ wall: 0 }), ["error clock_unset"]);
-    assert.deepEqual(judge({ lastAt: NOW + HOUR }), ["warning clock_behind"]);
+    assert.deepEqual(judge({ seenAt: NOW + HOUR }), ["warning clock_behind"]);
+    assert.deepEqual(judge({ seenAt: NOW - 31 * DAY }), ["warning clock_ahead"]);
+    assert.deepEqual(judge({ wall: NOW + 76 * 365 * DAY, seenAt: null }), ["warning clock_ahead"]);
     assert.deepEqual(judge({ synchronized: false }), ["warning clock_unsynchronized"]);
     assert.deepEqual(judge({ synchronized: null }), ["skipped unseen"]);
-    assert.deepEqual(judge({ lastAt: null }), ["ok"]);
+    assert.deepEqual(judge({ seenAt: null }), ["ok"]);
   });
 });
 

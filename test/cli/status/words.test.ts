@@ -101,6 +101,17 @@ describe("the status of a daemon, for a person", () => {
     );
   });
 
+  it("says that the machine's clock cannot be right, since when and why, and nothing of one that can", () => {
+    const none = { code: null, reason: null, since: null };
+    assert.equal(words({ clock: { plausible: true, ...none } }), words({}));
+    const reason = "the machine's clock says 1972-01-01T00:00:00.000Z, before this Fairlead was built";
+    const said = words({ clock: { plausible: false, code: "before_build", reason, since: ago(2 * HOUR) } });
+    assert.match(
+      said,
+      /^clock {4}IMPLAUSIBLE for 2h: the machine's clock says 1972-.* was built; events get wrong times$/m,
+    );
+  });
+
   it("says since when one is paused, whatever else it is", () => {
     const paused = { ...CRM, state: "paused", pausedSince: ago(2 * HOUR), perSecond: 0 };
     assert.match(words({ destinations: [paused] }), /^crm {10}paused for 2h {2}0 /m);
