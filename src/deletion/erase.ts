@@ -1,4 +1,4 @@
-import type { Deletion, ForgetMembers, StoredDeletions, WalkCursor } from "../model/deletion.ts";
+import type { Deletion, StoredDeletions, WalkCursor } from "../model/deletion.ts";
 import type { Fault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import type { ForgetRejections } from "../model/refusal.ts";
@@ -6,21 +6,19 @@ import type { ForgetRejections } from "../model/refusal.ts";
 export type EraseWorld = {
   readonly deletions: Pick<StoredDeletions, "people" | "erase" | "forgetPeople" | "scrub">;
   readonly rejections: { readonly forget: ForgetRejections };
-  readonly forgetMembers: ForgetMembers;
   readonly clock: Pick<Clock, "nextTurn">;
   readonly signal: AbortSignal;
 };
 
 /**
- * Removes what is kept of the users of a request here: events and attempts, memberships, refused calls, and last of all who
- * they were. Answers whether nothing is left; false if something is that has to be waited for, null if the daemon stops.
+ * Removes what is kept of the users of a request here: events and attempts, refused calls, and last of all who they were.
+ * Their memberships went with the request itself: those that there are now, a later list has made. Answers whether nothing
+ * is left; false if something is that has to be waited for, null if the daemon stops.
  */
 export async function erase(deletion: Deletion, world: EraseWorld): Promise<boolean | Fault | null> {
-  const { deletions, rejections, forgetMembers } = world;
+  const { deletions, rejections } = world;
   const userIds = deletions.people(deletion.id);
   if (userIds.length > 0) {
-    const refused = await forgetMembers(userIds, deletion.scope);
-    if (refused !== null) return refused;
     rejections.forget(userIds, deletion.scope);
     const erased = await eraseEvents(deletion, userIds, world);
     if (erased !== true) return erased;

@@ -1,5 +1,5 @@
 import type { Config } from "../model/config.ts";
-import type { ForgetMembers, StoredDeletions } from "../model/deletion.ts";
+import type { StoredDeletions } from "../model/deletion.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Clock, Random, RequestDeletion } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
@@ -7,7 +7,6 @@ import type { Report } from "../model/report.ts";
 export type RequestWorld = {
   readonly config: () => Config;
   readonly deletions: Pick<StoredDeletions, "record">;
-  readonly forgetMembers: ForgetMembers;
   /** There is something to be done now. */
   readonly wake: () => void;
   readonly clock: Pick<Clock, "wall">;
@@ -20,7 +19,7 @@ export type RequestWorld = {
  * happens to the daemon. Faults: `unknown_source`, and those of the store.
  */
 export function createRequestDeletion(world: RequestWorld): RequestDeletion {
-  const { config, deletions, forgetMembers, wake, clock, random, report } = world;
+  const { config, deletions, wake, clock, random, report } = world;
   return async function requestDeletion({ userIds, sources, ...wishes }) {
     const affected = affectedSources(config(), sources);
     if (isFault(affected)) return affected;
@@ -29,9 +28,6 @@ export function createRequestDeletion(world: RequestWorld): RequestDeletion {
     // It begins with the time, so that they sort as they came.
     const id = `del-${requestedAt.toString(16).padStart(12, "0")}-${random.hex(6)}`;
     const scope = sources && [...new Set(sources)];
-    // Before the events are numbered up to which it goes: a sync that runs would send another call about them behind it.
-    const refused = await forgetMembers(users, scope);
-    if (refused !== null) return refused;
     const recorded = await deletions.record({ ...wishes, id, requestedAt, userIds: users, sources: scope, affected });
     if (isFault(recorded)) return recorded;
     const notifications = affected.length * users.length;

@@ -93,7 +93,10 @@ export type DeletionsAsk = { readonly limit: number; readonly cursor: string | n
 
 /** What the store knows of deletions. Each step is short: whoever has many takes turns with others. */
 export type StoredDeletions = {
-  /** Keeps a request. Its users are suppressed from this moment on, if it says so. Faults: `store_full`, `store_failed`. */
+  /**
+   * Keeps a request. Its users are suppressed from this moment on, if it says so, and are in no audience and have no trait of
+   * its sources any more. Faults: `store_full`, `store_failed`; then nothing was done.
+   */
   record(request: NewDeletion): Promise<Deletion | Fault>;
   /** Some of those that are in this stage, by their ids, from behind this one on. */
   unfinished(stage: DeletionStage, after: string): readonly Deletion[];
@@ -146,9 +149,6 @@ type Whose = {
   readonly messageId: string;
   readonly userId: string | null;
 };
-
-/** Removes these users from audiences and computed traits of these sources; null: of all. Faults: `store_failed`. */
-export type ForgetMembers = (userIds: readonly string[], sources: readonly string[] | null) => Promise<Fault | null>;
 
 /** What the operator hears of it. */
 export type DeletionReport = {

@@ -26,7 +26,6 @@ function startDeletion({ config = WORLD, failed }: { config?: Partial<Config>; f
         return failed ?? ({ status: "running" } as Deletion);
       },
     },
-    forgetMembers: async () => null,
     wake: () => void told.push(["woken"]),
     clock,
     random: { fraction: () => 0.5, hex: (bytes) => (ids++).toString(16).padStart(2 * bytes, "0") },

@@ -22,8 +22,10 @@ import { createIntake } from "./intake.ts";
 import { lockOutbox } from "./lock.ts";
 import { findLostCommits } from "./log-check.ts";
 import { createLookup } from "./lookup/lookup.ts";
+import { createForget } from "./members/leaving.ts";
 import { createMembers } from "./members/members.ts";
 import { createMemberRows } from "./members/rows.ts";
+import { createUploads } from "./members/upload.ts";
 import { createMeta, type Meta } from "./meta.ts";
 import { cannotOpen, LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
@@ -116,12 +118,14 @@ function createStore(db: Database, { meta, room, release, openTemporary }: Surro
   const size = createSize(db, room.measured);
   const withdrawal = createWithdraw(db, tables);
   const memberRows = createMemberRows(db);
+  const uploads = createUploads(openTemporary);
+  const forgetMember = createForget(db, uploads);
   const settleRow = createSettle(tables);
   const pruneRows = createPrune(db, tables);
   const unserved = createUnserved(db, tables);
   const claims = createClaims(db, report);
   const commits = createCommits(db, {
-    ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size] },
+    ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size, uploads] },
     failed: (error) => isDiskFailure(error) && room.refused(),
   });
   const notices = createNotices(db, { commits, clock, failed: unwritable });
@@ -150,8 +154,12 @@ function createStore(db: Database, { meta, room, release, openTemporary }: Surro
     lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
     replay: createReplay(db, { ...options, ...tables, commits, lookup, room, isForgotten, failed: unwritable }),
-    deletions: createStoredDeletions(db, { ...tables, clock, commits, room, notices, report, failed: unwritable }),
-    members: createMembers(db, { ...withdrawal, ...options, commits, memberRows, openTemporary, failed: unwritable }),
+    deletions: createStoredDeletions(db, {
+      ...{ ...tables, clock, commits, room, notices, report, forgetMember, failed: unwritable },
+    }),
+    members: createMembers(db, {
+      ...{ ...withdrawal, ...options, commits, memberRows, uploads, forgetMember, failed: unwritable },
+    }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, bounds }),
     timeline: meta.timeline,

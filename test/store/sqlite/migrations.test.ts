@@ -11,6 +11,7 @@ import { createUserHash } from "../../../src/store/sqlite/deletions/user-hash.ts
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { createStoredHalts } from "../../../src/store/sqlite/halts.ts";
 import { createLookup } from "../../../src/store/sqlite/lookup/lookup.ts";
+import { createForget } from "../../../src/store/sqlite/members/leaving.ts";
 import { createMeta } from "../../../src/store/sqlite/meta.ts";
 import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/migrations.ts";
 import { createProgress } from "../../../src/store/sqlite/progress.ts";
@@ -150,7 +151,8 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const world = { commits: {} as Commits, clock: { nextTurn: async () => {} }, failed: () => assert.fail() };
   const notices = createNotices(recording, world);
   const room = { refusal: () => null };
-  createStoredDeletions(recording, { ...world, counts, progress, segments, notices, room, report });
+  const forgetMember = createForget(recording, { forget() {} });
+  createStoredDeletions(recording, { ...world, counts, progress, segments, notices, room, report, forgetMember });
   createIsForgotten(recording, createUserHash(recording));
   createPrune(recording, { counts, repeats, progress, tried });
   return { db, statements };

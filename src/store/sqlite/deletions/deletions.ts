@@ -5,6 +5,7 @@ import type { Report } from "../../../model/report.ts";
 import type { Room } from "../../room.ts";
 import type { Commits } from "../commits.ts";
 import type { Database } from "../driver.ts";
+import type { ForgetMember } from "../members/leaving.ts";
 import type { Segments } from "../segments.ts";
 import { createErase, type EraseParts } from "./erase.ts";
 import type { Notices } from "./notices.ts";
@@ -20,6 +21,7 @@ export type DeletionsWorld = EraseParts & {
   readonly room: Pick<Room, "refusal">;
   readonly segments: Pick<Segments, "nextNumber">;
   readonly notices: Notices;
+  readonly forgetMember: ForgetMember;
   readonly failed: () => Fault;
   readonly report: Pick<Report, "storeFailed">;
 };
@@ -105,10 +107,11 @@ function noticePrefix(id: string): string {
 
 /**
  * Who is to be suppressed is so before the commit: calls that were let in before are in commits before this one, or in this
- * one, and so have numbers up to `upTo`.
+ * one, and so have numbers up to `upTo`. Their memberships go in the same commit: a sync that runs sends nothing about them
+ * behind it, and a request that is refused has done nothing.
  */
 async function record(request: NewDeletion, parts: Parts): Promise<Deletion | Fault> {
-  const { rows, segments, room, commits, suppressed, hash, failed } = parts;
+  const { rows, segments, room, commits, suppressed, hash, forgetMember, failed } = parts;
   const refusal = room.refusal();
   if (refusal) return refusal;
   const those = { hashes: request.suppress ? request.userIds.map(hash.of) : [], sources: request.sources };
@@ -116,6 +119,7 @@ async function record(request: NewDeletion, parts: Parts): Promise<Deletion | Fa
   const run = (): Deletion | Fault => {
     rows.insert(request, segments.nextNumber() - 1);
     suppressed.write({ ...those, since: request.requestedAt });
+    for (const user of request.userIds) forgetMember(user, request.sources);
     return found(request.id, rows);
   };
   const recorded = await commits.add<Deletion | Fault>({ rows: request.userIds.length, run, failed });

@@ -5,10 +5,10 @@ import type { Commits } from "../commits.ts";
 import type { Database } from "../driver.ts";
 import { createCompare } from "./compare.ts";
 import { type ComputationRows, createComputationRows } from "./computations.ts";
-import { createLeaving } from "./leaving.ts";
+import { createLeaving, type ForgetMember } from "./leaving.ts";
 import { type MemberRows, toValue } from "./rows.ts";
 import { createSyncRows, type SyncRows } from "./syncs.ts";
-import { createUploads } from "./upload.ts";
+import type { Uploads } from "./upload.ts";
 
 export type MembersParts = {
   readonly commits: Commits;
@@ -16,18 +16,18 @@ export type MembersParts = {
   readonly memberRows: MemberRows;
   /** Whether anything of an event still waits. */
   readonly waits: (event: number) => boolean;
-  /** Opens a file that is gone when it is closed. */
-  readonly openTemporary: () => Database;
+  readonly uploads: Uploads;
+  readonly forgetMember: ForgetMember;
   /** When the store cannot be written. */
   readonly failed: () => Fault;
 };
 
 /** Audiences and traits: who has which value, and the syncs that change it. */
 export function createMembers(db: Database, parts: MembersParts): Members {
-  const uploads = createUploads(parts.openTemporary);
+  const { uploads, forgetMember } = parts;
   const syncs = createSyncRows(db);
   const computations = createComputationRows(db, syncs);
-  const leaving = createLeaving(db, uploads, parts.waits);
+  const leaving = createLeaving(db, parts.waits);
   const write = createWrite(parts);
   return {
     all: computations.all,
@@ -55,7 +55,7 @@ export function createMembers(db: Database, parts: MembersParts): Members {
         return more;
       });
     },
-    forget: (user, sources) => write(1, () => leaving.forget(user, sources)),
+    forget: (user, sources) => write(1, () => forgetMember(user, sources)),
   };
 }
 
