@@ -113,13 +113,10 @@ function orExplain<T>(db: Database, options: StoreOptions, create: () => T): T {
 
 function createStore(db: Database, { meta, room, release, openTemporary }: Surroundings, options: StoreOptions): Store {
   const { clock, report, bounds } = options;
-  const tables = createTables(db);
-  const { counts, repeats, segments, progress } = tables;
+  const tables = createTables(db, openTemporary);
+  const { counts, repeats, segments, progress, memberRows, uploads } = tables;
   const size = createSize(db, room.measured);
   const withdrawal = createWithdraw(db, tables);
-  const memberRows = createMemberRows(db);
-  const uploads = createUploads(openTemporary);
-  const forgetMember = createForget(db, uploads);
   const settleRow = createSettle(tables);
   const pruneRows = createPrune(db, tables);
   const unserved = createUnserved(db, tables);
@@ -154,12 +151,8 @@ function createStore(db: Database, { meta, room, release, openTemporary }: Surro
     lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
     replay: createReplay(db, { ...options, ...tables, commits, lookup, room, isForgotten, failed: unwritable }),
-    deletions: createStoredDeletions(db, {
-      ...{ ...tables, clock, commits, room, notices, report, forgetMember, failed: unwritable },
-    }),
-    members: createMembers(db, {
-      ...{ ...withdrawal, ...options, commits, memberRows, uploads, forgetMember, failed: unwritable },
-    }),
+    deletions: createStoredDeletions(db, { ...tables, clock, commits, room, notices, report, failed: unwritable }),
+    members: createMembers(db, { ...withdrawal, ...options, ...tables, commits, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, bounds }),
     timeline: meta.timeline,
@@ -177,11 +170,13 @@ function createStore(db: Database, { meta, room, release, openTemporary }: Surro
 }
 
 /** What is in memory of the tables, and the statements that write them. */
-function createTables(db: Database) {
+function createTables(db: Database, openTemporary: () => Database) {
   const counts = createCounts(db);
   const segments = createSegments(db, counts);
   const progress = createProgress(db);
-  return { counts, segments, progress, tried: createTried(db), repeats: createRepeats(db) };
+  const uploads = createUploads(openTemporary);
+  const of = { memberRows: createMemberRows(db), uploads, forgetMembers: createForget(db, uploads) };
+  return { counts, segments, progress, tried: createTried(db), repeats: createRepeats(db), ...of };
 }
 
 type Written = Awaited<ReturnType<Store["settle"]>>;

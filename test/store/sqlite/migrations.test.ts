@@ -28,7 +28,7 @@ describe("migrations", () => {
     migrate(db);
     assert.equal(db.pragma("user_version", { simple: true }), SCHEMA_VERSION);
     const tables = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").pluck();
-    const audiences = ["changes", "computations", "members", "syncs"];
+    const audiences = ["call_key", "changes", "computations", "members", "syncs"];
     const deletions = ["deletion_notices", "deletion_users", "deletions", "salt", "suppressed"];
     const others = ["contents", "counts", "meta", "progress", "seen", "segments", "spells", "tried"];
     assert.deepEqual(tables.all(), [...audiences, ...deletions, ...others].sort());
@@ -104,6 +104,9 @@ describe("migrations", () => {
         "SELECT name, value FROM meta",
         "SELECT accepted_at FROM segments ORDER BY first DESC LIMIT 1",
         "SELECT destination, kind, from_at AS 'from', until_at AS until FROM spells ORDER BY destination, kind, from_at",
+        // Of an index of those that are not finished.
+        "SELECT number FROM syncs WHERE state <> 'finished'",
+        "SELECT s.number FROM syncs s CROSS JOIN computations c ON c.number = s.computation WHERE s.state <> 'finished' AND c.source = ?",
         "SELECT value FROM salt",
         "SELECT hash, source FROM suppressed ORDER BY hash, source",
         "SELECT value FROM salt",
@@ -151,8 +154,8 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const world = { commits: {} as Commits, clock: { nextTurn: async () => {} }, failed: () => assert.fail() };
   const notices = createNotices(recording, world);
   const room = { refusal: () => null };
-  const forgetMember = createForget(recording, { forget() {} });
-  createStoredDeletions(recording, { ...world, counts, progress, segments, notices, room, report, forgetMember });
+  const forgetMembers = createForget(recording, { forget() {} });
+  createStoredDeletions(recording, { ...world, counts, progress, segments, notices, room, report, forgetMembers });
   createIsForgotten(recording, createUserHash(recording));
   createPrune(recording, { counts, repeats, progress, tried });
   return { db, statements };

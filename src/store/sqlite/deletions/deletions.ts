@@ -5,7 +5,7 @@ import type { Report } from "../../../model/report.ts";
 import type { Room } from "../../room.ts";
 import type { Commits } from "../commits.ts";
 import type { Database } from "../driver.ts";
-import type { ForgetMember } from "../members/leaving.ts";
+import type { ForgetMembers } from "../members/leaving.ts";
 import type { Segments } from "../segments.ts";
 import { createErase, type EraseParts } from "./erase.ts";
 import type { Notices } from "./notices.ts";
@@ -21,7 +21,7 @@ export type DeletionsWorld = EraseParts & {
   readonly room: Pick<Room, "refusal">;
   readonly segments: Pick<Segments, "nextNumber">;
   readonly notices: Notices;
-  readonly forgetMember: ForgetMember;
+  readonly forgetMembers: ForgetMembers;
   readonly failed: () => Fault;
   readonly report: Pick<Report, "storeFailed">;
 };
@@ -111,7 +111,7 @@ function noticePrefix(id: string): string {
  * behind it, and a request that is refused has done nothing.
  */
 async function record(request: NewDeletion, parts: Parts): Promise<Deletion | Fault> {
-  const { rows, segments, room, commits, suppressed, hash, forgetMember, failed } = parts;
+  const { rows, segments, room, commits, suppressed, hash, forgetMembers, failed } = parts;
   const refusal = room.refusal();
   if (refusal) return refusal;
   const those = { hashes: request.suppress ? request.userIds.map(hash.of) : [], sources: request.sources };
@@ -119,7 +119,7 @@ async function record(request: NewDeletion, parts: Parts): Promise<Deletion | Fa
   const run = (): Deletion | Fault => {
     rows.insert(request, segments.nextNumber() - 1);
     suppressed.write({ ...those, since: request.requestedAt });
-    for (const user of request.userIds) forgetMember(user, request.sources);
+    forgetMembers(request.userIds, request.sources);
     return found(request.id, rows);
   };
   const recorded = await commits.add<Deletion | Fault>({ rows: request.userIds.length, run, failed });

@@ -44,12 +44,13 @@ export function createLeaving(db: Database, waits: (event: number) => boolean): 
   };
 }
 
-/** Inside a transaction: forgets all about a user in these sources; null: in all. Answers in how many computations they had a value. */
-export type ForgetMember = (user: string, sources: readonly string[] | null) => number;
+/** Inside a transaction: forgets all about users in these sources; null: in all. Answers how many values they had. */
+export type ForgetMembers = (users: readonly string[], sources: readonly string[] | null) => number;
 
+type Where = { readonly sources: readonly string[] | null; readonly syncs: readonly number[] };
 type Forgotten = { computation: number; value: string | null };
 
-export function createForget(db: Database, uploads: Pick<Uploads, "forget">): ForgetMember {
+export function createForget(db: Database, uploads: Pick<Uploads, "forget">): ForgetMembers {
   // A lookup for each computation, in one statement.
   const removeAll = db.prepare<[string], Forgotten>(
     `DELETE FROM members WHERE computation IN (SELECT number FROM computations) AND user = ?
@@ -61,24 +62,27 @@ export function createForget(db: Database, uploads: Pick<Uploads, "forget">): Fo
   );
   const shrink = db.prepare<[number]>("UPDATE computations SET size = size - 1 WHERE number = ?");
   // Those that are prepared are of a source that nobody knows yet.
-  const unfinished = db
-    .prepare<[], number>("SELECT number FROM syncs WHERE state IN ('prepared', 'abandoned', 'running')")
-    .pluck();
-  const running = db
+  const unfinished = db.prepare<[], number>("SELECT number FROM syncs WHERE state <> 'finished'").pluck();
+  const begunOf = db
     .prepare<[string], number>(
-      "SELECT s.number FROM syncs s JOIN computations c ON c.number = s.computation WHERE s.state = 'running' AND c.source = ?",
+      `SELECT s.number FROM syncs s CROSS JOIN computations c ON c.number = s.computation
+       WHERE s.state <> 'finished' AND c.source = ?`,
     )
     .pluck();
   const removeChange = db.prepare<[number, string]>("DELETE FROM changes WHERE sync = ? AND user = ?");
   const count = db.prepare<[number]>("UPDATE syncs SET done = done + 1 WHERE number = ? AND state = 'running'");
 
-  return function forget(user, sources) {
+  return function forget(users, sources) {
+    const syncs = sources?.flatMap((source) => begunOf.all(source)) ?? unfinished.all();
+    return users.reduce((had, user) => had + forgetOne(user, { sources, syncs }), 0);
+  };
+
+  function forgetOne(user: string, { sources, syncs }: Where): number {
     if (sources === null) uploads.forget(user);
     const gone = sources?.flatMap((source) => removeOf.all(source, user)) ?? removeAll.all(user);
     const had = gone.filter(({ value }) => value !== null);
     for (const { computation } of had) shrink.run(computation);
-    const syncs = sources?.flatMap((source) => running.all(source)) ?? unfinished.all();
     for (const sync of syncs) if (removeChange.run(sync, user).changes > 0) count.run(sync);
     return had.length;
-  };
+  }
 }

@@ -5,7 +5,7 @@ import type { Commits } from "../commits.ts";
 import type { Database } from "../driver.ts";
 import { createCompare } from "./compare.ts";
 import { type ComputationRows, createComputationRows } from "./computations.ts";
-import { createLeaving, type ForgetMember } from "./leaving.ts";
+import { createLeaving, type ForgetMembers } from "./leaving.ts";
 import { type MemberRows, toValue } from "./rows.ts";
 import { createSyncRows, type SyncRows } from "./syncs.ts";
 import type { Uploads } from "./upload.ts";
@@ -17,14 +17,14 @@ export type MembersParts = {
   /** Whether anything of an event still waits. */
   readonly waits: (event: number) => boolean;
   readonly uploads: Uploads;
-  readonly forgetMember: ForgetMember;
+  readonly forgetMembers: ForgetMembers;
   /** When the store cannot be written. */
   readonly failed: () => Fault;
 };
 
 /** Audiences and traits: who has which value, and the syncs that change it. */
 export function createMembers(db: Database, parts: MembersParts): Members {
-  const { uploads, forgetMember } = parts;
+  const { uploads, forgetMembers } = parts;
   const syncs = createSyncRows(db);
   const computations = createComputationRows(db, syncs);
   const leaving = createLeaving(db, parts.waits);
@@ -55,7 +55,7 @@ export function createMembers(db: Database, parts: MembersParts): Members {
         return more;
       });
     },
-    forget: (user, sources) => write(1, () => forgetMember(user, sources)),
+    forget: (user, sources) => write(1, () => forgetMembers([user], sources)),
   };
 }
 
