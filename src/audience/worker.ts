@@ -207,7 +207,7 @@ async function sendPage(open: OpenSync, world: WorkerWorld): Promise<"worked" | 
   const now = clock.wall();
   const receipts = await accept(
     computation.source,
-    page.map((member) => callFor(member, open, now)),
+    page.map((member) => callFor(member, { ...open, hashOf: members.hashOf }, now)),
     page.map((member) => ({ change: { ...member, sync: sync.number, computation: computation.number } })),
   );
   if (isFault(receipts)) return receipts;

@@ -95,6 +95,8 @@ export type Members = {
   all(): readonly Computation[];
   /** The one with this key, or null. */
   find(place: Pick<ComputationName, "source" | "key">): Computation | null;
+  /** What the messageIds of calls about a user end with: always the same, and it says nothing of the user. */
+  hashOf(user: string): string;
   /** Room for a list. */
   upload(): Upload;
   /** A page of what a list would change, of a few hundred users. Reads only. */

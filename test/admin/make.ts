@@ -82,7 +82,15 @@ const NO_AUDIENCES: Audiences = {
 };
 
 const NOTHING_SETTLED: Replay = {
-  page: async () => ({ replayed: new Map(), left: 0, deleted: 0, oldest: null, newest: null, cursor: null }),
+  page: async () => ({
+    replayed: new Map(),
+    left: 0,
+    deleted: 0,
+    superseded: 0,
+    oldest: null,
+    newest: null,
+    cursor: null,
+  }),
   one: async () => null,
 };
 

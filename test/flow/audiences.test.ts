@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { Secret } from "../../src/model/secret.ts";
+import { formatTime, HOUR } from "../../src/model/units.ts";
 import { SLOW } from "../slow.ts";
 import { type Answer, startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, makeSource } from "./make.ts";
@@ -100,6 +102,22 @@ describe("an audience's list (SPEC.md 6)", () => {
     assert.deepEqual(other?.context, one?.context);
     assert.match(String(one?.messageId), /^audience-[0-9a-f]{20}-[0-9a-f]{24}$/);
     assert.notEqual(one?.messageId, other?.messageId);
+  });
+
+  it("have messageIds that say nothing of the user: the hash in them is keyed, by a key of the outbox", async () => {
+    const suffixes: string[] = [];
+    for (const _ of ["one outbox", "another"]) {
+      await using first = await startDaemon();
+      await put(first, ["u1"]);
+      await using d = await first.crash();
+      await put(d, []);
+      const [before, after] = [first, d].map((one) => calls(one)[0]?.messageId.split("-").at(-1) ?? "");
+      assert.equal(before, after);
+      suffixes.push(before ?? "");
+    }
+    const plain = createHash("sha256").update("u1").digest("hex");
+    assert.ok(suffixes.every((one) => one.length === 24 && !plain.startsWith(one)));
+    assert.equal(new Set(suffixes).size, 2);
   });
 
   const FORMATS: Readonly<Record<string, string>> = {
@@ -314,7 +332,66 @@ describe("a newer change for a user", () => {
     const before = d.sent.length;
     const { json } = await d.admin("POST", "/api/replay", { body: { filter: {} } });
     await d.clock.advance("1m");
-    assert.deepEqual([json.replayed, json.left, d.sent.length], [0, 1, before]);
+    assert.deepEqual([json.replayed, json.left, json.superseded, d.sent.length], [0, 0, 1, before]);
+  });
+
+  /** What becomes of the first call of all, and in what state a replay finds it. */
+  const BEFORE = { expired: () => 503, failed: () => 400, delivered: () => 200 } as const;
+  for (const [state, first] of Object.entries(BEFORE)) {
+    for (const how of ["list", "removal", "removal and another list", "trait"] as const) {
+      it(`stays, whatever became of the older one: a replay leaves what has ${state} before a newer call (${how})`, async () => {
+        let answer: () => number = first;
+        await using begun = await startDaemon({ answers: () => answer() });
+        const trait = "/api/sources/website/traits/tier";
+        if (how === "trait") await put(begun, [["u1", "gold"]], "", trait);
+        else await put(begun, ["u1"]);
+        await begun.clock.advance("5h");
+        answer = () => 200;
+        if (how === "list") await put(begun, []);
+        else if (how === "trait") await put(begun, [["u1", null]], "", trait);
+        else await begun.admin("DELETE", PATH);
+        // Long enough for whoever has left to be forgotten.
+        await begun.clock.advance("1h");
+        if (how === "removal and another list") await put(begun, ["u2"]);
+        await using d = await begun.crash({ answers: () => 200 });
+        const filter = { state, until: formatTime(d.clock.wall() - HOUR / 2), user: "u1" };
+        for (const dryRun of [true, false]) {
+          const { json } = await d.admin("POST", "/api/replay", { body: { filter, dryRun } });
+          // Of what was delivered, the newer call is sent again.
+          const again = state === "delivered" ? 1 : 0;
+          assert.deepEqual([json.replayed, json.left, json.superseded], [again, 0, 1], JSON.stringify(json));
+        }
+        await d.clock.advance("1m");
+        assert.deepEqual(told(d), state === "delivered" ? [how === "trait" ? "u1 " : "u1 false"] : []);
+      });
+    }
+  }
+
+  it("can be sent again itself, and gives way to what comes after it, also when the user was forgotten meanwhile", async () => {
+    let answer = 200;
+    await using d = await startDaemon({ answers: () => answer });
+    await put(d, ["u1"]);
+    answer = 503;
+    await put(d, []);
+    await d.clock.advance("5h");
+    const { json } = await d.admin("POST", "/api/replay", { body: { filter: { state: "expired" } } });
+    assert.deepEqual([json.replayed, json.superseded], [1, 0]);
+    await d.clock.advance("1s");
+    await put(d, ["u1"]);
+    answer = 200;
+    const before = d.sent.length;
+    await d.clock.advance("1h");
+    assert.deepEqual(told({ sent: d.sent.slice(before) }), ["u1 true"]);
+    assert.deepEqual(await states(d), ["1 delivered", "2 failed: superseded", "3 delivered"]);
+  });
+
+  it("leaves the calls of others alone that only look like ours", async () => {
+    await using d = await startDaemon({ answers: () => 400 });
+    const personas = { computation_class: "audience", computation_key: "big_spenders" };
+    const messageId = `audience-${"0".repeat(20)}-${"0".repeat(24)}`;
+    await d.call("/v1/identify", { userId: "u1", messageId, traits: { big_spenders: true }, context: { personas } });
+    const { json } = await d.admin("POST", "/api/replay", { body: { filter: {} } });
+    assert.deepEqual([json.replayed, json.superseded], [1, 0]);
   });
 
   it("does so also when the audience was removed in between", async () => {

@@ -22,11 +22,14 @@ import { createIntake } from "./intake.ts";
 import { lockOutbox } from "./lock.ts";
 import { findLostCommits } from "./log-check.ts";
 import { createLookup } from "./lookup/lookup.ts";
+import { createCallHash } from "./members/call-hash.ts";
 import { createForget } from "./members/leaving.ts";
 import { createMembers } from "./members/members.ts";
 import { createMemberRows } from "./members/rows.ts";
+import { createSuperseding } from "./members/superseded.ts";
 import { createUploads } from "./members/upload.ts";
 import { createMeta, type Meta } from "./meta.ts";
+import { createDeliveryBodies } from "./open-bodies.ts";
 import { cannotOpen, LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
 import { createPrune } from "./prune.ts";
@@ -128,7 +131,10 @@ function createStore(db: Database, { meta, room, release, openTemporary }: Surro
   const notices = createNotices(db, { commits, clock, failed: unwritable });
   const appendRows = createAppend({ segments, repeats, withdrawal, notices, memberRows });
   const lookup = createLookup(db, { clock, repeats, timeline: meta.timeline });
-  const isForgotten = createIsForgotten(db, createUserHash(db));
+  const bodies = createDeliveryBodies(db);
+  const callHash = createCallHash(db);
+  const isForgotten = createIsForgotten(db, { hash: createUserHash(db), bodies });
+  const superseding = createSuperseding(db, { bodies, callHash });
   let closing: Promise<void> | null = null;
 
   return {
@@ -150,9 +156,12 @@ function createStore(db: Database, { meta, room, release, openTemporary }: Surro
     },
     lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
-    replay: createReplay(db, { ...options, ...tables, commits, lookup, room, isForgotten, failed: unwritable }),
+    replay: createReplay(db, {
+      ...{ ...options, ...tables, commits, lookup, room, isForgotten, superseding, bodies },
+      failed: unwritable,
+    }),
     deletions: createStoredDeletions(db, { ...tables, clock, commits, room, notices, report, failed: unwritable }),
-    members: createMembers(db, { ...withdrawal, ...options, ...tables, commits, failed: unwritable }),
+    members: createMembers(db, { ...withdrawal, ...options, ...tables, commits, callHash, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, bounds }),
     timeline: meta.timeline,

@@ -11,9 +11,12 @@ import { createUserHash } from "../../../src/store/sqlite/deletions/user-hash.ts
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { createStoredHalts } from "../../../src/store/sqlite/halts.ts";
 import { createLookup } from "../../../src/store/sqlite/lookup/lookup.ts";
+import { createCallHash } from "../../../src/store/sqlite/members/call-hash.ts";
 import { createForget } from "../../../src/store/sqlite/members/leaving.ts";
+import { createSuperseding } from "../../../src/store/sqlite/members/superseded.ts";
 import { createMeta } from "../../../src/store/sqlite/meta.ts";
 import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/migrations.ts";
+import { createDeliveryBodies } from "../../../src/store/sqlite/open-bodies.ts";
 import { createProgress } from "../../../src/store/sqlite/progress.ts";
 import { createPrune } from "../../../src/store/sqlite/prune.ts";
 import { createRepeats } from "../../../src/store/sqlite/repeats.ts";
@@ -109,10 +112,11 @@ describe("migrations", () => {
         "SELECT s.number FROM syncs s CROSS JOIN computations c ON c.number = s.computation WHERE s.state <> 'finished' AND c.source = ?",
         "SELECT value FROM salt",
         "SELECT hash, source FROM suppressed ORDER BY hash, source",
-        "SELECT value FROM salt",
-        "SELECT 1 FROM deletions LIMIT 1",
         // Of the one row that the inner one has.
         "SELECT first FROM (SELECT first, events FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
+        "SELECT value FROM salt",
+        "SELECT 1 FROM deletions LIMIT 1",
+        "SELECT value FROM call_key",
       ],
     );
     db.close();
@@ -156,7 +160,9 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const room = { refusal: () => null };
   const forgetMembers = createForget(recording, { forget() {} });
   createStoredDeletions(recording, { ...world, counts, progress, segments, notices, room, report, forgetMembers });
-  createIsForgotten(recording, createUserHash(recording));
+  const bodies = createDeliveryBodies(recording);
+  createIsForgotten(recording, { hash: createUserHash(recording), bodies });
+  createSuperseding(recording, { bodies, callHash: createCallHash(recording) });
   createPrune(recording, { counts, repeats, progress, tried });
   return { db, statements };
 }

@@ -3,6 +3,7 @@ import type { Fault } from "../../../model/fault.ts";
 import type { Clock } from "../../../model/ports.ts";
 import type { Commits } from "../commits.ts";
 import type { Database } from "../driver.ts";
+import type { CallHash } from "./call-hash.ts";
 import { createCompare } from "./compare.ts";
 import { type ComputationRows, createComputationRows } from "./computations.ts";
 import { createLeaving, type ForgetMembers } from "./leaving.ts";
@@ -18,6 +19,7 @@ export type MembersParts = {
   readonly waits: (event: number) => boolean;
   readonly uploads: Uploads;
   readonly forgetMembers: ForgetMembers;
+  readonly callHash: Pick<CallHash, "of">;
   /** When the store cannot be written. */
   readonly failed: () => Fault;
 };
@@ -32,6 +34,7 @@ export function createMembers(db: Database, parts: MembersParts): Members {
   return {
     all: computations.all,
     find: ({ source, key }) => computations.find(source, key),
+    hashOf: parts.callHash.of,
     upload: uploads.open,
     compare: createCompare(db, uploads),
     values: createValues(db),
