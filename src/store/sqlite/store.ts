@@ -131,10 +131,7 @@ function createStore(db: Database, { meta, room, release, openTemporary }: Surro
   const notices = createNotices(db, { commits, clock, failed: unwritable });
   const appendRows = createAppend({ segments, repeats, withdrawal, notices, memberRows });
   const lookup = createLookup(db, { clock, repeats, timeline: meta.timeline });
-  const bodies = createDeliveryBodies(db);
-  const callHash = createCallHash(db);
-  const isForgotten = createIsForgotten(db, { hash: createUserHash(db), bodies });
-  const superseding = createSuperseding(db, { bodies, callHash });
+  const about = createAbout(db);
   let closing: Promise<void> | null = null;
 
   return {
@@ -156,12 +153,9 @@ function createStore(db: Database, { meta, room, release, openTemporary }: Surro
     },
     lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
-    replay: createReplay(db, {
-      ...{ ...options, ...tables, commits, lookup, room, isForgotten, superseding, bodies },
-      failed: unwritable,
-    }),
+    replay: createReplay(db, { ...options, ...tables, ...about, commits, lookup, room, failed: unwritable }),
     deletions: createStoredDeletions(db, { ...tables, clock, commits, room, notices, report, failed: unwritable }),
-    members: createMembers(db, { ...withdrawal, ...options, ...tables, commits, callHash, failed: unwritable }),
+    members: createMembers(db, { ...withdrawal, ...options, ...tables, ...about, commits, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, bounds }),
     timeline: meta.timeline,
@@ -186,6 +180,13 @@ function createTables(db: Database, openTemporary: () => Database) {
   const uploads = createUploads(openTemporary);
   const of = { memberRows: createMemberRows(db), uploads, forgetMembers: createForget(db, uploads) };
   return { counts, segments, progress, tried: createTried(db), repeats: createRepeats(db), ...of };
+}
+
+/** What knows of an event whether it is to be sent again. */
+function createAbout(db: Database) {
+  const [bodies, callHash] = [createDeliveryBodies(db), createCallHash(db)];
+  const isForgotten = createIsForgotten(db, { hash: createUserHash(db), bodies });
+  return { bodies, callHash, isForgotten, superseding: createSuperseding(db, { bodies, callHash }) };
 }
 
 type Written = Awaited<ReturnType<Store["settle"]>>;
