@@ -122,7 +122,9 @@ export type StoredDeletions = {
   erase(deletion: Deletion, of: TheirEvents, after: WalkCursor | null): Promise<ErasedStep | Fault>;
   /** Forgets who the users were. Answers false if another request needs to know still. */
   forgetPeople(deletion: Deletion): Promise<boolean | Fault>;
-  /** Removes what the engine has left of deleted rows in its files. Answers false if somebody else keeps it from that. */
+  /** Writes anew what rows have moved in, so that no copies of those that went are left; null if the signal was aborted. */
+  rewrite(signal: AbortSignal): Promise<true | Fault | null>;
+  /** Then: removes what the engine has left of deleted rows in its files. Answers false if somebody else keeps it from that. */
   scrub(): Promise<boolean | Fault>;
   readonly suppressed: Suppressed;
 };

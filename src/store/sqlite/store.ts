@@ -154,7 +154,10 @@ function createStore(db: Database, { meta, room, release, openTemporary }: Surro
     lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
     replay: createReplay(db, { ...options, ...tables, ...about, commits, lookup, room, failed: unwritable }),
-    deletions: createStoredDeletions(db, { ...tables, clock, commits, room, notices, report, failed: unwritable }),
+    deletions: createStoredDeletions(db, {
+      ...{ ...tables, clock, commits, room, size, notices, report },
+      failed: unwritable,
+    }),
     members: createMembers(db, { ...withdrawal, ...options, ...tables, ...about, commits, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, bounds }),

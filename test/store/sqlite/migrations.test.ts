@@ -155,11 +155,22 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   createClaims(recording, report);
   createBacklog(recording, counts);
   createLookup(recording, { clock: { nextTurn: async () => {} }, repeats, timeline: UNSHIFTED });
-  const world = { commits: {} as Commits, clock: { nextTurn: async () => {} }, failed: () => assert.fail() };
+  const world = { commits: {} as Commits, clock: createFalseClock(), failed: () => assert.fail() };
   const notices = createNotices(recording, world);
   const room = { refusal: () => null };
+  const size = { borrow: <T>(run: () => T): T => run(), repaid() {} };
   const forgetMembers = createForget(recording, { forget() {} });
-  createStoredDeletions(recording, { ...world, counts, progress, segments, notices, room, report, forgetMembers });
+  createStoredDeletions(recording, {
+    ...world,
+    counts,
+    progress,
+    segments,
+    notices,
+    room,
+    size,
+    report,
+    forgetMembers,
+  });
   const bodies = createDeliveryBodies(recording);
   createIsForgotten(recording, { hash: createUserHash(recording), bodies });
   createSuperseding(recording, { bodies, callHash: createCallHash(recording) });

@@ -7,8 +7,10 @@ import type { Commits } from "../commits.ts";
 import type { Database } from "../driver.ts";
 import type { ForgetMembers } from "../members/leaving.ts";
 import type { Segments } from "../segments.ts";
+import type { Size } from "../size.ts";
 import { createErase, type EraseParts } from "./erase.ts";
 import type { Notices } from "./notices.ts";
+import { createRewrite } from "./rewrite.ts";
 import { createDeletionRows, type DeletionRows } from "./rows.ts";
 import { createScrub } from "./scrub.ts";
 import { createSuppressed, type SuppressedRows } from "./suppressed.ts";
@@ -16,9 +18,10 @@ import { createUserHash, type UserHash } from "./user-hash.ts";
 import { createReadWaitingOf } from "./waiting.ts";
 
 export type DeletionsWorld = EraseParts & {
-  readonly clock: Pick<Clock, "nextTurn">;
+  readonly clock: Pick<Clock, "now" | "sleep" | "nextTurn">;
   readonly commits: Commits;
   readonly room: Pick<Room, "refusal">;
+  readonly size: Pick<Size, "borrow" | "repaid">;
   readonly segments: Pick<Segments, "nextNumber">;
   readonly notices: Notices;
   readonly forgetMembers: ForgetMembers;
@@ -49,6 +52,7 @@ export function createStoredDeletions(db: Database, world: DeletionsWorld): Stor
     },
     advance: (id, to) => change(id, () => rows.advance({ id, ...to }), parts),
     force: (id) => change(id, () => rows.force(id), parts),
+    rewrite: createRewrite(db, world),
     scrub: createScrub(db, world),
     suppressed,
   };
