@@ -189,7 +189,8 @@ function wire(store: Store, world: World): Parts {
   const stopping = (): boolean => leaving.aborted;
   const { suppressed } = store.deletions;
   const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, suppressed, report });
-  const deletion = createDeletionWorker({ ...world, ...store, accept, rejections });
+  const destinations = (): Config["destinations"] => config().destinations;
+  const deletion = createDeletionWorker({ ...world, ...store, destinations, accept, rejections });
   const requestDeletion = createRequestDeletion({ ...world, ...store, wake: deletion.wake });
   const refusalOf = (source: string): Fault | null => refuseSource(source, config().sources);
   const syncing = { clock, random, report, refusalOf, stopping, accept, suppressed, members: store.members };
@@ -205,7 +206,7 @@ function wire(store: Store, world: World): Parts {
     admin: () => config().admin,
     outbox: () => config().outbox,
     sources: () => config().sources,
-    destinations: () => config().destinations,
+    destinations,
     startedAt: clock.now(),
     ...{ whileIdle, pauses, tryNow, webhooks, activity, arrivals, rejections, requestDeletion, audiences },
     streams: createStreams(clock),

@@ -33,6 +33,8 @@ export type Deletion = Pick<DeletionRequest, "erase" | "suppress"> & {
   readonly scope: readonly string[] | null;
   /** Those of them whose events go to somebody: each sends a notification for each user. */
   readonly sources: readonly string[];
+  /** Destinations that have got events once, and are not in the config any more: they are not told. */
+  readonly untold: readonly string[];
   /** The number of the newest event when it came: what is older is not sent any more. */
   readonly upTo: number;
   readonly notices: readonly NoticeCount[];
@@ -61,11 +63,11 @@ export type DeletedUser = {
   readonly suppressed: boolean;
 };
 
-/** `hash` of a user is the SHA-256 of this, a colon and the userId, in hexadecimal. */
-export type Receipt = Deletion & { readonly salt: string; readonly people: readonly DeletedUser[] };
+/** `hash` of a user is the SHA-256 of the store's salt, a colon and the userId, in hexadecimal. */
+export type Receipt = Deletion & { readonly people: readonly DeletedUser[] };
 
 export type NewDeletion = DeletionRequest &
-  Pick<Deletion, "id" | "requestedAt"> & { readonly affected: readonly string[] };
+  Pick<Deletion, "id" | "requestedAt" | "untold"> & { readonly affected: readonly string[] };
 
 /** A user of a request whose notification has not been made yet. */
 export type Unnoticed = { readonly nth: number; readonly userId: string };
@@ -103,6 +105,8 @@ export type StoredDeletions = {
   /** The newest first. */
   page(ask: DeletionsAsk): DeletionPage;
   receipt(id: string): Receipt | null;
+  /** Of the hashes in receipts. */
+  readonly salt: string;
   /** Users whose notification from this source has not been made, at most `limit`. */
   unnoticed(of: { readonly id: string; readonly source: string }, limit: number): readonly Unnoticed[];
   /** The userIds that are still known. */
@@ -152,9 +156,11 @@ type Whose = {
   readonly userId: string | null;
 };
 
+export type RequestedDeletion = Pick<Deletion, "users" | "sources" | "untold"> & { readonly notifications: number };
+
 /** What the operator hears of it. */
 export type DeletionReport = {
-  deletionRequested(users: number, notifications: number, sources: readonly string[]): void;
+  deletionRequested(what: RequestedDeletion): void;
   deletionEnded(deletion: Deletion): void;
   /** What waited, and does not any more because its user was deleted or something newer has come. */
   withdrawn(destination: string, count: number): void;

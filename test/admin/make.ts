@@ -126,7 +126,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     metrics: { text: metrics, contentType: "text/plain; version=0.0.4" },
     async requestDeletion(wish) {
       wishes.push(wish);
-      const said = { id: "del-1", status: "running", sources: ["website"] } as const;
+      const said = { id: "del-1", status: "running", sources: ["website"], untold: [] } as const;
       return requestDeletion?.(wish) ?? { ...said, notifications: wish.userIds.length };
     },
     deletions: { ...NOTHING_DELETED, ...options.deletions },

@@ -70,8 +70,9 @@ function createReads({ rows, hash, suppressed, notices }: Parts) {
       const deletion = rows.find(id);
       if (deletion === null) return null;
       const people = rows.users(id).map((one) => ({ ...one, suppressed: suppressed.isKnown(one.hash) }));
-      return { ...deletion, salt: hash.salt, people };
+      return { ...deletion, people };
     },
+    salt: hash.salt,
     unnoticed: notices.unnoticed,
     people: (id) => rows.users(id).flatMap(({ userId }) => userId ?? []),
   } satisfies Partial<StoredDeletions>;
