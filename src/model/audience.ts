@@ -12,6 +12,9 @@ export type ComputationClass = (typeof COMPUTATION_CLASSES)[number];
 /** Of one user. Null is the same as none: no member, no value. */
 export type Value = string | number | boolean | null;
 
+/** Characters of a name, and of the trait that it becomes. */
+export const LONGEST_NAME = 100;
+
 /** What a computation is called. */
 export type ComputationName = {
   readonly source: string;

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { Secret } from "../../src/model/secret.ts";
 import { formatTime, HOUR } from "../../src/model/units.ts";
+import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SLOW } from "../slow.ts";
 import { type Answer, startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, makeSource } from "./make.ts";
@@ -194,11 +195,52 @@ describe("an audience's list (SPEC.md 6)", () => {
       String(refused.json.message),
       /would remove 51 of the 100 users .* \?allowShrink=1, or --allow-shrink/,
     );
-    assert.equal((await put(d, [], "?dryRun=1")).json.removed, 100);
+    const dry = await put(d, users(1, 49), "?dryRun=1");
+    assert.deepEqual([dry.status, dry.json.code, dry.json.message], [409, "list_shrinks", refused.json.message]);
+    assert.equal((await put(d, [], "?dryRun=1&allowShrink=1")).json.removed, 100);
     assert.equal((await put(d, users(1, 50))).json.removed, 50);
     assert.deepEqual(counts(await put(d, users(1, 20))), [0, 30, 20]);
     await put(d, users(1, 100));
     assert.deepEqual(counts(await put(d, users(1, 1), "?allowShrink=1")), [0, 99, 1]);
+  });
+
+  it("counts nobody who was deleted and is suppressed, whatever the list says", async () => {
+    await using d = await startDaemon();
+    await put(d, ["u1", "u2"]);
+    await d.admin("POST", "/api/deletions", { body: { userIds: ["u1"], suppress: true } });
+    await d.clock.advance("1m");
+    assert.deepEqual(counts(await put(d, ["u1", "u2", "u3"], "?dryRun=1")), [1, 0, 2]);
+    assert.deepEqual(
+      d.told.filter(({ what }) => what === "callRejected"),
+      [],
+    );
+    for (const expected of [
+      [1, 0, 2],
+      [0, 0, 2],
+    ]) {
+      const answer = await put(d, ["u1", "u2", "u3"]);
+      assert.deepEqual(counts(answer), expected);
+      assert.partialDeepStrictEqual(answer.json.sync, { added: expected[0], done: expected[0] });
+    }
+    assert.deepEqual(counts(await change(d, { add: ["u1", "u4"] })), [1, 0, 3]);
+    assert.equal(d.told.filter(({ what }) => what === "callRejected").length, 3);
+  });
+
+  it("has no name that becomes a longer trait than a name may have; one that was made before is still synced", async () => {
+    const path = `/api/sources/website/audiences/${encodeURIComponent("★".repeat(17))}`;
+    await using d = await startDaemon();
+    const { status, json } = await put(d, ["u1"], "", path);
+    assert.deepEqual([status, json.code], [400, "invalid_request"]);
+    assert.match(
+      String(json.message),
+      /would be the trait u2605_u2605\S+ of 101 characters for receivers, and may have 100/,
+    );
+    assert.equal((await put(d, ["u1"], "", path.replace("%E2%98%85", ""))).status, 200);
+    const shell = await openDatabase(d.config.outbox.path);
+    const [name, key] = ["★".repeat(17), Array(17).fill("u2605").join("_")];
+    shell.prepare("UPDATE computations SET name = ?, key = ?").run(name, key);
+    shell.close();
+    assert.deepEqual(counts(await put(d, ["u2"], "", path)), [1, 1, 1]);
   });
 
   it("is refused while another sync of the audience is running, and not of another", SLOW, async () => {
