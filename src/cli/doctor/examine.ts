@@ -29,6 +29,28 @@ import { judgeWebhooks } from "./webhooks.ts";
 
 export type ExamineOptions = DaemonOptions & { readonly depth: Depth };
 
+/**
+ * What is wrong here, as far as that can be seen at once and without asking anybody: beside what a daemon that answers says
+ * of itself. Nothing if the config cannot be read.
+ */
+export function examineAround(options: DaemonOptions, status: SaidStatus, clock: Clock): readonly Finding[] {
+  const resolve = createResolve();
+  const opened = openConfigFile(options.config);
+  if (opened.kind === "unreadable") return [];
+  const outbox = outboxOf(opened, resolve);
+  const file = fullPathOf(opened.file);
+  const inspected = inspect({ ...opened, file }, resolve, clock);
+  const daemon: DaemonFacts = { kind: "answers", status, version: VERSION, outbox: null };
+  const found = [
+    ...judgeConfig(configFacts(file, inspected, daemon)),
+    ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
+    ...(outbox ? judgeDisk(diskFacts(outbox)) : []),
+    ...judgeClock({ ...clockFacts(clock), seenAt: null }),
+    ...judgeFiles(filesOf(daemon)),
+  ];
+  return found.filter(({ level }) => level === "error" || level === "warning");
+}
+
 /** Looks at everything that can be looked at from here, and judges it. */
 export async function examine(options: ExamineOptions, clock: Clock): Promise<readonly Finding[]> {
   const resolve = createResolve();

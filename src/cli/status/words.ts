@@ -11,8 +11,8 @@ export function toWords(status: SaidStatus, now: At): string {
 function problems({ problems }: SaidStatus, now: At): string {
   if (problems.length === 0) return "Problems: none.";
   const lines = problems.flatMap(({ level, what, since, remedy }) => {
-    const age = since === null ? "" : `, for ${formatDuration(Math.max(0, now - Date.parse(since)))}`;
-    return [printable(`  ${level === "error" ? "!" : "-"} ${what}${age}`), printable(`      ${remedy}`)];
+    const lasts = since === null ? "" : `[${age(since, now)}] `;
+    return [printable(`  ${level === "error" ? "!" : "-"} ${lasts}${what}`), printable(`      ${remedy}`)];
   });
   return ["Problems:", ...lines].join("\n");
 }
