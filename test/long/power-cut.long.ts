@@ -1,17 +1,51 @@
-import { describe, it } from "node:test";
+import assert from "node:assert/strict";
 import process from "node:process";
+import { describe, it } from "node:test";
 import { PATIENCE } from "../binary/waiting.ts";
 import { MISSING } from "./power-cut/disk.ts";
 import { loseAndRestorePower } from "./power-cut/run.ts";
 
+/** POWER_CUT_SEED is the first seed, POWER_CUTS how many there are: a hundred without it, and with a first one that alone. */
 const FIRST = Number(process.env.POWER_CUT_SEED ?? 1);
-const COUNT = Number(process.env.POWER_CUTS ?? 1);
-describe("a power cut", { skip: MISSING }, () => {
-  it("x", { timeout: 10 * PATIENCE }, async () => {
-    for (let seed = FIRST; seed < FIRST + COUNT; seed += 1) {
-      const t = performance.now();
-      const cuts = await loseAndRestorePower({ seed, ...(process.env.LIES && { lies: process.env.LIES }) }).catch((e) => e.message);
-      console.log(seed, cuts, Math.round(performance.now() - t));
-    }
-  });
+const COUNT = Number(process.env.POWER_CUTS ?? (process.env.POWER_CUT_SEED ? 1 : 100));
+/** So many are one test. */
+const TOGETHER = 10;
+/** A disk that lies is found out by the first of them, or by one soon after. */
+const SEEDS_FOR_LIES = 5;
+
+const LONG = { timeout: TOGETHER * PATIENCE };
+
+describe("a daemon whose power is cut", { skip: MISSING }, () => {
+  for (let first = FIRST; first < FIRST + COUNT; first += TOGETHER) {
+    const seeds = Array.from({ length: Math.min(TOGETHER, FIRST + COUNT - first) }, (_, nth) => first + nth);
+    it(`loses nothing that it has acknowledged, by seeds ${seeds.at(0)} to ${seeds.at(-1)}`, LONG, async () => {
+      for (const seed of seeds) await loseAndRestorePower({ seed }).catch((error: Error) => explain(error, seed));
+    });
+  }
 });
+
+function explain(error: Error, seed: number): never {
+  const again = `POWER_CUT_SEED=${seed} bun test --no-orphans ./test/long/power-cut.long.ts`;
+  throw new Error(`${error.message}\nAgain, as far as the machine's timing lets it: ${again}`, { cause: error });
+}
+
+describe("a disk that lies about syncing", { skip: MISSING }, () => {
+  const lies = [
+    { of: "anything", ends: "*" },
+    { of: "the write-ahead log", ends: "-wal" },
+    { of: "the database", ends: "fairlead.db" },
+    { of: "the folder", ends: "/" },
+  ];
+  for (const { of, ends } of lies) {
+    it(`of ${of} is found out`, LONG, async () => {
+      const found: string[] = [];
+      for (let seed = 1; seed <= SEEDS_FOR_LIES && found.length === 0; seed += 1) {
+        await loseAndRestorePower({ seed, lies: ends }).catch((error: Error) => found.push(error.message));
+      }
+      assert.match(found.join("\n"), LOSS);
+    });
+  }
+});
+
+/** What a lost write looks like from outside. */
+const LOSS = /acknowledged calls are lost|comes again|is lost|malformed|not a database|did not start/;

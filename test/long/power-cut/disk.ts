@@ -106,7 +106,10 @@ function powerUp(places: Places, chance: Chance): string {
 
 function pathsOf({ folder, state }: Places): ReadonlyMap<string, string> {
   const removed = fs.readdirSync(state).filter((name) => name.startsWith("removed-"));
-  const paths = [...removed.map((name) => join(state, name)), ...fs.readdirSync(folder).map((one) => join(folder, one))];
+  const paths = [
+    ...removed.map((name) => join(state, name)),
+    ...fs.readdirSync(folder).map((one) => join(folder, one)),
+  ];
   return new Map(paths.map((path) => [String(fs.statSync(path).ino), path]));
 }
 

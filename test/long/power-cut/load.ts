@@ -125,7 +125,7 @@ export type Stage = AsyncDisposable & {
 
 /** It refuses some events when they come for the first time. */
 export function startStage(): Stage {
-  const [said, replayed, again] = [new Set<string>(), new Set<string>(), new Array<string>()];
+  const [said, replayed, again] = [new Set<string>(), new Set<string>(), [] as string[]];
   const receiver = startReceiver((hook: Hook) => {
     if (said.has(hook.messageId) && !replayed.has(hook.messageId)) again.push(hook.messageId);
     return refuseSome(hook);

@@ -11,6 +11,11 @@ import { createLedger, DESTINATIONS, type DestinationName, type Ledger, type Sta
 
 /** New calls for each life of a daemon. */
 const CALLS = 350;
+/** Members of an audience. */
+const MEMBERS = 200;
+
+/** What an operator has done when the power goes. */
+const ACTS = ["replay", "delete", "audience", "backup", "stop"] as const;
 
 export type RunOptions = {
   readonly seed: number;
@@ -28,6 +33,8 @@ type Run = {
   readonly leaver: { readonly id: string; asked: boolean };
   /** What was to be sent again, and after how many requests that was asked for. */
   readonly replays: { readonly to: DestinationName; readonly messageId: string; readonly after: number }[];
+  /** The audiences that were said to be written down. */
+  readonly audiences: string[];
   /** The copies that were said to be made. */
   readonly copies: string[];
   /** For who has to find out what went wrong. */
@@ -46,7 +53,7 @@ export async function loseAndRestorePower({ seed, lies }: RunOptions): Promise<n
   await using w = await makeWorld();
   const disk = makeDisk({ within: w.folder, lies });
   const run: Run = {
-    ...{ w, disk, chance, stages: { crm, lake }, replays: [], copies: [], story: [] },
+    ...{ w, disk, chance, stages: { crm, lake }, replays: [], audiences: [], copies: [], story: [] },
     ledger: createLedger(seed),
     leaver: { id: `leaver-${seed}-of-${chance.below(1_000_000)}`, asked: false },
   };
@@ -77,7 +84,7 @@ function configOf({ stages, chance }: Run): string {
 /** One daemon, from its start to the cut. */
 async function liveUntilCut(run: Run, calls: number): Promise<void> {
   const { w, disk, chance, story } = run;
-  const moment = chance.pick(["start", "load", "load", "load", "replay", "delete", "backup", "stop"] as const);
+  const moment = chance.pick(["start", "load", "load", "load", ...ACTS] as const);
   if (moment === "start") disk.cutIn(1 + chance.below(240));
   const process = w.run(["serve", "--config", "config.yaml"], { env: disk.env });
   const others: Process[] = [];
@@ -106,7 +113,12 @@ type Load = { readonly calls: number; readonly isAlive: () => boolean };
 
 async function underLoad(run: Run, daemon: Daemon, { calls, isAlive }: Load): Promise<void> {
   for (const nth of [1, 2, 3]) {
-    const call = { userId: run.leaver.id, event: "E", messageId: `l-${calls}-${nth}`, properties: { of: run.leaver.id } };
+    const call = {
+      userId: run.leaver.id,
+      event: "E",
+      messageId: `l-${calls}-${nth}`,
+      properties: { of: run.leaver.id },
+    };
     await postCall(`${daemon.ingest}/v1/track`, call).catch(() => null);
   }
   await run.ledger.send(daemon.ingest, calls, isAlive);
@@ -118,7 +130,7 @@ function few(chance: Chance, most: number): number {
 }
 
 type Acting = {
-  readonly moment: "replay" | "delete" | "backup" | "stop";
+  readonly moment: (typeof ACTS)[number];
   readonly others: Process[];
   readonly load: Promise<void>;
 };
@@ -127,7 +139,10 @@ type Acting = {
 async function whileItActs(run: Run, daemon: Daemon, { moment, others, load }: Acting): Promise<void> {
   const { w, disk, chance, ledger, copies } = run;
   const from = ledger.acknowledged.size + chance.below(CALLS);
-  await Promise.race([load, eventually("some calls are taken", () => (ledger.acknowledged.size >= from ? true : null))]);
+  await Promise.race([
+    load,
+    eventually("some calls are taken", () => (ledger.acknowledged.size >= from ? true : null)),
+  ]);
   disk.cutIn(few(chance, 600));
   if (moment === "stop") {
     daemon.process.kill("SIGTERM");
@@ -135,6 +150,7 @@ async function whileItActs(run: Run, daemon: Daemon, { moment, others, load }: A
   }
   if (moment === "replay") await replay(run, daemon).catch(() => null);
   if (moment === "delete") await askToForget(run, daemon).catch(() => null);
+  if (moment === "audience") await syncAudience(run, daemon).catch(() => null);
   if (moment === "backup") {
     const copy = `disk/copy-${copies.length}-${from}.db`;
     const process = w.run(["backup", copy, "--config", "config.yaml"], { env: disk.env });
@@ -168,10 +184,19 @@ async function askToForget({ leaver }: Run, daemon: Daemon): Promise<void> {
   if (answer.status === 200) leaver.asked = true;
 }
 
+async function syncAudience({ audiences, ledger }: Run, { admin }: Daemon): Promise<void> {
+  const name = `a${ledger.acknowledged.size}`;
+  const body = JSON.stringify(Array.from({ length: MEMBERS }, (_, nth) => `member-${nth}`));
+  const headers = { "Content-Type": "application/json" };
+  const answer = await fetch(`${admin}/api/sources/website/audiences/${name}`, { method: "PUT", headers, body });
+  if (answer.status === 200) audiences.push(name);
+}
+
 /** What a daemon has said that must not come again, and what it must not say at all. */
 function listen({ stages }: Run, { out, err }: Process): void {
   for (const line of [...out, ...err]) {
-    const [, messageId = "", to = ""] = /msg=delivery\.delivered .*event=(\S+) destination=(crm|lake) /.exec(line) ?? [];
+    const [, messageId = "", to = ""] =
+      /msg=delivery\.delivered .*event=(\S+) destination=(crm|lake) /.exec(line) ?? [];
     if (to !== "") stages[to as DestinationName].said.add(messageId);
     assert.doesNotMatch(line, /store\.failed|daemon\.unexpected|level=fatal/);
   }
@@ -181,7 +206,6 @@ function listen({ stages }: Run, { out, err }: Process): void {
 async function finish(run: Run, calls: number): Promise<void> {
   const { w, disk, ledger, stages, leaver } = run;
   const daemon = await w.serve({ env: disk.env });
-  await ledger.repeat(daemon.ingest);
   await ledger.send(daemon.ingest, calls, () => true);
   if (!leaver.asked) await askToForget(run, daemon);
   await eventually("nothing waits", async () => {
@@ -193,22 +217,31 @@ async function finish(run: Run, calls: number): Promise<void> {
     return deletions.length > 0 && deletions.every(({ status }) => status === "finished") ? true : null;
   });
   for (const name of DESTINATIONS) assertDelivered(run, name);
+  await ledger.repeat(daemon.ingest);
   daemon.process.kill("SIGTERM");
   assert.deepEqual(await daemon.process.exit, { code: 0, signal: null });
   listen(run, daemon.process);
-  for (const { again } of Object.values(stages)) assert.deepEqual(again, [], "what was said to be delivered comes again");
+  for (const { again } of Object.values(stages))
+    assert.deepEqual(again, [], "what was said to be delivered comes again");
   await assertWhole(run);
 }
 
-function assertDelivered({ ledger, stages, replays, leaver }: Run, name: DestinationName): void {
+function assertDelivered(run: Run, name: DestinationName): void {
+  const { ledger, stages, replays, leaver, audiences } = run;
   const { receiver } = stages[name];
   const lost = [...ledger.acknowledged].filter((id) => !receiver.delivered.has(id));
   assert.deepEqual(lost.slice(0, 10), [], `${lost.length} acknowledged calls are lost to ${name}`);
   assert.deepEqual(ledger.wrong(receiver).slice(0, 10), []);
   const missed = replays.filter(
-    ({ to, messageId, after }) => to === name && !receiver.hooks.slice(after).some((hook) => hook.messageId === messageId),
+    ({ to, messageId, after }) =>
+      to === name && !receiver.hooks.slice(after).some((hook) => hook.messageId === messageId),
   );
   assert.deepEqual(missed, [], "a replay is lost");
+  for (const audience of audiences) {
+    const calls = receiver.hooks.filter(({ body }) => body.includes(`"traits":{"${audience}":true}`));
+    const members = new Set(calls.map(({ body }) => JSON.parse(body).userId));
+    assert.deepEqual([members.size, new Set(calls.map(({ messageId }) => messageId)).size], [MEMBERS, MEMBERS]);
+  }
   const told = receiver.hooks.some(({ body }) => body.includes(`"type":"delete","userId":"${leaver.id}"`));
   assert.ok(told, `${name} was not told that ${leaver.id} is to be forgotten`);
 }
