@@ -3,6 +3,7 @@ import process from "node:process";
 import { describe, it } from "node:test";
 import { PATIENCE } from "../binary/waiting.ts";
 import { MISSING } from "./power-cut/disk.ts";
+import { cutRestore, cutUpgrade, makeStores } from "./power-cut/files.ts";
 import { loseAndRestorePower } from "./power-cut/run.ts";
 
 /** POWER_CUT_SEED is the first seed, POWER_CUTS how many there are: a hundred without it, and with a first one that alone. */
@@ -28,6 +29,17 @@ function explain(error: Error, seed: number): never {
   const again = `POWER_CUT_SEED=${seed} bun test --no-orphans ./test/long/power-cut.long.ts`;
   throw new Error(`${error.message}\nAgain, as far as the machine's timing lets it: ${again}`, { cause: error });
 }
+
+describe("a power cut", { skip: MISSING }, () => {
+  it("in the middle of an upgrade loses nothing, and the next start goes on", LONG, async () => {
+    for (let seed = 1; seed <= 10; seed += 1) await cutUpgrade(seed);
+  });
+
+  it("in the middle of a restore leaves one outbox or the other, and the old one is kept", LONG, async () => {
+    await using stores = await makeStores();
+    for (let seed = 1; seed <= 30; seed += 1) await cutRestore(seed, stores);
+  });
+});
 
 describe("a disk that lies about syncing", { skip: MISSING }, () => {
   const lies = [

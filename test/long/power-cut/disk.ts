@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import * as fs from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Chance } from "../../simulate/random.ts";
@@ -8,7 +9,7 @@ const SHIM = fileURLToPath(new URL("shim.c", import.meta.url));
 /** The smallest part of a disk that is written whole, or not at all. */
 const SECTOR = 512;
 /** Of `struct power` and `struct note` in shim.c: numbers of eight bytes. */
-const POWER = { bytes: 32, fuse: 8, isOff: 16 };
+const POWER = { bytes: 40, done: 0, fuse: 8, spares: 16, isOff: 24 };
 const NOTE = { bytes: 32, ends: 8, size: 16, length: 24 };
 
 /** Why there can be no such disk here; false if there can. */
@@ -22,15 +23,22 @@ export type Disk = {
   readonly folder: string;
   /** For the programs whose disk it is. */
   readonly env: Readonly<Record<string, string>>;
-  /** The power goes in the middle of the so manieth write from now on, and all programs with it. */
-  cutIn(writes: number): void;
+  /** The power goes in the middle of the so manieth write from now on, and all programs with it. `database`: those to logs do not count. */
+  cutIn(writes: number, of?: "all" | "database"): void;
   /** It goes now, for programs that do not write at all. */
   cut(): void;
+  /** How many writes there were since the disk was made, or the power came back. */
+  writes(): number;
   /** What was being done when it went; empty if nothing was. */
   moment(): string;
   /** When all programs have ended: makes the folder what is found after the cut, and answers how that was chosen. */
   powerUp(chance: Chance): string;
 };
+
+/** How many writes there are until a cut: from one on, and small numbers more often. */
+export function few(chance: Chance, most: number): number {
+  return Math.floor(most ** chance.fraction());
+}
 
 export type DiskOptions = {
   /** Where the folder of the disk is made, and that of the notes about it. */
@@ -44,7 +52,7 @@ export function makeDisk({ within, lies }: DiskOptions): Disk {
     ...[string, string, string],
   ];
   fs.mkdirSync(folder);
-  compile(shim);
+  fs.writeFileSync(shim, compileShim());
   begin();
   return {
     folder,
@@ -54,8 +62,12 @@ export function makeDisk({ within, lies }: DiskOptions): Disk {
       POWER_CUT_STATE: state,
       ...(lies === undefined ? {} : { POWER_CUT_LIES: lies }),
     },
-    cutIn: (writes) => setNumber(POWER.fuse, writes),
+    cutIn(writes, of = "all") {
+      setNumber(POWER.spares, of === "database" ? 1 : 0);
+      setNumber(POWER.fuse, writes);
+    },
     cut: () => setNumber(POWER.isOff, 1),
+    writes: () => Number(fs.readFileSync(join(state, "power")).readBigUInt64LE(POWER.done)),
     moment: () => readIfThere(join(state, "moment"))?.toString() ?? "",
     powerUp(chance) {
       const found = powerUp({ folder, state }, chance);
@@ -79,10 +91,25 @@ export function makeDisk({ within, lies }: DiskOptions): Disk {
   }
 }
 
-function compile(shim: string): void {
-  const options = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", shim, SHIM, "-ldl", "-lpthread"];
-  const { status, stderr } = spawnSync("gcc", options);
-  if (status !== 0) throw new Error(`cannot compile ${SHIM}: ${stderr}`);
+let compiled: Buffer | undefined;
+
+/** Once for all disks of this process. */
+function compileShim(): Buffer {
+  compiled ??= compile();
+  return compiled;
+}
+
+function compile(): Buffer {
+  const folder = fs.mkdtempSync(join(tmpdir(), "fairlead-power-cut-"));
+  try {
+    const made = join(folder, "shim.so");
+    const options = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", made, SHIM, "-ldl", "-lpthread"];
+    const { status, stderr } = spawnSync("gcc", options);
+    if (status !== 0) throw new Error(`cannot compile ${SHIM}: ${stderr}`);
+    return fs.readFileSync(made);
+  } finally {
+    fs.rmSync(folder, { recursive: true });
+  }
 }
 
 type Places = { readonly folder: string; readonly state: string };
@@ -153,7 +180,7 @@ function chooseFate(count: number, chance: Chance): Fate {
 /** What is in a file of which these writes are not durable. */
 function afterCut(now: Buffer, notes: readonly Note[], { point }: Fate): Buffer {
   const size = notes[point([...notes.keys()])]?.size ?? now.length;
-  const after = Buffer.alloc(Math.ceil(Math.max(size, now.length) / SECTOR) * SECTOR);
+  const after = Buffer.alloc(Math.max(size, now.length, ...notes.map(({ ends }) => ends)));
   now.copy(after);
   for (const [at, writes] of writesBySector(notes)) {
     const reached = point(writes);

@@ -6,7 +6,7 @@ import type { Process } from "../../binary/process.ts";
 import { acceptingCalls, type Daemon, makeConfig, makeWorld, postCall, type World } from "../../binary/world.ts";
 import { type Chance, createChance } from "../../simulate/random.ts";
 import { ask, type DestinationStatus, eventually } from "../observe.ts";
-import { type Disk, makeDisk } from "./disk.ts";
+import { type Disk, few, makeDisk } from "./disk.ts";
 import { createLedger, DESTINATIONS, type DestinationName, type Ledger, type Stage, startStage } from "./load.ts";
 
 /** New calls for each life of a daemon. */
@@ -16,6 +16,7 @@ const MEMBERS = 200;
 
 /** What an operator has done when the power goes. */
 const ACTS = ["replay", "delete", "audience", "backup", "stop"] as const;
+type Act = (typeof ACTS)[number];
 
 export type RunOptions = {
   readonly seed: number;
@@ -66,6 +67,7 @@ export async function loseAndRestorePower({ seed, lies }: RunOptions): Promise<n
       cause: error,
     });
   }
+  if (process.env.SHOW) console.log(run.story.join("\n"));
   return cuts;
 }
 
@@ -84,7 +86,7 @@ function configOf({ stages, chance }: Run): string {
 /** One daemon, from its start to the cut. */
 async function liveUntilCut(run: Run, calls: number): Promise<void> {
   const { w, disk, chance, story } = run;
-  const moment = chance.pick(["start", "load", "load", "load", ...ACTS] as const);
+  const moment = chance.pick(["start", "load", "load", "checkpoint", ...ACTS] as const);
   if (moment === "start") disk.cutIn(1 + chance.below(240));
   const process = w.run(["serve", "--config", "config.yaml"], { env: disk.env });
   const others: Process[] = [];
@@ -95,8 +97,9 @@ async function liveUntilCut(run: Run, calls: number): Promise<void> {
   const daemon = await acceptingCalls(process).catch(() => null);
   if (daemon !== null) {
     if (moment === "load" || moment === "start") disk.cutIn(few(chance, 8_000));
+    if (moment === "checkpoint") disk.cutIn(few(chance, 400), "database");
     const load = underLoad(run, daemon, { calls, isAlive: () => isAlive });
-    if (moment !== "load" && moment !== "start") await whileItActs(run, daemon, { moment, others, load });
+    if (isAct(moment)) await whileItActs(run, daemon, { moment, others, load });
     await load;
   }
   disk.cut();
@@ -104,7 +107,9 @@ async function liveUntilCut(run: Run, calls: number): Promise<void> {
   for (const one of others) await one[Symbol.asyncDispose]();
   const exit = await process.exit;
   story.push(`${moment}: ended by ${exit.signal ?? exit.code} ${disk.moment()}`);
-  if (daemon === null && disk.moment() === "") throw new Error(`the daemon did not start:\n${process.err.join("\n")}`);
+  const isCut = exit.signal === "SIGKILL" && (daemon !== null || disk.moment() !== "");
+  const isStopped = moment === "stop" && exit.code === 0;
+  if (!isCut && !isStopped) throw new Error(`the daemon did not start, or has ended:\n${process.err.join("\n")}`);
   listen(run, process);
   story.push(`  found: ${disk.powerUp(chance)}`);
 }
@@ -124,13 +129,12 @@ async function underLoad(run: Run, daemon: Daemon, { calls, isAlive }: Load): Pr
   await run.ledger.send(daemon.ingest, calls, isAlive);
 }
 
-/** From one on, and small numbers more often. */
-function few(chance: Chance, most: number): number {
-  return Math.floor(most ** chance.fraction());
+function isAct(moment: string): moment is Act {
+  return ACTS.some((act) => act === moment);
 }
 
 type Acting = {
-  readonly moment: (typeof ACTS)[number];
+  readonly moment: Act;
   readonly others: Process[];
   readonly load: Promise<void>;
 };

@@ -52,7 +52,8 @@
 /* In a file that all programs on this disk map, and that the tests read and write. */
 struct power {
   uint64_t done;    /* writes, truncations, syncs and changes of names so far */
-  uint64_t fuse;    /* the power goes with the so many next of them; 0: not at all */
+  uint64_t fuse;    /* the power goes with the so manieth from now on; 0: not at all */
+  uint64_t spares;  /* 1: what is done to a write-ahead log (-wal) does not count for that */
   uint64_t is_off;  /* the power is gone */
   uint64_t removed; /* numbers the files that were removed */
 };
@@ -90,7 +91,7 @@ static void *next(const char *name) {
 /* What this disk cannot do would be a hole in the test: it ends the program. */
 static void give_up(const char *what, const char *name) {
   dprintf(2, "power-cut: %s of %s: %s\n", what, name, strerror(errno));
-  abort();
+  _exit(70);
 }
 
 /* In the state's folder. */
@@ -130,19 +131,19 @@ static void leave(void) {
   errno = before;
 }
 
+static int ends_with(const char *name, const char *end) {
+  size_t length = strlen(name), tail = strlen(end);
+  return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
 /* The cut, if it is time: what was just done is not durable yet. */
 static void burn(const char *what, const char *name) {
-  if (power->fuse == 0 || --power->fuse > 0) return;
+  if (power->fuse == 0 || (power->spares && ends_with(name, "-wal")) || --power->fuse > 0) return;
   power->is_off = 1;
   int moment = open_note("moment", O_WRONLY | O_CREAT);
   dprintf(moment, "%s %s", what, name);
   kill(getpid(), SIGKILL);
   for (;;) pause();
-}
-
-static int ends_with(const char *name, const char *end) {
-  size_t length = strlen(name), tail = strlen(end);
-  return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
 static int is_lie(const char *name) {
@@ -401,14 +402,19 @@ int renameat(int from_at, const char *from, int to_at, const char *to) {
 }
 int rename(const char *from, const char *to) { return renameat(AT_FDCWD, from, AT_FDCWD, to); }
 
-/* What it cannot do. */
 int linkat(int from_at, const char *from, int to_at, const char *to, int flags) {
   char name[NAME_MAX + 1];
-  if (is_ours(to_at, to, name)) give_up("linking", name);
-  return NEXT(linkat)(from_at, from, to_at, to, flags);
+  if (!is_ours(to_at, to, name)) return NEXT(linkat)(from_at, from, to_at, to, flags);
+  enter();
+  int result = NEXT(linkat)(from_at, from, to_at, to, flags);
+  if (result == 0) note_name("created %s\n", name);
+  burn("linking", name);
+  leave();
+  return result;
 }
 int link(const char *from, const char *to) { return linkat(AT_FDCWD, from, AT_FDCWD, to, 0); }
 
+/* What this disk cannot do. */
 int fallocate(int fd, int mode, off_t offset, off_t length) {
   struct known *file = find(fd);
   if (file != NULL && file->kind == FILE_OF_DISK) give_up("allocating", file->name);
