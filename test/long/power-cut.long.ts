@@ -14,9 +14,9 @@ const TOGETHER = 10;
 /** A disk that lies is found out by the first of them, or by one soon after. */
 const SEEDS_FOR_LIES = 5;
 
-const LONG = { timeout: TOGETHER * PATIENCE };
+const LONG = { timeout: TOGETHER * PATIENCE, skip: MISSING };
 
-describe("a daemon whose power is cut", { skip: MISSING }, () => {
+describe("a daemon whose power is cut", () => {
   for (let first = FIRST; first < FIRST + COUNT; first += TOGETHER) {
     const seeds = Array.from({ length: Math.min(TOGETHER, FIRST + COUNT - first) }, (_, nth) => first + nth);
     it(`loses nothing that it has acknowledged, by seeds ${seeds.at(0)} to ${seeds.at(-1)}`, LONG, async () => {
@@ -30,7 +30,7 @@ function explain(error: Error, seed: number): never {
   throw new Error(`${error.message}\nAgain, as far as the machine's timing lets it: ${again}`, { cause: error });
 }
 
-describe("a power cut", { skip: MISSING }, () => {
+describe("a power cut", () => {
   it("in the middle of an upgrade loses nothing, and the next start goes on", LONG, async () => {
     for (let seed = 1; seed <= 10; seed += 1) await cutUpgrade(seed);
   });
@@ -41,7 +41,7 @@ describe("a power cut", { skip: MISSING }, () => {
   });
 });
 
-describe("a disk that lies about syncing", { skip: MISSING }, () => {
+describe("a disk that lies about syncing", () => {
   const lies = [
     { of: "anything", ends: "*" },
     { of: "the write-ahead log", ends: "-wal" },

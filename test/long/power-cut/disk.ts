@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Chance } from "../../simulate/random.ts";
 
-const SHIM = fileURLToPath(new URL("shim.c", import.meta.url));
 /** The smallest part of a disk that is written whole, or not at all. */
 const SECTOR = 512;
 /** Of `struct power` and `struct note` in shim.c: numbers of eight bytes. */
@@ -52,7 +51,7 @@ export function makeDisk({ within, lies }: DiskOptions): Disk {
     ...[string, string, string],
   ];
   fs.mkdirSync(folder);
-  fs.writeFileSync(shim, compileShim());
+  fs.writeFileSync(shim, compile("shim.c", ["-shared", "-fPIC"]));
   begin();
   return {
     folder,
@@ -91,21 +90,23 @@ export function makeDisk({ within, lies }: DiskOptions): Disk {
   }
 }
 
-let compiled: Buffer | undefined;
+const compiled = new Map<string, Buffer>();
 
-/** Once for all disks of this process. */
-function compileShim(): Buffer {
-  compiled ??= compile();
-  return compiled;
+/** Compiles a source that lies here, once in this process. */
+export function compile(source: string, options: readonly string[] = []): Buffer {
+  const made = compiled.get(source) ?? compileAnew(source, options);
+  compiled.set(source, made);
+  return made;
 }
 
-function compile(): Buffer {
+function compileAnew(source: string, options: readonly string[]): Buffer {
   const folder = fs.mkdtempSync(join(tmpdir(), "fairlead-power-cut-"));
   try {
-    const made = join(folder, "shim.so");
-    const options = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", made, SHIM, "-ldl", "-lpthread"];
-    const { status, stderr } = spawnSync("gcc", options);
-    if (status !== 0) throw new Error(`cannot compile ${SHIM}: ${stderr}`);
+    const made = join(folder, "made");
+    const path = fileURLToPath(new URL(source, import.meta.url));
+    const all = ["-O1", "-Wall", "-Wextra", "-Werror", ...options, "-o", made, path, "-ldl", "-lpthread"];
+    const { status, stderr } = spawnSync("gcc", all);
+    if (status !== 0) throw new Error(`cannot compile ${path}: ${stderr}`);
     return fs.readFileSync(made);
   } finally {
     fs.rmSync(folder, { recursive: true });
