@@ -11,26 +11,33 @@ const SECTOR = 512;
 const POWER = { bytes: 40, done: 0, fuse: 8, spares: 16, isOff: 24 };
 const NOTE = { bytes: 32, ends: 8, size: 16, length: 24 };
 
+const NO_COMPILER = "there is no gcc on this machine, or no headers (apt install gcc libc6-dev)";
+
 /** Why there can be no such disk here; false if there can. */
 export const MISSING: string | false =
-  process.platform !== "linux"
-    ? "it is made for Linux"
-    : spawnSync("gcc", ["--version"]).status !== 0 && "there is no gcc on this machine (apt install gcc)";
+  process.platform !== "linux" ? "it is made for Linux" : !compiles() && NO_COMPILER;
+
+function compiles(): boolean {
+  return spawnSync("gcc", ["-fsyntax-only", "-x", "c", "-"], { input: "#include <stdio.h>\n" }).status === 0;
+}
 
 /** A folder on a disk that loses power, by `shim.c`, whose head says what such a disk keeps. */
 export type Disk = {
   readonly folder: string;
   /** For the programs whose disk it is. */
   readonly env: Readonly<Record<string, string>>;
-  /** The power goes in the middle of the so manieth write from now on, and all programs with it. `database`: those to logs do not count. */
+  /**
+   * The power goes, and all programs with it, in the middle of this write, counted from 1 from now on. Truncations, syncs and
+   * changes of names count too; of `database`, what is done to the write-ahead log does not.
+   */
   cutIn(writes: number, of?: "all" | "database"): void;
-  /** It goes now, for programs that do not write at all. */
+  /** The power goes now. A program notices with its next write: the caller kills those that may not write. */
   cut(): void;
-  /** How many writes there were since the disk was made, or the power came back. */
+  /** How many writes there were since the disk was made, or since the power came back. */
   writes(): number;
   /** What was being done when it went; empty if nothing was. */
   moment(): string;
-  /** When all programs have ended: makes the folder what is found after the cut, and answers how that was chosen. */
+  /** Once all programs have ended: makes the folder look as after the cut, and answers what the chance has decided. */
   powerUp(chance: Chance): string;
 };
 
@@ -47,9 +54,9 @@ export type DiskOptions = {
 };
 
 export function makeDisk({ within, lies }: DiskOptions): Disk {
-  const [folder, state, shim] = ["disk", "notes", "power-cut.so"].map((name) => join(within, name)) as [
-    ...[string, string, string],
-  ];
+  const folder = join(within, "disk");
+  const state = join(within, "notes");
+  const shim = join(within, "power-cut.so");
   fs.mkdirSync(folder);
   fs.writeFileSync(shim, compile("shim.c", ["-shared", "-fPIC"]));
   begin();
@@ -92,14 +99,14 @@ export function makeDisk({ within, lies }: DiskOptions): Disk {
 
 const compiled = new Map<string, Buffer>();
 
-/** Compiles a source that lies here, once in this process. */
+/** Compiles a source file of this folder, once in this process. */
 export function compile(source: string, options: readonly string[] = []): Buffer {
-  const made = compiled.get(source) ?? compileAnew(source, options);
+  const made = compiled.get(source) ?? compileSource(source, options);
   compiled.set(source, made);
   return made;
 }
 
-function compileAnew(source: string, options: readonly string[]): Buffer {
+function compileSource(source: string, options: readonly string[]): Buffer {
   const folder = fs.mkdtempSync(join(tmpdir(), "fairlead-power-cut-"));
   try {
     const made = join(folder, "made");

@@ -30,8 +30,8 @@ type Run = {
   readonly chance: Chance;
   readonly ledger: Ledger;
   readonly stages: Readonly<Record<DestinationName, Stage>>;
-  /** Which of the users is to be forgotten, and whether that was acknowledged. */
-  readonly leaver: { readonly id: string; asked: boolean };
+  /** The user who is to be forgotten, and the requests for it that were acknowledged. */
+  readonly leaver: { readonly id: string; readonly requests: string[] };
   /** What was to be sent again, and after how many requests that was asked for. */
   readonly replays: { readonly to: DestinationName; readonly messageId: string; readonly after: number }[];
   /** The audiences that were said to be written down. */
@@ -56,7 +56,7 @@ export async function loseAndRestorePower({ seed, lies }: RunOptions): Promise<n
   const run: Run = {
     ...{ w, disk, chance, stages: { crm, lake }, replays: [], audiences: [], copies: [], story: [] },
     ledger: createLedger(seed),
-    leaver: { id: `leaver-${seed}-of-${chance.below(1_000_000)}`, asked: false },
+    leaver: { id: `leaver-${seed}-of-${chance.below(1_000_000)}`, requests: [] },
   };
   await w.write("config.yaml", configOf(run));
   try {
@@ -67,7 +67,6 @@ export async function loseAndRestorePower({ seed, lies }: RunOptions): Promise<n
       cause: error,
     });
   }
-  if (process.env.SHOW) console.log(run.story.join("\n"));
   return cuts;
 }
 
@@ -141,25 +140,38 @@ type Acting = {
 
 /** Cuts the power while the operator has something done, in the middle of the load or after it. */
 async function whileItActs(run: Run, daemon: Daemon, { moment, others, load }: Acting): Promise<void> {
-  const { w, disk, chance, ledger, copies } = run;
+  const { disk, chance, ledger } = run;
   const from = ledger.acknowledged.size + chance.below(CALLS);
-  await Promise.race([
-    load,
-    eventually("some calls are taken", () => (ledger.acknowledged.size >= from ? true : null)),
-  ]);
-  disk.cutIn(few(chance, 600));
-  if (moment === "stop") {
-    daemon.process.kill("SIGTERM");
-    await daemon.process.exit;
-  }
-  if (moment === "replay") await replay(run, daemon).catch(() => null);
-  if (moment === "delete") await askToForget(run, daemon).catch(() => null);
-  if (moment === "audience") await syncAudience(run, daemon).catch(() => null);
-  if (moment === "backup") {
-    const copy = `disk/copy-${copies.length}-${from}.db`;
-    const process = w.run(["backup", copy, "--config", "config.yaml"], { env: disk.env });
-    others.push(process);
-    if ((await process.exit).code === 0) copies.push(copy);
+  let isOver = false;
+  void load.then(() => {
+    isOver = true;
+  });
+  await eventually("some calls are taken", () => (isOver || ledger.acknowledged.size >= from ? true : null));
+  // Either in the middle of it, or soon after it was said to be done.
+  const isSoon = moment === "stop" || chance.happens(0.5);
+  if (isSoon) disk.cutIn(few(chance, 3_000));
+  await act(run, daemon, { moment, others }).catch(() => null);
+  if (!isSoon) disk.cutIn(few(chance, 100));
+}
+
+async function act(run: Run, daemon: Daemon, { moment, others }: Omit<Acting, "load">): Promise<void> {
+  const { w, disk, ledger, copies } = run;
+  switch (moment) {
+    case "replay":
+      return await replay(run, daemon);
+    case "delete":
+      return await askToForget(run, daemon);
+    case "audience":
+      return await syncAudience(run, daemon);
+    case "stop":
+      daemon.process.kill("SIGTERM");
+      return void (await daemon.process.exit);
+    case "backup": {
+      const copy = `disk/copy-${ledger.acknowledged.size}.db`;
+      const process = w.run(["backup", copy, "--config", "config.yaml"], { env: disk.env });
+      others.push(process);
+      if ((await process.exit).code === 0) copies.push(copy);
+    }
   }
 }
 
@@ -185,7 +197,8 @@ async function replay({ stages, chance, replays }: Run, daemon: Daemon): Promise
 
 async function askToForget({ leaver }: Run, daemon: Daemon): Promise<void> {
   const answer = await post(daemon, "/api/deletions", { userIds: [leaver.id], erase: true });
-  if (answer.status === 200) leaver.asked = true;
+  const { id } = (await answer.json()) as { id: string };
+  if (answer.status === 200) leaver.requests.push(id);
 }
 
 async function syncAudience({ audiences, ledger }: Run, { admin }: Daemon): Promise<void> {
@@ -211,15 +224,19 @@ async function finish(run: Run, calls: number): Promise<void> {
   const { w, disk, ledger, stages, leaver } = run;
   const daemon = await w.serve({ env: disk.env });
   await ledger.send(daemon.ingest, calls, () => true);
-  if (!leaver.asked) await askToForget(run, daemon);
+  // There are calls of that user since an earlier request.
+  await askToForget(run, daemon);
   await eventually("nothing waits", async () => {
     const { destinations } = (await (await ask(daemon, "/api/status")).json()) as { destinations: DestinationStatus[] };
     return destinations.every(({ counts }) => counts.waiting === 0) ? true : null;
   });
+  let deletions: readonly { id: string; status: string }[] = [];
   await eventually("all deletions are done", async () => {
-    const { deletions } = (await (await ask(daemon, "/api/deletions")).json()) as { deletions: { status: string }[] };
-    return deletions.length > 0 && deletions.every(({ status }) => status === "finished") ? true : null;
+    ({ deletions } = (await (await ask(daemon, "/api/deletions")).json()) as { deletions: typeof deletions });
+    return deletions.every(({ status }) => status === "finished") ? true : null;
   });
+  const missing = leaver.requests.filter((request) => !deletions.some(({ id }) => id === request));
+  assert.deepEqual(missing, [], "a deletion is lost");
   for (const name of DESTINATIONS) assertDelivered(run, name);
   await ledger.repeat(daemon.ingest);
   daemon.process.kill("SIGTERM");

@@ -52,7 +52,7 @@
 /* In a file that all programs on this disk map, and that the tests read and write. */
 struct power {
   uint64_t done;    /* writes, truncations, syncs and changes of names so far */
-  uint64_t fuse;    /* the power goes with the so manieth from now on; 0: not at all */
+  uint64_t fuse;    /* how many more of these until the power goes; 0: it does not */
   uint64_t spares;  /* 1: what is done to a write-ahead log (-wal) does not count for that */
   uint64_t is_off;  /* the power is gone */
   uint64_t removed; /* numbers the files that were removed */
