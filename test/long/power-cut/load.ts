@@ -7,7 +7,7 @@ import { createChance, mix } from "../../simulate/random.ts";
 
 /** So many clients send at once. */
 const CLIENTS = 16;
-/** Characters of a call's text: most stay in one page of the outbox, some make its log long enough to be begun anew. */
+/** Characters of a call's text: most stay in one page of the outbox, some make its log long enough for checkpoints. */
 const LENGTHS = [20, 300, 1_000, 9_000, 30_000];
 /** A client that was refused sends again after this, in milliseconds. */
 const PAUSE = 20;
@@ -30,7 +30,7 @@ function makeCall(seed: number, nth: number) {
 /** What clients have sent, and what they were answered. */
 export type Ledger = {
   readonly acknowledged: ReadonlySet<string>;
-  /** Sends calls until the daemon is gone, or all have been taken. `limit` is the number of the last one. */
+  /** Sends the calls below this number that were not taken yet, until all are, or nobody is there to take them. */
   send(ingest: string, limit: number, alive: () => boolean): Promise<void>;
   /** Sends acknowledged calls again: each has to be known. */
   repeat(ingest: string): Promise<void>;

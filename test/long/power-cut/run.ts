@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openDatabase } from "../../../src/store/sqlite/driver.ts";
 import type { Process } from "../../binary/process.ts";
+import { PATIENCE } from "../../binary/waiting.ts";
 import { acceptingCalls, type Daemon, makeConfig, makeWorld, postCall, type World } from "../../binary/world.ts";
 import { type Chance, createChance } from "../../simulate/random.ts";
 import { ask, type DestinationStatus, eventually } from "../observe.ts";
@@ -38,7 +39,7 @@ type Run = {
   readonly audiences: string[];
   /** The copies that were said to be made. */
   readonly copies: string[];
-  /** For who has to find out what went wrong. */
+  /** What happened, for the message of a failure. */
   readonly story: string[];
 };
 
@@ -223,7 +224,9 @@ function listen({ stages }: Run, { out, err }: Process): void {
 async function finish(run: Run, calls: number): Promise<void> {
   const { w, disk, ledger, stages, leaver } = run;
   const daemon = await w.serve({ env: disk.env });
-  await ledger.send(daemon.ingest, calls, () => true);
+  const until = Date.now() + PATIENCE;
+  await ledger.send(daemon.ingest, calls, () => Date.now() < until);
+  assert.equal(ledger.acknowledged.size, calls, "all calls are taken in the end");
   // There are calls of that user since an earlier request.
   await askToForget(run, daemon);
   await eventually("nothing waits", async () => {
