@@ -112,6 +112,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       gone: () => null,
       crowding: () => null,
     },
+    rescue: async () => fault("outbox_in_place", "it is in its place"),
     metrics: { text: metrics, contentType: "text/plain; version=0.0.4" },
     async requestDeletion(wish) {
       wishes.push(wish);

@@ -32,7 +32,9 @@ export function judgeStore(facts: StoreFacts): readonly Finding[] {
       return [warning("store_missing", `there is no outbox at ${path} yet`, "the first start makes it")];
     case "gone": {
       const since = facts.since === null ? "" : ` since ${facts.since}`;
-      return [error("outbox_gone", `${path} was ${facts.what} while the daemon runs${since}: calls are refused`, RESCUE)];
+      return [
+        error("outbox_gone", `${path} was ${facts.what} while the daemon runs${since}: calls are refused`, RESCUE),
+      ];
     }
     case "closed":
       return [skipped("unseen", `${path} cannot be looked into: ${facts.why}`, "run fairlead doctor as root")];

@@ -1,5 +1,5 @@
 import type { Fault } from "../../model/fault.ts";
-import type { BeginFile } from "../../model/new-file.ts";
+import type { BeginFile, BeginScratch } from "../../model/new-file.ts";
 import type { Clock, Store } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import type { Bounds, Disk, FileMark, StoreHealth } from "../../model/space.ts";
@@ -28,9 +28,10 @@ import { createMeta, type Meta } from "./meta.ts";
 import { createEngine, filesOf } from "./open-files.ts";
 import { cannotOpen, LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
-import { createPrune } from "./prune.ts";
+import { createPrune, type PruneRows } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
 import { createReplay } from "./replay.ts";
+import { createRescue } from "./rescue.ts";
 import { createSegments } from "./segments.ts";
 import { createSettle } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
@@ -54,6 +55,8 @@ export type StoreOptions = {
   readonly migrating?: Migrating | undefined;
   /** How the copy is written that is kept before a large step of that; left out, none is kept. */
   readonly beginFile?: BeginFile | undefined;
+  /** Where a copy is made for who asks the daemon for one; left out, nowhere. */
+  readonly beginScratch?: BeginScratch | undefined;
   /** Of this process, for whoever finds the outbox locked. */
   readonly pid: number;
   readonly clock: Clock;
@@ -71,12 +74,18 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     if (lost) report.storeFailed("recover the write-ahead log", lost);
     const before = options.disk.mark(options.path);
     const db = await openOutbox(options.path, { ...options, freeDisk: options.bounds().freeDisk });
-    const presence = createPresence({ ...options, files: filesOf(options.path), engine: createEngine(db, options.path) });
+    const presence = createPresence({
+      ...options,
+      files: filesOf(options.path),
+      engine: createEngine(db, options.path),
+    });
     requireSame(options, before);
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
     const store = createOrExplain(db, { room, presence, release, openTemporary: await createTemporary() }, options);
-    void watchRoom({ look }, clock, watching.signal).catch((error: unknown) => report.unexpected("watch the disk", error));
+    void watchRoom({ look }, clock, watching.signal).catch((error: unknown) =>
+      report.unexpected("watch the disk", error),
+    );
     return store;
 
     /** In this order: whether a file server still answers is found out without holding anybody up. */
@@ -130,7 +139,6 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const withdrawal = createWithdraw(db, tables);
   const memberRows = createMemberRows(db);
   const settleRow = createSettle(tables);
-  const pruneRows = createPrune(db, tables);
   const unserved = createUnserved(db, tables);
   const claims = createClaims(db, report);
   const commits = createCommits(db, {
@@ -153,15 +161,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
       return commits.add<Written>({ rows: 1, run, keepsUp: true, failed: () => "unwritten" });
     },
     backlog: createBacklog(db, counts),
-    async prune(before, limit) {
-      if (!pruneRows.isNeeded(before)) {
-        pruneRows.finish();
-        return null;
-      }
-      const { moved, ...counts } = await commits.add({ rows: limit, keepsUp: true, run: () => pruneRows.run(before, limit) });
-      if (moved > 0) options.moved();
-      return counts;
-    },
+    prune: createPrunePort({ commits, rows: createPrune(db, tables), moved: options.moved }),
     lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
     replay: createReplay(db, { ...options, ...tables, commits, lookup, room, isForgotten, failed: unwritable }),
@@ -169,6 +169,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     members: createMembers(db, { ...withdrawal, ...options, commits, memberRows, openTemporary, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, presence, bounds }),
+    rescue: createRescue(db, { ...options, gone: presence.check }),
     lastAt: meta.lastAt,
     close() {
       closing ??= close();
@@ -225,6 +226,21 @@ function createHealth({ commits, meta, size, room, presence, bounds }: Vitals): 
 /** To be started again would not help, and what only this process still has open would be gone. */
 function isDiskTrouble(error: unknown): boolean {
   return isDiskFailure(error) || error instanceof OutboxGone;
+}
+
+type PruneWorld = Pick<StoreOptions, "moved"> & { readonly commits: Commits; readonly rows: PruneRows };
+
+function createPrunePort({ commits, rows, moved }: PruneWorld): Store["prune"] {
+  return async function prune(before, limit) {
+    if (!rows.isNeeded(before)) {
+      rows.finish();
+      return null;
+    }
+    const run = (): ReturnType<PruneRows["run"]> => rows.run(before, limit);
+    const { moved: left, ...counts } = await commits.add({ rows: limit, keepsUp: true, run });
+    if (left > 0) moved();
+    return counts;
+  };
 }
 
 type UnservedWorld = Pick<StoreOptions, "clock" | "moved"> & { readonly commits: Commits; readonly rows: UnservedRows };

@@ -20,7 +20,13 @@ async function startCommits(path = ":memory:") {
   };
   const failures: unknown[] = [];
   const failed = (error: unknown): void => void failures.push(error);
-  const commits = createCommits(db, { clock, report: createFalseReport(told), keepers: [keeper], failed, gone: () => null });
+  const commits = createCommits(db, {
+    clock,
+    report: createFalseReport(told),
+    keepers: [keeper],
+    failed,
+    gone: () => null,
+  });
   const insert = db.prepare<[number]>("INSERT INTO numbers VALUES (?)");
   const add = (n: number, rows = 1): Promise<number> => commits.add({ rows, run: () => insert.run(n).changes });
   return { db, clock, told, kept, keeper, failures, commits, add, [Symbol.dispose]: () => void db.close() };
