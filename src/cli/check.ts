@@ -5,6 +5,7 @@ import { listSettings } from "../config/explain/list.ts";
 import { explainYaml } from "../config/explain/yaml.ts";
 import { type Inspected, inspectConfig } from "../config/load.ts";
 import { child, listOf, mapOf } from "../config/tree.ts";
+import { aliasOf } from "../runtime/alias.ts";
 import { createClock } from "../runtime/clock.ts";
 import { spaceFor } from "../runtime/disk.ts";
 import { createResolve } from "../runtime/files.ts";
@@ -50,7 +51,7 @@ function check(options: CheckOptions): ExitCode {
 function inspect(file: string, text: string): Inspected {
   const resolve = createResolve();
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
-  return inspectConfig({ file, text, resolve, credentials, spaceFor, now: createClock().wall() });
+  return inspectConfig({ file, text, resolve, credentials, spaceFor, aliasOf, now: createClock().wall() });
 }
 
 /** Warnings go to standard error, so that what is printed stays YAML or JSON. */

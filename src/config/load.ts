@@ -1,12 +1,12 @@
 import type { ParsedNode } from "yaml";
 import type { Config, Problem } from "../model/config.ts";
 import type { Resolve } from "../model/ports.ts";
-import type { SpaceFor } from "../model/space.ts";
+import type { Disk, SpaceFor } from "../model/space.ts";
 import type { At } from "../model/units.ts";
 import { build } from "./build.ts";
 import { check } from "./check.ts";
 import { crossCheck } from "./cross.ts";
-import { warnOfSmallDisk } from "./disk.ts";
+import { refuseAlias, warnOfSmallDisk } from "./disk.ts";
 import { parse } from "./document.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
 import { warnOfIdle } from "./idle.ts";
@@ -30,6 +30,8 @@ export type LoadInput = {
   readonly credentials?: Credentials;
   /** Left out, or where it answers null, the disk of the outbox is taken to be large enough. */
   readonly spaceFor?: SpaceFor;
+  /** Whether the outbox can be opened by another path; not looked at when left out. */
+  readonly aliasOf?: Disk["alias"];
 };
 
 export type Loaded = {
@@ -62,7 +64,7 @@ export type Inspected = Loaded & {
 
 /** Does the same as `loadConfig`, and shows how. */
 export function inspectConfig(input: LoadInput): Inspected {
-  const { file, text: raw, resolve, now, credentials = "at hand", spaceFor = () => null } = input;
+  const { file, text: raw, resolve, now, credentials = "at hand", spaceFor = () => null, aliasOf = () => null } = input;
   // A byte order mark would move every column of the first line.
   const text = raw.replace(/^\uFEFF/, "");
   const { contents, lines, findings: syntax } = parse(text);
@@ -71,7 +73,7 @@ export function inspectConfig(input: LoadInput): Inspected {
   const { config, tree, findings } =
     syntax.length > 0 || contents === null
       ? { config: null, tree: null, findings: syntax }
-      : interpret({ file, references, text, contents, lines, now, spaceFor, origins });
+      : interpret({ file, references, text, contents, lines, now, spaceFor, aliasOf, origins });
   const shown = (): string => (syntax.length > 0 ? hideSecretsOfBroken(text, contents) : hideSecrets(text, contents));
   // Hiding walks over the whole file, while calls wait: not for one that nothing is said of.
   const problems = findings.length === 0 ? [] : toProblems(findings, { file, shownText: shown(), lines });
@@ -79,10 +81,10 @@ export function inspectConfig(input: LoadInput): Inspected {
 }
 
 type Readable = Omit<Reading, "findings"> &
-  Required<Pick<LoadInput, "file" | "now" | "spaceFor">> & { readonly contents: ParsedNode };
+  Required<Pick<LoadInput, "file" | "now" | "spaceFor" | "aliasOf">> & { readonly contents: ParsedNode };
 type Interpreted = { readonly config: Config | null; readonly tree: Tree; readonly findings: readonly Finding[] };
 
-function interpret({ file, contents, now, spaceFor, ...reading }: Readable): Interpreted {
+function interpret({ file, contents, now, spaceFor, aliasOf, ...reading }: Readable): Interpreted {
   const found: Finding[] = [];
   const tree = readTree(contents, configSchema, { ...reading, findings: found });
   const { checked, findings } = check(tree);
@@ -92,6 +94,6 @@ function interpret({ file, contents, now, spaceFor, ...reading }: Readable): Int
   if (all.some(({ severity }) => severity === "error")) return { config: null, tree, findings: all };
   // Before the errors are mended, such a warning may only echo one of them.
   const config = checked && build(checked, beside);
-  const warnings = [...warnOfIdle(tree), ...(config ? warnOfSmallDisk(tree, config, spaceFor) : [])];
-  return { config, tree, findings: [...all, ...warnings] };
+  const ofDisk = config ? [...warnOfSmallDisk(tree, config, spaceFor), ...refuseAlias(tree, config, aliasOf)] : [];
+  return { config, tree, findings: [...all, ...warnOfIdle(tree), ...ofDisk] };
 }

@@ -11,7 +11,7 @@ export function createSpaceReport(log: Log): SpaceReport {
     storeGone: (gone) => log.line("error", "store.gone", { ...describeGone(gone), hint: HINTS[gone.what] }),
     storeFound: (gone, after) =>
       log.line("info", "store.found", { ...describeGone(gone), after: formatDuration(after) }),
-    logRenewed: (path) => log.line("error", "store.log_renewed", { path, hint: LOG_RENEWED }),
+    fileRenewed: (of, path) => log.line("error", `store.${of}_renewed`, { path, hint: RENEWED[of] }),
     diskUnknown: (path, error) =>
       log.line("warning", "store.disk_unknown", { path, reason: describeError(error), hint: NO_BOUND }),
   };
@@ -30,9 +30,14 @@ const HINTS: Readonly<Record<Gone["what"], string>> = {
   truncated: `${RESCUE}. What was cut off may be lost: then restore a backup`,
 };
 
-const LOG_RENEWED =
-  "the write-ahead log of the outbox, or its index, was removed or replaced while the daemon runs; all of it is in the outbox " +
-  "now, and another one was begun. Had the daemon been killed before, acknowledged calls would be lost: find who does that";
+const RENEWED = {
+  log:
+    "the write-ahead log of the outbox, or its index, was removed or replaced while the daemon runs; all of it is in the outbox " +
+    "now, and another one was begun. Had the daemon been killed before, acknowledged calls would be lost: find who does that",
+  lock:
+    "the lock of the outbox was removed or replaced while the daemon runs, and is held again. Had another daemon been started " +
+    "before, both would use the outbox: find who does that",
+} as const;
 
 function describeGone({ what, path, since }: Gone): Fields {
   return { what, path, since: formatTime(since) };

@@ -107,6 +107,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
       size: async () => 0,
       read: async () => new Uint8Array(),
       mark: disk.mark,
+      alias: disk.alias,
     },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;

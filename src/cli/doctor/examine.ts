@@ -2,6 +2,7 @@ import { basename, dirname, resolve as fullPathOf, join } from "node:path";
 import { type Inspected, inspectConfig } from "../../config/load.ts";
 import { readOutboxPart } from "../../config/parts.ts";
 import type { Clock, Resolve } from "../../model/ports.ts";
+import { aliasOf } from "../../runtime/alias.ts";
 import { isClockSynchronized } from "../../runtime/clock-sync.ts";
 import { spaceFor } from "../../runtime/disk.ts";
 import { createResolve } from "../../runtime/files.ts";
@@ -24,7 +25,7 @@ import { guardedFiles } from "./look-secrets.ts";
 import { type Depth, lookAtStore, type StoreLook } from "./look-store.ts";
 import { lookAtWebhooks } from "./look-webhooks.ts";
 import { judgeSecrets } from "./secrets.ts";
-import { judgeStore } from "./store.ts";
+import { judgeAlias, judgeStore } from "./store.ts";
 import { judgeWebhooks } from "./webhooks.ts";
 
 export type ExamineOptions = DaemonOptions & { readonly depth: Depth };
@@ -46,6 +47,7 @@ export async function examine(options: ExamineOptions, clock: Clock): Promise<re
     ...judgeConfig(configFacts(file, inspected, daemon)),
     ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
     ...(store ? judgeStore(store.facts) : [say("store").skipped("unseen", NO_OUTBOX)]),
+    ...(outbox ? judgeAlias(outbox.path, aliasOf(outbox.path)) : []),
     ...(outbox ? judgeDisk(diskFacts(outbox)) : [say("disk").skipped("unseen", NO_OUTBOX)]),
     ...judgeClock({ wall: clock.wall(), synchronized: isClockSynchronized(), lastAt: store?.lastAt ?? null }),
     ...judgeFiles(filesOf(daemon)),

@@ -2,7 +2,14 @@ import type { Fault } from "../../model/fault.ts";
 import type { BeginFile, BeginScratch } from "../../model/new-file.ts";
 import type { Clock, Store } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
-import type { Bounds, Disk, FileMark, StoreHealth } from "../../model/space.ts";
+import {
+  type Alias,
+  type Bounds,
+  type Disk,
+  describeAlias,
+  type FileMark,
+  type StoreHealth,
+} from "../../model/space.ts";
 import type { Migrating } from "../../model/supervisor.ts";
 import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
 import { createPresence, OutboxGone, type Presence } from "../presence.ts";
@@ -25,7 +32,7 @@ import { createLookup } from "./lookup/lookup.ts";
 import { createMembers } from "./members/members.ts";
 import { createMemberRows } from "./members/rows.ts";
 import { createMeta, type Meta } from "./meta.ts";
-import { createEngine, filesOf } from "./open-files.ts";
+import { openFilesOf } from "./open-files.ts";
 import { cannotOpen, LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
 import { createPrune, type PruneRows } from "./prune.ts";
@@ -67,6 +74,8 @@ export type StoreOptions = {
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { clock, report } = options;
   const watching = new AbortController();
+  const alias = options.disk.alias(options.path);
+  if (alias !== null) throw aliased(options.path, alias);
   const lock = await lockOutbox(options.path, options.pid);
   try {
     // Before it is opened: SQLite then begins it anew.
@@ -74,11 +83,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     if (lost) report.storeFailed("recover the write-ahead log", lost);
     const before = options.disk.mark(options.path);
     const db = await openOutbox(options.path, { ...options, freeDisk: options.bounds().freeDisk });
-    const presence = createPresence({
-      ...options,
-      files: filesOf(options.path),
-      engine: createEngine(db, options.path),
-    });
+    const presence = createPresence({ ...options, files: openFilesOf(options.path, db, lock) });
     requireSame(options, before);
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
@@ -102,6 +107,11 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     watching.abort();
     lock.release();
   }
+}
+
+function aliased(path: string, alias: Alias): Error {
+  const { why, remedy } = describeAlias(alias);
+  return new Error(`cannot open outbox ${path}: ${why}; ${remedy}`);
 }
 
 /** What is open has to be what is at the path, or all that is stored is lost with the next stop. */

@@ -128,6 +128,7 @@ function portsOf(world: World, around: Around): Ports {
       // No byte of a log is changed here: test/store/sqlite/log-check.test.ts does that.
       read: () => (isDead() ? never() : Promise.resolve(new Uint8Array())),
       mark: disk.mark,
+      alias: () => null,
     },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;

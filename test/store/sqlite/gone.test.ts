@@ -4,12 +4,13 @@ import { copyFile, mkdir, readdir, rename, rm, stat, truncate } from "node:fs/pr
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { openDatabase } from "../../../src/store/sqlite/driver.ts";
+import { lockOutbox } from "../../../src/store/sqlite/lock.ts";
 import { logOf } from "../../../src/store/sqlite/outbox.ts";
 import { delivered, makeEntry } from "../make.ts";
 import { startOutbox, type TestOutbox } from "./start.ts";
 
 function told({ s }: TestOutbox): readonly string[] {
-  return s.told.map(({ what }) => what).filter((what) => ["storeGone", "storeFound", "logRenewed"].includes(what));
+  return s.told.map(({ what }) => what).filter((what) => ["storeGone", "storeFound", "fileRenewed"].includes(what));
 }
 
 describe("the files of an outbox that is open", () => {
@@ -88,7 +89,7 @@ describe("the files of an outbox that is open", () => {
       await o.s.append(makeEntry({ messageId: "before" }));
       await rm(o.path + end);
       assert.deepEqual(await o.s.append(makeEntry({ messageId: "after" })), ["accepted"]);
-      assert.deepEqual(told(o), ["logRenewed"]);
+      assert.deepEqual(told(o), ["fileRenewed"]);
       const copy = join(o.s.folder, "as-after-a-kill");
       await mkdir(copy);
       for (const one of ["", "-wal"]) await copyFile(o.path + one, join(copy, `fairlead.db${one}`));
@@ -97,6 +98,21 @@ describe("the files of an outbox that is open", () => {
       killed.close();
     });
   }
+
+  it("keep a second daemon out when the lock was removed, and count for nothing when one has come before", async () => {
+    await using o = await startOutbox();
+    await rm(`${o.path}.lock`);
+    await o.s.clock.advance("5s");
+    assert.deepEqual(told(o), ["fileRenewed"]);
+    await assert.rejects(lockOutbox(o.path, 2), /another Fairlead \(pid 4711\) has it open/);
+    await rm(`${o.path}.lock`);
+    const second = await lockOutbox(o.path, 2);
+    assert.deepEqual(await o.s.append(makeEntry()), ["outbox_gone"]);
+    second.release();
+    await o.s.clock.advance("5s");
+    assert.deepEqual(await o.s.append(makeEntry()), ["accepted"]);
+    assert.deepEqual(told(o), ["fileRenewed", "storeGone", "fileRenewed", "storeFound"]);
+  });
 
   it("are refused while another program keeps a log from being begun anew, and not any more when it is gone", async () => {
     await using o = await startOutbox();
@@ -107,7 +123,7 @@ describe("the files of an outbox that is open", () => {
     o.shell.close();
     await o.s.clock.advance("5s");
     assert.deepEqual(await o.s.append(makeEntry({ messageId: "after" })), ["accepted"]);
-    assert.deepEqual(told(o), ["storeGone", "logRenewed", "storeFound"]);
+    assert.deepEqual(told(o), ["storeGone", "fileRenewed", "storeFound"]);
   });
 
   it("may be made short by others: by VACUUM, and by emptying the log", async () => {
