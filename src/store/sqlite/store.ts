@@ -25,6 +25,7 @@ import { createNotices } from "./deletions/notices.ts";
 import { createUserHash } from "./deletions/user-hash.ts";
 import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
 import { createStoredHalts } from "./halts.ts";
+import { createIndexCheck } from "./index-check.ts";
 import { createIntake } from "./intake.ts";
 import { lockOutbox } from "./lock.ts";
 import { findLostCommits } from "./log-check.ts";
@@ -84,13 +85,12 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const before = options.disk.mark(options.path);
     const db = await openOutbox(options.path, { ...options, freeDisk: options.bounds().freeDisk });
     const presence = createPresence({ ...options, files: openFilesOf(options.path, db, lock) });
-    requireSame(options, before);
+    requireSame(db, options, before);
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
-    const store = createOrExplain(db, { room, presence, release, openTemporary: await createTemporary() }, options);
-    void watchRoom({ look }, clock, watching.signal).catch((error: unknown) =>
-      report.unexpected("watch the disk", error),
-    );
+    const openTemporary = await createTemporary();
+    const store = createOrExplain(db, { room, presence, release, watch, openTemporary }, options);
+    watch("disk", (signal) => watchRoom({ look }, clock, signal));
     return store;
 
     /** In this order: whether a file server still answers is found out without holding anybody up. */
@@ -101,6 +101,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   } catch (error) {
     lock.release();
     throw error;
+  }
+
+  function watch(what: string, run: (signal: AbortSignal) => Promise<void>): void {
+    run(watching.signal).catch((error: unknown) => report.unexpected(`watch the ${what}`, error));
   }
 
   function release(): void {
@@ -115,9 +119,10 @@ function aliased(path: string, alias: Alias): Error {
 }
 
 /** What is open has to be what is at the path, or all that is stored is lost with the next stop. */
-function requireSame({ path, disk }: StoreOptions, before: FileMark | null): void {
+function requireSame(db: Database, { path, disk }: StoreOptions, before: FileMark | null): void {
   const now = disk.mark(path);
   if (before !== null && now?.identity === before.identity) return;
+  db.close();
   throw new Error(`cannot open outbox ${path}: the file was replaced or removed while it was opened; start again`);
 }
 
@@ -126,6 +131,8 @@ type Surroundings = {
   readonly room: Room;
   readonly presence: Presence;
   release(): void;
+  /** Has this go on until the store is released. */
+  watch(what: string, run: (signal: AbortSignal) => Promise<void>): void;
   readonly openTemporary: () => Database;
 };
 
@@ -159,6 +166,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   });
   const notices = createNotices(db, { commits, clock, failed: unwritable });
   const appendRows = createAppend({ segments, repeats, withdrawal, notices, memberRows });
+  surroundings.watch("indexes", createIndexCheck(db, { ...options, commits, counts, gone: presence.check }));
   const lookup = createLookup(db, { clock, repeats });
   const isForgotten = createIsForgotten(db, createUserHash(db));
   let closing: Promise<void> | null = null;
