@@ -11,7 +11,7 @@ export function createSpaceReport(log: Log): SpaceReport {
     storeGone: (gone) => log.line("error", "store.gone", { ...describeGone(gone), hint: HINTS[gone.what] }),
     storeFound: (gone, after) =>
       log.line("info", "store.found", { ...describeGone(gone), after: formatDuration(after) }),
-    fileRenewed: (of, path) => log.line("error", `store.${of}_renewed`, { path, hint: RENEWED[of] }),
+    fileRenewed: (of, path) => log.line("error", RENEWED[of].name, { path, hint: RENEWED[of].hint }),
     diskUnknown: (path, error) =>
       log.line("warning", "store.disk_unknown", { path, reason: describeError(error), hint: NO_BOUND }),
   };
@@ -31,12 +31,18 @@ const HINTS: Readonly<Record<Gone["what"], string>> = {
 };
 
 const RENEWED = {
-  log:
-    "the write-ahead log of the outbox, or its index, was removed or replaced while the daemon runs; all of it is in the outbox " +
-    "now, and another one was begun. Had the daemon been killed before, acknowledged calls would be lost: find who does that",
-  lock:
-    "the lock of the outbox was removed or replaced while the daemon runs, and is held again. Had another daemon been started " +
-    "before, both would use the outbox: find who does that",
+  log: {
+    name: "store.log_renewed",
+    hint:
+      "the write-ahead log of the outbox, or its index, was removed or replaced while the daemon runs; all of it is in the " +
+      "outbox now, and another one was begun. Had the daemon been killed before, acknowledged calls would be lost: find who does that",
+  },
+  lock: {
+    name: "store.lock_renewed",
+    hint:
+      "the lock of the outbox was removed or replaced while the daemon runs, and is held again. Had another daemon been " +
+      "started before, both would use the outbox: find who does that",
+  },
 } as const;
 
 function describeGone({ what, path, since }: Gone): Fields {
