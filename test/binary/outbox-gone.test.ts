@@ -3,29 +3,25 @@ import assert from "node:assert/strict";
 import { copyFile, mkdir, readdir, rename, rm, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
-import { type Receiver, startReceiver } from "./receiver.ts";
+import { startReceiver } from "./receiver.ts";
 import { PATIENT } from "./waiting.ts";
-import { acceptingCalls, type Daemon, makeConfig, makeWorld, type World } from "./world.ts";
+import { type Daemon, makeConfig, makeWorld, type World } from "./world.ts";
 
 type Harmed = AsyncDisposable & {
   readonly w: World;
   readonly outbox: string;
-  readonly receiver: Receiver;
   /** The messageIds of calls that were answered 200. */
   readonly acknowledged: Set<string>;
   daemon: Daemon;
   /** Sends a call; answers its status, and the code of a refusal. */
   call(messageId: string): Promise<readonly [status: number, code: string | undefined, retryAfter: string | null]>;
-  /** Has the receiver take what comes from now on. */
-  heal(): void;
-  /** Kills the daemon, and starts it again. */
-  restart(): Promise<void>;
+  /** Kills the daemon if it runs, starts it again, and waits until all that was acknowledged is delivered. */
+  deliverAll(): Promise<void>;
 };
 
-/** A daemon whose receiver is down, with acknowledged calls in an outbox to which something is then done. */
+/** A daemon whose destination is paused, with acknowledged calls in an outbox to which something is then done. */
 async function startHarmed(): Promise<Harmed> {
-  let isUp = false;
-  const receiver = startReceiver(() => (isUp ? 200 : 503));
+  const receiver = startReceiver();
   const w = await makeWorld();
   await mkdir(w.path("data"));
   const outbox = w.path("data/fairlead.db");
@@ -34,28 +30,33 @@ async function startHarmed(): Promise<Harmed> {
     JSON.stringify({ ...JSON.parse(makeConfig({ url: receiver.url })), outbox: { path: outbox } }),
   );
   const h: Harmed = {
-    ...{ w, outbox, receiver, acknowledged: new Set<string>(), daemon: await w.serve() },
+    ...{ w, outbox, acknowledged: new Set<string>(), daemon: await w.serve() },
     async call(messageId) {
       const response = await h.daemon.call("/v1/track", { userId: "u1", event: "E", messageId });
       const { code } = (await response.json()) as { code?: string };
       if (response.status === 200) h.acknowledged.add(messageId);
       return [response.status, code, response.headers.get("retry-after")];
     },
-    heal() {
-      isUp = true;
-    },
-    async restart() {
+    async deliverAll() {
       h.daemon.process.kill("SIGKILL");
       await h.daemon.process.exit;
-      h.daemon = await acceptingCalls(w.run(["serve", "--config", "config.yaml"]));
+      h.daemon = await w.serve();
+      await steer(h.daemon, "resume");
+      await receiver.all(h.acknowledged);
     },
     async [Symbol.asyncDispose]() {
       await w[Symbol.asyncDispose]();
       await receiver[Symbol.asyncDispose]();
     },
   };
+  await steer(h.daemon, "pause");
   for (let n = 0; n < 20; n += 1) assert.equal((await h.call(`before${n}`))[0], 200);
   return h;
+}
+
+async function steer({ admin }: Daemon, what: "pause" | "resume"): Promise<void> {
+  const init = { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" };
+  assert.equal((await fetch(`${admin}/api/destinations/crm/${what}`, init)).status, 200);
 }
 
 /** What `status --json` and `doctor --json` say that is looked at here. */
@@ -108,9 +109,7 @@ async function assertRescued(h: Harmed): Promise<void> {
   await mkdir(dirname(outbox), { recursive: true });
   const restore = w.run(["restore", "--force", "rescued.db", "--config", "config.yaml"]);
   assert.equal((await restore.exit).code, 0, restore.err.join("\n"));
-  h.heal();
-  await h.restart();
-  await h.receiver.all(h.acknowledged);
+  await h.deliverAll();
   assert.deepEqual(
     (await readdir(w.folder)).filter((name) => name.startsWith(".fairlead-copy")),
     [],
@@ -155,9 +154,7 @@ describe("an outbox under a running daemon", () => {
     assert.equal((await h.call("after"))[0], 200);
     await h.daemon.process.line(/store\.found/);
     assert.equal((await fetch(`${h.daemon.admin}/readyz`)).status, 200);
-    h.heal();
-    await h.restart();
-    await h.receiver.all(h.acknowledged);
+    await h.deliverAll();
   });
 
   it("loses nothing to a kill after its log alone was removed", PATIENT, async () => {
@@ -165,8 +162,6 @@ describe("an outbox under a running daemon", () => {
     await rm(`${h.outbox}-wal`);
     assert.equal((await h.call("after"))[0], 200);
     await h.daemon.process.line(/level=error .*store\.log_renewed/);
-    h.heal();
-    await h.restart();
-    await h.receiver.all(h.acknowledged);
+    await h.deliverAll();
   });
 });
