@@ -117,6 +117,8 @@ export type SpaceReport = {
   /** No more calls are taken, because what is stored would not be found again. Once, until `storeFound`. */
   storeGone(gone: Gone): void;
   storeFound(gone: Gone, after: Ms): void;
+  /** The daemon stops while its file is gone; what it still had is kept here. */
+  storeRescued(path: string): void;
   /** This file was removed or replaced, and made again. Of the log: what was in it is in the store's file. */
   fileRenewed(of: "log" | "lock", path: string): void;
   /** Nobody can say how much of the disk is free. Once, until somebody can. */

@@ -11,6 +11,7 @@ export function createSpaceReport(log: Log): SpaceReport {
     storeGone: (gone) => log.line("error", "store.gone", { ...describeGone(gone), hint: HINTS[gone.what] }),
     storeFound: (gone, after) =>
       log.line("info", "store.found", { ...describeGone(gone), after: formatDuration(after) }),
+    storeRescued: (path) => log.line("error", "store.rescued", { path, hint: RESCUED }),
     fileRenewed: (of, path) => log.line("error", RENEWED[of].name, { path, hint: RENEWED[of].hint }),
     diskUnknown: (path, error) =>
       log.line("warning", "store.disk_unknown", { path, reason: describeError(error), hint: NO_BOUND }),
@@ -29,6 +30,10 @@ const HINTS: Readonly<Record<Gone["what"], string>> = {
   replaced: `${RESCUE}. If the old file was only moved, move it back: the daemon goes on by itself`,
   truncated: `${RESCUE}. What was cut off may be lost: then restore a backup`,
 };
+
+const RESCUED =
+  "the daemon has stopped while its outbox was gone, and this is what it had: fairlead restore --force puts it in place before " +
+  "the next start";
 
 const RENEWED = {
   log: {

@@ -129,7 +129,7 @@ function diskFacts({ path, maxSize, freeDisk }: Outbox): DiskFacts {
 
 function isCopyOf(outbox: string, name: string): boolean {
   const rest = name.startsWith(outbox) ? name.slice(outbox.length) : "";
-  return /^\.(schema-\d+|before-restore-\w+|part)(\.part)?$/.test(rest);
+  return /^\.(schema-\d+|before-restore-\w+|rescued|part)(\.part)?$/.test(rest);
 }
 
 function filesOf(daemon: DaemonFacts) {

@@ -1,6 +1,7 @@
 import { type Fault, fault } from "../../model/fault.ts";
-import type { BeginScratch, Scratch } from "../../model/new-file.ts";
+import type { BeginFile, BeginScratch, NewFile, Scratch } from "../../model/new-file.ts";
 import type { Rescue } from "../../model/ports.ts";
+import type { Report } from "../../model/report.ts";
 import type { Gone } from "../../model/space.ts";
 import { MB, SECOND } from "../../model/units.ts";
 import { type Database, messageOf } from "./driver.ts";
@@ -39,6 +40,34 @@ export function createRescue(db: Database, { path, gone, beginScratch }: RescueW
       isCopying = false;
     }
   };
+}
+
+export type LeaveWorld = Pick<RescueWorld, "path" | "gone"> & {
+  /** Left out, nothing is kept. */
+  readonly beginFile?: BeginFile | undefined;
+  readonly report: Pick<Report, "storeRescued" | "storeFailed">;
+};
+
+/** Where what a daemon still had of its outbox is kept when it stops while that is gone. */
+export function rescuedOf(path: string): string {
+  return `${path}.rescued`;
+}
+
+/** Before the daemon lets go of an outbox that is gone: what nobody else can open is kept beside its path, if that can be. */
+export async function keepRescued(db: Database, { path, gone, beginFile, report }: LeaveWorld): Promise<void> {
+  if (gone() === null || !beginFile) return;
+  const target = rescuedOf(path);
+  let file: NewFile | null = null;
+  try {
+    file = beginFile(target);
+    await copy(db, file.path);
+    file.keep();
+    report.storeRescued(target);
+  } catch (error) {
+    report.storeFailed("keep what is left of the outbox", error);
+  } finally {
+    file?.drop();
+  }
 }
 
 async function copy(db: Database, path: string): Promise<void> {

@@ -39,7 +39,7 @@ import { createProgress } from "./progress.ts";
 import { createPrune, type PruneRows } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
 import { createReplay } from "./replay.ts";
-import { createRescue } from "./rescue.ts";
+import { createRescue, keepRescued } from "./rescue.ts";
 import { createSegments } from "./segments.ts";
 import { createSettle } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
@@ -197,6 +197,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
 
   async function close(): Promise<void> {
     await commits.idle();
+    await keepRescued(db, { ...options, gone: presence.check });
     db.close();
     release();
   }

@@ -3,14 +3,18 @@ import assert from "node:assert/strict";
 import { copyFile, mkdir, readdir, rename, rm, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { beginFile } from "../../../src/runtime/new-file.ts";
 import { openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { lockOutbox } from "../../../src/store/sqlite/lock.ts";
 import { logOf } from "../../../src/store/sqlite/outbox.ts";
+import { openStore } from "../../../src/store/sqlite/store.ts";
 import { delivered, makeEntry } from "../make.ts";
-import { startOutbox, type TestOutbox } from "./start.ts";
+import { PID, pathIn, startOutbox, type TestOutbox } from "./start.ts";
 
 function told({ s }: TestOutbox): readonly string[] {
-  return s.told.map(({ what }) => what).filter((what) => ["storeGone", "storeFound", "fileRenewed"].includes(what));
+  return s.told
+    .map(({ what }) => what)
+    .filter((what) => ["storeGone", "storeFound", "storeRescued", "fileRenewed"].includes(what));
 }
 
 describe("the files of an outbox that is open", () => {
@@ -58,6 +62,20 @@ describe("the files of an outbox that is open", () => {
     await rename(`${o.path}.copy`, o.path);
     assert.deepEqual(await o.s.append(makeEntry({ messageId: "after" })), ["outbox_gone"]);
     assert.equal(o.s.store().health.gone()?.what, "replaced");
+  });
+
+  it("are kept under another name when the daemon stops while they are gone", async () => {
+    await using o = await startOutbox((place) =>
+      openStore({ ...place, path: pathIn(place.folder), pid: PID, beginFile }),
+    );
+    await o.s.append(makeEntry({ messageId: "before" }));
+    await rm(o.path);
+    await rm(logOf(o.path));
+    await o.s.store().close();
+    assert.deepEqual(told(o), ["storeGone", "storeRescued"]);
+    const rescued = await openDatabase(`${o.path}.rescued`);
+    assert.equal(rescued.prepare("SELECT count(*) FROM deliveries WHERE state = 'waiting'").pluck().get(), 1);
+    rescued.close();
   });
 
   for (const commits of [0, 1, 1_500]) {
