@@ -1,5 +1,6 @@
 import process from "node:process";
 import type { Config } from "../model/config.ts";
+import type { BeginScratch } from "../model/new-file.ts";
 import type { Clock, Post, Random, Serve } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { Disk } from "../model/space.ts";
@@ -10,6 +11,7 @@ import { createMetrics, type Metrics } from "./metrics.ts";
 import { createPost } from "./post.ts";
 import { createRandom } from "./random.ts";
 import { createReport } from "./report.ts";
+import { beginScratch } from "./scratch.ts";
 import { createServe } from "./serve.ts";
 import { isErrorTerminal, isJournal, printError } from "./terminal.ts";
 import { runtimeName, VERSION } from "./version.ts";
@@ -21,6 +23,7 @@ export type Machine = {
   readonly post: Post;
   readonly serve: Serve;
   readonly disk: Disk;
+  readonly beginScratch: BeginScratch;
   readonly report: Report;
   readonly metrics: Metrics;
   readonly pid: number;
@@ -39,6 +42,7 @@ export function createMachine(settings: Config["log"]): Machine {
     post: createPost(),
     serve: createServe({ report }),
     disk,
+    beginScratch,
     report,
     metrics,
     pid: process.pid,

@@ -16,6 +16,11 @@ export async function openDatabase(path: string): Promise<Database> {
   }
 }
 
+/** Opens another file at once, by the driver that has opened this one. */
+export function openAlike(db: Database, path: string): Database {
+  return new (db.constructor as Driver)(path);
+}
+
 /**
  * Opens an SQLite file that is there, to read it beside whoever else has it open. It may be written all the same: a reader keeps
  * notes in the file beside it that a write-ahead log has. Rejects as above.
