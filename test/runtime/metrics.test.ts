@@ -169,6 +169,7 @@ const NAMES = [
   "fairlead_store_full",
   "fairlead_store_errors_total",
   "fairlead_slow_commits_total",
+  "fairlead_log_lines_dropped_total",
   "fairlead_config_last_reload_successful",
   "fairlead_config_last_reload_success_timestamp_seconds",
   "fairlead_build_info",
