@@ -1,13 +1,14 @@
 import * as v from "valibot";
 import type { Bodies } from "../http/body.ts";
 import { respondFault } from "../http/respond.ts";
+import { formatId } from "../model/delivery.ts";
 import { fault, isFault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Replay, ReplayPage } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
 import { KB } from "../model/units.ts";
 import { about, count, success, time, timeOf } from "./answers/fields.ts";
-import { formatId, parseId, unknownDelivery } from "./deliveries.ts";
+import { parseId, unknownDelivery } from "./deliveries.ts";
 import { keysRule, limitEntry, readBody } from "./read.ts";
 import { answer, route, type Said } from "./route.ts";
 import { FILTER, FILTER_KEYS, toFilter } from "./search.ts";

@@ -1,5 +1,5 @@
 import type { Fullness, SpaceReport } from "../model/space.ts";
-import { formatDuration, formatSize } from "../model/units.ts";
+import { formatSize } from "../model/units.ts";
 import { describeError } from "./describe.ts";
 import type { Fields, Log } from "./log.ts";
 
@@ -7,7 +7,7 @@ import type { Fields, Log } from "./log.ts";
 export function createSpaceReport(log: Log): SpaceReport {
   return {
     storeFull: (why) => log.line("error", "store.full", describeFullness(why)),
-    storeOpen: (bound, after) => log.line("info", "store.open", { bound: keyOf(bound), after: formatDuration(after) }),
+    storeOpen: (bound, after) => log.line("info", "store.open", { bound: keyOf(bound), after: { ms: after } }),
     diskUnknown: (path, error) =>
       log.line("warning", "store.disk_unknown", { path, reason: describeError(error), hint: NO_BOUND }),
   };

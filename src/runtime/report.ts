@@ -1,12 +1,12 @@
 import type { LogLevel } from "../model/config.ts";
-import type { Delivery } from "../model/delivery.ts";
+import { type Delivery, formatId } from "../model/delivery.ts";
 import type { EventType } from "../model/event.ts";
 import type { Answer } from "../model/outcome.ts";
 import type { Clock, PruneCounts } from "../model/ports.ts";
 import type { Refusal } from "../model/refusal.ts";
 import type { Report } from "../model/report.ts";
 import type { Settlement } from "../model/settlement.ts";
-import { formatDuration, type Ms } from "../model/units.ts";
+import type { Ms } from "../model/units.ts";
 import { describeAnswer, describeError, oneLineStack, outcomeOf } from "./describe.ts";
 import { cut, type Fields, type Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
@@ -38,7 +38,7 @@ export function createReport({ log, metrics, clock }: ReportParts): Report {
     attempted: (delivery, answer) => attempted(desk, delivery, answer),
     settled: (delivery, settlement) => settled(desk, delivery, settlement),
     laneClosed: (destination, url, reason, probeIn) =>
-      log.line("warning", "lane.closed", { destination, url, reason, probe: formatDuration(probeIn) }),
+      log.line("warning", "lane.closed", { destination, url, reason, probe: { ms: probeIn } }),
     laneOpened: (destination, url) => log.line("info", "lane.opened", { destination, url }),
     released: (count) => log.line("info", "delivery.released", { count }),
     storeFailed: (doing, error) => storeFailed(desk, doing, error),
@@ -123,13 +123,13 @@ function attempted(desk: Desk, delivery: Delivery, answer: AttemptAnswer): void 
 
 function attemptFields(delivery: Delivery, answer: AttemptAnswer): Fields {
   return {
-    delivery: delivery.id,
+    delivery: formatId(delivery),
     event: delivery.messageId,
     destination: delivery.destination,
     attempt: delivery.attempts + 1,
     url: answer.url,
     status: answer.kind === "answered" ? answer.status : null,
-    duration: formatDuration(answer.duration),
+    duration: { ms: answer.duration },
   };
 }
 
@@ -148,13 +148,13 @@ function settled(desk: Desk, delivery: Delivery, settlement: Settlement): void {
 function settledFields(delivery: Delivery, settlement: Settlement): Fields {
   const { attempts, attemptedAt, state } = settlement;
   return {
-    delivery: delivery.id,
+    delivery: formatId(delivery),
     event: delivery.messageId,
     destination: delivery.destination,
     attempt: attempts,
     ...(state === "delivered" ? { url: settlement.url, status: settlement.status } : {}),
-    ...(state === "waiting" ? { next: formatDuration(Math.max(0, settlement.dueAt - attemptedAt)) } : {}),
-    age: formatDuration(Math.max(0, attemptedAt - delivery.acceptedAt)),
+    ...(state === "waiting" ? { next: { ms: Math.max(0, settlement.dueAt - attemptedAt) } } : {}),
+    age: { ms: Math.max(0, attemptedAt - delivery.acceptedAt) },
     ...(state === "delivered" ? {} : { reason: settlement.reason }),
   };
 }
@@ -172,7 +172,7 @@ function storeFailed(desk: Desk, doing: string, error: unknown): void {
 
 function slowCommit({ log, metrics }: Desk, duration: Ms, rows: number): void {
   metrics.slowCommit();
-  log.line("warning", "store.slow_commit", { duration: formatDuration(duration), rows });
+  log.line("warning", "store.slow_commit", { duration: { ms: duration }, rows });
 }
 
 function pruned(desk: Desk, counts: PruneCounts, reason: "age" | "space"): void {

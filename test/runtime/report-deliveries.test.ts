@@ -11,7 +11,7 @@ describe("attempts", () => {
     const { report, lines } = startReport();
     report.attempted(delivery, sent(answered(503)));
     assert.deepEqual(lines, [
-      `warning msg=attempt.failed delivery=7 event=m-1 destination=crm attempt=3 url=${LOGGED} status=503 duration=120ms outcome=status_5xx`,
+      `warning msg=attempt.failed delivery=7-crm event=m-1 destination=crm attempt=3 url=${LOGGED} status=503 duration=120ms outcome=status_5xx`,
     ]);
   });
 
@@ -101,11 +101,11 @@ describe("deliveries", () => {
   it("logs one that was delivered, or waits for its next attempt, at debug", () => {
     const delivered = settle({ ...progress, state: "delivered", url: HOOK, status: 200 });
     assert.deepEqual(delivered.lines, [
-      `debug msg=delivery.delivered delivery=7 event=m-1 destination=crm attempt=3 url=${LOGGED} status=200 age=6m`,
+      `debug msg=delivery.delivered delivery=7-crm event=m-1 destination=crm attempt=3 url=${LOGGED} status=200 age=6m`,
     ]);
     const waiting = settle({ ...progress, state: "waiting", dueAt: 6 * MINUTE + 42 * SECOND, reason: "503" });
     assert.deepEqual(waiting.lines, [
-      "debug msg=delivery.retrying delivery=7 event=m-1 destination=crm attempt=3 next=42s age=6m reason=503",
+      "debug msg=delivery.retrying delivery=7-crm event=m-1 destination=crm attempt=3 next=42s age=6m reason=503",
     ]);
   });
 
@@ -119,7 +119,7 @@ describe("deliveries", () => {
     assert.equal(lines.length, 2);
     assert.equal(
       lines[0],
-      'error msg=delivery.expired delivery=7 event=m-1 destination=crm attempt=3 age=4h reason="no success within 4h; last answer 503"',
+      'error msg=delivery.expired delivery=7-crm event=m-1 destination=crm attempt=3 age=4h reason="no success within 4h; last answer 503"',
     );
     assert.match(lines[1] ?? "", /^error msg=delivery\.failed .* reason=410$/);
     clock.at += 10 * SECOND;
