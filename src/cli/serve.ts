@@ -122,6 +122,7 @@ function stopBySignal({ app, reload, supervisor }: Signalled, { report }: Machin
       stop(signal) {
         if (stopping) {
           app.release();
+          report.summarize();
           return resolve(EXIT.failed);
         }
         stopping = true;
@@ -129,6 +130,7 @@ function stopBySignal({ app, reload, supervisor }: Signalled, { report }: Machin
         report.daemon("stopping", { signal });
         app.stop().then(
           () => {
+            report.summarize();
             report.daemon("stopped", {});
             resolve(EXIT.done);
           },

@@ -40,6 +40,8 @@ export type Report = PauseReport &
     daemon(what: DaemonEvent, fields: Readonly<Record<string, string | number | Duration>>): void;
     /** Something that should be impossible. Nothing is lost by it, and it should be reported as a bug. */
     unexpected(doing: string, error: unknown): void;
+    /** Tells of lines that were left out because there were many like them: at the stop, when no more will come. */
+    summarize(): void;
   };
 
 export type DaemonEvent =
