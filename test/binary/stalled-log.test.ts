@@ -8,7 +8,7 @@ import { PATIENCE, PATIENT } from "./waiting.ts";
 import { type Daemon, makeConfig, makeWorld, type World } from "./world.ts";
 
 /** More than a pipe and the daemon's memory hold, at debug. */
-const BATCHES = 20;
+const BATCHES = 14;
 const CALLS = 100;
 
 type Pipe = Disposable & {
@@ -77,9 +77,9 @@ function processorTime(pid: number): number {
 /** A daemon that spins takes all of the time that passes. */
 async function assertIdle({ process: { pid } }: Daemon): Promise<void> {
   const before = processorTime(pid);
-  await pass(500);
+  await pass(300);
   const spent = processorTime(pid) - before;
-  assert.ok(spent < 25, `${spent} of 50 ticks while there was nothing to do`);
+  assert.ok(spent < 15, `${spent} of 30 ticks while there was nothing to do`);
 }
 
 /** Reads until this is there; a reader that comes back. */
