@@ -6,11 +6,10 @@ import type { Clock, Post, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy, Settlement } from "../model/settlement.ts";
 import type { Ms } from "../model/units.ts";
-import { judge } from "../settle/judge.ts";
+import { judge, signOf } from "../settle/judge.ts";
 import { describeAnswer } from "../settle/reason.ts";
 import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
-import type { Activity } from "./activity.ts";
 import { attempt, type Made } from "./attempt.ts";
 import { standing, withEntries } from "./finals.ts";
 import type { Halts } from "./halts.ts";
@@ -26,7 +25,7 @@ export type RoundWorld = {
   readonly lanes: Lanes;
   readonly halts: Halts;
   readonly limits: Limits;
-  readonly activity: Activity;
+  readonly activity: { delivered(destination: string): void };
   readonly report: Report;
 };
 
@@ -96,20 +95,25 @@ async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here)
     const headers = requestHeaders(webhook, delivery, { destination, at: world.clock.wall() });
     made = await attempt({ url: webhook.url, headers, body: delivery.body, tls: webhook.tls }, timeout, world);
   } finally {
-    giveBack(webhook, made?.outcome ?? null, { asked, world });
+    giveBack(webhook, made?.outcome ?? null, { delivery, asked, world });
   }
-  world.activity.saw(destination.name, made.outcome);
+  if (judge(made.outcome) === "delivered") world.activity.delivered(destination.name);
   world.report.attempted(delivery, made.outcome);
   return made;
 }
 
 /** Whatever happened, the slot is free again. */
-function giveBack(webhook: Webhook, outcome: Outcome | null, { asked, world }: Here): void {
+function giveBack(
+  webhook: Webhook,
+  outcome: Outcome | null,
+  { delivery, asked, world }: Here & { readonly delivery: Delivery },
+): void {
   const { clock, random, lanes } = world;
   const { destination, policy, slotFreed } = asked;
   const now = clock.now();
   lanes.done(destination.name, webhook, {
-    judgement: outcome ? judge(outcome) : "unknown",
+    sign: outcome ? signOf(outcome) : "unknown",
+    tried: delivery.attemptedAt !== null,
     startedAt: outcome?.startedAt ?? now,
     reason: outcome ? describeAnswer(outcome) : "",
     hold: outcome && holdOf(outcome, policy),

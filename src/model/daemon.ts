@@ -5,7 +5,7 @@ import type { Clock, Post, Random, Serve, Store } from "./ports.ts";
 import type { Applied, Reload } from "./reload.ts";
 import type { Report } from "./report.ts";
 import type { Disk } from "./space.ts";
-import type { ConfigStatus } from "./status.ts";
+import type { ConfigStatus, WebhookHealth } from "./status.ts";
 import type { Migrating, Vitals } from "./supervisor.ts";
 
 export type Ports = {
@@ -33,7 +33,9 @@ export type Metrics = {
   text(): Promise<string>;
   readonly contentType: string;
   /** Where the gauges get their values from, once the store is open. */
-  expose(sources: Pick<Store, "backlog" | "halts" | "health" | "members">): void;
+  expose(sources: Pick<Store, "backlog" | "halts" | "health" | "members" | "timeline">): void;
+  /** Where the gauges of webhooks get their values from: those of the destinations that are delivered to. */
+  watch(read: () => readonly WatchedWebhooks[]): void;
   /** The names that counters begin with at zero, and which destinations are delivered to. */
   declare(names: Names): void;
 };
@@ -56,10 +58,14 @@ export type App = {
   release(): void;
 };
 
+export type WatchedWebhooks = { readonly destination: string; readonly webhooks: readonly WebhookHealth[] };
+
 /** What counters begin with. */
 export type Names = {
   readonly sources: readonly string[];
   readonly destinations: readonly string[];
+  /** The URLs of each destination, in the order of the config. */
+  readonly webhooks: ReadonlyMap<string, readonly string[]>;
   /** The destinations that are delivered to. */
   readonly served: readonly string[];
 };

@@ -123,7 +123,7 @@ function toRecord({ level, name, fields, at }: Line, isJson: boolean): LogRecord
     const own = OWN_KEYS.has(key) ? `${key}_` : key;
     if (!isDuration(value)) properties[own] = printable(key, value);
     else if (isJson) properties[`${own}_ms`] = value.ms;
-    else properties[own] = formatDuration(value.ms);
+    else properties[own] = `${value.ms < 0 ? "-" : ""}${formatDuration(Math.abs(value.ms))}`;
   }
   return { category: [], level, message: [name], rawMessage: name, timestamp: at, properties };
 }

@@ -26,4 +26,6 @@ const LEVELS: Partial<Record<DaemonEvent, LogLevel>> = {
   untrusted_proxy: "warning",
   stuck: "error",
   notify_failed: "warning",
+  clock_implausible: "warning",
+  downtime_unknown: "warning",
 };

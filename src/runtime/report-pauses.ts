@@ -8,6 +8,7 @@ export function reportPauses(log: Pick<Log, "line">): PauseReport {
     paused: (destination, waiting) => log.line("info", "destination.paused", { destination, waiting }),
     resumed: (destination, { paused, waiting }) =>
       log.line("info", "destination.resumed", { destination, waiting, paused: { ms: paused } }),
+    retriedNow: (destination, waiting) => log.line("info", "destination.retried", { destination, waiting }),
     stillPaused: (destination, { since, waiting }) =>
       log.line("warning", "destination.still_paused", { destination, waiting, since: formatTime(since), hint: HINT }),
   };

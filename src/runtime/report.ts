@@ -40,6 +40,7 @@ export function createReport({ log, metrics, clock }: ReportParts): Report {
     settled: (delivery, settlement) => settled(desk, delivery, settlement),
     laneClosed: (destination, url, reason, probeIn) =>
       log.line("warning", "lane.closed", { destination, url, reason, probe: { ms: probeIn } }),
+    laneSlowed: (destination, url, reason) => log.line("warning", "lane.slowed", { destination, url, reason }),
     laneOpened: (destination, url) => log.line("info", "lane.opened", { destination, url }),
     released: (count) => log.line("info", "delivery.released", { count }),
     storeFailed: (doing, error) => storeFailed(desk, doing, error),
@@ -110,8 +111,8 @@ function attempted(desk: Desk, delivery: Delivery, answer: AttemptAnswer): void 
   const { log, metrics, throttle } = desk;
   const { destination } = delivery;
   const outcome = outcomeOf(answer);
-  metrics.attempts.row(destination).add(outcome);
-  if (answer.kind === "answered" || answer.kind === "timeout") metrics.attemptTook(answer.duration);
+  const reached = answer.kind === "answered" || answer.kind === "timeout";
+  metrics.attempted({ destination, url: answer.url }, outcome, reached ? answer.duration : null);
   const subject = () => `attempt ${destination} ${answer.url}`;
   if (outcome === "delivered" || outcome === "released") {
     if (outcome === "delivered" && !throttle.isEmpty()) throttle.forgive(subject());

@@ -114,5 +114,5 @@ const SOCKET_REASONS: Readonly<Record<string, string>> = {
   ENOENT: "there is no such socket",
   ENOTDIR: "there is no such socket",
   ECONNREFUSED: "connection refused",
-  EACCES: "permission denied; only the socket's owner and group may connect",
+  EACCES: "permission denied; only the socket's owner and group may connect: use sudo, or join that group",
 };

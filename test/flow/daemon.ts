@@ -102,7 +102,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     random: createFalseRandom(),
     post: network.post,
     report: options.report?.(clock) ?? createFalseReport(told),
-    metrics: { text: async () => "", contentType: "text/plain", expose() {}, declare() {} },
+    metrics: { text: async () => "", contentType: "text/plain", expose() {}, watch() {}, declare() {} },
     disk: {
       space: async (path) => (options.space ?? roomy)(path),
       size: async () => 0,

@@ -64,7 +64,13 @@ describe("formats", () => {
 });
 
 describe("a duration", () => {
-  const fields = { next: { ms: 42_400 }, age: { ms: 6 * 60_000 }, took: { ms: 0 }, location: null };
+  const fields = {
+    next: { ms: 42_400 },
+    age: { ms: 6 * 60_000 },
+    took: { ms: 0 },
+    by: { ms: -7_200_000 },
+    location: null,
+  };
 
   it("is a number of milliseconds in JSON, with the unit in the key", () => {
     const line = JSON.parse(lineOf(fields, { format: "json" }));
@@ -72,12 +78,13 @@ describe("a duration", () => {
       ["next_ms", 42_400],
       ["age_ms", 360_000],
       ["took_ms", 0],
+      ["by_ms", -7_200_000],
     ]);
   });
 
   for (const format of ["text", "logfmt"] as const) {
     it(`is for people in ${format}`, () => {
-      assert.match(lineOf(fields, { format }), / next=42s age=6m took=0ms\n$/);
+      assert.match(lineOf(fields, { format }), / next=42s age=6m took=0ms by=-2h\n$/);
     });
   }
 });

@@ -44,7 +44,7 @@ describe("attempts", () => {
       lines.map((line) => /suppressed=\d+/.exec(line)?.[0]),
       [undefined, "suppressed=4999", undefined],
     );
-    assert.equal(await count('fairlead_attempts_total{destination="crm",outcome="unreachable"}'), 10_000);
+    assert.equal(await count('fairlead_attempts_total{destination="crm",webhook="1",outcome="unreachable"}'), 10_000);
   });
 
   it("throttles each webhook and each kind of failure by itself", () => {
@@ -85,9 +85,13 @@ describe("attempts", () => {
     report.attempted(delivery, sent({ kind: "released" }));
     for (const status of [204, 301, 410, 500]) report.attempted(delivery, sent(answered(status)));
     for (const outcome of [...kinds, "timeout", "released", "delivered", "status_3xx", "status_4xx", "status_5xx"]) {
-      assert.equal(await count(`fairlead_attempts_total{destination="crm",outcome="${outcome}"}`), 1, outcome);
+      assert.equal(
+        await count(`fairlead_attempts_total{destination="crm",webhook="1",outcome="${outcome}"}`),
+        1,
+        outcome,
+      );
     }
-    assert.equal(await count("fairlead_attempt_duration_seconds_count"), 5);
+    assert.equal(await count('fairlead_attempt_duration_seconds_count{destination="crm",webhook="1"}'), 5);
   });
 });
 

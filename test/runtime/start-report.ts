@@ -13,6 +13,7 @@ export function startReport(level: LogLevel = "debug") {
   const write = (line: string) => lines.push(line.replace(/^time=\S+ level=/, "").trimEnd());
   const log = createLog({ level, format: "logfmt", write, isTerminal: false, journald: false });
   const metrics = createMetrics({ clock, version: "1", runtime: "test" });
+  metrics.declare({ sources: [], destinations: ["crm"], webhooks: new Map([["crm", [HOOK]]]), served: ["crm"] });
   const count = async (series: string) => {
     const line = (await metrics.text()).split("\n").find((text) => text.startsWith(`${series} `));
     return line === undefined ? undefined : Number(line.slice(series.length + 1));

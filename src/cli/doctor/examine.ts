@@ -6,7 +6,7 @@ import { isClockSynchronized } from "../../runtime/clock-sync.ts";
 import { spaceFor } from "../../runtime/disk.ts";
 import { createResolve } from "../../runtime/files.ts";
 import { openFilesOf } from "../../runtime/open-files.ts";
-import { namesIn, storedFile } from "../../runtime/stored-file.ts";
+import { isFolder, namesIn, storedFile } from "../../runtime/stored-file.ts";
 import { VERSION } from "../../runtime/version.ts";
 import { summary } from "../check.ts";
 import { openConfigFile } from "../config-file.ts";
@@ -14,7 +14,7 @@ import { readSaid, send } from "../daemon/ask.ts";
 import { type DaemonOptions, findDaemon } from "../daemon/find.ts";
 import { isNobodyThere } from "../daemon/said.ts";
 import { isStatus, type SaidStatus } from "../status/said.ts";
-import { judgeClock } from "./clock.ts";
+import { type ClockFacts, judgeClock } from "./clock.ts";
 import { type ConfigFacts, judgeConfig } from "./config.ts";
 import { type DaemonFacts, judgeDaemon } from "./daemon.ts";
 import { type DiskFacts, judgeDisk } from "./disk.ts";
@@ -28,6 +28,28 @@ import { judgeStore } from "./store.ts";
 import { judgeWebhooks } from "./webhooks.ts";
 
 export type ExamineOptions = DaemonOptions & { readonly depth: Depth };
+
+/**
+ * What is wrong here, as far as that can be seen at once and without asking anybody: beside what a daemon that answers says
+ * of itself. Nothing if the config cannot be read.
+ */
+export function examineAround(options: DaemonOptions, status: SaidStatus, clock: Clock): readonly Finding[] {
+  const resolve = createResolve();
+  const opened = openConfigFile(options.config);
+  if (opened.kind === "unreadable") return [];
+  const outbox = outboxOf(opened, resolve);
+  const file = fullPathOf(opened.file);
+  const inspected = inspect({ ...opened, file }, resolve, clock);
+  const daemon: DaemonFacts = { kind: "answers", status, version: VERSION, outbox: null };
+  const found = [
+    ...judgeConfig(configFacts(file, inspected, daemon)),
+    ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
+    ...(outbox ? judgeDisk(diskFacts(outbox)) : []),
+    ...judgeClock({ ...clockFacts(clock), seenAt: null }),
+    ...judgeFiles(filesOf(daemon)),
+  ];
+  return found.filter(({ level }) => level === "error" || level === "warning");
+}
 
 /** Looks at everything that can be looked at from here, and judges it. */
 export async function examine(options: ExamineOptions, clock: Clock): Promise<readonly Finding[]> {
@@ -47,7 +69,7 @@ export async function examine(options: ExamineOptions, clock: Clock): Promise<re
     ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
     ...(store ? judgeStore(store.facts) : [say("store").skipped("unseen", NO_OUTBOX)]),
     ...(outbox ? judgeDisk(diskFacts(outbox)) : [say("disk").skipped("unseen", NO_OUTBOX)]),
-    ...judgeClock({ wall: clock.wall(), synchronized: isClockSynchronized(), lastAt: store?.lastAt ?? null }),
+    ...judgeClock({ ...clockFacts(clock), seenAt: store?.seenAt ?? null }),
     ...judgeFiles(filesOf(daemon)),
     ...judgeDaemon(daemon),
     ...judgeWebhooks(await lookAtWebhooks(webhooks), clock.wall()),
@@ -75,7 +97,11 @@ function inspect({ file, text }: Opened, resolve: Resolve, clock: Clock): Inspec
     },
   };
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
-  return inspectConfig({ file, text, resolve: quiet, credentials, now: clock.wall() });
+  return inspectConfig({ file, text, resolve: quiet, credentials, isFolder, now: clock.wall() });
+}
+
+function clockFacts(clock: Clock): Omit<ClockFacts, "seenAt"> {
+  return { wall: clock.wall(), synchronized: isClockSynchronized(), builtAt: clock.builtAt };
 }
 
 function configFacts(file: string, inspected: Inspected, daemon: DaemonFacts): ConfigFacts {

@@ -6,6 +6,7 @@ import type { Bounds, Disk, StoreHealth } from "../../model/space.ts";
 import type { Migrating } from "../../model/supervisor.ts";
 import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
+import { watchClock } from "../timeline.ts";
 import { createAppend } from "./append.ts";
 import { createBacklog } from "./backlog.ts";
 import { createClaims } from "./claims.ts";
@@ -68,10 +69,16 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const lost = await findLostCommits(logOf(options.path), options.disk);
     if (lost) report.storeFailed("recover the write-ahead log", lost);
     const db = await openOutbox(options.path, { ...options, freeDisk: options.bounds().freeDisk });
+    const meta = orExplain(db, options, () => createMeta(db, options));
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
-    const store = createOrExplain(db, { room, release, openTemporary: await createTemporary() }, options);
+    const surroundings = { meta, room, release, openTemporary: await createTemporary() };
+    const store = orExplain(db, options, () => createStore(db, surroundings, options));
     void watchRoom(room, clock, watching.signal).catch((error: unknown) => report.unexpected("watch the disk", error));
+    const lookAtClock = async (): Promise<unknown> => meta.isOutdated() && store.health.probe();
+    void watchClock(lookAtClock, clock, watching.signal).catch((error: unknown) =>
+      report.unexpected("watch the clock", error),
+    );
     return store;
   } catch (error) {
     lock.release();
@@ -85,22 +92,27 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 /** `release` lets go of all that is not the database. */
-type Surroundings = { readonly room: Room; release(): void; readonly openTemporary: () => Database };
+type Surroundings = {
+  readonly meta: Meta;
+  readonly room: Room;
+  release(): void;
+  readonly openTemporary: () => Database;
+};
 
 /** Some of a file is read with this only, and may be damaged. */
-function createOrExplain(db: Database, surroundings: Surroundings, options: StoreOptions): Store {
+function orExplain<T>(db: Database, options: StoreOptions, create: () => T): T {
   try {
-    return createStore(db, surroundings, options);
+    return create();
   } catch (error) {
     db.close();
     throw cannotOpen(options.path, error);
   }
 }
 
-function createStore(db: Database, { room, release, openTemporary }: Surroundings, options: StoreOptions): Store {
+function createStore(db: Database, { meta, room, release, openTemporary }: Surroundings, options: StoreOptions): Store {
   const { clock, report, bounds } = options;
   const tables = createTables(db);
-  const { counts, repeats, meta, segments, progress } = tables;
+  const { counts, repeats, segments, progress } = tables;
   const size = createSize(db, room.measured);
   const withdrawal = createWithdraw(db, tables);
   const memberRows = createMemberRows(db);
@@ -114,7 +126,7 @@ function createStore(db: Database, { room, release, openTemporary }: Surrounding
   });
   const notices = createNotices(db, { commits, clock, failed: unwritable });
   const appendRows = createAppend({ segments, repeats, withdrawal, notices, memberRows });
-  const lookup = createLookup(db, { clock, repeats });
+  const lookup = createLookup(db, { clock, repeats, timeline: meta.timeline });
   const isForgotten = createIsForgotten(db, createUserHash(db));
   let closing: Promise<void> | null = null;
 
@@ -142,7 +154,7 @@ function createStore(db: Database, { room, release, openTemporary }: Surrounding
     members: createMembers(db, { ...withdrawal, ...options, commits, memberRows, openTemporary, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, bounds }),
-    lastAt: meta.lastAt,
+    timeline: meta.timeline,
     close() {
       closing ??= close();
       return closing;
@@ -161,7 +173,7 @@ function createTables(db: Database) {
   const counts = createCounts(db);
   const segments = createSegments(db, counts);
   const progress = createProgress(db);
-  return { counts, segments, progress, tried: createTried(db), repeats: createRepeats(db), meta: createMeta(db) };
+  return { counts, segments, progress, tried: createTried(db), repeats: createRepeats(db) };
 }
 
 type Written = Awaited<ReturnType<Store["settle"]>>;

@@ -119,6 +119,7 @@ function portsOf(world: World, around: Around): Ports {
       text: async () => "",
       contentType: "text/plain",
       expose: ({ backlog }) => Object.assign(life(), { backlog }),
+      watch() {},
       declare() {},
     },
     disk: {

@@ -97,7 +97,7 @@ describe("a commit", () => {
 
   it("of a second or more is told, with the rows in it", async () => {
     using c = await startCommits();
-    const take = (ms: number): Job<void> => ({ rows: 7, run: () => c.clock.notBefore(c.clock.now() + ms) });
+    const take = (ms: number): Job<void> => ({ rows: 7, run: () => c.clock.skip(`${ms}ms`) });
     await c.commits.add(take(999));
     assert.deepEqual(c.told, []);
     await Promise.all([c.commits.add(take(600)), c.commits.add(take(650))]);
