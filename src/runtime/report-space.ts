@@ -1,5 +1,5 @@
 import type { Fullness, Gone, SpaceReport } from "../model/space.ts";
-import { formatDuration, formatSize, formatTime } from "../model/units.ts";
+import { formatSize, formatTime } from "../model/units.ts";
 import { describeError } from "./describe.ts";
 import type { Fields, Log } from "./log.ts";
 
@@ -7,10 +7,9 @@ import type { Fields, Log } from "./log.ts";
 export function createSpaceReport(log: Log): SpaceReport {
   return {
     storeFull: (why) => log.line("error", "store.full", describeFullness(why)),
-    storeOpen: (bound, after) => log.line("info", "store.open", { bound: keyOf(bound), after: formatDuration(after) }),
+    storeOpen: (bound, after) => log.line("info", "store.open", { bound: keyOf(bound), after: { ms: after } }),
     storeGone: (gone) => log.line("error", "store.gone", { ...describeGone(gone), hint: HINTS[gone.what] }),
-    storeFound: (gone, after) =>
-      log.line("info", "store.found", { ...describeGone(gone), after: formatDuration(after) }),
+    storeFound: (gone, after) => log.line("info", "store.found", { ...describeGone(gone), after: { ms: after } }),
     storeRescued: (path) => log.line("error", "store.rescued", { path, hint: RESCUED }),
     fileRenewed: (of, path) => log.line("error", RENEWED[of].name, { path, hint: RENEWED[of].hint }),
     diskUnknown: (path, error) =>

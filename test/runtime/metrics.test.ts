@@ -208,6 +208,7 @@ const NAMES = [
   "fairlead_store_gone",
   "fairlead_store_errors_total",
   "fairlead_slow_commits_total",
+  "fairlead_log_lines_dropped_total",
   "fairlead_clock_implausible",
   "fairlead_config_last_reload_successful",
   "fairlead_config_last_reload_success_timestamp_seconds",
