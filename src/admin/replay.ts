@@ -95,7 +95,7 @@ export type ReplayWorld = FilterWorld & {
   readonly timeline: Timeline;
   readonly bodies: Bodies;
   readonly replay: Replay;
-  /** Tries a destination at once, whatever its webhooks have answered. */
+  /** Probes a destination at once. */
   readonly tryNow: (destination: string) => void;
   readonly report: Pick<Report, "replayed">;
 };

@@ -49,6 +49,7 @@ export type Report = PauseReport &
 export type DaemonEvent =
   | "migrating"
   | "copying_outbox"
+  | "outbox_copied"
   | "started"
   | "stopping"
   | "stopped"

@@ -1,5 +1,6 @@
 import process from "node:process";
 import type { Config } from "../model/config.ts";
+import type { BeginScratch } from "../model/new-file.ts";
 import type { Clock, Post, Random, Serve } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { Disk } from "../model/space.ts";
@@ -12,6 +13,7 @@ import { createPost } from "./post.ts";
 import { createRandom } from "./random.ts";
 import { createReport } from "./report.ts";
 import { reportDropped } from "./report-daemon.ts";
+import { beginScratch } from "./scratch.ts";
 import { createServe } from "./serve.ts";
 import { isErrorTerminal, isJournal, STDERR, STDOUT } from "./terminal.ts";
 import { runtimeName, VERSION } from "./version.ts";
@@ -23,6 +25,7 @@ export type Machine = {
   readonly post: Post;
   readonly serve: Serve;
   readonly disk: Disk;
+  readonly beginScratch: BeginScratch;
   readonly report: Report;
   readonly metrics: Metrics;
   readonly pid: number;
@@ -51,6 +54,7 @@ export function createMachine(settings: Config["log"]): Machine {
     post: createPost(),
     serve: createServe({ report }),
     disk,
+    beginScratch,
     report,
     metrics,
     pid: process.pid,

@@ -18,6 +18,13 @@ export async function openDatabase(path: string): Promise<Database> {
   }
 }
 
+/** Opens another file at once, by the driver that has opened this one. */
+export function openAlike(db: Database, path: string): Database {
+  const open = drivers.get(db.constructor);
+  if (open === undefined) throw new Error(`cannot open ${path}: SQLite is not loaded`);
+  return open(path);
+}
+
 /**
  * Opens an SQLite file that is there, to read it beside whoever else has it open. It may be written all the same: a reader keeps
  * notes in the file beside it that a write-ahead log has. Rejects as above.
@@ -90,6 +97,8 @@ const REMEDIES: readonly (readonly [code: string, remedy: string])[] = [
 ];
 
 let loaded: Promise<Open> | undefined;
+/** How those databases are opened that are made by this constructor. */
+const drivers = new Map<unknown, Open>();
 
 /** Once for all: two copies of SQLite in one process would break each other's locks. */
 function loadDriver(): Promise<Open> {
@@ -106,6 +115,7 @@ async function load(): Promise<Open> {
   const open: Open = (path, options) => new Database(path, { ...options, ...native } as BetterSqlite3.Options);
   // From sources, the native part is loaded with the first database only.
   open(":memory:").close();
+  drivers.set(Database, open);
   return open;
 }
 
