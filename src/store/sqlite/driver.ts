@@ -18,11 +18,10 @@ export async function openDatabase(path: string): Promise<Database> {
   }
 }
 
-/** Opens another file at once, by the driver that has opened this one. */
-export function openAlike(db: Database, path: string): Database {
-  const open = drivers.get(db.constructor);
-  if (open === undefined) throw new Error(`cannot open ${path}: SQLite is not loaded`);
-  return open(path);
+/** Opens another file at once: some database has to have been opened before. */
+export function openAtOnce(path: string): Database {
+  if (!driver) throw new Error(`cannot open ${path}: SQLite is not loaded yet`);
+  return driver(path);
 }
 
 /**
@@ -97,8 +96,7 @@ const REMEDIES: readonly (readonly [code: string, remedy: string])[] = [
 ];
 
 let loaded: Promise<Open> | undefined;
-/** How those databases are opened that are made by this constructor. */
-const drivers = new Map<unknown, Open>();
+let driver: Open | undefined;
 
 /** Once for all: two copies of SQLite in one process would break each other's locks. */
 function loadDriver(): Promise<Open> {
@@ -115,7 +113,7 @@ async function load(): Promise<Open> {
   const open: Open = (path, options) => new Database(path, { ...options, ...native } as BetterSqlite3.Options);
   // From sources, the native part is loaded with the first database only.
   open(":memory:").close();
-  drivers.set(Database, open);
+  driver = open;
   return open;
 }
 

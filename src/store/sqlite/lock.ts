@@ -1,4 +1,4 @@
-import { type Database, isDamaged, messageOf, openAlike, openDatabase, withRemedy } from "./driver.ts";
+import { type Database, isDamaged, messageOf, openAtOnce, openDatabase, withRemedy } from "./driver.ts";
 
 export type Lock = {
   /** Of the small file that is held. */
@@ -28,7 +28,7 @@ export async function lockOutbox(path: string, pid: number): Promise<Lock> {
     renew() {
       let next: Database | null = null;
       try {
-        next = openAlike(held, file);
+        next = openAtOnce(file);
         hold(next, pid);
       } catch {
         next?.close();
