@@ -159,8 +159,8 @@ describe("delivery to multiple webhooks (SPEC.md 6)", () => {
           () => 400,
         ),
       );
-      for (let n = 1; n <= 2_000; n += 1) await d.ask("/v1/track", { ...TRACK, messageId: `m${n}` });
-      await d.clock.advance("30m");
+      for (let n = 1; n <= 1_000; n += 1) await d.ask("/v1/track", { ...TRACK, messageId: `m${n}` });
+      await d.clock.advance("10m");
       well = true;
       const states = async () => new Set((await d.rows()).map(({ state }) => state));
       while (!(await states()).has("delivered")) await d.clock.advance("5s");
