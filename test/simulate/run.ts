@@ -43,7 +43,8 @@ export async function runPlan(
 }
 
 async function runStep(world: World, { act, with: given }: Step, nth: number): Promise<void> {
-  Object.assign(world, { step: nth, doing: act, replaying: false, replayed: 0 });
+  const stepAt = world.life.clock.now();
+  Object.assign(world, { step: nth, stepAt, doing: act, replaying: false, replayed: 0 });
   Object.assign(world, { moving: null, discarding: null, ended: 0, refused: 0 });
   world.told.length = 0;
   try {
@@ -88,7 +89,7 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
     },
     ...{ replaying: false, replayed: 0, moving: null, discarding: null, paused: new Set(), ended: 0, forgetful: false },
     ...{ deleted: new Set(), erasable: new Set(), maybeSuppressed: new Set(), suppressed: new Set() },
-    ...{ told: [], answers: [], step: 0, doing: "", wrong: [], met: new Map() },
+    ...{ told: [], answers: [], step: 0, stepAt: 0, doing: "", wrong: [], met: new Map() },
   };
   return world;
 }

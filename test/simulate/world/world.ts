@@ -88,8 +88,9 @@ export type World = {
   shell: Shell;
   /** What was told since the step began. */
   readonly told: Told[];
-  /** The number of the step, and what it is. */
+  /** The number of the step, when it began, and what it is. */
   step: number;
+  stepAt: At;
   doing: string;
   /** What has turned out to be wrong. */
   readonly wrong: string[];
