@@ -10,6 +10,7 @@ import { isHalted } from "./world/lost.ts";
 import { NO_ROWS, type Row, type Rows } from "./world/rows.ts";
 import { headerOf, type Shape } from "./world/shape.ts";
 import { createTracks, type Track } from "./world/tracks.ts";
+import { createTurns } from "./world/turns.ts";
 import { type Life, type World, wrong } from "./world/world.ts";
 
 /** How a run has ended. `failedAt`: the number of the step after which something was wrong; null if nothing was. */
@@ -76,7 +77,13 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
       isHalted: (name) => isHalted(world, name),
       rowOf: (track, among, rows) => findRow(world, track, { among, rows }),
     }),
-    ...{ life: NOBODY, nextPath: null, shell: { read: () => NO_ROWS, close() {} }, rows: NO_ROWS },
+    ...{
+      turns: createTurns(),
+      life: NOBODY,
+      nextPath: null,
+      shell: { read: () => NO_ROWS, close() {} },
+      rows: NO_ROWS,
+    },
     ...{
       manners: new Map(),
       refusing: null,

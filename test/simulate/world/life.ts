@@ -7,6 +7,7 @@ import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
 import { diskError } from "./disk.ts";
 import { createPost } from "./network.ts";
 import { toConfig } from "./shape.ts";
+import { forgetTurns, upset } from "./turns.ts";
 import { type Answer, type Life, type World, wrong } from "./world.ts";
 
 /** What a dead process waits for. Each time another one: whatever waits for it is gone with it, and forgotten. */
@@ -43,6 +44,7 @@ export async function startLife(world: World, { path, startAt, number }: Birth):
     },
   };
   world.life = life;
+  forgetTurns(world.turns, startAt);
   world.disk.watch(path, {
     moment: () => moment(world, life),
     allow(what) {
@@ -84,6 +86,7 @@ function refuse(world: World, what: string): void {
   if (refusing === null || refusing.what !== what || refusing.times <= 0) return;
   refusing.times -= 1;
   world.refused += 1;
+  upset(world.turns, world.life.clock.now());
   throw diskError(refusing.code);
 }
 

@@ -1,4 +1,5 @@
 import type { Post, PostRequest } from "../../../src/model/ports.ts";
+import { type Ms, SECOND } from "../../../src/model/units.ts";
 import { createFalseNetwork } from "../../flow/network.ts";
 import { judgeRequest } from "../checks/requests.ts";
 import { moment, never } from "./life.ts";
@@ -23,11 +24,22 @@ export function createPost(world: World, life: () => Life): Post {
     const status = reply.kind === "answered" ? reply.status : 0;
     const silence = reply.kind === "answered" && (status === 429 || status === 503) ? Number(reply.retryAfter ?? 0) : 0;
     const meaning = meaningOf({ kind: reply.kind, status });
+    noteAnswer(world, asked, reply.kind === "answered" && silence === 0);
     noteOffline(world, asked, meaning);
     world.tracks.end(asked, { meaning, silence: silence * 1_000 }, here.clock.now());
     moment(world, here);
     return here.dead ? never() : reply;
   };
+}
+
+/** Answers at once. Whatever else a receiver does is a reason for its lane to be careful. */
+const AT_ONCE: Ms = SECOND;
+
+/** Since when a receiver answers whatever it gets, with any status. */
+function noteAnswer({ turns, life }: World, { url, at }: Asked, answered: boolean): void {
+  const now = life.clock.now();
+  if (!answered || now - at > AT_ONCE) turns.answering.delete(url);
+  else if (!turns.answering.has(url)) turns.answering.set(url, now);
 }
 
 /**

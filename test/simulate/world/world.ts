@@ -11,6 +11,7 @@ import type { Manner } from "./receivers.ts";
 import type { Rows, Shell } from "./rows.ts";
 import type { Shape } from "./shape.ts";
 import type { Tracks } from "./tracks.ts";
+import type { Turns } from "./turns.ts";
 
 /** What a process told its operator. */
 export type Told = { readonly what: string; readonly args: readonly unknown[]; readonly at: At; readonly life: number };
@@ -43,6 +44,8 @@ export type World = {
   readonly disk: FalseDisk;
   readonly ledger: Ledger;
   readonly tracks: Tracks;
+  /** Who has had a turn, and when. */
+  readonly turns: Turns;
   life: Life;
   /** The files that a process has left when it died, for the next one. */
   nextPath: string | null;
