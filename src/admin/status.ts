@@ -26,7 +26,7 @@ export type StatusWorld = {
   readonly sources: () => readonly Pick<Source, "name" | "enabled">[];
   readonly outbox: () => Pick<Config["outbox"], "path">;
   readonly backlog: Pick<Backlog, "counts" | "oldestWaitingAt">;
-  readonly health: Pick<StoreHealth, "size" | "full" | "writable">;
+  readonly health: Pick<StoreHealth, "size" | "full" | "writable" | "gone">;
   readonly activity: AttemptsLately;
   readonly pauses: Pick<Pauses, "since">;
   readonly arrivals: Arrivals;
@@ -48,10 +48,12 @@ export const statusRoute = route({
 /** `GET /api/status`, with points in time in ISO 8601. */
 export async function getStatus(world: StatusWorld): Promise<Response> {
   const found = await readStatus(world);
-  const { startedAt, config, sources, destinations } = found;
+  const { startedAt, config, outbox, sources, destinations } = found;
   const { readAt, refused } = config;
+  const { gone } = outbox;
   return answer(statusRoute, {
     ...found,
+    outbox: { ...outbox, gone: gone && { ...gone, since: formatTime(gone.since) } },
     startedAt: formatTime(startedAt),
     config: { ...config, readAt: formatTime(readAt), refused: refused && { ...refused, at: formatTime(refused.at) } },
     sources: sources.map((source) => ({ ...source, lastAt: timeOf(source.lastAt) })),
@@ -67,9 +69,11 @@ export async function getStatus(world: StatusWorld): Promise<Response> {
 /** How the daemon is, and each of its sources and destinations. */
 async function readStatus(world: StatusWorld): Promise<Status> {
   const { outbox, sources, health, arrivals, lastReload, startedAt, version, pid } = world;
+  const found = health.gone();
+  const gone = found && { ...found, since: onWall(found.since, world) };
   return {
     ...{ version, pid, startedAt, config: lastReload() },
-    outbox: { path: outbox().path, ...health.size(), full: health.full(), writable: health.writable() },
+    outbox: { path: outbox().path, ...health.size(), full: health.full(), writable: health.writable(), gone },
     sources: sources().map(({ name, enabled }) => ({ name, enabled, ...arrivals.of(name) })),
     destinations: await readDestinations(world),
   };

@@ -52,6 +52,7 @@ export const FAULT_STATUS = {
   internal: 500,
   store_full: 503,
   store_failed: 503,
+  outbox_gone: 503,
   stopping: 503,
 } as const;
 

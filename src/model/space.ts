@@ -17,6 +17,20 @@ export type Disk = {
   size(path: string): Promise<number>;
   /** A file; empty if it is not there. Rejects if it cannot be read. */
   read(path: string): Promise<Uint8Array>;
+  /** Which file is at a path, at once; null if there is none. Throws if nobody can say. */
+  mark(path: string): FileMark | null;
+};
+
+/** What tells a file from another one at the same path, and how long it is. */
+export type FileMark = { readonly identity: string; readonly size: number };
+
+/** The store's file is not at its path any more: what is written now would not be found by the next start. */
+export type Gone = {
+  /** `removed`: nothing is there. `replaced`: another file is. `truncated`: it has lost its end. */
+  readonly what: "removed" | "replaced" | "truncated";
+  /** The file it is about: the store's own, or one of those that belong to it. */
+  readonly path: string;
+  readonly since: At;
 };
 
 /**
@@ -56,8 +70,10 @@ export type StoreHealth = {
    * else holds the store locked; never resolves when they are stuck.
    */
   responds(): Promise<boolean>;
-  /** What whoever wants to store more gets to hear while the store is full; null if it is not. */
+  /** What whoever wants to store more gets to hear while the store is full, or its file is gone; null otherwise. */
   refusal(): Fault | null;
+  /** Looks whether the store's file is still at its path; null if it is. */
+  gone(): Gone | null;
   /** The bound at which it is full; null if it is not. */
   full(): Bound | null;
   /** The bound that is so near that settled deliveries should go before their time; null if none is. */
@@ -71,6 +87,11 @@ export type SpaceReport = {
   /** No more calls are taken. Once, until `storeOpen`. */
   storeFull(why: Fullness): void;
   storeOpen(bound: Bound, after: Ms): void;
+  /** No more calls are taken, because what is stored would not be found again. Once, until `storeFound`. */
+  storeGone(gone: Gone): void;
+  storeFound(gone: Gone, after: Ms): void;
+  /** The engine's log at this path was removed or replaced; what was in it is in the store's file, and there is another log. */
+  logRenewed(path: string): void;
   /** Nobody can say how much of the disk is free. Once, until somebody can. */
   diskUnknown(path: string, error: unknown): void;
 };

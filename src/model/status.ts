@@ -1,5 +1,5 @@
 import type { DeliveryState } from "./delivery.ts";
-import type { Bound } from "./space.ts";
+import type { Bound, Gone } from "./space.ts";
 import type { At, Ms } from "./units.ts";
 
 /** What an operator wants to know of a running daemon, at one moment. Points in time are of the wall clock. */
@@ -35,6 +35,8 @@ export type OutboxStatus = {
   readonly full: Bound | null;
   /** False after a commit that failed, until one succeeds. */
   readonly writable: boolean;
+  /** Why its file would not be found by the next start; null if it would. `since` is of the wall clock. */
+  readonly gone: Gone | null;
 };
 
 export type SourceStatus = Arrived & { readonly name: string; readonly enabled: boolean };

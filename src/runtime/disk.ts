@@ -20,7 +20,19 @@ export const disk: Disk = {
       return new Uint8Array(zeroIfMissing(error));
     }
   },
+  mark(path) {
+    try {
+      const { dev, ino, size } = statSync(path, { bigint: true });
+      return { identity: `${dev} ${ino}`, size: Number(size) };
+    } catch (error) {
+      if (error instanceof Error && "code" in error && NOTHING_THERE.has(String(error.code))) return null;
+      throw error;
+    }
+  },
 };
+
+/** The file, a folder above it, or what a symbolic link leads to is gone. */
+const NOTHING_THERE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ESTALE"]);
 
 /** The same at once, while nobody else waits. An outbox that is not there yet will be on the disk of the folder above. */
 export const spaceFor: SpaceFor = (outbox) => {

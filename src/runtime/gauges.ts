@@ -10,7 +10,7 @@ import { Counter, Gauge, type Registry } from "./prom.ts";
 export type ExposedStore = {
   readonly backlog: Backlog;
   readonly halts: Pick<StoredHalts, "all">;
-  readonly health: Pick<StoreHealth, "size" | "full">;
+  readonly health: Pick<StoreHealth, "size" | "full" | "gone">;
   readonly members: Pick<Members, "all">;
 };
 
@@ -147,6 +147,11 @@ function declareSize(registry: Registry, { store }: StoreView): void {
       help: "1 while calls are refused because the store or its disk is full, else 0.",
       read: () => fullness(store()),
     },
+    {
+      name: "fairlead_store_gone",
+      help: "1 while calls are refused because the outbox was removed, replaced or cut short under the daemon, else 0.",
+      read: () => absence(store()),
+    },
   ];
   for (const { read, ...naming } of gauges) {
     new Gauge({
@@ -164,6 +169,10 @@ function declareSize(registry: Registry, { store }: StoreView): void {
 
 function fullness(store: ExposedStore | null): number | null {
   return store && (store.health.full() === null ? 0 : 1);
+}
+
+function absence(store: ExposedStore | null): number | null {
+  return store && (store.health.gone() === null ? 0 : 1);
 }
 
 function orNothing<T>(ask: () => T): T | undefined {

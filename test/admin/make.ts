@@ -109,6 +109,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       size: () => ({ used: 0, max: 1, free: null }),
       refusal: () => store.refusal,
       full: () => null,
+      gone: () => null,
       crowding: () => null,
     },
     metrics: { text: metrics, contentType: "text/plain; version=0.0.4" },

@@ -7,6 +7,7 @@ import type { Reload } from "../../src/model/reload.ts";
 import type { Report } from "../../src/model/report.ts";
 import type { Disk, Space } from "../../src/model/space.ts";
 import { GB } from "../../src/model/units.ts";
+import { disk } from "../../src/runtime/disk.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { assertDocumented } from "../admin/openapi/documented.ts";
 import { SCRATCH } from "../scratch.ts";
@@ -105,6 +106,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
       space: async (path) => (options.space ?? roomy)(path),
       size: async () => 0,
       read: async () => new Uint8Array(),
+      mark: disk.mark,
     },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;

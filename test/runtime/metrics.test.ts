@@ -94,7 +94,7 @@ describe("createMetrics", () => {
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), undefined);
     const counts = () => [{ destination: "crm", state: "waiting", count: 1 }] as const;
     const backlog = { counts, oldestWaitingAt: async () => START - 2_000, nextRetryAt: async () => null };
-    const health = { size: () => ({ used: 10, max: 20, free: 30 }), full: () => null };
+    const health = { size: () => ({ used: 10, max: 20, free: 30 }), full: () => null, gone: () => null };
     metrics.expose({ backlog, halts: { all: () => [] }, members: { all: () => [] }, health });
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), 10);
     assert.equal(await readValue(metrics, 'fairlead_deliveries{destination="crm",state="waiting"}'), 1);
@@ -167,6 +167,7 @@ const NAMES = [
   "fairlead_store_max_bytes",
   "fairlead_store_free_disk_bytes",
   "fairlead_store_full",
+  "fairlead_store_gone",
   "fairlead_store_errors_total",
   "fairlead_slow_commits_total",
   "fairlead_config_last_reload_successful",

@@ -21,7 +21,7 @@ import { type DiskFacts, judgeDisk } from "./disk.ts";
 import { judgeFiles } from "./files.ts";
 import { type Finding, say } from "./finding.ts";
 import { guardedFiles } from "./look-secrets.ts";
-import { type Depth, lookAtStore } from "./look-store.ts";
+import { type Depth, lookAtStore, type StoreLook } from "./look-store.ts";
 import { lookAtWebhooks } from "./look-webhooks.ts";
 import { judgeSecrets } from "./secrets.ts";
 import { judgeStore } from "./store.ts";
@@ -39,7 +39,7 @@ export async function examine(options: ExamineOptions, clock: Clock): Promise<re
   const file = fullPathOf(opened.file);
   const inspected = inspect({ ...opened, file }, resolve, clock);
   const [store, webhooks] = [
-    outbox && (await lookAtStore(outbox.path, options.depth)),
+    outbox && (await lookBesideDaemon(outbox.path, options.depth, daemon)),
     { inspected, file, resolve, clock },
   ];
   return [
@@ -55,6 +55,15 @@ export async function examine(options: ExamineOptions, clock: Clock): Promise<re
 }
 
 const NO_OUTBOX = "where the outbox is cannot be known before the config is mended";
+
+/** What is at the path says nothing while the daemon has another file open; and who opened it could spoil what is left. */
+async function lookBesideDaemon(path: string, depth: Depth, daemon: DaemonFacts): Promise<StoreLook> {
+  const outbox = daemon.kind === "answers" && daemon.status.outbox.path === path ? daemon.status.outbox : null;
+  if (outbox?.gone) return { facts: { kind: "gone", ...outbox.gone }, lastAt: null };
+  const found = await lookAtStore(path, depth);
+  if (outbox === null || found.facts.kind !== "missing") return found;
+  return { facts: { kind: "gone", path, what: "removed", since: null }, lastAt: null };
+}
 
 type Opened = { readonly file: string; readonly text: string };
 type Outbox = { readonly path: string; readonly maxSize: number; readonly freeDisk: number };

@@ -4,6 +4,8 @@ import { type Finding, say } from "./finding.ts";
 
 export type StoreFacts =
   | { readonly kind: "missing"; readonly path: string }
+  /** The daemon that runs has another file open than the next start would find; `since` as it says, null if it did not look. */
+  | { readonly kind: "gone"; readonly path: string; readonly what: string; readonly since: string | null }
   | { readonly kind: "closed"; readonly path: string; readonly why: string }
   | { readonly kind: "broken"; readonly path: string; readonly why: string }
   | {
@@ -28,6 +30,10 @@ export function judgeStore(facts: StoreFacts): readonly Finding[] {
   switch (facts.kind) {
     case "missing":
       return [warning("store_missing", `there is no outbox at ${path} yet`, "the first start makes it")];
+    case "gone": {
+      const since = facts.since === null ? "" : ` since ${facts.since}`;
+      return [error("outbox_gone", `${path} was ${facts.what} while the daemon runs${since}: calls are refused`, RESCUE)];
+    }
     case "closed":
       return [skipped("unseen", `${path} cannot be looked into: ${facts.why}`, "run fairlead doctor as root")];
     case "broken":
@@ -65,6 +71,10 @@ export function judgeStore(facts: StoreFacts): readonly Finding[] {
 }
 
 type Read = Extract<StoreFacts, { kind: "read" }>;
+
+const RESCUE =
+  "do not stop the daemon: fairlead backup FILE copies what it still has; then stop it, run fairlead restore --force FILE, and " +
+  "start it. If the file was only moved, move it back";
 
 const MEND = "stop the daemon, copy the file elsewhere, and restore a backup (fairlead restore)";
 

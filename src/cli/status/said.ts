@@ -18,6 +18,8 @@ const status = v.object({
   outbox: v.object({
     ...{ path: v.string(), used: v.number(), max: v.number(), writable: v.boolean() },
     ...{ free: v.nullable(v.number()), full: v.nullable(v.string()) },
+    // A daemon of an older version does not look.
+    gone: v.optional(v.nullable(v.object({ what: v.string(), path: v.string(), since: v.string() }))),
   }),
   sources: v.array(v.object({ name: v.string(), enabled: v.boolean(), perSecond: v.number(), lastAt: time })),
   destinations: v.array(

@@ -16,12 +16,22 @@ function about({ version, pid, startedAt, config, outbox }: SaidStatus, now: At)
     ...(refused ? [`         NOT in force since ${age(refused.at, now)}: ${printable(refused.reason)}`] : []),
     ...(needsRestart.length > 0 ? [`         waits for a restart: ${printable(needsRestart.join(", "))}`] : []),
     `outbox   ${printable(outbox.path)}, ${formatSize(outbox.used)} of ${formatSize(outbox.max)}${trouble(outbox)}`,
+    ...absence(outbox, now),
   ].join("\n");
 }
 
 function trouble({ full, free, writable }: SaidStatus["outbox"]): string {
   if (full !== null) return `: FULL (outbox.${printable(full)}${left(free)}), calls are refused`;
   return writable ? "" : ": CANNOT BE WRITTEN, calls are refused; the log says why";
+}
+
+function absence({ gone }: SaidStatus["outbox"], now: At): readonly string[] {
+  if (!gone) return [];
+  return [
+    printable(`         GONE for ${age(gone.since, now)}: ${gone.path} was ${gone.what}; calls are refused.`),
+    "         Do not stop the daemon: fairlead backup FILE copies what it still has.",
+    "         Then stop it, run fairlead restore --force FILE, and start it.",
+  ];
 }
 
 function left(free: number | null): string {

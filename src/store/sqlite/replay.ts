@@ -24,7 +24,7 @@ export type ReplayWorld = ReplayParts & {
   /** Called when there is something to be read. */
   readonly moved: () => void;
   /** When the store cannot be written. */
-  readonly failed: () => Fault;
+  readonly failed: (error: unknown) => Fault;
 };
 
 export function createReplay(db: Database, world: ReplayWorld): Replay {

@@ -2,9 +2,10 @@ import type { Fault } from "../../model/fault.ts";
 import type { BeginFile } from "../../model/new-file.ts";
 import type { Clock, Store } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
-import type { Bounds, Disk, StoreHealth } from "../../model/space.ts";
+import type { Bounds, Disk, FileMark, StoreHealth } from "../../model/space.ts";
 import type { Migrating } from "../../model/supervisor.ts";
 import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
+import { createPresence, OutboxGone, type Presence } from "../presence.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
 import { createAppend } from "./append.ts";
 import { createBacklog } from "./backlog.ts";
@@ -24,6 +25,7 @@ import { createLookup } from "./lookup/lookup.ts";
 import { createMembers } from "./members/members.ts";
 import { createMemberRows } from "./members/rows.ts";
 import { createMeta, type Meta } from "./meta.ts";
+import { createEngine, filesOf } from "./open-files.ts";
 import { cannotOpen, LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
 import { createPrune } from "./prune.ts";
@@ -67,12 +69,21 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     // Before it is opened: SQLite then begins it anew.
     const lost = await findLostCommits(logOf(options.path), options.disk);
     if (lost) report.storeFailed("recover the write-ahead log", lost);
+    const before = options.disk.mark(options.path);
     const db = await openOutbox(options.path, { ...options, freeDisk: options.bounds().freeDisk });
+    const presence = createPresence({ ...options, files: filesOf(options.path), engine: createEngine(db, options.path) });
+    requireSame(options, before);
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
-    const store = createOrExplain(db, { room, release, openTemporary: await createTemporary() }, options);
-    void watchRoom(room, clock, watching.signal).catch((error: unknown) => report.unexpected("watch the disk", error));
+    const store = createOrExplain(db, { room, presence, release, openTemporary: await createTemporary() }, options);
+    void watchRoom({ look }, clock, watching.signal).catch((error: unknown) => report.unexpected("watch the disk", error));
     return store;
+
+    /** In this order: whether a file server still answers is found out without holding anybody up. */
+    async function look(): Promise<void> {
+      await room.look();
+      presence.check();
+    }
   } catch (error) {
     lock.release();
     throw error;
@@ -84,8 +95,20 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
 }
 
+/** What is open has to be what is at the path, or all that is stored is lost with the next stop. */
+function requireSame({ path, disk }: StoreOptions, before: FileMark | null): void {
+  const now = disk.mark(path);
+  if (before !== null && now?.identity === before.identity) return;
+  throw new Error(`cannot open outbox ${path}: the file was replaced or removed while it was opened; start again`);
+}
+
 /** `release` lets go of all that is not the database. */
-type Surroundings = { readonly room: Room; release(): void; readonly openTemporary: () => Database };
+type Surroundings = {
+  readonly room: Room;
+  readonly presence: Presence;
+  release(): void;
+  readonly openTemporary: () => Database;
+};
 
 /** Some of a file is read with this only, and may be damaged. */
 function createOrExplain(db: Database, surroundings: Surroundings, options: StoreOptions): Store {
@@ -97,7 +120,9 @@ function createOrExplain(db: Database, surroundings: Surroundings, options: Stor
   }
 }
 
-function createStore(db: Database, { room, release, openTemporary }: Surroundings, options: StoreOptions): Store {
+function createStore(db: Database, surroundings: Surroundings, options: StoreOptions): Store {
+  const { presence, release, openTemporary } = surroundings;
+  const room = { ...surroundings.room, refusal: () => presence.refusal() ?? surroundings.room.refusal() };
   const { clock, report, bounds } = options;
   const tables = createTables(db);
   const { counts, repeats, meta, segments, progress } = tables;
@@ -111,6 +136,8 @@ function createStore(db: Database, { room, release, openTemporary }: Surrounding
   const commits = createCommits(db, {
     ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size] },
     failed: (error) => isDiskFailure(error) && room.refused(),
+    // Who lets go of the files takes the log away itself.
+    gone: () => (db.open ? presence.check() : null),
   });
   const notices = createNotices(db, { commits, clock, failed: unwritable });
   const appendRows = createAppend({ segments, repeats, withdrawal, notices, memberRows });
@@ -123,7 +150,7 @@ function createStore(db: Database, { room, release, openTemporary }: Surrounding
     claims: async (ask) => claims(ask),
     settle(delivery, settlement) {
       const run = (): Written => (settleRow(delivery, settlement) ? "written" : "gone");
-      return commits.add<Written>({ rows: 1, run, failed: () => "unwritten" });
+      return commits.add<Written>({ rows: 1, run, keepsUp: true, failed: () => "unwritten" });
     },
     backlog: createBacklog(db, counts),
     async prune(before, limit) {
@@ -131,7 +158,7 @@ function createStore(db: Database, { room, release, openTemporary }: Surrounding
         pruneRows.finish();
         return null;
       }
-      const { moved, ...counts } = await commits.add({ rows: limit, run: () => pruneRows.run(before, limit) });
+      const { moved, ...counts } = await commits.add({ rows: limit, keepsUp: true, run: () => pruneRows.run(before, limit) });
       if (moved > 0) options.moved();
       return counts;
     },
@@ -141,7 +168,7 @@ function createStore(db: Database, { room, release, openTemporary }: Surrounding
     deletions: createStoredDeletions(db, { ...tables, clock, commits, room, notices, report, failed: unwritable }),
     members: createMembers(db, { ...withdrawal, ...options, commits, memberRows, openTemporary, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
-    health: createHealth({ commits, meta, size, room, bounds }),
+    health: createHealth({ commits, meta, size, room, presence, bounds }),
     lastAt: meta.lastAt,
     close() {
       closing ??= close();
@@ -171,10 +198,11 @@ type Vitals = {
   readonly meta: Meta;
   readonly size: Size;
   readonly room: Room;
+  readonly presence: Presence;
   readonly bounds: () => Bounds;
 };
 
-function createHealth({ commits, meta, size, room, bounds }: Vitals): StoreHealth {
+function createHealth({ commits, meta, size, room, presence, bounds }: Vitals): StoreHealth {
   function touch(): boolean {
     meta.touch();
     return true;
@@ -182,12 +210,21 @@ function createHealth({ commits, meta, size, room, bounds }: Vitals): StoreHealt
   return {
     writable: commits.succeeded,
     probe: () => commits.add<boolean>({ rows: 1, run: touch, failed: () => false }),
-    responds: () => commits.add<boolean>({ rows: 0, looks: true, run: () => true, failed: isDiskFailure }),
-    refusal: room.refusal,
+    responds: () => commits.add<boolean>({ rows: 0, looks: true, run: () => true, failed: isDiskTrouble }),
+    gone: presence.check,
+    refusal() {
+      presence.check();
+      return room.refusal();
+    },
     full: room.full,
     crowding: room.crowding,
     size: () => ({ used: size.used(), max: bounds().maxSize, free: room.free() }),
   };
+}
+
+/** To be started again would not help, and what only this process still has open would be gone. */
+function isDiskTrouble(error: unknown): boolean {
+  return isDiskFailure(error) || error instanceof OutboxGone;
 }
 
 type UnservedWorld = Pick<StoreOptions, "clock" | "moved"> & { readonly commits: Commits; readonly rows: UnservedRows };

@@ -3,6 +3,7 @@ import type { Ports } from "../../../src/model/daemon.ts";
 import type { Clock, Handle } from "../../../src/model/ports.ts";
 import type { Report } from "../../../src/model/report.ts";
 import type { At } from "../../../src/model/units.ts";
+import { disk } from "../../../src/runtime/disk.ts";
 import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
 import { diskError } from "./disk.ts";
 import { createPost } from "./network.ts";
@@ -129,6 +130,7 @@ function portsOf(world: World, around: Around): Ports {
       size: () => (isDead() ? never() : Promise.resolve(0)),
       // No byte of a log is changed here: test/store/sqlite/log-check.test.ts does that.
       read: () => (isDead() ? never() : Promise.resolve(new Uint8Array())),
+      mark: disk.mark,
     },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;

@@ -20,7 +20,7 @@ export type DeletionsWorld = EraseParts & {
   readonly room: Pick<Room, "refusal">;
   readonly segments: Pick<Segments, "nextNumber">;
   readonly notices: Notices;
-  readonly failed: () => Fault;
+  readonly failed: (error: unknown) => Fault;
   readonly report: Pick<Report, "storeFailed">;
 };
 

@@ -30,7 +30,7 @@ export type Notices = {
 export type NoticesWorld = {
   readonly commits: Commits;
   readonly clock: Pick<Clock, "nextTurn">;
-  readonly failed: () => Fault;
+  readonly failed: (error: unknown) => Fault;
 };
 
 type Row = { source: string; nth: number; event: number; fates: string };

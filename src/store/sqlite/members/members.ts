@@ -19,7 +19,7 @@ export type MembersParts = {
   /** Opens a file that is gone when it is closed. */
   readonly openTemporary: () => Database;
   /** When the store cannot be written. */
-  readonly failed: () => Fault;
+  readonly failed: (error: unknown) => Fault;
 };
 
 /** Audiences and traits: who has which value, and the syncs that change it. */
