@@ -7,6 +7,7 @@ import { call } from "./acts/call.ts";
 import { calm } from "./acts/calm.ts";
 import { reload } from "./acts/config.ts";
 import { deletion, lift } from "./acts/deletion.ts";
+import { found, vanish } from "./acts/files.ts";
 import { pause, resume } from "./acts/halts.ts";
 import { heal, receiver } from "./acts/receivers.ts";
 import { replay, retry } from "./acts/replay.ts";
@@ -17,7 +18,7 @@ import { discard, move } from "./acts/unserved.ts";
 
 const ALL = {
   ...{ call, batch, rush, again, receiver, heal, pass, wall, reload, pause, resume, replay, retry, move, discard },
-  ...{ delete: deletion, lift, audience, members, removal, crash, stop, disk, space, calm },
+  ...{ delete: deletion, lift, audience, members, removal, crash, stop, disk, space, vanish, found, calm },
 };
 
 export type ActName = keyof typeof ALL;

@@ -35,6 +35,8 @@ export const WEIGHTS: Readonly<Record<ActName, number>> = {
   stop: 3,
   disk: 4,
   space: 2,
+  vanish: 2,
+  found: 2,
   calm: 2,
 };
 

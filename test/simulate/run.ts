@@ -46,7 +46,8 @@ export async function runPlan(
 async function runStep(world: World, { act, with: given }: Step, nth: number): Promise<void> {
   const stepAt = world.life.clock.now();
   Object.assign(world, { step: nth, stepAt, doing: act, replaying: false, replayed: 0 });
-  Object.assign(world, { moving: null, discarding: null, ended: 0, refused: 0 });
+  Object.assign(world, { moving: null, discarding: null, ended: 0 });
+  world.refused = world.vanished === null ? 0 : 1;
   world.told.length = 0;
   try {
     await ACTS[act].run(world, given);
@@ -88,6 +89,7 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
       manners: new Map(),
       refusing: null,
       refused: 0,
+      vanished: null,
       free: 1e12,
       diesIn: null,
       down: 0,

@@ -58,10 +58,10 @@ function judge(since: At, at: At, count: (from: At) => number): string | null {
 
 /** Since when receivers of a destination answer, and nothing else is in the way; null if they do not. */
 function answersSince(world: World, destination: string, which: "any" | "all"): At | null {
-  const { shape, nextShape, turns, refusing, lost } = world;
+  const { shape, nextShape, turns, refusing, vanished, lost } = world;
   const name = destination as DestinationName;
   if (nextShape || !isServed(shape, name) || isHalted(world, destination) || world.paused.has(destination)) return null;
-  if (refusing !== null && refusing.times > 0) return null;
+  if ((refusing !== null && refusing.times > 0) || vanished === "truncated") return null;
   const { webhooks } = shape.destinations[name];
   const times = webhooks.flatMap((webhook) => turns.answering.get(urlOf(destination, webhook)) ?? []);
   if (times.length === 0 || (which === "all" && times.length < webhooks.length)) return null;

@@ -1,3 +1,4 @@
+import type * as Presence from "../../../src/store/presence.ts";
 import type * as Counts from "../../../src/store/sqlite/counts.ts";
 import type * as Suppressed from "../../../src/store/sqlite/deletions/suppressed.ts";
 import type * as StoredHalts from "../../../src/store/sqlite/halts.ts";
@@ -81,6 +82,9 @@ export const STORE_FAULTS = [
       createSuppressed: (db, parts) => ({ ...createSuppressed(db, parts), has: () => false }),
     }),
   ),
+  fault<typeof Presence>("does not look where its files are", "store/presence.ts", () => ({
+    createPresence: () => ({ check: () => null, refusal: () => null }),
+  })),
   fault<typeof StoredHalts>("forgets at a start who is paused", "store/sqlite/halts.ts", ({ createStoredHalts }) => ({
     createStoredHalts: (db, parts) => ({ ...createStoredHalts(db, parts), all: () => [] }),
   })),

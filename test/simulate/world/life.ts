@@ -2,6 +2,7 @@ import { createApp } from "../../../src/app.ts";
 import type { Ports } from "../../../src/model/daemon.ts";
 import type { Clock, Handle } from "../../../src/model/ports.ts";
 import type { Report } from "../../../src/model/report.ts";
+import type { FileMark } from "../../../src/model/space.ts";
 import type { At } from "../../../src/model/units.ts";
 import { disk } from "../../../src/runtime/disk.ts";
 import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
@@ -9,7 +10,7 @@ import { diskError } from "./disk.ts";
 import { createPost } from "./network.ts";
 import { toConfig } from "./shape.ts";
 import { forgetTurns, upset } from "./turns.ts";
-import { type Answer, type Life, type World, wrong } from "./world.ts";
+import { type Answer, type Life, type Vanished, type World, wrong } from "./world.ts";
 
 /** What a dead process waits for. Each time another one: whatever waits for it is gone with it, and forgotten. */
 export function never(): Promise<never> {
@@ -76,6 +77,8 @@ export function moment(world: World, life: Life): void {
 export function kill(world: World, life: Life): void {
   world.diesIn = null;
   life.dead = true;
+  // Whoever starts the next one puts the files back first.
+  world.vanished = null;
   // From here on it writes into a file that nobody reads any more.
   world.nextPath = world.disk.copy(life.path);
   life.clock.kill();
@@ -130,7 +133,7 @@ function portsOf(world: World, around: Around): Ports {
       size: () => (isDead() ? never() : Promise.resolve(0)),
       // No byte of a log is changed here: test/store/sqlite/log-check.test.ts does that.
       read: () => (isDead() ? never() : Promise.resolve(new Uint8Array())),
-      mark: disk.mark,
+      mark: (path) => markOf(path, path === life().path ? world.vanished : null),
     },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;
@@ -169,6 +172,14 @@ function mortal({ clock, life }: Around, world: World): Clock {
     moment(world, life());
     return life().dead;
   }
+}
+
+/** Which file is at a path, as the machine says it. */
+function markOf(path: string, vanished: Vanished | null): FileMark | null {
+  const mark = disk.mark(path);
+  if (mark === null || vanished === null) return mark;
+  if (vanished === "removed") return null;
+  return vanished === "replaced" ? { ...mark, identity: `not ${mark.identity}` } : { ...mark, size: 0 };
 }
 
 function createReport(world: World, life: () => Life): Report {

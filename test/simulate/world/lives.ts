@@ -44,7 +44,8 @@ export async function stopLife(
   life.dead = true;
   life.clock.kill();
   await closeAll(world);
-  const clean = !quick && world.refusing === null;
+  const clean = !quick && world.refusing === null && world.vanished !== "truncated";
+  world.vanished = null;
   await goOn(world, { path: life.path, startAt: life.clock.wall() + down, clean });
 }
 

@@ -39,6 +39,8 @@ export type Acknowledged = {
   readonly duplicate: number;
 };
 
+export type Vanished = "removed" | "replaced" | "truncated";
+
 export type World = {
   readonly chance: Chance;
   readonly disk: FalseDisk;
@@ -57,6 +59,8 @@ export type World = {
   refusing: { what: Refusing; code: "SQLITE_FULL" | "SQLITE_IOERR_WRITE"; times: number } | null;
   /** How often it has, in this step. */
   refused: number;
+  /** What became of the outbox's files under the process; those that are open are whole. Null: they are where they should be. */
+  vanished: Vanished | null;
   /** Free bytes of the disk, as the machine says. */
   free: number;
   /** After so many more moments the process dies. Null: it lives. */
