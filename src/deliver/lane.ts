@@ -1,45 +1,80 @@
 /**
  * A lane is the way to one webhook, and keeps a sick receiver from slowing the others.
  *
- * open:    deliveries take slots. It begins with few, doubles them after a full round of successes, and halves them at
- *          a failure. A receiver that says Retry-After holds the lane: no slot is given until then.
- * closed:  after ten failures without a success. One probe at a time goes out, with backoff; all else waits untouched.
- *          The first success opens the lane again, with few slots, so that the receiver is met with a ramp.
+ * open:    deliveries take slots. It begins with few and doubles them after a full round of successes. A round without
+ *          any success halves them, and so does each answer that says the receiver is overloaded, or no answer at all.
+ * slowed:  the receiver answers, but has refused everything for longer than it is trusted. Requests go out one at a
+ *          time, a few a second, so that events that it would take still reach it. The first success opens the lane.
+ *          Trust begins at ten refusals in a row and doubles with each success, up to a thousand.
+ * closed:  ten attempts in a row got no answer. Single probes go out, with backoff. Any answer ends this: a success
+ *          opens the lane, a refusal leaves it slowed.
+ *
+ * In every state, Retry-After holds the lane: no slot is given until then. `tryNow` ends all of these waits.
  */
 import type { Spell } from "../model/pause.ts";
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
-import type { At, Ms } from "../model/units.ts";
+import type { LaneStatus } from "../model/status.ts";
+import { type At, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { backoff, OFFLINE_WAITS } from "../settle/backoff.ts";
-import type { Judgement } from "../settle/judge.ts";
+import type { Sign } from "../settle/judge.ts";
 import { createOffline } from "./offline.ts";
 
 export const FIRST_SLOTS = 4;
 const MOST_SLOTS = 256;
-const FAILURES_TO_CLOSE = 10;
-const NEVER: At = Number.NEGATIVE_INFINITY;
+/** Results after which a round is over, if it has few slots: fewer say little about a receiver that takes some events. */
+const SHORTEST_ROUND = 16;
+/** Failures in a row from which on it matters which delivery is tried next: the old ones may be the trouble. */
+const SUSPICIOUS = 4;
+const SILENCES_TO_CLOSE = 10;
+const LEAST_TRUST = 10;
+const MOST_TRUST = 1_000;
+/** Between two requests of a slowed lane, and after a 429. */
+const PACE: Ms = SECOND / 4;
+/** A receiver that took nothing for so long was broken; for a shorter time, the events may have been the trouble. */
+const SHORTEST_OUTAGE: Ms = 5 * MINUTE;
 
 export type Lane = {
-  /** An urgent delivery, whose last attempt is due, need not wait for the next probe of a closed lane. */
-  hasRoom(ask: { readonly now: At; readonly concurrency: number; readonly urgent: boolean }): boolean;
+  hasRoom(ask: LaneAsk): boolean;
   /** How many slots are taken. */
   busy(): number;
-  /** Takes a slot. It is given back through `done`. */
-  take(): void;
+  /** Takes a slot for a delivery that was tried before, or was not. It is given back through `done`. */
+  take(ask: Pick<LaneAsk, "tried" | "now">): void;
   done(result: LaneResult, circumstances: LaneCircumstances): void;
-  /** Until when no slot is given, because the receiver said so or a probe has failed. May lie in the past. */
+  /** Until when no slot is given. May lie in the past. */
   shutUntil(): At;
   /** Whether what takes a slot now is a probe. */
   isClosed(): boolean;
+  /** Whether it has a slot for more now, or in a moment: it is neither closed, nor held by the receiver's own wish. */
+  isAlive(now: At): boolean;
+  /** Whether the last few attempts have all failed. */
+  isSuspect(): boolean;
   /** When this machine was offline, as far as this lane could tell, up to now. */
   offline(now: At): readonly Spell[];
-  /** Since when the lane has been open again after it was closed, or null. */
-  reopenedAt(): At | null;
+  /** The last time in which the receiver was out of order and that is over, or null. */
+  outage(): Spell | null;
+  /** Gives a slot at once, whatever the lane waits for. */
+  tryNow(): void;
+  status(): LaneStatus;
+};
+
+export type LaneAsk = {
+  readonly now: At;
+  /** Most slots of the lane. */
+  readonly concurrency: number;
+  /** Whether it is for a last attempt, which need not wait for the next probe. */
+  readonly urgent: boolean;
+  /** Whether it is for a delivery that was tried before. */
+  readonly tried: boolean;
+  /** Whether there is one that was not. */
+  readonly untriedWaits: boolean;
 };
 
 export type LaneResult = {
-  readonly judgement: Judgement;
+  readonly sign: Sign;
   readonly startedAt: At;
+  /** Whether the delivery had been tried before. */
+  readonly tried: boolean;
   /** What the webhook answered, in a few words. */
   readonly reason: string;
   /** How long the receiver wants no requests at all, or null. */
@@ -53,90 +88,167 @@ export type LaneName = { readonly destination: string; readonly url: string };
 export function createLane(name: LaneName, report: Report): Lane {
   const offline = createOffline();
   const lane: State = {
-    ...{ slots: FIRST_SLOTS, busy: 0, successes: 0, failures: 0, probes: 0 },
-    ...{ heldUntil: 0, probeAt: 0, closedAt: NEVER, reopenedAt: null },
+    ...{ slots: FIRST_SLOTS, busy: 0, busyTried: 0, round: { results: 0, successes: 0 }, trust: LEAST_TRUST },
+    ...{ failures: 0, silences: 0, probes: 0, probedTried: false, heldUntil: 0, nextAt: 0 },
+    ...{ closedAt: null, failingSince: null, outage: null, lastSuccessAt: null, lastFailure: null },
   };
   return {
-    hasRoom({ now, concurrency, urgent }) {
-      if (now < lane.heldUntil || (now < lane.probeAt && !urgent)) return false;
-      return lane.busy < (isClosed(lane) ? 1 : Math.min(lane.slots, concurrency));
-    },
+    hasRoom: (ask) => hasRoom(lane, ask),
     busy: () => lane.busy,
-    take() {
+    take({ tried, now }) {
+      if (stateOf(lane) === "slowed") lane.nextAt = Math.max(lane.nextAt, now + PACE);
       lane.busy += 1;
+      if (tried) lane.busyTried += 1;
+      lane.probedTried = tried;
     },
-    done({ judgement, startedAt, reason, hold }, { now, random, policy }) {
+    done(result, circumstances) {
       lane.busy -= 1;
-      if (judgement === "unknown") return;
-      offline.saw(judgement === "offline", { startedAt, now });
-      if (judgement === "delivered" || judgement === "final") {
-        if (succeed(lane, now)) report.laneOpened(name.destination, name.url);
-        return;
-      }
-      fail(lane, now + (hold ?? 0));
-      // What was under way when the lane was closed is no probe, and says nothing new.
-      if (!isClosed(lane) || startedAt <= lane.closedAt) return;
-      const wait = backoff(lane.probes + 1, probePolicy(judgement, policy), random);
-      if (hush(lane, { now, wait })) report.laneClosed(name.destination, name.url, reason, wait);
+      if (result.tried) lane.busyTried -= 1;
+      if (result.sign === "unknown") return;
+      offline.saw(result.sign === "offline", { startedAt: result.startedAt, now: circumstances.now });
+      const before = stateOf(lane);
+      if (result.sign === "taken") succeed(lane, circumstances.now);
+      else fail(lane, result, circumstances);
+      tellChange({ before, after: stateOf(lane) }, { name, report, lane, result, now: circumstances.now });
     },
-    shutUntil: () => Math.max(lane.heldUntil, lane.probeAt),
-    isClosed: () => isClosed(lane),
+    shutUntil: () => Math.max(lane.heldUntil, lane.nextAt),
+    isClosed: () => stateOf(lane) === "closed",
+    isAlive: (now) => stateOf(lane) !== "closed" && lane.heldUntil <= now,
+    isSuspect: () => lane.failures >= SUSPICIOUS,
     offline: offline.spells,
-    reopenedAt: () => lane.reopenedAt,
+    outage: () => lane.outage,
+    tryNow() {
+      lane.heldUntil = 0;
+      lane.nextAt = 0;
+    },
+    status: () => describe(lane),
   };
 }
 
 type State = {
   slots: number;
   busy: number;
+  /** Of them, for deliveries that were tried before. */
+  busyTried: number;
   /** Since the number of slots was last changed. */
-  successes: number;
+  round: { results: number; successes: number };
+  /** How many refusals in a row it takes to slow the lane. */
+  trust: number;
   /** Since the last success. */
   failures: number;
+  /** Attempts in a row that got no answer. */
+  silences: number;
   /** Since the lane was closed. */
   probes: number;
+  /** Whether the last attempt that began was for a delivery tried before. */
+  probedTried: boolean;
   /** The receiver asked for silence until then. */
   heldUntil: At;
-  /** The lane is closed, and the next probe goes out then. */
-  probeAt: At;
-  /** When the lane was closed. */
-  closedAt: At;
-  reopenedAt: At | null;
+  /** The next probe of a closed lane, or the next request of a slowed one, goes out then. */
+  nextAt: At;
+  closedAt: At | null;
+  /** When the first of the failures since the last success began. */
+  failingSince: At | null;
+  outage: Spell | null;
+  lastSuccessAt: At | null;
+  lastFailure: LaneStatus["lastFailure"];
 };
 
-function isClosed({ failures }: State): boolean {
-  return failures >= FAILURES_TO_CLOSE;
+type LaneState = "open" | "slowed" | "closed";
+
+function stateOf({ failures, silences, trust }: State): LaneState {
+  if (silences >= SILENCES_TO_CLOSE) return "closed";
+  return failures >= trust ? "slowed" : "open";
 }
 
-/** Answers whether this has opened the lane again. */
-function succeed(lane: State, now: At): boolean {
-  const reopens = isClosed(lane);
-  if (reopens)
-    Object.assign(lane, { slots: FIRST_SLOTS, heldUntil: 0, probeAt: 0, closedAt: NEVER, probes: 0, reopenedAt: now });
-  lane.failures = 0;
-  lane.successes += 1;
-  if (lane.successes < lane.slots) return reopens;
-  lane.successes = 0;
-  lane.slots = Math.min(lane.slots * 2, MOST_SLOTS);
-  return reopens;
+function hasRoom(lane: State, { now, concurrency, urgent, tried, untriedWaits }: LaneAsk): boolean {
+  if (now < lane.heldUntil || (now < lane.nextAt && !urgent)) return false;
+  const state = stateOf(lane);
+  if (state === "closed") {
+    // A single bad event must not keep the lane closed: after one that has failed before, another is asked about.
+    if (tried && untriedWaits && lane.probedTried && !urgent) return false;
+    return lane.busy === 0;
+  }
+  const most = state === "slowed" ? 1 : Math.min(lane.slots, concurrency);
+  if (tried) return lane.busy < most;
+  // Retries that hang must not keep new events out: there is always one slot more than they have.
+  return lane.busy < Math.min(concurrency, Math.max(most, lane.busyTried + 1));
 }
 
-function fail(lane: State, holdUntil: At): void {
+function succeed(lane: State, now: At): void {
+  if (stateOf(lane) !== "open") {
+    const from = lane.failingSince ?? now;
+    if (stateOf(lane) === "closed" || now - from >= SHORTEST_OUTAGE) lane.outage = { from, until: now };
+    Object.assign(lane, { slots: FIRST_SLOTS, heldUntil: 0, nextAt: 0, round: { results: 0, successes: 0 } });
+  }
+  Object.assign(lane, { failures: 0, silences: 0, probes: 0, closedAt: null, failingSince: null, lastSuccessAt: now });
+  lane.trust = Math.min(lane.trust * 2, MOST_TRUST);
+  lane.round.successes += 1;
+  countResult(lane);
+}
+
+function fail(lane: State, result: LaneResult, { now, random, policy }: LaneCircumstances): void {
+  const { sign, startedAt, reason, hold } = result;
+  const isSilent = sign === "silent" || sign === "offline";
+  const wasClosed = stateOf(lane) === "closed";
   lane.failures += 1;
-  lane.successes = 0;
-  lane.slots = Math.max(1, Math.floor(lane.slots / 2));
-  lane.heldUntil = Math.max(lane.heldUntil, holdUntil);
-}
-
-/** Lets nobody through until the next probe. Answers whether this has just closed the lane: later probes are no news. */
-function hush(lane: State, { now, wait }: { readonly now: At; readonly wait: Ms }): boolean {
+  lane.silences = isSilent ? lane.silences + 1 : 0;
+  lane.failingSince = Math.min(lane.failingSince ?? startedAt, startedAt);
+  lane.lastFailure = { at: now, reason, offline: sign === "offline" };
+  lane.heldUntil = Math.max(lane.heldUntil, now + (hold ?? 0));
+  if (sign === "refused") countResult(lane);
+  else setSlots(lane, lane.slots / 2);
+  const state = stateOf(lane);
+  if (state !== "closed") {
+    Object.assign(lane, { closedAt: null, probes: 0 });
+    // Until now the lane had a probe to wait for, which is answered.
+    if (wasClosed) lane.nextAt = 0;
+    if (state === "slowed" || sign === "crowded") lane.nextAt = now + PACE;
+    return;
+  }
+  // What was under way when the lane was closed is no probe, and says nothing new.
+  if (lane.closedAt !== null && startedAt <= lane.closedAt) return;
+  lane.closedAt ??= now;
+  lane.trust = LEAST_TRUST;
   lane.probes += 1;
-  lane.probeAt = now + wait;
-  if (lane.probes === 1) lane.closedAt = now;
-  return lane.probes === 1;
+  // A network that comes back is noticed soon: looking for it costs nobody anything.
+  const waits = sign === "offline" ? { ...policy, ...OFFLINE_WAITS } : policy;
+  lane.nextAt = now + backoff(lane.probes, waits, random);
 }
 
-/** A network that comes back is noticed soon: looking for it costs nobody anything. */
-function probePolicy(judgement: Judgement, policy: RetryPolicy): RetryPolicy {
-  return judgement === "offline" ? { ...policy, ...OFFLINE_WAITS } : policy;
+/** Changes the number of slots when a round is over: as many successes as there are slots, or enough results. */
+function countResult(lane: State): void {
+  const { round, slots } = lane;
+  round.results += 1;
+  const isOver = round.successes >= slots || round.results >= Math.max(slots, SHORTEST_ROUND);
+  // A receiver that takes some of what it gets is not overloaded: it refuses the rest for what they are.
+  if (isOver) setSlots(lane, round.successes > 0 ? slots * 2 : slots / 2);
+}
+
+function setSlots(lane: State, slots: number): void {
+  lane.slots = Math.min(Math.max(1, Math.floor(slots)), MOST_SLOTS);
+  lane.round = { results: 0, successes: 0 };
+}
+
+type Change = { readonly before: LaneState; readonly after: LaneState };
+type About = {
+  readonly name: LaneName;
+  readonly report: Report;
+  readonly lane: State;
+  readonly result: LaneResult;
+  readonly now: At;
+};
+
+function tellChange({ before, after }: Change, { name, report, lane, result, now }: About): void {
+  if (before === after) return;
+  const { destination, url } = name;
+  if (after === "closed") report.laneClosed(destination, url, result.reason, lane.nextAt - now);
+  else if (after === "slowed") report.laneSlowed(destination, url, result.reason);
+  else report.laneOpened(destination, url);
+}
+
+function describe(lane: State): LaneStatus {
+  const { failures, failingSince, lastSuccessAt, lastFailure, heldUntil, nextAt } = lane;
+  const shutUntil = Math.max(heldUntil, nextAt);
+  return { state: stateOf(lane), failures, failingSince, lastSuccessAt, lastFailure, shutUntil };
 }

@@ -2,18 +2,22 @@ import type { Destination, Webhook } from "../model/destination.ts";
 import type { Spell } from "../model/pause.ts";
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
+import type { LaneStatus } from "../model/status.ts";
 import type { At, Ms } from "../model/units.ts";
-import { createLane, type Lane, type LaneName, type LaneResult } from "./lane.ts";
-import { createSlots } from "./slots.ts";
+import { createLane, type Lane, type LaneAsk, type LaneName, type LaneResult } from "./lane.ts";
+import { createSlots, type Slots } from "./slots.ts";
 import { timeIn } from "./spells.ts";
 
 /** The lanes of all webhooks, and the bound on all of them together. */
 export type Lanes = {
   /** Whether any webhook of the destination has a slot now. */
   haveRoom(destination: Destination, ask: SlotAsk): boolean;
-  /** Whether one of these webhooks has only to finish what it is asked already, and takes more then. */
-  isBusy(destination: string, webhooks: readonly Webhook[], now: At): boolean;
-  /** Takes a slot for each of these webhooks that has one. */
+  /** Whether one of these webhooks takes more now, or in a moment. */
+  isAlive(destination: string, webhooks: readonly Webhook[], now: At): boolean;
+  /**
+   * Takes a slot for each of these webhooks that has one. A closed one alone is not asked while another takes more in a
+   * moment: a probe goes along with what may be delivered.
+   */
   take(destination: string, webhooks: readonly Webhook[], ask: SlotAsk): readonly Webhook[];
   /** Whether the webhook is only probed now. */
   isClosed(destination: string, webhook: Webhook): boolean;
@@ -23,18 +27,19 @@ export type Lanes = {
   passOn(): void;
   /** When the first of the destination's lanes that are shut now gives slots again, or null if none is shut. */
   nextOpenAt(destination: Destination, now: At): At | null;
-  /** When a lane of the destination was last opened after it had been closed, or null. */
-  reopenedAt(destination: Destination): At | null;
+  /** Whether the last few attempts at each of its webhooks have failed. */
+  isSuspect(destination: Destination): boolean;
+  /** The outage of one of its webhooks that ended last, or null. */
+  outage(destination: Destination): Spell | null;
+  /** Ends all that its lanes wait for: one that is closed is probed at once. */
+  tryNow(destination: Destination): void;
+  /** How its webhooks are, in the order of the config. */
+  status(destination: Destination): readonly LaneStatus[];
   /** For how long since `at` none of these webhooks could be reached: this machine was offline, or it was one of these spells. */
   lostSince(destination: string, webhooks: readonly Webhook[], since: LostSince): Ms;
 };
 
-export type SlotAsk = {
-  readonly now: At;
-  /** Most slots of one lane. */
-  readonly concurrency: number;
-  /** Whether the last attempt of the delivery is due (or, asking for any, of some delivery). */
-  readonly urgent: boolean;
+export type SlotAsk = LaneAsk & {
   /** Called when there may be room, if there was none because of the bound on all lanes together. */
   readonly starved: () => void;
 };
@@ -46,23 +51,21 @@ export function createLanes(report: Report): Lanes {
   const { laneOf, lanesOf } = createDirectory(report, slots.add);
 
   return {
-    haveRoom(destination, ask) {
-      let found: Lane[] | null = null;
-      for (const lane of lanesOf(destination)) {
-        if (!lane.hasRoom(ask)) continue;
-        if (slots.hasRoom(lane)) return true;
-        found ??= [];
-        found.push(lane);
-      }
-      if (found) slots.starve(found, ask.starved);
+    haveRoom({ name, webhooks }, ask) {
+      const lanes = lanesOf(name, webhooks);
+      if (haveRoom(lanes, ask, slots)) return true;
+      const starving = lanes.filter((lane) => lane.hasRoom(ask) && !slots.hasRoom(lane));
+      if (starving.length > 0) slots.starve(starving, ask.starved);
       return false;
     },
-    isBusy: (destination, webhooks, now) => webhooks.some((webhook) => isBusy(laneOf(destination, webhook), now)),
+    isAlive: (destination, webhooks, now) => lanesOf(destination, webhooks).some((lane) => lane.isAlive(now)),
     take(destination, webhooks, ask) {
-      return webhooks.filter((webhook) => {
-        const lane = laneOf(destination, webhook);
-        if (!lane.hasRoom(ask) || !slots.hasRoom(lane)) return false;
-        slots.take(lane);
+      const lanes = lanesOf(destination, webhooks);
+      if (!haveRoom(lanes, ask, slots)) return [];
+      return webhooks.filter((_, nth) => {
+        const lane = lanes[nth];
+        if (!lane?.hasRoom(ask) || !slots.hasRoom(lane)) return false;
+        slots.take(lane, ask);
         return true;
       });
     },
@@ -73,22 +76,19 @@ export function createLanes(report: Report): Lanes {
       slots.free(lane);
     },
     passOn: slots.passOn,
-    nextOpenAt(destination, now) {
-      let next: At | null = null;
-      for (const lane of lanesOf(destination)) {
-        const until = lane.shutUntil();
-        if (until > now && (next === null || until < next)) next = until;
-      }
-      return next;
+    nextOpenAt({ name, webhooks }, now) {
+      const times = lanesOf(name, webhooks).map((lane) => lane.shutUntil());
+      return min(times.filter((until) => until > now));
     },
-    reopenedAt(destination) {
-      let last: At | null = null;
-      for (const lane of lanesOf(destination)) {
-        const at = lane.reopenedAt();
-        if (at !== null && (last === null || at > last)) last = at;
-      }
-      return last;
+    isSuspect: ({ name, webhooks }) => lanesOf(name, webhooks).every((lane) => lane.isSuspect()),
+    outage({ name, webhooks }) {
+      const outages = lanesOf(name, webhooks).map((lane) => lane.outage());
+      return outages.reduce((last, one) => (one !== null && one.until > (last?.until ?? 0) ? one : last), null);
     },
+    tryNow({ name, webhooks }) {
+      for (const lane of lanesOf(name, webhooks)) lane.tryNow();
+    },
+    status: ({ name, webhooks }) => lanesOf(name, webhooks).map((lane) => lane.status()),
     lostSince(destination, webhooks, { at, now, spells }) {
       const offline = webhooks.map((webhook) => laneOf(destination, webhook).offline(now));
       return min(offline.map((periods) => timeIn([...periods, ...spells], { at, now }))) ?? 0;
@@ -96,13 +96,19 @@ export function createLanes(report: Report): Lanes {
   };
 }
 
-function isBusy(lane: Lane, now: At): boolean {
-  return lane.busy() > 0 && !lane.isClosed() && lane.shutUntil() <= now;
+function haveRoom(lanes: readonly Lane[], ask: SlotAsk, slots: Slots): boolean {
+  let mayProbe = false;
+  for (const lane of lanes) {
+    if (!lane.hasRoom(ask) || !slots.hasRoom(lane)) continue;
+    if (!lane.isClosed()) return true;
+    mayProbe = true;
+  }
+  return mayProbe && (ask.urgent || !lanes.some((lane) => lane.isAlive(ask.now)));
 }
 
 type Directory = {
   laneOf(destination: string, webhook: Webhook): Lane;
-  lanesOf(destination: Destination): readonly Lane[];
+  lanesOf(destination: string, webhooks: readonly Webhook[]): readonly Lane[];
 };
 
 /** Finds the lane of a webhook, which a reload does not change: it goes by destination and URL. */
@@ -110,14 +116,14 @@ function createDirectory(report: Report, added: (lane: Lane) => void): Directory
   const lanes = new Map<string, Lane>();
   // They are asked for several times with each attempt.
   const byWebhook = new WeakMap<Webhook, { readonly destination: string; readonly lane: Lane }>();
-  const byDestination = new WeakMap<Destination, readonly Lane[]>();
+  const byWebhooks = new WeakMap<readonly Webhook[], readonly Lane[]>();
   return { laneOf, lanesOf };
 
-  function lanesOf(destination: Destination): readonly Lane[] {
-    const known = byDestination.get(destination);
+  function lanesOf(destination: string, webhooks: readonly Webhook[]): readonly Lane[] {
+    const known = byWebhooks.get(webhooks);
     if (known) return known;
-    const found = destination.webhooks.map((webhook) => laneOf(destination.name, webhook));
-    byDestination.set(destination, found);
+    const found = webhooks.map((webhook) => laneOf(destination, webhook));
+    byWebhooks.set(webhooks, found);
     return found;
   }
 

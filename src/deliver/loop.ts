@@ -1,6 +1,7 @@
 import type { Config } from "../model/config.ts";
 import type { Delivery } from "../model/delivery.ts";
 import type { Destination, Webhook } from "../model/destination.ts";
+import type { Spell } from "../model/pause.ts";
 import type { Queue, Settle } from "../model/ports.ts";
 import type { Settlement } from "../model/settlement.ts";
 import { type At, SECOND } from "../model/units.ts";
@@ -9,7 +10,7 @@ import { type Bell, createBell } from "./bell.ts";
 import { askable } from "./finals.ts";
 import { isLastAttempt } from "./lost.ts";
 import { type RoundWorld, sendRound } from "./round.ts";
-import { createWindow, earliest, type Window, type WindowWorld } from "./window.ts";
+import { createWindow, earliest, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
 
 /** Deliveries of one destination that are being sent, or were sent and are not written yet. */
 const MOST_UNWRITTEN = 512;
@@ -51,7 +52,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
   const bell = createBell(world.clock);
   const loop: State = {
     ...{ name, world, bell, window: createWindow(name, world), inFlight: { first: 0, retry: 0 }, lastStarted: "retry" },
-    ...{ served: null, looking: false, works: 0, reopenedAt: null, released: 0 },
+    ...{ served: null, looking: false, works: 0, outage: null, turn: 0, released: 0 },
   };
   return {
     async run() {
@@ -102,8 +103,10 @@ type State = {
   looking: boolean;
   /** How many works want nothing to be delivered now. */
   works: number;
-  /** When a lane of the destination was last seen to have opened again. */
-  reopenedAt: At | null;
+  /** The last one that was seen to be over. */
+  outage: Spell | null;
+  /** Counts what was started. */
+  turn: number;
   /** Deliveries that were let go when the daemon had to stop at once. */
   released: number;
 };
@@ -127,7 +130,7 @@ async function startWhatIsDue(loop: State): Promise<At | null> {
   try {
     do {
       now = world.clock.now();
-      noticeReopening(loop, served);
+      noticeLanes(loop, served);
       if (window.isLow(now)) await window.fill(now);
       // While it was read, the config may have changed.
     } while (!world.stopping.aborted && loop.served === served && startOne(loop, served, now));
@@ -140,12 +143,14 @@ async function startWhatIsDue(loop: State): Promise<At | null> {
   return earliest(window.nextDueAt(), world.lanes.nextOpenAt(served, now));
 }
 
-/** When a receiver has come back, what waits for it need not wait any longer. */
-function noticeReopening(loop: State, destination: Destination): void {
-  const at = loop.world.lanes.reopenedAt(destination);
-  if (at === null || at === loop.reopenedAt) return;
-  loop.reopenedAt = at;
-  loop.window.hurry(at);
+/** When a receiver has come back, what waits for it since the outage began need not wait any longer. */
+function noticeLanes(loop: State, destination: Destination): void {
+  const { window, world } = loop;
+  window.suspect(world.lanes.isSuspect(destination));
+  const outage = world.lanes.outage(destination);
+  if (outage === null || outage === loop.outage) return;
+  loop.outage = outage;
+  window.hurry(outage);
 }
 
 /**
@@ -157,27 +162,39 @@ function startOne(loop: State, destination: Destination, now: At): boolean {
   if (isFull(loop)) return false;
   const { concurrency, cutoff } = world.delivery();
   const isUrgent = (delivery: Delivery): boolean => isLastAttempt(delivery, { destination, now, cutoff, world });
-  const ask = { now, concurrency, starved: bell.ring };
+  const ask = { now, concurrency, starved: bell.ring, tried: false, untriedWaits: window.hasFirst() };
   const hasRoom = (urgent: boolean): boolean => world.lanes.haveRoom(destination, { ...ask, urgent });
   if (!hasRoom(false) && !(window.hasRetry(isUrgent) && hasRoom(true))) return false;
   const started = order(loop).some((queue) =>
     window.take(queue, (delivery) => {
-      const claim = { ...ask, urgent: isUrgent(delivery) };
+      const claim = { ...ask, urgent: isUrgent(delivery), tried: delivery.attemptedAt !== null };
       const webhooks = world.lanes.take(destination.name, askable(delivery, destination), claim);
       if (webhooks.length === 0) return false;
       // It reports by itself what goes wrong.
-      void deliver(loop, delivery, { destination, webhooks, queue });
+      void deliver(loop, delivery, { destination, webhooks, queue: queue === "latest" ? "first" : queue });
       return true;
     }),
   );
   const inLine = (delivery: Delivery): boolean =>
-    world.lanes.isBusy(destination.name, askable(delivery, destination), now);
+    world.lanes.isAlive(destination.name, askable(delivery, destination), now);
   return started || window.setAside(now, inLine);
 }
 
-/** While nothing runs, they take turns: a closed lane is probed with either, in case one event alone is the trouble. */
-function order(loop: State): readonly Queue[] {
-  const { inFlight, lastStarted } = loop;
+/**
+ * Where all lanes are suspect, most turns are for first attempts, from both ends of the backlog: what was tried may be the
+ * trouble, and new events need not wait behind it.
+ */
+const SUSPECT_TURNS: readonly (readonly WindowQueue[])[] = [
+  ["latest", "first", "retry"],
+  ["first", "latest", "retry"],
+  ["latest", "first", "retry"],
+  ["retry", "latest", "first"],
+];
+
+/** While nothing runs, they take turns. */
+function order(loop: State): readonly WindowQueue[] {
+  const { inFlight, lastStarted, served, turn, world } = loop;
+  if (served !== null && world.lanes.isSuspect(served)) return SUSPECT_TURNS[turn % SUSPECT_TURNS.length] ?? [];
   const retriesFirst = isBusy(loop) ? inFlight.retry * 3 < inFlight.first : lastStarted === "first";
   return retriesFirst ? ["retry", "first"] : ["first", "retry"];
 }
@@ -206,6 +223,7 @@ async function deliver(loop: State, delivery: Delivery, { destination, webhooks,
   };
   inFlight[queue] += 1;
   loop.lastStarted = queue;
+  loop.turn += 1;
   try {
     const settlement = await sendRound(delivery, asked, world);
     if (settlement !== null && (await write(delivery, settlement, world))) noteSettled(loop, delivery, settlement);
@@ -221,8 +239,8 @@ async function deliver(loop: State, delivery: Delivery, { destination, webhooks,
 }
 
 /** A free slot is worth a look only if something may wait for it, or if a lane has just opened again. */
-function useSlot({ world, window, bell, reopenedAt }: State, destination: Destination): void {
-  if (!window.isIdle() || world.lanes.reopenedAt(destination) !== reopenedAt) bell.ring();
+function useSlot({ world, window, bell, outage }: State, destination: Destination): void {
+  if (!window.isIdle() || world.lanes.outage(destination) !== outage) bell.ring();
 }
 
 function noteSettled({ window, bell }: State, delivery: Delivery, settlement: Settlement): void {

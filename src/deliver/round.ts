@@ -6,7 +6,7 @@ import type { Clock, Post, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy, Settlement } from "../model/settlement.ts";
 import type { Ms } from "../model/units.ts";
-import { judge } from "../settle/judge.ts";
+import { judge, signOf } from "../settle/judge.ts";
 import { describeAnswer } from "../settle/reason.ts";
 import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
@@ -96,7 +96,7 @@ async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here)
     const headers = requestHeaders(webhook, delivery, { destination, at: world.clock.wall() });
     made = await attempt({ url: webhook.url, headers, body: delivery.body, tls: webhook.tls }, timeout, world);
   } finally {
-    giveBack(webhook, made?.outcome ?? null, { asked, world });
+    giveBack(webhook, made?.outcome ?? null, { delivery, asked, world });
   }
   world.activity.saw(destination.name, made.outcome);
   world.report.attempted(delivery, made.outcome);
@@ -104,12 +104,17 @@ async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here)
 }
 
 /** Whatever happened, the slot is free again. */
-function giveBack(webhook: Webhook, outcome: Outcome | null, { asked, world }: Here): void {
+function giveBack(
+  webhook: Webhook,
+  outcome: Outcome | null,
+  { delivery, asked, world }: Here & { readonly delivery: Delivery },
+): void {
   const { clock, random, lanes } = world;
   const { destination, policy, slotFreed } = asked;
   const now = clock.now();
   lanes.done(destination.name, webhook, {
-    judgement: outcome ? judge(outcome) : "unknown",
+    sign: outcome ? signOf(outcome) : "unknown",
+    tried: delivery.attemptedAt !== null,
     startedAt: outcome?.startedAt ?? now,
     reason: outcome ? describeAnswer(outcome) : "",
     hold: outcome && holdOf(outcome, policy),

@@ -15,7 +15,7 @@ const KEPT = 100;
 export type Slots = {
   /** Whether one more of this lane leaves to every other lane what is kept for it. */
   hasRoom(lane: Lane): boolean;
-  take(lane: Lane): void;
+  take(lane: Lane, ask: Parameters<Lane["take"]>[0]): void;
   /** The lane has given one back. */
   free(lane: Lane): void;
   /** There is one lane more. */
@@ -38,9 +38,9 @@ export function createSlots(): Slots {
 
   return {
     hasRoom: (lane) => (isModest(lane) ? hasAny() : hasMore()),
-    take(lane) {
+    take(lane, ask) {
       if (isModest(lane)) kept -= 1;
-      lane.take();
+      lane.take(ask);
       busy += 1;
     },
     free(lane) {

@@ -5,11 +5,14 @@
  * reading:  a queue that runs low is filled with the next page after the last one read.
  * read:     the last page ends the reading. What arrives from then on comes straight from its commit while there is room,
  *           and is left to be read once there is none; retries are read again when `expect` says that one is due.
- * hurrying: a lane has opened again, and retries that are not due yet are read as well (once, those from before).
+ * hurrying: an outage is over, and retries that are not due yet are read as well (once, those that began in it).
+ * suspect:  the last attempts have all failed, perhaps because of what was tried: the newest first attempts are read as
+ *           well, so that a new event need not wait behind all those before it.
  * aside:    retries that wait for a webhook without a slot were put back, so that others are read; or a delivery went
  *           wrong. After a while everything is read from the start again; what is in memory is passed over.
  */
 import type { Delivery } from "../model/delivery.ts";
+import type { Spell } from "../model/pause.ts";
 import type { Backlog, ClaimAsk, ClaimPage, Claims, Queue } from "../model/ports.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import {
@@ -28,8 +31,13 @@ import {
 
 /** How long until what was put aside is read again. */
 const ASIDE: Ms = 10 * SECOND;
+/** Of the newest first attempts, how many are in memory. */
+const LATEST = 32;
 
 export type WindowWorld = { readonly claims: Claims; readonly backlog: Pick<Backlog, "nextRetryAt"> };
+
+/** `latest`: first attempts, the newest first. */
+export type WindowQueue = Queue | "latest";
 
 export type Window = {
   /** Whether there may be something to read, and room for it. */
@@ -41,7 +49,11 @@ export type Window = {
   /** Whether there is a retry like this. */
   hasRetry(like: (delivery: Delivery) => boolean): boolean;
   /** Takes the first delivery that `starts` agrees to; it is known as being sent until `settled`. */
-  take(queue: Queue, starts: (delivery: Delivery) => boolean): boolean;
+  take(queue: WindowQueue, starts: (delivery: Delivery) => boolean): boolean;
+  /** Whether a delivery is here that was never tried. */
+  hasFirst(): boolean;
+  /** Whether the newest first attempts are wanted as well. */
+  suspect(isSuspect: boolean): void;
   /** It has been written, and is read again when it is due, or with null not at all. */
   settled(delivery: Delivery, dueAt: At | null): void;
   /** Nothing is known of it any more: it is read again in a while. */
@@ -60,8 +72,8 @@ export type Window = {
    * waits for its first attempt: where others wait, it would find no slot either.
    */
   arrived(delivery: Delivery): boolean;
-  /** Reads also what is not due yet, if it was last tried before `before`. */
-  hurry(before: At): void;
+  /** Reads also what is not due yet, if all its attempts began in this outage. */
+  hurry(outage: Spell): void;
   /** When the next retry should be read, or null if none is expected or there is no room for it yet. */
   nextDueAt(): At | null;
 };
@@ -72,30 +84,29 @@ export function createWindow(destination: string, world: WindowWorld): Window {
     retry: createReading(),
     known: new Set(),
     withdrawn: new Set(),
+    latest: { ...createReading(), more: false },
+    isSuspect: false,
     nextDueAt: null,
-    hurryBefore: null,
+    hurry: null,
     asideUntil: null,
   };
-  const { first, retry, known } = state;
+  const { first, retry, latest, known } = state;
   return {
     isLow(now) {
       noticeTime(state, now);
-      return isLow(first) || isLow(retry);
+      return isLow(first) || isLow(retry) || latest.more;
     },
-    isIdle: () => isIdle(first) && isIdle(retry),
+    isIdle: () => isIdle(first) && isIdle(retry) && latest.waiting.length === 0,
     async fill(now) {
       noticeTime(state, now);
       if (isLow(first)) await readFirst(state, { destination, world });
+      if (latest.more) await readLatest(state, { destination, world });
       if (isLow(retry)) await readRetries(state, now, { destination, world });
     },
     hasRetry: (like) => retry.waiting.some(like),
-    take(queue, starts) {
-      const { waiting } = state[queue];
-      const index = waiting.findIndex(starts);
-      if (index < 0) return false;
-      for (const { body } of waiting.splice(index, 1)) state[queue].size -= body.length;
-      return true;
-    },
+    take: (queue, starts) => take(queue, starts, state),
+    hasFirst: () => first.waiting.length > 0 || latest.waiting.length > 0,
+    suspect: (isSuspect) => suspect(isSuspect, state),
     settled(delivery, dueAt) {
       known.delete(delivery.id);
       if (dueAt === null) return;
@@ -117,8 +128,8 @@ export function createWindow(destination: string, world: WindowWorld): Window {
     withdraw: (ids) => withdraw(ids, state),
     readAgain: () => readAllAgain(state),
     arrived: (delivery) => takeIn(delivery, state),
-    hurry(before) {
-      state.hurryBefore = before;
+    hurry(outage) {
+      state.hurry = outage;
       restart(retry);
     },
     nextDueAt: () => earliest(state.asideUntil, hasRoom(retry) ? state.nextDueAt : null),
@@ -128,12 +139,15 @@ export function createWindow(destination: string, world: WindowWorld): Window {
 type State = {
   readonly first: Reading;
   readonly retry: Reading;
+  /** The newest ones that wait for their first attempt, while the lanes are suspect. `more`: there may be newer ones. */
+  readonly latest: Reading;
+  isSuspect: boolean;
   /** The ids of all that is in memory: waiting here, or being sent. */
   readonly known: Set<number>;
   /** What was withdrawn while a page was being read: it may be on it. */
   readonly withdrawn: Set<number>;
   nextDueAt: At | null;
-  hurryBefore: At | null;
+  hurry: Spell | null;
   asideUntil: At | null;
 };
 
@@ -150,6 +164,58 @@ async function readFirst(state: State, { destination, world }: Place): Promise<v
   keep(page, first, state);
 }
 
+/** What is here of them and is not among the newest any more is left to be read again. */
+async function readLatest(state: State, { destination, world }: Place): Promise<void> {
+  const { latest, first, known, withdrawn } = state;
+  const what = { destination, queue: "first", after: null, dueBy: 0, limit: LATEST, newestFirst: true } as const;
+  const { deliveries } = await ask(latest, what, world);
+  if (!state.isSuspect) return;
+  const stale = new Map(latest.waiting.splice(0).map((delivery) => [delivery.id, delivery]));
+  latest.size = 0;
+  for (const delivery of deliveries.slice(0, LATEST)) {
+    if (!stale.delete(delivery.id) && (known.has(delivery.id) || withdrawn.has(delivery.id))) continue;
+    if (!hasRoom(latest)) break;
+    known.add(delivery.id);
+    add(delivery, latest);
+  }
+  letGo([...stale.values()], state);
+  if (!first.reading) withdrawn.clear();
+}
+
+/** Leaves these first attempts to be read again. */
+function letGo(deliveries: readonly Delivery[], { first, latest, known }: State): void {
+  if (latest.waiting.length === 0) latest.size = 0;
+  for (const delivery of deliveries) {
+    known.delete(delivery.id);
+    if (isBehind(delivery, first.after)) restart(first);
+    else first.more = true;
+  }
+}
+
+function suspect(isSuspect: boolean, state: State): void {
+  if (isSuspect === state.isSuspect) return;
+  const { latest, first } = state;
+  state.isSuspect = isSuspect;
+  latest.more = isSuspect && first.more;
+  if (!isSuspect) letGo(latest.waiting.splice(0), state);
+}
+
+function take(queue: WindowQueue, starts: (delivery: Delivery) => boolean, state: State): boolean {
+  const { first, latest } = state;
+  if (queue !== "latest") return takeFrom(state[queue], state[queue].waiting.findIndex(starts));
+  // With nothing beyond the queue, its end is the newest there is.
+  if (latest.waiting.length === 0) return takeFrom(first, first.waiting.findLastIndex(starts));
+  if (!takeFrom(latest, latest.waiting.findIndex(starts))) return false;
+  if (latest.waiting.length === 0) latest.more = first.more;
+  return true;
+}
+
+function takeFrom(reading: Reading, index: number): boolean {
+  if (index < 0) return false;
+  for (const { body } of reading.waiting.splice(index, 1)) reading.size -= body.length;
+  return true;
+}
+
 async function ask(reading: Reading, what: ClaimAsk, { claims }: WindowWorld): Promise<ClaimPage> {
   // Before the question, so that what arrives while it is answered is not overlooked.
   Object.assign(reading, { more: false, reading: true });
@@ -164,14 +230,14 @@ async function ask(reading: Reading, what: ClaimAsk, { claims }: WindowWorld): P
 }
 
 async function readRetries(state: State, now: At, { destination, world }: Place): Promise<void> {
-  const { retry, hurryBefore } = state;
-  const dueBy = hurryBefore === null ? now : Number.MAX_SAFE_INTEGER;
+  const { retry, hurry } = state;
+  const dueBy = hurry === null ? now : Number.MAX_SAFE_INTEGER;
   const page = await ask(retry, { destination, queue: "retry", after: retry.after, dueBy, limit: PAGE }, world);
   keep(page, retry, state);
   if (page.more) return;
-  if (hurryBefore !== null) {
+  if (hurry !== null) {
     // The hurry has passed over deliveries that keep their wait: they are read again, from the start, when due.
-    state.hurryBefore = null;
+    state.hurry = null;
     return restart(retry);
   }
   // The old value stands until there is a new one: if the store fails now, it is asked again at once.
@@ -182,7 +248,7 @@ async function readRetries(state: State, now: At, { destination, world }: Place)
 }
 
 /** Answers whether it is the only one. The queue stays without gaps: behind the first one that was left to be read, all others are. */
-function takeIn(delivery: Delivery, { first, known }: State): boolean {
+function takeIn(delivery: Delivery, { first, latest, known, isSuspect }: State): boolean {
   const isOnly = isIdle(first);
   // It was read between its commit and now.
   if (known.has(delivery.id)) return isOnly;
@@ -190,6 +256,7 @@ function takeIn(delivery: Delivery, { first, known }: State): boolean {
   if (isBehind(delivery, first.after)) restart(first);
   if (first.more || first.reading || isFull(first)) {
     first.more = true;
+    latest.more = isSuspect;
     return isOnly;
   }
   first.after = { dueAt: delivery.dueAt, id: delivery.id };
@@ -198,24 +265,28 @@ function takeIn(delivery: Delivery, { first, known }: State): boolean {
   return isOnly;
 }
 
-function keep(page: ClaimPage, reading: Reading, { known, withdrawn, hurryBefore }: State): void {
+function keep(page: ClaimPage, reading: Reading, { known, withdrawn, hurry }: State): void {
   const { deliveries, more } = page;
   const last = page.upTo ?? deliveries.at(-1);
   if (last) reading.after = { dueAt: last.dueAt, id: last.id };
   if (more) reading.more = true;
   for (const delivery of deliveries) {
-    // While hurrying, what has failed after the lane was opened keeps its wait.
-    const fresh = hurryBefore !== null && (delivery.attemptedAt ?? 0) >= hurryBefore;
-    if (fresh || known.has(delivery.id) || withdrawn.has(delivery.id)) continue;
+    if ((hurry !== null && keepsItsWait(delivery, hurry)) || known.has(delivery.id) || withdrawn.has(delivery.id))
+      continue;
     known.add(delivery.id);
     add(delivery, reading);
   }
   withdrawn.clear();
 }
 
-function withdraw(ids: ReadonlySet<number>, { first, retry, known, withdrawn }: State): void {
-  for (const id of [...remove(first, ids), ...remove(retry, ids)]) known.delete(id);
-  if (first.reading || retry.reading) for (const id of ids) withdrawn.add(id);
+/** What has failed while the receiver took others, before the outage or since, may be the trouble itself. */
+function keepsItsWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Spell): boolean {
+  return (attemptedAt ?? 0) >= until || (firstAttemptAt ?? from) < from;
+}
+
+function withdraw(ids: ReadonlySet<number>, { first, retry, latest, known, withdrawn }: State): void {
+  for (const id of [first, retry, latest].flatMap((reading) => remove(reading, ids))) known.delete(id);
+  if (first.reading || retry.reading || latest.reading) for (const id of ids) withdrawn.add(id);
 }
 
 function expect(state: State, dueAt: At): void {

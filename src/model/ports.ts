@@ -122,6 +122,8 @@ export type ClaimAsk = {
   /** Retries due later than this are left. */
   readonly dueBy: At;
   readonly limit: number;
+  /** Of first attempts: reads the last ones that were accepted, the newest first, whatever `after` says. */
+  readonly newestFirst?: boolean;
 };
 
 export type Queue = "first" | "retry";

@@ -25,6 +25,8 @@ export type Report = PauseReport &
     attempted(delivery: Delivery, answer: Answer & { readonly url: string; readonly duration: Ms }): void;
     settled(delivery: Delivery, settlement: Settlement): void;
     laneClosed(destination: string, url: string, reason: string, probeIn: Ms): void;
+    /** The webhook answers, and has refused everything for a while: it gets a few requests a second. */
+    laneSlowed(destination: string, url: string, reason: string): void;
     laneOpened(destination: string, url: string): void;
     /** The daemon stopped before these attempts were over; they begin anew after the start. */
     released(deliveries: number): void;

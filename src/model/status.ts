@@ -82,5 +82,20 @@ export type Lately = {
   readonly offline: boolean;
 };
 
+/** How the way to one webhook is. Its times are of `clock.now()`. */
+export type LaneStatus = {
+  /** `slowed`: it answers, and has refused everything for a while. `closed`: it does not answer, and is only probed. */
+  readonly state: "open" | "slowed" | "closed";
+  /** In a row, up to now. */
+  readonly failures: number;
+  /** When the first of them began; null if the last attempt succeeded, or there was none. */
+  readonly failingSince: At | null;
+  readonly lastSuccessAt: At | null;
+  /** Kept after a success. */
+  readonly lastFailure: { readonly at: At; readonly reason: string; readonly offline: boolean } | null;
+  /** Until when nothing is sent. May lie in the past. */
+  readonly shutUntil: At;
+};
+
 /** Who knows what has come of the attempts lately. */
 export type AttemptsLately = { of(destination: string): Lately };

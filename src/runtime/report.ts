@@ -39,6 +39,7 @@ export function createReport({ log, metrics, clock }: ReportParts): Report {
     settled: (delivery, settlement) => settled(desk, delivery, settlement),
     laneClosed: (destination, url, reason, probeIn) =>
       log.line("warning", "lane.closed", { destination, url, reason, probe: formatDuration(probeIn) }),
+    laneSlowed: (destination, url, reason) => log.line("warning", "lane.slowed", { destination, url, reason }),
     laneOpened: (destination, url) => log.line("info", "lane.opened", { destination, url }),
     released: (count) => log.line("info", "delivery.released", { count }),
     storeFailed: (doing, error) => storeFailed(desk, doing, error),

@@ -44,3 +44,31 @@ function judgeStatus(status: number): Judgement {
   if (status >= 500 || status < 200 || RETRIED_4XX.has(status)) return "retry";
   return "final";
 }
+
+/** What an answer says about the webhook itself, whatever becomes of the delivery. */
+export type Sign =
+  /** It takes events; one that it refuses for good was looked at, too. */
+  | "taken"
+  /** It answers, and did not take this one. */
+  | "refused"
+  /** It answers that it is overloaded. */
+  | "overloaded"
+  /** It answers that there are too many requests. */
+  | "crowded"
+  /** It does not answer. */
+  | "silent"
+  /** This machine has no network. */
+  | "offline"
+  /** Nothing is known. */
+  | "unknown";
+
+const OVERLOADED: ReadonlySet<number> = new Set([502, 503, 504]);
+
+export function signOf(answer: Answer): Sign {
+  const judgement = judge(answer);
+  if (judgement === "delivered" || judgement === "final") return "taken";
+  if (judgement === "offline" || judgement === "unknown") return judgement;
+  if (answer.kind !== "answered") return "silent";
+  if (answer.status === 429) return "crowded";
+  return OVERLOADED.has(answer.status) ? "overloaded" : "refused";
+}

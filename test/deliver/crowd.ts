@@ -114,7 +114,10 @@ export function startCrowd(chance: Chance, first: readonly Destination[]) {
     },
     /** Who has something that was never tried, and a slot for it, and does nothing. */
     idle() {
-      const ask: SlotAsk = { now: clock.now(), concurrency: CONCURRENCY, urgent: false, starved: lanes.passOn };
+      const ask: SlotAsk = {
+        ...{ now: clock.now(), concurrency: CONCURRENCY, urgent: false, tried: false, untriedWaits: true },
+        starved: lanes.passOn,
+      };
       const isUntried = ({ attemptedAt, body }: Delivery): boolean => attemptedAt === null && !sent.has(body);
       const idle = destinations.filter((one) => one.enabled && rows.of(one.name).some(isUntried));
       return idle.filter((one) => lanes.haveRoom(one, ask)).map(({ name }) => name);

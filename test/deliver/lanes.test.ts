@@ -22,7 +22,7 @@ function destinations(count: number): readonly Destination[] {
   return Array.from({ length: count }, (_, nth) => destination(`d${nth}`));
 }
 
-const ASK = { now: 0, concurrency: MOST_ATTEMPTS, urgent: false, starved() {} };
+const ASK = { now: 0, concurrency: MOST_ATTEMPTS, urgent: false, tried: false, untriedWaits: false, starved() {} };
 
 /** Takes all the slots that it can get, and answers how many. */
 function takeAll(lanes: Lanes, { name, webhooks }: Destination): number {
@@ -33,7 +33,7 @@ function takeAll(lanes: Lanes, { name, webhooks }: Destination): number {
 
 function finish(lanes: Lanes, { name, webhooks: [webhook] }: Destination, times: number): void {
   assert.ok(webhook);
-  const result = { judgement: "delivered", startedAt: 0, reason: "200", hold: null } as const;
+  const result = { sign: "taken", tried: false, startedAt: 0, reason: "200", hold: null } as const;
   for (let n = 0; n < times; n += 1) lanes.done(name, webhook, { ...result, now: 0, random: 0.5, policy: POLICY });
 }
 

@@ -12,17 +12,24 @@ const BOTH = makeDestination({ urls: [URL_A, URL_B] });
 /** Lanes of which the first was offline from 100 to 300, the second from 200 to 400; and these spells. */
 function makeWorld(...spells: readonly Spell[]) {
   const lanes = createLanes(makeReport());
-  const saw = (at: number, judgement: "offline" | "retry", nth: 0 | 1) => {
+  const saw = (at: number, sign: "offline" | "refused", nth: 0 | 1) => {
     const webhook = BOTH.webhooks[nth] ?? assert.fail();
-    lanes.take("crm", [webhook], { now: at, concurrency: 64, urgent: false, starved() {} });
+    lanes.take("crm", [webhook], {
+      now: at,
+      concurrency: 64,
+      urgent: false,
+      tried: false,
+      untriedWaits: false,
+      starved() {},
+    });
     lanes.done("crm", webhook, {
-      ...{ judgement, startedAt: at, reason: "", hold: null, now: at, random: 0.5, policy: POLICY },
+      ...{ sign, tried: false, startedAt: at, reason: "", hold: null, now: at, random: 0.5, policy: POLICY },
     });
   };
   saw(100, "offline", 0);
   saw(200, "offline", 1);
-  saw(300, "retry", 0);
-  saw(400, "retry", 1);
+  saw(300, "refused", 0);
+  saw(400, "refused", 1);
   return { lanes, halts: { spells: () => spells } };
 }
 

@@ -50,6 +50,7 @@ export function makeStore(rows: Delivery[]) {
       const found = queued(ask.queue).filter(
         (row) => isAfter(row, ask) && (ask.queue === "first" || row.dueAt <= ask.dueBy),
       );
+      if (ask.newestFirst) return { deliveries: queued("first").reverse().slice(0, ask.limit), more: true };
       return { deliveries: found.slice(0, ask.limit), more: found.length > ask.limit };
     },
     backlog: {

@@ -195,17 +195,66 @@ describe("the window", () => {
     const window = createWindow("crm", makeStore(rows(5, { attemptedAt: 1, dueAt: 2 })));
     await window.fill(10);
     assert.equal(takeAll(window, "retry").length, 5);
-    window.hurry(100);
+    window.hurry({ from: 0, until: 100 });
     for (let n = 0; n < 3; n += 1) await window.fill(10);
     assert.equal(takeAll(window, "retry").length, 0);
   });
 
-  it("in a hurry reads what is not due yet, but for what has failed since", async () => {
-    const old = makeDelivery({ id: 1, attemptedAt: 50, dueAt: 9_000 });
-    const fresh = makeDelivery({ id: 2, attemptedAt: 150, dueAt: 8_000 });
-    const window = createWindow("crm", makeStore([old, fresh]));
+  it("while the lanes are suspect hands out the newest first, and leaves what it has of them to its turn afterwards", async () => {
+    const waiting = rows(1_000);
+    const window = createWindow("crm", makeStore(waiting));
+    await window.fill(0);
+    window.suspect(true);
+    await window.fill(0);
+    const newest = (): number | undefined => {
+      const taken: Delivery[] = [];
+      window.take("latest", (delivery) => taken.push(delivery) > 0);
+      return taken[0]?.id;
+    };
+    assert.deepEqual([newest(), newest()], [1_000, 999]);
+    waiting.push(makeDelivery({ id: 1_001 }));
+    window.arrived(makeDelivery({ id: 1_001 }));
+    await window.fill(0);
+    assert.deepEqual([newest(), newest()], [1_001, 998]);
+    window.suspect(false);
+    const seen: number[] = [];
+    for (let n = 0; n < 20; n += 1) {
+      await window.fill(0);
+      seen.push(...takeAll(window, "first").map(({ id }) => id));
+    }
+    assert.deepEqual(
+      seen,
+      rows(997).map(({ id }) => id),
+    );
+  });
+
+  it("while the lanes are suspect hands out each one once, whatever arrives", async () => {
+    const waiting = rows(300);
+    const window = createWindow("crm", makeStore(waiting));
+    const seen: number[] = [];
+    for (let n = 0; n < 400; n += 1) {
+      window.suspect(n % 50 < 40);
+      const id = waiting.length + 1;
+      if (id <= 500) {
+        waiting.push(makeDelivery({ id }));
+        window.arrived(makeDelivery({ id }));
+      }
+      await window.fill(0);
+      for (const queue of ["latest", "first"] as const) window.take(queue, ({ id }) => seen.push(id) > 0);
+    }
+    assert.deepEqual(
+      seen.toSorted((a, b) => a - b),
+      rows(500).map(({ id }) => id),
+    );
+  });
+
+  it("in a hurry reads what is not due yet, but for what has failed before the outage, or since", async () => {
+    const during = makeDelivery({ id: 1, firstAttemptAt: 50, attemptedAt: 60, dueAt: 9_000 });
+    const since = makeDelivery({ id: 2, firstAttemptAt: 50, attemptedAt: 150, dueAt: 8_000 });
+    const before = makeDelivery({ id: 3, firstAttemptAt: 30, attemptedAt: 60, dueAt: 8_500 });
+    const window = createWindow("crm", makeStore([during, since, before]));
     await window.fill(200);
-    window.hurry(100);
+    window.hurry({ from: 40, until: 100 });
     await window.fill(200);
     assert.deepEqual(
       takeAll(window, "retry").map(({ id }) => id),

@@ -5,6 +5,7 @@ import { noise } from "../model/make.ts";
 import { SLOW } from "../slow.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, URL_B } from "./make.ts";
+import { REFUSED } from "./network.ts";
 
 async function callMany(d: TestDaemon, count: number): Promise<void> {
   const batch = Array.from({ length: count }, (_, n) => ({
@@ -144,7 +145,7 @@ describe("a crowded outbox with a receiver that is down", () => {
     const destinations = [makeDestination(), makeDestination({ name: "slow", urls: [URL_B], types: ["page"] })];
     await using d = await startDaemon({
       config: { outbox, destinations },
-      answers: ({ url, at }) => (url === URL_B && at < back ? 503 : 200),
+      answers: ({ url, at }) => (url === URL_B && at < back ? REFUSED : 200),
     });
     const back = d.clock.now() + 2 * HOUR;
     for (let n = 0; n < 60; n += 1) {

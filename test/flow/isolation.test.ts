@@ -9,7 +9,6 @@ import { type Behaviour, REFUSED, type Sent } from "./network.ts";
 const HOUR = 3_600_000;
 /** A receiver of these tests takes a tenth of a second to answer. */
 const OK: Behaviour = { status: 200, after: 100 };
-const FAILS: Behaviour = { status: 503, after: 100 };
 
 async function callMany(d: TestDaemon, count: number, event = "E"): Promise<void> {
   for (let left = count; left > 0; left -= 2_000) {
@@ -42,7 +41,7 @@ function countSettled(d: TestDaemon, destination: string, state: string): number
 
 describe("a receiver that comes back after an hour", () => {
   it("is met with a ramp, and then gets all that waits at full speed", SLOW, async () => {
-    await using d = await startDaemon({ answers: ({ at }) => (at < back ? FAILS : OK) });
+    await using d = await startDaemon({ answers: ({ at }) => (at < back ? REFUSED : OK) });
     const back = d.clock.now() + HOUR;
     await callMany(d, 20_000);
     await d.clock.advance("1h");

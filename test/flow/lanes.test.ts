@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { SLOW } from "../slow.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, URL_A, URL_B } from "./make.ts";
+import { REFUSED } from "./network.ts";
 
 async function callMany(d: TestDaemon, count: number, from = 0): Promise<void> {
   for (let sent = 0; sent < count; sent += 100) {
@@ -51,7 +52,7 @@ describe("a lane", () => {
   });
 
   it("asks a dead receiver less and less, and writes nothing about what it did not try", async () => {
-    await using d = await startDaemon({ answers: () => 503 });
+    await using d = await startDaemon({ answers: () => REFUSED });
     await callMany(d, 500);
     await d.clock.advance("1h");
     assert.ok(d.sent.length < 40, `${d.sent.length} requests in an hour`);
@@ -61,7 +62,7 @@ describe("a lane", () => {
   });
 
   it("delivers everything soon after the receiver has come back, beginning with few at once", SLOW, async () => {
-    await using d = await startDaemon({ answers: ({ at }) => ({ status: at < back ? 503 : 200, after: 100 }) });
+    await using d = await startDaemon({ answers: ({ at }) => (at < back ? REFUSED : { status: 200, after: 100 }) });
     const back = d.clock.now() + 3_600_000;
     await callMany(d, 500);
     await d.clock.advance("1h");

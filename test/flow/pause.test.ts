@@ -6,7 +6,7 @@ import { SLOW } from "../slow.ts";
 import { START } from "./clock.ts";
 import { type Answer, startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, URL_B } from "./make.ts";
-import type { Behaviour, Sent } from "./network.ts";
+import { type Behaviour, REFUSED, type Sent } from "./network.ts";
 
 const OFF = makeDestination({ enabled: false });
 const NEW = makeDestination({ name: "new", urls: [URL_B] });
@@ -262,7 +262,7 @@ describe("the four hours of a delivery", () => {
 
   it("do not pass while it waits behind others for a receiver that was paused twice", SLOW, async () => {
     const ids = Array.from({ length: 40 }, (_, n) => `m${n}`);
-    await using d = await startDaemon({ answers: () => 503 });
+    await using d = await startDaemon({ answers: () => REFUSED });
     await call(d, ...ids);
     await d.clock.advance("1m");
     for (let pauses = 0; pauses < 2; pauses += 1) {

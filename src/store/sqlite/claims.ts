@@ -50,13 +50,22 @@ function createReadFirst(db: Database, report: Told): (ask: ClaimAsk) => ClaimPa
     "SELECT about, bodies, sum FROM contents WHERE segment = ?",
   );
 
-  return function readFirst({ destination, after, limit }) {
-    const next = (after?.id ?? 0) + 1;
+  const readBack = db.prepare<[string], Letters>(
+    `SELECT p.segment, p.states, p.waiting, s.accepted_at AS acceptedAt FROM progress p
+     CROSS JOIN segments s ON s.first = p.segment
+     WHERE p.destination = ? AND p.waiting > 0 ORDER BY p.segment DESC`,
+  );
+
+  return function readFirst({ destination, after, limit, newestFirst }) {
+    const next = newestFirst ? 0 : (after?.id ?? 0) + 1;
     const deliveries: Delivery[] = [];
     let body = 0;
-    for (const segment of read.iterate(destination, readFrom.get(destination, next) ?? next, next)) {
+    const segments = newestFirst
+      ? readBack.iterate(destination)
+      : read.iterate(destination, readFrom.get(destination, next) ?? next, next);
+    for (const segment of segments) {
       const waiting = passingOver(destination, report, () => waitingIn(segment, destination, next)) ?? [];
-      for (const delivery of waiting) {
+      for (const delivery of newestFirst ? waiting.reverse() : waiting) {
         deliveries.push(delivery);
         body += delivery.body.length;
       }

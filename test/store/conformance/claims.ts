@@ -61,6 +61,16 @@ export function describeClaims(open: OpenStore): void {
       assert.deepEqual(ids(await s.read({ destination: "CRM" })), []);
     });
 
+    it("reads the newest first attempts first when it is asked for them, wherever others have read up to", async () => {
+      await using s = await startStore(open);
+      await appendOneByOne(s, 6);
+      await retryAfter(s, { m5: 100 });
+      const after = { dueAt: 0, id: 4 };
+      assert.deepEqual(ids(await s.read({ newestFirst: true, after, limit: 3 })), ["m6", "m4", "m3"]);
+      await s.append(makeEntry({ messageId: "m7" }), makeEntry({ messageId: "m8" }));
+      assert.deepEqual(ids(await s.read({ newestFirst: true, limit: 2 })), ["m8", "m7"]);
+    });
+
     it("claims nothing by reading", async () => {
       await using s = await startStore(open);
       await s.append(...makeEntries(3));

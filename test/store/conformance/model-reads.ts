@@ -8,10 +8,13 @@ export function expectPage(expected: Expected, ask: ClaimAsk): ClaimPage {
   return ask.queue === "first" ? pageOfFirst(expected, ask) : pageOfRetries(expected, ask);
 }
 
-function pageOfFirst(expected: Expected, { destination, after, limit }: ClaimAsk): ClaimPage {
+function pageOfFirst(expected: Expected, { destination, after, limit, newestFirst = false }: ClaimAsk): ClaimPage {
   const deliveries: Delivery[] = [];
-  for (const segment of expected.segments.values()) {
-    deliveries.push(...waitingOf(segment, expected, destination).filter(({ id }) => id > (after?.id ?? 0)));
+  const segments = [...expected.segments.values()];
+  for (const segment of newestFirst ? segments.reverse() : segments) {
+    const waiting = waitingOf(segment, expected, destination);
+    if (newestFirst) deliveries.push(...waiting.toReversed());
+    else deliveries.push(...waiting.filter(({ id }) => id > (after?.id ?? 0)));
     if (deliveries.length >= limit) return { deliveries, more: true };
   }
   return { deliveries, more: false };
