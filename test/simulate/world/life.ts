@@ -9,7 +9,7 @@ import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
 import { diskError } from "./disk.ts";
 import { createPost } from "./network.ts";
 import { toConfig } from "./shape.ts";
-import { forgetTurns, upset } from "./turns.ts";
+import { forgetTurns, isBack, upset } from "./turns.ts";
 import { type Answer, type Life, type Vanished, type World, wrong } from "./world.ts";
 
 /** What a dead process waits for. Each time another one: whatever waits for it is gone with it, and forgotten. */
@@ -189,10 +189,9 @@ function createReport(world: World, life: () => Life): Report {
         const { dead, clock, number } = life();
         if (dead || QUIET.has(what)) return;
         if (what === "unexpected") wrong(world, `something that should be impossible: ${describe(args)}`);
-        if (what === "laneOpened") {
+        if (what.startsWith("lane") && isBack(world.turns, String(args[1]), what))
           world.tracks.reopenedAt.set(String(args[0]), clock.now());
-          world.tracks.silentUntil.delete(String(args[1]));
-        }
+        if (what === "laneOpened") world.tracks.silentUntil.delete(String(args[1]));
         world.told.push({ what, args, at: clock.now(), life: number });
       };
     },

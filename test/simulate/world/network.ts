@@ -6,6 +6,7 @@ import { moment, never } from "./life.ts";
 import { beginLost, endLost } from "./lost.ts";
 import { behave, type Meaning, meaningOf } from "./receivers.ts";
 import type { Asked } from "./tracks.ts";
+import { noteTaken } from "./turns.ts";
 import type { Life, World } from "./world.ts";
 
 /** The network of one process: each request is judged when it comes, and its answer is noted when it leaves. */
@@ -25,6 +26,8 @@ export function createPost(world: World, life: () => Life): Post {
     const silence = reply.kind === "answered" && (status === 429 || status === 503) ? Number(reply.retryAfter ?? 0) : 0;
     const meaning = meaningOf({ kind: reply.kind, status });
     noteAnswer(world, asked, reply.kind === "answered" && silence === 0);
+    const taken = meaning === "success" || meaning === "final";
+    noteTaken(world.turns, asked.url, { taken, startAt: asked.at, at: here.clock.now() });
     noteOffline(world, asked, meaning);
     world.tracks.end(asked, { meaning, silence: silence * 1_000 }, here.clock.now());
     moment(world, here);
