@@ -20,7 +20,8 @@ export const checkFirst: Judge = ({ asked: { track, before, at, isNewRound }, wo
   const { destination } = track;
   if (!isNewRound) return null;
   noteTurn(turns.rounds, destination, at);
-  if (before.firstAt !== null || track.replayedIn !== null) return null;
+  // One that could not leave the machine was tried all the same, and has its wait.
+  if (before.asked > 0 || track.replayedIn !== null) return null;
   noteTurn(turns.firsts, destination, at);
   const acceptedAt = world.ledger.byBody(track.body)?.at;
   const since = answersSince(world, destination, "any");

@@ -26,6 +26,8 @@ export type Track = {
   } | null;
   /** Rounds that left the machine. */
   rounds: number;
+  /** Requests that were ever begun. */
+  asked: number;
   firstAt: At | null;
   /** Rounds that began at or after the cutoff. */
   late: number;
@@ -45,7 +47,9 @@ export type Track = {
 /** A request, and what its track was before. */
 export type Asked = {
   readonly track: Track;
-  readonly before: Readonly<Pick<Track, "open" | "rounds" | "firstAt" | "late" | "succeededAt" | "freeAt">> & {
+  readonly before: Readonly<
+    Pick<Track, "open" | "rounds" | "asked" | "firstAt" | "late" | "succeededAt" | "freeAt">
+  > & {
     readonly endAt: At;
   };
   readonly url: string;
@@ -104,12 +108,13 @@ export function createTracks(rules: Rules): Tracks {
       const at = clock.now();
       // If it waits still, this knows less of it from here on.
       if (rules.mayReplay(track)) renew(track);
-      const { open, rounds, firstAt, late, succeededAt, freeAt, round } = track;
+      const { open, rounds, asked, firstAt, late, succeededAt, freeAt, round } = track;
       const isNewRound = round === null || open === 0 || round.urls.has(url);
-      const before = { open, rounds, firstAt, late, succeededAt, freeAt, endAt: round?.endAt ?? 0 };
+      const before = { open, rounds, asked, firstAt, late, succeededAt, freeAt, endAt: round?.endAt ?? 0 };
       if (isNewRound) track.round = { startAt: at, endAt: at, urls: new Set(), meanings: [], silence: 0 };
       track.round?.urls.add(url);
       track.open += 1;
+      track.asked += 1;
       return { track, before, url, at, isNewRound, epoch: track.epoch };
     },
     end({ track, url, epoch }, { meaning, silence }, at) {
@@ -158,7 +163,7 @@ export function createTracks(rules: Rules): Tracks {
     const key = `${destination}\n${id}\n${body}`;
     const known = tracks.get(key);
     if (known) return known;
-    const none = { replayedIn: null, refusals: 0, epoch: 0 };
+    const none = { asked: 0, replayedIn: null, refusals: 0, epoch: 0 };
     const track: Track = { destination, id, body, ...FRESH, ...none, finals: new Map() };
     tracks.set(key, track);
     byId.set(idOf(id, destination), [...(byId.get(idOf(id, destination)) ?? []), track]);
