@@ -6,9 +6,13 @@ PATH_BUN := $(shell version=$$(bun --version 2>/dev/null) && \
   [ "$$(printf '%s\n' "$$version" $(BUN_VERSION) | sort -V | head -n 1)" = $(BUN_VERSION) ] && command -v bun)
 BUN := $(or $(PATH_BUN),.tools/node_modules/.bin/bun)
 
+# What is built is of one moment, that of the commit: also as the time that no right clock is behind.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+
 # The tests compile with these as well. A binary would otherwise run code from the folder that it is started in, and have the
 # path of this folder in it, for which better-sqlite3 has no use there.
 COMPILE := build --compile --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define __dirname=undefined
+BUILT_AT := --define FAIRLEAD_BUILT_AT=$(or $(SOURCE_DATE_EPOCH),0)
 SOURCES := $(shell find src) package.json bun.lock tsconfig.json Makefile
 
 # Deno runs the same sources and the same tests: one on the PATH of the same generation, else one of our own from npm.
@@ -23,10 +27,9 @@ NODE_TESTS := $(CLIENT_TESTS:test/client/%.ts=dist/test/node/%.js)
 
 LONG_TESTS := ./test/long/soak.long.ts $(addprefix ./,$(filter-out %/soak.long.ts,$(wildcard test/long/*.long.ts)))
 
-# What is shipped is compiled by exactly the Bun that goes into it, and is all of one moment: that of the commit.
+# What is shipped is compiled by exactly the Bun that goes into it.
 SHIPPING_BUN := $(if $(filter $(BUN_VERSION),$(shell bun --version 2>/dev/null)),bun,.tools/node_modules/.bin/bun)
-SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
-SHIP := COMPILE="$(COMPILE)" SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) $(SHIPPING_BUN)
+SHIP := COMPILE="$(COMPILE) $(BUILT_AT)" SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) $(SHIPPING_BUN)
 
 INSTALLED := node_modules/.installed
 OWN_BUN := .tools/bun-$(BUN_VERSION)
@@ -71,7 +74,7 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and
 	$(DENO) test -A --parallel --no-check --quiet --ignore=test/binary,test/bench test
 	$(DENO) test -A --no-check --quiet test/deno/serve.smoke.ts
 
-test-long: build ## run what takes longer or needs more: faults of disk, network and clock, kills, a soak, systemd, packages and proxies (as root), other machines, pages in a real Chromium
+test-long: build ## run what takes longer or needs more: faults of disk, network and clock, kills, power cuts, a soak, systemd, packages and proxies (as root), other machines, pages in a real Chromium
 	@# Their names are not those of tests, so that `bun test` and `deno test` pass without a browser, and without root.
 	@# Two at a time, the longest one first: the soak mostly waits.
 	$(BUN) test --no-orphans --parallel=2 $(LONG_TESTS)
@@ -106,7 +109,7 @@ clean: ## remove all that these tasks have made
 dist/fairlead: $(SOURCES) | $(INSTALLED)
 	@mkdir -p dist
 	@# Not in place: the old one may be running.
-	$(BUN) $(COMPILE) --outfile dist/fairlead.new src/main.ts
+	$(BUN) $(COMPILE) $(BUILT_AT) --outfile dist/fairlead.new src/main.ts
 	@mv dist/fairlead.new $@
 
 $(INSTALLED): package.json bun.lock $(if $(PATH_BUN),,$(OWN_BUN))

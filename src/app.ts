@@ -15,6 +15,7 @@ import { createRequestDeletion } from "./deletion/request.ts";
 import { createDeletionWorker, type Worker as DeletionWorker } from "./deletion/worker.ts";
 import { createActivity } from "./deliver/activity.ts";
 import { createDeliver, type Deliver } from "./deliver/deliver.ts";
+import { createHealth } from "./deliver/health.ts";
 import { createLanes } from "./deliver/lanes.ts";
 import { tellPaused } from "./deliver/paused.ts";
 import { tellUnserved } from "./deliver/unserved.ts";
@@ -64,6 +65,7 @@ export function createApp(first: Config, ports: Ports): App {
       config = wanted;
       door = nextDoor;
       running?.serve(config);
+      for (const { name } of config.destinations) running?.deliver.tryNow(name);
       return applied;
     },
     stop() {
@@ -156,7 +158,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
 
 /** `parts` are there before anything is written; null until then. */
 async function openOutbox(world: World, parts: () => Parts | null): Promise<Store> {
-  const { config, metrics, clock } = world;
+  const { config, metrics } = world;
   const bounds = (): Bounds => config().outbox;
   const crowded = (): void => parts()?.janitor.wake();
   const moved = (): void => parts()?.deliver.readAgain();
@@ -166,7 +168,6 @@ async function openOutbox(world: World, parts: () => Parts | null): Promise<Stor
     for (const [name, those] of byName) world.report.withdrawn(name, those.length);
   };
   const store = await openStore({ ...world, path: config().outbox.path, bounds, crowded, moved, withdrawn });
-  if (store.lastAt !== null) clock.notBefore(store.lastAt);
   metrics.expose(store);
   return store;
 }
@@ -174,8 +175,9 @@ async function openOutbox(world: World, parts: () => Parts | null): Promise<Stor
 /** Gives each part what it asks for. */
 function wire(store: Store, world: World): Parts {
   const { config, door, clock, random, report, leaving } = world;
+  const { timeline } = store;
   const activity = createActivity(clock);
-  const arrivals = createArrivals(clock);
+  const arrivals = createArrivals(clock, timeline);
   const lanes = createLanes(report);
   const settle: Store["settle"] = (delivery, settlement) => {
     if (delivery.type === "delete" && settlement.state !== "waiting") deletion.settled();
@@ -183,7 +185,7 @@ function wire(store: Store, world: World): Parts {
   };
   const deliver = createDeliver({ ...world, ...store, settle, lanes, activity, delivery: () => config().delivery });
   const accept = createAccept({ config, append: store.append, offer: deliver.offer, arrivals, report });
-  const rejections = createRejections({ clock, report });
+  const rejections = createRejections({ clock, timeline, report });
   const bodies = createBodies(clock);
   const stopping = (): boolean => leaving.aborted;
   const { suppressed } = store.deletions;
@@ -195,14 +197,20 @@ function wire(store: Store, world: World): Parts {
   const syncing = { clock, random, report, refusalOf, stopping, accept, suppressed, members: store.members };
   const syncs = createSyncWorker(syncing);
   const audiences = createAudiences({ ...syncing, worker: syncs });
-  const { whileIdle, pauses } = deliver;
+  const webhooks = createHealth(lanes, clock);
+  world.metrics.watch(() => {
+    const served = config().destinations.filter(({ enabled }) => enabled);
+    return served.map((one) => ({ destination: one.name, webhooks: webhooks.of(one).webhooks }));
+  });
+  const { whileIdle, pauses, tryNow } = deliver;
   const parts = {
     admin: () => config().admin,
     outbox: () => config().outbox,
     sources: () => config().sources,
     destinations: () => config().destinations,
-    startedAt: clock.wall(),
-    ...{ whileIdle, pauses, activity, arrivals, rejections, requestDeletion, audiences, streams: createStreams(clock) },
+    startedAt: clock.now(),
+    ...{ whileIdle, pauses, tryNow, webhooks, activity, arrivals, rejections, requestDeletion, audiences },
+    streams: createStreams(clock),
     wakeDeletion: deletion.wake,
   };
   // With bodies of its own: whatever comes in at the other door, the operator can get in.
@@ -212,8 +220,9 @@ function wire(store: Store, world: World): Parts {
 }
 
 function namesOf({ sources, destinations }: Config): Names {
-  const served = destinations.filter(({ enabled }) => enabled);
-  return { sources: sources.map(nameOf), destinations: destinations.map(nameOf), served: served.map(nameOf) };
+  const served = destinations.filter(({ enabled }) => enabled).map(nameOf);
+  const webhooks = new Map(destinations.map(({ name, webhooks }) => [name, webhooks.map(({ url }) => url)]));
+  return { sources: sources.map(nameOf), destinations: destinations.map(nameOf), webhooks, served };
 }
 
 function nameOf({ name }: { readonly name: string }): string {

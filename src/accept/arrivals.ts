@@ -1,6 +1,7 @@
 import type { Clock } from "../model/ports.ts";
 import { createRate, type Rate } from "../model/rate.ts";
 import type { Arrivals } from "../model/status.ts";
+import type { Timeline } from "../model/timeline.ts";
 import type { At } from "../model/units.ts";
 
 /** What has come in lately from each source, in memory: for the operator, who asks now and then. */
@@ -9,19 +10,19 @@ export type ArrivalsDesk = Arrivals & {
   saw(source: string, count: number): void;
 };
 
-export function createArrivals(clock: Clock): ArrivalsDesk {
+export function createArrivals(clock: Clock, timeline: Pick<Timeline, "toWall">): ArrivalsDesk {
   const kept = new Map<string, { readonly rate: Rate; lastAt: At }>();
   return {
     saw(source, count) {
       const known = kept.get(source) ?? { rate: createRate(), lastAt: 0 };
       kept.set(source, known);
       known.rate.add(count, clock.now());
-      known.lastAt = clock.wall();
+      known.lastAt = clock.now();
     },
     of(source) {
       const known = kept.get(source);
       if (!known) return { perSecond: 0, lastAt: null };
-      return { perSecond: known.rate.perSecond(clock.now()), lastAt: known.lastAt };
+      return { perSecond: known.rate.perSecond(clock.now()), lastAt: timeline.toWall(known.lastAt) };
     },
   };
 }

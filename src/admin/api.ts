@@ -18,6 +18,7 @@ import {
   postMembers,
   putList,
 } from "./audiences.ts";
+import { type BackupWorld, backupRoute, getBackup } from "./backup.ts";
 import { audienceRoutes, membersRoute, traitRoutes } from "./computation-routes.ts";
 import { eraseRoute, postErase, postUnsuppress, unsuppressRoute } from "./deletion-changes.ts";
 import {
@@ -43,7 +44,15 @@ import {
   readinessRoute,
 } from "./health.ts";
 import { createOpenApi, openApiRoute } from "./openapi/route.ts";
-import { type PauseWorld, pauseRoute, postPause, postResume, resumeRoute } from "./pause.ts";
+import {
+  type PauseWorld,
+  pauseRoute,
+  postPause,
+  postResume,
+  postRetryDestination,
+  resumeRoute,
+  retryDestinationRoute,
+} from "./pause.ts";
 import { getRejected, rejectedRoute } from "./rejected.ts";
 import { postReload, reloadRoute } from "./reload.ts";
 import { postReplay, postRetry, type ReplayWorld, replayRoute, retryRoute } from "./replay.ts";
@@ -60,6 +69,7 @@ export type AdminWorld = StatusWorld &
   MetricsWorld &
   DeletionsWorld &
   AudiencesWorld &
+  BackupWorld &
   ReplayWorld & {
     readonly admin: () => Config["admin"];
     readonly bodies: Bodies;
@@ -87,8 +97,9 @@ export function createApi(world: AdminWorld): Hono {
   on(readinessRoute, createReadiness(world));
   on(metricsRoute, () => getMetrics(world));
   on(openApiRoute, createOpenApi(routes, world));
+  on(backupRoute, () => getBackup(world));
   on(statusRoute, () => getStatus(world));
-  on(rejectedRoute, ({ req }) => getRejected(req.query(), world.rejections));
+  on(rejectedRoute, ({ req }) => getRejected(req.query(), world));
   on(deliveriesRoute, ({ req }) => getDeliveries(req.query(), world));
   on(deliveryRoute, ({ req }) => getDelivery(req.param("id"), world));
   on(retryRoute, ({ req }) => postRetry(req.param("id"), world));
@@ -103,6 +114,7 @@ export function createApi(world: AdminWorld): Hono {
   on(discardRoute, ({ req }) => postDiscard(req.raw, req.param("name"), world));
   on(moveRoute, ({ req }) => postMove(req.raw, req.param("name"), world));
   on(pauseRoute, ({ req }) => postPause(req.param("name"), world));
+  on(retryDestinationRoute, ({ req }) => postRetryDestination(req.param("name"), world));
   on(resumeRoute, ({ req }) => postResume(req.param("name"), world));
   for (const [kind, routes] of [["audience", audienceRoutes] as const, ["trait", traitRoutes] as const]) {
     on(routes.all, () => getComputations(kind, world));

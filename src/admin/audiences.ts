@@ -4,18 +4,21 @@ import type { Streams } from "../http/stream.ts";
 import type { Audiences, Computation, ComputationClass, Member, Synced, Wanted } from "../model/audience.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Source } from "../model/source.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { toComputation, toSync } from "./answers/computation.ts";
 import { audienceRoutes, LARGEST_LIST, membersRoute, traitRoutes } from "./computation-routes.ts";
 import { userOf } from "./lists/member.ts";
 import { readList, splitterFor } from "./lists/read-list.ts";
 import { readBody, readQuery } from "./read.ts";
 import { answer } from "./route.ts";
+import { unknownName } from "./unserved.ts";
 
 const LONGEST_NAME = 100;
 
 export type AudiencesWorld = {
   readonly sources: () => readonly Source[];
   readonly audiences: Audiences;
+  readonly timeline: Timeline;
   readonly bodies: Bodies;
   readonly streams: Streams;
 };
@@ -24,27 +27,42 @@ const ROUTES = { audience: audienceRoutes, trait: traitRoutes } as const;
 const PLURAL = { audience: "audiences", trait: "traits" } as const;
 
 /** `GET /api/audiences`, `GET /api/traits`: those of all sources. */
-export function getComputations(kind: ComputationClass, { audiences }: AudiencesWorld): Response {
-  return answerList(kind, audiences.all());
+export function getComputations(kind: ComputationClass, world: AudiencesWorld): Response {
+  return answerList(kind, world.audiences.all(), world);
 }
 
 /** `GET /api/sources/:source/audiences`, `…/traits`. A source that is gone may have some still. */
 export function getComputationsOf(source: string, kind: ComputationClass, world: AudiencesWorld): Response {
   const own = world.audiences.all().filter((one) => one.source === source);
-  if (own.length > 0 || world.sources().some(({ name }) => name === source)) return answerList(kind, own);
-  return respondFault(fault("unknown_source", `there is no source ${JSON.stringify(source.slice(0, 100))}`));
+  if (own.length > 0 || world.sources().some(({ name }) => name === source)) return answerList(kind, own, world);
+  return respondFault(
+    unknownName(
+      "unknown_source",
+      source,
+      world.sources().map(({ name }) => name),
+    ),
+  );
 }
 
-function answerList(kind: ComputationClass, all: readonly Computation[]): Response {
-  const listed = all.filter((one) => one.class === kind).map(toComputation);
+function answerList(kind: ComputationClass, all: readonly Computation[], { timeline }: AudiencesWorld): Response {
+  const listed = all
+    .filter((one) => one.class === kind)
+    .sort(newestFirst)
+    .map((one) => toComputation(one, timeline));
   return answer(ROUTES[kind].all, { [PLURAL[kind]]: listed });
 }
 
+/** Of one moment, the one that was made last. */
+function newestFirst(one: Computation, other: Computation): number {
+  return other.createdAt - one.createdAt || other.number - one.number;
+}
+
 /** `GET /api/sources/:source/audiences/:name`, `…/traits/:name`. */
-export function getComputation(wanted: Wanted, { audiences }: AudiencesWorld): Response {
+export function getComputation(wanted: Wanted, { audiences, timeline }: AudiencesWorld): Response {
   const found = audiences.find(wanted);
   if (!found) return respondFault(unknown(wanted));
-  return answer(ROUTES[wanted.class].one, { [wanted.class]: toComputation(found), syncs: found.syncs.map(toSync) });
+  const syncs = found.syncs.map((one) => toSync(one, timeline));
+  return answer(ROUTES[wanted.class].one, { [wanted.class]: toComputation(found, timeline), syncs });
 }
 
 function unknown({ class: kind, name, source }: Wanted): Fault {
@@ -66,7 +84,7 @@ export async function putList(request: Request, wanted: Wanted, world: Audiences
   if (isFault(splitter)) return respondFault(splitter);
   const options = { dryRun: asked.value.dryRun === "1", allowShrink: asked.value.allowShrink === "1" };
   const rows = readList(world.streams.read(request, LARGEST_LIST), splitter, wanted.class);
-  return answerSynced(wanted, await world.audiences.list(wanted, rows, options));
+  return answerSynced(wanted, await world.audiences.list(wanted, rows, options), world);
 }
 
 function queryOf({ url }: Request): Record<string, string> {
@@ -82,7 +100,7 @@ function refuseName({ class: kind, name }: Wanted): Fault | null {
 export async function deleteComputation(request: Request, wanted: Wanted, world: AudiencesWorld): Promise<Response> {
   const asked = readQuery(ROUTES[wanted.class].remove.query, queryOf(request));
   if (isFault(asked)) return respondFault(asked);
-  return answerSynced(wanted, await world.audiences.remove(wanted, { silent: asked.value.silent === "1" }));
+  return answerSynced(wanted, await world.audiences.remove(wanted, { silent: asked.value.silent === "1" }), world);
 }
 
 /** `POST /api/sources/:source/audiences/:name/members {add?, remove?}`. */
@@ -90,7 +108,7 @@ export async function postMembers(request: Request, wanted: Wanted, world: Audie
   const read = await readBody(request, membersRoute.body, world.bodies);
   if (isFault(read)) return respondFault(read);
   const members = membersOf(read.value.add, read.value.remove);
-  return answerSynced(wanted, isFault(members) ? members : await world.audiences.change(wanted, members));
+  return answerSynced(wanted, isFault(members) ? members : await world.audiences.change(wanted, members), world);
 }
 
 type Users = readonly (string | number)[];
@@ -109,8 +127,9 @@ function membersOf(add: Users, remove: Users): readonly Member[] | Fault {
   return [...members.values()];
 }
 
-function answerSynced({ class: kind }: Wanted, synced: Synced | Fault): Response {
+function answerSynced({ class: kind }: Wanted, synced: Synced | Fault, { timeline }: AudiencesWorld): Response {
   if (isFault(synced)) return respondFault(synced);
   const { key, size, added, changed, removed, sync } = synced;
-  return answer(ROUTES[kind].put, { success: true, key, size, added, changed, removed, sync: sync && toSync(sync) });
+  const said = { success: true, key, size, added, changed, removed, sync: sync && toSync(sync, timeline) } as const;
+  return answer(ROUTES[kind].put, said);
 }

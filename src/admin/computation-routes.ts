@@ -65,12 +65,12 @@ function readingRoutes<const P extends Plural>(plural: P) {
   return {
     all: route({
       ...{ id: `list${title}s`, method: "get", path: `/api/${plural}` as const },
-      summary: `List the ${plural} of all sources`,
+      summary: `List the ${plural} of all sources, the newest first`,
       answers: { 200: about("By source and name.", listed) },
     }),
     ofSource: route({
       ...{ id: `list${title}sOfSource`, method: "get", path: `/api/sources/:source/${plural}` as const },
-      summary: `List the ${plural} of a source`,
+      summary: `List the ${plural} of a source, the newest first`,
       params: { source: paramsOf(plural).source },
       answers: { 200: about("By name.", listed) },
       faults: ["unknown_source"],

@@ -1,24 +1,20 @@
 import * as v from "valibot";
 import { respondFault } from "../http/respond.ts";
 import type { Attempt } from "../model/attempt.ts";
-import type { Destination } from "../model/destination.ts";
+import { formatId } from "../model/delivery.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { DeliveryDetail, ListedDelivery, Lookup } from "../model/lookup.ts";
-import type { Clock } from "../model/ports.ts";
-import { formatTime } from "../model/units.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { withoutQuery } from "../model/url.ts";
 import { type Sending, shownHeaders } from "../webhook/headers.ts";
-import { detail, listed } from "./answers/delivery.ts";
-import { about, timeOf } from "./answers/fields.ts";
+import { detail, listed, troubledWebhooks } from "./answers/delivery.ts";
+import { about, wallTime, wallTimeOf } from "./answers/fields.ts";
+import { type FilterWorld, refuseFilter } from "./known.ts";
 import { answer, type Like, route, type Said } from "./route.ts";
 import { readSearch, searchQuery } from "./search.ts";
+import { type TroubleWorld, troubleOf } from "./status.ts";
 
-export type DeliveriesWorld = {
-  readonly clock: Pick<Clock, "now" | "wall">;
-  readonly lookup: Lookup;
-  /** As the config in force has them. */
-  readonly destinations: () => readonly Destination[];
-};
+export type DeliveriesWorld = TroubleWorld & FilterWorld & { readonly lookup: Lookup };
 
 export const deliveriesRoute = route({
   id: "listDeliveries",
@@ -32,9 +28,10 @@ export const deliveriesRoute = route({
   answers: {
     200: about(
       "A page. `cursor` leads to the next one, and is null after the last.",
-      v.strictObject({ deliveries: v.array(listed), cursor: v.nullable(v.string()) }),
+      v.strictObject({ deliveries: v.array(listed), cursor: v.nullable(v.string()), troubled: troubledWebhooks }),
     ),
   },
+  faults: ["unknown_destination", "unknown_source"],
 });
 
 export const deliveryRoute = route({
@@ -54,42 +51,60 @@ export const deliveryRoute = route({
  */
 export async function getDeliveries(
   given: Readonly<Record<string, string>>,
-  { clock, lookup }: DeliveriesWorld,
+  world: DeliveriesWorld,
 ): Promise<Response> {
-  const ask = readSearch(given, clock.now());
+  const ask = readSearch(given, world);
   if (isFault(ask)) return respondFault(ask);
-  const page = await lookup.deliveries(ask.search, ask.page);
+  // Behind a cursor the names were known, whatever the config says by now.
+  const refusal = ask.page.cursor === null ? await refuseFilter(ask.search, world) : null;
+  if (refusal) return respondFault(refusal);
+  const page = await world.lookup.deliveries(ask.search, ask.page);
   if (page === "bad_cursor") return respondFault(fault("invalid_request", BAD_CURSOR));
-  return answer(deliveriesRoute, { deliveries: page.deliveries.map(describeListed), cursor: page.cursor });
+  return answer(deliveriesRoute, {
+    deliveries: page.deliveries.map((one) => describeListed(one, world.timeline)),
+    cursor: page.cursor,
+    troubled: troubleFor(page.deliveries, world),
+  });
 }
 
 const BAD_CURSOR = "cursor must be the one of an answer to the same question; leave it out for the first page";
 
 /** `GET /api/deliveries/:id`: all there is to know of one; its id is `<number of the event>-<destination>`. */
-export async function getDelivery(id: string, { lookup, destinations, clock }: DeliveriesWorld): Promise<Response> {
+export async function getDelivery(id: string, world: DeliveriesWorld): Promise<Response> {
+  const { lookup, destinations, clock, timeline } = world;
   const place = parseId(id);
   const found = place && (await lookup.delivery(place));
   if (!found) return respondFault(unknownDelivery(id));
   const destination = destinations().find(({ name }) => name === found.destination);
   const { body, firstAttemptAt, finals, log, ...listed } = found;
   return answer(deliveryRoute, {
-    ...describeListed(listed),
-    firstAttemptAt: timeOf(firstAttemptAt),
+    ...describeListed(listed, timeline),
+    firstAttemptAt: wallTimeOf(firstAttemptAt, timeline),
     finals: finals.map(({ url, reason }) => ({ url, reason })),
     body,
     requests: destination ? requestsOf(found, { destination, at: clock.wall() }) : [],
+    troubled: troubleFor([found], world),
     log: { first: log.first.map(describeAttempt), omitted: log.omitted, last: log.last.map(describeAttempt) },
   });
+
+  function describeAttempt({ at, ...attempt }: Attempt): Detail["log"]["first"][number] {
+    return { at: wallTime(at, timeline), ...attempt };
+  }
+}
+
+/** What keeps back those of them that wait. */
+export function troubleFor(
+  deliveries: readonly Pick<ListedDelivery, "destination" | "state">[],
+  world: TroubleWorld,
+): ReturnType<typeof troubleOf> {
+  const waiting = deliveries.filter(({ state }) => state === "waiting");
+  return troubleOf(new Set(waiting.map(({ destination }) => destination)), world);
 }
 
 /** The name of a destination may have a hyphen, the number of an event has none. */
 export function parseId(id: string): { readonly id: number; readonly destination: string } | null {
   const [, event, destination] = /^(\d{1,15})-(.+)$/s.exec(id) ?? [];
   return event === undefined || destination === undefined ? null : { id: Number(event), destination };
-}
-
-export function formatId({ id, destination }: Pick<ListedDelivery, "id" | "destination">): string {
-  return `${id}-${destination}`;
 }
 
 /** The fault of an id that nothing has, or nothing any more. */
@@ -99,12 +114,13 @@ export function unknownDelivery(id: string): Fault {
   return fault("unknown_delivery", `there is no delivery ${JSON.stringify(id.slice(0, 100))}; ${form}, and ${kept}`);
 }
 
-export function describeListed({ id, ...one }: ListedDelivery): Like<typeof listed> {
+export function describeListed({ id, ...one }: ListedDelivery, timeline: Timeline): Like<typeof listed> {
   const { destination, state, source, type, messageId, userId, acceptedAt, attempts } = one;
   return {
     ...{ id: formatId({ id, destination }), destination, state, source, type, messageId, userId },
-    ...{ acceptedAt: formatTime(acceptedAt), attempts, dueAt: timeOf(one.dueAt), settledAt: timeOf(one.settledAt) },
-    replayedAt: timeOf(one.replayedAt),
+    ...{ acceptedAt: wallTime(acceptedAt, timeline), attempts, dueAt: wallTimeOf(one.dueAt, timeline) },
+    settledAt: wallTimeOf(one.settledAt, timeline),
+    replayedAt: wallTimeOf(one.replayedAt, timeline),
     ...{ url: one.url, status: one.status, reason: one.reason },
   };
 }
@@ -117,8 +133,4 @@ function requestsOf(detail: DeliveryDetail, sending: Sending): Detail["requests"
     url: withoutQuery(webhook.url),
     headers: shownHeaders(webhook, detail, sending),
   }));
-}
-
-function describeAttempt({ at, ...attempt }: Attempt): Detail["log"]["first"][number] {
-  return { at: formatTime(at), ...attempt };
 }

@@ -1,22 +1,24 @@
-import type { Destination } from "../model/destination.ts";
 import type { FoundEvent, ListedDelivery, Lookup } from "../model/lookup.ts";
 import type { Pauses } from "../model/pause.ts";
 import type { Rejections } from "../model/refusal.ts";
 import type { Source } from "../model/source.ts";
-import { type At, formatTime } from "../model/units.ts";
+import type { Timeline } from "../model/timeline.ts";
+import type { At } from "../model/units.ts";
 import { type event, trail } from "./answers/event.ts";
-import { describeListed } from "./deliveries.ts";
+import { wallTime } from "./answers/fields.ts";
+import { describeListed, troubleFor } from "./deliveries.ts";
 import { describeRejection } from "./rejected.ts";
 import { answer, type Like, route } from "./route.ts";
+import type { TroubleWorld } from "./status.ts";
 
-export type EventsWorld = {
+export type EventsWorld = TroubleWorld & {
   readonly lookup: Lookup;
   readonly rejections: Rejections;
   /** As the config in force has them. */
   readonly sources: () => readonly Pick<Source, "name">[];
-  readonly destinations: () => readonly Destination[];
   readonly pauses: Pick<Pauses, "since">;
-  /** Since when refusals are remembered, by the wall clock. */
+  readonly timeline: Timeline;
+  /** Since when refusals are remembered, by `clock.now()`. */
   readonly startedAt: At;
 };
 
@@ -35,16 +37,22 @@ export const eventRoute = route({
  * false if nothing was found, and not all that is kept was looked through.
  */
 export async function getEvent(messageId: string, world: EventsWorld): Promise<Response> {
-  const { lookup, rejections, sources, startedAt } = world;
+  const { lookup, rejections, sources, startedAt, timeline } = world;
   const rejected = rejections.newest(Number.POSITIVE_INFINITY).filter((one) => one.messageId === messageId);
   const names = sources().map(({ name }) => name);
   const { events, seen, complete } = await lookup.event(messageId, names);
   return answer(eventRoute, {
     messageId,
     rejected: rejected.map(describeRejection),
-    rejectedSince: formatTime(startedAt),
+    rejectedSince: wallTime(startedAt, timeline),
     events: events.map((event) => describeEvent(event, world)),
-    seen: seen.map(({ source, at }) => ({ source, at: formatTime(at) })),
+    seen: seen
+      .toSorted((one, other) => other.at - one.at)
+      .map(({ source, at }) => ({ source, at: wallTime(at, timeline) })),
+    troubled: troubleFor(
+      events.flatMap(({ deliveries }) => deliveries),
+      world,
+    ),
     complete,
   });
 }
@@ -52,8 +60,8 @@ export async function getEvent(messageId: string, world: EventsWorld): Promise<R
 function describeEvent(found: FoundEvent, world: EventsWorld): Like<typeof event> {
   const { id, source, type, messageId, userId, acceptedAt, skipped, deliveries, forgotten, whole } = found;
   return {
-    ...{ event: id, source, type, messageId, userId, acceptedAt: formatTime(acceptedAt), skipped },
-    deliveries: deliveries.map((one) => ({ ...describeListed(one), served: servedAs(one, world) })),
+    ...{ event: id, source, type, messageId, userId, acceptedAt: wallTime(acceptedAt, world.timeline), skipped },
+    deliveries: deliveries.map((one) => ({ ...describeListed(one, world.timeline), served: servedAs(one, world) })),
     ...{ forgotten, whole },
   };
 }

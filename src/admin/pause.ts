@@ -2,15 +2,19 @@ import * as v from "valibot";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { PauseReport, Pauses } from "../model/pause.ts";
 import type { Clock } from "../model/ports.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { type At, formatTime } from "../model/units.ts";
 import { about, count, success, time } from "./answers/fields.ts";
 import { answer, route, type Said } from "./route.ts";
 import { type KnownWorld, refuseUnknown, waitingFor } from "./unserved.ts";
 
 export type PauseWorld = KnownWorld & {
-  readonly clock: Pick<Clock, "now" | "wall">;
+  readonly clock: Pick<Clock, "now">;
+  readonly timeline: Pick<Timeline, "toWall">;
   readonly pauses: Pauses;
-  readonly report: Pick<PauseReport, "paused" | "resumed">;
+  /** Probes a destination at once; with `all`, it is sent everything, due or not, whatever its webhooks have answered. */
+  readonly tryNow: (destination: string, all?: boolean) => void;
+  readonly report: Pick<PauseReport, "paused" | "resumed" | "retriedNow">;
 };
 
 const common = {
@@ -54,6 +58,27 @@ export const resumeRoute = route({
   },
 });
 
+export const retryDestinationRoute = route({
+  ...common,
+  id: "retryDestination",
+  path: "/api/destinations/:name/retry",
+  summary: "Try a destination now",
+  description:
+    "All that waits for it is due now, and its webhooks are asked at once: a probe is not waited for, nor the end of a Retry-After.",
+  answers: {
+    200: about(
+      "How many wait.",
+      v.strictObject({
+        ...{ success, waiting: count },
+        served: about(
+          "False if nothing is sent to it all the same: it is paused, disabled, or not in the config.",
+          v.boolean(),
+        ),
+      }),
+    ),
+  },
+});
+
 /**
  * `POST /api/destinations/:name/pause`: nothing new is sent to it until it is resumed, over restarts too. Answers
  * `{paused, since, changed, waiting}`; `changed` is false if it was paused already.
@@ -87,6 +112,7 @@ async function resume(name: string, world: PauseWorld): Promise<Said<typeof resu
   const resumed = await world.pauses.resume(name);
   if (isFault(resumed)) return resumed;
   const { since } = resumed;
+  world.tryNow(name);
   const waiting = waitingFor(name, world);
   const served = world.destinations().some((one) => one.name === name && one.enabled);
   if (since === null) return { success: true, paused: false, since, changed: false, waiting, served };
@@ -95,12 +121,32 @@ async function resume(name: string, world: PauseWorld): Promise<Said<typeof resu
   return { success: true, paused: false, since: at, changed: true, waiting, served };
 }
 
+/**
+ * `POST /api/destinations/:name/retry`: all that waits for a destination is due now, and its webhooks are asked at once,
+ * whatever they have answered. Answers `{waiting, served}`.
+ */
+export function postRetryDestination(name: string, world: PauseWorld): Response {
+  return answer(retryDestinationRoute, retryDestination(name, world));
+}
+
+function retryDestination(name: string, world: PauseWorld): Said<typeof retryDestinationRoute> | Fault {
+  const refusal = refuse(name, world);
+  if (refusal !== null) return refusal;
+  const waiting = waitingFor(name, world);
+  const isEnabled = world.destinations().some((one) => one.name === name && one.enabled);
+  const served = isEnabled && world.pauses.since(name) === null;
+  if (served) {
+    world.tryNow(name, true);
+    world.report.retriedNow(name, waiting);
+  }
+  return { success: true, waiting, served };
+}
+
 /** One that is paused is known, even if the config and the outbox have lost it. */
 function refuse(name: string, world: PauseWorld): Fault | null {
   return world.pauses.since(name) === null ? refuseUnknown(name, world) : null;
 }
 
-/** What the machine's clock would have said then, if it had not been set since. */
-export function onWall(at: At, { clock }: Pick<PauseWorld, "clock">): At {
-  return clock.wall() - (clock.now() - at);
+export function onWall(at: At, { timeline }: Pick<PauseWorld, "timeline">): At {
+  return timeline.toWall(at);
 }

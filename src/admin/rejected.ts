@@ -1,12 +1,14 @@
 import * as v from "valibot";
 import { respondFault } from "../http/respond.ts";
-import { isFault } from "../model/fault.ts";
+import { type Fault, isFault } from "../model/fault.ts";
 import type { Rejection, Rejections } from "../model/refusal.ts";
+import type { Source } from "../model/source.ts";
 import { formatTime } from "../model/units.ts";
 import { about } from "./answers/fields.ts";
 import { CODES, rejection } from "./answers/rejection.ts";
 import { limitQuery, readQuery } from "./read.ts";
 import { answer, type Like, route } from "./route.ts";
+import { unknownName } from "./unserved.ts";
 
 /** What one answer lists at most. */
 export const MOST_LISTED = 100;
@@ -27,15 +29,32 @@ export const rejectedRoute = route({
   summary: "List the last calls that were refused, the newest first",
   query: wanted,
   answers: { 200: about("Those that are wanted.", v.strictObject({ rejected: v.array(rejection) })) },
+  faults: ["unknown_source"],
 });
+
+export type RejectedWorld = {
+  readonly rejections: Rejections;
+  /** As the config in force has them. */
+  readonly sources: () => readonly Pick<Source, "name">[];
+};
 
 type Wanted = v.InferOutput<typeof wanted>;
 
 /** `GET /api/rejected?limit=&source=&code=`: the last calls that were refused, the newest first. */
-export function getRejected(query: Readonly<Record<string, string>>, rejections: Rejections): Response {
+export function getRejected(query: Readonly<Record<string, string>>, world: RejectedWorld): Response {
   const read = readQuery(rejectedRoute.query, query);
   if (isFault(read)) return respondFault(read);
-  return answer(rejectedRoute, { rejected: find(read.value, rejections).map(describeRejection) });
+  const refusal = refuseSource(read.value.source, world);
+  if (refusal) return respondFault(refusal);
+  return answer(rejectedRoute, { rejected: find(read.value, world.rejections).map(describeRejection) });
+}
+
+/** One that is removed is known as long as a refusal of it is remembered. */
+function refuseSource(wanted: string | undefined, { rejections, sources }: RejectedWorld): Fault | null {
+  const known = sources().map(({ name }) => name);
+  if (wanted === undefined || known.includes(wanted)) return null;
+  const isRemembered = rejections.newest(Number.POSITIVE_INFINITY).some(({ source }) => source === wanted);
+  return isRemembered ? null : unknownName("unknown_source", wanted, known);
 }
 
 /** What is wanted may lie behind much that is not, so that all of them are looked at: they are few. */

@@ -1,17 +1,20 @@
 import * as v from "valibot";
 import type { Bodies } from "../http/body.ts";
 import { respondFault } from "../http/respond.ts";
+import { formatId } from "../model/delivery.ts";
 import { fault, isFault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Replay, ReplayPage } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { KB } from "../model/units.ts";
-import { about, count, success, time, timeOf } from "./answers/fields.ts";
-import { formatId, parseId, unknownDelivery } from "./deliveries.ts";
+import { about, count, success, time, wallTimeOf } from "./answers/fields.ts";
+import { parseId, unknownDelivery } from "./deliveries.ts";
+import { type FilterWorld, refuseFilter } from "./known.ts";
 import { keysRule, limitEntry, readBody } from "./read.ts";
 import { answer, route, type Said } from "./route.ts";
 import { FILTER, FILTER_KEYS, toFilter } from "./search.ts";
-import { type KnownWorld, refuseRemoved } from "./unserved.ts";
+import { refuseRemoved } from "./unserved.ts";
 
 const MAX_BODY_BYTES = 4 * KB;
 /** Deliveries in one page. */
@@ -68,7 +71,7 @@ export const replayRoute = route({
       }),
     ),
   },
-  faults: ["store_full", "store_failed"],
+  faults: ["unknown_destination", "unknown_source", "store_full", "store_failed"],
 });
 
 export const retryRoute = route({
@@ -87,10 +90,13 @@ export const retryRoute = route({
   faults: ["unknown_delivery", "unknown_destination", "user_deleted", "store_full", "store_failed"],
 });
 
-export type ReplayWorld = KnownWorld & {
+export type ReplayWorld = FilterWorld & {
   readonly clock: Pick<Clock, "now">;
+  readonly timeline: Timeline;
   readonly bodies: Bodies;
   readonly replay: Replay;
+  /** Probes a destination at once. */
+  readonly tryNow: (destination: string) => void;
   readonly report: Pick<Report, "replayed">;
 };
 
@@ -104,13 +110,20 @@ export async function postReplay(request: Request, world: ReplayWorld): Promise<
   if (isFault(read)) return respondFault(read);
   const { filter, limit, cursor, dryRun } = read.value;
   const { state = null, ...rest } = filter;
-  const search = { ...toFilter(rest, world.clock.now()), state };
+  const search = { ...toFilter(rest, world), state };
+  const refusal = cursor === null ? await refuseFilter(search, world) : null;
+  if (refusal) return respondFault(refusal);
   const isKnown = (name: string): boolean => world.destinations().some((one) => one.name === name);
   const page = await world.replay.page({ search, page: { limit, cursor }, dryRun, isKnown });
   if (page === "bad_cursor") return respondFault(fault("invalid_request", BAD_CURSOR));
   if (isFault(page)) return respondFault(page);
-  if (!dryRun) for (const [destination, count] of page.replayed) world.report.replayed(destination, count);
-  return answer(replayRoute, { success: true, ...describe(page) });
+  if (!dryRun) {
+    for (const [destination, count] of page.replayed) {
+      world.tryNow(destination);
+      world.report.replayed(destination, count);
+    }
+  }
+  return answer(replayRoute, { success: true, ...describe(page, world) });
 }
 
 const BAD_CURSOR = "cursor: must be the one of an answer for the same filter; leave it out for the first page";
@@ -118,17 +131,12 @@ const BAD_CURSOR = "cursor: must be the one of an answer for the same filter; le
 const USER_DELETED =
   "its user was deleted after its event had come: sending it again would bring the user back; receivers get the calls that come from now on";
 
-function describe({
-  replayed,
-  left,
-  deleted,
-  oldest,
-  newest,
-  cursor,
-}: ReplayPage): Omit<Said<typeof replayRoute>, "success"> {
+function describe(page: ReplayPage, { timeline }: ReplayWorld): Omit<Said<typeof replayRoute>, "success"> {
+  const { replayed, left, deleted, cursor } = page;
   const all = [...replayed.values()].reduce((sum, one) => sum + one, 0);
   const destinations = Object.fromEntries(replayed);
-  return { replayed: all, destinations, left, deleted, oldest: timeOf(oldest), newest: timeOf(newest), cursor };
+  const [oldest, newest] = [wallTimeOf(page.oldest, timeline), wallTimeOf(page.newest, timeline)];
+  return { replayed: all, destinations, left, deleted, oldest, newest, cursor };
 }
 
 /**
@@ -143,6 +151,7 @@ export async function postRetry(id: string, world: ReplayWorld): Promise<Respons
   if (!did) return respondFault(unknownDelivery(id));
   if (typeof did !== "string") return respondFault(did);
   if (did === "deleted") return respondFault(fault("user_deleted", USER_DELETED));
+  world.tryNow(place.destination);
   if (did === "replayed") world.report.replayed(place.destination, 1);
   return answer(retryRoute, { success: true, id: formatId(place), did });
 }

@@ -2,6 +2,8 @@ import * as v from "valibot";
 import { isCalendarDay } from "../model/calendar.ts";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { PageAsk, Search } from "../model/lookup.ts";
+import type { Clock } from "../model/ports.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { type At, parseDuration } from "../model/units.ts";
 import { about, STATES, TYPES } from "./answers/fields.ts";
 import { limitQuery, readQuery } from "./read.ts";
@@ -36,20 +38,23 @@ export const searchQuery = v.strictObject(
 
 export type SearchAsk = { readonly search: Search; readonly page: PageAsk };
 
-/** Reads which deliveries are wanted. `now`: of the clock by which deliveries go. */
-export function readSearch(given: Readonly<Record<string, string>>, now: At): SearchAsk | Fault {
+/** What a time in a filter is read by. */
+export type SearchWorld = { readonly clock: Pick<Clock, "now">; readonly timeline: Pick<Timeline, "fromWall"> };
+
+/** Reads which deliveries are wanted. */
+export function readSearch(given: Readonly<Record<string, string>>, world: SearchWorld): SearchAsk | Fault {
   const read = readQuery(searchQuery, given);
   if (isFault(read)) return read;
   const { limit, cursor = null, state = null, ...filter } = read.value;
-  return { search: { state, ...toFilter(filter, now) }, page: { limit, cursor } };
+  return { search: { state, ...toFilter(filter, world) }, page: { limit, cursor } };
 }
 
 type Filter = v.InferOutput<v.StrictObjectSchema<typeof FILTER, undefined>>;
 
-/** What is filtered by, with all that was left out. `now`: of the clock by which deliveries go. */
-export function toFilter(filter: Filter, now: At): Omit<Search, "state"> {
+/** What is filtered by, with all that was left out, and with times as they are in rows. */
+export function toFilter(filter: Filter, world: SearchWorld): Omit<Search, "state"> {
   const { destination = null, source = null, type = null, user = null, since, until } = filter;
-  return { destination, source, type, user, since: toTime(since, now), until: toTime(until, now) };
+  return { destination, source, type, user, since: toTime(since, world), until: toTime(until, world) };
 }
 
 /** Without its zone, it would be read in that of the machine. */
@@ -59,8 +64,8 @@ function isTime(text: string): boolean {
   return parseDuration(text) !== null || (ISO.test(text) && isCalendarDay(text) && !Number.isNaN(Date.parse(text)));
 }
 
-function toTime(text: string | undefined, now: At): At | null {
+function toTime(text: string | undefined, { clock, timeline }: SearchWorld): At | null {
   if (text === undefined) return null;
   const ago = parseDuration(text);
-  return ago === null ? Date.parse(text) : now - ago;
+  return ago === null ? timeline.fromWall(Date.parse(text)) : clock.now() - ago;
 }

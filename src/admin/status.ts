@@ -6,19 +6,22 @@ import type { Backlog, Clock } from "../model/ports.ts";
 import type { Source } from "../model/source.ts";
 import type { StoreHealth } from "../model/space.ts";
 import type {
+  Activity,
   Arrivals,
-  AttemptsLately,
   ConfigStatus,
-  DestinationState,
+  DestinationHealth,
   DestinationStatus,
-  Lately,
+  Health,
   Status,
+  WebhookHealth,
 } from "../model/status.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { type At, formatTime } from "../model/units.ts";
 import { about, timeOf } from "./answers/fields.ts";
-import { status } from "./answers/status.ts";
+import { status, type troubled } from "./answers/status.ts";
 import { onWall } from "./pause.ts";
-import { answer, route } from "./route.ts";
+import { problemsOf } from "./problems.ts";
+import { answer, type Like, route } from "./route.ts";
 
 export type StatusWorld = {
   readonly clock: Pick<Clock, "now" | "wall">;
@@ -27,11 +30,13 @@ export type StatusWorld = {
   readonly outbox: () => Pick<Config["outbox"], "path">;
   readonly backlog: Pick<Backlog, "counts" | "oldestWaitingAt">;
   readonly health: Pick<StoreHealth, "size" | "full" | "writable" | "gone">;
-  readonly activity: AttemptsLately;
+  readonly activity: Activity;
+  readonly webhooks: Health;
   readonly pauses: Pick<Pauses, "since">;
   readonly arrivals: Arrivals;
   readonly lastReload: () => ConfigStatus;
-  /** By the wall clock. */
+  readonly timeline: Timeline;
+  /** By `clock.now()`. */
   readonly startedAt: At;
   readonly version: string;
   readonly pid: number;
@@ -48,7 +53,7 @@ export const statusRoute = route({
 /** `GET /api/status`, with points in time in ISO 8601. */
 export async function getStatus(world: StatusWorld): Promise<Response> {
   const found = await readStatus(world);
-  const { startedAt, config, outbox, sources, destinations } = found;
+  const { startedAt, config, problems, clock, outbox, sources, destinations } = found;
   const { readAt, refused } = config;
   const { gone } = outbox;
   return answer(statusRoute, {
@@ -56,27 +61,66 @@ export async function getStatus(world: StatusWorld): Promise<Response> {
     outbox: { ...outbox, gone: gone && { ...gone, since: formatTime(gone.since) } },
     startedAt: formatTime(startedAt),
     config: { ...config, readAt: formatTime(readAt), refused: refused && { ...refused, at: formatTime(refused.at) } },
+    problems: problems.map((problem) => ({ ...problem, since: timeOf(problem.since) })),
+    clock: clock.plausible
+      ? { plausible: true, code: null, reason: null, since: null }
+      : { ...clock, since: formatTime(clock.since) },
     sources: sources.map((source) => ({ ...source, lastAt: timeOf(source.lastAt) })),
-    destinations: destinations.map(({ pausedSince, failingSince, lastError, ...rest }) => ({
+    destinations: destinations.map(({ pausedSince, failingSince, lastError, webhooks, ...rest }) => ({
       ...rest,
       pausedSince: timeOf(pausedSince),
       failingSince: timeOf(failingSince),
       lastError: lastError && { ...lastError, at: formatTime(lastError.at) },
+      webhooks: webhooks.map((webhook) => ({ url: webhook.url, state: webhook.state, ...describeFailure(webhook) })),
     })),
+  });
+}
+
+function describeFailure({ failingSince, lastFailure, nextTryAt }: WebhookHealth) {
+  return {
+    failingSince: timeOf(failingSince),
+    lastFailure: lastFailure && { ...lastFailure, at: formatTime(lastFailure.at) },
+    nextTryAt: timeOf(nextTryAt),
+  };
+}
+
+/** Of these destinations, the webhooks that do not work: what waits for them has to wait longer than its turn. */
+export function troubleOf(names: Iterable<string>, world: TroubleWorld): readonly Like<typeof troubled>[] {
+  return [...new Set(names)].flatMap((name) => {
+    const destination = world.destinations().find((one) => one.name === name && one.enabled);
+    if (!destination) return [];
+    const bad = healthOf(destination, world).webhooks.filter(({ failingSince }) => failingSince !== null);
+    return bad.map((webhook) => ({
+      ...{ destination: name, url: webhook.url, state: webhook.state },
+      ...describeFailure(webhook),
+    }));
   });
 }
 
 /** How the daemon is, and each of its sources and destinations. */
 async function readStatus(world: StatusWorld): Promise<Status> {
-  const { outbox, sources, health, arrivals, lastReload, startedAt, version, pid } = world;
+  const { outbox, sources, health, arrivals, timeline, version, pid } = world;
+  const startedAt = timeline.toWall(world.startedAt);
   const found = health.gone();
-  const gone = found && { ...found, since: onWall(found.since, world) };
-  return {
-    ...{ version, pid, startedAt, config: lastReload() },
+  const gone = found && { ...found, since: timeline.toWall(found.since) };
+  const status = {
+    ...{ version, pid, startedAt, config: configSince(startedAt, world.lastReload()), clock: clockOf(timeline) },
     outbox: { path: outbox().path, ...health.size(), full: health.full(), writable: health.writable(), gone },
     sources: sources().map(({ name, enabled }) => ({ name, enabled, ...arrivals.of(name) })),
     destinations: await readDestinations(world),
   };
+  return { ...status, problems: problemsOf(status) };
+}
+
+/** With its point in time by the wall clock. */
+function clockOf(timeline: Timeline): Status["clock"] {
+  const clock = timeline.health();
+  return clock.plausible ? clock : { ...clock, since: timeline.toWall(clock.since) };
+}
+
+/** What was read before the start was so by a clock that may have been set since: the start is near enough. */
+function configSince(startedAt: At, config: ConfigStatus): ConfigStatus {
+  return { ...config, readAt: Math.max(config.readAt, startedAt) };
 }
 
 async function readDestinations(world: StatusWorld): Promise<readonly DestinationStatus[]> {
@@ -92,26 +136,36 @@ async function readDestinations(world: StatusWorld): Promise<readonly Destinatio
 
 async function readDestination(name: string, world: StatusWorld): Promise<DestinationStatus> {
   const { clock, destinations, backlog, activity, pauses } = world;
-  const lately = activity.of(name);
   const configured = destinations().find((destination) => destination.name === name);
   const pausedAt = pauses.since(name);
   const counts: Record<DeliveryState, number> = { waiting: 0, delivered: 0, failed: 0, expired: 0 };
   for (const { destination, state, count } of backlog.counts()) if (destination === name) counts[state] = count;
   const oldestAt = counts.waiting > 0 ? await backlog.oldestWaitingAt(name) : null;
+  const health = configured ? healthOf(configured, world) : UNKNOWN;
   return {
-    ...{ name, state: stateOf(configured, { ...lately, isPaused: pausedAt !== null }), counts },
+    ...{ name, ...health, counts, perSecond: activity.of(name) },
+    state: !configured ? "removed" : !configured.enabled ? "disabled" : pausedAt === null ? health.state : "paused",
     pausedSince: pausedAt === null ? null : onWall(pausedAt, world),
-    ...{ failingSince: lately.failingSince, lastError: lately.lastError, perSecond: lately.perSecond },
     oldestWaiting: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
   };
 }
 
-type Known = Lately & { readonly isPaused: boolean };
+const UNKNOWN: DestinationHealth = { state: "untried", failingSince: null, lastError: null, webhooks: [] };
 
-function stateOf(destination: Destination | undefined, { isPaused, failingSince, offline }: Known): DestinationState {
-  if (!destination) return "removed";
-  if (!destination.enabled) return "disabled";
-  if (isPaused) return "paused";
-  if (failingSince === null) return "working";
-  return offline ? "offline" : "failing";
+export type TroubleWorld = Pick<StatusWorld, "clock" | "timeline" | "destinations" | "webhooks">;
+
+/** With its points in time by the wall clock. */
+function healthOf(destination: Destination, world: TroubleWorld): DestinationHealth {
+  const health = world.webhooks.of(destination);
+  const shown = (at: At | null): At | null => (at === null ? null : onWall(at, world));
+  return {
+    ...health,
+    failingSince: shown(health.failingSince),
+    lastError: health.lastError && { ...health.lastError, at: onWall(health.lastError.at, world) },
+    webhooks: health.webhooks.map(({ failingSince, lastFailure, nextTryAt, ...rest }) => ({
+      ...rest,
+      ...{ failingSince: shown(failingSince), nextTryAt: shown(nextTryAt) },
+      lastFailure: lastFailure && { ...lastFailure, at: onWall(lastFailure.at, world) },
+    })),
+  };
 }

@@ -1,6 +1,6 @@
 import { suggest } from "../config/suggest.ts";
 import type { Destination } from "../model/destination.ts";
-import { type Fault, fault, isFault } from "../model/fault.ts";
+import { type Fault, type FaultCode, fault, isFault } from "../model/fault.ts";
 import type { Pauses } from "../model/pause.ts";
 import type { Backlog } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
@@ -34,13 +34,13 @@ export function countWaiting(name: string, world: UnservedWorld): number | Fault
 export function refuseUnknown(name: string, { destinations, backlog }: KnownWorld): Fault | null {
   const stored = backlog.counts().filter(({ count }) => count > 0);
   const known = [...destinations().map((one) => one.name), ...stored.map(({ destination }) => destination)];
-  return known.includes(name) ? null : unknown(name, known);
+  return known.includes(name) ? null : unknownName("unknown_destination", name, known);
 }
 
 /** The fault `unknown_destination`, for one that is not in the config (any more); else null. */
 export function refuseRemoved(name: string, { destinations }: Pick<KnownWorld, "destinations">): Fault | null {
   const names = destinations().map((one) => one.name);
-  return names.includes(name) ? null : unknown(name, names);
+  return names.includes(name) ? null : unknownName("unknown_destination", name, names);
 }
 
 /** How many deliveries wait for a destination, whatever it is. */
@@ -88,8 +88,16 @@ function inUse(name: string): Fault {
   return fault("destination_in_use", `${name} is served now; ${remedy}`);
 }
 
-function unknown(name: string, known: readonly string[]): Fault {
+const NOUNS = { unknown_destination: "destination", unknown_source: "source" } as const;
+/** Of so many names, all are listed where none is near. */
+const MOST_NAMED = 10;
+
+/** The fault of a name that nothing has: with the one that was probably meant, else with those that there are. */
+export function unknownName(code: FaultCode & keyof typeof NOUNS, name: string, names: readonly string[]): Fault {
+  const known = [...new Set(names)];
   const meant = suggest(name, known);
-  const hint = meant === null ? "" : `; did you mean ${meant}?`;
-  return fault("unknown_destination", `there is no destination ${JSON.stringify(name.slice(0, 100))}${hint}`);
+  const all = known.length === 0 ? "; there are none" : `; known are ${known.join(", ")}`;
+  const list = known.length > MOST_NAMED ? "" : all;
+  const hint = meant === null ? list : `; did you mean ${meant}?`;
+  return fault(code, `there is no ${NOUNS[code]} ${JSON.stringify(name.slice(0, 100))}${hint}`);
 }

@@ -5,12 +5,15 @@ import { listSettings } from "../config/explain/list.ts";
 import { explainYaml } from "../config/explain/yaml.ts";
 import { type Inspected, inspectConfig } from "../config/load.ts";
 import { child, listOf, mapOf } from "../config/tree.ts";
+import { aliasOf } from "../runtime/alias.ts";
 import { createClock } from "../runtime/clock.ts";
 import { spaceFor } from "../runtime/disk.ts";
 import { createResolve } from "../runtime/files.ts";
-import { print, printError } from "../runtime/terminal.ts";
+import { isFolder } from "../runtime/stored-file.ts";
+import { print } from "../runtime/terminal.ts";
 import { type Done, examples } from "./command.ts";
-import { CONFIG_OPTION, openConfigFile, printProblems } from "./config-file.ts";
+import { complain } from "./complain.ts";
+import { CONFIG_OPTION, type ConfigText, complaintOfFile, openConfigFile, printProblems } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
 /** `fairlead check`: says whether a config can be used, and all that is wrong with it, without starting anything. */
@@ -33,12 +36,13 @@ type CheckOptions = { readonly config?: string; readonly explain?: boolean; read
 function check(options: CheckOptions): ExitCode {
   const opened = openConfigFile(options.config);
   if (opened.kind === "unreadable") {
-    if (options.json) print(JSON.stringify({ valid: false, message: opened.message, problems: [] }));
-    else printError(`fairlead: ${opened.message}\n`);
-    return EXIT.config;
+    const complaint = complaintOfFile(opened);
+    if (!options.json) return complain(complaint);
+    print(JSON.stringify({ valid: false, message: complaint.message, problems: [] }));
+    return complaint.code;
   }
-  const { file, text } = opened;
-  const inspected = inspect(file, text);
+  const { file } = opened;
+  const inspected = inspect(opened);
   const valid = inspected.problems.every(({ severity }) => severity === "warning");
   if (valid && options.explain) explain(inspected, file, options);
   else if (options.json) print(JSON.stringify({ valid, file, problems: inspected.problems }));
@@ -47,17 +51,18 @@ function check(options: CheckOptions): ExitCode {
 }
 
 /** Outside of systemd's unit nobody can have its credentials, and that is no fault of the config. */
-function inspect(file: string, text: string): Inspected {
+function inspect({ file, text, worldReadable }: Extract<ConfigText, { kind: "read" }>): Inspected {
   const resolve = createResolve();
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
-  return inspectConfig({ file, text, resolve, credentials, spaceFor, now: createClock().wall() });
+  const machine = { resolve, spaceFor, aliasOf, isFolder, now: createClock().wall() };
+  return inspectConfig({ file, text, worldReadable, credentials, ...machine });
 }
 
 /** Warnings go to standard error, so that what is printed stays YAML or JSON. */
 function explain(inspected: Inspected, file: string, { json }: CheckOptions): void {
   printProblems(inspected.problems);
   const effective = effectiveConfig(inspected, file);
-  if (json) print(JSON.stringify(listSettings(effective, file)));
+  if (json) print(JSON.stringify({ file, settings: listSettings(effective, file) }));
   else print(`${headOf(file)}\n\n${explainYaml(effective, basename(file)).trimEnd()}`);
 }
 

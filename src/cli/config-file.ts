@@ -4,9 +4,12 @@ import type { Config, Problem } from "../model/config.ts";
 import type { Resolve } from "../model/ports.ts";
 import { createClock } from "../runtime/clock.ts";
 import { spaceFor } from "../runtime/disk.ts";
-import { createResolve, readConfigFile } from "../runtime/files.ts";
+import { createResolve, howToRead, readConfigFile } from "../runtime/files.ts";
 import { findConfigFile } from "../runtime/find-file.ts";
+import { isFolder, isInOpenFolders } from "../runtime/stored-file.ts";
 import { printError } from "../runtime/terminal.ts";
+import { type Complaint, complain } from "./complain.ts";
+import { EXIT } from "./exit.ts";
 
 /** The option that every command with a config has. */
 export const CONFIG_OPTION = [
@@ -15,15 +18,23 @@ export const CONFIG_OPTION = [
 ] as const;
 
 export type ConfigFile = { readonly kind: "read"; readonly file: string; readonly loaded: Loaded } | Unreadable;
-export type ConfigText = { readonly kind: "read"; readonly file: string; readonly text: string } | Unreadable;
-type Unreadable = { readonly kind: "unreadable"; readonly message: string };
+export type ConfigText =
+  | { readonly kind: "read"; readonly file: string; readonly text: string; readonly worldReadable: boolean }
+  | Unreadable;
+type Unreadable = {
+  readonly kind: "unreadable";
+  readonly message: string;
+  /** What opens it to a person who may not read it; null if something else is wrong. */
+  readonly remedy: string | null;
+};
 
 /** Finds the config file, and reads what it means. */
 export function readConfig(said: string | undefined, resolve: Resolve = createResolve()): ConfigFile {
   const found = openConfigFile(said);
   if (found.kind === "unreadable") return found;
-  const { file, text } = found;
-  return { kind: "read", file, loaded: loadConfig({ file, text, resolve, spaceFor, now: createClock().wall() }) };
+  const { file, text, worldReadable } = found;
+  const machine = { spaceFor, isFolder, now: createClock().wall() };
+  return { kind: "read", file, loaded: loadConfig({ file, text, worldReadable, resolve, ...machine }) };
 }
 
 /** Finds the config file, and reads its text. */
@@ -31,11 +42,24 @@ export function openConfigFile(said: string | undefined): ConfigText {
   const file = findConfigFile(said);
   if (file === null) {
     const message = "there is no config file; write ./config.yaml (see config.example.yaml) or name one with --config";
-    return { kind: "unreadable", message };
+    return { kind: "unreadable", message, remedy: null };
   }
   const text = readConfigFile(file);
-  if (!text.ok) return { kind: "unreadable", message: `cannot read the config file ${file}: ${text.why}` };
-  return { kind: "read", file, text: text.text };
+  if (!text.ok) {
+    const message = `cannot read the config file ${file}: ${text.why}`;
+    return { kind: "unreadable", message, remedy: howToRead(file) };
+  }
+  return { kind: "read", file, text: text.text, worldReadable: text.worldReadable && isInOpenFolders(file) };
+}
+
+/** Why there is no config, and what to do: open the file, or what else a command can do without it. */
+export function complaintOfFile({ message, remedy }: Unreadable, otherwise?: string): Complaint {
+  const advice = remedy ?? otherwise;
+  return {
+    code: EXIT.config,
+    message: advice === undefined ? message : `${message}; ${advice}`,
+    error: "config_unreadable",
+  };
 }
 
 /** Reads the config and tells every problem on standard error. Null if it cannot be used. */
@@ -45,7 +69,8 @@ export function requireConfig(
 ): { readonly file: string; readonly config: Config } | null {
   const read = readConfig(said, resolve);
   if (read.kind === "unreadable") {
-    printError(`fairlead: ${read.message}\n`);
+    const remedy = read.remedy && "the user that runs the daemon has to be able to read it";
+    complain(complaintOfFile({ ...read, remedy }));
     return null;
   }
   const { config, problems } = read.loaded;

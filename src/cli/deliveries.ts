@@ -61,7 +61,8 @@ async function deliveries(options: ListOptions): Promise<ExitCode> {
   // In JSON too, a character that would move the cursor may stand as an escape.
   if (json) print(printable(JSON.stringify(list)));
   else {
-    const asked = { limit, most: MOST_LISTED, more: list.cursor !== null, now: createClock().wall() };
+    const { cursor, troubled } = list;
+    const asked = { limit, most: MOST_LISTED, more: cursor !== null, now: createClock().wall(), troubled };
     print(toWords(list.deliveries, asked));
   }
   return EXIT.done;
@@ -70,15 +71,17 @@ async function deliveries(options: ListOptions): Promise<ExitCode> {
 /** Page after page: the daemon looks at so many only for each question, and may answer with a part or with none. */
 async function readList(options: ListOptions): Promise<SaidList | Complaint> {
   const found: SaidDelivery[] = [];
+  const troubled = new Map<string, SaidList["troubled"][number]>();
   let cursor: string | null = null;
   do {
     const path = pathFor(options, { limit: Math.min(options.limit - found.length, MOST_IN_PAGE), cursor });
     const answer: { readonly said: SaidList } | Complaint = await askDaemon(options, { path, isSaid: isList });
     if ("code" in answer) return answer;
     found.push(...answer.said.deliveries);
+    for (const one of answer.said.troubled) troubled.set(`${one.destination} ${one.url}`, one);
     cursor = answer.said.cursor;
   } while (cursor !== null && found.length < options.limit);
-  return { deliveries: found, cursor };
+  return { deliveries: found, cursor, troubled: [...troubled.values()] };
 }
 
 type Page = { readonly limit: number; readonly cursor: string | null };

@@ -14,6 +14,7 @@ export function declareDiscard(program: Command, done: Done): void {
     .command("discard")
     .description("give up what waits for a destination that is paused, disabled or removed from the config")
     .argument("<destination>", "whose deliveries are to become failed, without being sent")
+    .option("--dry-run", "only say how many there are")
     .option("--yes", "do not ask; needed where nobody can be asked")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
@@ -21,7 +22,7 @@ export function declareDiscard(program: Command, done: Done): void {
     .action((from: string, options: EndOptions) => done(endWaiting(wayOf(from), options)));
 }
 
-const HELP = `${examples("fairlead discard old-crm", "fairlead discard old-crm --yes --json")}
+const HELP = `${examples("fairlead discard old-crm --dry-run", "fairlead discard old-crm", "fairlead discard old-crm --yes --json")}
 
 They are kept as any that failed (outbox.keepFailed), with the reason
 "discarded by operator". Ctrl-C stops between two pages.`;
@@ -34,6 +35,8 @@ function wayOf(from: string): Way<Discarded> {
     body: {},
     isSaid: isDiscarded,
     question: "Discard them? They become failed, and are not sent.",
+    prospect: "would become failed, without being sent",
+    wish: {},
     countOf: ({ discarded }) => discarded,
     toWords: (pages) => `Discarded ${deliveries(count(pages))} of ${printable(from)}.`,
     toJson: (pages) => ({ discarded: count(pages) }),

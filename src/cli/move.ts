@@ -15,6 +15,7 @@ export function declareMove(program: Command, done: Done): void {
     .description("deliver what waits for a destination that is paused, disabled or removed from the config to another")
     .argument("<old>", "the destination that they wait for")
     .argument("<new>", "the one of the config that is to get them, whatever types and sources it takes")
+    .option("--dry-run", "only say how many there are")
     .option("--yes", "do not ask; needed where nobody can be asked")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
@@ -22,7 +23,7 @@ export function declareMove(program: Command, done: Done): void {
     .action((from: string, to: string, options: EndOptions) => done(endWaiting(wayOf({ from, to }), options)));
 }
 
-const HELP = `${examples("fairlead move old-crm crm", "fairlead move old-crm crm --yes --json")}
+const HELP = `${examples("fairlead move old-crm crm --dry-run", "fairlead move old-crm crm", "fairlead move old-crm crm --yes --json")}
 
 The new one has four hours for each, as if it had just come in. What it has
 already does not go to it again: that becomes failed. Ctrl-C stops between
@@ -36,6 +37,8 @@ function wayOf({ from, to }: Redirect): Way<Moved> {
     body: { to },
     isSaid: isMoved,
     question: `Move them to ${name}?`,
+    prospect: `would be moved to ${name}`,
+    wish: { to },
     countOf: ({ moved, doubled }) => moved + doubled,
     toWords(pages) {
       const { moved, doubled } = total(pages);

@@ -64,7 +64,8 @@ function explain(said: Refusal): Complaint | null {
   if (said.code !== "config_invalid") return null;
   const problems = "problems" in said && Array.isArray(said.problems) ? said.problems.filter(isProblem) : [];
   const all = [...problems.map(shown), printable(`${said.message}; the config before it stays in force`)];
-  return { code: EXIT.config, message: problems.length === 0 ? all.join("\n") : `\n${all.join("\n")}` };
+  const message = problems.length === 0 ? all.join("\n") : `\n${all.join("\n")}`;
+  return { code: EXIT.config, message, error: said.code, more: { message: said.message, problems } };
 }
 
 /** The lines of a problem are laid out, and each is a file's. */

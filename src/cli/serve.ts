@@ -15,7 +15,7 @@ import { refusePassedSockets, takeSystemdEnvironment } from "../runtime/systemd-
 import { tellMigration } from "../runtime/systemd-migration.ts";
 import { tellReloads } from "../runtime/systemd-reload.ts";
 import { feedWatchdog } from "../runtime/systemd-watchdog.ts";
-import { print, printError } from "../runtime/terminal.ts";
+import { printError } from "../runtime/terminal.ts";
 import { keepFilesPrivate } from "../runtime/umask.ts";
 import { VERSION } from "../runtime/version.ts";
 import { type Done, examples } from "./command.ts";
@@ -51,11 +51,12 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
   const stopped = stopBySignal({ app, reload, supervisor }, machine);
   try {
     const { ingest, admin } = await app.start();
-    print(`ingest ${ingest}\nadmin  ${admin}`);
+    machine.print(`ingest ${ingest}\nadmin  ${admin}`);
     report.daemon("started", { version: VERSION, config: read.file, ingest, admin, pid });
     supervisor.ready(`takes calls at ${ingest}, and operators at ${admin}`);
     freeMemory();
   } catch (error) {
+    await machine.flush();
     return cannotStart(error);
   }
   const watching = new AbortController();
@@ -63,7 +64,10 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
   feedWatchdog({ clock, supervisor, vitals: app.vitals, report }, watching.signal).catch((error: unknown) =>
     report.unexpected("feed the watchdog", error),
   );
-  return stopped.finally(() => watching.abort());
+  return stopped.finally(() => {
+    watching.abort();
+    return machine.flush();
+  });
 }
 
 function refuse(message: string, code: ExitCode): ExitCode {
@@ -118,6 +122,7 @@ function stopBySignal({ app, reload, supervisor }: Signalled, { report }: Machin
       stop(signal) {
         if (stopping) {
           app.release();
+          report.summarize();
           return resolve(EXIT.failed);
         }
         stopping = true;
@@ -125,6 +130,7 @@ function stopBySignal({ app, reload, supervisor }: Signalled, { report }: Machin
         report.daemon("stopping", { signal });
         app.stop().then(
           () => {
+            report.summarize();
             report.daemon("stopped", {});
             resolve(EXIT.done);
           },

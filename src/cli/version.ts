@@ -17,9 +17,17 @@ export function declareVersion(program: Command, done: Done): void {
 type VersionOptions = { readonly json?: boolean };
 
 function version(options: VersionOptions): ExitCode {
-  const runtime = runtimeName();
-  const platform = `${process.platform}-${process.arch}`;
-  if (options.json) print(JSON.stringify({ version: VERSION, runtime, platform }));
-  else print(`fairlead ${VERSION} (${runtime}, ${platform})`);
+  const facts = { version: VERSION, runtime: runtimeName(), platform: platformName() };
+  if (options.json) print(JSON.stringify(facts));
+  else print(describeVersion());
   return EXIT.done;
+}
+
+/** In a line, for people. */
+export function describeVersion(): string {
+  return `fairlead ${VERSION} (${runtimeName()}, ${platformName()})`;
+}
+
+function platformName(): string {
+  return `${process.platform}-${process.arch}`;
 }

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import type { Finding } from "./problems.ts";
+import { type Finding, keyPath } from "./problems.ts";
 import { type Checked, configSchema } from "./schema.ts";
 import { BROKEN, child, listOf, plain, type Tree, withGot } from "./tree.ts";
 
@@ -38,6 +38,6 @@ function step(tree: Tree | undefined, key: unknown): Tree | undefined {
 }
 
 function missing(parent: Tree, item: v.IssuePathItem | undefined): Finding {
-  const message = `lacks the required key ${String(item?.key)}`;
-  return { severity: "error", path: parent.path, message, at: parent.keyAt };
+  const path = keyPath(parent.path, String(item?.key));
+  return { severity: "error", path, message: "is missing here: it is required", at: parent.keyAt };
 }

@@ -28,8 +28,8 @@ function addresses(root: Tree): readonly Finding[] {
   const adminListen = listenOf(operators, ADMIN_LISTEN);
   const findings: Finding[] = [];
   if (admin && adminListen && !isLocal(adminListen) && child(admin, "token") === undefined) {
-    const message = "lacks the key token, which is required unless admin.listen is a loopback address or a Unix socket";
-    findings.push({ severity: "error", path: admin.path, message, at: admin.keyAt });
+    const message = "is missing here: it is required unless admin.listen is a loopback address or a Unix socket";
+    findings.push({ severity: "error", path: `${admin.path}.token`, message, at: admin.keyAt });
   }
   // With both left out they are different: one of the two is there to be pointed at.
   const blamed = operators ?? calls;

@@ -22,7 +22,7 @@ const HEAD = `\
 ${REFERENCE_FORMS.map(([form, meaning]) => `#   ${form.padEnd(21)} ${meaning}`).join("\n")}
 #
 # Inside of { } and [ ] such a text must be in quotes. Durations are written 250ms, 5s, 10m, 4h, 30d or 1h30m, and sizes
-# 512MB or 1.5GB, in powers of 1,024.
+# 512MB or 1.5GB, in powers of 1,024 (1GiB is the same as 1GB).
 `;
 
 type Lines = readonly string[];

@@ -11,10 +11,10 @@ import { NETWORK_FORMS, NETWORK_PATTERN, parseNetwork } from "./networks.ts";
 import { suggest } from "./suggest.ts";
 
 const DURATION_PATTERN = /^(\d+(\.\d+)?(ms|s|m|h|d)\s*)+$/;
-const SIZE_PATTERN = /^\d+(\.\d+)?\s*([Bb]|[KMGTkmgt][Bb])?$/;
+const SIZE_PATTERN = /^\d+(\.\d+)?\s*([Bb]|[KMGTkmgt][Ii]?[Bb])?$/;
 const DURATION_FORMS = "must be a duration, as in 250ms, 5s, 4h, 30d or 1h30m";
 const ADDRESS_FORM = "`host:port`, `[v6]:port` or `unix:/path`";
-const SIZE_FORMS = "must be a size, as in 512MB or 1.5GB";
+const SIZE_FORMS = "must be a size, as in 512MB, 1.5GB or 1GiB";
 
 /** Text that is not empty. */
 export function text() {
@@ -76,13 +76,14 @@ export function count({ min, max }: { min: number; max: number }) {
   );
 }
 
-/** One of a few words. */
-export function oneOf<const Word extends string>(words: readonly Word[]) {
-  const choice = v.picklist(words, ({ input }) => {
+/** One of a few words. `also`: other spellings, and what each stands for. */
+export function oneOf<const Word extends string>(words: readonly Word[], also: Readonly<Record<string, Word>> = {}) {
+  const choice = v.picklist([...words, ...Object.keys(also)], ({ input }) => {
     const meant = typeof input === "string" ? suggest(input, words) : null;
     return `must be ${either(words)}${meant ? `: did you mean ${meant}?` : ""}`;
   });
-  return v.pipe(choice, form(either(words.map((word) => `\`${word}\``))));
+  const standsFor = v.transform((word: string) => (Object.hasOwn(also, word) ? also[word] : word) as Word);
+  return v.pipe(choice, form(either(words.map((word) => `\`${word}\``))), standsFor);
 }
 
 function either(words: readonly string[]): string {

@@ -1,13 +1,14 @@
 import type { ParsedNode } from "yaml";
 import type { Config, Problem } from "../model/config.ts";
 import type { Resolve } from "../model/ports.ts";
-import type { SpaceFor } from "../model/space.ts";
+import type { Disk, SpaceFor } from "../model/space.ts";
 import type { At } from "../model/units.ts";
 import { build } from "./build.ts";
 import { check } from "./check.ts";
 import { crossCheck } from "./cross.ts";
-import { warnOfSmallDisk } from "./disk.ts";
+import { refuseAlias, warnOfSmallDisk } from "./disk.ts";
 import { parse } from "./document.ts";
+import { refuseFolder, warnOfNames, warnOfOpenSecrets } from "./doubts.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
 import { warnOfIdle } from "./idle.ts";
 import { warnOfEverybody } from "./networks.ts";
@@ -30,6 +31,12 @@ export type LoadInput = {
   readonly credentials?: Credentials;
   /** Left out, or where it answers null, the disk of the outbox is taken to be large enough. */
   readonly spaceFor?: SpaceFor;
+  /** Left out, nothing is taken for a folder. */
+  readonly isFolder?: (path: string) => boolean;
+  /** Whether every user of the machine can read the file; no when left out. */
+  readonly worldReadable?: boolean;
+  /** Whether the outbox can be opened by another path; not looked at when left out. */
+  readonly aliasOf?: Disk["alias"];
 };
 
 export type Loaded = {
@@ -62,7 +69,8 @@ export type Inspected = Loaded & {
 
 /** Does the same as `loadConfig`, and shows how. */
 export function inspectConfig(input: LoadInput): Inspected {
-  const { file, text: raw, resolve, now, credentials = "at hand", spaceFor = () => null } = input;
+  const { file, text: raw, resolve, now, credentials = "at hand", spaceFor = () => null, aliasOf = () => null } = input;
+  const { isFolder = () => false, worldReadable = false } = input;
   // A byte order mark would move every column of the first line.
   const text = raw.replace(/^\uFEFF/, "");
   const { contents, lines, findings: syntax } = parse(text);
@@ -71,7 +79,19 @@ export function inspectConfig(input: LoadInput): Inspected {
   const { config, tree, findings } =
     syntax.length > 0 || contents === null
       ? { config: null, tree: null, findings: syntax }
-      : interpret({ file, references, text, contents, lines, now, spaceFor, origins });
+      : interpret({
+          file,
+          references,
+          text,
+          contents,
+          lines,
+          now,
+          spaceFor,
+          aliasOf,
+          isFolder,
+          worldReadable,
+          origins,
+        });
   const shown = (): string => (syntax.length > 0 ? hideSecretsOfBroken(text, contents) : hideSecrets(text, contents));
   // Hiding walks over the whole file, while calls wait: not for one that nothing is said of.
   const problems = findings.length === 0 ? [] : toProblems(findings, { file, shownText: shown(), lines });
@@ -79,19 +99,34 @@ export function inspectConfig(input: LoadInput): Inspected {
 }
 
 type Readable = Omit<Reading, "findings"> &
-  Required<Pick<LoadInput, "file" | "now" | "spaceFor">> & { readonly contents: ParsedNode };
+  Required<Pick<LoadInput, "file" | "now" | "spaceFor" | "aliasOf" | "isFolder" | "worldReadable">> & {
+    readonly contents: ParsedNode;
+    readonly origins: ReadonlyMap<string, readonly Origin[]>;
+  };
 type Interpreted = { readonly config: Config | null; readonly tree: Tree; readonly findings: readonly Finding[] };
 
-function interpret({ file, contents, now, spaceFor, ...reading }: Readable): Interpreted {
+function interpret({ contents, now, spaceFor, aliasOf, isFolder, worldReadable, ...reading }: Readable): Interpreted {
+  const { file, origins } = reading;
   const found: Finding[] = [];
   const tree = readTree(contents, configSchema, { ...reading, findings: found });
   const { checked, findings } = check(tree);
   const pems = { references: reading.references, now, findings: found };
   const beside = { file, tls: readTls(tree, pems), tlsOfWebhooks: readTlsOfWebhooks(tree, pems) };
-  const all = [...found, ...findings, ...crossCheck(tree), ...warnOfEverybody(tree)];
+  const all = [
+    ...found,
+    ...findings,
+    ...crossCheck(tree),
+    ...warnOfEverybody(tree),
+    ...refuseFolder(tree, { file, isFolder }),
+  ];
   if (all.some(({ severity }) => severity === "error")) return { config: null, tree, findings: all };
   // Before the errors are mended, such a warning may only echo one of them.
   const config = checked && build(checked, beside);
-  const warnings = [...warnOfIdle(tree), ...(config ? warnOfSmallDisk(tree, config, spaceFor) : [])];
+  const warnings = [
+    ...warnOfIdle(tree),
+    ...warnOfNames(tree),
+    ...(worldReadable ? warnOfOpenSecrets(tree, { file, origins }) : []),
+    ...(config ? [...warnOfSmallDisk(tree, config, spaceFor), ...refuseAlias(tree, config, aliasOf)] : []),
+  ];
   return { config, tree, findings: [...all, ...warnings] };
 }

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { isMap } from "yaml";
 import type { Config, Listen, Problem } from "../model/config.ts";
 import { Secret } from "../model/secret.ts";
 import { parse } from "./document.ts";
@@ -8,6 +9,7 @@ import { type LoadInput, loadConfig } from "./load.ts";
 import { formatProblem } from "./problems.ts";
 import { readTree } from "./read.ts";
 import { createReferences } from "./references.ts";
+import { keyText } from "./scalars.ts";
 import { ADMIN_LISTEN, configSchema, INGEST_LISTEN } from "./schema.ts";
 import { readSection } from "./section.ts";
 import { outbox as outboxSchema } from "./sections/outbox.ts";
@@ -97,6 +99,13 @@ export function readOutboxPart(input: PartsInput): Config["outbox"] | PartFault 
   if (errors.length > 0) return unusable(input.file, errors);
   const outbox = v.parse(outboxSchema, tree ? plain(tree) : {});
   return { ...outbox, path: fullPath(outbox.path, input.file) };
+}
+
+/** The names that stand under a key of the file, however wrong the rest of it is. Nothing is resolved for them. */
+export function namesUnder(key: "destinations" | "sources", text: string): readonly string[] {
+  const { contents } = parse(text.replace(/^\uFEFF/, ""));
+  const section = isMap(contents) ? contents.items.find((item) => keyText(item.key) === key)?.value : null;
+  return isMap(section) ? section.items.flatMap((item) => keyText(item.key) ?? []) : [];
 }
 
 /** The values of the file with their references replaced, as far as they can be read. */

@@ -1,3 +1,4 @@
+import { doubtText } from "./doubts.ts";
 import type { Finding } from "./problems.ts";
 import type { Origin, References } from "./references.ts";
 import { BROKEN, type Tree } from "./tree.ts";
@@ -29,6 +30,10 @@ export function readText(
   for (const { reference, ...fault } of faults) {
     const at = reading.text.indexOf(reference, tree.at);
     reading.findings.push({ ...fault, path: tree.path, at: at >= 0 && at < end ? at : tree.at });
+  }
+  const doubt = doubtText(written, { secret: tree.got === null });
+  if (doubt !== null) {
+    reading.findings.push({ severity: "warning", path: tree.path, message: doubt, at: tree.at });
   }
   if (!known || faults.some(({ severity }) => severity === "error")) return BROKEN;
   return text === written ? text : converted(text, reads);

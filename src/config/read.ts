@@ -1,5 +1,6 @@
 import type { GenericSchema } from "valibot";
 import { isMap, isScalar, isSeq, type LineCounter, type ParsedNode, type YAMLMap } from "yaml";
+import { BARE_TEMPLATE } from "./doubts.ts";
 import { type MapShape, readKey } from "./keys.ts";
 import { quote } from "./problems.ts";
 import { readText, type TextReading } from "./read-text.ts";
@@ -45,6 +46,9 @@ function readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot):
   if (isMapShape) {
     if (!isMap(node)) return broken(reading, tree, { message: withGot(mapMessage(shape, tree), tree) });
     return readMap(node, shape, { place, schema, reading });
+  }
+  if (shape.kind === "scalar" && isMap(node) && reading.text.startsWith("{{", node.range?.[0])) {
+    return broken(reading, tree, { message: BARE_TEMPLATE, at: node.range?.[0] ?? tree.at });
   }
   // Of the wrong kind: its content does not matter, and valibot finds it.
   if (isMap(node)) return new Map();

@@ -7,6 +7,8 @@ const UNEXPECTED =
 const TAG = "a tag (!) is not supported: write a plain value";
 const ANCHOR = "anchors (&) and aliases (*) are not supported: write the value out, or put it in quotes";
 
+const TAB = "a tab cannot indent: use spaces";
+
 /** In our own words: the parser's may quote the file, and a secret with it. */
 const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   ALIAS_PROPS: ANCHOR,
@@ -25,7 +27,7 @@ const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   MULTILINE_IMPLICIT_KEY: "a key must be followed by a colon and a space",
   MULTIPLE_DOCS: "a second document starts here: a config file has only one",
   RESOURCE_EXHAUSTION: "lists or maps are nested too deeply",
-  TAB_AS_INDENT: "a tab cannot indent: use spaces",
+  TAB_AS_INDENT: TAB,
 };
 
 type Text = { readonly text: string; readonly contents: ParsedNode | null; readonly lines: LineCounter };
@@ -48,7 +50,20 @@ export function syntaxFindings(errors: readonly YAMLParseError[], { contents, ..
     const { line } = source.lines.linePos(found.at);
     if (!first.has(line)) first.set(line, found);
   }
-  return [...first.values()];
+  return withOneTab([...first.values()], source);
+}
+
+/** Tabs come in many lines, and are one mistake: whatever else is said of these lines comes from it. */
+function withOneTab(all: readonly Finding[], { text, lines }: Source): readonly Finding[] {
+  const tabbed = new Set([...text.matchAll(/^ *\t[ \t]*(?=[^\s#])/gm)].map(({ index }) => lines.linePos(index).line));
+  const isOfTab = ({ at, message }: Finding): boolean => message === TAB || tabbed.has(lines.linePos(at).line);
+  const first = all.find(isOfTab);
+  const others = tabbed.size - 1;
+  const more = others > 0 ? `, here and in ${others} more line${others === 1 ? "" : "s"}` : "";
+  return all.flatMap((found) => {
+    if (!isOfTab(found)) return [found];
+    return found === first ? [{ ...found, message: `${TAB}${more}` }] : [];
+  });
 }
 
 /** A key that is indented too far looks to the parser like the end of the value above, which it then blames twice. */

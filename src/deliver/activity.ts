@@ -1,54 +1,16 @@
-import type { Outcome } from "../model/outcome.ts";
 import type { Clock } from "../model/ports.ts";
 import { createRate, type Rate } from "../model/rate.ts";
-import type { AttemptsLately, Lately } from "../model/status.ts";
-import type { At } from "../model/units.ts";
-import { withoutQuery } from "../model/url.ts";
-import { judge } from "../settle/judge.ts";
-import { describeAnswer } from "../settle/reason.ts";
+import type { Activity } from "../model/status.ts";
 
-/** What has come of the attempts lately, in memory: for the operator, who asks now and then. */
-export type Activity = AttemptsLately & {
-  /** An attempt has ended. */
-  saw(destination: string, outcome: Outcome): void;
-};
-
-type Kept = {
-  readonly rate: Rate;
-  failingSince: At | null;
-  /** Put into words when somebody asks. */
-  lastFailure: { readonly at: At; readonly outcome: Outcome } | null;
-};
-
-export function createActivity(clock: Clock): Activity {
-  const kept = new Map<string, Kept>();
+/** Counts what was delivered lately, in memory: for the operator, who asks now and then. */
+export function createActivity(clock: Pick<Clock, "now">): Activity & { delivered(destination: string): void } {
+  const rates = new Map<string, Rate>();
   return {
-    saw(destination, outcome) {
-      const known = kept.get(destination) ?? { rate: createRate(), failingSince: null, lastFailure: null };
-      kept.set(destination, known);
-      const judgement = judge(outcome);
-      if (judgement === "unknown") return;
-      if (judgement === "delivered") {
-        known.rate.add(1, clock.now());
-        known.failingSince = null;
-        known.lastFailure = null;
-        return;
-      }
-      const at = clock.wall();
-      known.failingSince ??= at;
-      known.lastFailure = { at, outcome };
+    delivered(destination) {
+      const rate = rates.get(destination) ?? createRate();
+      rates.set(destination, rate);
+      rate.add(1, clock.now());
     },
-    of(destination) {
-      const known = kept.get(destination);
-      if (!known) return NOTHING;
-      const { rate, failingSince, lastFailure } = known;
-      const perSecond = rate.perSecond(clock.now());
-      if (lastFailure === null) return { ...NOTHING, perSecond };
-      const { at, outcome } = lastFailure;
-      const lastError = { at, url: withoutQuery(outcome.url), reason: describeAnswer(outcome) };
-      return { perSecond, failingSince, lastError, offline: judge(outcome) === "offline" };
-    },
+    of: (destination) => rates.get(destination)?.perSecond(clock.now()) ?? 0,
   };
 }
-
-const NOTHING: Lately = { perSecond: 0, failingSince: null, lastError: null, offline: false };

@@ -2,7 +2,7 @@ import type { Delivery } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
 import type { Pauses } from "../model/pause.ts";
 import type { WhileIdle } from "../model/unserved.ts";
-import { createHalts, type HaltsWorld } from "./halts.ts";
+import { createHalts, type Halts, type HaltsWorld } from "./halts.ts";
 import { createLimits } from "./limits.ts";
 import { createLoop, type Loop, type LoopWorld } from "./loop.ts";
 
@@ -22,6 +22,8 @@ export type Deliver = {
   readAgain(): void;
   /** The store has ended the waiting of these: they are not to be sent any more. */
   withdraw(deliveries: readonly Pick<Delivery, "id" | "destination">[]): void;
+  /** Probes a destination at once; with `all`, it is sent everything, due or not, whatever its receivers have asked for. */
+  tryNow(destination: string, all?: boolean): void;
   /** Lets what waits for a destination be taken away: no delivery of it begins before that is done. */
   readonly whileIdle: WhileIdle;
   readonly pauses: Pauses;
@@ -54,16 +56,16 @@ export function createDeliver(world: DeliverWorld): Deliver {
       halts.serve(destinations);
       serveUnlessPaused();
     },
-    offer(deliveries) {
-      for (const delivery of deliveries) loops.get(delivery.destination)?.offer(delivery);
-    },
+    offer: (deliveries) => offer(deliveries, loops),
     knock: () => (started && !stopping.signal.aborted ? knock(loops) : []),
-    readAgain() {
-      for (const loop of loops.values()) loop.readAgain();
-    },
+    readAgain: () => readAgain(loops),
     withdraw: (deliveries) => withdraw(deliveries, loops),
+    tryNow(destination, all = false) {
+      for (const one of known) if (one.name === destination) world.lanes.tryNow(one, all);
+      loops.get(destination)?.tryNow(all);
+    },
     // One that has no loop gets it now: it may come back while the work goes on.
-    whileIdle: (destination, work) => (loops.get(destination) ?? add(destination)).whileIdle(work),
+    whileIdle: (name, work) => (loops.get(name) ?? add(name)).whileIdle(work),
     pauses: halts,
     async stop() {
       stopping.abort();
@@ -77,10 +79,9 @@ export function createDeliver(world: DeliverWorld): Deliver {
   };
 
   function serveUnlessPaused(): void {
-    const served = known.filter(({ name, enabled }) => enabled && halts.since(name) === null);
-    const byName = new Map(served.map((one) => [one.name, one]));
-    for (const name of byName.keys()) if (!loops.has(name)) add(name);
-    for (const [name, loop] of loops) loop.serve(byName.get(name) ?? null);
+    const served = new Map(known.map((one) => [one.name, isServed(one, halts) ? one : null]));
+    for (const [name, one] of served) if (one && !loops.has(name)) add(name);
+    for (const [name, loop] of loops) loop.serve(served.get(name) ?? null);
   }
 
   function add(name: string): Loop {
@@ -95,9 +96,21 @@ export function createDeliver(world: DeliverWorld): Deliver {
   }
 }
 
+function offer(deliveries: readonly Delivery[], loops: ReadonlyMap<string, Loop>): void {
+  for (const delivery of deliveries) loops.get(delivery.destination)?.offer(delivery);
+}
+
+function isServed({ name, enabled }: Destination, halts: Pick<Halts, "since">): boolean {
+  return enabled && halts.since(name) === null;
+}
+
 function withdraw(deliveries: readonly Pick<Delivery, "id" | "destination">[], loops: ReadonlyMap<string, Loop>): void {
   const byName = Map.groupBy(deliveries, ({ destination }) => destination);
   for (const [name, those] of byName) loops.get(name)?.withdraw(new Set(those.map(({ id }) => id)));
+}
+
+function readAgain(loops: ReadonlyMap<string, Loop>): void {
+  for (const loop of loops.values()) loop.readAgain();
 }
 
 function knock(loops: ReadonlyMap<string, Loop>): readonly string[] {

@@ -31,8 +31,8 @@ export type Lanes = {
   isSuspect(destination: Destination): boolean;
   /** The outage of one of its webhooks that ended last, or null. */
   outage(destination: Destination): Spell | null;
-  /** Ends all that its lanes wait for: one that is closed is probed at once. */
-  tryNow(destination: Destination): void;
+  /** Probes at once those of its lanes that are closed; with `all`, those too whose receiver has asked for silence. */
+  tryNow(destination: Destination, all: boolean): void;
   /** How its webhooks are, in the order of the config. */
   status(destination: Destination): readonly LaneStatus[];
   /** For how long since `at` none of these webhooks could be reached: this machine was offline, or it was one of these spells. */
@@ -85,8 +85,8 @@ export function createLanes(report: Report): Lanes {
       const outages = lanesOf(name, webhooks).map((lane) => lane.outage());
       return outages.reduce((last, one) => (one !== null && one.until > (last?.until ?? 0) ? one : last), null);
     },
-    tryNow({ name, webhooks }) {
-      for (const lane of lanesOf(name, webhooks)) lane.tryNow();
+    tryNow({ name, webhooks }, all) {
+      for (const lane of lanesOf(name, webhooks)) lane.tryNow(all);
     },
     status: ({ name, webhooks }) => lanesOf(name, webhooks).map((lane) => lane.status()),
     lostSince(destination, webhooks, { at, now, spells }) {

@@ -33,6 +33,8 @@ export type Loop = {
   offer(delivery: Delivery): void;
   /** Has it look again at what is due, and answers whether it has done so since the last knock. */
   knock(): boolean;
+  /** Looks again at once; with `all`, also at what is not due yet. */
+  tryNow(all: boolean): void;
   /** The store has moved deliveries from one queue to the other. */
   readAgain(): void;
   /** These events must not be sent any more. */
@@ -66,6 +68,10 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       if (loop.window.arrived(delivery)) bell.ring();
     },
     knock: bell.knock,
+    tryNow(all) {
+      if (all) loop.window.hurry({ from: Number.NEGATIVE_INFINITY, until: world.clock.now() });
+      bell.ring();
+    },
     readAgain() {
       loop.window.readAgain();
       bell.ring();

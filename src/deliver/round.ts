@@ -10,7 +10,6 @@ import { judge, signOf } from "../settle/judge.ts";
 import { describeAnswer } from "../settle/reason.ts";
 import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
-import type { Activity } from "./activity.ts";
 import { attempt, type Made } from "./attempt.ts";
 import { standing, withEntries } from "./finals.ts";
 import type { Halts } from "./halts.ts";
@@ -26,7 +25,7 @@ export type RoundWorld = {
   readonly lanes: Lanes;
   readonly halts: Halts;
   readonly limits: Limits;
-  readonly activity: Activity;
+  readonly activity: { delivered(destination: string): void };
   readonly report: Report;
 };
 
@@ -98,7 +97,7 @@ async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here)
   } finally {
     giveBack(webhook, made?.outcome ?? null, { delivery, asked, world });
   }
-  world.activity.saw(destination.name, made.outcome);
+  if (judge(made.outcome) === "delivered") world.activity.delivered(destination.name);
   world.report.attempted(delivery, made.outcome);
   return made;
 }

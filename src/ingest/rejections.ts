@@ -2,6 +2,7 @@ import type { Clock } from "../model/ports.ts";
 import type { ForgetRejections, Refusal, Rejection, Rejections, Sender } from "../model/refusal.ts";
 import type { Report } from "../model/report.ts";
 import type { IpPolicy } from "../model/source.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { sampleOf } from "./sample.ts";
 
 /** How many are kept: what an operator reads, in at most some hundred KB. */
@@ -28,8 +29,14 @@ export type Rejecting = Rejections & {
   reject(refused: readonly Refused[], visit: Visit): void;
 };
 
+export type RejectionsWorld = {
+  readonly clock: Pick<Clock, "now">;
+  readonly timeline: Pick<Timeline, "toWall">;
+  readonly report: Report;
+};
+
 /** The ring of the last refusals. An event that was not taken is never invisible: this is the one place to say so. */
-export function createRejections({ clock, report }: { readonly clock: Clock; readonly report: Report }): Rejecting {
+export function createRejections({ clock, timeline, report }: RejectionsWorld): Rejecting {
   const kept: Rejection[] = [];
   return {
     reject(refused, visit) {
@@ -37,7 +44,11 @@ export function createRejections({ clock, report }: { readonly clock: Clock; rea
       for (const one of refused.slice(0, MOST_OF_ONE)) kept.push(remember(one, visit));
       kept.splice(0, Math.max(0, kept.length - MOST_KEPT));
     },
-    newest: (limit) => kept.slice(-limit).reverse(),
+    newest: (limit) =>
+      kept
+        .slice(-limit)
+        .reverse()
+        .map((one) => ({ ...one, at: timeline.toWall(one.at) })),
     forget(userIds, sources) {
       const names = spellingsOf(userIds);
       const isTheirs = (one: Rejection): boolean =>
@@ -47,7 +58,7 @@ export function createRejections({ clock, report }: { readonly clock: Clock; rea
   };
 
   function remember({ what, ...refusal }: Refused, { request, policy, sender }: Visit): Rejection {
-    return copy({ ...refusal, at: clock.wall(), from: sender(), request, sample: sampleOf(what, policy) });
+    return copy({ ...refusal, at: clock.now(), from: sender(), request, sample: sampleOf(what, policy) });
   }
 }
 

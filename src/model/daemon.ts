@@ -1,11 +1,11 @@
 /** The daemon as a whole: what it needs of the machine, and what can be done with it (app.ts). */
 import type { Config } from "./config.ts";
-import type { BeginFile } from "./new-file.ts";
+import type { BeginFile, BeginScratch } from "./new-file.ts";
 import type { Clock, Post, Random, Serve, Store } from "./ports.ts";
 import type { Applied, Reload } from "./reload.ts";
 import type { Report } from "./report.ts";
 import type { Disk } from "./space.ts";
-import type { ConfigStatus } from "./status.ts";
+import type { ConfigStatus, WebhookHealth } from "./status.ts";
 import type { Migrating, Vitals } from "./supervisor.ts";
 
 export type Ports = {
@@ -23,6 +23,8 @@ export type Ports = {
   readonly migrating?: Migrating;
   /** Writes the copy of the outbox that is kept before a large step of that. Left out, none is kept. */
   readonly beginFile?: BeginFile | undefined;
+  /** Where a copy is made that the operator gets through the daemon. Left out, none is. */
+  readonly beginScratch?: BeginScratch | undefined;
   /** What this program is. */
   readonly version: string;
   /** Of this process. */
@@ -33,7 +35,9 @@ export type Metrics = {
   text(): Promise<string>;
   readonly contentType: string;
   /** Where the gauges get their values from, once the store is open. */
-  expose(sources: Pick<Store, "backlog" | "halts" | "health" | "members">): void;
+  expose(sources: Pick<Store, "backlog" | "halts" | "health" | "members" | "timeline">): void;
+  /** Where the gauges of webhooks get their values from: those of the destinations that are delivered to. */
+  watch(read: () => readonly WatchedWebhooks[]): void;
   /** The names that counters begin with at zero, and which destinations are delivered to. */
   declare(names: Names): void;
 };
@@ -56,10 +60,14 @@ export type App = {
   release(): void;
 };
 
+export type WatchedWebhooks = { readonly destination: string; readonly webhooks: readonly WebhookHealth[] };
+
 /** What counters begin with. */
 export type Names = {
   readonly sources: readonly string[];
   readonly destinations: readonly string[];
+  /** The URLs of each destination, in the order of the config. */
+  readonly webhooks: ReadonlyMap<string, readonly string[]>;
   /** The destinations that are delivered to. */
   readonly served: readonly string[];
 };

@@ -46,6 +46,8 @@ export type Resumed = { readonly since: At | null };
 /** Tells the operator, and those who were not there. */
 export type PauseReport = {
   paused(destination: string, waiting: number): void;
+  /** All that waits for it is tried at once, by command. */
+  retriedNow(destination: string, waiting: number): void;
   resumed(destination: string, after: { readonly paused: Ms; readonly waiting: number }): void;
   /** A destination of a config that was just read is paused: somebody may have forgotten. `since`: by the wall clock. */
   stillPaused(destination: string, what: { readonly since: At; readonly waiting: number }): void;

@@ -15,14 +15,15 @@ import type { StoredHalts } from "./pause.ts";
 import type { Replay } from "./replay.ts";
 import type { Settlement } from "./settlement.ts";
 import type { StoreHealth } from "./space.ts";
+import type { Boot, Timeline } from "./timeline.ts";
 import type { At, Ms } from "./units.ts";
 import type { Unserved } from "./unserved.ts";
 import type { Skip } from "./verdict.ts";
 import type { Withdraw, Withdrawal } from "./withdrawal.ts";
 
-/** Time. Rows hold `now()`, stamps on events hold `wall()`. */
+/** Time. Rows hold `now()`, stamps on events hold `wall()`; `store/timeline.ts` says how the two belong together. */
 export type Clock = {
-  /** Wall time at the start plus monotonic time since: never steps, so that waits and cutoffs can be trusted. */
+  /** Never steps, whatever is done to the machine's clock: waits and cutoffs can be trusted. */
   now(): At;
   /** What the machine's clock says at this moment. */
   wall(): At;
@@ -32,8 +33,12 @@ export type Clock = {
   sleep(ms: Ms, signal: AbortSignal): Promise<void>;
   /** Resolves at the next turn of the event loop, when all that has arrived by now was handled. */
   nextTurn(): Promise<void>;
-  /** Moves `now()` ahead if it is behind `at`: a board that boots in 1970 goes on where its store stopped. */
-  notBefore(at: At): void;
+  /** From here on `now()` goes on from `at`: where the line of the store is. Once, when the store is opened. */
+  continueFrom(at: At): void;
+  /** Which start of the machine this is; null where nobody can say. */
+  boot(): Boot | null;
+  /** When this program was built: no right clock says less. */
+  readonly builtAt: At;
 };
 
 export type Cancel = () => void;
@@ -159,6 +164,9 @@ export type PruneBefore = {
 };
 export type PruneCounts = Readonly<Record<SettledState | "unrouted" | "seen", number>>;
 
+/** Copies what the daemon still has of a store whose file is gone, as one file. Refused while the file is in its place. */
+export type Rescue = () => Promise<{ readonly size: number; readonly bytes: ReadableStream<Uint8Array> } | Fault>;
+
 /** Everything that a store gives; each part of the daemon asks for the one port that it needs. */
 export type Store = {
   readonly append: Append;
@@ -174,8 +182,8 @@ export type Store = {
   readonly members: Members;
   readonly lookup: Lookup;
   readonly health: StoreHealth;
-  /** The latest `clock.now()` that the store remembers, or null if it is new. Up to a minute old after a crash. */
-  readonly lastAt: At | null;
+  readonly timeline: Timeline;
+  readonly rescue: Rescue;
   /** Commits what is under way, and lets go of the files. May be called twice. */
   close(): Promise<void>;
 };

@@ -1,5 +1,7 @@
 import type { DeliveryState } from "./delivery.ts";
+import type { Destination } from "./destination.ts";
 import type { Bound, Gone } from "./space.ts";
+import type { ClockHealth } from "./timeline.ts";
 import type { At, Ms } from "./units.ts";
 
 /** What an operator wants to know of a running daemon, at one moment. Points in time are of the wall clock. */
@@ -9,9 +11,24 @@ export type Status = {
   readonly startedAt: At;
   readonly config: ConfigStatus;
   readonly outbox: OutboxStatus;
+  readonly problems: readonly Problem[];
+  /** Whether the machine's clock can be believed. */
+  readonly clock: ClockHealth;
   readonly sources: readonly SourceStatus[];
   /** Those of the config, in its order, and then those that something still waits for. */
   readonly destinations: readonly DestinationStatus[];
+};
+
+/** Something that is wrong. */
+export type Problem = {
+  readonly level: "error" | "warning";
+  /** Stays the same, for programs. */
+  readonly code: string;
+  /** Holds no secret. */
+  readonly what: string;
+  readonly since: At | null;
+  /** What to do about it. */
+  readonly remedy: string;
 };
 
 export type ConfigStatus = {
@@ -52,7 +69,7 @@ export type Arrived = {
 /** Who knows what has come in lately. */
 export type Arrivals = { of(source: string): Arrived };
 
-export type DestinationStatus = Omit<Lately, "offline"> & {
+export type DestinationStatus = Omit<DestinationHealth, "state"> & {
   readonly name: string;
   readonly state: DestinationState;
   /** Null if it is not paused. One that is disabled or removed can be paused as well. */
@@ -60,26 +77,53 @@ export type DestinationStatus = Omit<Lately, "offline"> & {
   readonly counts: Readonly<Record<DeliveryState, number>>;
   /** For how long the oldest of those that wait has been here; null if none waits. */
   readonly oldestWaiting: Ms | null;
+  /** Successes, over the last minute. */
+  readonly perSecond: number;
 };
 
-/**
- * `working`: as far as anybody knows. `failing`: nothing has succeeded since the last failure. `offline`: this machine has
- * no network. `paused`: by the operator's command. `disabled`, `removed`: by the config. What waits stays in all three.
- */
-export type DestinationState = "working" | "failing" | "offline" | "paused" | "disabled" | "removed";
+/** `paused`: by the operator's command. `disabled`, `removed`: by the config. What waits stays in all three. */
+export type DestinationState = DestinationHealth["state"] | "paused" | "disabled" | "removed";
+
+/** How a destination that is delivered to is, by what its webhooks have answered since the start. */
+export type DestinationHealth = {
+  /**
+   * `untried`: nothing was sent yet. `degraded`: some of its webhooks fail. `failing`: all of them do. `offline`: this
+   * machine has no network.
+   */
+  readonly state: "untried" | "working" | "degraded" | "failing" | "offline";
+  /** Since when no webhook has taken anything; null if one does. */
+  readonly failingSince: At | null;
+  /** What went wrong last at a webhook that fails; null if none does. */
+  readonly lastError: AttemptError | null;
+  /** In the order of the config. */
+  readonly webhooks: readonly WebhookHealth[];
+};
+
+export type WebhookHealth = {
+  /** Without its query. */
+  readonly url: string;
+  /**
+   * `failing`: nothing has succeeded for a while, and it gets what is due. `slowed`: it refuses everything, and gets a few
+   * requests a second. `down`: it does not answer, and is only probed. `offline`: this machine has no network.
+   */
+  readonly state: "untried" | "working" | "failing" | "slowed" | "down" | "offline";
+  /** When the first attempt since the last success failed; null while it works. */
+  readonly failingSince: At | null;
+  /** What it answered last, while it does not work. */
+  readonly lastFailure: { readonly at: At; readonly reason: string } | null;
+  /** Until when nothing is sent to it; null if that is not so. */
+  readonly nextTryAt: At | null;
+};
 
 export type AttemptError = { readonly at: At; readonly url: string; readonly reason: string };
 
-/** What has come of the attempts for a destination. */
-export type Lately = {
-  /** Successes, over the last minute. */
-  readonly perSecond: number;
-  /** Since when nothing has succeeded; null while all is well. */
-  readonly failingSince: At | null;
-  /** What went wrong last; null if nothing has since the last success. */
-  readonly lastError: AttemptError | null;
-  /** Whether the last attempt never left this machine. */
-  readonly offline: boolean;
+/** Who knows how destinations are. Points in time are of `clock.now()`. */
+export type Health = { of(destination: Destination): DestinationHealth };
+
+/** Who knows how many attempts have succeeded lately. */
+export type Activity = {
+  /** A second, over the last minute. */
+  of(destination: string): number;
 };
 
 /** How the way to one webhook is. Its times are of `clock.now()`. */
@@ -96,6 +140,3 @@ export type LaneStatus = {
   /** Until when nothing is sent. May lie in the past. */
   readonly shutUntil: At;
 };
-
-/** Who knows what has come of the attempts lately. */
-export type AttemptsLately = { of(destination: string): Lately };

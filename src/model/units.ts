@@ -17,6 +17,8 @@ export const GB = 1_024 * MB;
 
 const DURATION_UNITS: Readonly<Record<string, Ms>> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY };
 const SIZE_UNITS: Readonly<Record<string, number>> = { B: 1, KB, MB, GB, TB: 1_024 * GB };
+/** The same ones by their standard names. */
+const BINARY_UNITS: Readonly<Record<string, number>> = { KIB: KB, MIB: MB, GIB: GB, TIB: 1_024 * GB };
 
 /** Reads `250ms`, `5s`, `4h`, `30d` or a sum like `1h30m`. Answers milliseconds, or null if it is none of these. */
 export function parseDuration(text: string): Ms | null {
@@ -25,12 +27,16 @@ export function parseDuration(text: string): Ms | null {
   return Math.round(parts.reduce((sum, [, count, unit]) => sum + Number(count) * (DURATION_UNITS[unit ?? ""] ?? 0), 0));
 }
 
-/** Reads `512MB`, `1.5GB` or a plain number of bytes; units are powers of 1,024. Answers bytes, or null. */
+/** Reads `512MB`, `1.5GiB` or a plain number of bytes; units are powers of 1,024, with or without the i. Answers bytes, or null. */
 export function parseSize(text: string): number | null {
-  const match = /^(\d+(?:\.\d+)?)\s*(B|KB|MB|GB|TB)?$/i.exec(text);
+  const match = /^(\d+(?:\.\d+)?)\s*(B|[KMGT]i?B)?$/i.exec(text);
   if (!match) return null;
-  return Math.round(Number(match[1]) * (SIZE_UNITS[(match[2] ?? "B").toUpperCase()] ?? 1));
+  const unit = (match[2] ?? "B").toUpperCase();
+  return Math.round(Number(match[1]) * (SIZE_UNITS[unit] ?? BINARY_UNITS[unit] ?? 1));
 }
+
+/** A duration in a line of the log: a number of milliseconds for programs, `42s` for people. */
+export type Duration = { readonly ms: Ms };
 
 /** Writes a duration in its two largest units: `850ms`, `42s`, `6m`, `4h 1m`, `3d 2h`. */
 export function formatDuration(ms: Ms): string {

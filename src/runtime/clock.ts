@@ -1,10 +1,13 @@
+import { readFileSync } from "node:fs";
 import type { Cancel, Clock } from "../model/ports.ts";
-import type { At, Ms } from "../model/units.ts";
+import type { Boot } from "../model/timeline.ts";
+import { type At, type Ms, SECOND } from "../model/units.ts";
+import { BUILT_AT } from "./version.ts";
 
 /** The longest wait that setTimeout takes; beyond it a timer fires at once. */
 const LONGEST_TIMER: Ms = 2 ** 31 - 1;
 
-/** The machine's time. `now()` is a whole number of milliseconds and never goes back, whatever is done to its clock. */
+/** The machine's time. `now()` is a whole number of milliseconds and never steps, whatever is done to its clock. */
 export function createClock(): Clock {
   let origin: At = Date.now() - uptime();
   function now(): At {
@@ -16,11 +19,28 @@ export function createClock(): Clock {
     after,
     sleep,
     nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
-    notBefore(at) {
-      origin += Math.max(0, Math.ceil(at) - now());
+    continueFrom(at) {
+      origin = Math.ceil(at) - uptime();
     },
+    boot: readBoot,
+    builtAt: BUILT_AT,
   };
 }
+
+/** Of Linux, which gives each start of the machine an id of its own, and counts the time that it sleeps. */
+function readBoot(): Boot | null {
+  try {
+    const id = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").replaceAll("-", "").slice(0, ID_DIGITS);
+    const [uptime = ""] = readFileSync("/proc/uptime", "utf8").split(" ");
+    const boot = { id: Number.parseInt(id, 16), uptime: Math.round(Number(uptime) * SECOND) };
+    return Number.isSafeInteger(boot.id) && Number.isSafeInteger(boot.uptime) ? boot : null;
+  } catch {
+    return null;
+  }
+}
+
+/** 48 bits: a number of JavaScript holds them exactly. */
+const ID_DIGITS = 12;
 
 /** Milliseconds on a clock that never steps. Whole ones, so that sums with it stay exact. */
 function uptime(): Ms {

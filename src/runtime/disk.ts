@@ -2,6 +2,7 @@ import { existsSync, type StatsFs, statfsSync, statSync } from "node:fs";
 import { readFile, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Disk, Space, SpaceFor } from "../model/space.ts";
+import { aliasOf } from "./alias.ts";
 
 /** What the machine says about its disks. It is asked beside the event loop: a file server may have gone away. */
 export const disk: Disk = {
@@ -29,6 +30,7 @@ export const disk: Disk = {
       throw error;
     }
   },
+  alias: aliasOf,
 };
 
 /** The file, a folder above it, or what a symbolic link leads to is gone. */

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import type { FileText, Resolve } from "../model/ports.ts";
 import { formatSize, MB } from "../model/units.ts";
@@ -125,6 +125,46 @@ const REASONS: Readonly<Record<string, string>> = {
   EISDIR: "it is a folder",
   EMFILE: "too many open files",
 };
+
+/** What a person can do who may not read a file; null where that is not what is wrong with it. */
+export function howToRead(path: string): string | null {
+  if (!isDenied(path)) return null;
+  const group = nameOf(groupThatMayRead(path));
+  return group === null
+    ? "use sudo"
+    : `use sudo, or join the group ${group} (sudo usermod -aG ${group} NAME, ${AGAIN})`;
+}
+
+const AGAIN = "then log in again";
+
+function isDenied(path: string): boolean {
+  try {
+    closeSync(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK));
+    return false;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EACCES";
+  }
+}
+
+/** The group of the file, or of the folder that hides it; null if their groups may not read them. */
+function groupThatMayRead(path: string): number | null {
+  const above = dirname(path);
+  try {
+    const stats = statSync(path);
+    const needed = stats.isDirectory() ? 0o010 : 0o040;
+    return (stats.mode & needed) === 0 ? null : stats.gid;
+  } catch {
+    return above === path ? null : groupThatMayRead(above);
+  }
+}
+
+/** Null for the group of root, which nobody else should be in, and where there is no list of groups. */
+function nameOf(gid: number | null): string | null {
+  const groups = gid === null || gid === 0 ? null : readText("/etc/group");
+  if (!groups?.ok) return null;
+  const found = groups.text.split("\n").map((line) => line.split(":"));
+  return found.find(([, , id]) => id === String(gid))?.[0] ?? null;
+}
 
 /** Who may read it. If not even that can be seen, a folder above is closed. */
 function guardOf(path: string): string {

@@ -1,8 +1,11 @@
 import type { Members } from "../model/audience.ts";
+import type { WatchedWebhooks } from "../model/daemon.ts";
 import type { DeliveryState } from "../model/delivery.ts";
 import type { StoredHalts } from "../model/pause.ts";
 import type { Backlog, Clock } from "../model/ports.ts";
 import type { StoreHealth } from "../model/space.ts";
+import type { WebhookHealth } from "../model/status.ts";
+import type { Timeline } from "../model/timeline.ts";
 import { SECOND } from "../model/units.ts";
 import { declareMembers } from "./audience-metrics.ts";
 import { Counter, Gauge, type Registry } from "./prom.ts";
@@ -12,6 +15,7 @@ export type ExposedStore = {
   readonly halts: Pick<StoredHalts, "all">;
   readonly health: Pick<StoreHealth, "size" | "full" | "gone">;
   readonly members: Pick<Members, "all">;
+  readonly timeline: Pick<Timeline, "health">;
 };
 
 const STATES: readonly DeliveryState[] = ["waiting", "delivered", "failed", "expired"];
@@ -125,6 +129,43 @@ function declarePaused(registry: Registry, { store, destinations }: StoreView): 
   });
 }
 
+export type WebhookView = {
+  readonly read: () => readonly WatchedWebhooks[];
+  readonly clock: Pick<Clock, "now">;
+};
+
+/** Declares what is known of each webhook: whether it takes what it gets, and when it is asked again if not. */
+export function declareWebhookGauges(registry: Registry, { read, clock }: WebhookView): void {
+  const labelNames = ["destination", "webhook"];
+  const each = (tell: (labels: { destination: string; webhook: number }, health: WebhookHealth) => void): void => {
+    for (const { destination, webhooks } of read()) {
+      webhooks.forEach((health, nth) => {
+        tell({ destination, webhook: nth + 1 }, health);
+      });
+    }
+  };
+  new Gauge({
+    name: "fairlead_webhook_up",
+    help: "1 if the webhook works or was not tried yet, 0 if it takes nothing, does not answer, or cannot be reached.",
+    labelNames,
+    registers: [registry],
+    collect() {
+      this.reset();
+      each((labels, { failingSince }) => this.set(labels, failingSince === null ? 1 : 0));
+    },
+  });
+  new Gauge({
+    name: "fairlead_webhook_next_try_seconds",
+    help: "In how many seconds something is sent to the webhook again, if it has to wait: for a probe, or as it has asked. 0 if not.",
+    labelNames,
+    registers: [registry],
+    collect() {
+      this.reset();
+      each((labels, { nextTryAt }) => this.set(labels, Math.max(0, (nextTryAt ?? 0) - clock.now()) / SECOND));
+    },
+  });
+}
+
 function declareSize(registry: Registry, { store }: StoreView): void {
   const gauges = [
     {
@@ -148,6 +189,11 @@ function declareSize(registry: Registry, { store }: StoreView): void {
       read: () => fullness(store()),
     },
     {
+      name: "fairlead_clock_implausible",
+      help: "1 while the machine's clock cannot be right, so that events get wrong times, else 0.",
+      read: () => doubt(store()),
+    },
+    {
       name: "fairlead_store_gone",
       help: "1 while calls are refused because the outbox was removed, replaced or cut short under the daemon, else 0.",
       read: () => absence(store()),
@@ -169,6 +215,10 @@ function declareSize(registry: Registry, { store }: StoreView): void {
 
 function fullness(store: ExposedStore | null): number | null {
   return store && (store.health.full() === null ? 0 : 1);
+}
+
+function doubt(store: ExposedStore | null): number | null {
+  return store && (store.timeline.health().plausible ? 0 : 1);
 }
 
 function absence(store: ExposedStore | null): number | null {

@@ -1,10 +1,11 @@
+import type { Names, WatchedWebhooks } from "../model/daemon.ts";
 import { CALL_TYPES } from "../model/event.ts";
 import type { Clock } from "../model/ports.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { declareChanges } from "./audience-metrics.ts";
-import { declareProcess, declareStoreGauges, type ExposedStore } from "./gauges.ts";
-import { Counter, Gauge, Histogram, Registry } from "./prom.ts";
-import { createRowCounter, createTally, type Row, type Tally } from "./tally.ts";
+import { declareProcess, declareStoreGauges, declareWebhookGauges, type ExposedStore } from "./gauges.ts";
+import { Counter, Gauge, Registry } from "./prom.ts";
+import { createHistogram, createRowCounter, createTally, type Row, type Tally, type Timings } from "./tally.ts";
 
 export type Metrics = {
   /** The Content-Type of `text()`. */
@@ -14,7 +15,9 @@ export type Metrics = {
   /** Gives the gauges their store, once it is open. */
   expose(store: ExposedStore): void;
   /** Starts the series of configured names at 0, so that `rate()` sees their first event. Call it at each reload. */
-  declare(names: DeclaredNames): void;
+  declare(names: Names): void;
+  /** Gives the gauges of webhooks their values. */
+  watch(read: () => readonly WatchedWebhooks[]): void;
   /** By status. */
   readonly requests: Row;
   /** By source and type. */
@@ -25,8 +28,6 @@ export type Metrics = {
   readonly duplicates: Row;
   /** By source and rule. */
   readonly unrouted: Tally;
-  /** By destination and outcome. */
-  readonly attempts: Tally;
   /** By destination and state. */
   readonly settled: Tally;
   /** By destination. */
@@ -36,17 +37,16 @@ export type Metrics = {
   readonly traitChanges: Tally;
   /** By state and reason. */
   readonly pruned: Tally;
-  attemptTook(duration: Ms): void;
+  /** `duration`: how long a receiver took to answer, or null if the attempt reached none. */
+  attempted(
+    webhook: { readonly destination: string; readonly url: string },
+    outcome: string,
+    duration: Ms | null,
+  ): void;
   storeFailed(): void;
   slowCommit(): void;
+  logDropped(lines: number): void;
   reloaded(successful: boolean): void;
-};
-
-export type DeclaredNames = {
-  readonly sources: readonly string[];
-  readonly destinations: readonly string[];
-  /** The destinations that are delivered to. */
-  readonly served: readonly string[];
 };
 
 export type MetricsOptions = {
@@ -61,7 +61,9 @@ export type MetricsOptions = {
 export function createMetrics({ clock, version, runtime }: MetricsOptions): Metrics {
   const registry = new Registry();
   let store: ExposedStore | null = null;
-  let declared: DeclaredNames | null = null;
+  let declared: Names | null = null;
+  let watched: () => readonly WatchedWebhooks[] = () => [];
+  const attempts = declareAttempts(registry);
   const tallies = declareTallies(registry);
   const events = declareEvents(registry, clock);
   declareStoreGauges(registry, {
@@ -70,17 +72,23 @@ export function createMetrics({ clock, version, runtime }: MetricsOptions): Metr
     destinations: () => declared?.destinations ?? [],
     served: () => declared?.served ?? null,
   });
+  declareWebhookGauges(registry, { read: () => watched(), clock });
   declareProcess(registry, { version, runtime });
   return {
     ...tallies,
+    attempted: attempts.attempted,
     ...events,
     contentType: registry.contentType,
     text: () => registry.metrics(),
     expose(opened) {
       store = opened;
     },
+    watch(read) {
+      watched = read;
+    },
     declare(names) {
       declared = names;
+      attempts.declare(names.webhooks);
       beginAtZero(tallies, names);
     },
   };
@@ -88,13 +96,12 @@ export function createMetrics({ clock, version, runtime }: MetricsOptions): Metr
 
 type Tallies = ReturnType<typeof declareTallies>;
 
-function beginAtZero({ received, duplicates, attempts, settled, replayed }: Tallies, names: DeclaredNames): void {
+function beginAtZero({ received, duplicates, settled, replayed }: Tallies, names: Names): void {
   for (const source of names.sources) {
     received.row(source);
     duplicates.add(source, 0);
   }
   for (const destination of names.destinations) {
-    attempts.row(destination);
     settled.row(destination);
     replayed.add(destination, 0);
   }
@@ -155,13 +162,6 @@ function declareCalls(registry: Registry) {
 
 function declareDeliveries(registry: Registry) {
   return {
-    attempts: createTally({
-      registry,
-      name: "fairlead_attempts_total",
-      help: "Attempts to deliver, by what came of them.",
-      labels: ["destination", "outcome"],
-      known: [...OUTCOMES, ...FAILING_STATUSES],
-    }),
     settled: createTally({
       registry,
       name: "fairlead_deliveries_settled_total",
@@ -178,27 +178,80 @@ function declareDeliveries(registry: Registry) {
   };
 }
 
+/** A webhook that the config had when an attempt began, and has no more. */
+const GONE = "gone";
+
+/**
+ * Webhooks are told apart by their number in the config, from 1 on: their URLs would be labels without end, and may hold
+ * what nobody should read.
+ */
+function declareAttempts(registry: Registry) {
+  const counts = createTally({
+    registry,
+    name: "fairlead_attempts_total",
+    help: "Attempts to deliver, by what came of them. The webhooks of a destination are numbered as in the config.",
+    labels: ["destination", "webhook", "outcome"],
+    known: [...OUTCOMES, ...FAILING_STATUSES],
+  });
+  const timings = createHistogram(
+    {
+      registry,
+      name: "fairlead_attempt_duration_seconds",
+      help: "How long receivers took to answer. Timeouts are included, attempts that reached no receiver are not.",
+      labels: ["destination", "webhook"],
+    },
+    SECONDS,
+  );
+  const info = new Gauge({
+    name: "fairlead_webhook_info",
+    help: "Always 1. The labels say which host a webhook has.",
+    labelNames: ["destination", "webhook", "host"],
+    registers: [registry],
+  });
+  type Series = { readonly counts: Row; readonly timings: Timings };
+  let known = new Map<string, Map<string, Series>>();
+  const seriesOf = (destination: string, webhook: string): Series => {
+    return { counts: counts.row(destination, webhook), timings: timings(destination, webhook) };
+  };
+  return {
+    declare(webhooks: Names["webhooks"]) {
+      info.reset();
+      known = new Map();
+      for (const [destination, urls] of webhooks) {
+        known.set(destination, new Map(urls.map((url, nth) => [url, seriesOf(destination, String(nth + 1))])));
+        urls.forEach((url, nth) => {
+          info.set({ destination, webhook: nth + 1, host: new URL(url).host }, 1);
+        });
+      }
+    },
+    attempted({ destination, url }: { destination: string; url: string }, outcome: string, duration: Ms | null) {
+      const series = known.get(destination)?.get(url) ?? seriesOf(destination, GONE);
+      series.counts.add(outcome);
+      if (duration !== null) series.timings.took(duration);
+    },
+  };
+}
+
 /** Up to the five seconds that a receiver has (SPEC.md 8). Timeouts lie above. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 function declareEvents(registry: Registry, clock: Pick<Clock, "wall">) {
   const registers = [registry];
-  const took = new Histogram({
-    name: "fairlead_attempt_duration_seconds",
-    help: "How long receivers took to answer. Timeouts are included, attempts that reached no receiver are not.",
-    buckets: SECONDS,
-    registers,
-  });
   const storeErrors = new Counter({ name: "fairlead_store_errors_total", help: "Failures of the store.", registers });
   const slowCommits = new Counter({
     name: "fairlead_slow_commits_total",
     help: "Commits that took more than a second.",
     registers,
   });
+  const logDropped = new Counter({
+    name: "fairlead_log_lines_dropped_total",
+    help: "Lines of the log that were dropped, because nobody read it.",
+    registers,
+  });
   return {
-    attemptTook: (duration: Ms) => took.observe(duration / SECOND),
     storeFailed: () => storeErrors.inc(),
     slowCommit: () => slowCommits.inc(),
+    logDropped: (lines: number) => logDropped.inc(lines),
     reloaded: declareReloads(registry, clock),
   };
 }

@@ -38,6 +38,10 @@ export function storedFile(path: string): StoredFile | null {
   return { kind, size, ...place, mode: mode & 0o7777, uid, gid, modifiedAt: mtimeMs };
 }
 
+export function isFolder(path: string): boolean {
+  return storedFile(path)?.kind === "folder";
+}
+
 function statOf(path: string): Stats | undefined {
   try {
     return statSync(path);

@@ -27,27 +27,27 @@ export class OutboxGone extends Error {
   }
 }
 
-/** The files that the engine has open. */
-export type OpenFiles = {
+/** A file that the store has open. */
+export type OpenFile = {
   readonly path: string;
-  /** Those that belong to it and can be begun again: its log, and the index of that. */
-  readonly beside: readonly string[];
+  /** The bytes that it has at least, as far as the engine knows. Asked only when it got shorter. */
+  least(): number;
+  /** Makes another one where it was removed or replaced, without losing anything; null if nobody can. */
+  readonly renewal: Renewal | null;
 };
 
-/** What only the engine can say or do. */
-export type OpenEngine = {
-  /** The bytes that the file at this path has at least, as far as the engine knows. */
-  least(path: string): number;
-  /** Writes its log into its file and begins another log. Answers false while another program has the file open. */
-  renewLog(): boolean;
+export type Renewal = {
+  readonly of: "log" | "lock";
+  /** Answers false while another program is in the way. */
+  run(): boolean;
 };
 
 export type PresenceWorld = {
-  readonly files: OpenFiles;
-  readonly engine: OpenEngine;
+  /** The outbox itself first. */
+  readonly files: readonly OpenFile[];
   readonly disk: Pick<Disk, "mark">;
   readonly clock: Pick<Clock, "now">;
-  readonly report: Pick<Report, "storeGone" | "storeFound" | "logRenewed">;
+  readonly report: Pick<Report, "storeGone" | "storeFound" | "fileRenewed">;
 };
 
 /** Whether the files that the engine has open are the ones that the next start would find. */
@@ -62,11 +62,10 @@ export type Presence = {
  * Present: the files at the paths are those that are open. Gone: one of them is not, or was cut short; nothing new is taken
  * in, and deliveries go on from what the engine still has open. It is left when the same files are back, as after a folder
  * was renamed and named back. What was cut short stays so: nobody knows what was in it.
- * A log that was removed by itself is begun again, as all that was in it is still open, and nothing has to be refused.
+ * A log or a lock that was removed by itself is made again: nothing of it is lost, and nothing has to be refused.
  */
-export function createPresence({ files, engine, disk, clock, report }: PresenceWorld): Presence {
-  const paths = [files.path, ...files.beside];
-  let known = new Map(paths.map((path) => [path, disk.mark(path)]));
+export function createPresence({ files, disk, clock, report }: PresenceWorld): Presence {
+  let known = markAll();
   let gone: Gone | null = null;
   let triedAt: At = Number.NEGATIVE_INFINITY;
 
@@ -77,38 +76,39 @@ export function createPresence({ files, engine, disk, clock, report }: PresenceW
 
   function check(): Gone | null {
     if (gone?.what === "truncated") return gone;
-    const now = marks();
+    const now = markIfPossible();
     // Nobody can say: that is no reason to believe another thing than before.
     if (now === null) return gone;
-    const found = paths.map((path) => ({ path, what: judge(path, now) })).find(({ what }) => what !== null);
-    if (found?.what && !(found.what !== "truncated" && files.beside.includes(found.path) && renew())) {
-      return become({ what: found.what, path: found.path, since: gone?.since ?? clock.now() });
+    for (const file of files) {
+      const what = judgeFile(known.get(file) ?? null, now.get(file) ?? null, file.least);
+      if (what === null) continue;
+      if (what !== "truncated" && renew(file)) return check();
+      return become({ what, path: file.path, since: gone?.since ?? clock.now() });
     }
-    if (!found) known = now;
+    known = now;
     return become(null);
   }
 
-  function marks(): Map<string, FileMark | null> | null {
+  function markAll(): Marks {
+    return new Map(files.map((file) => [file, disk.mark(file.path)]));
+  }
+
+  function markIfPossible(): Marks | null {
     try {
-      return new Map(paths.map((path) => [path, disk.mark(path)]));
+      return markAll();
     } catch {
       return null;
     }
   }
 
-  function judge(path: string, now: ReadonlyMap<string, FileMark | null>): Gone["what"] | null {
-    return judgeFile(known.get(path) ?? null, now.get(path) ?? null, () => engine.least(path));
-  }
-
-  function renew(): boolean {
-    if (clock.now() - triedAt < RENEW_AGAIN_AFTER) return false;
+  function renew({ path, renewal }: OpenFile): boolean {
+    if (renewal === null || clock.now() - triedAt < RENEW_AGAIN_AFTER) return false;
     triedAt = clock.now();
-    const renewed = engine.renewLog();
-    const now = renewed ? marks() : null;
+    const now = renewal.run() ? markIfPossible() : null;
     if (now === null) return false;
-    known = now;
+    known = new Map(files.map((file) => [file, (file.renewal === renewal ? now : known).get(file) ?? null]));
     triedAt = Number.NEGATIVE_INFINITY;
-    report.logRenewed(files.path);
+    report.fileRenewed(renewal.of, path);
     return true;
   }
 
@@ -120,6 +120,8 @@ export function createPresence({ files, engine, disk, clock, report }: PresenceW
     return gone;
   }
 }
+
+type Marks = ReadonlyMap<OpenFile, FileMark | null>;
 
 /**
  * What became of a file that was `known` when it was looked at last. `least` is asked only about one that got shorter: the

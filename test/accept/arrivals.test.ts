@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createArrivals } from "../../src/accept/arrivals.ts";
-import { createFalseClock } from "../flow/clock.ts";
+import { createFalseClock, UNSHIFTED } from "../flow/clock.ts";
 
 describe("what has come from a source", () => {
   it("is nothing at first", () => {
-    assert.deepEqual(createArrivals(createFalseClock()).of("website"), { perSecond: 0, lastAt: null });
+    assert.deepEqual(createArrivals(createFalseClock(), UNSHIFTED).of("website"), { perSecond: 0, lastAt: null });
   });
 
   it("is how much each second of the last minute, and when last", async () => {
     const clock = createFalseClock();
-    const arrivals = createArrivals(clock);
+    const arrivals = createArrivals(clock, UNSHIFTED);
     arrivals.saw("website", 100);
     await clock.advance("10s");
     arrivals.saw("website", 20);

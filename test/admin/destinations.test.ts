@@ -119,8 +119,8 @@ describe("POST /api/destinations/:name/discard", () => {
     };
     assert.equal(await unknown("odl"), 'there is no destination "odl"; did you mean old?');
     assert.equal(await unknown("wharehouse"), 'there is no destination "wharehouse"; did you mean warehouse?');
-    assert.equal(await unknown("empty"), 'there is no destination "empty"');
-    assert.equal(await unknown("a/b\n"), 'there is no destination "a/b\\n"');
+    assert.equal(await unknown("empty"), 'there is no destination "empty"; known are crm, off, warehouse, old, done');
+    assert.equal(await unknown("a/b\n"), 'there is no destination "a/b\\n"; known are crm, off, warehouse, old, done');
   });
 
   it("answers what the store does when it cannot write", async () => {

@@ -13,10 +13,11 @@ import type { Rejections } from "../../src/model/refusal.ts";
 import type { Reload } from "../../src/model/reload.ts";
 import type { Replay } from "../../src/model/replay.ts";
 import type { Report } from "../../src/model/report.ts";
-import type { ConfigStatus } from "../../src/model/status.ts";
+import type { ConfigStatus, DestinationHealth } from "../../src/model/status.ts";
+import type { Timeline } from "../../src/model/timeline.ts";
 import type { At } from "../../src/model/units.ts";
 import type { Unserved } from "../../src/model/unserved.ts";
-import { createFalseClock, type FalseClock } from "../flow/clock.ts";
+import { createFalseClock, type FalseClock, UNSHIFTED } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
 import { assertDocumented } from "./openapi/documented.ts";
 import { NEVER_PAUSED } from "./pauses.ts";
@@ -45,7 +46,7 @@ type AdminOptions = {
     readonly counts?: Counts;
     readonly pauses?: Partial<Pauses>;
   };
-  readonly status?: Partial<Pick<StatusWorld, "activity" | "arrivals">> & {
+  readonly status?: Partial<Pick<StatusWorld, "webhooks" | "arrivals">> & {
     readonly oldestAt?: At;
     readonly config?: Partial<ConfigStatus>;
   };
@@ -56,6 +57,7 @@ type AdminOptions = {
   readonly lookup?: Partial<Lookup>;
   readonly replay?: Partial<Replay>;
   readonly deletions?: Partial<StoredDeletions>;
+  readonly timeline?: Timeline;
 };
 
 const NO_REJECTIONS: Rejections = { newest: () => [] };
@@ -90,6 +92,8 @@ const NOTHING_DELETED = {
 } as unknown as StoredDeletions;
 
 /** The operator's API on a store that is well, unless a test says otherwise. */
+const WELL: DestinationHealth = { state: "working", failingSince: null, lastError: null, webhooks: [] };
+
 export function startAdmin(options: AdminOptions = {}): TestAdmin {
   const { requestDeletion, reload, metrics = async () => "up 1\n", rejections = NO_REJECTIONS } = options;
   const { stranded = {}, status = {} } = options;
@@ -100,7 +104,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
   const told: unknown[] = [];
   const handle = createAdmin({
     admin: () => makeConfig().admin,
-    clock,
+    ...{ clock, timeline: options.timeline ?? UNSHIFTED },
     bodies: createBodies(clock),
     health: {
       writable: () => store.writable,
@@ -112,6 +116,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       gone: () => null,
       crowding: () => null,
     },
+    rescue: async () => fault("outbox_in_place", "it is in its place"),
     metrics: { text: metrics, contentType: "text/plain; version=0.0.4" },
     async requestDeletion(wish) {
       wishes.push(wish);
@@ -126,7 +131,9 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     backlog: { counts: () => stranded.counts ?? [], oldestWaitingAt: async () => status.oldestAt ?? null },
     sources: () => makeConfig().sources,
     outbox: () => ({ path: "/var/lib/fairlead/fairlead.db" }),
-    activity: status.activity ?? { of: () => ({ perSecond: 0, failingSince: null, lastError: null, offline: false }) },
+    activity: { of: () => 0 },
+    webhooks: status.webhooks ?? { of: () => WELL },
+    tryNow: (...what) => void told.push(["tried", ...what]),
     arrivals: status.arrivals ?? { of: () => ({ perSecond: 0, lastAt: null }) },
     lastReload: () => ({
       file: "config.yaml",

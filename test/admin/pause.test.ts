@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fault } from "../../src/model/fault.ts";
 import type { Pauses } from "../../src/model/pause.ts";
-import { HOUR } from "../../src/model/units.ts";
-import { START } from "../flow/clock.ts";
+import type { Timeline } from "../../src/model/timeline.ts";
+import { type At, HOUR } from "../../src/model/units.ts";
+import { START, UNSHIFTED } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
 import { startAdmin } from "./make.ts";
 
@@ -16,9 +17,9 @@ const COUNTS = [
 const SINCE = "2026-11-20T10:00:00.000Z";
 
 /** `crm` and `off` are in the config, `off` disabled; `gone` has left something waiting. */
-function start(pauses: Partial<Pauses> = {}) {
+function start(pauses: Partial<Pauses> = {}, timeline: Timeline = UNSHIFTED) {
   const destinations = () => [makeDestination(), makeDestination({ name: "off", enabled: false })];
-  const admin = startAdmin({ stranded: { destinations, counts: COUNTS, pauses } });
+  const admin = startAdmin({ stranded: { destinations, counts: COUNTS, pauses }, timeline });
   return {
     admin,
     async post(name: string, what: "pause" | "resume") {
@@ -45,8 +46,8 @@ describe("POST /api/destinations/:name/pause", () => {
   });
 
   it("says since when by the wall clock, wherever the daemon's own stands", async () => {
-    const { admin, post } = start({ pause: async () => ({ since: START - 2 * HOUR, changed: false }) });
-    admin.clock.setWall(START + HOUR);
+    const timeline = { ...UNSHIFTED, toWall: (at: At) => at + HOUR };
+    const { post } = start({ pause: async () => ({ since: START - 2 * HOUR, changed: false }) }, timeline);
     assert.equal((await post("crm", "pause")).json.since, "2026-11-20T11:00:00.000Z");
   });
 
@@ -60,7 +61,7 @@ describe("POST /api/destinations/:name/pause", () => {
     const { post } = start({ pause: async (name) => ({ since: asked.push(name), changed: true }) });
     for (const [name, hint] of [
       ["cmr", "; did you mean crm?"],
-      ["empty", ""],
+      ["empty", "; known are crm, off, gone"],
     ] as const) {
       const { status, json } = await post(name, "pause");
       assert.deepEqual([status, json.code], [404, "unknown_destination"]);
@@ -88,7 +89,10 @@ describe("POST /api/destinations/:name/resume", () => {
     const { status, json } = await post("crm", "resume");
     assert.equal(status, 200);
     assert.deepEqual(json, { success: true, paused: false, since: SINCE, changed: true, waiting: 3, served: true });
-    assert.deepEqual(admin.told, [["resumed", "crm", { paused: 2 * HOUR, waiting: 3 }]]);
+    assert.deepEqual(admin.told, [
+      ["tried", "crm"],
+      ["resumed", "crm", { paused: 2 * HOUR, waiting: 3 }],
+    ]);
   });
 
   it("says that nothing is sent, if the config does not have it, or has it disabled", async () => {
@@ -100,7 +104,7 @@ describe("POST /api/destinations/:name/resume", () => {
     const { admin, post } = start();
     const { status, json } = await post("crm", "resume");
     assert.deepEqual([status, json.since, json.changed, json.paused], [200, null, false, false]);
-    assert.deepEqual(admin.told, []);
+    assert.deepEqual(admin.told, [["tried", "crm"]]);
   });
 
   it("knows what is paused, though the config and the outbox have lost it", async () => {

@@ -78,7 +78,15 @@ describe("GET /api/rejected", () => {
     assert.deepEqual(await idsOf("?code=unknown_write_key"), ["x1", "a2"]);
     assert.deepEqual(await idsOf("?source=app&code=unknown_write_key"), ["a2"]);
     assert.deepEqual(await idsOf("?source=app&limit=1"), ["a1"]);
-    assert.deepEqual(await idsOf("?source=nobody"), []);
+    assert.deepEqual(await idsOf("?source=website&code=unknown_write_key"), []);
+  });
+
+  it("does not know a source that is neither in the config nor in what was refused, and says which was meant", async () => {
+    const { status, text } = await startAdmin(keep(makeRejection({ source: "removed" }))).get(`${PATH}?source=webiste`);
+    const { code, message } = JSON.parse(text);
+    assert.deepEqual([status, code], [404, "unknown_source"]);
+    assert.equal(message, 'there is no source "webiste"; did you mean website?');
+    assert.equal((await list("?source=removed", makeRejection({ source: "removed" }))).length, 1);
   });
 
   const LIMIT = "limit must be a whole number from 1 to 100";

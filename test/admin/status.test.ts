@@ -1,21 +1,30 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AttemptsLately, Lately } from "../../src/model/status.ts";
-import { MINUTE } from "../../src/model/units.ts";
-import { START } from "../flow/clock.ts";
+import type { DestinationHealth, Health } from "../../src/model/status.ts";
+import { HOUR, MINUTE } from "../../src/model/units.ts";
+import { START, UNSHIFTED } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
 import { startAdmin } from "./make.ts";
 
-const WELL: Lately = { perSecond: 2, failingSince: null, lastError: null, offline: false };
-const SICK: Lately = {
-  perSecond: 0,
+const URL = "https://a.example.com/hook";
+const WELL: DestinationHealth = { state: "working", failingSince: null, lastError: null, webhooks: [] };
+const SICK: DestinationHealth = {
+  state: "failing",
   failingSince: START - MINUTE,
-  lastError: { at: START, url: "https://a.example.com/hook", reason: "503" },
-  offline: false,
+  lastError: { at: START, url: URL, reason: "503" },
+  webhooks: [
+    {
+      url: URL,
+      state: "down",
+      failingSince: START - MINUTE,
+      lastFailure: { at: START, reason: "503" },
+      nextTryAt: START + MINUTE,
+    },
+  ],
 };
 
-function activityOf(known: Readonly<Record<string, Lately>>): AttemptsLately {
-  return { of: (destination) => known[destination] ?? WELL };
+function healthOf(known: Readonly<Record<string, DestinationHealth>>): Health {
+  return { of: ({ name }) => known[name] ?? WELL };
 }
 
 async function statusOf(options: Parameters<typeof startAdmin>[0]) {
@@ -34,6 +43,15 @@ describe("GET /api/status", () => {
       path: "/var/lib/fairlead/fairlead.db",
       ...{ used: 0, max: 1, free: null, full: null, writable: true, gone: null },
     });
+  });
+
+  it("says whether the machine's clock can be believed, and shows its own times by it", async () => {
+    assert.deepEqual((await statusOf({})).clock, { plausible: true, code: null, reason: null, since: null });
+    const doubt = { plausible: false, code: "behind", reason: "it says 2025", since: START } as const;
+    const timeline = { ...UNSHIFTED, toWall: (at: number) => at - HOUR, health: () => doubt };
+    const { clock, startedAt } = await statusOf({ timeline });
+    assert.deepEqual(clock, { ...doubt, since: "2026-11-20T11:00:00.000Z" });
+    assert.equal(startedAt, "2026-11-20T11:00:00.000Z");
   });
 
   it("says why the last config was refused, and what waits for a restart", async () => {
@@ -60,8 +78,8 @@ describe("GET /api/status", () => {
       { destination: "gone", state: "waiting", count: 7 },
       { destination: "long-gone", state: "delivered", count: 7 },
     ] as const;
-    const activity = activityOf({ sick: SICK, away: { ...SICK, offline: true }, off: SICK });
-    const status = { activity, oldestAt: START - MINUTE };
+    const webhooks = healthOf({ sick: SICK, away: { ...SICK, state: "offline" }, off: SICK });
+    const status = { webhooks, oldestAt: START - MINUTE };
     const { destinations: said } = await statusOf({ stranded: { destinations, counts }, status });
     const brief = said.map(({ name, state, oldestWaiting }: Record<string, unknown>) => [name, state, oldestWaiting]);
     assert.deepEqual(brief, [
@@ -78,7 +96,14 @@ describe("GET /api/status", () => {
       ...{ name: "sick", state: "failing", perSecond: 0, oldestWaiting: MINUTE, pausedSince: null },
       counts: { waiting: 3, delivered: 0, failed: 1, expired: 0 },
       failingSince: "2026-11-20T11:59:00.000Z",
-      lastError: { at: "2026-11-20T12:00:00.000Z", url: "https://a.example.com/hook", reason: "503" },
+      lastError: { at: "2026-11-20T12:00:00.000Z", url: URL, reason: "503" },
+      webhooks: [
+        {
+          ...{ url: URL, state: "down", failingSince: "2026-11-20T11:59:00.000Z" },
+          lastFailure: { at: "2026-11-20T12:00:00.000Z", reason: "503" },
+          nextTryAt: "2026-11-20T12:01:00.000Z",
+        },
+      ],
     });
   });
 
@@ -86,7 +111,7 @@ describe("GET /api/status", () => {
     const destinations = () => [makeDestination(), makeDestination({ name: "off", enabled: false })];
     const counts = [{ destination: "gone", state: "waiting", count: 7 }] as const;
     const pauses = { since: () => START - MINUTE };
-    const status = { activity: activityOf({ crm: SICK }) };
+    const status = { webhooks: healthOf({ crm: SICK }) };
     const { destinations: said } = await statusOf({ stranded: { destinations, counts, pauses }, status });
     const since = "2026-11-20T11:59:00.000Z";
     assert.deepEqual(

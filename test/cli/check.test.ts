@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -43,6 +43,27 @@ describe("fairlead check", () => {
     const { status, stderr } = check(GOOD.replace("maxSize: 1MB", "maxSize: 256TB"));
     assert.equal(status, 0);
     assert.match(stderr, /:10:20: warning: outbox\.maxSize: is more than the disk has room for: 256TB do not fit /);
+  });
+
+  it("warns of its own secrets in a file that others can read, but not in a folder that they cannot enter", () => {
+    const isDoubted = (): boolean => /every user of this machine can read: run chmod o-r/.test(check(GOOD).stderr);
+    check(GOOD);
+    chmodSync(FILE, 0o644);
+    assert.equal(isDoubted(), false);
+    chmodSync(FOLDER, 0o755);
+    try {
+      assert.equal(isDoubted(), true);
+      chmodSync(FILE, 0o640);
+      assert.equal(isDoubted(), false);
+    } finally {
+      chmodSync(FOLDER, 0o700);
+    }
+  });
+
+  it("refuses a folder as the outbox", () => {
+    const { status, stderr } = check(GOOD.replace("maxSize: 1MB", `path: ${FOLDER}`));
+    assert.equal(status, 78);
+    assert.match(stderr, /outbox\.path: is a folder: name a file in it, as .*\/fairlead\.db/);
   });
 
   it("says what is wrong with a bad one, and ends with 78", () => {
@@ -122,7 +143,8 @@ describe("fairlead check --explain", () => {
     const { status, stdout } = check(GOOD, { options: ["--explain", "--json"] });
     assert.equal(status, 0);
     assert.doesNotMatch(stdout, /hush/);
-    const settings: { path: string }[] = JSON.parse(stdout);
+    const { file, settings }: { file: string; settings: { path: string }[] } = JSON.parse(stdout);
+    assert.equal(file, FILE);
     const of = (wanted: string) => settings.find(({ path }) => path === wanted);
     assert.deepEqual(of("sources.website.writeKey"), {
       path: "sources.website.writeKey",

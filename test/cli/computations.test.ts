@@ -10,6 +10,7 @@ import type { Audiences, Computation, ListOptions, Member, Sync, Wanted } from "
 import { fault, isFault } from "../../src/model/fault.ts";
 import { createClock } from "../../src/runtime/clock.ts";
 import { createServe } from "../../src/runtime/serve.ts";
+import { UNSHIFTED } from "../flow/clock.ts";
 import { makeSource } from "../flow/make.ts";
 import { askAdmin, SLOW } from "./run.ts";
 
@@ -69,7 +70,7 @@ async function startAdmin(looks = 0) {
   const world: Partial<AdminWorld> = {
     admin: () => ({ listen: LISTEN, token: null }),
     sources: () => [makeSource()],
-    ...{ audiences, streams: createStreams(createClock()), clock: createClock() },
+    ...{ audiences, streams: createStreams(createClock()), clock: createClock(), timeline: UNSHIFTED },
   };
   const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
   return {
@@ -141,9 +142,9 @@ describe("fairlead audience list, show and delete", () => {
     const { out } = await admin.run("audience", "list");
     assert.match(out, /^source {3}audience {6}key {11}users {2}last sync {2}changes\n/);
     assert.match(out, /\nwebsite {2}Big Spenders {2}big_spenders {2}1,234 {2}1h ago {5}1,200 added, 3 removed\n$/);
-    assert.equal(JSON.parse((await admin.run("audience", "list", "--json")).out)[0].key, "big_spenders");
+    assert.equal(JSON.parse((await admin.run("audience", "list", "--json")).out).audiences[0].key, "big_spenders");
     const other = await admin.run("audience", "list", "--source", "other");
-    assert.deepEqual([other.code, other.err], [1, 'fairlead: there is no source "other"\n']);
+    assert.deepEqual([other.code, other.err], [1, 'fairlead: there is no source "other"; known are website\n']);
   });
 
   it("show one with its last syncs", SLOW, async () => {

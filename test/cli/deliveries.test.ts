@@ -6,6 +6,7 @@ import { MOST_IN_PAGE } from "../../src/cli/deliveries.ts";
 import type { ListedDelivery, PageAsk, Search } from "../../src/model/lookup.ts";
 
 import { createServe } from "../../src/runtime/serve.ts";
+import { UNSHIFTED } from "../flow/clock.ts";
 import { askAdmin, SLOW } from "./run.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
@@ -33,9 +34,10 @@ type Asked = { readonly search: Search; readonly page: PageAsk };
 /** The operator's API of a daemon with five deliveries, of which it finds two at a time, and each second time none. */
 async function startAdmin() {
   const asked: Asked[] = [];
-  const world: Pick<AdminWorld, "admin" | "clock" | "lookup" | "destinations"> = {
+  const world: Pick<AdminWorld, "admin" | "clock" | "timeline" | "lookup" | "destinations"> = {
     admin: () => ({ listen: LISTEN, token: null }),
     clock: { now: () => NOW } as AdminWorld["clock"],
+    timeline: UNSHIFTED,
     destinations: () => [],
     lookup: {
       async deliveries(search, page) {
@@ -98,7 +100,8 @@ describe("fairlead deliveries", () => {
     );
     const shown = await admin.run("show", "7-crm", "--json");
     assert.equal(shown.code, 1);
-    assert.match(shown.err, /^fairlead: .* refused with 404 unknown_delivery: there is no delivery "7-crm"/);
+    assert.match(shown.err, / refused with 404 unknown_delivery: there is no delivery \\"7-crm\\"/);
+    assert.equal(JSON.parse(shown.err).code, "unknown_delivery");
     assert.deepEqual(admin.asked, []);
   });
 

@@ -25,6 +25,18 @@ describe("fairlead discard", () => {
     assert.deepEqual(admin.done, []);
   });
 
+  it("only says on a dry run what would become of how many, also to a program", SLOW, async () => {
+    await using admin = await startAdmin(7);
+    const { code, out, err } = await admin.run(["discard", "old", "--dry-run"]);
+    assert.deepEqual([code, err], [0, ""]);
+    assert.equal(out, "7 deliveries wait for old, and would become failed, without being sent. Nothing was done.\n");
+    const json = await admin.run(["discard", "old", "--dry-run", "--yes", "--json"]);
+    assert.deepEqual(JSON.parse(json.out), { destination: "old", waiting: 7, dryRun: true });
+    const nothing = await admin.run(["discard", "off", "--dry-run"]);
+    assert.equal(nothing.out, "No delivery waits for off. Nothing was done.\n");
+    assert.deepEqual(admin.done, []);
+  });
+
   it("has nothing to ask, and nothing to do, if nothing waits", SLOW, async () => {
     await using admin = await startAdmin(0);
     const { code, out, err } = await admin.run(["discard", "off"]);
@@ -60,7 +72,8 @@ describe("fairlead discard", () => {
     const { code, out, err } = await admin.run(["discard", "old", "--yes", "--json"]);
     assert.equal(code, 1);
     assert.deepEqual(JSON.parse(out), { destination: "old", discarded: 1_000, more: true });
-    assert.match(err, /503 store_failed: the outbox cannot be written; 1,000 of 1,500 were done before\n$/);
+    assert.equal(JSON.parse(err).code, "store_failed");
+    assert.match(JSON.parse(err).message, /the outbox cannot be written; 1,000 of 1,500 were done before$/);
   });
 
   it("waits for attempts that still run", SLOW, async () => {

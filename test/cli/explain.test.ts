@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
 import type { FoundEvent, Trail } from "../../src/model/lookup.ts";
 import { createServe } from "../../src/runtime/serve.ts";
+import { UNSHIFTED } from "../flow/clock.ts";
 import { askAdmin, SLOW } from "./run.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
@@ -21,7 +22,11 @@ async function startAdmin() {
   const world = {
     admin: () => ({ listen: LISTEN, token: null }),
     ...{ rejections: { newest: () => [] }, sources: () => [{ name: "website" }], startedAt: 0 },
-    ...{ lookup: { event }, report: { unexpected: (_: string, error: unknown) => console.error(error) } },
+    ...{
+      timeline: UNSHIFTED,
+      lookup: { event },
+      report: { unexpected: (_: string, error: unknown) => console.error(error) },
+    },
   };
   const listener = await createServe()(LISTEN, createAdmin(world as unknown as AdminWorld));
   return {

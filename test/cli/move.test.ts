@@ -26,6 +26,15 @@ describe("fairlead move", () => {
     assert.deepEqual(admin.done, []);
   });
 
+  it("only says on a dry run how many would be moved, also to a program", SLOW, async () => {
+    await using admin = await startAdmin(1);
+    const { code, out } = await admin.run(["move", "old", "crm", "--dry-run"]);
+    assert.deepEqual([code, out], [0, "1 delivery waits for old, and would be moved to crm. Nothing was done.\n"]);
+    const json = await admin.run(["move", "old", "crm", "--dry-run", "--json"]);
+    assert.deepEqual(JSON.parse(json.out), { destination: "old", to: "crm", waiting: 1, dryRun: true });
+    assert.deepEqual(admin.done, []);
+  });
+
   it("prints JSON and nothing else, if a program reads it", SLOW, async () => {
     await using admin = await startAdmin(1_500);
     const { code, out } = await admin.run(["move", "old", "off", "--yes", "--json"]);

@@ -7,6 +7,7 @@ import { fault } from "../../src/model/fault.ts";
 import type { Rejection } from "../../src/model/refusal.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { createServe } from "../../src/runtime/serve.ts";
+import { makeSource } from "../flow/make.ts";
 import { askAdmin, SLOW } from "./run.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
@@ -25,8 +26,9 @@ const NEW: Rejection = {
 
 /** The operator's API of a daemon that has refused two calls, and the command that asks it. */
 async function startAdmin(token: string | null = null) {
-  const world: Pick<AdminWorld, "admin" | "rejections"> = {
+  const world: Pick<AdminWorld, "admin" | "rejections" | "sources"> = {
     admin: () => ({ listen: LISTEN, token: token === null ? null : new Secret(token) }),
+    sources: () => [makeSource({ name: "website" }), makeSource({ name: "a&b=c" })],
     rejections: { newest: (limit) => [NEW, OLD].slice(0, limit) },
   };
   const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
@@ -38,13 +40,13 @@ async function startAdmin(token: string | null = null) {
 }
 
 describe("fairlead rejected", () => {
-  it("shows what the daemon has refused, the newest last", SLOW, async () => {
+  it("shows what the daemon has refused, the newest first", SLOW, async () => {
     await using admin = await startAdmin();
     const { code, out, err } = await admin.rejected([]);
     assert.deepEqual([code, err], [0, ""]);
     assert.deepEqual(out.match(/^2026.*/gm), [
-      "2026-02-03T04:05:06.007Z website: missing_event",
       "2026-02-03T04:05:06.008Z unknown source: unknown_write_key",
+      "2026-02-03T04:05:06.007Z website: missing_event",
     ]);
   });
 
@@ -58,6 +60,18 @@ describe("fairlead rejected", () => {
     const none = await admin.rejected(["--source", "a&b=c", "--code", "missing_event"]);
     assert.equal(none.out.slice(0, 48), "No call of a&b=c was refused with missing_event ");
     assert.equal(none.code, 0);
+  });
+
+  it("knows which source was probably meant", SLOW, async () => {
+    await using admin = await startAdmin();
+    assert.deepEqual(await admin.rejected(["--source", "webiste"]), {
+      ...{ code: 1, out: "", err: 'fairlead: there is no source "webiste"; did you mean website?\n' },
+    });
+    const { code, out, err } = await admin.rejected(["--source", "webiste", "--json"]);
+    assert.deepEqual([code, out], [1, ""]);
+    assert.deepEqual(JSON.parse(err), {
+      ...{ success: false, code: "unknown_source", message: 'there is no source "webiste"; did you mean website?' },
+    });
   });
 
   it("prints the daemon's own answer as JSON, with nothing in it that moves a cursor", SLOW, async () => {

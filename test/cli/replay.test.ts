@@ -6,6 +6,7 @@ import { type Fault, fault } from "../../src/model/fault.ts";
 import type { Replay, ReplayPage, Wish } from "../../src/model/replay.ts";
 import { createClock } from "../../src/runtime/clock.ts";
 import { createServe } from "../../src/runtime/serve.ts";
+import { UNSHIFTED } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
 import { askAdmin, SLOW } from "./run.ts";
 
@@ -36,9 +37,12 @@ async function startAdmin(failed: number, { one, failAt }: Options = {}) {
   }
   const world: Partial<AdminWorld> = {
     admin: () => ({ listen: LISTEN, token: null }),
+    tryNow() {},
     bodies: createBodies(createClock()),
+    timeline: UNSHIFTED,
     destinations: () => [makeDestination()],
     clock: createClock(),
+    backlog: { counts: () => [] } as unknown as AdminWorld["backlog"],
     replay: { page, one: one ?? (async () => null) },
     report: { replayed() {} } as unknown as AdminWorld["report"],
   };
@@ -120,7 +124,9 @@ describe("fairlead replay", () => {
     const { code, out, err } = await admin.run("--yes", "--json");
     assert.equal(code, 1);
     assert.equal(JSON.parse(out).replayed, 500);
-    assert.match(err, /store_failed: the outbox cannot be written; 500 of 1,200 were sent again before\n$/);
+    const { code: why, message } = JSON.parse(err);
+    assert.equal(why, "store_failed");
+    assert.match(message, /the outbox cannot be written; 500 of 1,200 were sent again before$/);
   });
 
   it("takes ids, and says of each what was done", SLOW, async () => {

@@ -77,7 +77,7 @@ describe("the JSON Schema of the config", () => {
     ["a number out of bounds", { delivery: { concurrency: 201 } }, ".delivery.concurrency: maximum"],
     ["a number that is not whole", { delivery: { concurrency: 1.5 } }, ".delivery.concurrency: type"],
     ["a number in quotes", { delivery: { concurrency: "64" } }, ".delivery.concurrency: pattern"],
-    ["a word that is not one of the few", { log: { level: "warn" } }, ".log.level: anyOf"],
+    ["a word that is not one of the few", { log: { level: "loud" } }, ".log.level: anyOf"],
     ["yes for true", { sources: { a: { writeKey: "a", enabled: "yes" } } }, ".sources.a.enabled: pattern"],
     ["a number for text", { sources: { a: { writeKey: 1 } } }, ".sources.a.writeKey: type"],
     ["a token with a space", { admin: { token: "a b" } }, ".admin.token: pattern"],

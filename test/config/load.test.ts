@@ -241,7 +241,7 @@ describe("loadConfig", () => {
       assert.deepEqual(errorsOf(`${MINIMAL}admin: { listen: "${listen}" }\n`), []);
     }
     for (const listen of ["0.0.0.0:1", "[::]:1", "localhost.example.com:1"]) {
-      assert.match(errorsOf(`${MINIMAL}admin: { listen: "${listen}" }\n`).join(), /lacks the key token/);
+      assert.match(errorsOf(`${MINIMAL}admin: { listen: "${listen}" }\n`).join(), /admin\.token: is missing here/);
       assert.deepEqual(errorsOf(`${MINIMAL}admin: { listen: "${listen}", token: abc }\n`), []);
     }
   });

@@ -121,7 +121,7 @@ describe("ingest.tls", () => {
     const text = `ingest: { listen: "unix:/run/a.sock", tls: { cert: /cert.pem } }${REST}`;
     assert.deepEqual(said(load(text)), [
       "ingest.tls needs a TCP address, and ingest.listen is a Unix socket: let the proxy that connects to it speak TLS",
-      "ingest.tls lacks the required key key",
+      "ingest.tls.key is missing here: it is required",
       "ingest.tls.cert names /cert.pem, which cannot be read as PEM: no such file",
     ]);
   });

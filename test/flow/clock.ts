@@ -1,4 +1,5 @@
 import type { Clock } from "../../src/model/ports.ts";
+import type { Timeline } from "../../src/model/timeline.ts";
 import { type At, type Ms, parseDuration } from "../../src/model/units.ts";
 
 /** A clock that stands still until it is told to go on: four hours pass in milliseconds. */
@@ -9,13 +10,27 @@ export type FalseClock = Clock & {
   rest(): Promise<void>;
   /** Sets what the machine's clock says, as an operator or a bad time server would. */
   setWall(at: At): void;
+  /** Goes on by this much at once, and no timer runs meanwhile: the daemon is down, or kept from running. */
+  skip(duration: string): void;
+  /** The machine was started again, or null: nobody can say. Nobody can until this is called. */
+  reboot(id: number | null): void;
   /** The process that goes by it is dead: no timer runs any more, and no turn comes. */
   kill(): void;
 };
 
-type Timer = { readonly at: At; readonly order: number; readonly run: () => void };
+/** The machine's clock is where the line of the store is, and can be believed. */
+export const UNSHIFTED: Timeline = {
+  toWall: (at) => at,
+  fromWall: (wall) => wall,
+  health: () => ({ plausible: true }),
+};
+
+type Timer = { readonly at: Ms; readonly order: number; readonly run: () => void };
 
 export const START: At = Date.UTC(2026, 10, 20, 12, 0, 0);
+
+/** When the daemon that goes by a false clock was built. */
+export const BUILT: At = Date.UTC(2026, 0, 1);
 
 /** Turns after which nobody believes that it will come to rest. */
 const MOST_TURNS = 1_000_000;
@@ -23,18 +38,23 @@ const MOST_TURNS = 1_000_000;
 export function createFalseClock(start: At = START, mostTurns = MOST_TURNS): FalseClock {
   const timers = new Set<Timer>();
   const sleepers = new Set<() => void>();
-  let now = start;
-  let wallOffset = 0;
+  // Since the clock was made. The line of the store, and what the machine says, are so much ahead of it.
+  let passed: Ms = 0;
+  let line: At = start;
+  let wall: At = start;
+  let boot: { readonly id: number; readonly since: Ms } | null = null;
   let turns = 0;
   let order = 0;
   let dead = false;
 
   const clock: FalseClock = {
-    now: () => now,
-    wall: () => now + wallOffset,
+    now: () => line + passed,
+    wall: () => wall + passed,
+    boot: () => boot && { id: boot.id, uptime: passed - boot.since },
+    builtAt: BUILT,
     after(ms, run) {
       if (dead) return () => {};
-      const timer = { at: now + Math.max(0, ms), order: order++, run };
+      const timer = { at: passed + Math.max(0, ms), order: order++, run };
       timers.add(timer);
       return () => timers.delete(timer);
     },
@@ -61,21 +81,19 @@ export function createFalseClock(start: At = START, mostTurns = MOST_TURNS): Fal
       turns -= 1;
       if (dead) await new Promise(() => {});
     },
-    notBefore(at) {
-      // The machine's clock goes on as it was.
-      wallOffset -= Math.max(0, at - now);
-      now = Math.max(now, at);
+    continueFrom(at) {
+      line = at - passed;
     },
     async advance(duration) {
-      const until = now + toMs(duration);
+      const until = passed + toMs(duration);
       await clock.rest();
       for (let next = first(until); next; next = first(until)) {
         timers.delete(next);
-        now = Math.max(now, next.at);
+        passed = Math.max(passed, next.at);
         next.run();
         await clock.rest();
       }
-      if (!dead) now = until;
+      if (!dead) passed = until;
     },
     async rest() {
       // Everything in the process runs on promises and turns; three quiet ones in a row mean that nothing is left.
@@ -87,7 +105,13 @@ export function createFalseClock(start: At = START, mostTurns = MOST_TURNS): Fal
       }
     },
     setWall(at) {
-      wallOffset = at - now;
+      wall = at - passed;
+    },
+    skip(duration) {
+      passed += toMs(duration);
+    },
+    reboot(id) {
+      boot = id === null ? null : { id, since: passed };
     },
     kill() {
       dead = true;
@@ -98,7 +122,7 @@ export function createFalseClock(start: At = START, mostTurns = MOST_TURNS): Fal
   };
   return clock;
 
-  function first(until: At): Timer | undefined {
+  function first(until: Ms): Timer | undefined {
     let next: Timer | undefined;
     for (const timer of timers) {
       if (timer.at > until) continue;

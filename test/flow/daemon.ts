@@ -29,6 +29,8 @@ export type DaemonOptions = {
   readonly space?: Disk["space"];
   /** What the operator's API sets off. */
   readonly reload?: Reload;
+  /** Who is told what happens, in place of `told`. */
+  readonly report?: (clock: FalseClock) => Report;
 };
 
 /** A delivery's row, as an operator would read it. */
@@ -100,13 +102,14 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     clock,
     random: createFalseRandom(),
     post: network.post,
-    report: createFalseReport(told),
-    metrics: { text: async () => "", contentType: "text/plain", expose() {}, declare() {} },
+    report: options.report?.(clock) ?? createFalseReport(told),
+    metrics: { text: async () => "", contentType: "text/plain", expose() {}, watch() {}, declare() {} },
     disk: {
       space: async (path) => (options.space ?? roomy)(path),
       size: async () => 0,
       read: async () => new Uint8Array(),
       mark: disk.mark,
+      alias: disk.alias,
     },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;

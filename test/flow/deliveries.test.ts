@@ -4,7 +4,7 @@ import { isDetail, isList, type SaidDetail, type SaidList } from "../../src/cli/
 import { Secret } from "../../src/model/secret.ts";
 import { sign } from "../../src/webhook/signature.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
-import { makeConfig, makeDestination, URL_A } from "./make.ts";
+import { makeConfig, makeDestination, makeSource, URL_A } from "./make.ts";
 
 const CALL = { userId: "u1", event: "Order Completed" };
 
@@ -45,6 +45,38 @@ describe("GET /api/deliveries", () => {
       [["m3", "m2"], ["m1"]],
     );
     assert.equal(second.cursor, null);
+  });
+
+  it("does not know a destination or a source that is neither in the config nor in the outbox", async () => {
+    await using d = await startDaemon();
+    await d.call("/v1/track", CALL);
+    for (const [query, code, hint] of [
+      ["?destination=cmr", "unknown_destination", 'there is no destination "cmr"; did you mean crm?'],
+      ["?source=webiste", "unknown_source", 'there is no source "webiste"; did you mean website?'],
+      ["?source=nobody&state=failed", "unknown_source", 'there is no source "nobody"; known are website'],
+    ]) {
+      const { status, json } = await d.admin("GET", `/api/deliveries${query}`);
+      assert.deepEqual([status, json.code, json.message], [404, code, hint]);
+    }
+    const filter = { destination: "cmr" };
+    const { status, json } = await d.admin("POST", "/api/replay", { body: { filter, dryRun: true } });
+    assert.deepEqual([status, json.code], [404, "unknown_destination"]);
+  });
+
+  it("knows a destination and a source that were removed, as long as something of them is kept", async () => {
+    await using d = await startDaemon();
+    await d.call("/v1/track", CALL);
+    await d.app.reload({
+      ...d.config,
+      ...{ sources: [makeSource({ name: "other" })], destinations: [makeDestination({ name: "other" })] },
+    });
+    assert.equal((await list(d, "?destination=crm")).deliveries.length, 1);
+    assert.equal((await list(d, "?source=website")).deliveries.length, 1);
+    assert.equal((await list(d, "?source=website&state=failed")).deliveries.length, 0);
+    await d.clock.advance("3d");
+    for (const query of ["?destination=crm", "?source=website"]) {
+      assert.equal((await d.admin("GET", `/api/deliveries${query}`)).status, 404, query);
+    }
   });
 
   const wrong: readonly [string, RegExp][] = [

@@ -10,7 +10,7 @@ import type { Refusal } from "../../src/model/refusal.ts";
 import type { Report } from "../../src/model/report.ts";
 import { Secret } from "../../src/model/secret.ts";
 import type { Source } from "../../src/model/source.ts";
-import { createFalseClock, type FalseClock } from "../flow/clock.ts";
+import { createFalseClock, type FalseClock, UNSHIFTED } from "../flow/clock.ts";
 import { KEY, makeIngest, makeSource } from "../flow/make.ts";
 
 export const SOURCES = [
@@ -64,7 +64,7 @@ export function startIngest(options: IngestOptions = {}): TestIngest {
   let ids = 0;
   const door = createDoor({ ingest: makeIngest(keys), sources }, () => {});
   const report = makeReport({ refused, counted, ...(unexpected && { unexpected }) });
-  const rejections = createRejections({ clock, report });
+  const rejections = createRejections({ clock, timeline: UNSHIFTED, report });
   const handle = createIngest({
     clock,
     random: { fraction: () => 0.5, hex: (bytes) => (ids++).toString(16).padStart(2 * bytes, "0") },

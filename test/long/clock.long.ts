@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { type Hook, startReceiver } from "../binary/receiver.ts";
 import { PATIENT } from "../binary/waiting.ts";
 import { type Daemon, makeConfig, makeWorld, type World } from "../binary/world.ts";
-import { settled, statusOf } from "./observe.ts";
+import { ask, eventually, metric, settled, statusOf } from "./observe.ts";
 
 const MACHINE = process.arch === "arm64" ? "aarch64" : "x86_64";
 const LIBRARY = `/usr/lib/${MACHINE}-linux-gnu/faketime/libfaketime.so.1`;
@@ -37,6 +37,12 @@ async function serve(w: World, offset: string): Promise<Daemon> {
 async function step(w: World, offset: string): Promise<void> {
   await writeFile(w.path("clock.new"), `${offset}\n`);
   await rename(w.path("clock.new"), w.path("clock"));
+}
+
+/** What `status` says of the machine's clock. */
+async function clockOf(daemon: Daemon): Promise<{ readonly plausible: boolean; readonly code: string | null }> {
+  const { clock } = (await (await ask(daemon, "/api/status")).json()) as { clock: Awaited<ReturnType<typeof clockOf>> };
+  return clock;
 }
 
 async function call(daemon: Daemon, messageId: string): Promise<void> {
@@ -94,5 +100,50 @@ describe("a machine's clock that steps by five hours, forward, back and to where
     await call(again, "m-after");
     await receiver.all(["m-before", "m-after"]);
     await settled(again);
+  });
+});
+
+/** From now to 1972, and to 2103. */
+const [TO_1972, TO_2103] = ["-20000d", "+28000d"];
+
+describe("a board without a clock of its own", () => {
+  it("boots in 1972, gets the time, boots in 2103, and gives nothing up early", STEPPING, async () => {
+    let isWell = false;
+    await using receiver = startReceiver(() => (isWell ? 200 : 503));
+    await using w = await makeWorld();
+    await w.write("config.yaml", makeConfig({ url: receiver.url }));
+    const ids: string[] = [];
+    let daemon = await serve(w, TO_1972);
+    await callAndSeeTried("m-1972");
+    assert.deepEqual(
+      [(await clockOf(daemon)).code, await metric(daemon, "fairlead_clock_implausible")],
+      ["before_build", 1],
+    );
+    await step(w, "+0");
+    await callAndSeeTried("m-put-right");
+    assert.equal(await metric(daemon, "fairlead_clock_implausible"), 0);
+    for (const [offset, code] of [
+      ["+0", null],
+      [TO_2103, "ahead"],
+      ["+5h", null],
+      ["+0", "behind"],
+    ] as const) {
+      daemon.process.kill("SIGKILL");
+      await daemon.process.exit;
+      daemon = await serve(w, offset);
+      await callAndSeeTried(`m${ids.length}`);
+      assert.equal((await clockOf(daemon)).code, code);
+      const { waiting, failed, expired } = (await statusOf(daemon)).counts;
+      assert.deepEqual([waiting, failed, expired], [ids.length, 0, 0]);
+    }
+    isWell = true;
+    await receiver.all(ids);
+    await settled(daemon);
+
+    async function callAndSeeTried(id: string): Promise<void> {
+      ids.push(id);
+      await call(daemon, id);
+      await eventually(`${id} was tried`, () => receiver.hooks.some(({ messageId }) => messageId === id) || null);
+    }
   });
 });

@@ -15,10 +15,13 @@ type Desk = AsyncDisposable & {
 };
 
 const FILE = "my list.csv";
+const CONFIG = JSON.stringify({ sources: { website: {} }, destinations: { crm: {}, "crm-old": {}, mail: {} } });
 
 async function makeDesk(): Promise<Desk> {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-shells-"));
   await writeFile(join(folder, FILE), "");
+  // Nothing of it but the names is right, and no daemon runs.
+  await writeFile(join(folder, "config.yaml"), CONFIG);
   const env = { PATH: process.env.PATH, HOME: folder, TMPDIR: folder, LANG: "C.UTF-8", TERM: "xterm" };
   return {
     run(program, ...args) {
@@ -45,6 +48,14 @@ const QUESTIONS: readonly (readonly [words: readonly string[], answers: readonly
   [["serve", "--config", "my"], [FILE]],
   [["send", "--user", "send", "tr"], ["track"]],
   [["audience", "sync", "big", "my"], [FILE]],
+  [["pause", "ma"], ["mail"]],
+  [
+    ["move", "crm", "c"],
+    ["crm", "crm-old"],
+  ],
+  [["deliveries", "--destination", "m"], ["mail"]],
+  [["send", "track", "--source", "w"], ["website"]],
+  [["help", "sen"], ["send"]],
   [
     ["completion", ""],
     ["bash", "fish", "zsh"],
@@ -95,6 +106,8 @@ describe("the man page", () => {
 
 /** $0: the binary; then the words. */
 const IN_BASH = `
+fairlead() { "$bin" "$@"; }
+bin=$0
 source <("$0" completion bash)
 COMP_WORDS=(fairlead "$@") COMP_CWORD=$#
 _fairlead 2>/dev/null
@@ -102,6 +115,8 @@ printf '%s\\n' "\${COMPREPLY[@]}"
 `;
 
 const IN_FISH = `
+set -g bin $argv[1]
+function fairlead; $bin $argv; end
 $argv[1] completion fish | source
 complete -C $argv[2]
 `;
@@ -114,7 +129,8 @@ const IN_ZSH = `
 zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell "PS1= PS2= RPS1= COLUMNS=400; autoload -Uz compinit; compinit -u -D; source <($0 completion zsh)"
-zpty -w shell 'fairlead() { print -r -- "R""AN:\${(j:|:)@}:E""ND" }'
+zpty -w shell "bin=$0"
+zpty -w shell 'fairlead() { [[ $1 == names ]] && { $bin "$@"; return }; print -r -- "R""AN:\${(j:|:)@}:E""ND" }'
 for line; do
   zpty -w -n shell "fairlead $line"$'\\t\\n'
   zpty -r shell answer '*RAN:*:END*'

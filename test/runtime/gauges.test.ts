@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { Registry } from "prom-client";
 import type { Backlog } from "../../src/model/ports.ts";
 import { declareStoreGauges, type ExposedStore } from "../../src/runtime/gauges.ts";
+import { UNSHIFTED } from "../flow/clock.ts";
 
 const NOW = 1_000_000;
 
@@ -17,18 +18,26 @@ const backlog: Backlog = {
 
 const halts: ExposedStore["halts"] = { all: () => [] };
 const members: ExposedStore["members"] = { all: () => [] };
-const health: ExposedStore["health"] = { size: () => ({ used: 4_096, max: 8_192, free: 1_024 }), full: () => null, gone: () => null };
+const health: ExposedStore["health"] = {
+  size: () => ({ used: 4_096, max: 8_192, free: 1_024 }),
+  full: () => null,
+  gone: () => null,
+};
 
 type Served = readonly string[] | null;
 
 async function read(
-  store: ExposedStore | null,
+  store: (Omit<ExposedStore, "timeline"> & Partial<ExposedStore>) | null,
   destinations: readonly string[] = [],
   served: Served = ["crm", "gone"],
 ): Promise<string[]> {
   const registry = new Registry();
   const names = { destinations: () => destinations, served: () => served };
-  declareStoreGauges(registry, { store: () => store, ...names, clock: { now: () => NOW } });
+  declareStoreGauges(registry, {
+    store: () => store && { timeline: UNSHIFTED, ...store },
+    ...names,
+    clock: { now: () => NOW },
+  });
   const lines = (await registry.metrics()).split("\n");
   return lines.filter((line) => line.startsWith("fairlead_"));
 }
@@ -116,6 +125,10 @@ describe("declareStoreGauges", () => {
     const lines = await read({ backlog, halts, members, health });
     assert.ok(lines.includes("fairlead_store_free_disk_bytes 1024"));
     assert.ok(lines.includes("fairlead_store_full 0"));
+    assert.ok(lines.includes("fairlead_clock_implausible 0"));
+    const doubt = { plausible: false, code: "behind", reason: "it says 2025", since: NOW } as const;
+    const doubted = { backlog, halts, members, health, timeline: { ...UNSHIFTED, health: () => doubt } };
+    assert.deepEqual(only(await read(doubted), "fairlead_clock_implausible"), ["fairlead_clock_implausible 1"]);
     for (const bound of ["maxSize", "freeDisk"] as const) {
       const full = await read({ backlog, halts, members, health: { ...health, full: () => bound } });
       assert.deepEqual(only(full, "fairlead_store_full"), ["fairlead_store_full 1"]);

@@ -1,8 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createMetrics, type Metrics } from "../../src/runtime/metrics.ts";
+import { UNSHIFTED } from "../flow/clock.ts";
 
 const START = Date.UTC(2026, 2, 14);
+
+const SECOND_OF_CRM = { destination: "crm", url: "https://b.example.com/hook?token=1" };
+const NAMES_OF_CRM = {
+  sources: ["website"],
+  destinations: ["crm"],
+  webhooks: new Map([["crm", ["https://a.example.com/hook", SECOND_OF_CRM.url]]]),
+  served: ["crm"],
+};
 
 function start() {
   const clock = { at: START, now: () => clock.at, wall: () => clock.at };
@@ -34,45 +43,70 @@ describe("createMetrics", () => {
 
   it("answers the same sums however often it is asked, also at the same time", async () => {
     const { metrics } = start();
-    metrics.attempts.row("crm").add("timeout");
-    metrics.attempts.row("crm").add("timeout");
+    metrics.declare(NAMES_OF_CRM);
+    for (let n = 0; n < 2; n += 1) metrics.attempted(SECOND_OF_CRM, "timeout", 5_000);
     const texts = await Promise.all([metrics.text(), metrics.text(), metrics.text()]);
     for (const text of [...texts, await metrics.text()]) {
-      assert.equal(parse(text).values.get('fairlead_attempts_total{destination="crm",outcome="timeout"}'), 2);
+      assert.equal(
+        parse(text).values.get('fairlead_attempts_total{destination="crm",webhook="2",outcome="timeout"}'),
+        2,
+      );
     }
   });
 
   it("starts the series of configured sources and destinations at 0", async () => {
     const { metrics } = start();
-    metrics.declare({ sources: ["website"], destinations: ["crm"], served: ["crm"] });
+    metrics.declare(NAMES_OF_CRM);
     const { values } = parse(await metrics.text());
     const zeros = [...values].filter(([series]) => /"(crm|website)"/.test(series));
-    assert.equal(zeros.length, 6 + 1 + 9 + 3 + 1);
-    for (const [series, value] of zeros) assert.equal(value, 0, series);
+    assert.equal(zeros.length, 6 + 1 + 2 * (9 + 11 + 2) + 3 + 1 + 2);
+    for (const [series, value] of zeros)
+      assert.equal(value, series.startsWith("fairlead_webhook_info") ? 1 : 0, series);
   });
 
-  it("starts the other outcomes of a destination at 0 when it first appears", async () => {
+  it("counts the attempts for a webhook that the config has no more under one name, however many there were", async () => {
     const { metrics } = start();
-    metrics.attempts.row("new").add("delivered");
-    assert.equal(await readValue(metrics, 'fairlead_attempts_total{destination="new",outcome="status_5xx"}'), 0);
+    metrics.declare(NAMES_OF_CRM);
+    for (const path of ["a", "b", "c"]) {
+      metrics.attempted({ destination: "crm", url: `https://old.example.com/${path}` }, "delivered", 10);
+    }
+    const series = 'fairlead_attempts_total{destination="crm",webhook="gone",outcome="delivered"}';
+    assert.equal(await readValue(metrics, series), 3);
+  });
+
+  it("says of each webhook whether it works, when it is asked again, and which host it has", async () => {
+    const { metrics, clock } = start();
+    metrics.declare(NAMES_OF_CRM);
+    const well = { url: "", state: "working", failingSince: null, lastFailure: null, nextTryAt: null } as const;
+    const down = { ...well, state: "down", failingSince: clock.now(), nextTryAt: clock.now() + 90_000 } as const;
+    metrics.watch(() => [{ destination: "crm", webhooks: [well, down] }]);
+    const { values } = parse(await metrics.text());
+    const read = (name: string, webhook: string) => values.get(`${name}{destination="crm",webhook="${webhook}"}`);
+    assert.deepEqual([read("fairlead_webhook_up", "1"), read("fairlead_webhook_up", "2")], [1, 0]);
+    const wait = "fairlead_webhook_next_try_seconds";
+    assert.deepEqual([read(wait, "1"), read(wait, "2")], [0, 90]);
+    assert.equal(values.get('fairlead_webhook_info{destination="crm",webhook="2",host="b.example.com"}'), 1);
   });
 
   it("keeps a sum when its names are declared again", async () => {
     const { metrics } = start();
     metrics.settled.row("crm").add("expired");
     metrics.duplicates.add("website");
-    metrics.declare({ sources: ["website"], destinations: ["crm"], served: ["crm"] });
+    metrics.declare(NAMES_OF_CRM);
     assert.equal(await readValue(metrics, 'fairlead_deliveries_settled_total{destination="crm",state="expired"}'), 1);
     assert.equal(await readValue(metrics, 'fairlead_events_duplicate_total{source="website"}'), 1);
   });
 
   it("puts answers within five seconds into buckets, and timeouts above them", async () => {
     const { metrics } = start();
-    for (const duration of [4, 80, 5_001]) metrics.attemptTook(duration);
+    metrics.declare(NAMES_OF_CRM);
+    for (const duration of [4, 80, 5_001]) metrics.attempted(SECOND_OF_CRM, "delivered", duration);
+    metrics.attempted(SECOND_OF_CRM, "offline", null);
     const { values } = parse(await metrics.text());
-    const bucket = (le: string) => values.get(`fairlead_attempt_duration_seconds_bucket{le="${le}"}`);
+    const labels = 'destination="crm",webhook="2"';
+    const bucket = (le: string) => values.get(`fairlead_attempt_duration_seconds_bucket{${labels},le="${le}"}`);
     assert.deepEqual([bucket("0.005"), bucket("0.05"), bucket("0.1"), bucket("5"), bucket("+Inf")], [1, 1, 2, 2, 3]);
-    assert.equal(values.get("fairlead_attempt_duration_seconds_sum"), 5.085);
+    assert.equal(values.get(`fairlead_attempt_duration_seconds_sum{${labels}}`), 5.085);
   });
 
   it("holds the time of the last config that was taken, also after one that was not", async () => {
@@ -95,7 +129,7 @@ describe("createMetrics", () => {
     const counts = () => [{ destination: "crm", state: "waiting", count: 1 }] as const;
     const backlog = { counts, oldestWaitingAt: async () => START - 2_000, nextRetryAt: async () => null };
     const health = { size: () => ({ used: 10, max: 20, free: 30 }), full: () => null, gone: () => null };
-    metrics.expose({ backlog, halts: { all: () => [] }, members: { all: () => [] }, health });
+    metrics.expose({ backlog, halts: { all: () => [] }, members: { all: () => [] }, health, timeline: UNSHIFTED });
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), 10);
     assert.equal(await readValue(metrics, 'fairlead_deliveries{destination="crm",state="waiting"}'), 1);
     assert.equal(await readValue(metrics, 'fairlead_oldest_waiting_seconds{destination="crm"}'), 2);
@@ -121,11 +155,12 @@ describe("the text", () => {
   it("is what Prometheus reads: help and type for each, legal names, escaped labels, nothing twice", async () => {
     const { metrics } = start();
     const awkward = 'we"ird\\name\nx';
-    metrics.declare({ sources: [awkward, "b"], destinations: [awkward, "crm"], served: [awkward] });
+    const webhooks = new Map([[awkward, ["https://a.example.com/"]]]);
+    metrics.declare({ sources: [awkward, "b"], destinations: [awkward, "crm"], webhooks, served: [awkward] });
     metrics.rejected.row("").add("unknown_write_key");
     metrics.unrouted.row(awkward).add("historical");
     metrics.requests.add(200);
-    metrics.attemptTook(12);
+    metrics.attempted({ destination: awkward, url: "https://a.example.com/" }, "delivered", 12);
     const { families, values } = parse(await metrics.text());
     assert.equal(values.get('fairlead_events_duplicate_total{source="we\\"ird\\\\name\\nx"}'), 0);
     assert.equal(values.get('fairlead_events_rejected_total{source="",reason="unknown_write_key"}'), 1);
@@ -151,6 +186,9 @@ const NAMES = [
   "fairlead_events_duplicate_total",
   "fairlead_events_unrouted_total",
   "fairlead_attempts_total",
+  "fairlead_webhook_info",
+  "fairlead_webhook_next_try_seconds",
+  "fairlead_webhook_up",
   "fairlead_audience_changes_total",
   "fairlead_audience_members",
   "fairlead_trait_changes_total",
@@ -170,6 +208,8 @@ const NAMES = [
   "fairlead_store_gone",
   "fairlead_store_errors_total",
   "fairlead_slow_commits_total",
+  "fairlead_log_lines_dropped_total",
+  "fairlead_clock_implausible",
   "fairlead_config_last_reload_successful",
   "fairlead_config_last_reload_success_timestamp_seconds",
   "fairlead_build_info",

@@ -21,7 +21,7 @@ describe("what the operator does with deliveries", () => {
     report.moved({ from: "old", to: "crm" }, { moved: 490, doubled: 10 });
     assert.deepEqual(lines, ["info msg=destination.moved destination=old to=crm count=490 doubled=10"]);
     assert.equal(await count(SETTLED), 10);
-    assert.equal(await count('fairlead_deliveries_settled_total{destination="crm",state="failed"}'), undefined);
+    assert.equal(await count('fairlead_deliveries_settled_total{destination="crm",state="failed"}'), 0);
   });
 
   it("is a line and a count for what is sent again", async () => {

@@ -4,14 +4,16 @@ import { MINUTE } from "../../src/model/units.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { createMetrics } from "../../src/runtime/metrics.ts";
 import { createReport } from "../../src/runtime/report.ts";
+import { createFalseClock } from "../flow/clock.ts";
 
 /** A report with a false clock, whose lines are collected without their time. */
 export function startReport(level: LogLevel = "debug") {
-  const clock = { at: 0, now: () => clock.at, wall: () => clock.at };
+  const clock = createFalseClock(0);
   const lines: string[] = [];
   const write = (line: string) => lines.push(line.replace(/^time=\S+ level=/, "").trimEnd());
   const log = createLog({ level, format: "logfmt", write, isTerminal: false, journald: false });
   const metrics = createMetrics({ clock, version: "1", runtime: "test" });
+  metrics.declare({ sources: [], destinations: ["crm"], webhooks: new Map([["crm", [HOOK]]]), served: ["crm"] });
   const count = async (series: string) => {
     const line = (await metrics.text()).split("\n").find((text) => text.startsWith(`${series} `));
     return line === undefined ? undefined : Number(line.slice(series.length + 1));

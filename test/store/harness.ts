@@ -78,7 +78,13 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
   };
   let space: Space = { free: GB, total: GB };
   let freeDisk = 0;
-  const falseDisk: Disk = { space: async () => space, size: async () => 0, read: async () => new Uint8Array(), mark };
+  const falseDisk: Disk = {
+    space: async () => space,
+    size: async () => 0,
+    read: async () => new Uint8Array(),
+    mark,
+    alias,
+  };
   const bounds = (): Bounds => ({ maxSize: max, freeDisk });
   const place = { folder, bounds, disk: falseDisk, crowded, moved, withdrawn, report: createFalseReport(told) };
   let store = await open({ ...place, clock });
@@ -122,12 +128,18 @@ const NOTHING: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0,
 const NO_END: At = Number.MAX_SAFE_INTEGER;
 
 /** The files are real ones. */
-const { mark } = disk;
+const { mark, alias } = disk;
 
 /** For those that are not about the disk: there is more than enough of it. */
 export const AMPLE: Pick<Place, "bounds" | "disk"> = {
   bounds: () => ({ maxSize: GB, freeDisk: 0 }),
-  disk: { space: async () => ({ free: GB, total: GB }), size: async () => 0, read: async () => new Uint8Array(), mark },
+  disk: {
+    space: async () => ({ free: GB, total: GB }),
+    size: async () => 0,
+    read: async () => new Uint8Array(),
+    mark,
+    alias,
+  },
 };
 
 export function makeAsk(ask: Partial<ClaimAsk> = {}): ClaimAsk {

@@ -1,8 +1,8 @@
 import * as v from "valibot";
 import { COMPUTATION_CLASSES, type Computation, type Sync } from "../../model/audience.ts";
-import { formatTime } from "../../model/units.ts";
+import type { Timeline } from "../../model/timeline.ts";
 import type { Like } from "../route.ts";
-import { about, count, named, text, time, timeOf } from "./fields.ts";
+import { about, count, named, text, time, wallTime, wallTimeOf } from "./fields.ts";
 
 export const counts = {
   added: about("Users who had no value, and get one.", count),
@@ -48,28 +48,20 @@ export const synced = {
   sync: about("Null on a dry run.", v.nullable(sync)),
 };
 
-export function toSync({
-  number,
-  kind,
-  startedAt,
-  finishedAt,
-  added,
-  changed,
-  removed,
-  done,
-}: Sync): Like<typeof sync> {
+export function toSync(one: Sync, timeline: Pick<Timeline, "toWall">): Like<typeof sync> {
+  const { number, kind, startedAt, finishedAt, added, changed, removed, done } = one;
   return {
     ...{ number, kind, state: finishedAt === null ? "running" : "finished" },
-    ...{ startedAt: formatTime(startedAt), finishedAt: timeOf(finishedAt) },
+    ...{ startedAt: wallTime(startedAt, timeline), finishedAt: wallTimeOf(finishedAt, timeline) },
     ...{ added, changed, removed, done },
   };
 }
 
-export function toComputation(one: Computation): Like<typeof computation> {
+export function toComputation(one: Computation, timeline: Pick<Timeline, "toWall">): Like<typeof computation> {
   const { source, class: kind, name, key, id, size, createdAt, syncs } = one;
   const [last = null] = syncs;
   return {
-    ...{ source, class: kind, name, key, id, size, createdAt: formatTime(createdAt) },
-    lastSync: last && toSync(last),
+    ...{ source, class: kind, name, key, id, size, createdAt: wallTime(createdAt, timeline) },
+    lastSync: last && toSync(last, timeline),
   };
 }

@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { about, count, named, STATES, TYPES, text, time } from "./fields.ts";
+import { troubled } from "./status.ts";
 
 const attempt = named(
   "Attempt",
@@ -43,6 +44,11 @@ export const listedEntries = {
   reason: about("Why it waits or was given up; null before the first attempt, and if it was delivered.", text),
 };
 
+export const troubledWebhooks = about(
+  "The webhooks that do not work now, of the destinations for which they wait: why it takes longer than `dueAt` says.",
+  v.array(troubled),
+);
+
 export const listed = named("Delivery", v.strictObject(listedEntries));
 
 export const detail = named(
@@ -59,6 +65,7 @@ export const detail = named(
       "What is sent, as the config is now. `***` stands for the values of headers that the config sets.",
       v.array(v.strictObject({ url: v.string(), headers: v.record(v.string(), v.string()) })),
     ),
+    troubled: troubledWebhooks,
     log: about(
       "Its attempts: the first ones, how many were left out, and the last ones.",
       v.strictObject({ first: v.array(attempt), omitted: count, last: v.array(attempt) }),

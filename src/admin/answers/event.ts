@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { listedEntries } from "./delivery.ts";
+import { listedEntries, troubledWebhooks } from "./delivery.ts";
 import { about, count, named, TYPES, text, time } from "./fields.ts";
 import { rejection } from "./rejection.ts";
 
@@ -43,6 +43,7 @@ export const trail = about(
       "When it came from which source in the last 24 hours, whether the event is kept still or not.",
       v.array(v.strictObject({ source: v.string(), at: time })),
     ),
+    troubled: troubledWebhooks,
     complete: about("False if nothing was found, and not all that is kept was looked through.", v.boolean()),
   }),
 );

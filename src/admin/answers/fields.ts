@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import type { DeliveryState } from "../../model/delivery.ts";
 import { CALL_TYPES, type EventType } from "../../model/event.ts";
+import type { Timeline } from "../../model/timeline.ts";
 import { type At, formatTime } from "../../model/units.ts";
 
 export const STATES = ["waiting", "delivered", "failed", "expired"] as const satisfies readonly DeliveryState[];
@@ -13,6 +14,15 @@ export const text = v.nullable(v.string());
 
 export function timeOf(at: At | null): string | null {
   return at === null ? null : formatTime(at);
+}
+
+/** A time in a row. */
+export function wallTime(at: At, { toWall }: Pick<Timeline, "toWall">): string {
+  return formatTime(toWall(at));
+}
+
+export function wallTimeOf(at: At | null, timeline: Pick<Timeline, "toWall">): string | null {
+  return at === null ? null : wallTime(at, timeline);
 }
 
 /** The same, with what it means. */

@@ -23,8 +23,21 @@ const outbox = v.strictObject({
   writable: about("False after a commit that failed, until one succeeds.", v.boolean()),
   gone: about(
     "What became of the outbox's files while the daemon runs, so that the next start would not find what is stored, and calls are refused; null if all are there. `truncated`: a file has lost its end.",
-    v.nullable(v.strictObject({ what: v.picklist(["removed", "replaced", "truncated"]), path: v.string(), since: time })),
+    v.nullable(
+      v.strictObject({ what: v.picklist(["removed", "replaced", "truncated"]), path: v.string(), since: time }),
+    ),
   ),
+});
+
+const clock = v.strictObject({
+  plausible: about("False while the machine's clock cannot be right: events get wrong times.", v.boolean()),
+  code: about(
+    "`before_build`: it says less than when this Fairlead was built. `behind`: less than the outbox has seen. `ahead`: far " +
+      "more than the outbox expects, or many years after the build. Null while it is plausible.",
+    v.nullable(v.picklist(["before_build", "behind", "ahead"])),
+  ),
+  reason: about("In words, with what the clock says.", v.nullable(v.string())),
+  since: v.nullable(time),
 });
 
 const source = named(
@@ -37,23 +50,68 @@ const source = named(
   }),
 );
 
+const failure = {
+  failingSince: about("When the first attempt since the last success failed; null while it works.", v.nullable(time)),
+  lastFailure: about(
+    "What it answered last, while it does not work.",
+    v.nullable(v.strictObject({ at: time, reason: v.string() })),
+  ),
+  nextTryAt: about("Until when nothing is sent to it; null if that is not so.", v.nullable(time)),
+};
+const WEBHOOK_STATES = ["untried", "working", "failing", "slowed", "down", "offline"] as const;
+
+const webhook = named(
+  "WebhookStatus",
+  v.strictObject({
+    url: about("Without its query, which may hold a token.", v.string()),
+    state: about(
+      "By what it has answered since the start. `slowed`: it refuses everything, and gets a few requests a second. `down`: " +
+        "it does not answer, and is only probed. `offline`: this machine has no network.",
+      v.picklist(WEBHOOK_STATES),
+    ),
+    ...failure,
+  }),
+);
+
+/** A webhook that does not work, beside deliveries that wait for it. */
+export const troubled = named(
+  "TroubledWebhook",
+  v.strictObject({ destination: v.string(), url: v.string(), state: v.picklist(WEBHOOK_STATES), ...failure }),
+);
+
 const destination = named(
   "DestinationStatus",
   v.strictObject({
     name: v.string(),
     state: about(
-      "`failing`: nothing has succeeded since the last failure. `offline`: this machine has no network.",
-      v.picklist(["working", "failing", "offline", "paused", "disabled", "removed"]),
+      "`untried`: nothing was sent since the start. `degraded`: some of its webhooks fail. `failing`: all of them do. " +
+        "`offline`: this machine has no network.",
+      v.picklist([
+        ...(["untried", "working", "degraded", "failing", "offline"] as const),
+        ...(["paused", "disabled", "removed"] as const),
+      ]),
     ),
+    webhooks: about("In the order of the config.", v.array(webhook)),
     counts: v.strictObject({ waiting: count, delivered: count, failed: count, expired: count }),
     pausedSince: v.nullable(time),
-    failingSince: v.nullable(time),
+    failingSince: about("Since when no webhook has taken anything; null if one does.", v.nullable(time)),
     lastError: about(
-      "What went wrong last; null if nothing has since the last success.",
+      "What went wrong last at a webhook that fails; null if none does.",
       v.nullable(v.strictObject({ at: time, url: v.string(), reason: v.string() })),
     ),
     perSecond: about("Successes, over the last minute.", v.number()),
     oldestWaiting: about("For how many milliseconds the oldest that waits has been here.", v.nullable(v.number())),
+  }),
+);
+
+const problem = named(
+  "StatusProblem",
+  v.strictObject({
+    level: v.picklist(["error", "warning"]),
+    code: about("Stays the same, for programs.", v.string()),
+    what: v.string(),
+    since: about("Null if nobody knows.", v.nullable(time)),
+    remedy: about("What to do about it.", v.string()),
   }),
 );
 
@@ -65,6 +123,8 @@ export const status = named(
     startedAt: time,
     config,
     outbox,
+    problems: about("What is wrong, and since when: the worst first.", v.array(problem)),
+    clock,
     sources: v.array(source),
     destinations: about(
       "Those of the config, in its order, and then those that something still waits for.",

@@ -16,7 +16,7 @@ export function listPathOf(kind: Kind, source: string | undefined): string {
 
 /** What the daemon has against the list or its place, in its own words; null if it refused for another reason. */
 export function explainComputation({ code, message }: Refusal): Complaint | null {
-  return ABOUT_LISTS.has(code) ? { code: EXIT.failed, message: printable(message) } : null;
+  return ABOUT_LISTS.has(code) ? { code: EXIT.failed, message: printable(message), error: code } : null;
 }
 
 const ABOUT_LISTS: ReadonlySet<string> = new Set([

@@ -65,9 +65,9 @@ type ListOptions = DaemonOptions & { readonly source?: string; readonly json?: b
 function declareList(group: Command, done: Done, { kind, command }: Words): void {
   const declared = group
     .command("list")
-    .description(`list the ${kind}s, with their size and their last sync`)
+    .description(`list the ${kind}s, the newest first, with their size and their last sync`)
     .option("--source <name>", "only those of this source")
-    .option("--json", "print them as JSON");
+    .option("--json", "print them as JSON, the newest first");
   addDaemonOptions(declared)
     .addHelpText("after", examples(`fairlead ${command} list`, `fairlead ${command} list --source website --json`))
     .action((options: ListOptions) => done(list(kind, options)));
@@ -78,7 +78,7 @@ async function list(kind: Kind, options: ListOptions): Promise<ExitCode> {
   const answer = await askDaemon(options, question);
   if ("code" in answer) return complain(answer);
   const all = answer.said.audiences ?? answer.said.traits ?? [];
-  print(options.json ? printable(JSON.stringify(all)) : toList(kind, all, createClock().wall()));
+  print(options.json ? printable(JSON.stringify(answer.said)) : toList(kind, all, createClock().wall()));
   return EXIT.done;
 }
 

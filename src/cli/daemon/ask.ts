@@ -65,27 +65,37 @@ export function readSaid<Said>(
 
 function unreachable({ code, reason }: Extract<Exchange, { kind: "failed" }>, { base, from }: Daemon): Complaint {
   const remedy = "; is `fairlead serve` running? If it listens elsewhere, say where with --admin";
-  return failed(`cannot reach the daemon at ${base} (${from}): ${reason}${isNobodyThere(code) ? remedy : ""}`);
+  const message = `cannot reach the daemon at ${base} (${from}): ${reason}${isNobodyThere(code) ? remedy : ""}`;
+  return failed(message, "unreachable");
 }
 
 function foreign(status: number, { base, from }: Daemon): Complaint {
   return failed(
     `${base} (${from}) answered ${status}, and not as Fairlead's admin listener does; is that its address?`,
+    "not_fairlead",
   );
 }
 
-function refused(status: number, { code, message }: Refusal, { daemon, question }: Asked<unknown>): Complaint {
+function refused(status: number, said: Refusal, asked: Asked<unknown>): Complaint {
+  return failed(wordsOf(status, said, asked), said.code);
+}
+
+function wordsOf(status: number, { code, message }: Refusal, { daemon, question }: Asked<unknown>): string {
   const { base, from, token } = daemon;
   const place = `the daemon at ${base} (${from})`;
   switch (code) {
     case "unauthorized":
-      return failed(token === null ? `${place} ${TOKENLESS}` : `${place} refuses ${token.from}: ${WRONG_TOKEN}`);
+      return token === null ? `${place} ${TOKENLESS}` : `${place} refuses ${token.from}: ${WRONG_TOKEN}`;
     case "not_found":
-      return failed(`${place} has nothing at ${pathOf(question)}: ${NOT_FOUND}`);
+      return `${place} has nothing at ${pathOf(question)}: ${NOT_FOUND}`;
     case "forbidden_host":
-      return failed(`${place} refused with ${status} ${printable(`${code}: ${message}`)}; ${OTHER_HOST}`);
+      return `${place} refused with ${status} ${printable(`${code}: ${message}`)}; ${OTHER_HOST}`;
+    // It has understood the question, and its message says all there is to know.
+    case "unknown_destination":
+    case "unknown_source":
+      return printable(message);
     default:
-      return failed(`${place} refused with ${status} ${printable(`${code}: ${message}`)}`);
+      return `${place} refused with ${status} ${printable(`${code}: ${message}`)}`;
   }
 }
 
@@ -98,6 +108,6 @@ function pathOf({ path }: Question<unknown>): string {
   return path.replace(/\?.*$/, "");
 }
 
-function failed(message: string): Complaint {
-  return { code: EXIT.failed, message };
+function failed(message: string, error: string): Complaint {
+  return { code: EXIT.failed, message, error };
 }

@@ -4,7 +4,7 @@ import { quote } from "../../config/problems.ts";
 import type { Resolve } from "../../model/ports.ts";
 import { Secret } from "../../model/secret.ts";
 import type { Complaint } from "../complain.ts";
-import { CONFIG_OPTION, openConfigFile } from "../config-file.ts";
+import { CONFIG_OPTION, complaintOfFile, openConfigFile } from "../config-file.ts";
 import { EXIT } from "../exit.ts";
 import { BASE_FORMS, baseOf, readBase } from "../reach.ts";
 
@@ -55,6 +55,11 @@ export function findDaemon(options: DaemonOptions, resolve: Resolve): Daemon | C
   return "code" in config ? config : withToken(daemon, config);
 }
 
+/** Whether the daemon was named by its address: it may be another one than that of the config here. */
+export function isSaidElsewhere(options: DaemonOptions, resolve: Resolve): boolean {
+  return saidAddress(options, resolve) !== null;
+}
+
 function saidAddress(
   { admin }: DaemonOptions,
   { env }: Resolve,
@@ -85,7 +90,7 @@ type OpenConfig = { readonly file: string; readonly admin: AdminPart };
 function openConfig(said: string | undefined, resolve: Resolve): OpenConfig | Complaint {
   const opened = openConfigFile(said);
   if (opened.kind === "read") return { file: opened.file, admin: readAdminPart({ ...opened, resolve }) };
-  return { code: EXIT.config, message: `${opened.message}; or do without: say where the daemon is with --admin` };
+  return complaintOfFile(opened, "or do without: say where the daemon is with --admin");
 }
 
 function tokenOf({ env }: Resolve): Token | null {

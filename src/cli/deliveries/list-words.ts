@@ -1,10 +1,18 @@
 import { type At, formatDuration } from "../../model/units.ts";
 import { printable } from "../printable.ts";
 import { table } from "../table.ts";
+import { type SaidTroubled, toLines } from "../trouble.ts";
 import type { SaidDelivery } from "./said.ts";
 
 /** What was asked for. `more`: whether there are others. `now`: by the wall clock. */
-export type Asked = { readonly limit: number; readonly most: number; readonly more: boolean; readonly now: At };
+export type Asked = {
+  readonly limit: number;
+  readonly most: number;
+  readonly more: boolean;
+  readonly now: At;
+  /** The webhooks that keep some of them back. */
+  readonly troubled?: readonly SaidTroubled[];
+};
 
 /** For a person: a line for each, the newest first. */
 export function toWords(deliveries: readonly SaidDelivery[], asked: Asked): string {
@@ -20,7 +28,8 @@ export function toWords(deliveries: readonly SaidDelivery[], asked: Asked): stri
     cut(printable(whyOf(one, asked.now)), MOST_OF_REASON),
   ]);
   const head = ["id", "state", "since", "attempts", "source", "type", "user", "why"];
-  return `${table([head, ...rows])}\n\n${summary(deliveries.length, asked)}`;
+  const trouble = toLines(asked.troubled ?? [], asked.now);
+  return [table([head, ...rows]), "", ...trouble, summary(deliveries.length, asked)].join("\n");
 }
 
 const NONE =
@@ -39,7 +48,7 @@ export function whyOf({ state, dueAt, attempts, replayedAt, reason, status, url 
 
 export function whenDue(dueAt: string | null, now: At): string {
   const wait = dueAt === null ? 0 : Date.parse(dueAt) - now;
-  return wait > 0 ? `in ${formatDuration(wait)}` : "as soon as its turn comes";
+  return wait > 0 ? `in ${formatDuration(wait)}` : "when its turn comes";
 }
 
 function cut(text: string, most: number): string {

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { saidTroubled } from "../trouble.ts";
 
 const time = v.nullable(v.string());
 const text = v.nullable(v.string());
@@ -25,13 +26,18 @@ const attempt = v.object({
 });
 
 /** What the daemon answers at `GET /api/deliveries`; a newer one may say more. All text may be a stranger's. */
-const list = v.object({ deliveries: v.array(v.object(listed)), cursor: v.nullable(v.string()) });
+const list = v.object({
+  deliveries: v.array(v.object(listed)),
+  cursor: v.nullable(v.string()),
+  troubled: saidTroubled,
+});
 
 /** What it answers at `GET /api/deliveries/:id`. */
 const detail = v.object({
   ...listed,
   firstAttemptAt: time,
   finals: v.array(v.object({ url: v.string(), reason: v.string() })),
+  troubled: saidTroubled,
   body: v.string(),
   requests: v.array(v.object({ url: v.string(), headers: v.record(v.string(), v.string()) })),
   log: v.object({ first: v.array(attempt), omitted: v.number(), last: v.array(attempt) }),

@@ -1,5 +1,6 @@
 import { type At, formatDuration } from "../../model/units.ts";
 import { printable } from "../printable.ts";
+import { toLines } from "../trouble.ts";
 import { whenDue } from "./list-words.ts";
 import type { SaidDetail } from "./said.ts";
 import { timeline } from "./timeline.ts";
@@ -26,11 +27,12 @@ function about(one: SaidDetail, now: At): string {
     .join("\n");
 }
 
-function standing({ state, dueAt, settledAt, url, status, reason }: SaidDetail, now: At): readonly string[] {
+function standing({ state, dueAt, settledAt, url, status, reason, troubled }: SaidDetail, now: At): readonly string[] {
   if (state === "delivered") return [`  delivered ${settledAt} to ${url}, which answered ${status}`];
   const why = reason === null ? [] : [`  reason    ${reason}`];
   if (state !== "waiting") return [`  since     ${settledAt}`, ...why];
-  return [...why, `  next      ${whenDue(dueAt, now)} (${dueAt})`];
+  const lines = toLines(troubled, now).map((line) => `  but       ${line}`);
+  return [...why, `  next      ${whenDue(dueAt, now)} (${dueAt})`, ...lines];
 }
 
 function requests({ requests, destination }: SaidDetail): string {

@@ -1,4 +1,5 @@
-import { type At, formatDuration, formatTime, MINUTE } from "../../model/units.ts";
+import { describeDoubt, doubtOf } from "../../model/timeline.ts";
+import { type At, formatTime } from "../../model/units.ts";
 import { type Finding, say } from "./finding.ts";
 
 export type ClockFacts = {
@@ -6,22 +7,22 @@ export type ClockFacts = {
   readonly wall: At;
   /** Whether a time service keeps it right; null if nobody can say. */
   readonly synchronized: boolean | null;
-  /** The latest time that the outbox knows; null without one. */
-  readonly lastAt: At | null;
+  /** When this Fairlead was built. */
+  readonly builtAt: At;
+  /** The latest time that the outbox has seen on a clock that could be believed; null without one. */
+  readonly seenAt: At | null;
 };
 
-/** Fairlead is younger. */
-const EARLIEST: At = Date.UTC(2026, 0, 1);
-
-/** Whether the machine's clock can be believed: stamps of events, certificates and the four hours go by it. */
-export function judgeClock({ wall, synchronized, lastAt }: ClockFacts): readonly Finding[] {
+/** Whether the machine's clock can be believed: stamps of events and certificates go by it. */
+export function judgeClock({ wall, synchronized, builtAt, seenAt }: ClockFacts): readonly Finding[] {
   const { ok, skipped, warning, error } = say("clock");
   const now = formatTime(wall);
-  if (wall < EARLIEST) return [error("clock_unset", `this machine believes that it is ${now}`, SET)];
-  if (lastAt !== null && lastAt > wall + MINUTE) {
-    const what = `it is ${now} here, and the outbox was written ${formatDuration(lastAt - wall)} later than that`;
-    return [warning("clock_behind", what, `${SET}; until then the daemon goes on from the later time`)];
-  }
+  const known = { now: wall, trusted: seenAt === null ? null : { at: wall, wall: seenAt }, builtAt };
+  const doubt = doubtOf(wall, known);
+  const what = doubt && describeDoubt(doubt, wall, known);
+  if (doubt === "before_build") return [error("clock_unset", `${what}`, SET)];
+  if (doubt === "behind") return [warning("clock_behind", `${what}`, SET)];
+  if (doubt === "ahead") return [warning("clock_ahead", `${what}`, `unless the daemon was off for so long: ${SET}`)];
   if (synchronized === null)
     return [skipped("unseen", `it is ${now}; whether a time service keeps it so cannot be seen`)];
   if (synchronized) return [ok(`it is ${now}, and a time service keeps it so`)];

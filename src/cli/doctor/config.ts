@@ -3,7 +3,7 @@ import type { At } from "../../model/units.ts";
 import { type Finding, say } from "./finding.ts";
 
 export type ConfigFacts =
-  | { readonly kind: "unreadable"; readonly message: string }
+  | { readonly kind: "unreadable"; readonly message: string; readonly remedy: string | null }
   | {
       readonly kind: "read";
       readonly file: string;
@@ -18,7 +18,7 @@ export type ConfigFacts =
 /** Whether the config can be used, and all that is wrong with it. */
 export function judgeConfig(facts: ConfigFacts): readonly Finding[] {
   const { ok, error, warning } = say("config");
-  if (facts.kind === "unreadable") return [error("config_unreadable", facts.message, NAME_IT)];
+  if (facts.kind === "unreadable") return [error("config_unreadable", facts.message, facts.remedy ?? NAME_IT)];
   const taken = isTaken(facts);
   const findings = facts.problems.map((problem) => {
     const what = describe(problem);

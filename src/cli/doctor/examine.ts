@@ -2,11 +2,12 @@ import { basename, dirname, resolve as fullPathOf, join } from "node:path";
 import { type Inspected, inspectConfig } from "../../config/load.ts";
 import { readOutboxPart } from "../../config/parts.ts";
 import type { Clock, Resolve } from "../../model/ports.ts";
+import { aliasOf } from "../../runtime/alias.ts";
 import { isClockSynchronized } from "../../runtime/clock-sync.ts";
 import { spaceFor } from "../../runtime/disk.ts";
 import { createResolve } from "../../runtime/files.ts";
 import { openFilesOf } from "../../runtime/open-files.ts";
-import { namesIn, storedFile } from "../../runtime/stored-file.ts";
+import { isFolder, namesIn, storedFile } from "../../runtime/stored-file.ts";
 import { VERSION } from "../../runtime/version.ts";
 import { summary } from "../check.ts";
 import { openConfigFile } from "../config-file.ts";
@@ -14,7 +15,7 @@ import { readSaid, send } from "../daemon/ask.ts";
 import { type DaemonOptions, findDaemon } from "../daemon/find.ts";
 import { isNobodyThere } from "../daemon/said.ts";
 import { isStatus, type SaidStatus } from "../status/said.ts";
-import { judgeClock } from "./clock.ts";
+import { type ClockFacts, judgeClock } from "./clock.ts";
 import { type ConfigFacts, judgeConfig } from "./config.ts";
 import { type DaemonFacts, judgeDaemon } from "./daemon.ts";
 import { type DiskFacts, judgeDisk } from "./disk.ts";
@@ -24,10 +25,32 @@ import { guardedFiles } from "./look-secrets.ts";
 import { type Depth, lookAtStore, type StoreLook } from "./look-store.ts";
 import { lookAtWebhooks } from "./look-webhooks.ts";
 import { judgeSecrets } from "./secrets.ts";
-import { judgeStore } from "./store.ts";
+import { judgeAlias, judgeStore } from "./store.ts";
 import { judgeWebhooks } from "./webhooks.ts";
 
 export type ExamineOptions = DaemonOptions & { readonly depth: Depth };
+
+/**
+ * What is wrong here, as far as that can be seen at once and without asking anybody: beside what a daemon that answers says
+ * of itself. Nothing if the config cannot be read.
+ */
+export function examineAround(options: DaemonOptions, status: SaidStatus, clock: Clock): readonly Finding[] {
+  const resolve = createResolve();
+  const opened = openConfigFile(options.config);
+  if (opened.kind === "unreadable") return [];
+  const outbox = outboxOf(opened, resolve);
+  const file = fullPathOf(opened.file);
+  const inspected = inspect({ ...opened, file }, resolve, clock);
+  const daemon: DaemonFacts = { kind: "answers", status, version: VERSION, outbox: null };
+  const found = [
+    ...judgeConfig(configFacts(file, inspected, daemon)),
+    ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
+    ...(outbox ? judgeDisk(diskFacts(outbox)) : []),
+    ...judgeClock({ ...clockFacts(clock), seenAt: null }),
+    ...judgeFiles(filesOf(daemon)),
+  ];
+  return found.filter(({ level }) => level === "error" || level === "warning");
+}
 
 /** Looks at everything that can be looked at from here, and judges it. */
 export async function examine(options: ExamineOptions, clock: Clock): Promise<readonly Finding[]> {
@@ -46,8 +69,9 @@ export async function examine(options: ExamineOptions, clock: Clock): Promise<re
     ...judgeConfig(configFacts(file, inspected, daemon)),
     ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
     ...(store ? judgeStore(store.facts) : [say("store").skipped("unseen", NO_OUTBOX)]),
+    ...(outbox ? judgeAlias(outbox.path, aliasOf(outbox.path)) : []),
     ...(outbox ? judgeDisk(diskFacts(outbox)) : [say("disk").skipped("unseen", NO_OUTBOX)]),
-    ...judgeClock({ wall: clock.wall(), synchronized: isClockSynchronized(), lastAt: store?.lastAt ?? null }),
+    ...judgeClock({ ...clockFacts(clock), seenAt: store?.seenAt ?? null }),
     ...judgeFiles(filesOf(daemon)),
     ...judgeDaemon(daemon),
     ...judgeWebhooks(await lookAtWebhooks(webhooks), clock.wall()),
@@ -59,10 +83,10 @@ const NO_OUTBOX = "where the outbox is cannot be known before the config is mend
 /** What is at the path says nothing while the daemon has another file open; and who opened it could spoil what is left. */
 async function lookBesideDaemon(path: string, depth: Depth, daemon: DaemonFacts): Promise<StoreLook> {
   const outbox = daemon.kind === "answers" && daemon.status.outbox.path === path ? daemon.status.outbox : null;
-  if (outbox?.gone) return { facts: { kind: "gone", ...outbox.gone }, lastAt: null };
+  if (outbox?.gone) return { facts: { kind: "gone", ...outbox.gone }, seenAt: null };
   const found = await lookAtStore(path, depth);
   if (outbox === null || found.facts.kind !== "missing") return found;
-  return { facts: { kind: "gone", path, what: "removed", since: null }, lastAt: null };
+  return { facts: { kind: "gone", path, what: "removed", since: null }, seenAt: null };
 }
 
 type Opened = { readonly file: string; readonly text: string };
@@ -84,7 +108,11 @@ function inspect({ file, text }: Opened, resolve: Resolve, clock: Clock): Inspec
     },
   };
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
-  return inspectConfig({ file, text, resolve: quiet, credentials, now: clock.wall() });
+  return inspectConfig({ file, text, resolve: quiet, credentials, isFolder, now: clock.wall() });
+}
+
+function clockFacts(clock: Clock): Omit<ClockFacts, "seenAt"> {
+  return { wall: clock.wall(), synchronized: isClockSynchronized(), builtAt: clock.builtAt };
 }
 
 function configFacts(file: string, inspected: Inspected, daemon: DaemonFacts): ConfigFacts {
@@ -127,7 +155,7 @@ function diskFacts({ path, maxSize, freeDisk }: Outbox): DiskFacts {
 
 function isCopyOf(outbox: string, name: string): boolean {
   const rest = name.startsWith(outbox) ? name.slice(outbox.length) : "";
-  return /^\.(schema-\d+|before-restore-\w+|part)(\.part)?$/.test(rest);
+  return /^\.(schema-\d+|before-restore-\w+|rescued|part)(\.part)?$/.test(rest);
 }
 
 function filesOf(daemon: DaemonFacts) {

@@ -1,3 +1,4 @@
+import { ownSecrets } from "../../config/doubts.ts";
 import { fullPath } from "../../config/full-path.ts";
 import type { Inspected } from "../../config/load.ts";
 import { child, listOf, mapOf, type Tree, textOf } from "../../config/tree.ts";
@@ -9,7 +10,7 @@ type Files = { readonly file: string; readonly inspected: Inspected | null; read
 /** The files that others have no business with: what the config's secrets come from, itself if it has one, and the outbox. */
 export function guardedFiles({ file, inspected, outbox }: Files): readonly GuardedFile[] {
   const secrets = new Set(inspected ? [...referredFiles(inspected), ...keyFiles(inspected.tree, file)] : []);
-  if (inspected?.tree && hasOwnSecret(inspected.tree, inspected)) secrets.add(file);
+  if (inspected?.tree && ownSecrets(inspected.tree, inspected.origins).length > 0) secrets.add(file);
   const events = outbox === null || storedFile(outbox) === null ? [] : [outbox];
   return [...[...secrets].map((path) => look(path, "secrets")), ...events.map((path) => look(path, "events"))];
 }
@@ -29,12 +30,4 @@ function keyFiles(tree: Tree | null, file: string): readonly string[] {
   const webhooks = destinations.flatMap((destination) => listOf(child(destination, "webhooks")));
   const keys = [child(child(root, "ingest"), "tls"), ...webhooks].map((part) => textOf(child(part, "key")));
   return keys.flatMap((key) => (key === null ? [] : [fullPath(key, file)]));
-}
-
-/** Whether a secret stands in the config itself, and not elsewhere. */
-function hasOwnSecret(tree: Tree, inspected: Inspected): boolean {
-  const { value, got, path } = tree;
-  if (value instanceof Map) return [...value.values()].some((below: Tree) => hasOwnSecret(below, inspected));
-  if (Array.isArray(value)) return value.some((below: Tree) => hasOwnSecret(below, inspected));
-  return got === null && typeof value === "string" && value !== "" && (inspected.origins.get(path) ?? []).length === 0;
 }

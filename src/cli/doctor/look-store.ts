@@ -4,6 +4,7 @@ import { accessTo, storedFile } from "../../runtime/stored-file.ts";
 import { readContents } from "../../store/sqlite/copy/contents.ts";
 import { damageOfLog } from "../../store/sqlite/copy/log.ts";
 import { type Database, messageOf, openToRead } from "../../store/sqlite/driver.ts";
+import { readMemory } from "../../store/sqlite/meta.ts";
 import { unfinishedStep } from "../../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
 import { logOf } from "../../store/sqlite/outbox.ts";
@@ -12,15 +13,19 @@ import type { StoreFacts } from "./store.ts";
 /** `usual` leaves a large one alone: to look through it takes a while, and holds up the log of a daemon that writes. */
 export type Depth = "usual" | "full";
 
-export type StoreLook = { readonly facts: StoreFacts; readonly lastAt: At | null };
+export type StoreLook = {
+  readonly facts: StoreFacts;
+  /** The latest time that it has seen on a clock that could be believed; null if there was none. */
+  readonly seenAt: At | null;
+};
 
 const LARGE = 2 * GB;
 
 /** Looks into the outbox beside a daemon that may have it open, and changes nothing in it. */
 export async function lookAtStore(path: string, depth: Depth): Promise<StoreLook> {
   const access = accessTo(path);
-  if (access === "missing") return { facts: { kind: "missing", path }, lastAt: null };
-  if (access === "denied") return { facts: { kind: "closed", path, why: "permission denied" }, lastAt: null };
+  if (access === "missing") return { facts: { kind: "missing", path }, seenAt: null };
+  if (access === "denied") return { facts: { kind: "closed", path, why: "permission denied" }, seenAt: null };
   try {
     const db = await openToRead(path, storedFile(logOf(path)));
     try {
@@ -30,7 +35,7 @@ export async function lookAtStore(path: string, depth: Depth): Promise<StoreLook
       db.close();
     }
   } catch (error) {
-    return { facts: { kind: "broken", path, why: messageOf(error) }, lastAt: null };
+    return { facts: { kind: "broken", path, why: messageOf(error) }, seenAt: null };
   }
 }
 
@@ -45,15 +50,11 @@ function read(db: Database, { path, depth, lost }: Look): StoreLook {
   const damage = lost === null ? inFile : [lost, ...(inFile ?? [])];
   const contents = schema > 0 ? readContents(db) : null;
   const found = { schema, newest: SCHEMA_VERSION, unfinished: unfinishedStep(db) !== null, contents, damage };
-  const lastAt = contents === null ? null : (lastAtOf(db) ?? null);
-  return { facts: { kind: "read", path, bytes, ...found }, lastAt };
+  const seenAt = contents === null ? null : (readMemory(db)?.trusted?.wall ?? null);
+  return { facts: { kind: "read", path, bytes, ...found }, seenAt };
 }
 
 function damageIn(db: Database, depth: Depth): readonly string[] {
   const rows = db.pragma(depth === "full" ? "integrity_check(5)" : "quick_check(5)") as Record<string, string>[];
   return rows.flatMap((row) => Object.values(row)).filter((text) => text !== "ok");
-}
-
-function lastAtOf(db: Database): At | undefined {
-  return db.prepare<[], number>("SELECT value FROM meta WHERE name = 'last_at'").pluck().get();
 }

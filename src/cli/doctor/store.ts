@@ -1,4 +1,5 @@
 import type { Contents } from "../../model/contents.ts";
+import { type Alias, describeAlias } from "../../model/space.ts";
 import { formatSize } from "../../model/units.ts";
 import { type Finding, say } from "./finding.ts";
 
@@ -32,7 +33,9 @@ export function judgeStore(facts: StoreFacts): readonly Finding[] {
       return [warning("store_missing", `there is no outbox at ${path} yet`, "the first start makes it")];
     case "gone": {
       const since = facts.since === null ? "" : ` since ${facts.since}`;
-      return [error("outbox_gone", `${path} was ${facts.what} while the daemon runs${since}: calls are refused`, RESCUE)];
+      return [
+        error("outbox_gone", `${path} was ${facts.what} while the daemon runs${since}: calls are refused`, RESCUE),
+      ];
     }
     case "closed":
       return [skipped("unseen", `${path} cannot be looked into: ${facts.why}`, "run fairlead doctor as root")];
@@ -68,6 +71,14 @@ export function judgeStore(facts: StoreFacts): readonly Finding[] {
     if (damage.length === 0) return ok(`${path} is whole (${formatSize(bytes)})`);
     return error("store_damaged", `${path} is damaged: ${damage.join("; ")}`, MEND);
   }
+}
+
+/** Whether the outbox has one path only. */
+export function judgeAlias(path: string, alias: Alias | null): readonly Finding[] {
+  if (alias === null) return [];
+  const { why, remedy } = describeAlias(alias);
+  const what = `the next start refuses ${path}: ${why}`;
+  return [say("store").error(alias.kind === "linked" ? "outbox_linked" : "outbox_mounted", what, remedy)];
 }
 
 type Read = Extract<StoreFacts, { kind: "read" }>;

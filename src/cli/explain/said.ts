@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { listed } from "../deliveries/said.ts";
+import { saidTroubled } from "../trouble.ts";
 
 const text = v.nullable(v.string());
 
@@ -31,6 +32,7 @@ const trail = v.object({
   events: v.array(event),
   seen: v.array(v.object({ source: v.string(), at: v.string() })),
   complete: v.boolean(),
+  troubled: saidTroubled,
 });
 
 export type SaidTrail = v.InferOutput<typeof trail>;

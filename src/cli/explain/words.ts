@@ -1,6 +1,7 @@
 import { type At, DAY, formatDuration } from "../../model/units.ts";
 import type { SaidDelivery } from "../deliveries/said.ts";
 import { printable } from "../printable.ts";
+import { toLines } from "../trouble.ts";
 import { isKnown, type SaidEvent, type SaidTrail } from "./said.ts";
 
 /** For a person, in sentences: what became of a call. `now`: by the wall clock. */
@@ -10,6 +11,7 @@ export function toWords(trail: SaidTrail, now: At): string {
     ...trail.rejected.map((one) => [refused(one, now)]),
     ...trail.events.map((event) => told(event, now)),
     ...gone(trail, now),
+    ...(trail.troubled.length > 0 ? [toLines(trail.troubled, now)] : []),
   ];
   return parts.map((lines) => lines.map(printable).join("\n")).join("\n\n");
 }
@@ -85,7 +87,7 @@ function waiting(one: SaidDelivery & { readonly served: string }, now: At): stri
   const gone = served === "yes" ? "" : ` Nothing is delivered to it now: the destination is ${served}.`;
   if (reason === null)
     return `${replayedAt ? "is sent again by command, and waits" : "waits"} for its first attempt.${gone}`;
-  const due = dueAt === null || Date.parse(dueAt) <= now ? "as soon as its turn comes" : `until ${dueAt}`;
+  const due = dueAt === null || Date.parse(dueAt) <= now ? "for its turn" : `until ${dueAt}`;
   const so = attempts === 0 ? "" : `, after ${attempts === 1 ? "one round" : `${attempts} rounds`} of attempts`;
   return `waits ${due}${so}; the last one: ${reason}. See \`fairlead deliveries show ${id}\`.${gone}`;
 }

@@ -44,6 +44,7 @@ function toLines({ path, options, args, commands }: CommandRow): readonly string
     ...commands.map((one) => `${at} -a ${one.path.at(-1)} -d ${quote(one.description)}`),
     ...args.flatMap(({ value, description }) => {
       if (value.kind === "file") return [`${at} -F`];
+      if (value.kind === "names") return [`${at} -a ${quote(namesFor(value.of))} -d ${quote(description)}`];
       return value.kind === "words" ? [`${at} -a ${quote(value.words.join(" "))} -d ${quote(description)}`] : [];
     }),
     ...options.map((option) => `${at} ${optionArguments(option)}`),
@@ -57,7 +58,13 @@ function optionArguments({ names, value, description }: OptionRow): string {
 
 function valueArguments(value: Value): string {
   if (value.kind === "file") return "-r -F";
+  if (value.kind === "names") return `-x -a ${quote(namesFor(value.of))}`;
   return value.kind === "words" ? `-x -a ${quote(value.words.join(" "))}` : "-x";
+}
+
+/** Asked when Tab is pressed. */
+function namesFor(of: string): string {
+  return `(fairlead names ${of} 2>/dev/null)`;
 }
 
 /** In single quotes, where fish knows but two escapes. */

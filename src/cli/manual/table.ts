@@ -5,6 +5,8 @@ import type { Argument, Command, Help, Option } from "commander";
 export type Value =
   | { readonly kind: "file" }
   | { readonly kind: "words"; readonly words: readonly string[] }
+  /** Names that the config has, or the running daemon. */
+  | { readonly kind: "names"; readonly of: "destinations" | "sources" }
   | { readonly kind: "text" };
 
 export type OptionRow = {
@@ -49,7 +51,7 @@ export function describeCommand(command: Command, path: readonly string[] = []):
     description: command.description(),
     heading: headingOf(command.helpGroup(), "Commands:"),
     options: help.visibleOptions(command).map((option) => describeOption(option, help)),
-    args: help.visibleArguments(command).map((argument) => describeArgument(argument, help)),
+    args: help.visibleArguments(command).map((argument) => describeArgument(argument, { help, command })),
     commands: help.visibleCommands(command).map((one) => describeCommand(one, [...path, one.name()])),
     after: afterHelp(command),
   };
@@ -73,23 +75,30 @@ function describeOption(option: Option, help: Help): OptionRow {
     names: [option.short, option.long].filter((name) => name !== undefined),
     description: help.optionDescription(option),
     heading: headingOf(option.helpGroupHeading, "Options:"),
-    value: takesValue ? guessValue(placeholder, option.argChoices) : null,
+    value: takesValue ? guessValue(placeholder === "name" ? option.name() : placeholder, option.argChoices) : null,
   };
 }
 
-function describeArgument(argument: Argument, help: Help): ArgumentRow {
+function describeArgument(argument: Argument, { help, command }: { help: Help; command: Command }): ArgumentRow {
+  const ofHelp = argument.name() === "command" && command.parent;
+  const words = ofHelp ? help.visibleCommands(ofHelp).map((one) => one.name()) : argument.argChoices;
   return {
     name: help.argumentTerm(argument),
     description: help.argumentDescription(argument),
     variadic: argument.variadic,
-    value: guessValue(argument.name(), argument.argChoices),
+    value: guessValue(argument.name(), words),
   };
 }
 
 function guessValue(placeholder: string, words: readonly string[] | undefined): Value {
   if (words) return { kind: "words", words };
+  if (placeholder === "source") return { kind: "names", of: "sources" };
+  if (DESTINATIONS.test(placeholder)) return { kind: "names", of: "destinations" };
   return placeholder === "file" ? { kind: "file" } : { kind: "text" };
 }
+
+/** What arguments and options are called that are one; `old` and `new` are those of `fairlead move`. */
+const DESTINATIONS = /^(old|new|destination\b.*)$/;
 
 function headingOf(heading: string | undefined, otherwise: string): string {
   return (heading || otherwise).replace(/:$/, "");

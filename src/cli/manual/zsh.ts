@@ -7,6 +7,11 @@ export function zshCompletion(program: CommandRow): string {
 
 const HEAD = `#compdef fairlead
 # zsh completion for fairlead, as \`fairlead completion zsh\` prints it.
+
+_fairlead_names() {
+  local -a names=(\${(f)"$(_call_program names fairlead names $1 2>/dev/null)"})
+  compadd -a names
+}
 `;
 
 /** As a file of $fpath it is the body of the function itself. */
@@ -68,6 +73,7 @@ function argumentSpec({ variadic, value }: ArgumentRow, at: number): string {
 
 function valueSpec(value: Value): string {
   if (value.kind === "file") return "file:_files";
+  if (value.kind === "names") return `name: _fairlead_names ${value.of}`;
   return value.kind === "words" ? `value:(${value.words.join(" ")})` : "value: ";
 }
 

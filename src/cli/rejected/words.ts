@@ -9,13 +9,10 @@ export type Asked = {
   readonly code: string | null;
 };
 
-/**
- * For a person: a block for each refused call. The newest comes last, as in a log: there, next to the prompt, it is seen
- * without scrolling.
- */
+/** For a person: a block for each refused call, the newest first as in every list. */
 export function toWords(calls: readonly RejectedCall[], asked: Asked): string {
   if (calls.length === 0) return nothing(asked);
-  return [...calls.toReversed().map(toBlock), summary(calls.length, asked)].join("\n\n");
+  return [...calls.map(toBlock), summary(calls.length, asked)].join("\n\n");
 }
 
 function nothing({ source, code }: Asked): string {
@@ -27,7 +24,7 @@ function nothing({ source, code }: Asked): string {
 
 function summary(shown: number, { limit, most }: Asked): string {
   const more = shown === limit && limit < most ? ` --limit ${most} may show more.` : "";
-  return shown === 1 ? `The last refusal.${more}` : `The last ${shown} refusals, the newest at the end.${more}`;
+  return shown === 1 ? `The last refusal.${more}` : `The last ${shown} refusals, the newest first.${more}`;
 }
 
 function toBlock(call: RejectedCall): string {

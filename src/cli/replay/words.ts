@@ -63,7 +63,11 @@ const DID: Readonly<Record<SaidRetry["did"], string>> = {
 export function complaintOf(ended: Exclude<Ended, "done">, done: number, wanted: number): Complaint {
   const progress = progressOf(done, wanted);
   if (ended === "interrupted") {
-    return { code: EXIT.failed, message: `interrupted: ${progress} are sent again, the others stay as they were` };
+    return {
+      code: EXIT.failed,
+      message: `interrupted: ${progress} are sent again, the others stay as they were`,
+      error: "interrupted",
+    };
   }
   return done === 0 ? ended : { ...ended, message: `${ended.message}; ${progress} were sent again before` };
 }

@@ -50,9 +50,9 @@ function readRefusal(answer: FinalAnswer): Answer {
 export function toWords(answer: Answer, { type, messageId, base }: Sent): string {
   switch (answer.kind) {
     case "accepted":
-      return `accepted: ${type}, messageId ${printable(messageId)}\n${ACCEPTED}`;
+      return `accepted: ${type}, messageId ${printable(messageId)}\n${ACCEPTED}\n${explaining(messageId)}`;
     case "duplicate":
-      return `duplicate: ${type}, messageId ${printable(messageId)}\n${DUPLICATE}`;
+      return `duplicate: ${type}, messageId ${printable(messageId)}\n${DUPLICATE}\n${explaining(messageId)}`;
     case "refused":
       return `${base} refused the call with ${answer.status} ${said(answer.said)}${later(answer.retryAfter)}`;
     case "rejected":
@@ -68,11 +68,18 @@ export function toWords(answer: Answer, { type, messageId, base }: Sent): string
   }
 }
 
-const ACCEPTED = `next: it is on the daemon's disk. Every destination that takes it gets a webhook with this messageId; if none
-      comes, the daemon's log says why.`;
+const ACCEPTED = "It is on the daemon's disk, and goes to each destination that takes it. What becomes of it:";
 
-const DUPLICATE = `next: this messageId came before, within 24 hours, so nothing goes out again. For a new call choose another
-      --message-id, or none.`;
+const DUPLICATE = `This messageId came before, within 24 hours, so nothing goes out again. For a new call choose another --message-id,
+or none. What became of the first one:`;
+
+/** The command that says what becomes of a call, as a shell takes it. */
+function explaining(messageId: string): string {
+  const shown = printable(messageId);
+  const isPlain = /^[\w.:@%+,/=][\w.:@%+,/=-]*$/.test(shown);
+  const quoted = isPlain ? shown : `'${shown.replaceAll("'", String.raw`'\''`)}'`;
+  return `  fairlead explain ${shown.startsWith("-") ? "-- " : ""}${quoted}`;
+}
 
 const INVALID = `next: a program that uses the client library gets this error at the call. For the daemon's own answer give the whole
       call with --data, which sends it as it stands.`;

@@ -3,7 +3,7 @@ import { quote } from "../../config/problems.ts";
 import type { Resolve } from "../../model/ports.ts";
 import type { Secret } from "../../model/secret.ts";
 import type { Complaint } from "../complain.ts";
-import { openConfigFile } from "../config-file.ts";
+import { complaintOfFile, openConfigFile } from "../config-file.ts";
 import { EXIT } from "../exit.ts";
 import { BASE_FORMS, baseOf, readBase } from "../reach.ts";
 import { readSecret } from "../secret.ts";
@@ -45,7 +45,7 @@ const NO_HOST =
 function openParts(said: string | undefined, resolve: Resolve): ConfigParts | Complaint {
   const file = openConfigFile(said);
   if (file.kind === "read") return readConfigParts({ ...file, resolve });
-  return { code: EXIT.config, message: `${file.message}; or do without: --url, and $FAIRLEAD_WRITE_KEY` };
+  return complaintOfFile(file, "or do without: --url, and $FAIRLEAD_WRITE_KEY");
 }
 
 function complaintOf({ faulty, message }: PartFault): Complaint {

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { saidWebhook } from "../trouble.ts";
 
 const time = v.nullable(v.string());
 const counts = v.object({ waiting: v.number(), delivered: v.number(), failed: v.number(), expired: v.number() });
@@ -21,16 +22,24 @@ const status = v.object({
     // A daemon of an older version does not look.
     gone: v.optional(v.nullable(v.object({ what: v.string(), path: v.string(), since: v.string() }))),
   }),
+  // A daemon from before there were any does not say it.
+  problems: v.optional(
+    v.array(v.object({ level: v.string(), code: v.string(), what: v.string(), since: time, remedy: v.string() })),
+    [],
+  ),
+  clock: v.optional(v.object({ plausible: v.boolean(), code: time, reason: time, since: time })),
   sources: v.array(v.object({ name: v.string(), enabled: v.boolean(), perSecond: v.number(), lastAt: time })),
   destinations: v.array(
     v.object({
       ...{ name: v.string(), state: v.string(), pausedSince: time, failingSince: time, lastError: v.nullable(error) },
+      webhooks: v.optional(v.array(saidWebhook), []),
       ...{ perSecond: v.number(), counts, oldestWaiting: v.nullable(v.number()) },
     }),
   ),
 });
 
 export type SaidStatus = v.InferOutput<typeof status>;
+export type SaidProblem = SaidStatus["problems"][number];
 
 export function isStatus(said: unknown): said is SaidStatus {
   return v.is(status, said);

@@ -3,12 +3,21 @@ import { printable } from "../printable.ts";
 import { table } from "../table.ts";
 import type { SaidStatus } from "./said.ts";
 
-/** For a person: what is well takes a line, what is not says so, since when and why. `now`: by the wall clock. */
+/** For a person: first what is wrong, since when and what to do; then all parts, a line each. `now`: by the wall clock. */
 export function toWords(status: SaidStatus, now: At): string {
-  return [about(status, now), sources(status, now), destinations(status, now)].join("\n\n");
+  return [problems(status, now), about(status, now), sources(status, now), destinations(status, now)].join("\n\n");
 }
 
-function about({ version, pid, startedAt, config, outbox }: SaidStatus, now: At): string {
+function problems({ problems }: SaidStatus, now: At): string {
+  if (problems.length === 0) return "Problems: none.";
+  const lines = problems.flatMap(({ level, what, since, remedy }) => {
+    const lasts = since === null ? "" : `[${age(since, now)}] `;
+    return [printable(`  ${level === "error" ? "!" : "-"} ${lasts}${what}`), printable(`      ${remedy}`)];
+  });
+  return ["Problems:", ...lines].join("\n");
+}
+
+function about({ version, pid, startedAt, config, outbox, clock }: SaidStatus, now: At): string {
   const { refused, needsRestart } = config;
   return [
     `fairlead ${printable(version)}, process ${pid}, running for ${age(startedAt, now)}`,
@@ -16,8 +25,15 @@ function about({ version, pid, startedAt, config, outbox }: SaidStatus, now: At)
     ...(refused ? [`         NOT in force since ${age(refused.at, now)}: ${printable(refused.reason)}`] : []),
     ...(needsRestart.length > 0 ? [`         waits for a restart: ${printable(needsRestart.join(", "))}`] : []),
     `outbox   ${printable(outbox.path)}, ${formatSize(outbox.used)} of ${formatSize(outbox.max)}${trouble(outbox)}`,
+    ...clockLine(clock, now),
     ...absence(outbox, now),
   ].join("\n");
+}
+
+function clockLine(clock: SaidStatus["clock"], now: At): readonly string[] {
+  if (!clock || clock.plausible) return [];
+  const lasts = clock.since === null ? "" : ` for ${age(clock.since, now)}`;
+  return [`clock    IMPLAUSIBLE${lasts}: ${printable(clock.reason ?? "")}; events get wrong times`];
 }
 
 function trouble({ full, free, writable }: SaidStatus["outbox"]): string {
@@ -60,18 +76,17 @@ function destinations({ destinations }: SaidStatus, now: At): string {
     String(one.counts.expired),
   ]);
   const head = ["destination", "state", "sent/s", "waiting", "oldest", "failed", "expired"];
-  const errors = destinations.flatMap(({ name, lastError }) =>
-    lastError === null
-      ? []
-      : [printable(`${name}: ${age(lastError.at, now)} ago ${lastError.reason}, from ${lastError.url}`)],
-  );
-  return [table([head, ...rows]), ...(errors.length > 0 ? ["", ...errors] : [])].join("\n");
+  return table([head, ...rows]);
 }
 
-function stateOf({ state, pausedSince, failingSince }: SaidStatus["destinations"][number], now: At): string {
+function stateOf({ state, pausedSince, failingSince, webhooks }: SaidStatus["destinations"][number], now: At): string {
   if (pausedSince !== null) {
     const paused = `paused for ${age(pausedSince, now)}`;
     return state === "paused" ? paused : printable(`${state}, ${paused}`);
+  }
+  if (state === "degraded") {
+    const bad = webhooks.filter((webhook) => webhook.failingSince !== null).length;
+    return `degraded (${bad} of ${webhooks.length} webhooks)`;
   }
   if (failingSince === null || (state !== "failing" && state !== "offline")) return printable(state);
   return `${state} for ${age(failingSince, now)}`;

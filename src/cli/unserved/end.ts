@@ -16,6 +16,10 @@ export type Way<Page> = Wish<Page> & {
   readonly from: string;
   /** What a person is asked before, as `Discard them?`. */
   readonly question: string;
+  /** What would become of them, as `would become failed`. */
+  readonly prospect: string;
+  /** What else a program is told on a dry run. */
+  readonly wish: object;
   /** How many deliveries a page has done. */
   readonly countOf: (page: Page) => number;
   /** What all pages together have done, for people and for programs. */
@@ -23,7 +27,7 @@ export type Way<Page> = Wish<Page> & {
   readonly toJson: (pages: readonly Page[]) => object;
 };
 
-export type EndOptions = DaemonOptions & { readonly yes?: boolean; readonly json?: boolean };
+export type EndOptions = DaemonOptions & { readonly dryRun?: boolean; readonly yes?: boolean; readonly json?: boolean };
 
 /** As many as the daemon does at once. */
 const IN_PAGE = 1_000;
@@ -38,6 +42,7 @@ export async function endWaiting<Page extends { readonly more: boolean }>(
   if (counted.kind === "refused") return complain(counted.why);
   const { waiting } = counted.page;
   const about = aboutOf(waiting, way.from);
+  if (options.dryRun) return tellPlan(way, waiting, options);
   const mayStart = waiting === 0 || options.yes === true;
   const refusal = mayStart ? null : await confirm({ about, question });
   if (refusal !== null) return complain(refusal);
@@ -45,6 +50,16 @@ export async function endWaiting<Page extends { readonly more: boolean }>(
   if (mayStart && !options.json) print(`${about}.`);
   if (waiting === 0) return tell(way, { waiting, pages: [], ended: "done" }, options);
   return tell(way, await work(way, waiting, options), options);
+}
+
+function tellPlan<Page>({ from, prospect, wish }: Way<Page>, waiting: number, { json }: EndOptions): ExitCode {
+  const plan = waiting === 0 ? "" : `, and ${prospect}`;
+  print(
+    json
+      ? printable(JSON.stringify({ destination: from, ...wish, waiting, dryRun: true }))
+      : `${aboutOf(waiting, from)}${plan}. Nothing was done.`,
+  );
+  return EXIT.done;
 }
 
 type Work<Page> = { readonly waiting: number; readonly pages: readonly Page[]; readonly ended: Ended };

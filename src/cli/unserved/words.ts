@@ -31,7 +31,11 @@ type Progress = { readonly done: number; readonly waiting: number };
 export function complaintOf(ended: Exclude<Ended, "done">, { done, waiting }: Progress): Complaint {
   const progress = progressOf(done, waiting);
   if (ended === "interrupted") {
-    return { code: EXIT.failed, message: `interrupted: ${progress} are done, the others go on waiting` };
+    return {
+      code: EXIT.failed,
+      message: `interrupted: ${progress} are done, the others go on waiting`,
+      error: "interrupted",
+    };
   }
   return done === 0 ? ended : { ...ended, message: `${ended.message}; ${progress} were done before` };
 }

@@ -29,12 +29,13 @@ function fileParts(): readonly string[] {
 function valueParts(): readonly string[] {
   return [
     prose(`Durations are written \`250ms\`, \`5s\`, \`10m\`, \`4h\`, \`30d\` or \`1h30m\`; sizes \`512MB\` or \`1.5GB\`, in powers of
-      1,024. Names of sources and destinations are 1 to 64 letters, digits, hyphens, underscores and dots. Unknown keys,
+      1,024 (\`1GiB\` is the same as \`1GB\`). Names of sources and destinations are 1 to 64 letters, digits, hyphens, underscores and dots. Unknown keys,
       keys that are there twice, and anchors, aliases and tags of YAML are errors.`),
     prose("Any text may refer to something outside of the file, so that it needs to hold no secrets:"),
     ["| reference | what it stands for |", "|---|---|", ...REFERENCE_FORMS.map(referenceRow)].join("\n"),
-    prose(`Inside of \`{ }\` and \`[ ]\` such a text must be in quotes. What is missing is an error at its place; a secret file
-      that every user can read is a warning. systemd gives credentials to the unit alone: \`fairlead check\`, run outside of
+    prose(`Inside of \`{ }\` and \`[ ]\` such a text must be in quotes. What is missing is an error at its place; a secret file,
+      or a config with a secret in it, that every user can read is a warning. So is \`$NAME\` or \`{{ NAME }}\`, which
+      nothing fills in. systemd gives credentials to the unit alone: \`fairlead check\`, run outside of
       it, warns that it cannot check them.`),
   ];
 }

@@ -151,7 +151,10 @@ function createWriter(db: Database, world: CommitsWorld): Writer {
 function refuseIfGone(group: readonly Pending[], gone: Gone | null): readonly Pending[] {
   if (gone === null) return group;
   // One that was cut short has holes, which a checkpoint would make look like pages.
-  const [allowed, refused] = split(group, ({ job }) => gone.what !== "truncated" && (job.keepsUp || job.looks) === true);
+  const [allowed, refused] = split(
+    group,
+    ({ job }) => gone.what !== "truncated" && (job.keepsUp || job.looks) === true,
+  );
   refuse(refused, new OutboxGone(gone));
   return allowed;
 }

@@ -1,43 +1,96 @@
-import { type At, MINUTE } from "../../model/units.ts";
+import type { Clock } from "../../model/ports.ts";
+import type { Report } from "../../model/report.ts";
+import { type At, MINUTE, type Ms } from "../../model/units.ts";
+import { createTimeline, type KeptTimeline, type Memory } from "../timeline.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
 
-/** Before every time, also on a machine that believes in 1970. */
-const NEVER: At = Number.NEGATIVE_INFINITY;
-
-/** Remembers the time across restarts, with at most one more row written a minute. */
+/** Remembers the time across restarts, with at most one more write a minute, and one after a step of the clock. */
 export type Meta = Keeper & {
-  /** The latest time known when the store was opened, or null if it is new. */
-  readonly lastAt: At | null;
+  readonly timeline: KeptTimeline;
+  /** Whether it is to be written now, even if there is nothing else to write. */
+  isOutdated(): boolean;
   /** Makes the next transaction write, even if it has nothing else to write. */
   touch(): void;
 };
 
-export function createMeta(db: Database): Meta {
-  const load = db.prepare<[], { value: number }>("SELECT value FROM meta WHERE name = 'last_at'");
-  const save = db.prepare<[number]>(
-    "INSERT INTO meta VALUES ('last_at', ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
+/** Has the clock go on where the store stopped: before anybody else in it asks for the time. */
+export function createMeta(db: Database, { clock, report }: { readonly clock: Clock; readonly report: Report }): Meta {
+  const save = db.prepare<[string, number]>(
+    "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
   );
-  const lastAt = load.get()?.value ?? null;
-  let writtenAt: At = NEVER;
-  let writing: At | null = null;
+  const memory = readMemory(db);
+  const timeline = createTimeline({ clock, report, memory, newestAt: readNewest(db) });
+  let written: Written = { at: NEVER, shift: memory?.shift ?? null };
+  let writing: Written | null = null;
 
   return {
-    lastAt,
-    touch() {
-      writtenAt = NEVER;
+    timeline,
+    isOutdated() {
+      // A store in which nothing is written has nothing to protect.
+      if (written.shift === null) return false;
+      const { at, shift } = timeline.look();
+      if (shift !== written.shift) return true;
+      return !timeline.health().plausible && at - written.at >= WHILE_DOUBTED;
     },
-    write(now) {
-      if (now - writtenAt < MINUTE) return;
-      save.run(now);
-      writing = now;
+    touch() {
+      written = { ...written, at: NEVER };
+    },
+    write() {
+      const now = timeline.look();
+      const { at, shift } = now;
+      if (at - written.at < MINUTE && shift === written.shift) return;
+      for (const [name, value] of namesOf({ ...now, boot: clock.boot() })) save.run(name, value);
+      writing = { at, shift };
     },
     committed() {
-      writtenAt = writing ?? writtenAt;
+      written = writing ?? written;
       writing = null;
     },
     rolledBack() {
       writing = null;
     },
   };
+}
+
+type Written = { readonly at: At; readonly shift: Ms | null };
+
+/** An idle daemon writes nothing, as the machine's clock says how long that has lasted; but for one that nobody can believe. */
+const WHILE_DOUBTED: Ms = 10 * MINUTE;
+
+/** Before every time, also on a machine that believes in 1970. */
+const NEVER: At = Number.NEGATIVE_INFINITY;
+
+/** Of a store that was written before there was a shift, the times in rows are those of the machine's clock. */
+export function readMemory(db: Database): Memory | null {
+  const rows = db.prepare<[], { name: string; value: number }>("SELECT name, value FROM meta").all();
+  const values = new Map(rows.map(({ name, value }) => [name, value]));
+  const [at, shift, id, uptime] = ["last_at", "wall_ahead", "boot", "uptime"].map((name) => values.get(name));
+  if (at === undefined) return null;
+  const boot = id === undefined || uptime === undefined ? null : { id, uptime };
+  if (shift === undefined) return { at, shift: 0, trusted: { at, wall: at }, boot };
+  const [trustedAt, wall] = [values.get("trusted_at"), values.get("trusted_wall")];
+  const trusted = trustedAt === undefined || wall === undefined ? null : { at: trustedAt, wall };
+  return { at, shift, trusted, boot };
+}
+
+function namesOf({ at, shift, trusted, boot }: Memory): readonly (readonly [string, number])[] {
+  return [
+    ["last_at", at],
+    ["wall_ahead", shift],
+    ...(trusted
+      ? ([
+          ["trusted_at", trusted.at],
+          ["trusted_wall", trusted.wall],
+        ] as const)
+      : []),
+    // Where nobody can say, what was said before must not stay: no boot has the id 0.
+    ["boot", boot?.id ?? 0],
+    ["uptime", boot?.uptime ?? 0],
+  ];
+}
+
+/** Events get their numbers in the order of time. */
+function readNewest(db: Database): At | null {
+  return db.prepare<[], At>("SELECT accepted_at FROM segments ORDER BY first DESC LIMIT 1").pluck().get() ?? null;
 }

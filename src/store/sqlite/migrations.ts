@@ -104,7 +104,7 @@ export const STEPS: readonly Step[] = [
     keys    BLOB    NOT NULL
   ) STRICT;
 
-  -- Single values: last_at is the latest time the daemon knew, so that a machine whose clock is behind goes on from it;
+  -- Single values: last_at and those that are written with it say where the line of time was (store/timeline.ts);
   -- next_event is the least number that no event has had, as far as pruning has removed it from segments.
   CREATE TABLE meta (
     name  TEXT PRIMARY KEY,

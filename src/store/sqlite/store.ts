@@ -1,12 +1,20 @@
 import type { Fault } from "../../model/fault.ts";
-import type { BeginFile } from "../../model/new-file.ts";
+import type { BeginFile, BeginScratch } from "../../model/new-file.ts";
 import type { Clock, Store } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
-import type { Bounds, Disk, FileMark, StoreHealth } from "../../model/space.ts";
+import {
+  type Alias,
+  type Bounds,
+  type Disk,
+  describeAlias,
+  type FileMark,
+  type StoreHealth,
+} from "../../model/space.ts";
 import type { Migrating } from "../../model/supervisor.ts";
 import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
 import { createPresence, OutboxGone, type Presence } from "../presence.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
+import { watchClock } from "../timeline.ts";
 import { createAppend } from "./append.ts";
 import { createBacklog } from "./backlog.ts";
 import { createClaims } from "./claims.ts";
@@ -18,6 +26,7 @@ import { createNotices } from "./deletions/notices.ts";
 import { createUserHash } from "./deletions/user-hash.ts";
 import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
 import { createStoredHalts } from "./halts.ts";
+import { createIndexCheck } from "./index-check.ts";
 import { createIntake } from "./intake.ts";
 import { lockOutbox } from "./lock.ts";
 import { findLostCommits } from "./log-check.ts";
@@ -25,12 +34,13 @@ import { createLookup } from "./lookup/lookup.ts";
 import { createMembers } from "./members/members.ts";
 import { createMemberRows } from "./members/rows.ts";
 import { createMeta, type Meta } from "./meta.ts";
-import { createEngine, filesOf } from "./open-files.ts";
+import { openFilesOf } from "./open-files.ts";
 import { cannotOpen, LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
-import { createPrune } from "./prune.ts";
+import { createPrune, type PruneRows } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
 import { createReplay } from "./replay.ts";
+import { createRescue, keepRescued } from "./rescue.ts";
 import { createSegments } from "./segments.ts";
 import { createSettle } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
@@ -54,6 +64,8 @@ export type StoreOptions = {
   readonly migrating?: Migrating | undefined;
   /** How the copy is written that is kept before a large step of that; left out, none is kept. */
   readonly beginFile?: BeginFile | undefined;
+  /** Where a copy is made for who asks the daemon for one; left out, nowhere. */
+  readonly beginScratch?: BeginScratch | undefined;
   /** Of this process, for whoever finds the outbox locked. */
   readonly pid: number;
   readonly clock: Clock;
@@ -64,6 +76,8 @@ export type StoreOptions = {
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { clock, report } = options;
   const watching = new AbortController();
+  const alias = options.disk.alias(options.path);
+  if (alias !== null) throw aliased(options.path, alias);
   const lock = await lockOutbox(options.path, options.pid);
   try {
     // Before it is opened: SQLite then begins it anew.
@@ -71,12 +85,16 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     if (lost) report.storeFailed("recover the write-ahead log", lost);
     const before = options.disk.mark(options.path);
     const db = await openOutbox(options.path, { ...options, freeDisk: options.bounds().freeDisk });
-    const presence = createPresence({ ...options, files: filesOf(options.path), engine: createEngine(db, options.path) });
-    requireSame(options, before);
+    const presence = createPresence({ ...options, files: openFilesOf(options.path, db, lock) });
+    requireSame(db, options, before);
+    const meta = orExplain(db, options, () => createMeta(db, options));
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
-    const store = createOrExplain(db, { room, presence, release, openTemporary: await createTemporary() }, options);
-    void watchRoom({ look }, clock, watching.signal).catch((error: unknown) => report.unexpected("watch the disk", error));
+    const surroundings = { meta, room, presence, release, watch, openTemporary: await createTemporary() };
+    const store = orExplain(db, options, () => createStore(db, surroundings, options));
+    watch("disk", (signal) => watchRoom({ look }, clock, signal));
+    const lookAtClock = async (): Promise<unknown> => meta.isOutdated() && store.health.probe();
+    watch("clock", (signal) => watchClock(lookAtClock, clock, signal));
     return store;
 
     /** In this order: whether a file server still answers is found out without holding anybody up. */
@@ -89,31 +107,44 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     throw error;
   }
 
+  function watch(what: string, run: (signal: AbortSignal) => Promise<void>): void {
+    run(watching.signal).catch((error: unknown) => report.unexpected(`watch the ${what}`, error));
+  }
+
   function release(): void {
     watching.abort();
     lock.release();
   }
 }
 
+function aliased(path: string, alias: Alias): Error {
+  const { why, remedy } = describeAlias(alias);
+  return new Error(`cannot open outbox ${path}: ${why}; ${remedy}`);
+}
+
 /** What is open has to be what is at the path, or all that is stored is lost with the next stop. */
-function requireSame({ path, disk }: StoreOptions, before: FileMark | null): void {
+function requireSame(db: Database, { path, disk }: StoreOptions, before: FileMark | null): void {
   const now = disk.mark(path);
   if (before !== null && now?.identity === before.identity) return;
+  db.close();
   throw new Error(`cannot open outbox ${path}: the file was replaced or removed while it was opened; start again`);
 }
 
 /** `release` lets go of all that is not the database. */
 type Surroundings = {
+  readonly meta: Meta;
   readonly room: Room;
   readonly presence: Presence;
   release(): void;
+  /** Has this go on until the store is released. */
+  watch(what: string, run: (signal: AbortSignal) => Promise<void>): void;
   readonly openTemporary: () => Database;
 };
 
 /** Some of a file is read with this only, and may be damaged. */
-function createOrExplain(db: Database, surroundings: Surroundings, options: StoreOptions): Store {
+function orExplain<T>(db: Database, options: StoreOptions, create: () => T): T {
   try {
-    return createStore(db, surroundings, options);
+    return create();
   } catch (error) {
     db.close();
     throw cannotOpen(options.path, error);
@@ -121,16 +152,15 @@ function createOrExplain(db: Database, surroundings: Surroundings, options: Stor
 }
 
 function createStore(db: Database, surroundings: Surroundings, options: StoreOptions): Store {
-  const { presence, release, openTemporary } = surroundings;
+  const { meta, presence, release, openTemporary } = surroundings;
   const room = { ...surroundings.room, refusal: () => presence.refusal() ?? surroundings.room.refusal() };
   const { clock, report, bounds } = options;
   const tables = createTables(db);
-  const { counts, repeats, meta, segments, progress } = tables;
+  const { counts, repeats, segments, progress } = tables;
   const size = createSize(db, room.measured);
   const withdrawal = createWithdraw(db, tables);
   const memberRows = createMemberRows(db);
   const settleRow = createSettle(tables);
-  const pruneRows = createPrune(db, tables);
   const unserved = createUnserved(db, tables);
   const claims = createClaims(db, report);
   const commits = createCommits(db, {
@@ -141,7 +171,8 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   });
   const notices = createNotices(db, { commits, clock, failed: unwritable });
   const appendRows = createAppend({ segments, repeats, withdrawal, notices, memberRows });
-  const lookup = createLookup(db, { clock, repeats });
+  surroundings.watch("indexes", createIndexCheck(db, { ...options, commits, counts, gone: presence.check }));
+  const lookup = createLookup(db, { clock, repeats, timeline: meta.timeline });
   const isForgotten = createIsForgotten(db, createUserHash(db));
   let closing: Promise<void> | null = null;
 
@@ -153,15 +184,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
       return commits.add<Written>({ rows: 1, run, keepsUp: true, failed: () => "unwritten" });
     },
     backlog: createBacklog(db, counts),
-    async prune(before, limit) {
-      if (!pruneRows.isNeeded(before)) {
-        pruneRows.finish();
-        return null;
-      }
-      const { moved, ...counts } = await commits.add({ rows: limit, keepsUp: true, run: () => pruneRows.run(before, limit) });
-      if (moved > 0) options.moved();
-      return counts;
-    },
+    prune: createPrunePort({ commits, rows: createPrune(db, tables), moved: options.moved }),
     lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
     replay: createReplay(db, { ...options, ...tables, commits, lookup, room, isForgotten, failed: unwritable }),
@@ -169,7 +192,8 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     members: createMembers(db, { ...withdrawal, ...options, commits, memberRows, openTemporary, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, presence, bounds }),
-    lastAt: meta.lastAt,
+    rescue: createRescue(db, { ...options, gone: presence.check }),
+    timeline: meta.timeline,
     close() {
       closing ??= close();
       return closing;
@@ -178,6 +202,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
 
   async function close(): Promise<void> {
     await commits.idle();
+    await keepRescued(db, { ...options, gone: presence.check });
     db.close();
     release();
   }
@@ -188,7 +213,7 @@ function createTables(db: Database) {
   const counts = createCounts(db);
   const segments = createSegments(db, counts);
   const progress = createProgress(db);
-  return { counts, segments, progress, tried: createTried(db), repeats: createRepeats(db), meta: createMeta(db) };
+  return { counts, segments, progress, tried: createTried(db), repeats: createRepeats(db) };
 }
 
 type Written = Awaited<ReturnType<Store["settle"]>>;
@@ -225,6 +250,21 @@ function createHealth({ commits, meta, size, room, presence, bounds }: Vitals): 
 /** To be started again would not help, and what only this process still has open would be gone. */
 function isDiskTrouble(error: unknown): boolean {
   return isDiskFailure(error) || error instanceof OutboxGone;
+}
+
+type PruneWorld = Pick<StoreOptions, "moved"> & { readonly commits: Commits; readonly rows: PruneRows };
+
+function createPrunePort({ commits, rows, moved }: PruneWorld): Store["prune"] {
+  return async function prune(before, limit) {
+    if (!rows.isNeeded(before)) {
+      rows.finish();
+      return null;
+    }
+    const run = (): ReturnType<PruneRows["run"]> => rows.run(before, limit);
+    const { moved: left, ...counts } = await commits.add({ rows: limit, keepsUp: true, run });
+    if (left > 0) moved();
+    return counts;
+  };
 }
 
 type UnservedWorld = Pick<StoreOptions, "clock" | "moved"> & { readonly commits: Commits; readonly rows: UnservedRows };

@@ -1,8 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as config files have them.
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { after, describe, it } from "node:test";
 import { type DaemonOptions, findDaemon } from "../../../src/cli/daemon/find.ts";
 import { type World, worldOf } from "../../config/world.ts";
@@ -21,7 +22,7 @@ function configWith(config: object): string {
 /** Where it is, where that comes from, and with which token from where; or the complaint. */
 function find(options: DaemonOptions, world: World = {}): string {
   const daemon = findDaemon(options, worldOf(world));
-  if ("code" in daemon) return `${daemon.code} ${daemon.message}`;
+  if ("code" in daemon) return `${daemon.code} ${daemon.message}`.replaceAll(folder, "");
   const { base, from, token } = daemon;
   return [base, from, ...(token ? [token.secret.reveal(), token.from] : [])].join(" | ").replaceAll(folder, "");
 }
@@ -29,6 +30,28 @@ function find(options: DaemonOptions, world: World = {}): string {
 const config = configWith({ admin: { listen: "0.0.0.0:9081", token: "config-token" } });
 const plain = configWith({ admin: { listen: "unix:/run/f.sock" } });
 const env = { FAIRLEAD_ADMIN_TOKEN: "env-token" };
+
+describe("the running daemon, of a config that this user may not read", () => {
+  it("is not found: who may read it is said, and how to become one", { skip: process.getuid?.() !== 0 }, () => {
+    const etc = join(folder, "etc");
+    mkdirSync(etc);
+    writeFileSync(join(etc, "config.yaml"), "", { mode: 0o640 });
+    // Group 1 is daemon wherever there is an /etc/group.
+    chownSync(etc, 0, 1);
+    chmodSync(etc, 0o750);
+    chmodSync(folder, 0o755);
+    process.seteuid?.(65_534);
+    try {
+      assert.equal(
+        find({ config: join(etc, "config.yaml") }),
+        "78 cannot read the config file /etc/config.yaml: permission denied (a folder above it cannot be entered); " +
+          "use sudo, or join the group daemon (sudo usermod -aG daemon NAME, then log in again)",
+      );
+    } finally {
+      process.seteuid?.(0);
+    }
+  });
+});
 
 describe("the running daemon, by its config", () => {
   it("is at admin.listen, with admin.token", () => {

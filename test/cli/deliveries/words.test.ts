@@ -21,6 +21,7 @@ const DETAIL: SaidDetail = {
   ...ONE,
   ...{ firstAttemptAt: at(-60_000), finals: [], body: '{"type":"track","properties":{"a":"\u0080"}}' },
   requests: [{ url: "https://crm.example.com/in", headers: { Authorization: "***" } }],
+  troubled: [],
   log: { first: [ATTEMPT], omitted: 0, last: [] },
 };
 const ASKED = { limit: 20, most: 10_000, more: false, now: NOW };

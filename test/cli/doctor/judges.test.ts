@@ -36,7 +36,10 @@ describe("fairlead doctor, of the config", () => {
     assert.deepEqual(codes(findings), ["error config_invalid", "warning config_doubtful"]);
     assert.equal(findings[0]?.what, `/c.yaml:4:7: sources.w.writeKey: ${problem.message}`);
     assert.deepEqual(codes(judge({ problems: [] })), ["ok"]);
-    assert.deepEqual(codes(judgeConfig({ kind: "unreadable", message: "there is none" })), ["error config_unreadable"]);
+    const none = { kind: "unreadable", message: "there is none", remedy: null } as const;
+    assert.deepEqual(codes(judgeConfig(none)), ["error config_unreadable"]);
+    assert.match(judgeConfig(none)[0]?.remedy ?? "", /^name it with --config/);
+    assert.equal(judgeConfig({ ...none, remedy: "use sudo" })[0]?.remedy, "use sudo");
   });
 
   it("makes no error of what the running daemon has read without one: its variables are not those of a shell", () => {
@@ -101,15 +104,17 @@ describe("fairlead doctor, of the disk", () => {
 
 describe("fairlead doctor, of the clock", () => {
   const judge = (more: Partial<ClockFacts>) =>
-    codes(judgeClock({ wall: NOW, synchronized: true, lastAt: NOW - HOUR, ...more }));
+    codes(judgeClock({ wall: NOW, synchronized: true, builtAt: NOW - DAY, seenAt: NOW - HOUR, ...more }));
 
   it("finds one that was never set, is behind the outbox, or kept right by nobody", () => {
     assert.deepEqual(judge({}), ["ok"]);
     assert.deepEqual(judge({ wall: 0 }), ["error clock_unset"]);
-    assert.deepEqual(judge({ lastAt: NOW + HOUR }), ["warning clock_behind"]);
+    assert.deepEqual(judge({ seenAt: NOW + HOUR }), ["warning clock_behind"]);
+    assert.deepEqual(judge({ seenAt: NOW - 31 * DAY }), ["warning clock_ahead"]);
+    assert.deepEqual(judge({ wall: NOW + 76 * 365 * DAY, seenAt: null }), ["warning clock_ahead"]);
     assert.deepEqual(judge({ synchronized: false }), ["warning clock_unsynchronized"]);
     assert.deepEqual(judge({ synchronized: null }), ["skipped unseen"]);
-    assert.deepEqual(judge({ lastAt: null }), ["ok"]);
+    assert.deepEqual(judge({ seenAt: null }), ["ok"]);
   });
 });
 
@@ -162,7 +167,7 @@ describe("fairlead doctor, of the outbox", () => {
 
 describe("fairlead doctor, of the daemon", () => {
   const status: SaidStatus = {
-    ...{ version: "1.0.0", pid: 7, startedAt: "", sources: [], destinations: [] },
+    ...{ version: "1.0.0", pid: 7, startedAt: "", problems: [], sources: [], destinations: [] },
     config: { file: "/c.yaml", readAt: "", refused: null, needsRestart: [] },
     outbox: { path: "/o.db", used: MB, max: GB, writable: true, free: GB, full: null },
   };

@@ -15,7 +15,7 @@ const commands = listCommands(table);
 const shown = commands.map(({ path }) => {
   const command = path.reduce((at, name) => at.commands.find((one) => one.name() === name) ?? at, program);
   const help = command.helpInformation();
-  return { path, names: [...help.matchAll(/^ {2}(-[a-z]), (--[a-z-]+)|^ {2}(--[a-z-]+)/gm)].flatMap(namesIn) };
+  return { path, names: [...help.matchAll(/^ {2}(-[a-zA-Z]), (--[a-z-]+)|^ {2}(--[a-z-]+)/gm)].flatMap(namesIn) };
 });
 
 function namesIn([, short, long, only]: RegExpMatchArray): readonly string[] {
@@ -101,6 +101,24 @@ describe("the man page", () => {
 });
 
 describe("the completions", () => {
+  it("ask for the names of destinations and sources where one of them stands", () => {
+    const named = commands.flatMap(({ path, options, args }) => [
+      ...options.flatMap(({ names, value }) =>
+        value?.kind === "names" ? [[...path, ...names, value.of].join(" ")] : [],
+      ),
+      ...args.flatMap(({ name, value }) => (value.kind === "names" ? [[...path, name, value.of].join(" ")] : [])),
+    ]);
+    for (const wanted of [
+      ...["pause destination destinations", "resume destination destinations", "discard destination destinations"],
+      ...["move old destinations", "move new destinations", "deliveries --destination destinations"],
+      ...["deliveries --source sources", "rejected --source sources", "send --source sources"],
+      ...["replay --destination destinations", "audience sync --source sources", "delete-user --source sources"],
+    ]) {
+      assert.ok(named.includes(wanted), `${wanted}: ${named.join(", ")}`);
+    }
+    for (const make of [bashCompletion, zshCompletion, fishCompletion]) assert.match(make(table), / names /);
+  });
+
   it("for bash have every command and option that --help shows", () => {
     const script = bashCompletion(table);
     const partFor = (path: readonly string[]): string =>

@@ -61,16 +61,16 @@ describe("refused calls, for a person", () => {
     assert.deepEqual(blockOf({ sample: '{\r\n\t"a": 1\n}\n' }).slice(-3), ["    {", '      "a": 1', "    }"]);
   });
 
-  it("end with the newest, and say so", () => {
+  it("begin with the newest, and say so", () => {
     const words = toWords([CALL, { ...CALL, at: "2026-02-03T04:05:05.000Z" }], ASKED);
-    assert.deepEqual(words.match(/^2026\S+/gm), ["2026-02-03T04:05:05.000Z", "2026-02-03T04:05:06.007Z"]);
-    assert.match(words, /\n\nThe last 2 refusals, the newest at the end\.$/);
+    assert.deepEqual(words.match(/^2026\S+/gm), ["2026-02-03T04:05:06.007Z", "2026-02-03T04:05:05.000Z"]);
+    assert.match(words, /\n\nThe last 2 refusals, the newest first\.$/);
     assert.match(toWords([CALL], ASKED), /\n\nThe last refusal\.$/);
   });
 
   it("may be more than were asked for, unless no more can be shown", () => {
     assert.match(toWords([CALL], { ...ASKED, limit: 1 }), /The last refusal\. --limit 100 may show more\.$/);
-    assert.match(toWords([CALL, CALL], { ...ASKED, limit: 2, most: 2 }), /at the end\.$/);
+    assert.match(toWords([CALL, CALL], { ...ASKED, limit: 2, most: 2 }), /the newest first\.$/);
   });
 
   it("cannot write to the terminal, whatever they hold", () => {

@@ -35,11 +35,14 @@ const REFUSED_CONNECTION = new UnreachableError({ kind: "failed", code: "ECONNRE
 
 describe("the answer to a call, in words", () => {
   it("says that it was accepted, and by which id to look for it", async () => {
-    assert.match(await wordsFor(TAKEN), /^accepted: track, messageId send-1\nnext: /);
+    assert.match(await wordsFor(TAKEN), /^accepted: track, messageId send-1\n(.*\n)+ {2}fairlead explain send-1$/);
   });
 
   it("says that it had been there before, and how to send a new one", async () => {
-    assert.match(await wordsFor(REPEATED), /^duplicate: track, messageId send-1\nnext: .*--message-id/s);
+    assert.match(
+      await wordsFor(REPEATED),
+      /^duplicate: track, messageId send-1\n.*--message-id(.*\n)+ {2}fairlead explain send-1$/,
+    );
   });
 
   it("gives the daemon's code and message of a refusal", async () => {

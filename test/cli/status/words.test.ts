@@ -16,6 +16,7 @@ const CRM: SaidStatus["destinations"][number] = {
     lastError: null,
     perSecond: 12.25,
     oldestWaiting: null,
+    webhooks: [],
   },
   counts: { waiting: 0, delivered: 5, failed: 0, expired: 0 },
 };
@@ -31,6 +32,7 @@ const STATUS: SaidStatus = {
     full: null,
     writable: true,
   },
+  problems: [],
   sources: [{ name: "website", enabled: true, perSecond: 0.05, lastAt: ago(4_000) }],
   destinations: [CRM],
 };
@@ -44,6 +46,8 @@ describe("the status of a daemon, for a person", () => {
     assert.equal(
       words({}),
       [
+        "Problems: none.",
+        "",
         "fairlead 1.2.3, process 4711, running for 3h 12m",
         "config   /etc/fairlead/config.yaml, read 1h ago",
         "outbox   /var/lib/fairlead/fairlead.db, 12.4MB of 1GB",
@@ -57,13 +61,55 @@ describe("the status of a daemon, for a person", () => {
     );
   });
 
-  it("says of a destination that fails since when, what waits, and what went wrong last", () => {
-    const lastError = { at: ago(2_000), url: "https://lake.example.com/in", reason: "503" };
+  it("says first what is wrong, since when, and what to do", () => {
+    const problems = [
+      {
+        level: "error",
+        code: "webhook_down",
+        what: "lake: https://lake/ does not answer",
+        since: ago(MINUTE),
+        remedy: "x",
+      },
+      {
+        level: "warning",
+        code: "unserved",
+        what: "old is not in the config",
+        since: null,
+        remedy: "fairlead move old",
+      },
+    ];
+    const said = words({ problems });
+    assert.ok(
+      said.startsWith(
+        "Problems:\n  ! [1m] lake: https://lake/ does not answer\n      x\n" +
+          "  - old is not in the config\n      fairlead move old\n\nfairlead 1.2.3",
+      ),
+      said,
+    );
+  });
+
+  it("says of a destination since when it fails, how many of its webhooks, and what waits", () => {
     const counts = { waiting: 1_204, delivered: 0, failed: 2, expired: 1 };
-    const lake = { ...CRM, name: "lake", state: "failing", failingSince: ago(12 * MINUTE), lastError, perSecond: 0 };
+    const lake = { ...CRM, name: "lake", state: "failing", failingSince: ago(12 * MINUTE), perSecond: 0 };
     const said = words({ destinations: [CRM, { ...lake, counts, oldestWaiting: 14 * MINUTE }] });
     assert.match(said, /^lake {9}failing for 12m {2}0 {7}1204 {5}14m {5}2 {7}1$/m);
-    assert.match(said, /\n\nlake: 2s ago 503, from https:\/\/lake\.example\.com\/in$/);
+    const well = { url: "https://a/", state: "working", failingSince: null, lastFailure: null, nextTryAt: null };
+    const down = { ...well, state: "down", failingSince: ago(MINUTE) };
+    assert.match(
+      words({ destinations: [{ ...CRM, state: "degraded", webhooks: [well, down] }] }),
+      /degraded \(1 of 2 webhooks\)/,
+    );
+  });
+
+  it("says that the machine's clock cannot be right, since when and why, and nothing of one that can", () => {
+    const none = { code: null, reason: null, since: null };
+    assert.equal(words({ clock: { plausible: true, ...none } }), words({}));
+    const reason = "the machine's clock says 1972-01-01T00:00:00.000Z, before this Fairlead was built";
+    const said = words({ clock: { plausible: false, code: "before_build", reason, since: ago(2 * HOUR) } });
+    assert.match(
+      said,
+      /^clock {4}IMPLAUSIBLE for 2h: the machine's clock says 1972-.* was built; events get wrong times$/m,
+    );
   });
 
   it("says since when one is paused, whatever else it is", () => {
@@ -105,8 +151,8 @@ describe("the status of a daemon, for a person", () => {
   });
 
   it("cannot be made to write to the terminal", () => {
-    const lastError = { at: ago(0), url: "https://a/\u001b[2J", reason: "\u001b[2J" };
-    assert.ok(!words({ destinations: [{ ...CRM, lastError }] }).includes("\u001b"));
+    const problem = { level: "error", code: "x", what: "\u001b[2J", since: null, remedy: "\u001b[2J" };
+    assert.ok(!words({ problems: [problem], destinations: [{ ...CRM, name: "\u001b[2J" }] }).includes("\u001b"));
   });
 });
 

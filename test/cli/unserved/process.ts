@@ -3,6 +3,7 @@ import { createBodies } from "../../../src/http/body.ts";
 import { createClock } from "../../../src/runtime/clock.ts";
 import { createServe } from "../../../src/runtime/serve.ts";
 import { NEVER_PAUSED } from "../../admin/pauses.ts";
+import { UNSHIFTED } from "../../flow/clock.ts";
 import { makeDestination } from "../../flow/make.ts";
 import { askAdmin } from "../run.ts";
 
@@ -41,8 +42,15 @@ export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
     },
     whileIdle: (_, work) => work(),
     pauses: NEVER_PAUSED,
-    clock: createClock(),
-    report: { discarded() {}, moved() {}, paused() {}, resumed() {} } as unknown as AdminWorld["report"],
+    tryNow() {},
+    ...{ clock: createClock(), timeline: UNSHIFTED },
+    report: {
+      discarded() {},
+      moved() {},
+      paused() {},
+      resumed() {},
+      retriedNow() {},
+    } as unknown as AdminWorld["report"],
     ...parts,
   };
   const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));

@@ -126,6 +126,7 @@ function portsOf(world: World, around: Around): Ports {
       text: async () => "",
       contentType: "text/plain",
       expose: ({ backlog }) => Object.assign(life(), { backlog }),
+      watch() {},
       declare() {},
     },
     disk: {
@@ -134,6 +135,7 @@ function portsOf(world: World, around: Around): Ports {
       // No byte of a log is changed here: test/store/sqlite/log-check.test.ts does that.
       read: () => (isDead() ? never() : Promise.resolve(new Uint8Array())),
       mark: (path) => markOf(path, path === life().path ? world.vanished : null),
+      alias: () => null,
     },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;

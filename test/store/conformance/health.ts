@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { KB } from "../../../src/model/units.ts";
-import { createFalseClock } from "../../flow/clock.ts";
+import { DAY, HOUR, KB } from "../../../src/model/units.ts";
+import { START } from "../../flow/clock.ts";
 import { makeAsk, type OpenStore, startStore } from "../harness.ts";
 import { delivered, makeEntries, makeEntry, makeLargeEntries, retried } from "../make.ts";
 
@@ -63,45 +63,64 @@ export function describeHealth(open: OpenStore): void {
   });
 
   describe("a restart", () => {
-    it("remembers the time", async () => {
+    it("has a new store begin at what the machine's clock says", async () => {
       await using s = await startStore(open);
-      assert.equal(s.store().lastAt, null);
-      await s.append(makeEntry());
-      await s.reopen();
-      assert.equal(s.store().lastAt, s.clock.now());
-      await s.clock.advance("1h");
-      const [delivery] = await s.read();
-      assert.ok(delivery);
-      await s.store().settle(delivery, delivered(delivery, s.clock.now()));
-      await s.reopen();
-      assert.equal(s.store().lastAt, s.clock.now());
+      assert.deepEqual([s.clock.now(), s.clock.wall()], [START, START]);
     });
 
-    it("remembers the latest time, also when the clock is behind", async () => {
+    it("counts the time that the daemon was down", async () => {
       await using s = await startStore(open);
       await s.append(makeEntry());
-      await s.reopen(createFalseClock(0));
-      await s.append(makeEntry({ messageId: "m2" }));
+      const before = s.clock.now();
+      s.clock.skip("29d");
       await s.reopen();
-      assert.equal(s.store().lastAt, s.clock.now());
+      assert.equal(s.clock.now(), before + 29 * DAY);
+      assert.equal(s.store().timeline.toWall(before), START);
     });
 
-    it("remembers the time of a machine that believes in 1970", async () => {
+    it("goes on where it was if the machine's clock cannot be believed, and shows its times by the clock", async () => {
       await using s = await startStore(open);
-      await s.reopen(createFalseClock(1_000));
       await s.append(makeEntry());
-      await s.reopen();
-      assert.equal(s.store().lastAt, 1_000);
+      const before = s.clock.now();
+      for (const wall of [0, Date.UTC(2102, 0, 1), before - HOUR, before + 31 * DAY]) {
+        s.clock.setWall(wall);
+        await s.reopen();
+        const { timeline } = s.store();
+        assert.equal(s.clock.now(), before);
+        assert.deepEqual([timeline.toWall(before), timeline.fromWall(wall)], [wall, before]);
+        assert.equal(timeline.health().plausible, false);
+      }
     });
 
-    it("knows the time to a minute", async () => {
+    it("knows the time to a minute, and is not behind its newest event", async () => {
       await using s = await startStore(open);
       for (let n = 0; n < 100; n += 1) {
         await s.append(makeEntry({ messageId: `m${n}` }));
         await s.clock.advance("7s");
       }
+      const before = s.clock.now();
+      s.clock.setWall(0);
       await s.reopen();
-      assert.ok(s.clock.now() - (s.store().lastAt ?? 0) <= 67_000);
+      assert.ok(before - s.clock.now() <= 7_000, `${before - s.clock.now()} ms behind`);
+    });
+
+    it("measures by the machine's uptime, whatever its clock says, as long as that has run on", async () => {
+      await using s = await startStore(open);
+      s.clock.reboot(1);
+      await s.append(makeEntry());
+      const before = s.clock.now();
+      s.clock.setWall(s.clock.wall() + 5 * HOUR);
+      s.clock.skip("20s");
+      await s.reopen();
+      assert.equal(s.clock.now(), before + 20_000);
+      s.clock.reboot(2);
+      s.clock.skip("20s");
+      await s.append(makeEntry({ messageId: "m2" }));
+      const later = s.clock.now();
+      s.clock.reboot(3);
+      s.clock.skip("1h");
+      await s.reopen();
+      assert.equal(s.clock.now(), later + HOUR);
     });
 
     it("commits what is under way when it closes", async () => {

@@ -20,7 +20,13 @@ async function startCommits(path = ":memory:") {
   };
   const failures: unknown[] = [];
   const failed = (error: unknown): void => void failures.push(error);
-  const commits = createCommits(db, { clock, report: createFalseReport(told), keepers: [keeper], failed, gone: () => null });
+  const commits = createCommits(db, {
+    clock,
+    report: createFalseReport(told),
+    keepers: [keeper],
+    failed,
+    gone: () => null,
+  });
   const insert = db.prepare<[number]>("INSERT INTO numbers VALUES (?)");
   const add = (n: number, rows = 1): Promise<number> => commits.add({ rows, run: () => insert.run(n).changes });
   return { db, clock, told, kept, keeper, failures, commits, add, [Symbol.dispose]: () => void db.close() };
@@ -97,7 +103,7 @@ describe("a commit", () => {
 
   it("of a second or more is told, with the rows in it", async () => {
     using c = await startCommits();
-    const take = (ms: number): Job<void> => ({ rows: 7, run: () => c.clock.notBefore(c.clock.now() + ms) });
+    const take = (ms: number): Job<void> => ({ rows: 7, run: () => c.clock.skip(`${ms}ms`) });
     await c.commits.add(take(999));
     assert.deepEqual(c.told, []);
     await Promise.all([c.commits.add(take(600)), c.commits.add(take(650))]);

@@ -58,6 +58,7 @@ describe("the write-ahead log", () => {
       size: async (path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0,
       read: async () => new Uint8Array(),
       mark: AMPLE.disk.mark,
+      alias: AMPLE.disk.alias,
     };
     await using o = await startOutbox((place) => openSqlite({ ...place, disk }));
     const { s } = o;

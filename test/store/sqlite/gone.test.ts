@@ -3,13 +3,18 @@ import assert from "node:assert/strict";
 import { copyFile, mkdir, readdir, rename, rm, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { beginFile } from "../../../src/runtime/new-file.ts";
 import { openDatabase } from "../../../src/store/sqlite/driver.ts";
+import { lockOutbox } from "../../../src/store/sqlite/lock.ts";
 import { logOf } from "../../../src/store/sqlite/outbox.ts";
+import { openStore } from "../../../src/store/sqlite/store.ts";
 import { delivered, makeEntry } from "../make.ts";
-import { startOutbox, type TestOutbox } from "./start.ts";
+import { PID, pathIn, startOutbox, type TestOutbox } from "./start.ts";
 
 function told({ s }: TestOutbox): readonly string[] {
-  return s.told.map(({ what }) => what).filter((what) => ["storeGone", "storeFound", "logRenewed"].includes(what));
+  return s.told
+    .map(({ what }) => what)
+    .filter((what) => ["storeGone", "storeFound", "storeRescued", "fileRenewed"].includes(what));
 }
 
 describe("the files of an outbox that is open", () => {
@@ -59,6 +64,20 @@ describe("the files of an outbox that is open", () => {
     assert.equal(o.s.store().health.gone()?.what, "replaced");
   });
 
+  it("are kept under another name when the daemon stops while they are gone", async () => {
+    await using o = await startOutbox((place) =>
+      openStore({ ...place, path: pathIn(place.folder), pid: PID, beginFile }),
+    );
+    await o.s.append(makeEntry({ messageId: "before" }));
+    await rm(o.path);
+    await rm(logOf(o.path));
+    await o.s.store().close();
+    assert.deepEqual(told(o), ["storeGone", "storeRescued"]);
+    const rescued = await openDatabase(`${o.path}.rescued`);
+    assert.equal(rescued.prepare("SELECT count(*) FROM deliveries WHERE state = 'waiting'").pluck().get(), 1);
+    rescued.close();
+  });
+
   for (const commits of [0, 1, 1_500]) {
     it(`are not written to when they were cut short after ${commits} commits`, async () => {
       await using o = await startOutbox();
@@ -88,7 +107,7 @@ describe("the files of an outbox that is open", () => {
       await o.s.append(makeEntry({ messageId: "before" }));
       await rm(o.path + end);
       assert.deepEqual(await o.s.append(makeEntry({ messageId: "after" })), ["accepted"]);
-      assert.deepEqual(told(o), ["logRenewed"]);
+      assert.deepEqual(told(o), ["fileRenewed"]);
       const copy = join(o.s.folder, "as-after-a-kill");
       await mkdir(copy);
       for (const one of ["", "-wal"]) await copyFile(o.path + one, join(copy, `fairlead.db${one}`));
@@ -97,6 +116,21 @@ describe("the files of an outbox that is open", () => {
       killed.close();
     });
   }
+
+  it("keep a second daemon out when the lock was removed, and count for nothing when one has come before", async () => {
+    await using o = await startOutbox();
+    await rm(`${o.path}.lock`);
+    await o.s.clock.advance("5s");
+    assert.deepEqual(told(o), ["fileRenewed"]);
+    await assert.rejects(lockOutbox(o.path, 2), /another Fairlead \(pid 4711\) has it open/);
+    await rm(`${o.path}.lock`);
+    const second = await lockOutbox(o.path, 2);
+    assert.deepEqual(await o.s.append(makeEntry()), ["outbox_gone"]);
+    second.release();
+    await o.s.clock.advance("5s");
+    assert.deepEqual(await o.s.append(makeEntry()), ["accepted"]);
+    assert.deepEqual(told(o), ["fileRenewed", "storeGone", "fileRenewed", "storeFound"]);
+  });
 
   it("are refused while another program keeps a log from being begun anew, and not any more when it is gone", async () => {
     await using o = await startOutbox();
@@ -107,7 +141,7 @@ describe("the files of an outbox that is open", () => {
     o.shell.close();
     await o.s.clock.advance("5s");
     assert.deepEqual(await o.s.append(makeEntry({ messageId: "after" })), ["accepted"]);
-    assert.deepEqual(told(o), ["storeGone", "logRenewed", "storeFound"]);
+    assert.deepEqual(told(o), ["storeGone", "fileRenewed", "storeFound"]);
   });
 
   it("may be made short by others: by VACUUM, and by emptying the log", async () => {

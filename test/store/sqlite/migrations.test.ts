@@ -18,6 +18,8 @@ import { createPrune } from "../../../src/store/sqlite/prune.ts";
 import { createRepeats } from "../../../src/store/sqlite/repeats.ts";
 import { createSegments } from "../../../src/store/sqlite/segments.ts";
 import { createTried } from "../../../src/store/sqlite/tried.ts";
+import { createFalseClock, UNSHIFTED } from "../../flow/clock.ts";
+import { createFalseReport } from "../harness.ts";
 
 describe("migrations", () => {
   it("make an empty file into the newest schema, and say so in user_version", async () => {
@@ -98,6 +100,8 @@ describe("migrations", () => {
         "SELECT * FROM seen ORDER BY first LIMIT ?",
         "SELECT * FROM seen ORDER BY first",
         "SELECT first + events AS next FROM segments ORDER BY first DESC LIMIT 1",
+        "SELECT name, value FROM meta",
+        "SELECT accepted_at FROM segments ORDER BY first DESC LIMIT 1",
         "SELECT destination, kind, from_at AS 'from', until_at AS until FROM spells ORDER BY destination, kind, from_at",
         "SELECT value FROM salt",
         "SELECT hash, source FROM suppressed ORDER BY hash, source",
@@ -137,12 +141,12 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const progress = createProgress(recording);
   const tried = createTried(recording);
   const segments = createSegments(recording, counts);
-  const meta = createMeta(recording);
+  const meta = createMeta(recording, { clock: createFalseClock(), report: createFalseReport([]) });
   createStoredHalts(recording, { commits: {} as Commits, meta, failed: () => assert.fail() });
   const report = { storeFailed: () => {} };
   createClaims(recording, report);
   createBacklog(recording, counts);
-  createLookup(recording, { clock: { nextTurn: async () => {} }, repeats });
+  createLookup(recording, { clock: { nextTurn: async () => {} }, repeats, timeline: UNSHIFTED });
   const world = { commits: {} as Commits, clock: { nextTurn: async () => {} }, failed: () => assert.fail() };
   const notices = createNotices(recording, world);
   const room = { refusal: () => null };

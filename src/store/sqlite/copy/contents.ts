@@ -1,11 +1,12 @@
 import type { Contents } from "../../../model/contents.ts";
 import type { At } from "../../../model/units.ts";
 import type { Database } from "../driver.ts";
+import { readMemory } from "../meta.ts";
 
 /** Looks through a store of any schema. Null if it is an SQLite file of something else. */
 export function readContents(db: Database): Contents | null {
   const tables = new Set(db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all());
-  if (!["segments", "contents", "progress", "tried", "counts"].every((name) => tables.has(name))) return null;
+  if (!["segments", "contents", "progress", "tried", "counts", "meta"].every((name) => tables.has(name))) return null;
   const count = (table: string, what = "count(*)"): number =>
     tables.has(table) ? Number(db.prepare<[], number>(`SELECT ${what} FROM ${table}`).pluck().get()) : 0;
   return {
@@ -18,13 +19,17 @@ export function readContents(db: Database): Contents | null {
   };
 }
 
-/** Events that have left their segment are older than those that are still in one; if there is no segment, they count. */
+/**
+ * By the machine's clock as it was last. Events that have left their segment are older than those that are still in one;
+ * if there is no segment, they count.
+ */
 function newestOf(db: Database): At | null {
   const newest = db.prepare<[], number | null>(
     `SELECT max(at) FROM (SELECT * FROM (SELECT accepted_at AS at FROM segments ORDER BY first DESC LIMIT 1)
       UNION ALL SELECT * FROM (SELECT accepted_at FROM tried ORDER BY event DESC LIMIT 1))`,
   );
-  return newest.pluck().get() ?? null;
+  const at = newest.pluck().get() ?? null;
+  return at === null ? null : at + (readMemory(db)?.shift ?? 0);
 }
 
 function deliveriesOf(db: Database): Contents["deliveries"] {

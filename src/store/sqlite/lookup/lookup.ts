@@ -1,5 +1,6 @@
 import type { ListedDelivery, ListedPage, Lookup, PageAsk, Search } from "../../../model/lookup.ts";
 import type { Clock } from "../../../model/ports.ts";
+import type { Timeline } from "../../../model/timeline.ts";
 import type { Database } from "../driver.ts";
 import type { Repeats } from "../repeats.ts";
 import { createWalkByEvent } from "./by-event.ts";
@@ -23,7 +24,11 @@ export type Hit = { readonly delivery: ListedDelivery; readonly position: Positi
 /** `next`: null at the end. */
 export type Step = { readonly hits: readonly Hit[]; readonly next: Position | null };
 
-export type LookupWorld = { readonly clock: Pick<Clock, "nextTurn">; readonly repeats: Pick<Repeats, "seenAt"> };
+export type LookupWorld = {
+  readonly clock: Pick<Clock, "nextTurn">;
+  readonly repeats: Pick<Repeats, "seenAt">;
+  readonly timeline: Pick<Timeline, "fromWall">;
+};
 
 export function createLookup(db: Database, world: LookupWorld): Lookup {
   const { clock } = world;

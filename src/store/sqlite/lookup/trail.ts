@@ -22,7 +22,7 @@ const AROUND_ID = { before: 2 * SECOND, after: 30 * SECOND };
  * Finds the events with a messageId, without an index of these. When it was taken leads there: a client's id is known by
  * its key for 24 hours, with the time, and an id of this server begins with it. For the rest, the newest are looked through.
  */
-export function createFindTrail(db: Database, { clock, repeats }: LookupWorld) {
+export function createFindTrail(db: Database, { clock, repeats, timeline }: LookupWorld) {
   const scans = [createScan(db, "segments"), createScan(db, "tried")];
   const readEvent = createReadEvent(db);
 
@@ -31,7 +31,7 @@ export function createFindTrail(db: Database, { clock, repeats }: LookupWorld) {
       const at = repeats.seenAt(source, messageId);
       return at === null ? [] : [{ source, at }];
     });
-    const times = [...seen.map(({ at }) => around(at, AROUND_COMMIT)), ...timesIn(messageId)];
+    const times = [...seen.map(({ at }) => around(at, AROUND_COMMIT)), ...timesIn(messageId, timeline)];
     const nearby: Searched[] = [];
     for (const between of times) for (const scan of scans) nearby.push(await search(scan.from(between), messageId));
     const near = readAll(nearby, messageId);
@@ -66,7 +66,7 @@ function around(at: At, { before, after }: { readonly before: Ms; readonly after
   return { since: at - before, until: at + after };
 }
 
-function timesIn(messageId: string): readonly Between[] {
+function timesIn(messageId: string, { fromWall }: LookupWorld["timeline"]): readonly Between[] {
   const [, time] = OWN_ID.exec(messageId) ?? [];
-  return time === undefined ? [] : [around(Number.parseInt(time, 16), AROUND_ID)];
+  return time === undefined ? [] : [around(fromWall(Number.parseInt(time, 16)), AROUND_ID)];
 }

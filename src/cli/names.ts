@@ -1,0 +1,60 @@
+import { Argument, type Command } from "commander";
+import * as v from "valibot";
+import { namesUnder } from "../config/parts.ts";
+import { type Ms, SECOND } from "../model/units.ts";
+import { createResolve } from "../runtime/files.ts";
+import { print } from "../runtime/terminal.ts";
+import { type Done, examples } from "./command.ts";
+import { openConfigFile } from "./config-file.ts";
+import { readSaid, send } from "./daemon/ask.ts";
+import { addDaemonOptions, type DaemonOptions, findDaemon } from "./daemon/find.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
+
+const SECTIONS = ["destinations", "sources"] as const;
+type Section = (typeof SECTIONS)[number];
+
+/** `fairlead names destinations|sources`: what completions of shells offer. Not in the lists of commands. */
+export function declareNames(program: Command, done: Done): void {
+  const command = program
+    .command("names", { hidden: true })
+    .description("print the names of the destinations or the sources, a line for each; nothing if they cannot be had")
+    .addArgument(new Argument("<what>", "of what").choices(SECTIONS));
+  addDaemonOptions(command)
+    .addHelpText("after", examples("fairlead names destinations"))
+    .action((what: Section, options: DaemonOptions) => done(printNames(what, options)));
+}
+
+/** Says nothing of what goes wrong: it would stand in the middle of a line that somebody is typing. */
+async function printNames(what: Section, options: DaemonOptions): Promise<ExitCode> {
+  const names = (await askNames(what, options)) ?? readNames(what, options);
+  if (names.length > 0) print(names.filter(isName).join("\n"));
+  return EXIT.done;
+}
+
+const PATIENCE: Ms = SECOND / 2;
+
+/** The daemon knows also those that were removed, and that something waits for. Null if it does not answer at once. */
+async function askNames(what: Section, options: DaemonOptions): Promise<readonly string[] | null> {
+  const daemon = findDaemon(options, createResolve());
+  if ("code" in daemon) return null;
+  const question = { path: "/api/status", isSaid, by: { method: "GET", timeout: PATIENCE } };
+  const answer = readSaid(await send(daemon, question), { daemon, question });
+  return "said" in answer ? answer.said[what].map(({ name }) => name) : null;
+}
+
+const named = v.array(v.object({ name: v.string() }));
+const status = v.object({ destinations: named, sources: named });
+
+function isSaid(said: unknown): said is v.InferOutput<typeof status> {
+  return v.is(status, said);
+}
+
+function readNames(what: Section, { config }: DaemonOptions): readonly string[] {
+  const opened = openConfigFile(config);
+  return opened.kind === "read" ? namesUnder(what, opened.text) : [];
+}
+
+/** What a shell takes for one word, as all that a config may have. */
+function isName(name: string): boolean {
+  return /^[\w.-]+$/.test(name);
+}

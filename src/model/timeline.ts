@@ -1,0 +1,78 @@
+import { type At, DAY, formatDuration, formatTime, MINUTE, type Ms } from "./units.ts";
+
+/** One start of the machine: which it is, and for how long it has run since, sleep included. */
+export type Boot = { readonly id: number; readonly uptime: Ms };
+
+/** Why the machine's clock is not believed (`store/timeline.ts`). */
+export type ClockDoubt = "before_build" | "behind" | "ahead";
+
+/** Whether the machine's clock can be believed. */
+export type ClockHealth =
+  | { readonly plausible: true }
+  | {
+      readonly plausible: false;
+      readonly code: ClockDoubt;
+      /** In words, with what the clock says. */
+      readonly reason: string;
+      /** By `clock.now()`. */
+      readonly since: At;
+    };
+
+/** The times in rows, and what the machine's clock makes of them (`store/timeline.ts`). */
+export type Timeline = {
+  /** What the machine's clock would have said then, had it always been as it is now. */
+  toWall(at: At): At;
+  /** The time in rows at which it would have said so. */
+  fromWall(wall: At): At;
+  health(): ClockHealth;
+};
+
+/** The clock of a machine that builds may be wrong as well. */
+const BUILD_SLACK: Ms = DAY;
+/** A time service may set a clock back by so much at any time. */
+const BACK_SLACK: Ms = MINUTE;
+/**
+ * How long a machine may have been off: as long as what failed is kept by default. A clock that is further ahead would
+ * have all of that pruned, where one that is right loses nothing by being doubted.
+ */
+const FAR: Ms = 30 * DAY;
+/** Below the 19.6 years by which receivers of GPS are wrong when their counter of weeks overflows. */
+const LONGEST_LIFE: Ms = 15 * 365 * DAY;
+/** How long the store's word counts for more than the clock's. */
+const DOUBTED_FOR: Ms = DAY;
+
+/** A moment at which the clock could be believed, and what it said. */
+export type Trusted = { readonly at: At; readonly wall: At };
+
+/** What a clock is judged by: the time in rows, and what a store and this program know. */
+export type Known = { readonly now: At; readonly trusted: Trusted | null; readonly builtAt: At };
+
+/** Why what the machine's clock says cannot be; null if it can. */
+export function doubtOf(wall: At, { now, trusted, builtAt }: Known): ClockDoubt | null {
+  if (wall < builtAt - BUILD_SLACK) return "before_build";
+  if (!isInLifetime(wall, builtAt)) return "ahead";
+  if (trusted === null || now - trusted.at >= DOUBTED_FOR) return null;
+  if (wall < trusted.wall - BACK_SLACK) return "behind";
+  return wall - expected(now, trusted) > FAR ? "ahead" : null;
+}
+
+/** Whether this program may be in use then. */
+export function isInLifetime(wall: At, builtAt: At): boolean {
+  return wall <= builtAt + LONGEST_LIFE;
+}
+
+function expected(now: At, { at, wall }: Trusted): At {
+  return wall + now - at;
+}
+
+/** For the log and the operator. */
+export function describeDoubt(code: ClockDoubt, wall: At, { now, trusted, builtAt }: Known): string {
+  const says = `the machine's clock says ${formatTime(wall)}`;
+  if (code === "before_build") return `${says}, before this Fairlead was built (${formatTime(builtAt)})`;
+  if (trusted === null || !isInLifetime(wall, builtAt)) {
+    return `${says}, ${formatDuration(wall - builtAt)} after this Fairlead was built`;
+  }
+  if (code === "behind") return `${says}, and the outbox was written at ${formatTime(trusted.wall)} already`;
+  const ahead = formatDuration(wall - expected(now, trusted));
+  return `${says}, ${ahead} more than the outbox expects`;
+}
