@@ -93,6 +93,9 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
       free: 1e12,
       diesIn: null,
       down: 0,
+      boots: null,
+      clockError: 0,
+      noted: { ahead: 0, error: 0 },
       lost: [],
       troubled: new Set(),
     },
@@ -115,7 +118,18 @@ function versionOf({ shape }: World, name: string): string {
 
 /** Who was there before the first process. */
 const NOBODY: Life = {
-  ...{ number: 0, clock: createFalseClock(), path: "", app: null as never, dead: true, started: false, backlog: null },
+  ...{
+    number: 0,
+    clock: createFalseClock(),
+    path: "",
+    startedAt: 0,
+    leastError: 0,
+    unwritten: false,
+    app: null as never,
+    dead: true,
+    started: false,
+    backlog: null,
+  },
   ask: () => new Promise(() => {}),
 };
 

@@ -13,6 +13,7 @@ export const vanish: Act<{ what: Vanished }> = {
   async run(world, { what }) {
     if (world.vanished !== null) return;
     Object.assign(world, { vanished: what, refused: world.refused + 1 });
+    world.life.unwritten = true;
     meet(world, `the outbox was ${what}`);
     upset(world.turns, world.life.clock.now());
     // What was delivered from one that was cut short cannot be written.

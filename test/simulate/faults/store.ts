@@ -7,6 +7,7 @@ import type * as ReplayRows from "../../../src/store/sqlite/replay-rows.ts";
 import type * as SettleRows from "../../../src/store/sqlite/settle.ts";
 import type * as Tried from "../../../src/store/sqlite/tried.ts";
 import type * as Withdraw from "../../../src/store/sqlite/withdraw.ts";
+import type * as Timeline from "../../../src/store/timeline.ts";
 import { fault } from "./fault.ts";
 
 /** What can go wrong between a decision and the file. */
@@ -82,6 +83,14 @@ export const STORE_FAULTS = [
       createSuppressed: (db, parts) => ({ ...createSuppressed(db, parts), has: () => false }),
     }),
   ),
+  fault<typeof Timeline>("goes by the machine's clock at a start", "store/timeline.ts", ({ createTimeline }) => ({
+    createTimeline(world) {
+      const real = createTimeline(world);
+      const { clock } = world;
+      clock.continueFrom(Math.max(clock.now(), clock.wall()));
+      return real;
+    },
+  })),
   fault<typeof Presence>("does not look where its files are", "store/presence.ts", () => ({
     createPresence: () => ({ check: () => null, refusal: () => null }),
   })),

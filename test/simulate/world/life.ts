@@ -3,6 +3,7 @@ import type { Ports } from "../../../src/model/daemon.ts";
 import type { Clock, Handle } from "../../../src/model/ports.ts";
 import type { Report } from "../../../src/model/report.ts";
 import type { FileMark } from "../../../src/model/space.ts";
+import type { Boot } from "../../../src/model/timeline.ts";
 import type { At } from "../../../src/model/units.ts";
 import { disk } from "../../../src/runtime/disk.ts";
 import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
@@ -23,15 +24,28 @@ const QUIET = new Set(["requestAnswered"]);
 /** Turns of the event loop for what happens at one point in time: far more than that is a circle. */
 const MOST_TURNS = 20_000;
 
-export type Birth = { readonly path: string; readonly startAt: At; readonly number: number };
+/** `boot`: the machine's, as the kernel says it at the start of the process. */
+export type Birth = { readonly path: string; readonly startAt: At; readonly number: number; readonly boot: Boot };
 
 /** Another process on this outbox, at this time. It may die while it starts. Rejects if it refuses to start. */
-export async function startLife(world: World, { path, startAt, number }: Birth): Promise<Life> {
-  const clock = createFalseClock(startAt, MOST_TURNS);
+export async function startLife(world: World, { path, startAt, number, boot }: Birth): Promise<Life> {
+  const clock = createFalseClock(startAt - boot.uptime, MOST_TURNS);
+  clock.reboot(boot.id);
+  clock.skip(`${boot.uptime}ms`);
   const handles = new Map<number, Handle>();
   const answers: Answers = new Map();
   const life: Life = {
-    ...{ number, clock, path, dead: false, started: false, backlog: null },
+    ...{
+      number,
+      clock,
+      path,
+      startedAt: startAt,
+      leastError: world.clockError,
+      unwritten: false,
+      dead: false,
+      started: false,
+      backlog: null,
+    },
     app: createApp(toConfig(world.shape, path), portsOf(world, { clock, handles, answers, life: () => life })),
     async ask(port, request) {
       const handle = handles.get(port);
@@ -46,7 +60,7 @@ export async function startLife(world: World, { path, startAt, number }: Birth):
     },
   };
   world.life = life;
-  forgetTurns(world.turns, startAt);
+  forgetTurns(world.turns, clock.now());
   world.disk.watch(path, {
     moment: () => moment(world, life),
     allow(what) {
@@ -63,6 +77,9 @@ export async function startLife(world: World, { path, startAt, number }: Birth):
     },
   );
   await clock.rest();
+  // The store has said where its time goes on.
+  upset(world.turns, clock.now());
+  life.startedAt = clock.now();
   if (failure !== null && !life.dead) throw failure;
   return life;
 }
@@ -90,6 +107,7 @@ function refuse(world: World, what: string): void {
   if (refusing === null || refusing.what !== what || refusing.times <= 0) return;
   refusing.times -= 1;
   world.refused += 1;
+  world.life.unwritten = true;
   upset(world.turns, world.life.clock.now());
   throw diskError(refusing.code);
 }
@@ -135,7 +153,6 @@ function portsOf(world: World, around: Around): Ports {
       // No byte of a log is changed here: test/store/sqlite/log-check.test.ts does that.
       read: () => (isDead() ? never() : Promise.resolve(new Uint8Array())),
       mark: (path) => markOf(path, path === life().path ? world.vanished : null),
-      alias: () => null,
     },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;

@@ -50,7 +50,7 @@ function noteAnswer({ turns, life }: World, { url, at }: Asked, answered: boolea
  * the time since its last round.
  */
 function noteOffline(world: World, { track, url, at, before }: Asked, meaning: Meaning): void {
-  const from = before.endAt === 0 ? at : Math.min(at, before.endAt);
+  const from = before.lastAt === 0 ? at : Math.min(at, before.lastAt);
   if (meaning === "offline") beginLost(world, track.destination, { why: url, from });
   else endLost(world, track.destination, url);
 }

@@ -19,6 +19,12 @@ export type Told = { readonly what: string; readonly args: readonly unknown[]; r
 /** One process, from its start to its end. */
 export type Life = {
   readonly number: number;
+  /** By its own clock, once the store has said where that goes on. */
+  startedAt: At;
+  /** By how much the machine's clock was wrong in its time, at least. */
+  leastError: Ms;
+  /** Whether there was something that it could not write. */
+  unwritten: boolean;
   readonly clock: FalseClock;
   readonly path: string;
   readonly app: App;
@@ -40,6 +46,12 @@ export type Acknowledged = {
 };
 
 export type Vanished = "removed" | "replaced" | "truncated";
+
+/** What a machine's clock says when it is started: the time, what it would have said anyway, or what its hardware makes up. */
+export type BootClock = "right" | "as it was" | "1972" | "2102";
+
+/** `ahead`: what the time of rows was ahead of the right one. `error`: by how much the clock was wrong, the least that may be remembered. */
+export type Noted = { readonly ahead: Ms; readonly error: Ms };
 
 export type World = {
   readonly chance: Chance;
@@ -67,6 +79,12 @@ export type World = {
   diesIn: number | null;
   /** How long nobody runs after a death. */
   down: Ms;
+  /** The machine is started again before the next process is, and its clock says this; null: it runs on. */
+  boots: BootClock | null;
+  /** By how much the machine's clock is wrong. */
+  clockError: Ms;
+  /** What the store may remember of the time at its next start. */
+  noted: Noted;
   /** What the step may do: replay what was settled, move from one destination to another. */
   replaying: boolean;
   /** How many it says that it has replayed. */
