@@ -153,6 +153,7 @@ function portsOf(world: World, around: Around): Ports {
       // No byte of a log is changed here: test/store/sqlite/log-check.test.ts does that.
       read: () => (isDead() ? never() : Promise.resolve(new Uint8Array())),
       mark: (path) => markOf(path, path === life().path ? world.vanished : null),
+      alias: () => null,
     },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;
