@@ -12,7 +12,7 @@ export type Ward = AsyncDisposable & {
   line(name: RegExp, destination: string): Promise<Line>;
   /** Resolves when so many deliveries to this destination have been successful. */
   delivered(destination: string, count: number): Promise<void>;
-  /** The value of a metric; 0 if there is none. */
+  /** The sum of a metric with these labels, whatever others it has. */
   metric(name: string, labels: Readonly<Record<string, string>>): Promise<number>;
 };
 
@@ -43,9 +43,10 @@ export async function startWard(options: WardOptions): Promise<Ward> {
     async metric(name, labels) {
       const text = await (await fetch(`${daemon.admin}/metrics`)).text();
       const all = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
-      const start = `${name}{${all.join()}} `;
-      const found = text.split("\n").find((line) => line.startsWith(start));
-      return Number(found?.slice(start.length) ?? 0);
+      const found = text
+        .split("\n")
+        .filter((line) => line.startsWith(`${name}{`) && all.every((label) => line.includes(label)));
+      return found.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
     },
     [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),
   };

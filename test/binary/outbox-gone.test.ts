@@ -164,4 +164,13 @@ describe("an outbox under a running daemon", () => {
     await h.daemon.process.line(/level=error .*store\.log_renewed/);
     await h.deliverAll();
   });
+
+  it("holds its lock again after that was removed: no other daemon starts", PATIENT, async () => {
+    await using h = await startHarmed();
+    await rm(`${h.outbox}.lock`);
+    await h.daemon.process.line(/level=error .*store\.lock_renewed/);
+    const second = h.w.run(["serve", "--config", "config.yaml"]);
+    assert.equal((await second.exit).code, 1);
+    assert.match(second.err.join("\n"), /another Fairlead \(pid \d+\) has it open/);
+  });
 });

@@ -4,6 +4,7 @@ import { SLOW } from "../slow.ts";
 import { startDaemon } from "./daemon.ts";
 import { makeDestination, URL_A, URL_B } from "./make.ts";
 import type { Behaviour, Sent } from "./network.ts";
+import { REFUSED } from "./network.ts";
 
 const TRACK = { userId: "u1", event: "Signed Up", messageId: "m1" };
 const URLS = [1, 2, 3, 4, 5].map((n) => `https://hook${n}.example.com/`);
@@ -154,7 +155,7 @@ describe("delivery to multiple webhooks (SPEC.md 6)", () => {
       let well = false;
       await using d = await startDaemon(
         two(
-          () => ({ status: well ? 200 : 503, after: 10 }),
+          () => (well ? { status: 200, after: 10 } : REFUSED),
           () => 400,
         ),
       );
