@@ -10,6 +10,7 @@ import { isHalted } from "./world/lost.ts";
 import { NO_ROWS, type Row, type Rows } from "./world/rows.ts";
 import { headerOf, type Shape } from "./world/shape.ts";
 import { createTracks, type Track } from "./world/tracks.ts";
+import { createTurns } from "./world/turns.ts";
 import { type Life, type World, wrong } from "./world/world.ts";
 
 /** How a run has ended. `failedAt`: the number of the step after which something was wrong; null if nothing was. */
@@ -43,8 +44,10 @@ export async function runPlan(
 }
 
 async function runStep(world: World, { act, with: given }: Step, nth: number): Promise<void> {
-  Object.assign(world, { step: nth, doing: act, replaying: false, replayed: 0 });
-  Object.assign(world, { moving: null, discarding: null, ended: 0, refused: 0 });
+  const stepAt = world.life.clock.now();
+  Object.assign(world, { step: nth, stepAt, doing: act, replaying: false, replayed: 0 });
+  Object.assign(world, { moving: null, discarding: null, ended: 0 });
+  world.refused = world.vanished === null ? 0 : 1;
   world.told.length = 0;
   try {
     await ACTS[act].run(world, given);
@@ -75,20 +78,30 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
       isHalted: (name) => isHalted(world, name),
       rowOf: (track, among, rows) => findRow(world, track, { among, rows }),
     }),
-    ...{ life: NOBODY, nextPath: null, shell: { read: () => NO_ROWS, close() {} }, rows: NO_ROWS },
+    ...{
+      turns: createTurns(),
+      life: NOBODY,
+      nextPath: null,
+      shell: { read: () => NO_ROWS, close() {} },
+      rows: NO_ROWS,
+    },
     ...{
       manners: new Map(),
       refusing: null,
       refused: 0,
+      vanished: null,
       free: 1e12,
       diesIn: null,
       down: 0,
+      boots: null,
+      clockError: 0,
+      noted: { ahead: 0, error: 0 },
       lost: [],
       troubled: new Set(),
     },
     ...{ replaying: false, replayed: 0, moving: null, discarding: null, paused: new Set(), ended: 0, forgetful: false },
     ...{ deleted: new Set(), erasable: new Set(), maybeSuppressed: new Set(), suppressed: new Set() },
-    ...{ told: [], answers: [], step: 0, doing: "", wrong: [], met: new Map() },
+    ...{ told: [], answers: [], step: 0, stepAt: 0, doing: "", wrong: [], met: new Map() },
   };
   return world;
 }
@@ -105,7 +118,18 @@ function versionOf({ shape }: World, name: string): string {
 
 /** Who was there before the first process. */
 const NOBODY: Life = {
-  ...{ number: 0, clock: createFalseClock(), path: "", app: null as never, dead: true, started: false, backlog: null },
+  ...{
+    number: 0,
+    clock: createFalseClock(),
+    path: "",
+    startedAt: 0,
+    leastError: 0,
+    unwritten: false,
+    app: null as never,
+    dead: true,
+    started: false,
+    backlog: null,
+  },
   ask: () => new Promise(() => {}),
 };
 

@@ -102,7 +102,8 @@ async function replayStep(
 }
 
 /** What failed is in one list, and what expired in another: they are gone through one after the other. */
-function afterwards({ state: asked }: Wish["search"], cursor: Cursor, list: string | null): Cursor | null {
+function afterwards({ state: asked }: Wish["search"], before: Cursor, list: string | null): Cursor | null {
+  const cursor = { ...before, until: before.untilNext };
   if (list !== null) return { ...cursor, list };
   return asked === null && cursor.state === "failed" ? { ...cursor, state: "expired", list: null } : null;
 }
