@@ -133,10 +133,15 @@ const NOBODY: Life = {
   ask: () => new Promise(() => {}),
 };
 
+type Moved = Pick<Track, "id" | "destination" | "body">;
+
 /** To a destination of which is not known any more that it had this. */
-function isMovedTo({ moving, rows }: World, { id, destination }: Pick<Track, "id" | "destination">): boolean {
+function isMovedTo({ moving, rows, ledger }: World, { id, destination, body }: Moved): boolean {
   if (moving?.to !== destination) return false;
-  return ![...rows.deliveries.values()].some((row) => row.messageId === id && row.destination === destination);
+  // Two sources may use the same messageId.
+  const event = ledger.byBody(body)?.event ?? null;
+  const isIt = (row: Row): boolean => (event === null ? row.messageId === id : row.event === event);
+  return ![...rows.deliveries.values()].some((row) => isIt(row) && row.destination === destination);
 }
 
 type Among = { readonly among: readonly Row[]; readonly rows: Rows };

@@ -65,7 +65,7 @@ export type Rules = {
   readonly webhooks: (destination: string) => number;
   readonly versionOf: (destination: string) => string;
   /** Whether what is settled may be sent again now, by command. */
-  readonly mayReplay: (track: Pick<Track, "id" | "destination">) => boolean;
+  readonly mayReplay: (track: Pick<Track, "id" | "destination" | "body">) => boolean;
   readonly step: () => number;
   /** Whether it is, or may be, paused or not served. */
   readonly isHalted: (destination: string) => boolean;
