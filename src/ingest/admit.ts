@@ -9,6 +9,7 @@ import type { Envelope } from "./envelope.ts";
 import { type PathKind, shownPath } from "./paths.ts";
 import type { Refused, Rejecting } from "./rejections.ts";
 import { type Arriving, senderOf } from "./sender.ts";
+import { claimedKeys } from "./write-key.ts";
 
 /** No client library sends more in one batch. */
 const MAX_BATCH_EVENTS = 2_500;
@@ -125,10 +126,11 @@ function theRest(source: Source, { count, of }: { readonly count: number; readon
 }
 
 function visitOf({ arriving, source }: Pick<Refusing, "arriving" | "source">) {
-  const { request } = arriving;
+  const { request, door } = arriving;
   return {
-    request: `${request.method} ${shownPath(request.url)}`,
-    policy: arriving.door.ipPolicyOf(source),
+    request: `${request.method} ${shownPath(request, door.hideKeys)}`,
+    policy: door.ipPolicyOf(source),
+    hide: (text: string) => door.hideKeys(text, claimedKeys(request)),
     sender: () => senderOf(arriving, source),
   };
 }

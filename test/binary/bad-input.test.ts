@@ -223,10 +223,9 @@ describe("what JSON allows, and programs stumble over,", () => {
       );
     }
     const envelope = `{"context":{"a":${deep}},"batch":[${Array(1_000).fill(CALL).join()}]}`;
-    const { accepted, rejected = [] } = await door().post("/v1/batch", envelope);
-    assert.deepEqual([accepted, rejected.length, rejected[0]?.code], [0, 1_000, "too_deep"]);
-    assert.equal(await codeOf(door().post("/v1/track", "[".repeat(500_000))), "400 invalid_json");
-    // Each of the thousand took half a second once.
+    assert.equal(await codeOf(door().post("/v1/batch", envelope)), "400 too_deep");
+    assert.equal(await codeOf(door().post("/v1/track", "[".repeat(500_000))), "400 too_deep");
+    // Each of the thousand calls took half a second once.
     assert.ok(performance.now() - startedAt < 10_000);
   });
 

@@ -22,7 +22,7 @@ function makeWorld(answer: (nth: number) => Answer | Promise<Answer>, write?: Wr
       return { status, statusText: "", headers: new Headers(), text: async () => JSON.stringify(said) };
     },
   };
-  const target = { url: "http://f/v1/batch", headers: {} };
+  const target = { url: "http://f/v1/batch", headers: {}, mask: (text: string) => text };
   const settings = { target, retries: Infinity, timeoutMs: 10_000, fetch: undefined };
   const sender = createSender(settings, world, { debug: () => {}, ...(write && { write }) });
   const aborting = new AbortController();

@@ -45,6 +45,8 @@ export function createLeaving(db: Database, uploads: Uploads, waits: (event: num
       return rows.length === limit && over.length > 0;
     },
     forget(user, sources) {
+      // No list takes such an id, and the store would find another user under it.
+      if (!user.isWellFormed()) return 0;
       if (sources === null) uploads.forget(user);
       return forget(user, sources);
     },
