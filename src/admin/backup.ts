@@ -1,12 +1,18 @@
 import * as v from "valibot";
 import { respondFault } from "../http/respond.ts";
-import { isFault } from "../model/fault.ts";
+import { fault, isFault } from "../model/fault.ts";
 import type { Rescue } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
+import type { StoreHealth } from "../model/space.ts";
 import { about } from "./answers/fields.ts";
 import { route } from "./route.ts";
 
-export type BackupWorld = { readonly rescue: Rescue; readonly report: Pick<Report, "daemon"> };
+export type BackupWorld = {
+  readonly outbox: () => { readonly path: string };
+  readonly health: Pick<StoreHealth, "gone">;
+  readonly rescue: Rescue;
+  readonly report: Pick<Report, "daemon">;
+};
 
 const TYPE = "application/vnd.sqlite3";
 
@@ -23,7 +29,10 @@ export const backupRoute = route({
   faults: ["outbox_in_place", "overloaded", "store_failed"],
 });
 
-export async function getBackup({ rescue, report }: BackupWorld): Promise<Response> {
+export async function getBackup({ outbox, health, rescue, report }: BackupWorld): Promise<Response> {
+  const { path } = outbox();
+  if (health.gone() === null)
+    return respondFault(fault("outbox_in_place", `${path} is in its place: fairlead backup reads it by itself`));
   const found = await rescue();
   if (isFault(found)) return respondFault(found);
   report.daemon("outbox_copied", { bytes: found.size });

@@ -192,7 +192,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     members: createMembers(db, { ...withdrawal, ...options, commits, memberRows, openTemporary, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, presence, bounds }),
-    rescue: createRescue(db, { ...options, gone: presence.check }),
+    rescue: createRescue(db, options),
     timeline: meta.timeline,
     close() {
       closing ??= close();
