@@ -94,6 +94,18 @@ describe("acceptance", () => {
     assert.equal(body.originalTimestamp, iso(ahead - 60_000));
   });
 
+  it("leaves the time of an event as it is where the client's clock is right: transit is no skew", async () => {
+    await using d = await startDaemon();
+    const said = "2009-11-10T23:00:00.028Z";
+    for (const [nth, transit] of [28, 29_000, 60_000].entries()) {
+      const sentAt = new Date(d.clock.wall() - transit).toISOString();
+      const batch = [{ ...TRACK, messageId: `m${nth}`, timestamp: said }];
+      await d.call("/v1/batch", { batch, sentAt });
+      await d.clock.rest();
+      assert.equal(JSON.parse(d.sent[nth]?.body ?? "").timestamp, said);
+    }
+  });
+
   it("stamps an event without a timestamp with the time of the server (SPEC.md 4.3 rule 5)", async () => {
     await using d = await startDaemon();
     await d.call("/v1/track", TRACK);
