@@ -10,7 +10,7 @@ export type Entry = {
   readonly text: string;
   /** Whether its caller said when it happened: that time is not to be corrected. */
   readonly ownTime: boolean;
-  /** What it takes in a batch at most, in UTF-8. */
+  /** Of the text, in UTF-8. */
   readonly bytes: number;
 };
 

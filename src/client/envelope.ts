@@ -40,7 +40,7 @@ const SAMPLE: Seal = { messageId: "00000000-0000-4000-8000-000000000000", sentAt
 export const ENVELOPE_BYTES = utf8Length(writeEnvelope([], SAMPLE));
 
 /** What a call takes more that says by itself when it was sent. */
-const SENT_AT_BYTES = writeSentAt(SAMPLE.sentAt).length;
+export const SENT_AT_BYTES = writeSentAt(SAMPLE.sentAt).length;
 
 /** What the library's name adds to a call at most. */
 const MOST_ADDED = `,"context":{"library":${JSON.stringify(LIBRARY)}}`.length;
@@ -51,12 +51,12 @@ export type CallLimits = {
   readonly maxBatchSize: number;
 };
 
-/** Answers the bytes that a call takes in a batch at most. Throws a CallTooLargeError if it cannot be sent. */
+/** Answers the bytes of a call. Throws a CallTooLargeError if it cannot be sent, whatever it shares its batch with. */
 export function measureCall({ text, ownTime }: Sendable, { maxCallSize, maxBatchSize }: CallLimits): number {
-  const added = ownTime ? 0 : SENT_AT_BYTES;
-  const bytes = utf8Length(text) + added;
+  const bytes = utf8Length(text);
+  const stamp = ownTime ? 0 : SENT_AT_BYTES;
   // Few come near the limit, and only those need to be put together to be measured.
-  const merged = bytes + MOST_ADDED > maxCallSize ? utf8Length(merge(text)) + added : bytes;
+  const merged = bytes + stamp + MOST_ADDED > maxCallSize ? utf8Length(merge(text)) + stamp : bytes;
   if (merged > maxCallSize) throw new CallTooLargeError(merged, maxCallSize);
   const most = maxBatchSize - ENVELOPE_BYTES;
   if (bytes > most) throw new CallTooLargeError(bytes, most);

@@ -99,7 +99,7 @@ describe("acceptance", () => {
     const said = "2009-11-10T23:00:00.028Z";
     for (const [nth, transit] of [28, 29_000, 60_000].entries()) {
       const sentAt = new Date(d.clock.wall() - transit).toISOString();
-      const batch = [{ ...TRACK, messageId: `m${nth}`, timestamp: said }];
+      const batch = [{ ...TRACK, type: "track", messageId: `m${nth}`, timestamp: said }];
       await d.call("/v1/batch", { batch, sentAt });
       await d.clock.rest();
       assert.equal(JSON.parse(d.sent[nth]?.body ?? "").timestamp, said);
