@@ -1,3 +1,4 @@
+import { isLongInteger } from "../model/exact-json.ts";
 import { type Fault, fault } from "../model/fault.ts";
 import { KB } from "../model/units.ts";
 
@@ -44,6 +45,7 @@ function mostBytes(value: object, levels: number): number {
 
 function mostBytesOf(value: unknown, levels: number): number {
   if (typeof value === "string") return value.length * CHARACTER + MARKS;
+  if (isLongInteger(value)) return value.rawJSON.length;
   return isObject(value) ? mostBytes(value, levels - 1) : PRIMITIVE;
 }
 

@@ -1,6 +1,7 @@
 // The collection API, through the whole daemon: whatever bytes come to its door are answered, and with a code.
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
+import { parseExactly } from "../../src/model/exact-json.ts";
 import { FAULT_STATUS, type FaultCode } from "../../src/model/fault.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { type Answer, startDaemon, type TestDaemon } from "../flow/daemon.ts";
@@ -51,7 +52,7 @@ async function start(): Promise<Fuzzed<Input>> {
       await d.clock.rest();
       // Pixels are counted nowhere that is seen from outside.
       assert.ok(d.sent.length >= accepted, `${accepted} calls were taken, and ${d.sent.length} delivered`);
-      for (const { body } of d.sent) assert.equal(JSON.stringify(JSON.parse(body)), body);
+      for (const { body } of d.sent) assert.equal(JSON.stringify(parseExactly(body)), body);
       await d.stop();
     },
   };

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { parseExactly } from "../../src/model/exact-json.ts";
 import { checkLimits, MAX_CALL_BYTES, mayHoldInfinity } from "../../src/validate/limits.ts";
 import { eventOf, faultOf } from "./make.ts";
 
@@ -91,7 +92,7 @@ describe("the depth of a call", () => {
 describe("a number that JSON cannot carry on", () => {
   function fromText(properties: string): [call: unknown, arrival: { numbers: "checked" | "unchecked" }] {
     const text = `{"type":"track","userId":"u1","event":"E","properties":${properties}}`;
-    return [JSON.parse(text), { numbers: mayHoldInfinity(text) ? "unchecked" : "checked" }];
+    return [parseExactly(text), { numbers: mayHoldInfinity(text) ? "unchecked" : "checked" }];
   }
 
   const infinite = {
@@ -135,10 +136,12 @@ describe("a number that JSON cannot carry on", () => {
     assert.equal(eventOf(...fromText('{"a":1e-999}')).properties?.a, 0);
   });
 
-  it("is not one with more digits than a double has: it becomes the nearest double (docs/http-api.md)", () => {
-    const numbers = fromText('{"a":12345678901234567890,"b":9007199254740993,"c":0.1234567890123456789}');
-    const nearest = '{"a":12345678901234567000,"b":9007199254740992,"c":0.12345678901234568}';
-    assert.equal(JSON.stringify(eventOf(...numbers).properties), nearest);
+  it("is not an integer with more digits than a double has, and counts by its digits", () => {
+    const digits = "9".repeat(300);
+    eventOf(...fromText(`{"a":${digits},"b":[${"[".repeat(196)}${digits}${"]".repeat(196)}]}`));
+    const many = `[${Array(107).fill(digits).join()}]`;
+    const { code, message } = faultOf(...fromText(`{"a":${many},"b":"${"x".repeat(1_000)}"}`));
+    assert.deepEqual([code, /is 33\d{3} bytes/.test(message)], ["call_too_large", true]);
   });
 
   it("is not looked for when the text cannot hold one", () => {
