@@ -126,6 +126,7 @@ function isTakenByServer(call: object): boolean {
     receivedAt: 0,
     caller,
     numbers: "checked",
+    maxCall: 32_768,
     newId: () => "id",
   } as never);
   if (isFault(made)) assert.equal(made.code, "call_too_large");

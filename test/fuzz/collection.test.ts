@@ -32,9 +32,12 @@ fuzzTime({
 });
 let daemon: TestDaemon | null = null;
 
+/** Inputs are short: with the usual limits, few would come near them. */
+const LIMITS = { maxCall: 1_024, maxBatch: 600_000 };
+
 /** One that looks at all that a request can say of its sender. */
 function open(): Promise<TestDaemon> {
-  const proxied = makeIngest({ trustedProxies: ["127.0.0.1"], corsOrigins: ["https://*.example"] });
+  const proxied = makeIngest({ trustedProxies: ["127.0.0.1"], corsOrigins: ["https://*.example"], ...LIMITS });
   const app = makeSource({ name: "app", writeKey: new Secret("app-key"), ip: "truncate", type: "web" });
   return startDaemon({ config: { ingest: proxied, sources: [makeSource({ ip: "truncate" }), app] } });
 }
