@@ -80,7 +80,7 @@ describe("a body that is no call is refused with a code", () => {
 });
 
 describe("a field of the wrong type", () => {
-  const kinds = { boolean: true, number: 7, string: "x", array: [], object: {} };
+  const kinds = { boolean: true, number: 7, string: "x", array: [1], object: {} };
   const texts = ["type", "event", "name", "category", "channel", "timestamp", "originalTimestamp", "sentAt"];
   const wrong = [
     ...wrongOnes(texts, ["boolean", "number", "array", "object"]),
