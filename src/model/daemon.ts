@@ -23,6 +23,8 @@ export type Ports = {
   readonly migrating?: Migrating;
   /** Writes the copy of the outbox that is kept before a large step of that. Left out, none is kept. */
   readonly beginFile?: BeginFile | undefined;
+  /** Gives back what is not used any more: before a large body is read, so that those before it do not add up. */
+  readonly freeMemory?: () => void;
   /** What this program is. */
   readonly version: string;
   /** Of this process. */
