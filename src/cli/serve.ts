@@ -102,7 +102,14 @@ function createReloadableApp(started: Started, machine: Machine): Reloadable {
   const reload = tellReloads(reloader.reload, supervisor);
   const migrating = tellMigration(supervisor, machine.report);
   const migration = { migrating, beginFile: copy ? beginFile : undefined };
-  const app = createApp(config, { ...machine, ...migration, reload, lastReload: reloader.status, version: VERSION });
+  const app = createApp(config, {
+    ...machine,
+    ...migration,
+    freeMemory,
+    reload,
+    lastReload: reloader.status,
+    version: VERSION,
+  });
   return { app, reload };
 
   async function apply(next: Config): Promise<Applied> {

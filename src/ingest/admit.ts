@@ -1,5 +1,6 @@
 import type { Suppressed } from "../model/deletion.ts";
 import { CALL_TYPES, type Event } from "../model/event.ts";
+import { isLongInteger } from "../model/exact-json.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Accept } from "../model/ports.ts";
 import type { Source } from "../model/source.ts";
@@ -138,5 +139,6 @@ function visitOf({ arriving, source }: Pick<Refusing, "arriving" | "source">) {
 /** Of a call that was refused, and so may hold anything. */
 export function textOf(call: unknown, key: "messageId" | "type"): string | null {
   const value = isObject(call) ? call[key] : null;
+  if (isLongInteger(value)) return value.rawJSON.slice(0, 100);
   return typeof value === "string" || typeof value === "number" ? String(value).slice(0, 100) : null;
 }

@@ -13,6 +13,8 @@ export type Door = {
   readonly cors: Cors;
   /** What may be kept of addresses; without a source, what all of them allow. */
   ipPolicyOf(source: Source | null): IpPolicy;
+  /** In bytes: of one call, and of one request. */
+  readonly limits: Pick<Config["ingest"], "maxCall" | "maxBatch">;
   /** Whether the daemon speaks TLS itself. */
   readonly secure: boolean;
 };
@@ -26,6 +28,7 @@ export function createDoor({ ingest, sources }: Pick<Config, "ingest" | "sources
     proxies: createProxies(ingest.trustedProxies, doubted),
     cors: createCors(ingest.corsOrigins),
     ipPolicyOf: (source) => source?.ip ?? strictest,
+    limits: { maxCall: ingest.maxCall, maxBatch: ingest.maxBatch },
     secure: ingest.tls !== null,
   };
 }

@@ -13,9 +13,6 @@ import type { PathKind } from "./paths.ts";
 import { answerPixel, readPixel } from "./pixel.ts";
 import { type Arriving, callerOf } from "./sender.ts";
 
-/** SPEC.md 8: maximum size of one batch request, decompressed. */
-export const MAX_BODY_BYTES = 500 * KB;
-
 export type TakeWorld = AdmitWorld & {
   readonly clock: Clock;
   readonly random: Random;
@@ -30,7 +27,7 @@ export async function take(arriving: Arriving, kind: PathKind, world: TakeWorld)
   const { request, door } = arriving;
   const early = door.findSource.outside(request);
   if (early && isFault(early)) return respondFault(refuse(early, { arriving, source: null, what: "" }, world));
-  const text = await world.bodies.read(request, MAX_BODY_BYTES);
+  const text = await world.bodies.read(request, door.limits.maxBatch);
   if (typeof text !== "string") return respondFault(refuse(text, { arriving, source: early, what: "" }, world));
   const parsed = parseJson(text);
   if (isFault(parsed)) return respondFault(refuse(parsed, { arriving, source: early, what: text }, world));
@@ -76,7 +73,8 @@ function receive({ arriving, source, isPage, numbers }: Came, { clock, random }:
   // Ids of this server begin with the time, so that they sort as they came.
   const time = receivedAt.toString(16).padStart(12, "0");
   const newId = (): string => `fl-${time}-${random.hex(10)}`;
-  return { numbers, receivedAt, newId, caller: callerOf(arriving, source, isPage) };
+  const { maxCall } = arriving.door.limits;
+  return { numbers, maxCall, receivedAt, newId, caller: callerOf(arriving, source, isPage) };
 }
 
 type Asked = {

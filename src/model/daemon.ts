@@ -25,6 +25,8 @@ export type Ports = {
   readonly beginFile?: BeginFile | undefined;
   /** Where a copy is made that the operator gets through the daemon. Left out, none is. */
   readonly beginScratch?: BeginScratch | undefined;
+  /** Gives back what is not used any more: before a large body is read, so that those before it do not add up. */
+  readonly freeMemory?: () => void;
   /** What this program is. */
   readonly version: string;
   /** Of this process. */

@@ -16,7 +16,7 @@ describe("a JSON text", () => {
       const result = parseJson(text);
       if (!isFault(result)) return assert.fail(`${text} was taken`);
       assert.equal(result.code, "invalid_json");
-      assert.equal(result.message, "the body is not JSON");
+      assert.match(result.message, /^the body is not JSON: (it is empty|expected .* at line \d, column \d+)/);
     }
   });
 
@@ -84,6 +84,22 @@ describe("a JSON text", () => {
       { numRuns: 60 },
     );
   });
+
+  const places = {
+    '{"batch":[{"userId":"u",\n "n":1,}]}': "expected a key in double quotes at line 2, column 8",
+    '{"properties":{"score":NaN}}':
+      "expected a value at line 1, column 24 (got NaN, which JSON does not have: send null, or leave it out)",
+    "[-Infinity]":
+      'expected a value or "]" at line 1, column 2 (got -Infinity, which JSON does not have: send null, or leave it out)',
+    '{"secret":"ein Wort","n":tru}': "expected a value at line 1, column 26",
+    '{"batch":[': 'expected a value or "]" at line 1, column 11',
+  };
+  for (const [text, where] of Object.entries(places)) {
+    it(`is refused with its place, and with nothing of what it says: ${text}`, () => {
+      const result = parseJson(text);
+      assert.equal("message" in result && result.message, `the body is not JSON: ${where}`);
+    });
+  }
 
   it("is a value or a fault, whatever it is", () => {
     fc.assert(

@@ -58,7 +58,7 @@ export const NEVER = new AbortController().signal;
 /** Writes a call as the library does. Throws its AnalyticsError if the call breaks the rules (SPEC.md 2.3). */
 export function writeCall(type: CallType, call: JsonObject, { clock, random }: SendWorld): Sendable {
   const written = write(type, call, { wall: clock.wall, uuid: () => random.hex(16) });
-  measureCall(written.text, LIMITS);
+  measureCall(written, LIMITS);
   return written;
 }
 
