@@ -73,7 +73,7 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
       cutoff: () => world.shape.cutoff,
       webhooks: (name) => Math.max(...shapesOf(world).map((one) => one.destinations[name as "crm"].webhooks.length)),
       versionOf: (name) => versionOf(world, name),
-      mayReplay: (track) => world.replaying || isMovedTo(world, track),
+      mayReplay: (track) => mayBeReplayed(world, track) || isMovedTo(world, track),
       step: () => world.step,
       isHalted: (name) => isHalted(world, name),
       rowOf: (track, among, rows) => findRow(world, track, { among, rows }),
@@ -134,6 +134,12 @@ const NOBODY: Life = {
 };
 
 type Moved = Pick<Track, "id" | "destination" | "body">;
+
+/** All of them, or the one that was named. */
+function mayBeReplayed({ replaying }: World, { id, destination }: Pick<Track, "id" | "destination">): boolean {
+  if (typeof replaying === "boolean") return replaying;
+  return replaying.messageId === id && replaying.destination === destination;
+}
 
 /** To a destination of which is not known any more that it had this. */
 function isMovedTo({ moving, rows, ledger }: World, { id, destination, body }: Moved): boolean {

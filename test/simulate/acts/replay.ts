@@ -71,7 +71,7 @@ export const retry: Act<{ nth: number }> = {
     const all = [...world.rows.deliveries.values()];
     const row = all[nth % Math.max(1, all.length)];
     if (!row) return;
-    world.replaying = row.state !== "waiting";
+    world.replaying = row.state !== "waiting" && { messageId: row.messageId, destination: row.destination };
     world.tracks.hurry(row.messageId, row.destination);
     command(world, { path: `/api/deliveries/${row.event}-${row.destination}/retry` }, ({ status, json }) => {
       meet(world, `retry: ${json.did ?? json.code}`);

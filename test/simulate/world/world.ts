@@ -86,7 +86,7 @@ export type World = {
   /** What the store may remember of the time at its next start. */
   noted: Noted;
   /** What the step may do: replay what was settled, move from one destination to another. */
-  replaying: boolean;
+  replaying: boolean | { readonly messageId: string; readonly destination: string };
   /** How many it says that it has replayed. */
   replayed: number;
   moving: { readonly from: string; readonly to: string } | null;
