@@ -74,7 +74,7 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and
 	$(DENO) test -A --parallel --no-check --quiet --ignore=test/binary,test/bench test
 	$(DENO) test -A --no-check --quiet test/deno/serve.smoke.ts
 
-test-long: build ## run what takes longer or needs more: faults of disk, network and clock, kills, a soak, systemd, packages and proxies (as root), other machines, pages in a real Chromium
+test-long: build ## run what takes longer or needs more: faults of disk, network and clock, kills, power cuts, a soak, systemd, packages and proxies (as root), other machines, pages in a real Chromium
 	@# Their names are not those of tests, so that `bun test` and `deno test` pass without a browser, and without root.
 	@# Two at a time, the longest one first: the soak mostly waits.
 	$(BUN) test --no-orphans --parallel=2 $(LONG_TESTS)

@@ -185,7 +185,7 @@ function wire(store: Store, world: World): Parts {
   const deliver = createDeliver({ ...world, ...store, settle, lanes, activity, delivery: () => config().delivery });
   const accept = createAccept({ config, append: store.append, offer: deliver.offer, arrivals, report });
   const rejections = createRejections({ clock, timeline, report });
-  const bodies = createBodies(clock);
+  const bodies = createBodies(clock, world.freeMemory);
   const stopping = (): boolean => leaving.aborted;
   const { suppressed } = store.deletions;
   const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, suppressed, report });

@@ -20,7 +20,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "accept/": ["model/", "route/", "webhook/"],
   "http/": ["model/", "hono"],
   "ingest/": ["model/", "http/", "validate/", "hono", "ipaddr.js"],
-  "store/": ["model/", "better-sqlite3", "#sqlite"],
+  "store/": ["model/", "better-sqlite3", "#sqlite", "node_modules/better-sqlite3/"],
+  // The native part of the engine comes out of the binary.
+  "store/sqlite/driver.ts": ["model/", "better-sqlite3", "#sqlite", "runtime/native-part.ts"],
   "deliver/": ["model/", "settle/", "webhook/"],
   "deletion/": ["model/"],
   "audience/": ["model/"],

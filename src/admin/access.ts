@@ -6,7 +6,7 @@ import { type Fault, fault } from "../model/fault.ts";
 /** What a health check may ask without the token: load balancers have none, and the answers say nothing secret. */
 const OPEN_PATHS: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 
-const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
+const LOOPBACK = /^(localhost|127(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])$/;
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::", "[::]"]);
 
 /**
@@ -18,9 +18,8 @@ export function checkAccess(request: Request, { listen, token }: Config["admin"]
   if (request.headers.has("origin")) {
     return fault("forbidden_origin", "the operator's API does not answer web pages (the request has an Origin header)");
   }
-  if (!isOwnHost(request.headers.get("host"), listen)) {
-    return fault("forbidden_host", "the Host header is not the address that admin.listen names");
-  }
+  const host = request.headers.get("host") ?? "";
+  if (!isOwnHost(host, listen)) return foreignHost(host, listen);
   if (token && !isOpen(pathOf(request.url))) {
     const given = bearerToken(request);
     if (given === null || !isSameToken(given, token)) {
@@ -36,12 +35,28 @@ export function isOpen(path: string): boolean {
   return OPEN_PATHS.has(path);
 }
 
-/** Whoever listens on all addresses has many names, and is guarded by the token. */
-function isOwnHost(host: string | null, listen: Listen): boolean {
-  if (listen.kind === "unix" || ANY_ADDRESS.has(listen.host)) return true;
-  const name = (host ?? "").replace(/:\d+$/, "").toLowerCase();
-  const own = listen.host.includes(":") && !listen.host.startsWith("[") ? `[${listen.host}]` : listen.host;
-  return name === own.toLowerCase() || (LOOPBACK.has(own.toLowerCase()) && LOOPBACK.has(name));
+/** A page can point its own name at loopback, or at a tunnel to the socket; it cannot have a name of loopback. */
+function isOwnHost(host: string, listen: Listen): boolean {
+  const name = host.replace(/:\d+$/, "").toLowerCase();
+  if (listen.kind === "unix") return LOOPBACK.test(name) || isSocketName(host, listen.path);
+  // A listener on all addresses has many names, and is guarded by its token.
+  if (ANY_ADDRESS.has(listen.host)) return true;
+  const own = (
+    listen.host.includes(":") && !listen.host.startsWith("[") ? `[${listen.host}]` : listen.host
+  ).toLowerCase();
+  return name === own || (LOOPBACK.test(own) && LOOPBACK.test(name));
+}
+
+/** Clients of Unix sockets name no host, or the path, as it is or percent-encoded. Browsers always name a host. */
+function isSocketName(host: string, path: string): boolean {
+  return host === "" || host === path || host.toLowerCase() === encodeURIComponent(path).toLowerCase();
+}
+
+function foreignHost(host: string, { kind }: Listen): Fault {
+  if (kind === "tcp") return fault("forbidden_host", "the Host header is not the address that admin.listen names");
+  const shown = JSON.stringify(host.slice(0, 100));
+  const advice = "send localhost, as in http://localhost/";
+  return fault("forbidden_host", `the Host header (${shown}) is no name of this Unix socket; ${advice}`);
 }
 
 function isJson(type: string | null): boolean {

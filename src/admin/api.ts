@@ -18,6 +18,7 @@ import {
   postMembers,
   putList,
 } from "./audiences.ts";
+import { type BackupWorld, backupRoute, getBackup } from "./backup.ts";
 import { audienceRoutes, membersRoute, traitRoutes } from "./computation-routes.ts";
 import { eraseRoute, postErase, postUnsuppress, unsuppressRoute } from "./deletion-changes.ts";
 import {
@@ -70,6 +71,7 @@ export type AdminWorld = StatusWorld &
   MetricsWorld &
   DeletionsWorld &
   AudiencesWorld &
+  BackupWorld &
   ReplayWorld & {
     readonly admin: () => Config["admin"];
     readonly bodies: Bodies;
@@ -97,6 +99,7 @@ export function createApi(world: AdminWorld): Hono {
   on(readinessRoute, createReadiness(world));
   on(metricsRoute, () => getMetrics(world));
   on(openApiRoute, createOpenApi(routes, world));
+  on(backupRoute, () => getBackup(world));
   on(statusRoute, () => getStatus(world));
   on(rejectedRoute, ({ req }) => getRejected(req.query(), world));
   on(deliveriesRoute, ({ req }) => getDeliveries(req.query(), world));

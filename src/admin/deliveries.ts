@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { respondFault } from "../http/respond.ts";
 import type { Attempt } from "../model/attempt.ts";
+import { formatId } from "../model/delivery.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { DeliveryDetail, ListedDelivery, Lookup } from "../model/lookup.ts";
 import type { Timeline } from "../model/timeline.ts";
@@ -104,10 +105,6 @@ export function troubleFor(
 export function parseId(id: string): { readonly id: number; readonly destination: string } | null {
   const [, event, destination] = /^(\d{1,15})-(.+)$/s.exec(id) ?? [];
   return event === undefined || destination === undefined ? null : { id: Number(event), destination };
-}
-
-export function formatId({ id, destination }: Pick<ListedDelivery, "id" | "destination">): string {
-  return `${id}-${destination}`;
 }
 
 /** The fault of an id that nothing has, or nothing any more. */

@@ -12,7 +12,7 @@ export type PauseWorld = KnownWorld & {
   readonly clock: Pick<Clock, "now">;
   readonly timeline: Pick<Timeline, "toWall">;
   readonly pauses: Pauses;
-  /** Tries a destination at once, whatever its webhooks have answered; with `all`, also what is not due yet. */
+  /** Probes a destination at once; with `all`, it is sent everything, due or not, whatever its webhooks have answered. */
   readonly tryNow: (destination: string, all?: boolean) => void;
   readonly report: Pick<PauseReport, "paused" | "resumed" | "retriedNow">;
 };

@@ -18,7 +18,11 @@ export function problemsOf(status: Omit<Status, "problems">): readonly Problem[]
   return found.sort((a, b) => Number(a.level === "warning") - Number(b.level === "warning"));
 }
 
-function ofOutbox({ path, writable, full, used, max, free }: Status["outbox"]): readonly Problem[] {
+function ofOutbox({ path, writable, full, used, max, free, gone }: Status["outbox"]): readonly Problem[] {
+  if (gone !== null) {
+    const what = `calls are refused: ${gone.path} was ${gone.what} under the daemon`;
+    return [{ level: "error", code: "outbox_gone", what, since: gone.since, remedy: RESCUE }];
+  }
   const size = `${formatSize(used)} of ${formatSize(max)}`;
   const left = free === null ? "" : `, ${formatSize(free)} of the disk free`;
   if (full !== null) {
@@ -35,6 +39,8 @@ function ofOutbox({ path, writable, full, used, max, free }: Status["outbox"]): 
   ];
 }
 
+const RESCUE =
+  "do not stop the daemon: fairlead backup FILE copies what it still has; then stop it, fairlead restore --force FILE, and start it";
 const ROOM = "deliver or discard what waits (fairlead status says for whom), or raise outbox.maxSize";
 
 function ofClock(clock: Status["clock"]): readonly Problem[] {

@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import type { Bodies } from "../http/body.ts";
 import { respondFault } from "../http/respond.ts";
+import { formatId } from "../model/delivery.ts";
 import { fault, isFault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Replay, ReplayPage } from "../model/replay.ts";
@@ -8,7 +9,7 @@ import type { Report } from "../model/report.ts";
 import type { Timeline } from "../model/timeline.ts";
 import { KB } from "../model/units.ts";
 import { about, count, success, time, wallTimeOf } from "./answers/fields.ts";
-import { formatId, parseId, unknownDelivery } from "./deliveries.ts";
+import { parseId, unknownDelivery } from "./deliveries.ts";
 import { type FilterWorld, refuseFilter } from "./known.ts";
 import { keysRule, limitEntry, readBody } from "./read.ts";
 import { answer, route, type Said } from "./route.ts";
@@ -98,7 +99,7 @@ export type ReplayWorld = FilterWorld & {
   readonly timeline: Timeline;
   readonly bodies: Bodies;
   readonly replay: Replay;
-  /** Tries a destination at once, whatever its webhooks have answered. */
+  /** Probes a destination at once. */
   readonly tryNow: (destination: string) => void;
   readonly report: Pick<Report, "replayed">;
 };

@@ -29,7 +29,7 @@ export type StatusWorld = {
   readonly sources: () => readonly Pick<Source, "name" | "enabled">[];
   readonly outbox: () => Pick<Config["outbox"], "path">;
   readonly backlog: Pick<Backlog, "counts" | "oldestWaitingAt">;
-  readonly health: Pick<StoreHealth, "size" | "full" | "writable">;
+  readonly health: Pick<StoreHealth, "size" | "full" | "writable" | "gone">;
   readonly activity: Activity;
   readonly webhooks: Health;
   readonly pauses: Pick<Pauses, "since">;
@@ -53,10 +53,12 @@ export const statusRoute = route({
 /** `GET /api/status`, with points in time in ISO 8601. */
 export async function getStatus(world: StatusWorld): Promise<Response> {
   const found = await readStatus(world);
-  const { startedAt, config, problems, clock, sources, destinations } = found;
+  const { startedAt, config, problems, clock, outbox, sources, destinations } = found;
   const { readAt, refused } = config;
+  const { gone } = outbox;
   return answer(statusRoute, {
     ...found,
+    outbox: { ...outbox, gone: gone && { ...gone, since: formatTime(gone.since) } },
     startedAt: formatTime(startedAt),
     config: { ...config, readAt: formatTime(readAt), refused: refused && { ...refused, at: formatTime(refused.at) } },
     problems: problems.map((problem) => ({ ...problem, since: timeOf(problem.since) })),
@@ -99,9 +101,11 @@ export function troubleOf(names: Iterable<string>, world: TroubleWorld): readonl
 async function readStatus(world: StatusWorld): Promise<Status> {
   const { outbox, sources, health, arrivals, timeline, version, pid } = world;
   const startedAt = timeline.toWall(world.startedAt);
+  const found = health.gone();
+  const gone = found && { ...found, since: timeline.toWall(found.since) };
   const status = {
     ...{ version, pid, startedAt, config: configSince(startedAt, world.lastReload()), clock: clockOf(timeline) },
-    outbox: { path: outbox().path, ...health.size(), full: health.full(), writable: health.writable() },
+    outbox: { path: outbox().path, ...health.size(), full: health.full(), writable: health.writable(), gone },
     sources: sources().map(({ name, enabled }) => ({ name, enabled, ...arrivals.of(name) })),
     destinations: await readDestinations(world),
   };

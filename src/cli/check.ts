@@ -5,6 +5,7 @@ import { listSettings } from "../config/explain/list.ts";
 import { explainYaml } from "../config/explain/yaml.ts";
 import { type Inspected, inspectConfig } from "../config/load.ts";
 import { child, listOf, mapOf } from "../config/tree.ts";
+import { aliasOf } from "../runtime/alias.ts";
 import { createClock } from "../runtime/clock.ts";
 import { spaceFor } from "../runtime/disk.ts";
 import { createResolve } from "../runtime/files.ts";
@@ -53,7 +54,7 @@ function check(options: CheckOptions): ExitCode {
 function inspect({ file, text, worldReadable }: Extract<ConfigText, { kind: "read" }>): Inspected {
   const resolve = createResolve();
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
-  const machine = { resolve, spaceFor, isFolder, now: createClock().wall() };
+  const machine = { resolve, spaceFor, aliasOf, isFolder, now: createClock().wall() };
   return inspectConfig({ file, text, worldReadable, credentials, ...machine });
 }
 

@@ -1,6 +1,7 @@
 import { formatProblem } from "../config/problems.ts";
 import type { JsonObject } from "../model/event.ts";
-import { findJsonFault } from "./json-fault.ts";
+import { isLongInteger, parseExactly } from "../model/exact-json.ts";
+import { findJsonFault, placeOf } from "../model/json-fault.ts";
 
 /**
  * Reads a JSON object that a person has written. `from` names the place it came from, as `--properties` or `call.json`.
@@ -18,7 +19,7 @@ type Parsed = { readonly value: unknown };
 
 function parse(text: string): Parsed | null {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseExactly(text);
     // What is nested very deeply can be read, and not be written again.
     JSON.stringify(value);
     return { value };
@@ -30,9 +31,7 @@ function parse(text: string): Parsed | null {
 function explain(text: string, from: string): string {
   const fault = findJsonFault(text);
   if (fault === null) return `${from} nests objects and arrays too deeply`;
-  const before = text.slice(0, fault.at).split("\n");
-  const line = before.length;
-  const column = (before.at(-1) ?? "").length + 1;
+  const { line, column } = placeOf(text, fault.at);
   const message = `is not JSON: expected ${fault.expected} here${advice(text)}`;
   const shown = text.split("\n")[line - 1] ?? "";
   return formatProblem({ severity: "error", file: from, line, column, path: "", message, text: shown });
@@ -44,10 +43,11 @@ function advice(text: string): string {
 }
 
 function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isLongInteger(value);
 }
 
 function kindOf(value: unknown): string {
   if (value === null) return "null";
+  if (isLongInteger(value)) return "a number";
   return Array.isArray(value) ? "an array" : `a ${typeof value}`;
 }

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { parseListen } from "../config/listen.ts";
 import type { Listener } from "../model/ports.ts";
 import type { Secret } from "../model/secret.ts";
-import { KB, parseDuration } from "../model/units.ts";
+import { MB, parseDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { createServe } from "../runtime/serve.ts";
 import { onSignals } from "../runtime/signals.ts";
@@ -64,7 +64,7 @@ type ListenOptions = {
 };
 
 /** What Fairlead sends is far smaller. */
-const MAX_BODY_BYTES = 256 * KB;
+const MAX_BODY_BYTES = 4 * MB;
 
 async function listen(options: ListenOptions): Promise<ExitCode> {
   const secret = readSharedSecret(options.secretFile);

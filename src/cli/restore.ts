@@ -60,7 +60,7 @@ async function restore(said: string, options: RestoreOptions): Promise<ExitCode>
 type About = { readonly outbox: string; readonly from: string; readonly now: number };
 
 /** Exported for its test. */
-export function toWords({ bytes, contents, kept }: Restored, { outbox, from, now }: About): string {
+export function toWords({ bytes, contents, kept, unfolded }: Restored, { outbox, from, now }: About): string {
   const { waiting } = contents.deliveries;
   const repeated =
     waiting === 0
@@ -72,9 +72,12 @@ export function toWords({ bytes, contents, kept }: Restored, { outbox, from, now
     contentsWords(contents, now),
     `${repeated}. What came in since then is not in it.`,
     ...(kept === null ? [] : [`The outbox that was there is kept as ${printable(kept)}.`]),
+    ...(unfolded === null
+      ? []
+      : [`Its log is kept beside it, as ${printable(`${kept}-wal`)}: ${printable(unfolded)}.`]),
   ].join("\n");
 }
 
-function toJson({ bytes, contents, kept }: Restored, file: string, from: string): object {
-  return { file, from, bytes, kept, ...contentsJson(contents) };
+function toJson({ bytes, contents, kept, unfolded }: Restored, file: string, from: string): object {
+  return { file, from, bytes, kept, unfolded, ...contentsJson(contents) };
 }

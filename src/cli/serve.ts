@@ -15,7 +15,7 @@ import { refusePassedSockets, takeSystemdEnvironment } from "../runtime/systemd-
 import { tellMigration } from "../runtime/systemd-migration.ts";
 import { tellReloads } from "../runtime/systemd-reload.ts";
 import { feedWatchdog } from "../runtime/systemd-watchdog.ts";
-import { print, printError } from "../runtime/terminal.ts";
+import { printError } from "../runtime/terminal.ts";
 import { keepFilesPrivate } from "../runtime/umask.ts";
 import { VERSION } from "../runtime/version.ts";
 import { type Done, examples } from "./command.ts";
@@ -51,11 +51,12 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
   const stopped = stopBySignal({ app, reload, supervisor }, machine);
   try {
     const { ingest, admin } = await app.start();
-    print(`ingest ${ingest}\nadmin  ${admin}`);
+    machine.print(`ingest ${ingest}\nadmin  ${admin}`);
     report.daemon("started", { version: VERSION, config: read.file, ingest, admin, pid });
     supervisor.ready(`takes calls at ${ingest}, and operators at ${admin}`);
     freeMemory();
   } catch (error) {
+    await machine.flush();
     return cannotStart(error);
   }
   const watching = new AbortController();
@@ -63,7 +64,10 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
   feedWatchdog({ clock, supervisor, vitals: app.vitals, report }, watching.signal).catch((error: unknown) =>
     report.unexpected("feed the watchdog", error),
   );
-  return stopped.finally(() => watching.abort());
+  return stopped.finally(() => {
+    watching.abort();
+    return machine.flush();
+  });
 }
 
 function refuse(message: string, code: ExitCode): ExitCode {
@@ -98,7 +102,14 @@ function createReloadableApp(started: Started, machine: Machine): Reloadable {
   const reload = tellReloads(reloader.reload, supervisor);
   const migrating = tellMigration(supervisor, machine.report);
   const migration = { migrating, beginFile: copy ? beginFile : undefined };
-  const app = createApp(config, { ...machine, ...migration, reload, lastReload: reloader.status, version: VERSION });
+  const app = createApp(config, {
+    ...machine,
+    ...migration,
+    freeMemory,
+    reload,
+    lastReload: reloader.status,
+    version: VERSION,
+  });
   return { app, reload };
 
   async function apply(next: Config): Promise<Applied> {
@@ -118,6 +129,7 @@ function stopBySignal({ app, reload, supervisor }: Signalled, { report }: Machin
       stop(signal) {
         if (stopping) {
           app.release();
+          report.summarize();
           return resolve(EXIT.failed);
         }
         stopping = true;
@@ -125,6 +137,7 @@ function stopBySignal({ app, reload, supervisor }: Signalled, { report }: Machin
         report.daemon("stopping", { signal });
         app.stop().then(
           () => {
+            report.summarize();
             report.daemon("stopped", {});
             resolve(EXIT.done);
           },

@@ -55,14 +55,14 @@ export function createClient(settings: Settings, world: World): Client {
 
   function call(type: CallType, given: unknown): Promise<string> {
     if (closing) throw new ClosedError();
-    const { messageId, text } = write(type, given, world);
-    const bytes = measureCall(text, settings);
+    const written = write(type, given, world);
+    const bytes = measureCall(written, settings);
     seq += 1;
-    const place = courier.add({ seq, type, messageId, text, bytes });
+    const place = courier.add({ ...written, seq, type, bytes });
     ledger.came();
     place.after();
-    pacer.queued(text);
-    return place.room ? waitFor(place.room, messageId) : Promise.resolve(messageId);
+    pacer.queued(written.text);
+    return place.room ? waitFor(place.room, written.messageId) : Promise.resolve(written.messageId);
   }
 
   async function waitFor(room: Promise<void>, messageId: string): Promise<string> {

@@ -1,3 +1,4 @@
+import { printable } from "./printable.ts";
 import type { Cancel, World } from "./world.ts";
 
 /** Says what is lost, where the program does not listen. */
@@ -41,7 +42,7 @@ export function createComplaint({ log, after, onExit }: ComplaintWorld): Complai
   function say(line: string): void {
     leave();
     count = 0;
-    log(line);
+    log(printable(line));
     quiet = after(QUIET_MS, end);
   }
 }

@@ -1,3 +1,4 @@
+import { printable } from "./printable.ts";
 import { tell } from "./tell.ts";
 import type { Trail, World } from "./world.ts";
 
@@ -10,13 +11,13 @@ type DebugWorld = Pick<World, "log" | "debugNames"> & { readonly trail: Trail };
 export function createDebug(debug: boolean | ((line: string) => void), world: DebugWorld): Debug {
   if (typeof debug === "function") return toFunction(debug, world);
   if (!debug && !names(world.debugNames(), "analytics")) return () => {};
-  return (line) => world.log(`analytics ${line()}`);
+  return (line) => world.log(`analytics ${printable(line())}`);
 }
 
 /** The function does not hear of what it does itself: a call of its own would have it called again, and so on for ever. */
 function toFunction(debug: (line: string) => void, { trail, log }: DebugWorld): Debug {
   return (line) => {
-    if (!trail.isIn("debug")) trail.enter("debug", () => tell(() => debug(line()), undefined, log));
+    if (!trail.isIn("debug")) trail.enter("debug", () => tell(() => debug(printable(line())), undefined, log));
   };
 }
 

@@ -6,19 +6,27 @@ import { LIBRARY } from "./version.ts";
 /** What a batch is told beside its calls. The times and the id have one length, whatever they are. */
 export type Seal = {
   readonly messageId: string;
-  /** By it the server corrects the timestamps of the calls. Null leaves them as they are: so history is imported. */
-  readonly sentAt: string | null;
+  /** By it the server corrects the timestamps of calls, where the clock of this machine is wrong. */
+  readonly sentAt: string;
 };
 
 const HEAD = `{"context":{"library":${JSON.stringify(LIBRARY)}},"batch":[`;
 
 export type WriteBody = (batch: readonly Sendable[], seal: Seal) => string;
 
-/** The body of a request. The calls have been written already, and are only put together. */
+/**
+ * The body of a request. The calls have been written already, and are only put together. A time that the caller gave is not
+ * to be corrected: beside such a call, each of the others says by itself when it was sent.
+ */
 export function writeEnvelope(batch: readonly Sendable[], { messageId, sentAt }: Seal): string {
-  const calls = batch.map(({ text }) => text).join(",");
-  const at = sentAt === null ? "" : `,"sentAt":"${sentAt}"`;
-  return `${HEAD}${calls}],"messageId":${JSON.stringify(messageId)}${at}}`;
+  const at = writeSentAt(sentAt);
+  const isForAll = !batch.some(({ ownTime }) => ownTime);
+  const calls = batch.map(({ text, ownTime }) => (isForAll || ownTime ? text : `${text.slice(0, -1)}${at}}`));
+  return `${HEAD}${calls.join(",")}],"messageId":${JSON.stringify(messageId)}${isForAll ? at : ""}}`;
+}
+
+function writeSentAt(sentAt: string): string {
+  return `,"sentAt":"${sentAt}"`;
 }
 
 /** A body that adds nothing to its calls. */
@@ -31,6 +39,9 @@ const SAMPLE: Seal = { messageId: "00000000-0000-4000-8000-000000000000", sentAt
 /** What an envelope takes by itself, in bytes. */
 export const ENVELOPE_BYTES = utf8Length(writeEnvelope([], SAMPLE));
 
+/** What a call takes more that says by itself when it was sent. */
+export const SENT_AT_BYTES = writeSentAt(SAMPLE.sentAt).length;
+
 /** What the library's name adds to a call at most. */
 const MOST_ADDED = `,"context":{"library":${JSON.stringify(LIBRARY)}}`.length;
 
@@ -40,11 +51,12 @@ export type CallLimits = {
   readonly maxBatchSize: number;
 };
 
-/** Answers the bytes of a call. Throws a CallTooLargeError if it cannot be sent. */
-export function measureCall(text: string, { maxCallSize, maxBatchSize }: CallLimits): number {
+/** Answers the bytes of a call. Throws a CallTooLargeError if it cannot be sent, whatever it shares its batch with. */
+export function measureCall({ text, ownTime }: Sendable, { maxCallSize, maxBatchSize }: CallLimits): number {
   const bytes = utf8Length(text);
+  const stamp = ownTime ? 0 : SENT_AT_BYTES;
   // Few come near the limit, and only those need to be put together to be measured.
-  const merged = bytes + MOST_ADDED > maxCallSize ? utf8Length(merge(text)) : bytes;
+  const merged = bytes + stamp + MOST_ADDED > maxCallSize ? utf8Length(merge(text)) + stamp : bytes;
   if (merged > maxCallSize) throw new CallTooLargeError(merged, maxCallSize);
   const most = maxBatchSize - ENVELOPE_BYTES;
   if (bytes > most) throw new CallTooLargeError(bytes, most);

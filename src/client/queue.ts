@@ -1,4 +1,5 @@
 import type { Entry } from "./entry.ts";
+import { SENT_AT_BYTES } from "./envelope.ts";
 import { createFifo } from "./fifo.ts";
 
 /**
@@ -70,11 +71,14 @@ export function createQueue(limit: number, whenFull: WhenFull): Queue {
 
   function takeBatch({ upTo, most, bytes }: BatchBounds): readonly Entry[] {
     const batch: Entry[] = [];
-    let left = bytes;
+    let size = { calls: 0, stamps: 0, hasOwnTime: false };
     for (let next = entries.first(); next && next.seq <= upTo && batch.length < most; next = entries.first()) {
-      const needed = next.bytes + (batch.length === 0 ? 0 : 1);
-      if (needed > left) break;
-      left -= needed;
+      size = {
+        calls: size.calls + next.bytes + (batch.length === 0 ? 0 : 1),
+        stamps: size.stamps + (next.ownTime ? 0 : SENT_AT_BYTES),
+        hasOwnTime: size.hasOwnTime || next.ownTime,
+      };
+      if (size.calls + (size.hasOwnTime ? size.stamps : 0) > bytes) break;
       batch.push(next);
       entries.shift();
     }

@@ -4,9 +4,11 @@ import type { Entry, Sendable } from "./entry.ts";
 import { type WriteBody, writeEnvelope } from "./envelope.ts";
 import type { Loss } from "./errors.ts";
 import { judge, type Tried, type Verdict } from "./judge.ts";
+import { type Mask, maskAnswer } from "./mask.ts";
 import type { Settings } from "./options.ts";
 import { createPause } from "./pause.ts";
 import { type FinalAnswer, post } from "./post.ts";
+import { printable } from "./printable.ts";
 import { againLine, answerLine, whyLost } from "./words.ts";
 import type { World } from "./world.ts";
 
@@ -55,6 +57,7 @@ export function createSender(settings: SenderSettings, world: SenderWorld, optio
   const { debug, write = writeEnvelope } = options;
   const fetch = settings.fetch ?? world.fetch;
   const { after } = world;
+  const { mask } = settings.target;
   const pause = createPause(after);
   let hurried = false;
 
@@ -76,15 +79,17 @@ export function createSender(settings: SenderSettings, world: SenderWorld, optio
       const headers = attempts === 1 ? {} : { "X-Retry-Count": String(attempts - 1) };
       const body = write(batch, { messageId, sentAt });
       const request = { url: settings.target.url, headers: { ...settings.target.headers, ...headers }, body };
-      const answer = await post(request, { fetch, after, timeoutMs: settings.timeoutMs, signal });
+      const posted = await post(request, { fetch, after, timeoutMs: settings.timeoutMs, signal });
+      // From here on it may be shown.
+      const answer = maskAnswer(posted, mask);
       if (answer.kind === "aborted") return { kind: "stopped" };
-      debug(() => answerLine(answer));
+      debug(() => mask(answerLine(answer)));
       if (hurried) spent = { ...spent, waits: 0 };
       hurried = false;
       const { retries } = settings;
       const verdict = judge(answer, { ...spent, retries, fraction: world.fraction(), now: world.wall() });
-      if (verdict.kind !== "again") return conclude(answer, verdict, { batch, attempts });
-      if (again?.(answer) === false) return conclude(answer, GIVEN_UP, { batch, attempts });
+      if (verdict.kind !== "again") return conclude(answer, verdict, { batch, attempts, mask });
+      if (again?.(answer) === false) return conclude(answer, GIVEN_UP, { batch, attempts, mask });
       debug(() => againLine(verdict));
       spent = spend(spent, verdict);
       const signals = stop ? [signal, stop] : [signal];
@@ -102,13 +107,13 @@ function spend({ retried, waits, askedMs }: Spent, { counted, afterMs }: Verdict
   return counted ? { retried: retried + 1, waits: waits + 1, askedMs } : { retried, waits, askedMs: askedMs + afterMs };
 }
 
-type Sent<Call> = { readonly batch: readonly Call[]; readonly attempts: number };
+type Sent<Call> = { readonly batch: readonly Call[]; readonly attempts: number; readonly mask: Mask };
 type Settled = Exclude<Verdict, { kind: "again" }>;
 
 function conclude<Call extends Sendable>(
   answer: FinalAnswer,
   verdict: Settled,
-  { batch, attempts }: Sent<Call>,
+  { batch, attempts, mask }: Sent<Call>,
 ): Sending<Call> {
   const status = answer.kind === "answered" ? answer.status : null;
   const said = readAnswer(answer.kind === "answered" ? answer.body : "");
@@ -118,7 +123,7 @@ function conclude<Call extends Sendable>(
     return { kind: "taken", rejections, accepted, duplicates, status: status ?? 0, attempts };
   }
   const { reason } = verdict;
-  const why = whyLost(answer, { reason, attempts, said });
+  const why = printable(mask(whyLost(answer, { reason, attempts, said })));
   const cause = answer.kind === "failed" ? answer.cause : undefined;
   return { kind: "lost", loss: { reason, code: said.code ?? reason, why, status, attempts, cause }, answer };
 }

@@ -1,9 +1,14 @@
 import { InvalidOptionError } from "./errors.ts";
+import { base64, createMask, type Mask } from "./mask.ts";
 import { show } from "./show.ts";
 import { VERSION } from "./version.ts";
 
-/** Where requests go, and the headers that they all have. */
-export type Target = { readonly url: string; readonly headers: Readonly<Record<string, string>> };
+/** Where requests go, the headers that they all have, and what hides the write key in what comes back. */
+export type Target = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly mask: Mask;
+};
 
 type TargetOptions = {
   readonly endpoint?: string | undefined;
@@ -23,7 +28,7 @@ export function readTarget(writeKey: unknown, { endpoint = DEFAULT_ENDPOINT, hea
     Authorization: `Basic ${base64(`${writeKey}:`)}`,
   };
   for (const [name, value] of Object.entries(headers)) checkHeader(name, value);
-  return { url: readUrl(endpoint), headers: { ...headers, ...own } };
+  return { url: readUrl(endpoint), headers: { ...headers, ...own }, mask: createMask(writeKey) };
 }
 
 function readUrl(endpoint: string): string {
@@ -60,8 +65,4 @@ function checkHeader(name: string, value: unknown): void {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a header must not have
   if (typeof value === "string" && !/[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]/.test(value)) return;
   throw new InvalidOptionError(`${shown} has a value that a header cannot have`);
-}
-
-function base64(text: string): string {
-  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 }

@@ -4,8 +4,8 @@ import { readId, readObject, readText } from "./fields.ts";
 import { showCauses } from "./show.ts";
 import { readTimestamp } from "./timestamp.ts";
 
-/** A call as JSON. */
-export type Written = { readonly messageId: string; readonly text: string };
+/** A call as JSON. `ownTime`: its caller said when it happened. */
+export type Written = { readonly messageId: string; readonly text: string; readonly ownTime: boolean };
 
 export type WriteWorld = { wall(): number; uuid(): string };
 
@@ -24,15 +24,16 @@ export function write(type: CallType, call: unknown, world: WriteWorld): Written
   const own = OWN_FIELDS[type](given);
   checkRequired(type, own);
   const messageId = readMessageId(given) ?? world.uuid();
+  const timestamp = readTimestamp(given);
   const fields = {
     type,
     messageId,
-    timestamp: readTimestamp(given) ?? new Date(world.wall()).toISOString(),
+    timestamp: timestamp ?? new Date(world.wall()).toISOString(),
     ...own,
     context: readObject(given, "context"),
     integrations: readObject(given, "integrations"),
   };
-  return { messageId, text: stringify(type, fields) };
+  return { messageId, text: stringify(type, fields), ownTime: timestamp !== undefined };
 }
 
 /** What each call has beside what all have, in the order in which it is written. */

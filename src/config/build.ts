@@ -18,6 +18,8 @@ export function build(checked: Checked, { file, tls, tlsOfWebhooks }: Beside): C
       tls,
       trustedProxies: ingest.trustedProxies.map(({ cidr }) => cidr),
       corsOrigins: ingest.corsOrigins.map((origin) => origin.toLowerCase()),
+      maxCall: ingest.maxCall,
+      maxBatch: ingest.maxBatch,
     },
     admin: { listen: admin.listen, token: admin.token === undefined ? null : new Secret(admin.token) },
     outbox: { ...outbox, path: fullPath(outbox.path, file) },

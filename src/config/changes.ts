@@ -34,6 +34,8 @@ function shownSettings({ ingest, admin, outbox, delivery, log }: Config): Readon
   return {
     "ingest.trustedProxies": listed(ingest.trustedProxies),
     "ingest.corsOrigins": listed(ingest.corsOrigins),
+    "ingest.maxCall": { value: ingest.maxCall, text: formatSize(ingest.maxCall) },
+    "ingest.maxBatch": { value: ingest.maxBatch, text: formatSize(ingest.maxBatch) },
     "ingest.tls": hidden(ingest.tls),
     "admin.token": hidden(admin.token),
     "outbox.maxSize": { value: outbox.maxSize, text: formatSize(outbox.maxSize) },

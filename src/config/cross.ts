@@ -1,7 +1,8 @@
 import type { Listen } from "../model/config.ts";
+import { formatSize, MB, parseSize } from "../model/units.ts";
 import { isLocal, isSameAddress, parseListen } from "./listen.ts";
 import type { Finding } from "./problems.ts";
-import { ADMIN_LISTEN, INGEST_LISTEN } from "./schema.ts";
+import { ADMIN_LISTEN, INGEST_LISTEN, MAX_BATCH, MAX_CALL } from "./schema.ts";
 import { suggest } from "./suggest.ts";
 import { BROKEN, child, listOf, mapOf, type Tree, textOf, withGot } from "./tree.ts";
 
@@ -13,6 +14,7 @@ export function crossCheck(root: Tree): readonly Finding[] {
   const destinations = [...mapOf(child(root, "destinations")).values()];
   return [
     ...addresses(root),
+    ...largestCall(child(root, "ingest")),
     ...writeKeys([...mapOf(child(root, "sources")).values()]),
     ...destinations.flatMap((destination) => unknownSources(destination, child(root, "sources"))),
     ...destinations.flatMap(sameUrls),
@@ -38,6 +40,20 @@ function addresses(root: Tree): readonly Finding[] {
     findings.push(error(blamed, withGot(`is the address of ${other} too: each needs one of its own`, blamed)));
   }
   return findings;
+}
+
+/** A call that is larger than a request may be could never come in. */
+function largestCall(ingest: Tree | undefined): readonly Finding[] {
+  const call = child(ingest, "maxCall");
+  const [most, all] = [sizeOf(call, MAX_CALL), sizeOf(child(ingest, "maxBatch"), MAX_BATCH)];
+  // What is out of its range has been found already.
+  if (!call || most === null || all === null || most > MB || all < MAX_BATCH || most <= all) return [];
+  return [error(call, withGot(`is more than ingest.maxBatch, which is ${formatSize(all)}: raise that too`, call))];
+}
+
+function sizeOf(tree: Tree | undefined, byDefault: number): number | null {
+  if (tree === undefined) return byDefault;
+  return typeof tree.value === "string" || typeof tree.value === "number" ? parseSize(String(tree.value)) : null;
 }
 
 function listenOf(tree: Tree | undefined, byDefault: string): Listen | null {

@@ -1,5 +1,5 @@
 import type { Config } from "../model/config.ts";
-import type { SpaceFor } from "../model/space.ts";
+import { type Disk, describeAlias, type SpaceFor } from "../model/space.ts";
 import { formatSize } from "../model/units.ts";
 import type { Finding } from "./problems.ts";
 import { child, type Tree } from "./tree.ts";
@@ -26,4 +26,13 @@ function warning(root: Tree, message: string): readonly Finding[] {
   const outbox = child(root, "outbox");
   const at = child(outbox, "maxSize")?.at ?? outbox?.keyAt ?? 0;
   return [{ severity: "warning", path: "outbox.maxSize", message, at }];
+}
+
+/** The daemon would not start: it is better known before. */
+export function refuseAlias(root: Tree, { outbox }: Config, aliasOf: Disk["alias"]): readonly Finding[] {
+  const alias = aliasOf(outbox.path);
+  if (alias === null) return [];
+  const at = child(child(root, "outbox"), "path")?.at ?? child(root, "outbox")?.keyAt ?? 0;
+  const { why, remedy } = describeAlias(alias);
+  return [{ severity: "error", path: "outbox.path", message: `cannot be ${outbox.path}: ${why}; ${remedy}`, at }];
 }

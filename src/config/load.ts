@@ -1,12 +1,12 @@
 import type { ParsedNode } from "yaml";
 import type { Config, Problem } from "../model/config.ts";
 import type { Resolve } from "../model/ports.ts";
-import type { SpaceFor } from "../model/space.ts";
+import type { Disk, SpaceFor } from "../model/space.ts";
 import type { At } from "../model/units.ts";
 import { build } from "./build.ts";
 import { check } from "./check.ts";
 import { crossCheck } from "./cross.ts";
-import { warnOfSmallDisk } from "./disk.ts";
+import { refuseAlias, warnOfSmallDisk } from "./disk.ts";
 import { parse } from "./document.ts";
 import { refuseFolder, warnOfNames, warnOfOpenSecrets } from "./doubts.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
@@ -35,6 +35,8 @@ export type LoadInput = {
   readonly isFolder?: (path: string) => boolean;
   /** Whether every user of the machine can read the file; no when left out. */
   readonly worldReadable?: boolean;
+  /** Whether the outbox can be opened by another path; not looked at when left out. */
+  readonly aliasOf?: Disk["alias"];
 };
 
 export type Loaded = {
@@ -67,7 +69,7 @@ export type Inspected = Loaded & {
 
 /** Does the same as `loadConfig`, and shows how. */
 export function inspectConfig(input: LoadInput): Inspected {
-  const { file, text: raw, resolve, now, credentials = "at hand", spaceFor = () => null } = input;
+  const { file, text: raw, resolve, now, credentials = "at hand", spaceFor = () => null, aliasOf = () => null } = input;
   const { isFolder = () => false, worldReadable = false } = input;
   // A byte order mark would move every column of the first line.
   const text = raw.replace(/^\uFEFF/, "");
@@ -77,7 +79,19 @@ export function inspectConfig(input: LoadInput): Inspected {
   const { config, tree, findings } =
     syntax.length > 0 || contents === null
       ? { config: null, tree: null, findings: syntax }
-      : interpret({ file, references, text, contents, lines, now, spaceFor, isFolder, worldReadable, origins });
+      : interpret({
+          file,
+          references,
+          text,
+          contents,
+          lines,
+          now,
+          spaceFor,
+          aliasOf,
+          isFolder,
+          worldReadable,
+          origins,
+        });
   const shown = (): string => (syntax.length > 0 ? hideSecretsOfBroken(text, contents) : hideSecrets(text, contents));
   // Hiding walks over the whole file, while calls wait: not for one that nothing is said of.
   const problems = findings.length === 0 ? [] : toProblems(findings, { file, shownText: shown(), lines });
@@ -85,13 +99,13 @@ export function inspectConfig(input: LoadInput): Inspected {
 }
 
 type Readable = Omit<Reading, "findings"> &
-  Required<Pick<LoadInput, "file" | "now" | "spaceFor" | "isFolder" | "worldReadable">> & {
+  Required<Pick<LoadInput, "file" | "now" | "spaceFor" | "aliasOf" | "isFolder" | "worldReadable">> & {
     readonly contents: ParsedNode;
     readonly origins: ReadonlyMap<string, readonly Origin[]>;
   };
 type Interpreted = { readonly config: Config | null; readonly tree: Tree; readonly findings: readonly Finding[] };
 
-function interpret({ contents, now, spaceFor, isFolder, worldReadable, ...reading }: Readable): Interpreted {
+function interpret({ contents, now, spaceFor, aliasOf, isFolder, worldReadable, ...reading }: Readable): Interpreted {
   const { file, origins } = reading;
   const found: Finding[] = [];
   const tree = readTree(contents, configSchema, { ...reading, findings: found });
@@ -112,7 +126,7 @@ function interpret({ contents, now, spaceFor, isFolder, worldReadable, ...readin
     ...warnOfIdle(tree),
     ...warnOfNames(tree),
     ...(worldReadable ? warnOfOpenSecrets(tree, { file, origins }) : []),
-    ...(config ? warnOfSmallDisk(tree, config, spaceFor) : []),
+    ...(config ? [...warnOfSmallDisk(tree, config, spaceFor), ...refuseAlias(tree, config, aliasOf)] : []),
   ];
   return { config, tree, findings: [...all, ...warnings] };
 }

@@ -16,7 +16,7 @@ import { source } from "./sections/source.ts";
 import { NAME_PATTERN, NOT_A_NAME, nameFault } from "./webhook-rules.ts";
 
 export { ADMIN_LISTEN } from "./sections/admin.ts";
-export { INGEST_LISTEN } from "./sections/ingest.ts";
+export { INGEST_LISTEN, MAX_BATCH, MAX_CALL } from "./sections/ingest.ts";
 
 /** The whole file. */
 export const configSchema = v.strictObject({

@@ -22,7 +22,7 @@ export type Deliver = {
   readAgain(): void;
   /** The store has ended the waiting of these: they are not to be sent any more. */
   withdraw(deliveries: readonly Pick<Delivery, "id" | "destination">[]): void;
-  /** Tries a destination at once, whatever its lanes wait for; with `all`, also what is not due yet. */
+  /** Probes a destination at once; with `all`, it is sent everything, due or not, whatever its receivers have asked for. */
   tryNow(destination: string, all?: boolean): void;
   /** Lets what waits for a destination be taken away: no delivery of it begins before that is done. */
   readonly whileIdle: WhileIdle;
@@ -61,7 +61,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
     readAgain: () => readAgain(loops),
     withdraw: (deliveries) => withdraw(deliveries, loops),
     tryNow(destination, all = false) {
-      for (const one of known) if (one.name === destination) world.lanes.tryNow(one);
+      for (const one of known) if (one.name === destination) world.lanes.tryNow(one, all);
       loops.get(destination)?.tryNow(all);
     },
     // One that has no loop gets it now: it may come back while the work goes on.

@@ -36,7 +36,18 @@ export function withEntries(finals: readonly FinalAnswer[], destination: Destina
 /** Too short to say anything about the secrets in it; long enough to tell an entry from the one before it. */
 const LENGTH = 8;
 
-function entryOf({ url, headers, tls }: Webhook, { sharedSecrets, standardWebhooks }: Destination): string {
+// Deliveries that wait are asked about again and again; a reload makes other objects.
+const known = new WeakMap<Webhook, { readonly destination: Destination; readonly entry: string }>();
+
+function entryOf(webhook: Webhook, destination: Destination): string {
+  const found = known.get(webhook);
+  if (found?.destination === destination) return found.entry;
+  const entry = hashEntry(webhook, destination);
+  known.set(webhook, { destination, entry });
+  return entry;
+}
+
+function hashEntry({ url, headers, tls }: Webhook, { sharedSecrets, standardWebhooks }: Destination): string {
   const secrets = sharedSecrets.map((secret) => secret.reveal());
   const sent = headers.map(([name, value]) => [name, value.reveal()]);
   const certificates = tls && [tls.ca, tls.cert, tls.key?.reveal()];

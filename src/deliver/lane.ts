@@ -9,7 +9,7 @@
  * closed:  ten attempts in a row got no answer. Single probes go out, with backoff. Any answer ends this: a success
  *          opens the lane, a refusal leaves it slowed.
  *
- * In every state, Retry-After holds the lane: no slot is given until then. `tryNow` ends all of these waits.
+ * In every state, Retry-After holds the lane: no slot is given until then. By command, `tryNow` ends these waits.
  */
 import type { Spell } from "../model/pause.ts";
 import type { Report } from "../model/report.ts";
@@ -53,8 +53,8 @@ export type Lane = {
   offline(now: At): readonly Spell[];
   /** The last time in which the receiver was out of order and that is over, or null. */
   outage(): Spell | null;
-  /** Gives a slot at once, whatever the lane waits for. */
-  tryNow(): void;
+  /** Waits for no probe any more; with `all`, nor for the time that the receiver has asked for. */
+  tryNow(all: boolean): void;
   status(): LaneStatus;
 };
 
@@ -117,9 +117,9 @@ export function createLane(name: LaneName, report: Report): Lane {
     isSuspect: () => lane.failures >= SUSPICIOUS,
     offline: offline.spells,
     outage: () => lane.outage,
-    tryNow() {
-      lane.heldUntil = 0;
+    tryNow(all) {
       lane.nextAt = 0;
+      if (all) lane.heldUntil = 0;
     },
     status: () => describe(lane),
   };

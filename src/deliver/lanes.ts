@@ -31,8 +31,8 @@ export type Lanes = {
   isSuspect(destination: Destination): boolean;
   /** The outage of one of its webhooks that ended last, or null. */
   outage(destination: Destination): Spell | null;
-  /** Ends all that its lanes wait for: one that is closed is probed at once. */
-  tryNow(destination: Destination): void;
+  /** Probes at once those of its lanes that are closed; with `all`, those too whose receiver has asked for silence. */
+  tryNow(destination: Destination, all: boolean): void;
   /** How its webhooks are, in the order of the config. */
   status(destination: Destination): readonly LaneStatus[];
   /** For how long since `at` none of these webhooks could be reached: this machine was offline, or it was one of these spells. */
@@ -48,11 +48,11 @@ export type LaneMoment = { readonly now: At; readonly random: number; readonly p
 
 export function createLanes(report: Report): Lanes {
   const slots = createSlots();
-  const { laneOf, lanesOf } = createDirectory(report, slots.add);
+  const { laneOf, lanesOf, allOf } = createDirectory(report, slots.add);
 
   return {
-    haveRoom({ name, webhooks }, ask) {
-      const lanes = lanesOf(name, webhooks);
+    haveRoom(destination, ask) {
+      const lanes = allOf(destination);
       if (haveRoom(lanes, ask, slots)) return true;
       const starving = lanes.filter((lane) => lane.hasRoom(ask) && !slots.hasRoom(lane));
       if (starving.length > 0) slots.starve(starving, ask.starved);
@@ -76,19 +76,27 @@ export function createLanes(report: Report): Lanes {
       slots.free(lane);
     },
     passOn: slots.passOn,
-    nextOpenAt({ name, webhooks }, now) {
-      const times = lanesOf(name, webhooks).map((lane) => lane.shutUntil());
-      return min(times.filter((until) => until > now));
+    nextOpenAt(destination, now) {
+      let next: At | null = null;
+      for (const lane of allOf(destination)) {
+        const until = lane.shutUntil();
+        if (until > now && (next === null || until < next)) next = until;
+      }
+      return next;
     },
-    isSuspect: ({ name, webhooks }) => lanesOf(name, webhooks).every((lane) => lane.isSuspect()),
-    outage({ name, webhooks }) {
-      const outages = lanesOf(name, webhooks).map((lane) => lane.outage());
-      return outages.reduce((last, one) => (one !== null && one.until > (last?.until ?? 0) ? one : last), null);
+    isSuspect: (destination) => allOf(destination).every((lane) => lane.isSuspect()),
+    outage(destination) {
+      let last: Spell | null = null;
+      for (const lane of allOf(destination)) {
+        const outage = lane.outage();
+        if (outage !== null && (last === null || outage.until > last.until)) last = outage;
+      }
+      return last;
     },
-    tryNow({ name, webhooks }) {
-      for (const lane of lanesOf(name, webhooks)) lane.tryNow();
+    tryNow(destination, all) {
+      for (const lane of allOf(destination)) lane.tryNow(all);
     },
-    status: ({ name, webhooks }) => lanesOf(name, webhooks).map((lane) => lane.status()),
+    status: (destination) => allOf(destination).map((lane) => lane.status()),
     lostSince(destination, webhooks, { at, now, spells }) {
       const offline = webhooks.map((webhook) => laneOf(destination, webhook).offline(now));
       return min(offline.map((periods) => timeIn([...periods, ...spells], { at, now }))) ?? 0;
@@ -109,6 +117,7 @@ function haveRoom(lanes: readonly Lane[], ask: SlotAsk, slots: Slots): boolean {
 type Directory = {
   laneOf(destination: string, webhook: Webhook): Lane;
   lanesOf(destination: string, webhooks: readonly Webhook[]): readonly Lane[];
+  allOf(destination: Destination): readonly Lane[];
 };
 
 /** Finds the lane of a webhook, which a reload does not change: it goes by destination and URL. */
@@ -117,12 +126,18 @@ function createDirectory(report: Report, added: (lane: Lane) => void): Directory
   // They are asked for several times with each attempt.
   const byWebhook = new WeakMap<Webhook, { readonly destination: string; readonly lane: Lane }>();
   const byWebhooks = new WeakMap<readonly Webhook[], readonly Lane[]>();
-  return { laneOf, lanesOf };
+  return { laneOf, lanesOf, allOf };
 
   function lanesOf(destination: string, webhooks: readonly Webhook[]): readonly Lane[] {
     const known = byWebhooks.get(webhooks);
     if (known) return known;
-    const found = webhooks.map((webhook) => laneOf(destination, webhook));
+    return webhooks.map((webhook) => laneOf(destination, webhook));
+  }
+
+  function allOf({ name, webhooks }: Destination): readonly Lane[] {
+    const known = byWebhooks.get(webhooks);
+    if (known) return known;
+    const found = lanesOf(name, webhooks);
     byWebhooks.set(webhooks, found);
     return found;
   }

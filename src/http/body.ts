@@ -1,7 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
-import { formatSize } from "../model/units.ts";
+import { formatSize, MB } from "../model/units.ts";
 import { createUploads } from "./uploads.ts";
 
 /** Reads request bodies, bounded in size, in time, and in their number together. */
@@ -14,7 +14,11 @@ export type Bodies = {
   read(request: Request, limit: number): Promise<string | Fault>;
 };
 
-export function createBodies(clock: Clock): Bodies {
+/** In bytes: what is made of a hostile body takes up to fifty times as much, until somebody collects it. */
+const LARGE = MB;
+
+/** `freeMemory` is called before a large body is handed out. */
+export function createBodies(clock: Clock, freeMemory: () => void = () => {}): Bodies {
   const uploads = createUploads(clock);
   return {
     async read(request, limit) {
@@ -28,7 +32,9 @@ export function createBodies(clock: Clock): Bodies {
           ? receiveChunks(request, limit).catch(incomplete)
           : request.arrayBuffer().catch(incomplete);
       const bytes = await uploads.take(size, receive);
-      return isFault(bytes) ? bytes : decode(bytes, request, limit);
+      const text = isFault(bytes) ? bytes : decode(bytes, request, limit);
+      if (typeof text === "string" && text.length > LARGE) freeMemory();
+      return text;
     },
   };
 }

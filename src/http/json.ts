@@ -1,15 +1,88 @@
+import { parseExactly } from "../model/exact-json.ts";
 import { type Fault, fault } from "../model/fault.ts";
+import { findJsonFault, placeOf } from "../model/json-fault.ts";
 
 /** What a body holds once it is parsed. Wrapped, because a JSON text may be a string or null. */
 export type Parsed = { readonly value: unknown };
 
-/** Parses a JSON text, or says why it is none. */
-export function parseJson(text: string): Parsed | Fault {
+/** Parses a JSON text, with all digits of its integers, or says why it is none. `what` it is called then. */
+export function parseJson(text: string, what = "the body"): Parsed | Fault {
+  if (isTooDeep(text)) return fault("too_deep", TOO_DEEP);
   try {
-    return { value: JSON.parse(text) };
-  } catch (error) {
-    if (error instanceof RangeError) return fault("too_deep", "the JSON nests too deeply to be read; flatten it");
-    // The engine's own words would carry parts of the body into the log.
-    return fault("invalid_json", "the body is not JSON");
+    return { value: parseExactly(text) };
+  } catch {
+    return fault("invalid_json", whyNot(text, what));
   }
 }
+
+/**
+ * Levels of objects and arrays within each other. A call may have 200; each by itself is refused beyond that. Parsing what
+ * is far deeper takes ten times as long as parsing anything else of its size, and anybody may send it.
+ */
+const MOST_LEVELS = 1_000;
+const TOO_DEEP = "the JSON nests more than 1,000 objects and arrays within each other; flatten it";
+
+/** Looks at the text before it is parsed. Nearly all of them have fewer brackets than would be too deep, which is cheap to see. */
+function isTooDeep(text: string): boolean {
+  return text.length > MOST_LEVELS && hasManyBrackets(text) && depthIsOver(text);
+}
+
+function hasManyBrackets(text: string): boolean {
+  let left = MOST_LEVELS;
+  for (const bracket of ["{", "["]) {
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {
+      if (left === 0) return true;
+      left -= 1;
+    }
+  }
+  return false;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** This bit tells a brace from a bracket. */
+const BRACE = 0x20;
+const OPENING = 0x7b;
+const CLOSING = 0x7d;
+
+function depthIsOver(text: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      at = endOfString(text, at);
+    } else if ((code | BRACE) === OPENING) {
+      depth += 1;
+      if (depth > MOST_LEVELS) return true;
+    } else if ((code | BRACE) === CLOSING) {
+      depth -= 1;
+    }
+  }
+  return false;
+}
+
+/** The place of the quote that ends the string which begins here, or the end of the text. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
+    if (backslashes % 2 === 0) return at;
+  }
+  return text.length;
+}
+/** The engine's own words would carry parts of the body into the log. */
+function whyNot(text: string, what: string): string {
+  if (text === "") return `${what} is not JSON: it is empty`;
+  const found = findJsonFault(text);
+  if (found === null) return `${what} is not JSON`;
+  const { line, column } = placeOf(text, found.at);
+  const message = `${what} is not JSON: expected ${found.expected} at line ${line}, column ${column}`;
+  const [name] = NO_NUMBER.exec(text.slice(found.at, found.at + LONGEST_NAME)) ?? [];
+  return name === undefined
+    ? message
+    : `${message} (got ${name}, which JSON does not have: send null, or leave it out)`;
+}
+
+/** What the JSON writers of some languages make of a number that is none: Python's, unless told otherwise. */
+const NO_NUMBER = /^-?(?:NaN|Infinity)/;
+const LONGEST_NAME = "-Infinity".length;

@@ -1,5 +1,6 @@
 import type { Suppressed } from "../model/deletion.ts";
 import { CALL_TYPES, type Event } from "../model/event.ts";
+import { isLongInteger } from "../model/exact-json.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Accept } from "../model/ports.ts";
 import type { Source } from "../model/source.ts";
@@ -9,6 +10,7 @@ import type { Envelope } from "./envelope.ts";
 import { type PathKind, shownPath } from "./paths.ts";
 import type { Refused, Rejecting } from "./rejections.ts";
 import { type Arriving, senderOf } from "./sender.ts";
+import { claimedKeys } from "./write-key.ts";
 
 /** No client library sends more in one batch. */
 const MAX_BATCH_EVENTS = 2_500;
@@ -125,10 +127,11 @@ function theRest(source: Source, { count, of }: { readonly count: number; readon
 }
 
 function visitOf({ arriving, source }: Pick<Refusing, "arriving" | "source">) {
-  const { request } = arriving;
+  const { request, door } = arriving;
   return {
-    request: `${request.method} ${shownPath(request.url)}`,
-    policy: arriving.door.ipPolicyOf(source),
+    request: `${request.method} ${shownPath(request, door.hideKeys)}`,
+    policy: door.ipPolicyOf(source),
+    hide: (text: string) => door.hideKeys(text, claimedKeys(request)),
     sender: () => senderOf(arriving, source),
   };
 }
@@ -136,5 +139,6 @@ function visitOf({ arriving, source }: Pick<Refusing, "arriving" | "source">) {
 /** Of a call that was refused, and so may hold anything. */
 export function textOf(call: unknown, key: "messageId" | "type"): string | null {
   const value = isObject(call) ? call[key] : null;
+  if (isLongInteger(value)) return value.rawJSON.slice(0, 100);
   return typeof value === "string" || typeof value === "number" ? String(value).slice(0, 100) : null;
 }

@@ -105,7 +105,7 @@ function createOthers(world: IngestWorld): Hono<Bindings> {
   });
   api.notFound(({ env: { arriving }, req }) => {
     if (req.method === "OPTIONS") return new Response(null, { status: 204 });
-    const refusal = notFound(shownPath(req.url));
+    const refusal = notFound(shownPath(req.raw, arriving.door.hideKeys));
     // So is one that is sent to a wrong path.
     const isCall = req.method === "POST";
     return respondFault(isCall ? refuse(refusal, { arriving, source: null, what: "" }, world) : refusal);
@@ -130,7 +130,7 @@ function wrongMethod(
   world: IngestWorld,
 ): Response {
   if (req.method === "OPTIONS") return new Response(null, { status: 204, headers: { Allow: right } });
-  const refusal = fault("method_not_allowed", `${shownPath(req.url)} takes ${right}`);
+  const refusal = fault("method_not_allowed", `${shownPath(req.raw, arriving.door.hideKeys)} takes ${right}`);
   const response = respondFault(refuse(refusal, { arriving, source: null, what: "" }, world));
   response.headers.set("Allow", right);
   return response;

@@ -12,6 +12,7 @@ export type Envelope = { readonly calls: readonly unknown[]; readonly arrival: A
 export type Received = {
   /** Whether its text may hold a number that JSON cannot carry on. */
   readonly numbers: Arrival["numbers"];
+  readonly maxCall: number;
   readonly receivedAt: At;
   readonly caller: Caller;
   readonly newId: () => string;
@@ -42,8 +43,8 @@ export function readBatch(body: unknown, received: Received): Envelope | Fault {
   };
 }
 
-function common({ numbers, receivedAt, caller, newId }: Received): Arrival {
-  return { type: null, context: null, integrations: null, sentAt: null, calls: 0, receivedAt, caller, numbers, newId };
+function common(received: Received): Arrival {
+  return { type: null, context: null, integrations: null, sentAt: null, calls: 0, ...received };
 }
 
 /** An empty one adds nothing, and need not be merged into each call. */

@@ -1,5 +1,6 @@
 import { pathOf } from "../http/path.ts";
 import { CALL_TYPES, type CallType } from "../model/event.ts";
+import type { HideKeys } from "./hide-keys.ts";
 
 /** What a path means: one kind of call, or a batch of any. */
 export type PathKind = CallType | "batch";
@@ -33,12 +34,17 @@ export const PIXEL_PATHS: ReadonlyMap<string, CallType> = new Map([
 /** Numbers about themselves that browser libraries send: nobody wants them here. */
 export const METRICS_PATH = "/v1/m";
 
-/** A path for the operator and the log: without the write key that is in one of them. */
-export function shownPath(url: string): string {
-  return pathOf(url)
+/** A path for the operator and the log: without write keys, nor what looks like one. */
+export function shownPath({ url }: Request, hideKeys: HideKeys): string {
+  return hideKeys(pathOf(url).slice(0, LONGEST_LOOKED_AT))
     .replace(/^(\/+v1\/+projects\/+)[^/]+/i, "$1***")
-    .slice(0, 100);
+    .replace(/(?<=\/)(?=[^/]*\d)[\w.~-]{10,}(?=\/|$)/g, "***")
+    .slice(0, LONGEST_SHOWN);
 }
+
+/** In characters. A key that begins within what is shown is looked at whole. */
+const LONGEST_SHOWN = 100;
+const LONGEST_LOOKED_AT = 1_000;
 
 /** What a browser library asks for before it sends anything. */
 export const SETTINGS_PATH = "/v1/projects/:writeKey/settings";

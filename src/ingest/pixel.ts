@@ -29,8 +29,8 @@ function readData(data: string): Pixel {
   const spelled = data.replaceAll(" ", "+");
   if (!/^[\w+/-]*={0,2}$/.test(spelled)) return refused(fault("invalid_encoding", "data is not base64"), "");
   const text = Buffer.from(spelled, "base64").toString();
-  const parsed = parseJson(text);
-  if (isFault(parsed)) return refused(fault(parsed.code, "data is not JSON in base64"), text);
+  const parsed = parseJson(text, "data, in base64,");
+  if (isFault(parsed)) return refused(parsed, text);
   const call = parsed.value;
   return isObject(call) ? { kind: "call", call } : refused(fault("invalid_call", "data must hold a JSON object"), text);
 }

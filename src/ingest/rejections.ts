@@ -16,6 +16,8 @@ export type Visit = {
   readonly request: string;
   /** What may be kept of addresses. */
   readonly policy: IpPolicy;
+  /** Takes write keys out of what is kept. */
+  readonly hide: (text: string) => string;
   readonly sender: () => Sender;
 };
 
@@ -57,8 +59,10 @@ export function createRejections({ clock, timeline, report }: RejectionsWorld): 
     },
   };
 
-  function remember({ what, ...refusal }: Refused, { request, policy, sender }: Visit): Rejection {
-    return copy({ ...refusal, at: clock.now(), from: sender(), request, sample: sampleOf(what, policy) });
+  function remember({ what, ...refusal }: Refused, { request, policy, hide, sender }: Visit): Rejection {
+    const { address, userAgent, origin } = sender();
+    const from = { address, userAgent: userAgent && hide(userAgent), origin: origin && hide(origin) };
+    return copy({ ...refusal, at: clock.now(), from, request, sample: sampleOf(what, { policy, hide }) });
   }
 }
 

@@ -4,6 +4,7 @@ import { applyPolicy } from "../validate/ip.ts";
 
 /** In characters. */
 const LONGEST = KB;
+const LONGEST_KEY = 256;
 /** Levels that are written out. Deep JSON would take half a second. */
 const DEEPEST = 20;
 
@@ -11,9 +12,13 @@ const DEEPEST = 20;
  * The beginning of what was refused, for the operator to recognise it by. Write keys are taken out, and of addresses what
  * must not be kept.
  */
-export function sampleOf(what: unknown, policy: IpPolicy): string {
-  return (typeof what === "string" ? maskText(what, policy) : maskValue(what, policy)).slice(0, LONGEST);
+export function sampleOf(what: unknown, { policy, hide }: Hiding): string {
+  const masked = typeof what === "string" ? maskText(what, policy) : maskValue(what, policy);
+  // A key that begins within what is shown is looked at whole.
+  return hide(masked.slice(0, LONGEST + LONGEST_KEY)).slice(0, LONGEST);
 }
+
+type Hiding = { readonly policy: IpPolicy; readonly hide: (text: string) => string };
 
 const QUOTE = String.raw`(?:\\*["']|%22|%27)?`;
 const MARK = String.raw`\s*(?:[:=]|%3A)\s*`;

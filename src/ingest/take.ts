@@ -13,9 +13,6 @@ import type { PathKind } from "./paths.ts";
 import { answerPixel, readPixel } from "./pixel.ts";
 import { type Arriving, callerOf } from "./sender.ts";
 
-/** SPEC.md 8: maximum size of one batch request, decompressed. */
-export const MAX_BODY_BYTES = 500 * KB;
-
 export type TakeWorld = AdmitWorld & {
   readonly clock: Clock;
   readonly random: Random;
@@ -30,7 +27,7 @@ export async function take(arriving: Arriving, kind: PathKind, world: TakeWorld)
   const { request, door } = arriving;
   const early = door.findSource.outside(request);
   if (early && isFault(early)) return respondFault(refuse(early, { arriving, source: null, what: "" }, world));
-  const text = await world.bodies.read(request, MAX_BODY_BYTES);
+  const text = await world.bodies.read(request, door.limits.maxBatch);
   if (typeof text !== "string") return respondFault(refuse(text, { arriving, source: early, what: "" }, world));
   const parsed = parseJson(text);
   if (isFault(parsed)) return respondFault(refuse(parsed, { arriving, source: early, what: text }, world));
@@ -40,7 +37,7 @@ export async function take(arriving: Arriving, kind: PathKind, world: TakeWorld)
   const received = receive({ arriving, source, isPage: false, numbers }, world);
   const envelope = kind === "batch" ? readBatch(parsed.value, received) : readCall(parsed.value, kind, received);
   if (isFault(envelope)) return respondFault(refuse(envelope, { arriving, source, what: text }, world));
-  return answer(await admit({ arriving, source, kind, envelope }, world), kind);
+  return answer(await admit({ arriving, source, kind, envelope }, world), { kind, size: text.length });
 }
 
 /** The same for a call that comes as an image: whatever becomes of it, the answer is one. */
@@ -76,19 +73,53 @@ function receive({ arriving, source, isPage, numbers }: Came, { clock, random }:
   // Ids of this server begin with the time, so that they sort as they came.
   const time = receivedAt.toString(16).padStart(12, "0");
   const newId = (): string => `fl-${time}-${random.hex(10)}`;
-  return { numbers, receivedAt, newId, caller: callerOf(arriving, source, isPage) };
+  const { maxCall } = arriving.door.limits;
+  return { numbers, maxCall, receivedAt, newId, caller: callerOf(arriving, source, isPage) };
 }
 
-function answer(admitted: Admitted | Fault, kind: PathKind): Response {
+type Asked = {
+  readonly kind: PathKind;
+  /** Of its body, in characters. */
+  readonly size: number;
+};
+
+function answer(admitted: Admitted | Fault, { kind, size }: Asked): Response {
   if (isFault(admitted)) return respondFault(admitted);
   const { rejected, unlisted, ...counts } = admitted;
   const [first] = rejected;
   if (!first) return respond(200, { success: true, ...counts });
   if (kind !== "batch") return respondFault(first.fault);
-  const listed = { success: true, ...counts, rejected: rejected.map(describe) };
-  return respond(200, unlisted === 0 ? listed : { ...listed, unlisted });
+  const list = listOf(rejected, LEAST_LISTED + MOST_PER_CHARACTER * size);
+  const left = unlisted + rejected.length - list.length;
+  const listed = { success: true, ...counts, rejected: list };
+  return respond(200, left === 0 ? listed : { ...listed, unlisted: left });
 }
 
-function describe({ index, call, fault: { code, message } }: Rejected): object {
-  return { index, messageId: textOf(call, "messageId"), code, message };
+/**
+ * Characters of the answer that may name bad calls, beside those for each character of the request. Calls of a client
+ * library need half of that; a bare number would be answered with 65 times its size.
+ */
+const LEAST_LISTED = 4 * KB;
+const MOST_PER_CHARACTER = 4;
+/** The names of an entry's members, its index, and what is between them. */
+const FRAME = 60;
+
+type Entry = {
+  readonly index: number;
+  readonly messageId: string | null;
+  readonly code: string;
+  readonly message: string;
+};
+
+function listOf(rejected: readonly Rejected[], most: number): readonly Entry[] {
+  const list: Entry[] = [];
+  let left = most;
+  for (const { index, call, fault } of rejected) {
+    const { code, message } = fault;
+    const messageId = textOf(call, "messageId");
+    left -= FRAME + code.length + message.length + (messageId?.length ?? 0);
+    if (left < 0) break;
+    list.push({ index, messageId, code, message });
+  }
+  return list;
 }

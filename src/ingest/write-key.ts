@@ -73,6 +73,12 @@ function basicUser(header: string): string | null {
   return key || null;
 }
 
+/** What a request sends as its key beside its body, whether a source has it or not. */
+export function claimedKeys(request: Request): readonly string[] {
+  const header = request.headers.get("authorization") ?? "";
+  return [basicUser(header), keyBeside(request)].filter((key) => key !== null);
+}
+
 /** Clients with a token of their own for somebody else: they name the source in the body. */
 function isBearer(header: string): boolean {
   return /^bearer\s/i.test(header);

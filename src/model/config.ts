@@ -32,6 +32,9 @@ export type Config = {
     readonly trustedProxies: readonly string[];
     /** The origins of pages that may send calls: `*`, `https://example.com` or `https://*.example.com`. */
     readonly corsOrigins: readonly string[];
+    /** Most bytes of one call, and of one request (SPEC.md 8: 32 KB and 500 KB). */
+    readonly maxCall: number;
+    readonly maxBatch: number;
   };
   readonly admin: { readonly listen: Listen; readonly token: Secret | null };
   readonly outbox: {

@@ -1,6 +1,6 @@
 /** The daemon as a whole: what it needs of the machine, and what can be done with it (app.ts). */
 import type { Config } from "./config.ts";
-import type { BeginFile } from "./new-file.ts";
+import type { BeginFile, BeginScratch } from "./new-file.ts";
 import type { Clock, Post, Random, Serve, Store } from "./ports.ts";
 import type { Applied, Reload } from "./reload.ts";
 import type { Report } from "./report.ts";
@@ -23,6 +23,10 @@ export type Ports = {
   readonly migrating?: Migrating;
   /** Writes the copy of the outbox that is kept before a large step of that. Left out, none is kept. */
   readonly beginFile?: BeginFile | undefined;
+  /** Where a copy is made that the operator gets through the daemon. Left out, none is. */
+  readonly beginScratch?: BeginScratch | undefined;
+  /** Gives back what is not used any more: before a large body is read, so that those before it do not add up. */
+  readonly freeMemory?: () => void;
   /** What this program is. */
   readonly version: string;
   /** Of this process. */

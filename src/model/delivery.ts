@@ -7,6 +7,11 @@ import type { At, Ms } from "./units.ts";
  */
 export type DeliveryState = "waiting" | "delivered" | "failed" | "expired";
 
+/** What commands and the operator's API take for one: `42-crm`. */
+export function formatId({ id, destination }: Pick<Delivery, "id" | "destination">): string {
+  return `${id}-${destination}`;
+}
+
 /** Where it stands when nothing more is to be done for it. */
 export type SettledState = Exclude<DeliveryState, "waiting">;
 

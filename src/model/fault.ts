@@ -35,6 +35,7 @@ export const FAULT_STATUS = {
   name_taken: 409,
   sync_running: 409,
   list_shrinks: 409,
+  outbox_in_place: 409,
   missing_write_key: 401,
   unknown_write_key: 401,
   source_disabled: 401,
@@ -52,6 +53,7 @@ export const FAULT_STATUS = {
   internal: 500,
   store_full: 503,
   store_failed: 503,
+  outbox_gone: 503,
   stopping: 503,
 } as const;
 

@@ -167,6 +167,9 @@ export type PruneBefore = {
 };
 export type PruneCounts = Readonly<Record<SettledState | "unrouted" | "seen", number>>;
 
+/** Copies what the daemon still has of a store whose file is gone, as one file. Refused while the file is in its place. */
+export type Rescue = () => Promise<{ readonly size: number; readonly bytes: ReadableStream<Uint8Array> } | Fault>;
+
 /** Everything that a store gives; each part of the daemon asks for the one port that it needs. */
 export type Store = {
   readonly append: Append;
@@ -183,6 +186,7 @@ export type Store = {
   readonly lookup: Lookup;
   readonly health: StoreHealth;
   readonly timeline: Timeline;
+  readonly rescue: Rescue;
   /** Commits what is under way, and lets go of the files. May be called twice. */
   close(): Promise<void>;
 };

@@ -8,7 +8,7 @@ import type { PruneCounts } from "./ports.ts";
 import type { Refusal } from "./refusal.ts";
 import type { Settlement } from "./settlement.ts";
 import type { SpaceReport } from "./space.ts";
-import type { Ms } from "./units.ts";
+import type { Duration, Ms } from "./units.ts";
 import type { Moved, Redirect } from "./unserved.ts";
 
 /** Tells the operator what happened: each call writes one log line, or counts, or both. */
@@ -39,14 +39,17 @@ export type Report = PauseReport &
     moved(by: Redirect, counts: Pick<Moved, "moved" | "doubled">): void;
     /** What was settled and waits again, because the operator said so. */
     replayed(destination: string, count: number): void;
-    daemon(what: DaemonEvent, fields: Readonly<Record<string, string | number>>): void;
+    daemon(what: DaemonEvent, fields: Readonly<Record<string, string | number | Duration>>): void;
     /** Something that should be impossible. Nothing is lost by it, and it should be reported as a bug. */
     unexpected(doing: string, error: unknown): void;
+    /** Tells of lines that were left out because there were many like them: at the stop, when no more will come. */
+    summarize(): void;
   };
 
 export type DaemonEvent =
   | "migrating"
   | "copying_outbox"
+  | "outbox_copied"
   | "started"
   | "stopping"
   | "stopped"

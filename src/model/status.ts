@@ -1,6 +1,6 @@
 import type { DeliveryState } from "./delivery.ts";
 import type { Destination } from "./destination.ts";
-import type { Bound } from "./space.ts";
+import type { Bound, Gone } from "./space.ts";
 import type { ClockHealth } from "./timeline.ts";
 import type { At, Ms } from "./units.ts";
 
@@ -52,6 +52,8 @@ export type OutboxStatus = {
   readonly full: Bound | null;
   /** False after a commit that failed, until one succeeds. */
   readonly writable: boolean;
+  /** Why its file would not be found by the next start; null if it would. `since` is of the wall clock. */
+  readonly gone: Gone | null;
 };
 
 export type SourceStatus = Arrived & { readonly name: string; readonly enabled: boolean };

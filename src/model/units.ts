@@ -35,6 +35,9 @@ export function parseSize(text: string): number | null {
   return Math.round(Number(match[1]) * (SIZE_UNITS[unit] ?? BINARY_UNITS[unit] ?? 1));
 }
 
+/** A duration in a line of the log: a number of milliseconds for programs, `42s` for people. */
+export type Duration = { readonly ms: Ms };
+
 /** Writes a duration in its two largest units: `850ms`, `42s`, `6m`, `4h 1m`, `3d 2h`. */
 export function formatDuration(ms: Ms): string {
   if (ms < SECOND) return `${Math.round(ms)}ms`;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { peerAddress } from "./peer-address.ts";
+import { badRequest, hasSecondHost } from "./second-host.ts";
 import type { Answering } from "./serve.ts";
 
 export type Exchange = { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse };
@@ -10,19 +11,21 @@ export async function answerIncoming({ incoming, outgoing }: Exchange, { handle,
   try {
     const request = toRequest(incoming);
     const peer = { address: peerAddress(incoming.socket.remoteAddress), overSocket: false };
-    await send(outgoing, request ? await handle(request, peer) : new Response(null, { status: 400 }));
+    await send(outgoing, request ? await handle(request, peer) : badRequest());
   } catch (error) {
     await send(outgoing, failed(error));
   }
 }
 
-/** Null for what the standard denies a `Request`, like the method TRACE. */
+/** Null for what the standard denies a `Request`, like the method TRACE, and for one with two hosts. */
 function toRequest(incoming: IncomingMessage): Request | null {
   const { method = "GET", url = "/", headers } = incoming;
+  const all = headersOf(incoming);
+  if (hasSecondHost(all)) return null;
   const host = headers.host !== undefined && URL.canParse(`https://${headers.host}`) ? headers.host : "localhost";
   const body = method === "GET" || method === "HEAD" ? null : Readable.toWeb(incoming);
   try {
-    const init = { method, headers: headersOf(incoming), body, duplex: "half" };
+    const init = { method, headers: all, body, duplex: "half" };
     return new Request(url.startsWith("/") ? `https://${host}${url}` : url, init as RequestInit);
   } catch {
     return null;

@@ -18,7 +18,7 @@ export function describeAnswer(answer: Answer): Fields {
     case "answered":
       return {
         location: answer.location,
-        retryAfter: answer.retryAfter === null ? null : formatDuration(answer.retryAfter),
+        retryAfter: answer.retryAfter === null ? null : { ms: answer.retryAfter },
       };
     case "timeout":
       return { reason: `no answer within ${formatDuration(answer.after)}` };

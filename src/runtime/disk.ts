@@ -2,6 +2,7 @@ import { existsSync, type StatsFs, statfsSync, statSync } from "node:fs";
 import { readFile, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Disk, Space, SpaceFor } from "../model/space.ts";
+import { aliasOf } from "./alias.ts";
 
 /** What the machine says about its disks. It is asked beside the event loop: a file server may have gone away. */
 export const disk: Disk = {
@@ -20,7 +21,20 @@ export const disk: Disk = {
       return new Uint8Array(zeroIfMissing(error));
     }
   },
+  mark(path) {
+    try {
+      const { dev, ino, size } = statSync(path, { bigint: true });
+      return { identity: `${dev} ${ino}`, size: Number(size) };
+    } catch (error) {
+      if (error instanceof Error && "code" in error && NOTHING_THERE.has(String(error.code))) return null;
+      throw error;
+    }
+  },
+  alias: aliasOf,
 };
+
+/** The file, a folder above it, or what a symbolic link leads to is gone. */
+const NOTHING_THERE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ESTALE"]);
 
 /** The same at once, while nobody else waits. An outbox that is not there yet will be on the disk of the folder above. */
 export const spaceFor: SpaceFor = (outbox) => {

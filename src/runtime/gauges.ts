@@ -13,7 +13,7 @@ import { Counter, Gauge, type Registry } from "./prom.ts";
 export type ExposedStore = {
   readonly backlog: Backlog;
   readonly halts: Pick<StoredHalts, "all">;
-  readonly health: Pick<StoreHealth, "size" | "full">;
+  readonly health: Pick<StoreHealth, "size" | "full" | "gone">;
   readonly members: Pick<Members, "all">;
   readonly timeline: Pick<Timeline, "health">;
 };
@@ -193,6 +193,11 @@ function declareSize(registry: Registry, { store }: StoreView): void {
       help: "1 while the machine's clock cannot be right, so that events get wrong times, else 0.",
       read: () => doubt(store()),
     },
+    {
+      name: "fairlead_store_gone",
+      help: "1 while calls are refused because the outbox was removed, replaced or cut short under the daemon, else 0.",
+      read: () => absence(store()),
+    },
   ];
   for (const { read, ...naming } of gauges) {
     new Gauge({
@@ -214,6 +219,10 @@ function fullness(store: ExposedStore | null): number | null {
 
 function doubt(store: ExposedStore | null): number | null {
   return store && (store.timeline.health().plausible ? 0 : 1);
+}
+
+function absence(store: ExposedStore | null): number | null {
+  return store && (store.health.gone() === null ? 0 : 1);
 }
 
 function orNothing<T>(ask: () => T): T | undefined {

@@ -9,6 +9,7 @@ import {
 import { LOG_LEVELS, type LogFormat, type LogLevel } from "../model/config.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Secret } from "../model/secret.ts";
+import { type Duration, formatDuration } from "../model/units.ts";
 
 export type Log = {
   /** Whether lines of this level are written: ask before working out costly fields. */
@@ -32,7 +33,7 @@ export type LogOptions = LogSettings & {
 };
 
 export type Fields = Readonly<Record<string, Field>>;
-export type Field = string | number | boolean | readonly string[] | Secret | null | undefined;
+export type Field = string | number | boolean | readonly string[] | Duration | Secret | null | undefined;
 
 /**
  * Sets up a log. `auto` is `text` on a terminal, else `logfmt`. LogTape's own configuration belongs to the whole
@@ -42,15 +43,17 @@ export function createLog(options: LogOptions): Log {
   const wall = options.wall ?? Date.now;
   let enabled = levelsFrom(options.level);
   let format = createFormat(options);
+  let isJson = options.format === "json";
   return {
     enabled: (level) => enabled.has(level),
     line(level, name, fields) {
       if (!enabled.has(level)) return;
-      options.write(format(toRecord({ level, name, fields, at: wall() })));
+      options.write(format(toRecord({ level, name, fields, at: wall() }, isJson)));
     },
     configure(settings) {
       enabled = levelsFrom(settings.level);
       format = createFormat({ ...options, ...settings });
+      isJson = settings.format === "json";
     },
   };
 }
@@ -85,7 +88,7 @@ function createShape(format: LogFormat, { isTerminal, timed }: Place): TextForma
 
 function jsonLine({ timestamp, level, rawMessage, properties }: LogRecord, timed: boolean): string {
   const time = timed ? { time: new Date(timestamp).toISOString() } : {};
-  return `${escapeUnseen(JSON.stringify({ ...time, level, message: rawMessage, ...properties }))}\n`;
+  return `${escapeUnseen(JSON.stringify({ ...time, level, msg: rawMessage, ...properties }))}\n`;
 }
 
 function logfmtLine({ timestamp, level, rawMessage, properties }: LogRecord, timed: boolean): string {
@@ -112,19 +115,26 @@ function escapeUnseen(text: string): string {
 
 type Line = { readonly level: LogLevel; readonly name: string; readonly fields: Fields; readonly at: number };
 
-function toRecord({ level, name, fields, at }: Line): LogRecord {
+function toRecord({ level, name, fields, at }: Line, isJson: boolean): LogRecord {
   const properties: Record<string, string | number | boolean> = {};
   for (const [key, value] of Object.entries(fields)) {
     if (value === null || value === undefined) continue;
     // A field must not pass for the line's own time, level or name.
-    properties[OWN_KEYS.has(key) ? `${key}_` : key] = printable(key, value);
+    const own = OWN_KEYS.has(key) ? `${key}_` : key;
+    if (!isDuration(value)) properties[own] = printable(key, value);
+    else if (isJson) properties[`${own}_ms`] = value.ms;
+    else properties[own] = `${value.ms < 0 ? "-" : ""}${formatDuration(Math.abs(value.ms))}`;
   }
   return { category: [], level, message: [name], rawMessage: name, timestamp: at, properties };
 }
 
-const OWN_KEYS: ReadonlySet<string> = new Set(["time", "level", "message", "msg"]);
+const OWN_KEYS: ReadonlySet<string> = new Set(["time", "level", "msg"]);
 
-function printable(key: string, value: NonNullable<Field>): string | number | boolean {
+function isDuration(value: NonNullable<Field>): value is Duration {
+  return typeof value === "object" && "ms" in value;
+}
+
+function printable(key: string, value: Exclude<NonNullable<Field>, Duration>): string | number | boolean {
   if (typeof value === "number" || typeof value === "boolean") return value;
   const text = String(value);
   return cut(key === "url" ? bareUrl(text) : text.replace(/\bhttps?:\/\/[^\s"'<>]+/gi, bareUrl), LONGEST_VALUE);

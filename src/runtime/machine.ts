@@ -1,17 +1,21 @@
 import process from "node:process";
 import type { Config } from "../model/config.ts";
+import type { BeginScratch } from "../model/new-file.ts";
 import type { Clock, Post, Random, Serve } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { Disk } from "../model/space.ts";
 import { createClock } from "./clock.ts";
 import { disk } from "./disk.ts";
+import { createLineOutput } from "./line-output.ts";
 import { createLog } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { createPost } from "./post.ts";
 import { createRandom } from "./random.ts";
 import { createReport } from "./report.ts";
+import { reportDropped } from "./report-daemon.ts";
+import { beginScratch } from "./scratch.ts";
 import { createServe } from "./serve.ts";
-import { isErrorTerminal, isJournal, printError } from "./terminal.ts";
+import { isErrorTerminal, isJournal, STDERR, STDOUT } from "./terminal.ts";
 import { runtimeName, VERSION } from "./version.ts";
 
 /** Everything that the machine gives to the daemon. */
@@ -21,17 +25,28 @@ export type Machine = {
   readonly post: Post;
   readonly serve: Serve;
   readonly disk: Disk;
+  readonly beginScratch: BeginScratch;
   readonly report: Report;
   readonly metrics: Metrics;
   readonly pid: number;
   /** Takes what the config says about logs. */
   configureLog(settings: Config["log"]): void;
+  /** Writes a line to standard output, as soon as somebody reads. */
+  print(line: string): void;
+  /** Resolves when what was logged and printed is written, or after a second in which nobody has read. */
+  flush(): Promise<void>;
 };
 
 export function createMachine(settings: Config["log"]): Machine {
   const clock = createClock();
-  const log = createLog({ ...settings, write: printError, isTerminal: isErrorTerminal(), journald: isJournal() });
   const metrics = createMetrics({ clock, version: VERSION, runtime: runtimeName() });
+  const errors = createLineOutput({
+    file: STDERR,
+    dropped: metrics.logDropped,
+    resumed: (lines) => reportDropped(log, lines),
+  });
+  const output = createLineOutput({ file: STDOUT, dropped: () => {}, resumed: () => {} });
+  const log = createLog({ ...settings, write: errors.write, isTerminal: isErrorTerminal(), journald: isJournal() });
   const report = createReport({ log, metrics, clock });
   return {
     clock,
@@ -39,9 +54,14 @@ export function createMachine(settings: Config["log"]): Machine {
     post: createPost(),
     serve: createServe({ report }),
     disk,
+    beginScratch,
     report,
     metrics,
     pid: process.pid,
     configureLog: log.configure,
+    print: (line) => output.write(`${line}\n`),
+    async flush() {
+      await Promise.all([errors.flush(), output.flush()]);
+    },
   };
 }

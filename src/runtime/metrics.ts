@@ -45,6 +45,7 @@ export type Metrics = {
   ): void;
   storeFailed(): void;
   slowCommit(): void;
+  logDropped(lines: number): void;
   reloaded(successful: boolean): void;
 };
 
@@ -242,9 +243,15 @@ function declareEvents(registry: Registry, clock: Pick<Clock, "wall">) {
     help: "Commits that took more than a second.",
     registers,
   });
+  const logDropped = new Counter({
+    name: "fairlead_log_lines_dropped_total",
+    help: "Lines of the log that were dropped, because nobody read it.",
+    registers,
+  });
   return {
     storeFailed: () => storeErrors.inc(),
     slowCommit: () => slowCommits.inc(),
+    logDropped: (lines: number) => logDropped.inc(lines),
     reloaded: declareReloads(registry, clock),
   };
 }

@@ -1,4 +1,4 @@
-import { closeSync, fdatasyncSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, fdatasyncSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { BeginFile, NewFile } from "../model/new-file.ts";
 import { reasonOf } from "./files.ts";
@@ -24,6 +24,10 @@ function beginFileAs(path: string, target: string): NewFile {
 
   return {
     path,
+    write: (bytes) =>
+      inWords(target, () => {
+        for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done);
+      }),
     flush: () => inWords(target, () => fdatasyncSync(file)),
     keep: () =>
       inWords(target, () => {

@@ -1,5 +1,4 @@
 import type { AudienceReport, OpenSync } from "../model/audience.ts";
-import { formatDuration } from "../model/units.ts";
 import type { Fields, Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 
@@ -13,7 +12,7 @@ export function reportAudiences({ log, metrics }: Desk): AudienceReport {
       log.line("info", `${open.computation.class}.sync_finished`, {
         ...fieldsOf(open),
         size: open.computation.size,
-        took: formatDuration(took),
+        took: { ms: took },
       }),
     syncFailed: ({ source, class: kind, name }, { code, message }) =>
       log.line("warning", `${kind}.sync_failed`, { source, [kind]: name, code, reason: message }),

@@ -11,6 +11,13 @@ export function reportDaemon({ log, metrics }: { readonly log: Log; readonly met
   };
 }
 
+/** Lines are missing here, whatever the level: those that are could have been of any. */
+export function reportDropped(log: Pick<Log, "line">, count: number): void {
+  log.line("error", "log.dropped", { count, hint: UNREAD });
+}
+
+const UNREAD = "what reads this log had stopped, and the lines that came meanwhile were more than Fairlead keeps";
+
 const LEVELS: Partial<Record<DaemonEvent, LogLevel>> = {
   reload_failed: "error",
   config_problem: "error",

@@ -1,12 +1,12 @@
 import type { LogLevel } from "../model/config.ts";
-import type { Delivery } from "../model/delivery.ts";
+import { type Delivery, formatId } from "../model/delivery.ts";
 import type { EventType } from "../model/event.ts";
 import type { Answer } from "../model/outcome.ts";
 import type { Clock, PruneCounts } from "../model/ports.ts";
 import type { Refusal } from "../model/refusal.ts";
 import type { Report } from "../model/report.ts";
 import type { Settlement } from "../model/settlement.ts";
-import { formatDuration, type Ms } from "../model/units.ts";
+import type { Ms } from "../model/units.ts";
 import { describeAnswer, describeError, oneLineStack, outcomeOf } from "./describe.ts";
 import { cut, type Fields, type Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
@@ -20,7 +20,7 @@ import { createThrottle, type Throttle } from "./throttle.ts";
 export type ReportParts = {
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "after">;
 };
 
 /**
@@ -29,7 +29,8 @@ export type ReportParts = {
  * above debug; what can fail with every event is throttled (`throttle.ts`).
  */
 export function createReport({ log, metrics, clock }: ReportParts): Report {
-  const desk: Desk = { log, metrics, throttle: createThrottle(clock) };
+  const throttle = createThrottle<Summary>({ clock, tell: (summary, leftOut) => tellLeftOut(log, summary, leftOut) });
+  const desk: Desk = { log, metrics, throttle };
   return unfailing(desk, {
     requestAnswered: (status) => metrics.requests.add(status),
     callsAccepted: (source, types, duplicates) => callsAccepted(desk, source, { types, duplicates }),
@@ -38,7 +39,7 @@ export function createReport({ log, metrics, clock }: ReportParts): Report {
     attempted: (delivery, answer) => attempted(desk, delivery, answer),
     settled: (delivery, settlement) => settled(desk, delivery, settlement),
     laneClosed: (destination, url, reason, probeIn) =>
-      log.line("warning", "lane.closed", { destination, url, reason, probe: formatDuration(probeIn) }),
+      log.line("warning", "lane.closed", { destination, url, reason, probe: { ms: probeIn } }),
     laneSlowed: (destination, url, reason) => log.line("warning", "lane.slowed", { destination, url, reason }),
     laneOpened: (destination, url) => log.line("info", "lane.opened", { destination, url }),
     released: (count) => log.line("info", "delivery.released", { count }),
@@ -51,10 +52,11 @@ export function createReport({ log, metrics, clock }: ReportParts): Report {
     ...createSpaceReport(log),
     daemon: reportDaemon(desk),
     unexpected: (doing, error) => unexpected(desk, doing, error),
+    summarize: () => throttle.flush(),
   });
 }
 
-type Desk = { readonly log: Log; readonly metrics: Metrics; readonly throttle: Throttle };
+type Desk = { readonly log: Log; readonly metrics: Metrics; readonly throttle: Throttle<Summary> };
 
 type Calls = { readonly types: readonly EventType[]; readonly duplicates: number };
 
@@ -72,6 +74,7 @@ function callRejected(desk: Desk, { source, type, messageId, fault, count = 1 }:
     name: "call.rejected",
     subject: `call ${source}`,
     kind: fault.code,
+    common: { code: fault.code, source, hint: SEE_REJECTED },
     fields: () => ({
       code: fault.code,
       source,
@@ -81,6 +84,8 @@ function callRejected(desk: Desk, { source, type, messageId, fault, count = 1 }:
     }),
   });
 }
+
+const SEE_REJECTED = "the last of them: fairlead rejected";
 
 /** A messageId that was refused can be of any length. */
 const LONGEST_ID = 100;
@@ -95,6 +100,7 @@ function eventUnrouted(desk: Desk, source: string, rules: readonly string[]): vo
     name: "event.unrouted",
     subject: `event ${source}`,
     kind: distinct.join(),
+    common: { source, rule: distinct },
     fields: () => ({ source, rule: distinct }),
   });
 }
@@ -118,19 +124,20 @@ function attempted(desk: Desk, delivery: Delivery, answer: AttemptAnswer): void 
     name: "attempt.failed",
     subject: subject(),
     kind: outcome,
+    common: { destination, url: answer.url, outcome },
     fields: () => ({ ...attemptFields(delivery, answer), outcome, ...describeAnswer(answer) }),
   });
 }
 
 function attemptFields(delivery: Delivery, answer: AttemptAnswer): Fields {
   return {
-    delivery: delivery.id,
+    delivery: formatId(delivery),
     event: delivery.messageId,
     destination: delivery.destination,
     attempt: delivery.attempts + 1,
     url: answer.url,
     status: answer.kind === "answered" ? answer.status : null,
-    duration: formatDuration(answer.duration),
+    duration: { ms: answer.duration },
   };
 }
 
@@ -142,20 +149,29 @@ function settled(desk: Desk, delivery: Delivery, settlement: Settlement): void {
   const fields = (): Fields => settledFields(delivery, settlement);
   if (state === "failed" || state === "expired") {
     // A receiver that refuses all there is must not fill the log: the deliveries are kept, each with its reason.
-    tellNowAndThen(desk, { level: "error", name, subject: `delivery ${delivery.destination}`, kind: state, fields });
+    const { destination } = delivery;
+    const common = {
+      destination,
+      hint: `all of them: fairlead deliveries --state ${state} --destination ${destination}`,
+    };
+    const subject = `delivery ${destination}`;
+    tellNowAndThen(desk, { level: "error", name, subject, kind: state, most: MOST_GIVEN_UP, common, fields });
   } else if (log.enabled("debug")) log.line("debug", name, fields());
 }
+
+/** Of one destination in ten seconds. */
+const MOST_GIVEN_UP = 10;
 
 function settledFields(delivery: Delivery, settlement: Settlement): Fields {
   const { attempts, attemptedAt, state } = settlement;
   return {
-    delivery: delivery.id,
+    delivery: formatId(delivery),
     event: delivery.messageId,
     destination: delivery.destination,
     attempt: attempts,
     ...(state === "delivered" ? { url: settlement.url, status: settlement.status } : {}),
-    ...(state === "waiting" ? { next: formatDuration(Math.max(0, settlement.dueAt - attemptedAt)) } : {}),
-    age: formatDuration(Math.max(0, attemptedAt - delivery.acceptedAt)),
+    ...(state === "waiting" ? { next: { ms: Math.max(0, settlement.dueAt - attemptedAt) } } : {}),
+    age: { ms: Math.max(0, attemptedAt - delivery.acceptedAt) },
     ...(state === "delivered" ? {} : { reason: settlement.reason }),
   };
 }
@@ -167,13 +183,14 @@ function storeFailed(desk: Desk, doing: string, error: unknown): void {
     name: "store.failed",
     subject: "store",
     kind: doing,
+    common: { doing },
     fields: () => ({ doing, reason: describeError(error) }),
   });
 }
 
 function slowCommit({ log, metrics }: Desk, duration: Ms, rows: number): void {
   metrics.slowCommit();
-  log.line("warning", "store.slow_commit", { duration: formatDuration(duration), rows });
+  log.line("warning", "store.slow_commit", { duration: { ms: duration }, rows });
 }
 
 function pruned(desk: Desk, counts: PruneCounts, reason: "age" | "space"): void {
@@ -182,7 +199,7 @@ function pruned(desk: Desk, counts: PruneCounts, reason: "age" | "space"): void 
   const removed = Object.values(rows).reduce((sum, count) => sum + count, 0);
   if (removed + seen === 0) return;
   const fields = (): Fields => ({ reason, ...counts });
-  const about = { name: "store.pruned", subject: "pruned", kind: reason, fields };
+  const about = { name: "store.pruned", subject: "pruned", kind: reason, fields, common: { reason } };
   // For want of space it happens with every few calls.
   if (reason === "space") tellNowAndThen(desk, { ...about, level: "warning" });
   else desk.log.line(removed > 0 ? "info" : "debug", "store.pruned", fields());
@@ -194,6 +211,7 @@ function unexpected(desk: Desk, doing: string, error: unknown): void {
     name: "daemon.unexpected",
     subject: "unexpected",
     kind: doing,
+    common: { doing, hint: BUG },
     fields: () => ({ doing, reason: describeError(error), hint: BUG, stack: oneLineStack(error) }),
   });
 }
@@ -206,15 +224,26 @@ type Repeating = {
   /** What the line is about, and which of the things that can be said about it. */
   readonly subject: string;
   readonly kind: string;
+  /** Lines that are written before others are left out; one if left out. */
+  readonly most?: number;
   readonly fields: () => Fields;
+  /** What all lines of this subject and kind have in common, and where those that are left out can be seen. */
+  readonly common: Fields;
 };
 
-/** Writes the first of many like lines, and later ones now and then, with the number of those left out. */
-function tellNowAndThen({ log, throttle }: Desk, { level, name, subject, kind, fields }: Repeating): void {
+type Summary = Pick<Repeating, "level" | "name" | "common">;
+
+/** Writes the first of many like lines, and then the number of those left out: with the next one, or after ten seconds. */
+function tellNowAndThen({ log, throttle }: Desk, { fields, ...line }: Repeating): void {
+  const { level, name, common } = line;
   if (!log.enabled(level)) return;
-  const leftOut = throttle.pass(subject, kind);
+  const leftOut = throttle.pass({ ...line, summary: { level, name, common } });
   if (leftOut === null) return;
   log.line(level, name, leftOut > 0 ? { ...fields(), suppressed: leftOut } : fields());
+}
+
+function tellLeftOut(log: Log, { level, name, common }: Summary, leftOut: number): void {
+  log.line(level, name, { ...common, suppressed: leftOut });
 }
 
 /** Whatever goes wrong in telling (a full disk behind standard error, a strange error object), the work goes on. */

@@ -44,6 +44,22 @@ export async function request(ask: Ask): Promise<Exchange> {
   }
 }
 
+/** The same, and hands an answer of 200 on as it comes, instead of reading it: then `text` is empty. */
+export async function download(ask: Ask, take: (piece: Uint8Array) => void): Promise<Exchange> {
+  const deadline = AbortSignal.timeout(ask.timeout ?? 10 * SECOND);
+  try {
+    const answer = await open(ask, deadline);
+    const status = answer.statusCode ?? 0;
+    if (status !== 200) {
+      return { kind: "answered", status, headers: headersOf(answer), text: (await readText(answer, MB)) ?? "" };
+    }
+    for await (const piece of answer as AsyncIterable<Uint8Array>) take(piece);
+    return { kind: "answered", status, headers: headersOf(answer), text: "" };
+  } catch (error) {
+    return failed(error, ask.base);
+  }
+}
+
 /** Resolves when the head of the answer is here. */
 async function open({ base, method, path, headers, body }: Ask, signal: AbortSignal): Promise<IncomingMessage> {
   const { url, socketPath } = placeOf(base, path);

@@ -1,6 +1,7 @@
 import type { Listen, Tls } from "../model/config.ts";
 import type { Handle, Peer } from "../model/ports.ts";
 import { peerAddress } from "./peer-address.ts";
+import { badRequest, hasSecondHost } from "./second-host.ts";
 import type { Answering, HttpServer } from "./serve.ts";
 
 type Server = Bun.Server<undefined>;
@@ -50,7 +51,10 @@ const SETTINGS = {
 
 function toFetch(handle: Handle, kind: Listen["kind"]): Fetch {
   const overSocket = kind === "unix";
-  return (request, server) => handle(withWholeUrl(request), peerOf(request, { server, overSocket }));
+  return (request, server) => {
+    if (hasSecondHost(request.headers)) return badRequest();
+    return handle(withWholeUrl(request), peerOf(request, { server, overSocket }));
+  };
 }
 
 /** Where the client names no host, or none that Bun understands, Bun gives the path alone as the URL. */

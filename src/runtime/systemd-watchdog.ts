@@ -1,7 +1,7 @@
 import type { Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { Supervisor, Vitals } from "../model/supervisor.ts";
-import { formatDuration, type Ms, SECOND } from "../model/units.ts";
+import { type Ms, SECOND } from "../model/units.ts";
 
 export type WatchdogWorld = {
   readonly clock: Pick<Clock, "now" | "sleep">;
@@ -35,7 +35,7 @@ export async function feedWatchdog(world: WatchdogWorld, signal: AbortSignal): P
       if (since === null) report.daemon("stuck", { what: stuck.join(", "), hint: HINT });
       return since ?? clock.now();
     }
-    if (since !== null) report.daemon("unstuck", { after: formatDuration(clock.now() - since) });
+    if (since !== null) report.daemon("unstuck", { after: { ms: clock.now() - since } });
     return null;
   }
 }

@@ -1,8 +1,9 @@
 import { writeSync } from "node:fs";
 import process from "node:process";
+import type { Ms } from "../model/units.ts";
 
-const STDOUT = 1;
-const STDERR = 2;
+export const STDOUT = 1;
+export const STDERR = 2;
 
 /** Writes to standard output, whole, before it returns: what was printed is there even if the process ends next. */
 export function print(text: string): void {
@@ -34,11 +35,19 @@ function write(file: number, text: string): void {
   while (bytes.length > 0) {
     const written = tryWrite(file, bytes);
     if (written === null) return;
+    if (written === 0) pause();
     bytes = bytes.subarray(written);
   }
 }
 
-/** Null when nobody reads any more: a closed pipe must not end the daemon. */
+/** A pager that shows what it has reads no more for a while. */
+function pause(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE);
+}
+
+const PAUSE: Ms = 5;
+
+/** Null when nobody reads any more: a closed pipe must not end the program. */
 function tryWrite(file: number, bytes: Buffer): number | null {
   try {
     return writeSync(file, bytes);

@@ -116,7 +116,7 @@ const TO_REPLAY =
   "what was delivered takes more space when it is sent again, and others of its kind would be removed for it; raise the bound, or wait until what waits is delivered";
 
 /** Looks again and again until the signal is aborted. */
-export async function watchRoom(room: Room, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function watchRoom(room: Pick<Room, "look">, clock: Clock, signal: AbortSignal): Promise<void> {
   for (;;) {
     await clock.sleep(LOOK_EVERY, signal);
     if (signal.aborted) return;

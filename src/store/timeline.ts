@@ -32,7 +32,7 @@ import {
   type Timeline,
   type Trusted,
 } from "../model/timeline.ts";
-import { type At, formatDuration, formatTime, MINUTE, type Ms, SECOND } from "../model/units.ts";
+import { type At, formatTime, MINUTE, type Ms, SECOND } from "../model/units.ts";
 
 /** What a store remembers of the time, and a little later finds in its file. */
 export type Memory = {
@@ -64,7 +64,9 @@ export function resume(memory: Memory | null, { wall, boot, builtAt }: Machine):
   const ran = ranSince(memory.boot, boot);
   // The clock's word is the exact one, where they agree.
   if (ran !== null) return goOn({ ...memory, trusted }, wall, Math.abs(byWall - ran) <= SLACK ? byWall : ran);
-  const isMeasured = trusted?.at === memory.at && doubtOf(wall, { now: memory.at, trusted, builtAt }) === null;
+  // A step in the very millisecond of the look is seen by the shift alone.
+  const wasBelieved = trusted?.at === memory.at && Math.abs(trusted.wall - memory.at - memory.shift) <= SLACK;
+  const isMeasured = wasBelieved && doubtOf(wall, { now: memory.at, trusted, builtAt }) === null;
   return goOn({ ...memory, trusted }, wall, isMeasured ? byWall : null);
 }
 
@@ -150,15 +152,14 @@ export function createTimeline({ clock, report, memory, newestAt }: TimelineWorl
     const before = shift;
     shift = shiftAfter(before, ahead);
     if (Math.abs(shift - before) < MINUTE) return;
-    const by = formatDuration(Math.abs(shift - before));
-    report.daemon("clock_stepped", { by: shift < before ? `-${by}` : by });
+    report.daemon("clock_stepped", { by: { ms: shift - before } });
   }
 
   function tell(code: ClockDoubt | null, { at, wall }: Trusted): void {
     if (code !== null) {
       report.daemon("clock_implausible", { code, reason: describeDoubt(code, wall, known(at)), hint: SET_IT });
     } else if (doubt !== null) {
-      report.daemon("clock_plausible", { says: formatTime(wall), after: formatDuration(at - doubt.since) });
+      report.daemon("clock_plausible", { says: formatTime(wall), after: { ms: at - doubt.since } });
     }
   }
 }

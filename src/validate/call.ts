@@ -26,6 +26,8 @@ export type Arrival = {
   readonly caller: Caller;
   /** Whether the text of the request may hold a number that JSON cannot carry on. */
   readonly numbers: "checked" | "unchecked";
+  /** Most bytes of one call. */
+  readonly maxCall: number;
   /** Makes a messageId for a call that brought none. */
   readonly newId: () => string;
 };
@@ -36,7 +38,7 @@ export function validateCall(raw: unknown, arrival: Arrival): Event | Fault {
   const common = checkCommon(arrival);
   if (common) return common;
   const merged = mergeEnvelope(raw, arrival);
-  const limit = checkLimits(merged, arrival.numbers);
+  const limit = checkLimits(merged, arrival);
   if (limit) return limit;
   const call = readShape(merged);
   if (isFault(call)) return call;

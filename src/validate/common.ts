@@ -22,8 +22,9 @@ export function checkCommon(arrival: Arrival): Fault | null {
   return found;
 }
 
-function weigh({ context, integrations, numbers, calls }: Arrival): Fault | null {
-  const limit = checkLimits({ context, integrations }, numbers);
+function weigh(arrival: Arrival): Fault | null {
+  const { context, integrations, calls } = arrival;
+  const limit = checkLimits({ context, integrations }, arrival);
   if (limit) return limit;
   const bytes = Buffer.byteLength(JSON.stringify({ context, integrations }));
   if (bytes * calls <= MOST_COPIED) return null;

@@ -1,14 +1,18 @@
+import { isLongInteger } from "../model/exact-json.ts";
 import { type Fault, fault } from "../model/fault.ts";
 import { KB } from "../model/units.ts";
-
-/** SPEC.md 8: maximum size of one call. Counted as compact JSON in UTF-8, envelope context and integrations included. */
-export const MAX_CALL_BYTES = 32 * KB;
 
 /** Levels of objects and arrays within each other. Deeper JSON breaks receivers, and no program means it. */
 export const MAX_DEPTH = 200;
 
+export type CallLimits = {
+  readonly numbers: "checked" | "unchecked";
+  /** In bytes of compact JSON in UTF-8, envelope context and integrations included. */
+  readonly maxCall: number;
+};
+
 /** Refuses a call that is nested too deeply, holds a number that JSON cannot carry on, or is too large. */
-export function checkLimits(call: object, numbers: "checked" | "unchecked"): Fault | null {
+export function checkLimits(call: object, { numbers, maxCall }: CallLimits): Fault | null {
   // Before all else: at some ten thousand levels JSON.stringify takes half a second to find that it cannot.
   const most = mostBytes(call, MAX_DEPTH);
   if (most === Infinity) {
@@ -18,9 +22,12 @@ export function checkLimits(call: object, numbers: "checked" | "unchecked"): Fau
     return fault("number_out_of_range", "the call holds a number beyond the range of a double; send it as a string");
   }
   // Few calls come near the limit, and need to be written for being measured.
-  const bytes = most <= MAX_CALL_BYTES ? 0 : Buffer.byteLength(JSON.stringify(call));
-  if (bytes <= MAX_CALL_BYTES) return null;
-  return fault("call_too_large", `the call is ${bytes} bytes; the limit is ${MAX_CALL_BYTES} (32 KB)`);
+  const bytes = most <= maxCall ? 0 : Buffer.byteLength(JSON.stringify(call));
+  if (bytes <= maxCall) return null;
+  return fault(
+    "call_too_large",
+    `the call is ${bytes} bytes; the limit is ${maxCall} (${Math.floor(maxCall / KB)} KB)`,
+  );
 }
 
 /** What a character takes at most: `\u001f`. */
@@ -44,6 +51,7 @@ function mostBytes(value: object, levels: number): number {
 
 function mostBytesOf(value: unknown, levels: number): number {
   if (typeof value === "string") return value.length * CHARACTER + MARKS;
+  if (isLongInteger(value)) return value.rawJSON.length;
   return isObject(value) ? mostBytes(value, levels - 1) : PRIMITIVE;
 }
 

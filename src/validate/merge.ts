@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/event.ts";
-import { isObject } from "./shape.ts";
+import { isEmptyList, isObject } from "./shape.ts";
 
 /**
  * Lays `under` beneath `over`: a key that both have is that of `over`. What is not an object is left as it is, for the
@@ -9,6 +9,6 @@ export function mergeUnder(under: JsonObject | null, over: JsonObject | undefine
 export function mergeUnder(under: JsonObject | null, over: unknown): unknown;
 export function mergeUnder(under: JsonObject | null, over: unknown): unknown {
   if (under === null) return over;
-  if (over === undefined || over === null) return under;
+  if (over === undefined || over === null || isEmptyList(over)) return under;
   return isObject(over) ? { ...under, ...over } : over;
 }

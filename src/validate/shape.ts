@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import type { JsonObject } from "../model/event.ts";
+import { isLongInteger, type LongInteger } from "../model/exact-json.ts";
 import { type Fault, fault } from "../model/fault.ts";
 
 /**
@@ -9,10 +10,14 @@ import { type Fault, fault } from "../model/fault.ts";
  */
 const text = nullable<string>((value) => typeof value === "string", "a string");
 const id = v.pipe(
-  nullable<string | number>(isId, "a string, or a whole number up to 2^53"),
-  v.transform((value) => (typeof value === "number" ? String(value) : value) || undefined),
+  nullable<string | number | LongInteger>(isId, "a string, or a whole number"),
+  v.transform((value) => (isLongInteger(value) ? value.rawJSON : value?.toString()) || undefined),
 );
-const object = nullable<JsonObject>(isObject, "an object");
+// PHP writes an object without keys as an empty list.
+const object = v.pipe(
+  nullable<JsonObject | readonly never[]>((value) => isObject(value) || isEmptyList(value), "an object"),
+  v.transform((value) => (isObject(value) ? value : value && EMPTY)),
+);
 
 const callShape = v.object({
   type: text,
@@ -45,20 +50,27 @@ export function readShape(call: JsonObject): Call | Fault {
 }
 
 export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isLongInteger(value);
 }
 
 /** What a value is, in a person's words; never the value itself, which may be personal. */
 export function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
+  if (isLongInteger(value)) return "a number";
   if (typeof value === "object") return "an object";
   if (typeof value === "number") return Math.abs(value) < 2 ** 53 ? "a number" : "a number out of range";
   return typeof value === "undefined" ? "nothing" : `a ${typeof value}`;
 }
 
-function isId(value: unknown): value is string | number {
-  return typeof value === "string" || Number.isSafeInteger(value) || isFraction(value);
+const EMPTY: JsonObject = {};
+
+export function isEmptyList(value: unknown): value is readonly never[] {
+  return Array.isArray(value) && value.length === 0;
+}
+
+function isId(value: unknown): value is string | number | LongInteger {
+  return typeof value === "string" || isLongInteger(value) || Number.isSafeInteger(value) || isFraction(value);
 }
 
 function isFraction(value: unknown): boolean {

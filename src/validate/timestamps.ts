@@ -1,5 +1,5 @@
 import { startOfDay } from "../model/calendar.ts";
-import { type At, formatTime } from "../model/units.ts";
+import { type At, formatTime, MINUTE, type Ms, SECOND } from "../model/units.ts";
 
 const ISO_8601 =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/i;
@@ -33,13 +33,22 @@ function zoneOffset(zone: string | undefined): number {
 }
 
 /**
+ * Between sending and receipt: what networks, retries by libraries that do not renew `sentAt`, and clocks that are kept
+ * right account for. Only beyond it is the client's clock wrong.
+ */
+const LEAST_TRANSIT: Ms = -SECOND;
+const MOST_TRANSIT: Ms = MINUTE;
+
+/**
  * When an event happened, corrected for a client whose clock is wrong: what passed between the call and its sending is
- * taken off the time of receipt, which gives a time that is never later than the receipt. Without `sentAt` the
- * client's word stands (historical import, SPEC.md 4.3 rule 5); without either it is the time of receipt.
+ * taken off the time of receipt, which gives a time that is never later than the receipt. With a clock that is right, and
+ * without `sentAt`, the client's word stands (historical import, SPEC.md 4.3 rule 5); without either it is the time of receipt.
  */
 export function correctSkew(original: At | null, sent: At | null, received: At): At {
   if (original === null) return received;
   if (sent === null) return original;
+  const transit = received - sent;
+  if (transit >= LEAST_TRANSIT && transit <= MOST_TRANSIT) return original;
   const corrected = Math.min(received, received - (sent - original));
   return corrected < YEAR_0 ? original : corrected;
 }

@@ -8,7 +8,8 @@ const BODY_VERSION = 1;
 /**
  * Writes what a receiver gets for an event (SPEC.md 2.2): compact JSON, in the key order that receivers know. It is
  * written once, stored, signed and sent as the same bytes at every attempt; parsing and writing it again gives the
- * same text, because receivers commonly check the signature that way. A key without a value is left out.
+ * same text, because receivers commonly check the signature that way (with all digits of its integers, which JavaScript's own
+ * parser rounds beyond 2^53). A key without a value is left out.
  */
 export function writeBody(event: Event): string {
   if (event.type === "delete") return JSON.stringify(notice(event));

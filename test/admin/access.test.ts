@@ -85,8 +85,8 @@ describe("the Host of a request", () => {
   });
 
   it("is any name of loopback for a listener on loopback", () => {
-    for (const name of ["127.0.0.1", "localhost", "::1", "[::1]"]) {
-      for (const host of ["localhost:8081", "127.0.0.1:8081", "[::1]:8081", "[::1]", "LOCALHOST"]) {
+    for (const name of ["127.0.0.1", "127.0.0.2", "localhost", "::1", "[::1]"]) {
+      for (const host of ["localhost:8081", "127.0.0.1:8081", "127.9.8.7", "[::1]:8081", "[::1]", "LOCALHOST"]) {
         assert.ok(passes(host, name), `${host} on ${name}`);
       }
     }
@@ -119,7 +119,9 @@ describe("the Host of a request", () => {
       ":8081",
       "127.0.0.1:",
       "127.0.0.1:x",
-      "127.0.0.11",
+      "127.0.0.256",
+      "127.0.0.1.1",
+      "127.1",
       "x127.0.0.1",
       "127.0.0.1.",
       "::1",
@@ -128,10 +130,52 @@ describe("the Host of a request", () => {
     }
   });
 
-  it("is anything for a listener on all addresses, or on a Unix socket: the token, or the file, guards those", () => {
+  it("is anything for a listener on all addresses: the token guards that", () => {
     for (const name of ["0.0.0.0", "::", "[::]"]) assert.ok(passes("anything.example.com", name));
-    const headers = { host: "anything" };
-    assert.equal(ask({ headers }, { listen: { kind: "unix", path: "/run/fairlead/admin.sock" } }), null);
+  });
+
+  describe("over a Unix socket", () => {
+    const listen: Listen = { kind: "unix", path: "/run/fairlead/admin.sock" };
+    const over = (host: string, token: string | null = null) => ask({ headers: { host } }, { listen, token });
+
+    it("is a name of loopback, which curl, nginx and the commands send", () => {
+      for (const host of ["localhost", "localhost:8081", "LOCALHOST", "127.0.0.1:9000", "127.1.2.3", "[::1]:9000"]) {
+        assert.equal(over(host), null, host);
+      }
+    });
+
+    it("is the socket's path as clients write it, or nothing: no page can have such a name", () => {
+      const { path } = listen;
+      for (const host of ["", path, encodeURIComponent(path), encodeURIComponent(path).toLowerCase()]) {
+        assert.equal(over(host), null, host);
+      }
+      const request = new Request("http://localhost/metrics");
+      request.headers.delete("host");
+      assert.equal(checkAccess(request, { listen, token: null }), null);
+    });
+
+    it("is no other name: a page could have given it to loopback, and come through a tunnel", () => {
+      const names = [
+        "evil.example.com",
+        "evil.example.com:8081",
+        "unix",
+        "admin.sock",
+        "localhost.evil.com",
+        "192.0.2.7",
+      ];
+      for (const host of [...names, "/run/other.sock", "localhost, evil.example.com", "evil.example.com:localhost"]) {
+        assert.equal(over(host), "forbidden_host", host);
+        assert.equal(over(host, "t0ken"), "forbidden_host", host);
+      }
+    });
+
+    it("is said in the refusal, and what to do", () => {
+      const request = new Request("http://localhost/metrics", { headers: { host: "evil.example.com" } });
+      assert.equal(
+        checkAccess(request, { listen, token: null })?.message,
+        'the Host header ("evil.example.com") is no name of this Unix socket; send localhost, as in http://localhost/',
+      );
+    });
   });
 });
 

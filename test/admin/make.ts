@@ -121,8 +121,10 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       size: () => ({ used: 0, max: 1, free: null }),
       refusal: () => store.refusal,
       full: () => null,
+      gone: () => null,
       crowding: () => null,
     },
+    rescue: async () => fault("outbox_in_place", "it is in its place"),
     metrics: { text: metrics, contentType: "text/plain; version=0.0.4" },
     async requestDeletion(wish) {
       wishes.push(wish);

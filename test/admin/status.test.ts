@@ -41,7 +41,7 @@ describe("GET /api/status", () => {
     assert.deepEqual(config, { file: "config.yaml", readAt, refused: null, needsRestart: [] });
     assert.deepEqual(outbox, {
       path: "/var/lib/fairlead/fairlead.db",
-      ...{ used: 0, max: 1, free: null, full: null, writable: true },
+      ...{ used: 0, max: 1, free: null, full: null, writable: true, gone: null },
     });
   });
 

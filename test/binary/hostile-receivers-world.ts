@@ -2,17 +2,17 @@ import { AUTHORITY, type Hostile } from "./sick-receivers.ts";
 import { type Daemon, KEY, makeWorld } from "./world.ts";
 
 /** A line of the log, in format json. */
-export type Line = { readonly time: string; readonly message: string; readonly [field: string]: unknown };
+export type Line = { readonly time: string; readonly msg: string; readonly [field: string]: unknown };
 
 export type Ward = AsyncDisposable & {
   readonly daemon: Daemon;
   /** When the call came in, by the daemon's own clock. In milliseconds since 1970. */
   readonly calledAt: number;
   /** The first line of this name about this destination. */
-  line(message: RegExp, destination: string): Promise<Line>;
+  line(name: RegExp, destination: string): Promise<Line>;
   /** Resolves when so many deliveries to this destination have been successful. */
   delivered(destination: string, count: number): Promise<void>;
-  /** The value of a metric; 0 if there is none. */
+  /** The sum of a metric with these labels, whatever others it has. */
   metric(name: string, labels: Readonly<Record<string, string>>): Promise<number>;
 };
 
@@ -32,20 +32,21 @@ export async function startWard(options: WardOptions): Promise<Ward> {
   return {
     daemon,
     calledAt: Date.parse(called.time),
-    async line(message, destination) {
-      const pattern = new RegExp(`"message":"${message.source}".*"destination":"${destination}"`);
+    async line(name, destination) {
+      const pattern = new RegExp(`"msg":"${name.source}".*"destination":"${destination}"`);
       return JSON.parse(await daemon.process.line(pattern));
     },
     async delivered(destination, count) {
-      const pattern = new RegExp(`"message":"delivery\\.delivered".*"destination":"${destination}"`);
+      const pattern = new RegExp(`"msg":"delivery\\.delivered".*"destination":"${destination}"`);
       await daemon.process.lines(pattern, count);
     },
     async metric(name, labels) {
       const text = await (await fetch(`${daemon.admin}/metrics`)).text();
       const all = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
-      const start = `${name}{${all.join()}} `;
-      const found = text.split("\n").find((line) => line.startsWith(start));
-      return Number(found?.slice(start.length) ?? 0);
+      const found = text
+        .split("\n")
+        .filter((line) => line.startsWith(`${name}{`) && all.every((label) => line.includes(label)));
+      return found.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
     },
     [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),
   };

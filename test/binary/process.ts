@@ -10,6 +10,8 @@ export type StartOptions = {
   readonly env?: NodeJS.ProcessEnv;
   /** In a process group of its own: a Ctrl-C in the terminal then does not reach it. */
   readonly detached?: boolean;
+  /** The file that standard error goes to, in place of a pipe that is read. */
+  readonly stderr?: number;
   readonly onLine?: (line: string, stream: Stream) => void;
 };
 
@@ -34,15 +36,15 @@ process.on("exit", () => {
 
 /** Starts a program. Throws if it cannot be run. */
 export function start(file: string, args: readonly string[], options: StartOptions = {}): Process {
-  const { folder, env = process.env, detached = false, onLine } = options;
-  const child = spawn(file, args, { env, detached, stdio: ["ignore", "pipe", "pipe"], ...(folder && { cwd: folder }) });
+  const { folder, env = process.env, detached = false, stderr = "pipe", onLine } = options;
+  const child = spawn(file, args, { env, detached, stdio: ["ignore", "pipe", stderr], ...(folder && { cwd: folder }) });
   const { pid } = child;
   if (pid === undefined) throw new Error(`cannot start ${file}: is it there, and may it be run?`);
   const output = createOutput(onLine);
   const kill = (signal: NodeJS.Signals): void => void child.kill(signal);
   alive.add(kill);
-  onLines(child.stdout, (line) => output.hear(line, "out"));
-  onLines(child.stderr, (line) => output.hear(line, "err"));
+  if (child.stdout) onLines(child.stdout, (line) => output.hear(line, "out"));
+  if (child.stderr) onLines(child.stderr, (line) => output.hear(line, "err"));
   const exit = new Promise<Exit>((resolve) => {
     child.on("close", (code, signal) => {
       alive.delete(kill);

@@ -162,7 +162,10 @@ describe("fairlead status", () => {
     assert.match(said, /^ {9}NOT in force since \S+: the config has errors$/m);
     assert.match(said, /^website {2}0\.02 {5}\S+ ago$/m);
     assert.match(said, /^crm {10}failing for \S+ +0 +1 /m);
-    assert.match(said, /^crm: \S+ ago connection refused, from http:\/\/127\.0\.0\.1:9\/hooks$/m);
+    assert.match(
+      said,
+      /^ {2}! \[\S+\] crm: http:\/\/127\.0\.0\.1:9\/hooks takes nothing \(connection refused\), 1 delivery waits/m,
+    );
   });
 });
 

@@ -24,12 +24,14 @@ export type World = AsyncDisposable & {
   write(name: string, text: string): Promise<void>;
   read(name: string): Promise<string>;
   /** Runs the binary in the folder. */
-  run(args: readonly string[], options?: Pick<StartOptions, "env">): Process;
+  run(args: readonly string[], options?: RunOptions): Process;
   /** Runs `fairlead serve` on config.yaml, and waits until it accepts calls. */
-  serve(options?: Pick<StartOptions, "env">): Promise<Daemon>;
+  serve(options?: RunOptions): Promise<Daemon>;
   /** The rows of all deliveries, as they are in the outbox at this moment. */
   rows(): Promise<readonly DeliveryRow[]>;
 };
+
+export type RunOptions = Pick<StartOptions, "env" | "stderr">;
 
 export type DeliveryRow = {
   readonly state: string;
@@ -43,10 +45,10 @@ export async function makeWorld(): Promise<World> {
   const processes: Process[] = [];
   const path = (name: string): string => join(folder, name);
 
-  function run(args: readonly string[], { env = {} }: Pick<StartOptions, "env"> = {}): Process {
+  function run(args: readonly string[], { env = {}, ...options }: RunOptions = {}): Process {
     // What the binary unpacks goes with the folder; and no setting of the machine gets in.
     const all = { PATH: process.env.PATH, TMPDIR: folder, ...env };
-    const started = start(findBinary(), args, { folder, env: all });
+    const started = start(findBinary(), args, { folder, env: all, ...options });
     processes.push(started);
     return started;
   }

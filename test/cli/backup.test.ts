@@ -17,7 +17,7 @@ import { SLOW } from "./run.ts";
 function backUpIn(p: Place, more: Partial<Parameters<typeof backUp>[0]> = {}): ReturnType<typeof backUp> {
   const target = p.path("copy.db");
   const outbox = { path: p.outbox, maxSize: GB, freeDisk: 0, keepDelivered: 0, keepFailed: 0 };
-  const world = { begin: () => beginFile(target), stepped() {}, interrupted: () => false };
+  const world = { holder: null, begin: () => beginFile(target), stepped() {}, interrupted: () => false };
   return backUp({ outbox, target, ...world, ...more });
 }
 

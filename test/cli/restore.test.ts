@@ -72,6 +72,7 @@ describe("fairlead restore", () => {
     assert.equal(code, 0);
     assert.deepEqual(await filesOf(p), ["", ".before-restore-TIME", ".before-restore-TIME-wal", ".lock"]);
     const kept = keptName(out);
+    assert.match(out, /^Its log is kept beside it, as \S+-wal: .*-wal is damaged: at least \d+ commits .*\.$/m);
     assert.deepEqual(await readFile(logOf(kept)), log);
     const refused = await p.run("restore", "--force", kept);
     assert.equal(refused.code, 1);
@@ -99,7 +100,7 @@ describe("fairlead restore", () => {
     assert.ok(kept.startsWith(`${p.outbox}.before-restore-`), kept);
     assert.deepEqual([typeof bytes, typeof newestAt], ["number", "string"]);
     const counts = { events: 4, deliveries: HAS, computations: 0, suppressed: 0, schema: SCHEMA_VERSION };
-    assert.deepEqual(said, { file: p.outbox, from: p.backup, ...counts });
+    assert.deepEqual(said, { file: p.outbox, from: p.backup, unfolded: null, ...counts });
     await p.s.reopen();
   });
 
@@ -222,7 +223,10 @@ describe("what fairlead restore says", () => {
 
   it("names audiences, suppressed users and what is kept", () => {
     const deliveries = { waiting: 1, delivered: 2, failed: 0, expired: 0 };
-    const words = toWords({ bytes: 1_024, contents: { ...contents, deliveries }, kept: "o.db.before" }, about);
+    const words = toWords(
+      { bytes: 1_024, contents: { ...contents, deliveries }, kept: "o.db.before", unfolded: null },
+      about,
+    );
     assert.deepEqual(words.split("\n"), [
       "Restored o.db from b.db: 1KB, and checked.",
       "  events      3",
@@ -238,7 +242,7 @@ describe("what fairlead restore says", () => {
 
   it("says so when nothing waits", () => {
     const deliveries = { waiting: 0, delivered: 2, failed: 0, expired: 0 };
-    const words = toWords({ bytes: 1, contents: { ...contents, deliveries }, kept: null }, about);
+    const words = toWords({ bytes: 1, contents: { ...contents, deliveries }, kept: null, unfolded: null }, about);
     assert.match(words, /^Nothing waits in it\. What came in since then is not in it\.$/m);
   });
 });

@@ -84,6 +84,14 @@ describe("a batch", () => {
     }
   });
 
+  it("is never over the limit, also where some of its calls say by themselves when they were sent", async () => {
+    const c = startClient({ maxBatchSize: 2_000, maxCallSize: 1_024, size: 100 });
+    for (let nth = 0; nth < 60; nth += 1) void c.track("E", nth % 7 === 5 ? { timestamp: "2012-12-02T00:30:12Z" } : {});
+    await c.client.flush();
+    assert.equal(c.arrived.flatMap(({ envelope }) => envelope.batch).length, 60);
+    assert.ok(c.arrived.every(({ text }) => Buffer.byteLength(text) <= 2_000));
+  });
+
   it("comes after the one before it is settled, however often that is tried", async () => {
     const c = startClient({ size: 2, answers: ({ nth }) => (nth <= 2 ? 503 : 200) });
     trackAll(c, 5);

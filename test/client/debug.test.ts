@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { names } from "../../src/client/debug.ts";
-import { startClient } from "./world.ts";
+import { KEY, startClient } from "./world.ts";
 
 describe("the environment variable DEBUG", () => {
   for (const [list, expected] of [
@@ -113,5 +113,86 @@ describe("the lines", () => {
     const { delivered } = await c.client.flush();
     assert.equal(delivered.length, 1);
     assert.match(c.lines[0] ?? "", /^analytics: a callback has thrown: Error: no paper/);
+  });
+});
+
+/** What may stand in an answer, or in a call, and not reach a terminal as it is. */
+const WILD = "\u001b[2J\u009b31m\u202egpj.exe\u2066\u200b\u061c\ufeff\r\nanalytics response 200 OK";
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+describe("text of a server on a terminal", () => {
+  it("has its control characters, bidi marks and invisible ones escaped, in the lines of DEBUG=analytics", async () => {
+    for (const body of [WILD, { code: "bad", message: WILD }]) {
+      const c = startClient({
+        world: { debugNames: () => "analytics" },
+        answers: () => ({ status: 400, body }),
+        deaf: true,
+      });
+      void c.call("track", { userId: `u${WILD}`, event: "E" });
+      await c.client.flush();
+      assert.ok(c.lines.length > 2);
+      for (const line of c.lines) assert.doesNotMatch(line, UNSEEN);
+      assert.match(c.lines.join("\n"), /\\u009b31m\\u202egpj\.exe/);
+    }
+  });
+
+  it("has them escaped in the lines that a function of the program's gets, and where losses are written down", async () => {
+    const lines: string[] = [];
+    const body = { code: "bad", message: WILD };
+    const c = startClient({ debug: (line) => lines.push(line), answers: () => ({ status: 400, body }), deaf: true });
+    void c.track("E");
+    await c.client.flush();
+    const told = startClient({ answers: () => ({ status: 400, body }) });
+    void told.track("E");
+    await told.client.flush();
+    for (const line of [...lines, ...c.lines, told.lost[0]?.message ?? "\0"]) assert.doesNotMatch(line, UNSEEN);
+    assert.match(c.lines.join("\n"), /is lost: .*\\u202egpj/);
+  });
+});
+
+describe("a server that echoes the request", () => {
+  const encoded = btoa(`${KEY}:`);
+  const echoes: Readonly<Record<string, (headers: Readonly<Record<string, string>>) => unknown>> = {
+    "as JSON": (headers) => ({ code: "bad", message: `you sent ${JSON.stringify(headers)}`, echo: headers }),
+    "as text": (headers) => `<pre>${JSON.stringify(headers, null, 2)} writeKey=${KEY}</pre>`,
+    "cut at the length that is shown": (headers) => `${"x".repeat(284)}${headers.Authorization}`,
+    "in a code": () => ({ code: `bad-${KEY}`, message: encoded.replace(/=+$/, "") }),
+    "in an escaped form": () => `{"code":"bad","message":"\\u0077ebsite-key"}`,
+    "for one call": ({ Authorization }) => ({
+      success: true,
+      accepted: 0,
+      duplicate: 0,
+      rejected: [{ index: 0, messageId: KEY, code: "bad", message: `${Authorization} ${KEY}` }],
+    }),
+  };
+  for (const [how, echo] of Object.entries(echoes)) {
+    it(`tells nobody the write key, neither as it is nor in Basic: ${how}`, async () => {
+      const lines: string[] = [];
+      const c = startClient({
+        debug: (line) => lines.push(line),
+        answers: ({ headers }) => ({ status: how === "for one call" ? 200 : 400, body: echo(headers) }),
+      });
+      void c.track("E");
+      await c.client.flush();
+      const [error] = c.lost;
+      assert.ok(error, "the call is lost");
+      const all = [error.message, error.code, String(error.cause), error.stack, ...lines, ...c.lines].join("\n");
+      assert.doesNotMatch(all, /website-key|d2Vic2l0/);
+    });
+  }
+
+  it("is taken at its word all the same: what is masked is what is shown", async () => {
+    const body = { success: true, accepted: 1, duplicate: 0, message: KEY, [KEY]: 1 };
+    const c = startClient({ answers: () => ({ status: 200, body }) });
+    void c.track("E");
+    await c.client.flush();
+    assert.deepEqual([c.delivered.length, c.lost.length], [1, 0]);
+  });
+
+  it("is heard as a fetch of the program's own fails with it", async () => {
+    const c = startClient({ answers: () => new Error(`cannot send Authorization: Basic ${encoded}`), retries: 0 });
+    void c.track("E");
+    await c.client.flush();
+    assert.match(c.lost[0]?.message ?? "", /cannot send Authorization: Basic \*\*\*$/);
   });
 });

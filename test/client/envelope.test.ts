@@ -44,6 +44,16 @@ describe("the envelope of a batch", () => {
     assert.equal(VERSION, manifest.version);
   });
 
+  it("has no sentAt where the caller gave the times, so that they stay as they are", () => {
+    const seal = { messageId: "m", sentAt: "2026-11-20T12:00:00.000Z" };
+    const [own, made] = [{ text: '{"n":1}', ownTime: true }, { text: '{"n":2}' }];
+    assert.match(writeEnvelope([own, own], seal), /"batch":\[{"n":1},{"n":1}\],"messageId":"m"}$/);
+    assert.match(
+      writeEnvelope([own, made], seal),
+      /"batch":\[{"n":1},{"n":2,"sentAt":"2026-11-20T12:00:00.000Z"}\],"messageId":"m"}$/,
+    );
+  });
+
   it("takes as many bytes as it is said to", () => {
     const seal = { messageId: createFalseIds()(), sentAt: new Date().toISOString() };
     assert.equal(utf8Length(writeEnvelope([], seal)), ENVELOPE_BYTES);
@@ -92,13 +102,13 @@ describe("the size of a call", () => {
 
   it("is bounded by what a batch may hold, too", () => {
     const call = JSON.stringify({ userId: "u", pad: "x".repeat(2_000) });
-    assert.throws(() => measureCall(call, { maxCallSize: 32_768, maxBatchSize: 2_048 }), CallTooLargeError);
+    assert.throws(() => measureCall({ text: call }, { maxCallSize: 32_768, maxBatchSize: 2_048 }), CallTooLargeError);
   });
 });
 
 function fits(call: string): boolean {
   try {
-    measureCall(call, LIMITS);
+    measureCall({ text: call, ownTime: true }, LIMITS);
     return true;
   } catch (error) {
     assert.ok(error instanceof CallTooLargeError);
@@ -116,6 +126,7 @@ function isTakenByServer(call: object): boolean {
     receivedAt: 0,
     caller,
     numbers: "checked",
+    maxCall: 32_768,
     newId: () => "id",
   } as never);
   if (isFault(made)) assert.equal(made.code, "call_too_large");

@@ -1,6 +1,7 @@
 // Client, daemon and receiver in one process, with the daemon failing in each of its ways.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Fetch } from "../../src/client/world.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { type DaemonOptions, startDaemon, type TestDaemon } from "../flow/daemon.ts";
 import { makeSource } from "../flow/make.ts";
@@ -23,6 +24,15 @@ function trackAll(c: TestClient, count: number): readonly string[] {
   const names = Array.from({ length: count }, (_, nth) => `E${nth}`);
   for (const name of names) void c.track(name);
   return names;
+}
+
+/** A network on which each request is so long on its way. */
+function slowly(d: TestDaemon, ms: number): Fetch {
+  const fetch = fetchFrom(() => d);
+  return async (url, init) => {
+    await new Promise<void>((arrive) => d.clock.after(ms, arrive));
+    return fetch(url, init);
+  };
 }
 
 describe("a client and its daemon", () => {
@@ -88,15 +98,44 @@ describe("a client and its daemon", () => {
     );
   });
 
-  it("keep the times of a historical import, and correct those of a wrong clock", async () => {
-    await using both = await start();
-    const { c, d } = both;
+  for (const [transit, recently] of [
+    [0, "2026-11-20T12:10:00.000Z"],
+    [28, "2026-11-20T12:10:00.000Z"],
+    [29_000, "2026-11-20T12:10:00.000Z"],
+    // So long on the way that nobody can tell it from a clock that is slow.
+    [300_000, "2026-11-20T12:15:00.000Z"],
+  ] as const) {
+    it(`keep the times of a historical import, and of what was made just now: ${transit} ms on the way`, async () => {
+      const d = await startDaemon();
+      await using _ = { [Symbol.asyncDispose]: () => d.stop() };
+      const c = startClient({ clock: d.clock, fetch: slowly(d, transit), timeout: 600_000 });
+      void c.track("old", { timestamp: "2012-12-02T00:30:12.984Z" });
+      void c.client.flush();
+      await c.clock.advance("10m");
+      void c.track("new");
+      await c.clock.advance("10m");
+      const [old, recent] = d.sent.map(({ body }) => JSON.parse(body));
+      assert.deepEqual([old.timestamp, old.sentAt], ["2012-12-02T00:30:12.984Z", undefined]);
+      assert.equal(recent.timestamp, recently);
+    });
+  }
+
+  it("correct a wrong clock of what was made now, and of nothing else in the same batch", async () => {
+    const d = await startDaemon();
+    await using _ = { [Symbol.asyncDispose]: () => d.stop() };
+    const ahead = { wall: () => d.clock.wall() + 5 * 3_600_000 };
+    const c = startClient({ clock: d.clock, fetch: fetchFrom(() => d), world: ahead });
     void c.track("old", { timestamp: "2012-12-02T00:30:12.984Z" });
     void c.track("new");
     await c.clock.advance("5s");
-    const [old, recent] = d.sent.map(({ body }) => JSON.parse(body));
-    assert.equal(old.timestamp, "2012-12-02T00:30:12.984Z");
-    assert.equal(recent.timestamp, "2026-11-20T12:00:00.000Z");
+    const bodies = d.sent.map(({ body }) => JSON.parse(body));
+    assert.deepEqual(
+      bodies.map(({ event, timestamp, originalTimestamp }) => [event, timestamp, originalTimestamp]),
+      [
+        ["old", "2012-12-02T00:30:12.984Z", "2012-12-02T00:30:12.984Z"],
+        ["new", "2026-11-20T12:00:00.000Z", "2026-11-20T17:00:00.000Z"],
+      ],
+    );
   });
 });
 

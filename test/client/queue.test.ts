@@ -8,7 +8,7 @@ import { createQueue, type WhenFull } from "../../src/client/queue.ts";
 const ALL = { upTo: Number.MAX_SAFE_INTEGER, most: 100, bytes: 1_000 };
 
 function entry(seq: number, bytes = 1): Entry {
-  return { seq, type: "track", messageId: `m${seq}`, text: "", bytes };
+  return { seq, type: "track", messageId: `m${seq}`, text: "", ownTime: false, bytes };
 }
 
 function filled(whenFull: WhenFull, count: number, limit = 2) {

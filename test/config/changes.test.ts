@@ -30,13 +30,14 @@ describe("what a reload changes, in words", () => {
     const config = makeConfig();
     assert.deepEqual(
       changesTo({
-        ingest: makeIngest({ trustedProxies: ["10.0.0.0/8"], corsOrigins: [] }),
+        ingest: makeIngest({ trustedProxies: ["10.0.0.0/8"], corsOrigins: [], maxCall: MB, maxBatch: 8 * MB }),
         outbox: { ...config.outbox, maxSize: 512 * MB, freeDisk: MB, keepDelivered: HOUR, keepFailed: 24 * HOUR },
         delivery: { timeout: 3 * SECOND, cutoff: HOUR, concurrency: 8 },
         log: { level: "debug", format: "json" },
       }),
       [
         ...["ingest.trustedProxies [] → [10.0.0.0/8]", "ingest.corsOrigins [*] → []"],
+        ...["ingest.maxCall 32KB → 1MB", "ingest.maxBatch 500KB → 8MB"],
         ...[
           "outbox.maxSize 1GB → 512MB",
           "outbox.freeDisk 0B → 1MB",

@@ -6,7 +6,7 @@ import { formatProblem } from "../../src/config/problems.ts";
 import type { Credentials } from "../../src/config/references.ts";
 import { bearerToken } from "../../src/http/tokens.ts";
 import { Secret } from "../../src/model/secret.ts";
-import { DAY, GB, HOUR, MB, MINUTE, SECOND } from "../../src/model/units.ts";
+import { DAY, GB, HOUR, KB, MB, MINUTE, SECOND } from "../../src/model/units.ts";
 import { CERTS, KEY } from "./certificates.ts";
 import { NOW, type World, worldOf } from "./world.ts";
 
@@ -26,6 +26,8 @@ ingest:
   tls: { cert: tls/cert.pem, key: "\${KEY_FILE}" }
   trustedProxies: [127.0.0.1, fd00::/8]
   corsOrigins: [https://*.Example.com, "null", capacitor://localhost]
+  maxCall: 1MiB
+  maxBatch: 4MB
 admin: { listen: "unix:/run/fairlead/admin.sock", token: "\${TOKEN}" }
 outbox: { path: /var/lib/fairlead/outbox.db, maxSize: 1.5GB, freeDisk: 512MB, keepDelivered: 0s, keepFailed: 1h30m }
 delivery: { timeout: 250ms, cutoff: 10m, concurrency: 200 }
@@ -58,6 +60,8 @@ describe("loadConfig", () => {
         tls: null,
         trustedProxies: [],
         corsOrigins: ["*"],
+        maxCall: 32 * KB,
+        maxBatch: 500 * KB,
       },
       admin: { listen: { kind: "tcp", host: "127.0.0.1", port: 8081 }, token: null },
       outbox: {
@@ -108,6 +112,8 @@ describe("loadConfig", () => {
         },
         trustedProxies: ["127.0.0.1/32", "fd00::/8"],
         corsOrigins: ["https://*.example.com", "null", "capacitor://localhost"],
+        maxCall: MB,
+        maxBatch: 4 * MB,
       },
       admin: { listen: { kind: "unix", path: "/run/fairlead/admin.sock" }, token: "secret t" },
       outbox: {

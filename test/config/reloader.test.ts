@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createReloader, type Read } from "../../src/config/reloader.ts";
 import type { Config, Problem } from "../../src/model/config.ts";
+import type { Report } from "../../src/model/report.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
 
@@ -11,7 +12,7 @@ const WARNING: Problem = {
 };
 const ERROR: Problem = { ...WARNING, severity: "error", path: "log.level", message: "must be a level" };
 
-type Told = readonly [what: string, fields: Readonly<Record<string, string | number>>];
+type Told = readonly [what: string, fields: Parameters<Report["daemon"]>[1]];
 
 function start(read: () => Read, apply?: (config: Config) => Promise<void>) {
   const told: Told[] = [];

@@ -179,11 +179,13 @@ describe("a lane", () => {
   it("is tried at once when the operator wants it", () => {
     const lane = createLane(NAME, makeReport());
     run(lane, "silent", 15);
-    lane.tryNow();
+    lane.tryNow(false);
     assert.equal(slots(lane, 0), 1);
-    end(lane, "refused", { hold: 60_000 });
-    assert.equal(slots(lane, 0), 0);
-    lane.tryNow();
+    lane.take(ask());
+    end(lane, "overloaded", { hold: 60_000 });
+    lane.tryNow(false);
+    assert.equal(slots(lane, 0), 0, "the receiver wants silence");
+    lane.tryNow(true);
     assert.equal(slots(lane, 0), 1);
   });
 

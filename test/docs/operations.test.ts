@@ -3,6 +3,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { FAULT_STATUS, type FaultCode } from "../../src/model/fault.ts";
+import { MINUTE, SECOND } from "../../src/model/units.ts";
+import { createLog } from "../../src/runtime/log.ts";
+import { createMetrics } from "../../src/runtime/metrics.ts";
+import { createReport } from "../../src/runtime/report.ts";
+import { createFalseClock } from "../flow/clock.ts";
+import { delivery, progress } from "../runtime/start-report.ts";
 
 function pathOf(name: string): string {
   return fileURLToPath(new URL(`../../${name}`, import.meta.url));
@@ -63,6 +69,21 @@ function namesOfLines(): readonly string[] {
   return [...new Set(names)].sort();
 }
 
+/** A delivery that is tried again, as the log has it. */
+function writeLine(format: "logfmt" | "json"): string {
+  let written = "";
+  const write = (line: string): void => {
+    written += line;
+  };
+  const clock = createFalseClock();
+  const options = { level: "debug", isTerminal: false, journald: false } as const;
+  const log = createLog({ ...options, format, write, wall: clock.wall });
+  const metrics = createMetrics({ clock, version: "1", runtime: "test" });
+  const reason = { state: "waiting", dueAt: 6 * MINUTE + 42 * SECOND, reason: "503" } as const;
+  createReport({ log, metrics, clock }).settled({ ...delivery, id: 42 }, { ...progress, ...reason });
+  return written;
+}
+
 describe("docs/operations.md", () => {
   const troubleshooting = section(read("docs/operations.md"), "## Troubleshooting");
 
@@ -70,6 +91,14 @@ describe("docs/operations.md", () => {
     const names = namesOfLines();
     assert.ok(names.length > 40, `${names.length} lines`);
     assert.deepEqual(firstColumn(section(troubleshooting, "### Lines of the log")).toSorted(), names);
+  });
+
+  it("shows a line of the log as it is written, for people and as JSON", () => {
+    const text = section(troubleshooting, "### Lines of the log");
+    for (const format of ["logfmt", "json"] as const) {
+      const line = writeLine(format);
+      assert.ok(text.includes(`\n${line}`), line);
+    }
   });
 
   it("says of each outcome of an attempt what to do", () => {

@@ -94,6 +94,38 @@ describe("acceptance", () => {
     assert.equal(body.originalTimestamp, iso(ahead - 60_000));
   });
 
+  it("leaves the time of an event as it is where the client's clock is right: transit is no skew", async () => {
+    await using d = await startDaemon();
+    const said = "2009-11-10T23:00:00.028Z";
+    for (const [nth, transit] of [28, 29_000, 60_000].entries()) {
+      const sentAt = new Date(d.clock.wall() - transit).toISOString();
+      const batch = [{ ...TRACK, type: "track", messageId: `m${nth}`, timestamp: said }];
+      await d.call("/v1/batch", { batch, sentAt });
+      await d.clock.rest();
+      assert.equal(JSON.parse(d.sent[nth]?.body ?? "").timestamp, said);
+    }
+  });
+
+  it("takes what PHP, Java and Python write: empty lists for objects, and ids of 64 bits", async () => {
+    await using d = await startDaemon();
+    const call =
+      '{"type":"track","userId":9007199254740993,"event":"E","properties":{"order":12345678901234567890},"context":[],"integrations":[]}';
+    const answer = await d.ask("/v1/batch", `{"batch":[${call}],"context":[],"integrations":[]}`);
+    assert.deepEqual(answer.json, { success: true, accepted: 1, duplicate: 0 });
+    await d.clock.rest();
+    const { body } = d.sent[0] ?? assert.fail();
+    assert.ok(body.includes('"userId":"9007199254740993"'), body);
+    assert.ok(body.includes('"properties":{"order":12345678901234567890}'), body);
+    assert.ok(body.includes('"context":{}') && body.includes('"integrations":{}'), body);
+  });
+
+  it("says where a body stops being JSON, and by which name of Python's", async () => {
+    await using d = await startDaemon();
+    const { status, json } = await d.ask("/v1/track", '{"userId":"u",\n"event":"E","properties":{"score":NaN}}');
+    assert.deepEqual([status, json.code], [400, "invalid_json"]);
+    assert.match(String(json.message), /at line 2, column 35 \(got NaN, which JSON does not have/);
+  });
+
   it("stamps an event without a timestamp with the time of the server (SPEC.md 4.3 rule 5)", async () => {
     await using d = await startDaemon();
     await d.call("/v1/track", TRACK);

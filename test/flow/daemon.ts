@@ -7,6 +7,7 @@ import type { Reload } from "../../src/model/reload.ts";
 import type { Report } from "../../src/model/report.ts";
 import type { Disk, Space } from "../../src/model/space.ts";
 import { GB } from "../../src/model/units.ts";
+import { disk } from "../../src/runtime/disk.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { assertDocumented } from "../admin/openapi/documented.ts";
 import { SCRATCH } from "../scratch.ts";
@@ -28,6 +29,8 @@ export type DaemonOptions = {
   readonly space?: Disk["space"];
   /** What the operator's API sets off. */
   readonly reload?: Reload;
+  /** Who is told what happens, in place of `told`. */
+  readonly report?: (clock: FalseClock) => Report;
 };
 
 /** A delivery's row, as an operator would read it. */
@@ -99,12 +102,14 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     clock,
     random: createFalseRandom(),
     post: network.post,
-    report: createFalseReport(told),
+    report: options.report?.(clock) ?? createFalseReport(told),
     metrics: { text: async () => "", contentType: "text/plain", expose() {}, watch() {}, declare() {} },
     disk: {
       space: async (path) => (options.space ?? roomy)(path),
       size: async () => 0,
       read: async () => new Uint8Array(),
+      mark: disk.mark,
+      alias: disk.alias,
     },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;

@@ -98,3 +98,48 @@ describe("the calls that were refused before", () => {
     assert.deepEqual(samples, ['{"userId":"u-12"}']);
   });
 });
+
+describe("ids with halves of surrogate pairs", () => {
+  // UTF-8 has one character for all of these.
+  const [HIGH, LOW, REPLACED, LITERAL] = ["u-\ud800", "u-\udc00", "u-\ufffd", JSON.stringify("u-\ud800")];
+  const OTHERS = [LOW, REPLACED, LITERAL];
+
+  it("are suppressed one by one, also after a restart", async () => {
+    await using first = await startDaemon();
+    await remove(first, { userIds: [HIGH], suppress: true });
+    await using d = await first.crash();
+    assert.equal(await codeOf(d, "/v1/identify", { userId: HIGH }), "403 user_suppressed");
+    for (const userId of OTHERS) assert.equal(await codeOf(d, "/v1/identify", { userId }), "200 taken");
+    assert.deepEqual(
+      (await d.admin("POST", "/api/deletions/unsuppress", { body: { userIds: OTHERS } })).json.unsuppressed,
+      0,
+    );
+    assert.deepEqual(
+      (await d.admin("POST", "/api/deletions/unsuppress", { body: { userIds: [HIGH] } })).json.unsuppressed,
+      1,
+    );
+    assert.equal(await codeOf(d, "/v1/identify", { userId: HIGH }), "200 taken");
+  });
+
+  it("are told of, withdrawn and erased one by one", async () => {
+    let answer = 503;
+    await using d = await startDaemon({ answers: () => answer });
+    const audience = "/api/sources/website/audiences/Beta";
+    assert.equal((await d.admin("PUT", audience, { body: [REPLACED] })).status, 200);
+    await d.clock.advance("3s");
+    for (const userId of [HIGH, ...OTHERS]) await d.call("/v1/identify", { userId, traits: { is: "kept" } });
+    answer = 200;
+    const id = await remove(d, { userIds: [HIGH, LITERAL], erase: true });
+    await d.clock.advance("10m");
+    const shown = (await d.admin("GET", `/api/deletions/${id}`)).json;
+    assert.partialDeepStrictEqual(shown, { status: "finished", stage: "done", erased: { events: 4, deliveries: 2 } });
+    const bodies = d.sent.map(({ body }) => JSON.parse(body) as { type: string; userId: string });
+    const idsOf = (type: string) => bodies.filter((body) => body.type === type).map(({ userId }) => userId);
+    assert.deepEqual(idsOf("delete").sort(), [LITERAL, HIGH]);
+    const { json } = await d.admin("GET", "/api/deliveries?limit=100");
+    const kept = new Set((json.deliveries as { userId: string | null }[]).map(({ userId }) => userId));
+    assert.deepEqual([...kept].filter((one) => one !== null).sort(), [LOW, REPLACED].sort());
+    const { audiences } = (await d.admin("GET", "/api/sources/website/audiences")).json;
+    assert.partialDeepStrictEqual(audiences, [{ name: "Beta", size: 1 }]);
+  });
+});

@@ -176,6 +176,24 @@ describe("a receiver that is well again", () => {
     });
   }
 
+  it("is left alone for as long as it wanted, but for a retry of its destination", async () => {
+    let answer: Behaviour = { status: 503, headers: { "Retry-After": "3600" } };
+    await using d = await startDaemon({ answers: ({ body }) => (body.includes('"m2"') ? 200 : answer) });
+    await accept(d, "m1", "m2");
+    answer = 200;
+    const filter = { state: "delivered" };
+    await d.clock.advance("10m");
+    const before = d.sent.length;
+    const { "a retry of its destination": retryIt, ...others } = ways;
+    for (const act of Object.values(others)) await act(d);
+    assert.equal((await d.admin("POST", "/api/replay", { body: { filter } })).json.replayed, 1);
+    await d.clock.advance("10m");
+    assert.equal(d.sent.length, before);
+    await retryIt(d);
+    await d.clock.rest();
+    assert.equal(d.sent.length, before + 2);
+  });
+
   it("gets what was refused before its wait is over by a retry of its destination", async () => {
     const { answers, mend } = mendable(500);
     await using d = await startDaemon({ answers });

@@ -2,7 +2,7 @@ import type { Config } from "../../src/model/config.ts";
 import type { Destination, WebhookTls } from "../../src/model/destination.ts";
 import { Secret } from "../../src/model/secret.ts";
 import type { Source } from "../../src/model/source.ts";
-import { DAY, GB, HOUR, SECOND } from "../../src/model/units.ts";
+import { DAY, GB, HOUR, KB, SECOND } from "../../src/model/units.ts";
 
 export const KEY = "website-key";
 export const URL_A = "https://a.example.com/hook";
@@ -37,7 +37,7 @@ export function makeDestination({ urls = [URL_A], headers = {}, tls, ...destinat
 
 export function makeIngest(ingest: Partial<Config["ingest"]> = {}): Config["ingest"] {
   const listen = { kind: "tcp", host: "127.0.0.1", port: 8080 } as const;
-  return { listen, tls: null, trustedProxies: [], corsOrigins: ["*"], ...ingest };
+  return { listen, tls: null, trustedProxies: [], corsOrigins: ["*"], maxCall: 32 * KB, maxBatch: 500 * KB, ...ingest };
 }
 
 export function makeConfig(config: Partial<Config> = {}): Config {

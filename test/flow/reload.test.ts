@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Secret } from "../../src/model/secret.ts";
-import { SECOND } from "../../src/model/units.ts";
+import { MB, SECOND } from "../../src/model/units.ts";
 import { verify } from "../../src/webhook/signature.ts";
 import { SLOW } from "../slow.ts";
 import { startDaemon } from "./daemon.ts";
@@ -46,6 +46,20 @@ describe("a reload", () => {
     await d.app.reload({ ...d.config, destinations: [makeDestination({ enabled: false })] });
     await d.call("/v1/track", TRACK);
     assert.equal((await d.rows()).length, 0);
+  });
+
+  it("takes calls and batches of the new sizes, and refuses beyond them", async () => {
+    await using d = await startDaemon();
+    const call = (bytes: number) => ({ ...TRACK, type: "track", properties: { text: "x".repeat(bytes) } });
+    const large = { batch: [call(900_000)] };
+    assert.equal((await d.ask("/v1/batch", large)).json.code, "body_too_large");
+    await d.app.reload({ ...d.config, ingest: makeIngest({ maxCall: MB, maxBatch: 8 * MB }) });
+    assert.equal((await d.call("/v1/batch", large)).json.accepted, 1);
+    assert.equal(JSON.parse(d.sent[0]?.body ?? "").properties.text.length, 900_000);
+    const tooLarge = await d.ask("/v1/batch", { batch: [call(MB)] });
+    assert.match(JSON.stringify(tooLarge.json.rejected), /call_too_large.*the limit is 1048576 \(1024 KB\)/);
+    const batch = Array.from({ length: 10 }, () => call(900_000));
+    assert.equal((await d.ask("/v1/batch", { batch })).json.code, "body_too_large");
   });
 
   it("keeps what needs a restart as it was, and names it", async () => {

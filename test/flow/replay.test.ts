@@ -230,6 +230,7 @@ describe("a replay by filter", () => {
   it("goes page by page, and sends none twice though it fails again at once", async () => {
     await using d = await startDaemon({ answers: () => 400 });
     await call(d, 25);
+    await d.clock.advance("1ms");
     let cursor: unknown = null;
     const counts: unknown[] = [];
     do {
@@ -240,6 +241,26 @@ describe("a replay by filter", () => {
     assert.deepEqual(counts, [10, 10, 5]);
     assert.deepEqual(new Set(Object.values(sentTo(d))), new Set([2]));
     assert.equal(d.told.filter(({ what }) => what === "replayed").length, 3);
+  });
+
+  it("leaves what is delivered while it goes on, however soon, and though its time ends later", async () => {
+    for (const until of [undefined, "2099-01-01T00:00:00Z"]) {
+      await using d = await startDaemon({ answers: ({ nth }) => (nth === 1 ? 503 : 200) });
+      await call(d, 4);
+      await d.clock.advance("1ms");
+      const filter = { state: "delivered", ...(until ? { until } : {}) };
+      const { json } = await replay(d, { filter, limit: 2 });
+      assert.equal(json.replayed, 2);
+      // In the same millisecond as the page before.
+      assert.equal((await retry(d, "1-crm")).json.did, "hurried");
+      assert.deepEqual(
+        (await states(d)).filter((one) => !one.endsWith(" delivered")),
+        [],
+      );
+      const next = await replay(d, { filter, limit: 2, cursor: json.cursor });
+      assert.deepEqual([next.json.replayed, next.json.cursor], [1, null]);
+      assert.deepEqual(sentTo(d), { m1: 2, m2: 2, m3: 2, m4: 2 });
+    }
   });
 
   it("sends again all that a receiver has lost in a time, first attempts and retries", SLOW, async () => {

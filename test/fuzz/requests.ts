@@ -24,7 +24,8 @@ export type Body = {
   readonly length?: "right" | "too long" | "none";
 };
 
-const CALL = '{"userId":"u1","event":"Signed Up","properties":{"plan":"pro","n":1.5},"messageId":"m1"}';
+const CALL =
+  '{"userId":"u1","event":"Signed Up","properties":{"plan":"pro","n":1.5,"id":9223372036854775807},"messageId":"m1"}';
 const BATCH = `{"batch":[{"type":"track","userId":1,"event":"e"},{"type":"page","anonymousId":"a","traits":{"__proto__":{"polluted":1}}}],"context":{"ip":"203.0.113.7","library":{"name":"analytics.js"}},"integrations":{"all":false},"sentAt":"2009-11-10T23:00:00+0000","writeKey":"${KEY}"}`;
 
 export const likeness = {
@@ -79,7 +80,7 @@ export const likeness = {
       '"::1"',
       '"website-key"',
     ],
-    ...["1".repeat(209), "\\ud83d", "\\u000"],
+    ...["1".repeat(209), "9007199254740993", "-12345678901234567890", ",[]", "\\ud83d", "\\u000"],
   ],
 };
 

@@ -53,6 +53,19 @@ describe("the size of a body", () => {
     );
   });
 
+  it("has the memory of those before it freed, where it is large", async () => {
+    let freed = 0;
+    const bodies = createBodies(createFalseClock(), () => {
+      freed += 1;
+    });
+    const [small, large] = ["x".repeat(1_048_576), "x".repeat(1_048_577)];
+    assert.equal(await bodies.read(makeRequest(small), 8_000_000), small);
+    assert.equal(freed, 0);
+    const squeezed = makeRequest(gzipSync(large), { "content-encoding": "gzip" });
+    assert.equal(await bodies.read(squeezed, 8_000_000), large);
+    assert.equal(freed, 1);
+  });
+
   it("is refused by what is announced, before anything has come", async () => {
     const upload = startUpload({ "content-length": String(LIMIT + 1) });
     assert.equal(await codeOf(upload.request), "body_too_large");

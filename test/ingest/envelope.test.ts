@@ -4,7 +4,13 @@ import { readBatch, readCall } from "../../src/ingest/envelope.ts";
 import { isFault } from "../../src/model/fault.ts";
 import { makeCaller } from "../validate/make.ts";
 
-const received = { numbers: "checked", receivedAt: 1_000, caller: makeCaller(), newId: () => "fl-1" } as const;
+const received = {
+  numbers: "checked",
+  maxCall: 32_768,
+  receivedAt: 1_000,
+  caller: makeCaller(),
+  newId: () => "fl-1",
+} as const;
 
 function batchOf(body: unknown) {
   const envelope = readBatch(body, received);

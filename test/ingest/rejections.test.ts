@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Secret } from "../../src/model/secret.ts";
 import { MB } from "../../src/model/units.ts";
 import { makeSource } from "../flow/make.ts";
-import { basic, startIngest } from "./make.ts";
+import { basic, SOURCES, startIngest } from "./make.ts";
 
 const TRACK = { type: "track", userId: "u1", event: "E" };
 
@@ -67,6 +67,54 @@ describe("what was refused", () => {
     assert.equal(ingest.refused.length, 500);
     for (let count = 0; count < 120; count++) await ingest.ask("/v1/track", {});
     assert.equal(ingest.rejections.newest(1_000).length, 100);
+  });
+
+  it("shows no write key that stands in a path, a User-Agent or any other place where it does not belong", async () => {
+    const sources = [...SOURCES, makeSource({ name: "odd", writeKey: new Secret("odd key/ü-4711") })];
+    for (const key of ["website-key", "old-key", "odd key/ü-4711"]) {
+      const ingest = startIngest({ sources });
+      const inUrl = encodeURIComponent(key);
+      const headers = {
+        authorization: null,
+        "user-agent": `curl/8 ${inUrl} ${basic(key).slice(6)} ${basic(`${key}:`)}`,
+      };
+      for (const method of ["POST", "PUT", "GET"]) {
+        for (const path of [
+          `/v1/${inUrl}/track`,
+          `/${inUrl}`,
+          `/v1/track/${inUrl}`,
+          `/v1/projects2/${inUrl}/settings`,
+        ]) {
+          await ingest.ask(path, { userId: "u1", oops: key }, { method, headers });
+        }
+      }
+      await ingest.ask("/v1/track", { key, userId: "u1" }, { headers });
+      await ingest.ask("/v1/track", `{"userId":"${key}", broken`, { headers });
+      await ingest.ask("/v1/track", {}, { headers: { ...headers, origin: `https://${inUrl}.example.com` } });
+      const kept = ingest.rejections.newest(100);
+      assert.equal(kept.length, 7);
+      const told = decodeURIComponent(JSON.stringify([kept, ingest.refused]).replaceAll("%3A", ":"));
+      assert.ok(!told.includes(key) && !told.includes(basic(`${key}:`).slice(6, 16)), told);
+      assert.ok(kept.every(({ from }) => from.userAgent?.startsWith("curl/8 ***")));
+      assert.match(told, /POST \/v1\/\*\*\*\/track/);
+    }
+  });
+
+  it("shows no key that no source has either, where the same request sends it as its own, or a path ends in it", async () => {
+    const ingest = startIngest();
+    const key = "hunter2-hunter2";
+    await ingest.ask(`/v1/track?writeKey=${key}`, {}, { headers: { authorization: null, "user-agent": `app ${key}` } });
+    await ingest.ask("/v1/track", {}, { headers: { authorization: basic(`${key}:`), "user-agent": `app ${key}` } });
+    await ingest.ask("/v1/track", {}, { headers: { authorization: null, "x-write-key": key, "user-agent": key } });
+    await ingest.ask(`/v1/track/${key}`, {}, { headers: { authorization: null } });
+    await ingest.ask("/v1/tracks/of-users", {}, { headers: { authorization: null } });
+    const kept = ingest.rejections.newest(100);
+    assert.equal(kept.length, 5);
+    assert.doesNotMatch(JSON.stringify([kept, ingest.refused]), /hunter2/);
+    assert.deepEqual(
+      kept.slice(0, 2).map(({ request }) => request),
+      ["POST /v1/tracks/of-users", "POST /v1/track/***"],
+    );
   });
 
   it("never shows a write key, wherever it is and however the body is broken", async () => {

@@ -14,6 +14,38 @@ function rejectedIn(json: Record<string, unknown>): readonly Rejected[] {
   return json.rejected as readonly Rejected[];
 }
 
+describe("a body", () => {
+  const deep = `{"batch":${"[".repeat(250_000)}`;
+
+  it("is not read when the key beside it is unknown or disabled, wherever that stands", async () => {
+    const beside: readonly (readonly [path: string, headers: Record<string, string>])[] = [
+      ["/v1/batch", { authorization: basic("no-key:") }],
+      ["/v1/batch", { authorization: basic("old-key:") }],
+      ["/v1/batch", { "x-write-key": "no-key" }],
+      ["/v1/batch?writeKey=no-key", {}],
+      ["/beacon/v1/batch?writeKey=old-key", {}],
+    ];
+    for (const [path, headers] of beside) {
+      const ingest = startIngest();
+      const request = new Request(`http://127.0.0.1:8080${path}`, { method: "POST", headers, body: deep });
+      const { status } = await ingest.send(request);
+      assert.deepEqual([status, request.bodyUsed, ingest.refused.length], [401, false, 1], path);
+    }
+  });
+
+  it("that nests too deeply is not parsed to look for a key, and is refused and counted", async () => {
+    for (const authorization of [null, "Bearer somebody-elses", basic(`${KEY}:`)]) {
+      const ingest = startIngest();
+      const { status, json } = await ingest.ask("/v1/batch", deep, { headers: { authorization } });
+      assert.deepEqual([status, json.code], [400, "too_deep"]);
+      assert.deepEqual(
+        ingest.refused.map(({ fault }) => fault.code),
+        ["too_deep"],
+      );
+    }
+  });
+});
+
 describe("a single call", () => {
   it("is accepted for the source of its write key, and answered with 200 and the counts", async () => {
     const ingest = startIngest();
@@ -173,11 +205,37 @@ describe("a batch", () => {
 
   it("is answered with 5,000 of its bad calls at most, and the number of the others", async () => {
     const ingest = startIngest();
-    const { json } = await ingest.ask("/v1/batch", `{"batch":[${"1,".repeat(9_999)}1]}`);
-    assert.equal((json.rejected as unknown[]).length, 5_000);
+    const call = `{"userId":"${"u".repeat(28)}"}`;
+    const { json } = await ingest.ask("/v1/batch", `{"batch":[${`${call},`.repeat(9_999)}${call}]}`);
+    assert.equal(rejectedIn(json).length, 5_000);
     assert.equal(json.unlisted, 5_000);
     const counted = ingest.refused.reduce((sum, { count = 1 }) => sum + count, 0);
     assert.equal(counted, 10_000);
+  });
+
+  it("is answered with at most four times its size, and 4 KB: of bare numbers only some are named, and all counted", async () => {
+    for (const [calls, entry] of [
+      [5_000, "1"],
+      [5_000, "{}"],
+      [60_000, "1"],
+      [300, "[]"],
+    ] as const) {
+      const ingest = startIngest();
+      const body = `{"batch":[${`${entry},`.repeat(calls - 1)}${entry}]}`;
+      const { json, text } = await ingest.ask("/v1/batch", body);
+      assert.ok(text.length < 4 * body.length + 4_200, `${text.length} bytes for ${body.length}`);
+      const listed = rejectedIn(json).length;
+      assert.ok(listed > 20 && listed < calls);
+      assert.equal(listed + Number(json.unlisted), calls);
+      const counted = ingest.refused.reduce((sum, { count = 1 }) => sum + count, 0);
+      assert.equal(counted, calls);
+    }
+  });
+
+  it("has all of its bad calls named when they have what each call of a library has", async () => {
+    const batch = Array.from({ length: 2_500 }, (_, n) => ({ type: "track", messageId: `m-${n}`, userId: "u" }));
+    const { json } = await startIngest().ask("/v1/batch", { batch });
+    assert.deepEqual([rejectedIn(json).length, json.unlisted], [2_500, undefined]);
   });
 
   it("has an envelope that cannot make much of little", async () => {

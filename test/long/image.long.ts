@@ -86,14 +86,14 @@ async function makeImage(): Promise<Image> {
   };
 }
 
-/** As the compose file has it: only the volume and a small /tmp can be written. $0: the root; then volume, user and command. */
+/** As the compose file has it: only the volume and a small /tmp (noexec) can be written. $0: the root; then volume, user, command. */
 const CONTAIN = `
 volume=$1 user=$2
 shift 2
 mount --bind "$0" "$0"
 mount --bind "$0$volume" "$0$volume"
 mount -o remount,bind,ro "$0"
-mount -t tmpfs -o mode=1777,size=16m tmpfs "$0/tmp"
+mount -t tmpfs -o mode=1777,size=16m,noexec tmpfs "$0/tmp"
 mount --rbind /dev "$0/dev"
 mount --bind /proc "$0/proc"
 exec chroot --userspec="$user" --groups= "$0" "$@"

@@ -18,7 +18,11 @@ const backlog: Backlog = {
 
 const halts: ExposedStore["halts"] = { all: () => [] };
 const members: ExposedStore["members"] = { all: () => [] };
-const health: ExposedStore["health"] = { size: () => ({ used: 4_096, max: 8_192, free: 1_024 }), full: () => null };
+const health: ExposedStore["health"] = {
+  size: () => ({ used: 4_096, max: 8_192, free: 1_024 }),
+  full: () => null,
+  gone: () => null,
+};
 
 type Served = readonly string[] | null;
 

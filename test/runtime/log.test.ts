@@ -31,11 +31,11 @@ describe("formats", () => {
     );
   });
 
-  it("writes one flat JSON object a line, with time, level and message first", () => {
+  it("writes one flat JSON object a line, with time, level and msg first", () => {
     const line = lineOf(FIELDS, { format: "json" });
     assert.equal(
       line,
-      '{"time":"2026-03-14T15:09:26.535Z","level":"error","message":"delivery.expired","delivery":7,"destination":"crm","reason":"no success within 4h"}\n',
+      '{"time":"2026-03-14T15:09:26.535Z","level":"error","msg":"delivery.expired","delivery":7,"destination":"crm","reason":"no success within 4h"}\n',
     );
   });
 
@@ -63,6 +63,39 @@ describe("formats", () => {
   });
 });
 
+describe("a duration", () => {
+  const fields = {
+    next: { ms: 42_400 },
+    age: { ms: 6 * 60_000 },
+    took: { ms: 0 },
+    by: { ms: -7_200_000 },
+    location: null,
+  };
+
+  it("is a number of milliseconds in JSON, with the unit in the key", () => {
+    const line = JSON.parse(lineOf(fields, { format: "json" }));
+    assert.deepEqual(Object.entries(line).slice(3), [
+      ["next_ms", 42_400],
+      ["age_ms", 360_000],
+      ["took_ms", 0],
+      ["by_ms", -7_200_000],
+    ]);
+  });
+
+  for (const format of ["text", "logfmt"] as const) {
+    it(`is for people in ${format}`, () => {
+      assert.match(lineOf(fields, { format }), / next=42s age=6m took=0ms by=-2h\n$/);
+    });
+  }
+});
+
+describe("the name of what happened", () => {
+  it("has one key, msg, in the formats that have keys", () => {
+    assert.equal(JSON.parse(lineOf({}, { format: "json" })).msg, "delivery.expired");
+    assert.match(lineOf({}, { format: "logfmt" }), / msg=delivery\.expired\n$/);
+  });
+});
+
 describe("under systemd's journal", () => {
   it("starts each line with its priority, and leaves the time to the journal", () => {
     const { log, lines } = startLog({ journald: true, level: "debug", format: "auto" });
@@ -76,10 +109,7 @@ describe("under systemd's journal", () => {
   });
 
   it("does the same for JSON and text", () => {
-    assert.match(
-      lineOf({}, { journald: true, format: "json" }),
-      /^<3>\{"level":"error","message":"delivery.expired"}\n$/,
-    );
+    assert.match(lineOf({}, { journald: true, format: "json" }), /^<3>\{"level":"error","msg":"delivery.expired"}\n$/);
     assert.match(lineOf({}, { journald: true, format: "text" }), /^<3>error {3}delivery\.expired\n$/);
   });
 
@@ -108,7 +138,7 @@ describe("levels", () => {
     one.log.configure({ level: "debug", format: "json" });
     one.log.line("debug", "a.b", {});
     other.log.line("debug", "a.b", {});
-    assert.equal(JSON.parse(one.lines[0] ?? "").message, "a.b");
+    assert.equal(JSON.parse(one.lines[0] ?? "").msg, "a.b");
     assert.deepEqual(other.lines, []);
   });
 });
@@ -141,15 +171,14 @@ describe("what clients and receivers send cannot break a line", () => {
   });
 
   it("does not let a field pass for the line's own", () => {
-    const line = lineOf({ level: "info", time: "never", message: "other", msg: "third" }, { format: "json" });
+    const line = lineOf({ level: "info", time: "never", msg: "other" }, { format: "json" });
     assert.deepEqual(JSON.parse(line), {
       time: "2026-03-14T15:09:26.535Z",
       level: "error",
-      message: "delivery.expired",
+      msg: "delivery.expired",
       level_: "info",
       time_: "never",
-      message_: "other",
-      msg_: "third",
+      msg_: "other",
     });
   });
 });

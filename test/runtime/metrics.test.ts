@@ -128,7 +128,7 @@ describe("createMetrics", () => {
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), undefined);
     const counts = () => [{ destination: "crm", state: "waiting", count: 1 }] as const;
     const backlog = { counts, oldestWaitingAt: async () => START - 2_000, nextRetryAt: async () => null };
-    const health = { size: () => ({ used: 10, max: 20, free: 30 }), full: () => null };
+    const health = { size: () => ({ used: 10, max: 20, free: 30 }), full: () => null, gone: () => null };
     metrics.expose({ backlog, halts: { all: () => [] }, members: { all: () => [] }, health, timeline: UNSHIFTED });
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), 10);
     assert.equal(await readValue(metrics, 'fairlead_deliveries{destination="crm",state="waiting"}'), 1);
@@ -205,8 +205,10 @@ const NAMES = [
   "fairlead_store_max_bytes",
   "fairlead_store_free_disk_bytes",
   "fairlead_store_full",
+  "fairlead_store_gone",
   "fairlead_store_errors_total",
   "fairlead_slow_commits_total",
+  "fairlead_log_lines_dropped_total",
   "fairlead_clock_implausible",
   "fairlead_config_last_reload_successful",
   "fairlead_config_last_reload_success_timestamp_seconds",

@@ -11,7 +11,7 @@ describe("attempts", () => {
     const { report, lines } = startReport();
     report.attempted(delivery, sent(answered(503)));
     assert.deepEqual(lines, [
-      `warning msg=attempt.failed delivery=7 event=m-1 destination=crm attempt=3 url=${LOGGED} status=503 duration=120ms outcome=status_5xx`,
+      `warning msg=attempt.failed delivery=7-crm event=m-1 destination=crm attempt=3 url=${LOGGED} status=503 duration=120ms outcome=status_5xx`,
     ]);
   });
 
@@ -37,12 +37,12 @@ describe("attempts", () => {
   it("does not write 10,000 lines for 10,000 failures, but counts them", async () => {
     const { clock, report, lines, count } = startReport();
     for (let i = 0; i < 10_000; i++) {
-      clock.at += 2;
+      if (i === 5_000) await clock.advance("10s");
       report.attempted(delivery, sent({ kind: "unreachable", code: "ECONNREFUSED", message: "connection refused" }));
     }
     assert.deepEqual(
       lines.map((line) => /suppressed=\d+/.exec(line)?.[0]),
-      [undefined, "suppressed=4999"],
+      [undefined, "suppressed=4999", undefined],
     );
     assert.equal(await count('fairlead_attempts_total{destination="crm",webhook="1",outcome="unreachable"}'), 10_000);
   });
@@ -105,30 +105,49 @@ describe("deliveries", () => {
   it("logs one that was delivered, or waits for its next attempt, at debug", () => {
     const delivered = settle({ ...progress, state: "delivered", url: HOOK, status: 200 });
     assert.deepEqual(delivered.lines, [
-      `debug msg=delivery.delivered delivery=7 event=m-1 destination=crm attempt=3 url=${LOGGED} status=200 age=6m`,
+      `debug msg=delivery.delivered delivery=7-crm event=m-1 destination=crm attempt=3 url=${LOGGED} status=200 age=6m`,
     ]);
     const waiting = settle({ ...progress, state: "waiting", dueAt: 6 * MINUTE + 42 * SECOND, reason: "503" });
     assert.deepEqual(waiting.lines, [
-      "debug msg=delivery.retrying delivery=7 event=m-1 destination=crm attempt=3 next=42s age=6m reason=503",
+      "debug msg=delivery.retrying delivery=7-crm event=m-1 destination=crm attempt=3 next=42s age=6m reason=503",
     ]);
   });
 
-  it("logs one that was given up as an error; of many, one now and then with the number of the others", () => {
-    const { report, lines, clock } = startReport("error");
-    for (let i = 0; i < 3; i++) {
-      const reason = "no success within 4h; last answer 503";
-      report.settled(delivery, { ...progress, attemptedAt: 4 * HOUR, state: "expired", reason });
-      report.settled(delivery, { ...progress, state: "failed", reason: "410" });
-    }
-    assert.equal(lines.length, 2);
+  it("logs one that was given up as an error", () => {
+    const { report, lines } = startReport("error");
+    const reason = "no success within 4h; last answer 503";
+    report.settled(delivery, { ...progress, attemptedAt: 4 * HOUR, state: "expired", reason });
+    report.settled(delivery, { ...progress, state: "failed", reason: "410" });
     assert.equal(
       lines[0],
-      'error msg=delivery.expired delivery=7 event=m-1 destination=crm attempt=3 age=4h reason="no success within 4h; last answer 503"',
+      'error msg=delivery.expired delivery=7-crm event=m-1 destination=crm attempt=3 age=4h reason="no success within 4h; last answer 503"',
     );
     assert.match(lines[1] ?? "", /^error msg=delivery\.failed .* reason=410$/);
-    clock.at += 10 * SECOND;
-    report.settled(delivery, { ...progress, state: "failed", reason: "410" });
-    assert.match(lines[2] ?? "", /^error msg=delivery\.failed .* suppressed=2$/);
+  });
+
+  it("logs ten of those given up for a destination in ten seconds with their ids, and how many more there were", async () => {
+    const { report, lines, clock } = startReport("error");
+    for (let id = 1; id <= 10_000; id += 1) {
+      report.settled({ ...delivery, id }, { ...progress, state: "failed", reason: "410" });
+    }
+    const ids = lines.map((line) => /^error msg=delivery\.failed delivery=(\S+) /.exec(line)?.[1]);
+    assert.deepEqual(
+      ids,
+      Array.from({ length: 10 }, (_, nth) => `${nth + 1}-crm`),
+    );
+    await clock.advance("10s");
+    assert.deepEqual(lines.slice(10), [
+      'error msg=delivery.failed destination=crm hint="all of them: fairlead deliveries --state failed --destination crm" suppressed=9990',
+    ]);
+  });
+
+  it("says what was left out at the stop", () => {
+    const { report, lines } = startReport("error");
+    for (let id = 1; id <= 11; id += 1) {
+      report.settled({ ...delivery, id }, { ...progress, state: "failed", reason: "410" });
+    }
+    report.summarize();
+    assert.match(lines[10] ?? "", / suppressed=1$/);
   });
 
   it("counts those that came to an end, and not those that wait", async () => {

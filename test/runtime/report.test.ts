@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fault } from "../../src/model/fault.ts";
 import type { Report } from "../../src/model/report.ts";
-import { SECOND } from "../../src/model/units.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { createReport } from "../../src/runtime/report.ts";
 import { delivery, HOOK, progress, startReport } from "./start-report.ts";
@@ -61,17 +60,18 @@ describe("calls", () => {
 });
 
 describe("the store", () => {
-  it("logs a failure with its causes, once in ten seconds for each thing it was doing", async () => {
+  it("logs a failure with its causes, once in ten seconds for each thing it was doing, and then how often", async () => {
     const { clock, report, lines, count } = startReport();
     const error = new Error("cannot commit", { cause: new Error("disk is full") });
     for (let i = 0; i < 4; i++) report.storeFailed("append", error);
     report.storeFailed("settle", "odd");
-    clock.at = 10 * SECOND;
+    await clock.advance("10s");
     report.storeFailed("append", error);
     assert.deepEqual(lines, [
       'error msg=store.failed doing=append reason="cannot commit: disk is full"',
       "error msg=store.failed doing=settle reason=odd",
-      'error msg=store.failed doing=append reason="cannot commit: disk is full" suppressed=3',
+      "error msg=store.failed doing=append suppressed=3",
+      'error msg=store.failed doing=append reason="cannot commit: disk is full"',
     ]);
     assert.equal(await count("fairlead_store_errors_total"), 6);
   });

@@ -55,6 +55,13 @@ describe("an HTTPS listener", () => {
     socket.destroy();
   });
 
+  it("answers 400 to a second Host header, and hands the request to no handler", async () => {
+    await using listener = await start(() => assert.fail("the handler was asked"));
+    const socket = await openTls(listener, { ca: fixture("ca.crt") });
+    socket.write("GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example.com\r\n\r\n");
+    assert.match(await text(socket), /^HTTP\/1\.1 400 /);
+  });
+
   it("gives back status, headers and body as they are", async () => {
     await using listener = await start((request) => {
       const headers = new Headers({ "Content-Type": "text/plain", "X-Got": request.headers.get("x-sent") ?? "" });

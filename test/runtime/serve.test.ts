@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect, type NetConnectOpts, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 import type { Handle, Listener } from "../../src/model/ports.ts";
@@ -24,6 +27,13 @@ async function open({ address }: Listener, sent = ""): Promise<Socket> {
   await once(socket, "connect");
   socket.write(sent);
   return socket;
+}
+
+/** Sends these bytes, and answers all that comes back until the server hangs up. */
+async function exchange(place: NetConnectOpts, bytes: string): Promise<string> {
+  const socket = connect(place);
+  socket.write(bytes);
+  return text(socket);
 }
 
 const GET = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -75,6 +85,33 @@ describe("a listener", () => {
       const answer = await text(await open(listener, head + rest));
       assert.match(answer, /^HTTP\/1\.[01] 200 /);
       assert.match(answer, /\r\n\r\nPOST \/v1\/track b hello 127\.0\.0\.1$/);
+    }
+  });
+
+  it("answers 400 to a second Host header before any handler sees the request, over TCP and a Unix socket", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "fairlead-serve-"));
+    const path = join(folder, "door.sock");
+    const asked: string[] = [];
+    const handle: Handle = (request) => {
+      asked.push(request.headers.get("host") ?? "");
+      return new Response("served");
+    };
+    try {
+      await using listener = await start(handle);
+      await using _overSocket = disposable(await serve({ kind: "unix", path }, handle));
+      const places: readonly NetConnectOpts[] = [{ port: Number(new URL(listener.address).port) }, { path }];
+      const second = ["evil.example.com", "localhost", ""];
+      for (const place of places) {
+        for (const host of second) {
+          const hosts = `Host: localhost\r\nHost: ${host}\r\n`;
+          assert.match(await exchange(place, `GET / HTTP/1.1\r\n${hosts}\r\n`), /^HTTP\/1\.1 400 /, hosts);
+        }
+        const one = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        assert.match(await exchange(place, one), /^HTTP\/1\.1 200 .*served/s);
+      }
+      assert.deepEqual(asked, ["localhost", "localhost"]);
+    } finally {
+      await rm(folder, { recursive: true });
     }
   });
 

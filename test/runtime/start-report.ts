@@ -4,10 +4,11 @@ import { MINUTE } from "../../src/model/units.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { createMetrics } from "../../src/runtime/metrics.ts";
 import { createReport } from "../../src/runtime/report.ts";
+import { createFalseClock } from "../flow/clock.ts";
 
 /** A report with a false clock, whose lines are collected without their time. */
 export function startReport(level: LogLevel = "debug") {
-  const clock = { at: 0, now: () => clock.at, wall: () => clock.at };
+  const clock = createFalseClock(0);
   const lines: string[] = [];
   const write = (line: string) => lines.push(line.replace(/^time=\S+ level=/, "").trimEnd());
   const log = createLog({ level, format: "logfmt", write, isTerminal: false, journald: false });

@@ -17,7 +17,7 @@ function startWatchdog(patience: number | null = 60_000) {
       clock,
       supervisor: { patience, alive: () => fed.push((clock.now() - start) / 1_000) },
       vitals: (): Vitals => ({ store: state.store(), stuckLoops: state.stuckLoops }),
-      report: { daemon: (what, fields) => told.push(`${what} ${Object.values(fields)[0]}`) },
+      report: { daemon: (what, fields) => told.push(`${what} ${fields.what ?? JSON.stringify(fields.after)}`) },
     },
     stopping.signal,
   );
@@ -41,7 +41,7 @@ describe("the watchdog", () => {
     w.state.store = async () => true;
     await w.clock.advance("31s");
     assert.deepEqual(w.fed, [0, 71, 101]);
-    assert.deepEqual(w.told, ["stuck the store", "unstuck 41s"]);
+    assert.deepEqual(w.told, ["stuck the store", 'unstuck {"ms":41000}']);
   });
 
   it("is not fed while the store does not answer at all", async () => {

@@ -7,17 +7,19 @@ import { call } from "./acts/call.ts";
 import { calm } from "./acts/calm.ts";
 import { reload } from "./acts/config.ts";
 import { deletion, lift } from "./acts/deletion.ts";
+import { found, vanish } from "./acts/files.ts";
 import { pause, resume } from "./acts/halts.ts";
 import { heal, receiver } from "./acts/receivers.ts";
-import { replay, retry } from "./acts/replay.ts";
+import { replay, retry, retryAll } from "./acts/replay.ts";
 import { rush } from "./acts/rush.ts";
-import { pass, wall } from "./acts/time.ts";
+import { pass, reboot, right, wall } from "./acts/time.ts";
 import { crash, disk, space, stop } from "./acts/trouble.ts";
 import { discard, move } from "./acts/unserved.ts";
 
 const ALL = {
-  ...{ call, batch, rush, again, receiver, heal, pass, wall, reload, pause, resume, replay, retry, move, discard },
-  ...{ delete: deletion, lift, audience, members, removal, crash, stop, disk, space, calm },
+  ...{ call, batch, rush, again, receiver, heal, pass, wall, right, reboot, reload, pause, resume, move, discard },
+  ...{ replay, retry, retryAll, delete: deletion, lift, audience, members, removal, crash, stop, disk, space },
+  ...{ vanish, found, calm },
 };
 
 export type ActName = keyof typeof ALL;

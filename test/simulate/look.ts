@@ -8,6 +8,7 @@ import { checkMemory } from "./checks/memory.ts";
 import { checkOwn } from "./checks/own.ts";
 import { checkPrompt } from "./checks/prompt.ts";
 import { checkReplayed } from "./checks/replayed.ts";
+import { checkTurns } from "./checks/turns.ts";
 import type { World } from "./world/world.ts";
 
 export function look(world: World): void {
@@ -25,5 +26,6 @@ export function look(world: World): void {
   checkCounters(world, after);
   checkMemory(world);
   checkPrompt(world, after);
+  checkTurns(world, after);
   world.rows = after;
 }

@@ -23,6 +23,7 @@ export const WEIGHTS: Readonly<Record<ActName, number>> = {
   resume: 4,
   replay: 6,
   retry: 4,
+  retryAll: 2,
   move: 2,
   discard: 2,
   delete: 5,
@@ -31,10 +32,14 @@ export const WEIGHTS: Readonly<Record<ActName, number>> = {
   members: 3,
   removal: 1,
   wall: 3,
+  right: 2,
+  reboot: 3,
   crash: 8,
   stop: 3,
   disk: 4,
   space: 2,
+  vanish: 2,
+  found: 2,
   calm: 2,
 };
 

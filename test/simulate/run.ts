@@ -10,6 +10,7 @@ import { isHalted } from "./world/lost.ts";
 import { NO_ROWS, type Row, type Rows } from "./world/rows.ts";
 import { headerOf, type Shape } from "./world/shape.ts";
 import { createTracks, type Track } from "./world/tracks.ts";
+import { createTurns } from "./world/turns.ts";
 import { type Life, type World, wrong } from "./world/world.ts";
 
 /** How a run has ended. `failedAt`: the number of the step after which something was wrong; null if nothing was. */
@@ -43,8 +44,10 @@ export async function runPlan(
 }
 
 async function runStep(world: World, { act, with: given }: Step, nth: number): Promise<void> {
-  Object.assign(world, { step: nth, doing: act, replaying: false, replayed: 0 });
-  Object.assign(world, { moving: null, discarding: null, ended: 0, refused: 0 });
+  const stepAt = world.life.clock.now();
+  Object.assign(world, { step: nth, stepAt, doing: act, replaying: false, replayed: 0 });
+  Object.assign(world, { moving: null, discarding: null, ended: 0 });
+  world.refused = world.vanished === null ? 0 : 1;
   world.told.length = 0;
   try {
     await ACTS[act].run(world, given);
@@ -70,25 +73,35 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
       cutoff: () => world.shape.cutoff,
       webhooks: (name) => Math.max(...shapesOf(world).map((one) => one.destinations[name as "crm"].webhooks.length)),
       versionOf: (name) => versionOf(world, name),
-      mayReplay: (track) => world.replaying || isMovedTo(world, track),
+      mayReplay: (track) => mayBeReplayed(world, track) || isMovedTo(world, track),
       step: () => world.step,
       isHalted: (name) => isHalted(world, name),
       rowOf: (track, among, rows) => findRow(world, track, { among, rows }),
     }),
-    ...{ life: NOBODY, nextPath: null, shell: { read: () => NO_ROWS, close() {} }, rows: NO_ROWS },
+    ...{
+      turns: createTurns(),
+      life: NOBODY,
+      nextPath: null,
+      shell: { read: () => NO_ROWS, close() {} },
+      rows: NO_ROWS,
+    },
     ...{
       manners: new Map(),
       refusing: null,
       refused: 0,
+      vanished: null,
       free: 1e12,
       diesIn: null,
       down: 0,
+      boots: null,
+      clockError: 0,
+      noted: { ahead: 0, error: 0 },
       lost: [],
       troubled: new Set(),
     },
     ...{ replaying: false, replayed: 0, moving: null, discarding: null, paused: new Set(), ended: 0, forgetful: false },
     ...{ deleted: new Set(), erasable: new Set(), maybeSuppressed: new Set(), suppressed: new Set() },
-    ...{ told: [], answers: [], step: 0, doing: "", wrong: [], met: new Map() },
+    ...{ told: [], answers: [], step: 0, stepAt: 0, doing: "", wrong: [], met: new Map() },
   };
   return world;
 }
@@ -105,14 +118,36 @@ function versionOf({ shape }: World, name: string): string {
 
 /** Who was there before the first process. */
 const NOBODY: Life = {
-  ...{ number: 0, clock: createFalseClock(), path: "", app: null as never, dead: true, started: false, backlog: null },
+  ...{
+    number: 0,
+    clock: createFalseClock(),
+    path: "",
+    startedAt: 0,
+    leastError: 0,
+    unwritten: false,
+    app: null as never,
+    dead: true,
+    started: false,
+    backlog: null,
+  },
   ask: () => new Promise(() => {}),
 };
 
+type Moved = Pick<Track, "id" | "destination" | "body">;
+
+/** All of them, or the one that was named. */
+function mayBeReplayed({ replaying }: World, { id, destination }: Pick<Track, "id" | "destination">): boolean {
+  if (typeof replaying === "boolean") return replaying;
+  return replaying.messageId === id && replaying.destination === destination;
+}
+
 /** To a destination of which is not known any more that it had this. */
-function isMovedTo({ moving, rows }: World, { id, destination }: Pick<Track, "id" | "destination">): boolean {
+function isMovedTo({ moving, rows, ledger }: World, { id, destination, body }: Moved): boolean {
   if (moving?.to !== destination) return false;
-  return ![...rows.deliveries.values()].some((row) => row.messageId === id && row.destination === destination);
+  // Two sources may use the same messageId.
+  const event = ledger.byBody(body)?.event ?? null;
+  const isIt = (row: Row): boolean => (event === null ? row.messageId === id : row.event === event);
+  return ![...rows.deliveries.values()].some((row) => isIt(row) && row.destination === destination);
 }
 
 type Among = { readonly among: readonly Row[]; readonly rows: Rows };

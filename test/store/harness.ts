@@ -7,6 +7,7 @@ import type { Report } from "../../src/model/report.ts";
 import type { Bounds, Disk, Space } from "../../src/model/space.ts";
 import type { At } from "../../src/model/units.ts";
 import { GB } from "../../src/model/units.ts";
+import { disk } from "../../src/runtime/disk.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 import { SCRATCH } from "../scratch.ts";
 
@@ -77,9 +78,15 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
   };
   let space: Space = { free: GB, total: GB };
   let freeDisk = 0;
-  const disk: Disk = { space: async () => space, size: async () => 0, read: async () => new Uint8Array() };
+  const falseDisk: Disk = {
+    space: async () => space,
+    size: async () => 0,
+    read: async () => new Uint8Array(),
+    mark,
+    alias,
+  };
   const bounds = (): Bounds => ({ maxSize: max, freeDisk });
-  const place = { folder, bounds, disk, crowded, moved, withdrawn, report: createFalseReport(told) };
+  const place = { folder, bounds, disk: falseDisk, crowded, moved, withdrawn, report: createFalseReport(told) };
   let store = await open({ ...place, clock });
 
   return {
@@ -120,10 +127,19 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
 const NOTHING: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
 const NO_END: At = Number.MAX_SAFE_INTEGER;
 
+/** The files are real ones. */
+const { mark, alias } = disk;
+
 /** For those that are not about the disk: there is more than enough of it. */
 export const AMPLE: Pick<Place, "bounds" | "disk"> = {
   bounds: () => ({ maxSize: GB, freeDisk: 0 }),
-  disk: { space: async () => ({ free: GB, total: GB }), size: async () => 0, read: async () => new Uint8Array() },
+  disk: {
+    space: async () => ({ free: GB, total: GB }),
+    size: async () => 0,
+    read: async () => new Uint8Array(),
+    mark,
+    alias,
+  },
 };
 
 export function makeAsk(ask: Partial<ClaimAsk> = {}): ClaimAsk {

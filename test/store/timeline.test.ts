@@ -31,6 +31,8 @@ describe("the line of a store, after a time in which nobody has measured it", ()
     const doubted = { shift: 28_000 * DAY, trusted: { at: NOW - HOUR, wall: NOW - HOUR } };
     assert.deepEqual(after(NOW + HOUR, doubted), { at: 0, shift: HOUR, down: null });
     assert.equal(after(NOW + HOUR, { trusted: null }).down, null);
+    // It was stepped, and the store written, in the very millisecond in which it could be believed last.
+    assert.equal(after(NOW + HOUR, { shift: -400 * DAY }).down, null);
   });
 
   it("goes on by the uptime of a machine that has run on, whatever its clock says", () => {

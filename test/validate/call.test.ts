@@ -70,13 +70,13 @@ describe("an explicit null", () => {
 describe("a field of the wrong type", () => {
   const wrong: Readonly<Record<string, readonly unknown[]>> = {
     "a string": [7, true, [], {}, ["E"]],
-    "an object": ["{}", 7, true, [], [{}]],
-    "a string, or a whole number up to 2^53": [true, [], {}, ["u"], 2 ** 53, -(2 ** 53), 1e300],
+    "an object": ["{}", 7, true, [[]], [{}]],
+    "a string, or a whole number": [true, [], {}, ["u"], 2 ** 53, -(2 ** 53), 1e300],
   };
   const fields = {
     "a string": ["type", "event", "name", "category", "channel", "timestamp", "originalTimestamp", "sentAt"],
     "an object": ["properties", "traits", "context", "integrations"],
-    "a string, or a whole number up to 2^53": ["messageId", "userId", "anonymousId", "previousId", "groupId"],
+    "a string, or a whole number": ["messageId", "userId", "anonymousId", "previousId", "groupId"],
   };
   for (const [expected, names] of Object.entries(fields)) {
     for (const name of names) {
@@ -99,8 +99,24 @@ describe("a field of the wrong type", () => {
   });
 
   it("is refused in the context of a batch too: it is not merged with", () => {
-    assert.match(faultOf({ ...TRACK, context: [] }, { context: { a: 1 } }).message, /^context must be an object/);
+    assert.match(faultOf({ ...TRACK, context: [1] }, { context: { a: 1 } }).message, /^context must be an object/);
     assert.match(faultOf({ ...TRACK, context: 7 }, { integrations: { All: true } }).message, /^context must be/);
+  });
+});
+
+describe("an empty list in the place of an object, as PHP writes it,", () => {
+  for (const field of ["properties", "traits", "context", "integrations"]) {
+    it(`counts as an empty object: ${field}`, () => {
+      for (const type of ["track", "page", "identify"]) {
+        assert.deepEqual(eventOf({ ...TRACK, type, [field]: [] }), eventOf({ ...TRACK, type, [field]: {} }));
+      }
+    });
+  }
+
+  it("lays nothing over the envelope's", () => {
+    const envelope = { context: { a: 1 }, integrations: { All: false } };
+    const { context, integrations } = eventOf({ ...TRACK, context: [], integrations: [] }, envelope);
+    assert.deepEqual({ context, integrations }, envelope);
   });
 });
 

@@ -12,6 +12,7 @@ export function makeArrival(arrival: Partial<Arrival> = {}): Arrival {
     ...{ type: null, context: null, integrations: null, sentAt: null, calls: 1 },
     receivedAt: RECEIVED_AT,
     numbers: "checked",
+    maxCall: 32_768,
     caller: makeCaller(),
     newId: () => "fl-new",
     ...arrival,

@@ -21,6 +21,12 @@ const outbox = v.strictObject({
     v.nullable(v.picklist(["maxSize", "freeDisk"])),
   ),
   writable: about("False after a commit that failed, until one succeeds.", v.boolean()),
+  gone: about(
+    "What became of the outbox's files while the daemon runs, so that the next start would not find what is stored, and calls are refused; null if all are there. `truncated`: a file has lost its end.",
+    v.nullable(
+      v.strictObject({ what: v.picklist(["removed", "replaced", "truncated"]), path: v.string(), since: time }),
+    ),
+  ),
 });
 
 const clock = v.strictObject({

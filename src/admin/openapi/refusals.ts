@@ -38,6 +38,8 @@ function codesOf({ method, path, query, body, faults = [] }: Route): readonly Fa
     ...(query ? (["invalid_request"] as const) : []),
     ...(body ? BODY_FAULTS : []),
     ...faults,
+    // Whatever writes to the outbox meets either.
+    ...(faults.includes("store_failed") ? (["outbox_gone"] as const) : []),
     "internal",
   ];
   return [...new Set(all)];

@@ -15,6 +15,7 @@ import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
 import { LARGEST_LOG, logOf } from "../../store/sqlite/outbox.ts";
 import type { Complaint } from "../complain.ts";
 import { EXIT } from "../exit.ts";
+import { copyThrough, type Holder } from "./through-daemon.ts";
 
 export type CopyJob = {
   readonly outbox: Config["outbox"];
@@ -24,6 +25,8 @@ export type CopyJob = {
   readonly begin: () => NewFile;
   /** Hears how far it is. */
   readonly stepped: (copied: Copied) => void;
+  /** The daemon, if the outbox's file is gone and only it has what is left. */
+  readonly holder: Holder | null;
   /** Whether it was given up meanwhile. */
   readonly interrupted: () => boolean;
 };
@@ -36,9 +39,10 @@ export type Backup = { readonly bytes: number; readonly contents: Contents };
  * there is none.
  */
 export async function backUp(job: CopyJob): Promise<Backup | Complaint> {
-  const { outbox } = job;
+  const { outbox, holder } = job;
+  if (holder !== null) return await copyFromDaemon(holder, job);
   if (storedFile(outbox.path) === null) {
-    return failed(`there is no outbox at ${outbox.path}, or this user may not see it; it is made by the first start`);
+    return failed(`there is no outbox at ${outbox.path}, or this user may not see it; ${NOT_THERE}`);
   }
   let db: Database | null = null;
   try {
@@ -51,6 +55,20 @@ export async function backUp(job: CopyJob): Promise<Backup | Complaint> {
     return failed(`${damaged}cannot back up ${outbox.path}: ${error instanceof Error ? error.message : String(error)}`);
   } finally {
     db?.close();
+  }
+}
+
+const NOT_THERE =
+  "it is made by the first start; if it was removed while the daemon runs, say where that is with --admin: it still has it open";
+
+async function copyFromDaemon(holder: Holder, { begin }: CopyJob): Promise<Backup | Complaint> {
+  const file = begin();
+  try {
+    return (await copyThrough(holder, file)) ?? (await keepIfGood(file, null));
+  } catch (error) {
+    return failed(error instanceof Error ? error.message : String(error));
+  } finally {
+    file.drop();
   }
 }
 
@@ -111,13 +129,14 @@ function tooMuchTraffic(log: number): string {
   );
 }
 
-async function keepIfGood(file: NewFile, rows: Rows): Promise<Backup | Complaint> {
+/** `rows`: as many as the outbox has; null if nobody can say. */
+async function keepIfGood(file: NewFile, rows: Rows | null): Promise<Backup | Complaint> {
   const checked = await checkCopy(file.path, { newest: SCHEMA_VERSION, depth: "full" });
   if ("code" in checked) return failed(`${checked.code}: the copy cannot be used: ${checked.message}`);
-  const copied = await rowsOf(file.path);
-  const [wrong] = Object.keys(rows).filter((table) => rows[table] !== copied[table]);
+  const copied = rows && (await rowsOf(file.path));
+  const [wrong] = Object.keys(rows ?? {}).filter((table) => rows?.[table] !== copied?.[table]);
   if (wrong !== undefined) {
-    return failed(`store_damaged: the copy has ${copied[wrong]} rows in ${wrong}, and the outbox ${rows[wrong]}`);
+    return failed(`store_damaged: the copy has ${copied?.[wrong]} rows in ${wrong}, and the outbox ${rows?.[wrong]}`);
   }
   const bytes = storedFile(file.path)?.size ?? 0;
   file.keep();

@@ -55,6 +55,11 @@ export function findDaemon(options: DaemonOptions, resolve: Resolve): Daemon | C
   return "code" in config ? config : withToken(daemon, config);
 }
 
+/** Whether the daemon was named by its address: it may be another one than that of the config here. */
+export function isSaidElsewhere(options: DaemonOptions, resolve: Resolve): boolean {
+  return saidAddress(options, resolve) !== null;
+}
+
 function saidAddress(
   { admin }: DaemonOptions,
   { env }: Resolve,

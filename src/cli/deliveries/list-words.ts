@@ -48,7 +48,7 @@ export function whyOf({ state, dueAt, attempts, replayedAt, reason, status, url 
 
 export function whenDue(dueAt: string | null, now: At): string {
   const wait = dueAt === null ? 0 : Date.parse(dueAt) - now;
-  return wait > 0 ? `in ${formatDuration(wait)}` : "as soon as its turn comes";
+  return wait > 0 ? `in ${formatDuration(wait)}` : "when its turn comes";
 }
 
 function cut(text: string, most: number): string {

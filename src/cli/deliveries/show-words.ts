@@ -1,3 +1,4 @@
+import { parseExactly } from "../../model/exact-json.ts";
 import { type At, formatDuration } from "../../model/units.ts";
 import { printable } from "../printable.ts";
 import { toLines } from "../trouble.ts";
@@ -52,7 +53,7 @@ function body({ body }: SaidDetail): string {
 
 function layOut(body: string): string {
   try {
-    return JSON.stringify(JSON.parse(body), null, 2);
+    return JSON.stringify(parseExactly(body), null, 2);
   } catch {
     return body;
   }

@@ -2,6 +2,7 @@ import { basename, dirname, resolve as fullPathOf, join } from "node:path";
 import { type Inspected, inspectConfig } from "../../config/load.ts";
 import { readOutboxPart } from "../../config/parts.ts";
 import type { Clock, Resolve } from "../../model/ports.ts";
+import { aliasOf } from "../../runtime/alias.ts";
 import { isClockSynchronized } from "../../runtime/clock-sync.ts";
 import { spaceFor } from "../../runtime/disk.ts";
 import { createResolve } from "../../runtime/files.ts";
@@ -21,13 +22,35 @@ import { type DiskFacts, judgeDisk } from "./disk.ts";
 import { judgeFiles } from "./files.ts";
 import { type Finding, say } from "./finding.ts";
 import { guardedFiles } from "./look-secrets.ts";
-import { type Depth, lookAtStore } from "./look-store.ts";
+import { type Depth, lookAtStore, type StoreLook } from "./look-store.ts";
 import { lookAtWebhooks } from "./look-webhooks.ts";
 import { judgeSecrets } from "./secrets.ts";
-import { judgeStore } from "./store.ts";
+import { judgeAlias, judgeStore } from "./store.ts";
 import { judgeWebhooks } from "./webhooks.ts";
 
 export type ExamineOptions = DaemonOptions & { readonly depth: Depth };
+
+/**
+ * What is wrong here, as far as that can be seen at once and without asking anybody: beside what a daemon that answers says
+ * of itself. Nothing if the config cannot be read.
+ */
+export function examineAround(options: DaemonOptions, status: SaidStatus, clock: Clock): readonly Finding[] {
+  const resolve = createResolve();
+  const opened = openConfigFile(options.config);
+  if (opened.kind === "unreadable") return [];
+  const outbox = outboxOf(opened, resolve);
+  const file = fullPathOf(opened.file);
+  const inspected = inspect({ ...opened, file }, resolve, clock);
+  const daemon: DaemonFacts = { kind: "answers", status, version: VERSION, outbox: null };
+  const found = [
+    ...judgeConfig(configFacts(file, inspected, daemon)),
+    ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
+    ...(outbox ? judgeDisk(diskFacts(outbox)) : []),
+    ...judgeClock({ ...clockFacts(clock), seenAt: null }),
+    ...judgeFiles(filesOf(daemon)),
+  ];
+  return found.filter(({ level }) => level === "error" || level === "warning");
+}
 
 /** Looks at everything that can be looked at from here, and judges it. */
 export async function examine(options: ExamineOptions, clock: Clock): Promise<readonly Finding[]> {
@@ -39,13 +62,14 @@ export async function examine(options: ExamineOptions, clock: Clock): Promise<re
   const file = fullPathOf(opened.file);
   const inspected = inspect({ ...opened, file }, resolve, clock);
   const [store, webhooks] = [
-    outbox && (await lookAtStore(outbox.path, options.depth)),
+    outbox && (await lookBesideDaemon(outbox.path, options.depth, daemon)),
     { inspected, file, resolve, clock },
   ];
   return [
     ...judgeConfig(configFacts(file, inspected, daemon)),
     ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
     ...(store ? judgeStore(store.facts) : [say("store").skipped("unseen", NO_OUTBOX)]),
+    ...(outbox ? judgeAlias(outbox.path, aliasOf(outbox.path)) : []),
     ...(outbox ? judgeDisk(diskFacts(outbox)) : [say("disk").skipped("unseen", NO_OUTBOX)]),
     ...judgeClock({ ...clockFacts(clock), seenAt: store?.seenAt ?? null }),
     ...judgeFiles(filesOf(daemon)),
@@ -55,6 +79,15 @@ export async function examine(options: ExamineOptions, clock: Clock): Promise<re
 }
 
 const NO_OUTBOX = "where the outbox is cannot be known before the config is mended";
+
+/** What is at the path says nothing while the daemon has another file open; and who opened it could spoil what is left. */
+async function lookBesideDaemon(path: string, depth: Depth, daemon: DaemonFacts): Promise<StoreLook> {
+  const outbox = daemon.kind === "answers" && daemon.status.outbox.path === path ? daemon.status.outbox : null;
+  if (outbox?.gone) return { facts: { kind: "gone", ...outbox.gone }, seenAt: null };
+  const found = await lookAtStore(path, depth);
+  if (outbox === null || found.facts.kind !== "missing") return found;
+  return { facts: { kind: "gone", path, what: "removed", since: null }, seenAt: null };
+}
 
 type Opened = { readonly file: string; readonly text: string };
 type Outbox = { readonly path: string; readonly maxSize: number; readonly freeDisk: number };
@@ -122,7 +155,7 @@ function diskFacts({ path, maxSize, freeDisk }: Outbox): DiskFacts {
 
 function isCopyOf(outbox: string, name: string): boolean {
   const rest = name.startsWith(outbox) ? name.slice(outbox.length) : "";
-  return /^\.(schema-\d+|before-restore-\w+|part)(\.part)?$/.test(rest);
+  return /^\.(schema-\d+|before-restore-\w+|rescued|part)(\.part)?$/.test(rest);
 }
 
 function filesOf(daemon: DaemonFacts) {

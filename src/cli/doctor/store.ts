@@ -1,9 +1,12 @@
 import type { Contents } from "../../model/contents.ts";
+import { type Alias, describeAlias } from "../../model/space.ts";
 import { formatSize } from "../../model/units.ts";
 import { type Finding, say } from "./finding.ts";
 
 export type StoreFacts =
   | { readonly kind: "missing"; readonly path: string }
+  /** The daemon that runs has another file open than the next start would find; `since` as it says, null if it did not look. */
+  | { readonly kind: "gone"; readonly path: string; readonly what: string; readonly since: string | null }
   | { readonly kind: "closed"; readonly path: string; readonly why: string }
   | { readonly kind: "broken"; readonly path: string; readonly why: string }
   | {
@@ -28,6 +31,12 @@ export function judgeStore(facts: StoreFacts): readonly Finding[] {
   switch (facts.kind) {
     case "missing":
       return [warning("store_missing", `there is no outbox at ${path} yet`, "the first start makes it")];
+    case "gone": {
+      const since = facts.since === null ? "" : ` since ${facts.since}`;
+      return [
+        error("outbox_gone", `${path} was ${facts.what} while the daemon runs${since}: calls are refused`, RESCUE),
+      ];
+    }
     case "closed":
       return [skipped("unseen", `${path} cannot be looked into: ${facts.why}`, "run fairlead doctor as root")];
     case "broken":
@@ -64,7 +73,19 @@ export function judgeStore(facts: StoreFacts): readonly Finding[] {
   }
 }
 
+/** Whether the outbox has one path only. */
+export function judgeAlias(path: string, alias: Alias | null): readonly Finding[] {
+  if (alias === null) return [];
+  const { why, remedy } = describeAlias(alias);
+  const what = `the next start refuses ${path}: ${why}`;
+  return [say("store").error(alias.kind === "linked" ? "outbox_linked" : "outbox_mounted", what, remedy)];
+}
+
 type Read = Extract<StoreFacts, { kind: "read" }>;
+
+const RESCUE =
+  "do not stop the daemon: fairlead backup FILE copies what it still has; then stop it, run fairlead restore --force FILE, and " +
+  "start it. If the file was only moved, move it back";
 
 const MEND = "stop the daemon, copy the file elsewhere, and restore a backup (fairlead restore)";
 

@@ -87,7 +87,7 @@ function waiting(one: SaidDelivery & { readonly served: string }, now: At): stri
   const gone = served === "yes" ? "" : ` Nothing is delivered to it now: the destination is ${served}.`;
   if (reason === null)
     return `${replayedAt ? "is sent again by command, and waits" : "waits"} for its first attempt.${gone}`;
-  const due = dueAt === null || Date.parse(dueAt) <= now ? "as soon as its turn comes" : `until ${dueAt}`;
+  const due = dueAt === null || Date.parse(dueAt) <= now ? "for its turn" : `until ${dueAt}`;
   const so = attempts === 0 ? "" : `, after ${attempts === 1 ? "one round" : `${attempts} rounds`} of attempts`;
   return `waits ${due}${so}; the last one: ${reason}. See \`fairlead deliveries show ${id}\`.${gone}`;
 }

@@ -15,7 +15,7 @@ const ENVIRONMENT: readonly (readonly [name: string, text: string])[] = [
   ["FAIRLEAD_WRITE_KEY", "the write key of fairlead send --url"],
   ["FAIRLEAD_SECRET", "the shared secret of fairlead listen and fairlead verify"],
   ["HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "the proxy that webhooks go through, and to whom they do not"],
-  ["TMPDIR", "where the program unpacks SQLite; programs have to be allowed to run there"],
+  ["TMPDIR", "where temporary files go"],
 ];
 
 const FILES: readonly (readonly [name: string, text: string])[] = [

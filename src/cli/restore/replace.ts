@@ -42,6 +42,8 @@ export type Restored = {
   readonly contents: Contents;
   /** Where the outbox is kept that was there before, or its log, if that was all of it; null if there was none. */
   readonly kept: string | null;
+  /** Why the log of that is kept beside it instead of being written into it; null if it was, or there was none. */
+  readonly unfolded: string | null;
 };
 
 /**
@@ -124,9 +126,9 @@ async function replace(job: Replacement, before: StoredFile | null): Promise<Res
     if ("code" in checked) return failed(`${checked.code}: ${from} cannot be used: ${checked.message}`);
     giveTo(before ?? ownerOfFolder(outbox), file.path);
     const bytes = storedFile(file.path)?.size ?? 0;
-    const kept = await putAside(outbox, { before, kept: unused(`${outbox}.${job.suffix}`) });
+    const aside = await putAside(outbox, { before, kept: unused(`${outbox}.${job.suffix}`) });
     file.keep();
-    return { bytes, contents: checked.contents, kept };
+    return { bytes, contents: checked.contents, ...aside };
   } finally {
     file.drop();
   }
@@ -194,9 +196,9 @@ function unused(name: string): string {
 type Aside = { readonly before: StoredFile | null; readonly kept: string };
 
 /** Keeps what is there, with what its last writes have left beside it, under another name, and answers that; null if nothing is. */
-async function putAside(outbox: string, { before, kept }: Aside): Promise<string | null> {
+async function putAside(outbox: string, { before, kept }: Aside): Promise<Pick<Restored, "kept" | "unfolded">> {
+  const why = before === null ? null : await foldLog(outbox);
   if (before !== null) {
-    await foldLog(outbox);
     // The outbox keeps its own name as well, until the copy takes that: there is no moment without one.
     keepAs(outbox, kept);
   }
@@ -204,19 +206,23 @@ async function putAside(outbox: string, { before, kept }: Aside): Promise<string
   const left = ["-wal", "-shm"].filter((end) => storedFile(`${outbox}${end}`) !== null);
   for (const end of left) moveFile(`${outbox}${end}`, `${kept}${end}`);
   syncFolderOf(outbox);
-  return before === null ? (left.includes("-wal") ? `${kept}-wal` : null) : kept;
+  const log = left.includes("-wal") ? `${kept}-wal` : null;
+  return { kept: before === null ? log : kept, unfolded: log && why };
 }
 
-/** Writes the log of a daemon that was killed into the outbox, so that it is one file. */
-async function foldLog(outbox: string): Promise<void> {
+/** Writes the log of a daemon that was killed into the outbox, so that it is one file. Answers why it did not. */
+async function foldLog(outbox: string): Promise<string | null> {
   // Folded, it would be without what is behind the damage, and nobody could look there any more.
-  if ((await damageOfLog(outbox, disk)) !== null) return;
+  const lost = await damageOfLog(outbox, disk);
+  if (lost !== null) return lost;
   try {
     const db = await openExisting(outbox);
     db.pragma("wal_checkpoint(TRUNCATE)");
     db.close();
-  } catch {
-    // It is damaged: all of its files are kept as they are.
+    return null;
+  } catch (error) {
+    // All of its files are kept as they are.
+    return error instanceof Error ? error.message : String(error);
   }
 }
 

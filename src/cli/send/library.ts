@@ -35,9 +35,9 @@ export type Requests = {
 export function openSender({ base, writeKey }: Target, world: SendWorld, requests?: Requests): Sender {
   const { clock, random, fetch, log } = world;
   const endpoint = base.startsWith("unix:") ? "http://localhost" : base;
-  const { url, headers } = readTarget(writeKey.reveal(), { endpoint });
+  const { url, headers, mask } = readTarget(writeKey.reveal(), { endpoint });
   const path = requests?.path ?? BATCH;
-  const target = { url: `${url.slice(0, -BATCH.length)}${path}`, headers };
+  const target = { url: `${url.slice(0, -BATCH.length)}${path}`, headers, mask };
   const debug = createDebug(false, { log, debugNames: platform.debugNames, trail: platform.createTrail() });
   const { after, wall } = clock;
   return createSender(
@@ -58,7 +58,7 @@ export const NEVER = new AbortController().signal;
 /** Writes a call as the library does. Throws its AnalyticsError if the call breaks the rules (SPEC.md 2.3). */
 export function writeCall(type: CallType, call: JsonObject, { clock, random }: SendWorld): Sendable {
   const written = write(type, call, { wall: clock.wall, uuid: () => random.hex(16) });
-  measureCall(written.text, LIMITS);
+  measureCall(written, LIMITS);
   return written;
 }
 

@@ -1,4 +1,4 @@
-import { writeEnvelope } from "../../client/envelope.ts";
+import type { Sendable } from "../../client/entry.ts";
 import { AnalyticsError } from "../../client/errors.ts";
 import type { CallType, JsonObject } from "../../model/event.ts";
 import { type Answer, readAnswer } from "./answer.ts";
@@ -15,10 +15,9 @@ export type OneCall = {
 /** Sends one call, once, by the client library. Never rejects. */
 export async function sendCall(one: OneCall, target: Target, world: SendWorld): Promise<Answer> {
   const { type, call, isWhole } = one;
-  if (isWhole) return post(JSON.stringify(call), openSender(target, world, alone(type)));
+  if (isWhole) return post({ text: JSON.stringify(call) }, openSender(target, world, alone(type)));
   try {
-    const { text } = writeCall(type, call, world);
-    return await post(text, openSender(target, world, call.timestamp === undefined ? undefined : HISTORICAL));
+    return await post(writeCall(type, call, world), openSender(target, world));
   } catch (error) {
     if (!(error instanceof AnalyticsError)) throw error;
     const { code, message } = error;
@@ -26,11 +25,8 @@ export async function sendCall(one: OneCall, target: Target, world: SendWorld): 
   }
 }
 
-/** A time that its user has said is not to be corrected. */
-const HISTORICAL: Requests = { write: (batch, seal) => writeEnvelope(batch, { ...seal, sentAt: null }) };
-
-async function post(text: string, sender: ReturnType<typeof openSender>): Promise<Answer> {
-  return readAnswer(await sender.send([{ text }], { signal: NEVER, again: () => false }));
+async function post(call: Sendable, sender: ReturnType<typeof openSender>): Promise<Answer> {
+  return readAnswer(await sender.send([call], { signal: NEVER, again: () => false }));
 }
 
 /** A request that is the call, and nothing else. */

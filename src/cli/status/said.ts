@@ -19,6 +19,8 @@ const status = v.object({
   outbox: v.object({
     ...{ path: v.string(), used: v.number(), max: v.number(), writable: v.boolean() },
     ...{ free: v.nullable(v.number()), full: v.nullable(v.string()) },
+    // A daemon of an older version does not look.
+    gone: v.optional(v.nullable(v.object({ what: v.string(), path: v.string(), since: v.string() }))),
   }),
   // A daemon from before there were any does not say it.
   problems: v.optional(

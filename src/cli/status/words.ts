@@ -11,8 +11,8 @@ export function toWords(status: SaidStatus, now: At): string {
 function problems({ problems }: SaidStatus, now: At): string {
   if (problems.length === 0) return "Problems: none.";
   const lines = problems.flatMap(({ level, what, since, remedy }) => {
-    const age = since === null ? "" : `, for ${formatDuration(Math.max(0, now - Date.parse(since)))}`;
-    return [printable(`  ${level === "error" ? "!" : "-"} ${what}${age}`), printable(`      ${remedy}`)];
+    const lasts = since === null ? "" : `[${age(since, now)}] `;
+    return [printable(`  ${level === "error" ? "!" : "-"} ${lasts}${what}`), printable(`      ${remedy}`)];
   });
   return ["Problems:", ...lines].join("\n");
 }
@@ -26,6 +26,7 @@ function about({ version, pid, startedAt, config, outbox, clock }: SaidStatus, n
     ...(needsRestart.length > 0 ? [`         waits for a restart: ${printable(needsRestart.join(", "))}`] : []),
     `outbox   ${printable(outbox.path)}, ${formatSize(outbox.used)} of ${formatSize(outbox.max)}${trouble(outbox)}`,
     ...clockLine(clock, now),
+    ...absence(outbox, now),
   ].join("\n");
 }
 
@@ -38,6 +39,15 @@ function clockLine(clock: SaidStatus["clock"], now: At): readonly string[] {
 function trouble({ full, free, writable }: SaidStatus["outbox"]): string {
   if (full !== null) return `: FULL (outbox.${printable(full)}${left(free)}), calls are refused`;
   return writable ? "" : ": CANNOT BE WRITTEN, calls are refused; the log says why";
+}
+
+function absence({ gone }: SaidStatus["outbox"], now: At): readonly string[] {
+  if (!gone) return [];
+  return [
+    printable(`         GONE for ${age(gone.since, now)}: ${gone.path} was ${gone.what}; calls are refused.`),
+    "         Do not stop the daemon: fairlead backup FILE copies what it still has.",
+    "         Then stop it, run fairlead restore --force FILE, and start it.",
+  ];
 }
 
 function left(free: number | null): string {

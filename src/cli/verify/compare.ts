@@ -1,3 +1,4 @@
+import { parseExactly } from "../../model/exact-json.ts";
 import { sign, verify } from "../../webhook/signature.ts";
 import { inWrittenOrder } from "./key-order.ts";
 
@@ -59,7 +60,7 @@ const OTHER_ORDER = `the keys of this JSON are not in the order in which Fairlea
 /** Null for what is no JSON, and for what is nested so deeply that it can be read and not be written again. */
 function parse(text: string): { readonly value: unknown; readonly rewritten: string } | null {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseExactly(text);
     return { value, rewritten: JSON.stringify(value) };
   } catch {
     return null;

@@ -11,8 +11,8 @@ export type Incoming = {
 
 export type ReceiveOptions = {
   /**
-   * The largest body that is read, in bytes; 1 MB when left out. What Fairlead sends for a call of at most 32 KB is always
-   * smaller than that.
+   * The largest body that is read, in bytes; 4 MB when left out. What Fairlead sends for a call of at most 1 MB, which is
+   * the most that `ingest.maxCall` allows, is always smaller than that.
    */
   readonly maxBytes?: number;
   /** Hears of what the handler has thrown; console.error when left out. The request is answered 500, whatever this does. */
@@ -26,7 +26,7 @@ export type Received =
 
 export type Wanted = Pick<ReceiveOptions, "maxBytes"> & { readonly secrets: readonly string[] };
 
-const MOST_BYTES = 1024 * 1024;
+const MOST_BYTES = 4 * 1024 * 1024;
 
 /** Reads, verifies and parses a webhook. A request that cannot be signed rightly is refused before its body is read. */
 export async function readWebhook(incoming: Incoming, { secrets, maxBytes = MOST_BYTES }: Wanted): Promise<Received> {

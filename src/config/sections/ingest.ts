@@ -1,7 +1,12 @@
 import * as v from "valibot";
-import { address, list, network, path, ruled } from "../fields.ts";
+import { KB, MB } from "../../model/units.ts";
+import { address, list, network, path, ruled, size } from "../fields.ts";
 import { key } from "../manual.ts";
 import { NOT_AN_ORIGIN, ORIGIN_PATTERN, originFault } from "../origins.ts";
+
+/** What client libraries count on (SPEC.md 8); fewer would cost calls that they take to be small enough. */
+export const MAX_CALL = 32 * KB;
+export const MAX_BATCH = 500 * KB;
 
 export const INGEST_LISTEN = "127.0.0.1:8080";
 
@@ -50,5 +55,17 @@ export const ingest = v.strictObject({
     more: `\`[https://example.com, https://*.example.com]\` stands for a site and all of its subdomains. An app in a web
       view has an origin such as capacitor://localhost, and a sandboxed frame "null". Calls with an Origin that is not
       listed are refused. Programs send none and are not concerned.`,
+  }),
+  maxCall: key(v.optional(size({ min: MAX_CALL, max: MB }), "32KB"), {
+    description: "The largest call that is taken, as compact JSON and with what its batch adds to it.",
+    example: "256KB",
+    more: `Receivers get bodies of this size, or twice as much where traits come in two places. Up to 200 of them are on
+      their way at once.`,
+  }),
+  maxBatch: key(v.optional(size({ min: MAX_BATCH, max: 8 * MB }), "500KB"), {
+    description: "The largest request that is taken, decompressed.",
+    example: "4MB",
+    more: `RudderStack's libraries send larger ones at their defaults, and drop what is refused (docs/clients.md). A proxy in
+      front has a limit of its own, such as client_max_body_size of nginx.`,
   }),
 });

@@ -1,6 +1,8 @@
 import type { Clock } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
+import type { Gone } from "../../model/space.ts";
 import { type At, type Ms, SECOND } from "../../model/units.ts";
+import { OutboxGone } from "../presence.ts";
 import { type Database, withRemedy } from "./driver.ts";
 
 /** A commit that takes longer than this is told: the disk is in trouble, and clients are waiting. */
@@ -15,6 +17,8 @@ export type Job<T> = {
   readonly run: () => T;
   /** It writes nothing, and says nothing about whether that could be done. */
   readonly looks?: true;
+  /** It only says what has been done already: it is written even where the next start would not find it. */
+  readonly keepsUp?: true;
   /** The result when it could not be made durable; left out, that is an error. */
   readonly failed?: (error: unknown) => T;
 };
@@ -37,6 +41,8 @@ export type CommitsWorld = {
   readonly keepers: readonly Keeper[];
   /** Hears of each commit that failed. */
   readonly failed: (error: unknown) => void;
+  /** Looks whether the next start would find what is written now; null if it would. Asked before each commit. */
+  readonly gone: () => Gone | null;
 };
 
 /** Somebody who keeps in memory what is also in the file, and has to be told how a transaction ends. */
@@ -103,7 +109,9 @@ function createWriter(db: Database, world: CommitsWorld): Writer {
   let lastSucceeded = true;
   return { write, succeeded: () => lastSucceeded };
 
-  async function write(group: readonly Pending[]): Promise<void> {
+  async function write(all: readonly Pending[]): Promise<void> {
+    const group = refuseIfGone(all, world.gone());
+    if (group.length === 0) return;
     try {
       transaction.begin();
     } catch (error) {
@@ -135,11 +143,31 @@ function createWriter(db: Database, world: CommitsWorld): Writer {
     const told = withRemedy(error);
     world.report.storeFailed("commit", told);
     world.failed(error);
-    for (const { job, resolve, reject } of group) {
-      if (job.failed) resolve(job.failed(error));
-      else reject(told);
-    }
+    refuse(group, error, told);
   }
+}
+
+/** Refuses what must not be written to a file that is gone, and answers the rest. */
+function refuseIfGone(group: readonly Pending[], gone: Gone | null): readonly Pending[] {
+  if (gone === null) return group;
+  // One that was cut short has holes, which a checkpoint would make look like pages.
+  const [allowed, refused] = split(
+    group,
+    ({ job }) => gone.what !== "truncated" && (job.keepsUp || job.looks) === true,
+  );
+  refuse(refused, new OutboxGone(gone));
+  return allowed;
+}
+
+function refuse(group: readonly Pending[], error: unknown, told = error): void {
+  for (const { job, resolve, reject } of group) {
+    if (job.failed) resolve(job.failed(error));
+    else reject(told);
+  }
+}
+
+function split<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [T[], T[]] {
+  return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
 }
 
 type Transaction = {

@@ -1,19 +1,27 @@
 import type BetterSqlite3 from "better-sqlite3";
 import { type Ms, SECOND } from "../../model/units.ts";
+import { isCompiled, loadNativePart } from "../../runtime/native-part.ts";
 
 export type Database = BetterSqlite3.Database;
 export type Statement<Bound extends unknown[] = unknown[], Row = unknown> = BetterSqlite3.Statement<Bound, Row>;
-type Driver = typeof BetterSqlite3;
+/** Opens a database. Throws as SQLite does. */
+type Open = (path: string, options?: BetterSqlite3.Options) => Database;
 
 /** Opens an SQLite file. Rejects with a remedy when the driver's native part cannot be loaded, or the file not be opened. */
 export async function openDatabase(path: string): Promise<Database> {
-  const Database = await loadDriver();
+  const open = await loadDriver();
   try {
-    return new Database(path);
+    return open(path);
   } catch (cause) {
     const remedy = "its folder has to exist, and this user has to be allowed to write there";
     throw new Error(`cannot open ${path}: ${messageOf(cause)}; ${remedy}`, { cause });
   }
+}
+
+/** Opens another file at once: some database has to have been opened before. */
+export function openAtOnce(path: string): Database {
+  if (!driver) throw new Error(`cannot open ${path}: SQLite is not loaded yet`);
+  return driver(path);
 }
 
 /**
@@ -34,9 +42,9 @@ export async function openToRead(path: string, log: { readonly size: number } | 
 }
 
 async function openBeside(path: string, options: BetterSqlite3.Options): Promise<Database> {
-  const Database = await loadDriver();
+  const open = await loadDriver();
   try {
-    return new Database(path, { ...options, fileMustExist: true, timeout: READER_TIMEOUT });
+    return open(path, { ...options, fileMustExist: true, timeout: READER_TIMEOUT });
   } catch (cause) {
     const remedy = "it has to be there, and this user has to be allowed to read it and to write beside it";
     throw new Error(`cannot open ${path}: ${messageOf(cause)}; ${remedy}`, { cause });
@@ -48,8 +56,8 @@ const READER_TIMEOUT: Ms = 5 * SECOND;
 
 /** Opens a file of its own, where temporary files go: it is gone when it is closed. Rejects as above. */
 export async function createTemporary(): Promise<() => Database> {
-  const Database = await loadDriver();
-  return () => new Database("");
+  const open = await loadDriver();
+  return () => open("");
 }
 
 /** Whether an error says that the disk is full or broken, and not that somebody else has the file, or that a row is wrong. */
@@ -87,39 +95,34 @@ const REMEDIES: readonly (readonly [code: string, remedy: string])[] = [
   ["SQLITE_NOTADB", "it is something else, or its beginning is damaged: restore a backup, or set another outbox.path"],
 ];
 
-async function loadDriver(): Promise<Driver> {
-  try {
-    const Database = await importDriver();
-    // The native part is loaded with the first database only.
-    new Database(":memory:").close();
-    return Database;
-  } catch (cause) {
+let loaded: Promise<Open> | undefined;
+let driver: Open | undefined;
+
+/** Once for all: two copies of SQLite in one process would break each other's locks. */
+function loadDriver(): Promise<Open> {
+  loaded ??= load().catch((cause: unknown) => {
     throw new Error(describe(cause), { cause });
-  }
+  });
+  return loaded;
 }
 
-/**
- * The native part is imported by its exact name for one platform, so that the compiler puts it into the binary: it
- * replaces `process.platform` and `process.arch` by the target's and drops the other branches. The C library is no
- * constant: package.json maps these names to musl's under the condition of that name (`--conditions=musl`).
- */
-async function importDriver(): Promise<Driver> {
-  if (process.platform === "linux" && process.arch === "x64") {
-    return (await import("#sqlite/linux-x64")).default;
-  }
-  if (process.platform === "linux" && process.arch === "arm64") {
-    return (await import("#sqlite/linux-arm64")).default;
-  }
-  return (await import("better-sqlite3")).default;
+async function load(): Promise<Open> {
+  const part = isCompiled() ? await (await import("#sqlite/native-part")).findNativePart() : null;
+  const { default: Database } = await import("better-sqlite3");
+  const native = part === null ? {} : { nativeBinding: loadNativePart(part) };
+  const open: Open = (path, options) => new Database(path, { ...options, ...native } as BetterSqlite3.Options);
+  // From sources, the native part is loaded with the first database only.
+  open(":memory:").close();
+  driver = open;
+  return open;
 }
 
-/** A compiled binary writes the native part to the temporary folder and loads it from there. */
 function describe(cause: unknown): string {
   const [why] = messageOf(cause).split("\n");
-  return (
-    `cannot load SQLite for ${process.platform}-${process.arch}: ${why}. The binary unpacks it into the ` +
-    "temporary folder; if that is read-only, full or mounted noexec, set TMPDIR to a folder where programs may be run"
-  );
+  const remedy = isCompiled()
+    ? "set TMPDIR to a folder that has 3 MB of room and is not mounted noexec"
+    : "install the packages again (make install)";
+  return `cannot load SQLite for ${process.platform}-${process.arch}: ${why}; ${remedy}`;
 }
 
 export function messageOf(cause: unknown): string {

@@ -8,7 +8,7 @@ import type { Meta } from "./meta.ts";
 export type HaltsParts = {
   readonly commits: Commits;
   readonly meta: Pick<Meta, "touch">;
-  readonly failed: () => Fault;
+  readonly failed: (error: unknown) => Fault;
 };
 
 type Row = { destination: string; kind: "paused" | "unserved" | "over"; from: At; until: At | null };

@@ -1,5 +1,6 @@
 import { type Fault, isFault } from "../../model/fault.ts";
 import type { Clock, Entry, Receipt, Store } from "../../model/ports.ts";
+import { OutboxGone } from "../presence.ts";
 import { type Room, UNWRITTEN } from "../room.ts";
 import type { AppendRows } from "./append.ts";
 import type { Commits } from "./commits.ts";
@@ -26,7 +27,11 @@ export function createIntake(world: IntakeWorld): Pick<Store, "append" | "withdr
       if (refusal) return Promise.resolve(refusal);
       const withdrawn: Withdrawn[] = [];
       const run = (): readonly Receipt[] => appendRows(entries, { now: clock.now(), withdrawn: emptied(withdrawn) });
-      const job = { rows: rowsOf(entries), run, failed: () => UNWRITTEN };
+      const job = {
+        rows: rowsOf(entries),
+        run,
+        failed: (error: unknown) => (error instanceof OutboxGone ? error.fault : UNWRITTEN),
+      };
       const written = commits.add<readonly Receipt[] | Fault>(job);
       return entries.some(({ withdraws, change }) => withdraws ?? change) ? tellThen(written, withdrawn) : written;
     },

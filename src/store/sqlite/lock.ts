@@ -1,22 +1,51 @@
-import { type Database, isDamaged, messageOf, openDatabase, withRemedy } from "./driver.ts";
+import { type Database, isDamaged, messageOf, openAtOnce, openDatabase, withRemedy } from "./driver.ts";
+
+export type Lock = {
+  /** Of the small file that is held. */
+  readonly path: string;
+  /** Holds the one that is at the path by now, or makes it. Answers false if somebody else has that. */
+  renew(): boolean;
+  release(): void;
+};
 
 /**
  * Keeps a second daemon from the same outbox: a small SQLite file beside it is held in a write transaction for as long
  * as the daemon lives. The system frees it when the process ends, however it ends. Others may read it, and so can say
  * who holds it.
  */
-export async function lockOutbox(path: string, pid: number): Promise<{ release(): void }> {
-  const db = await openDatabase(`${await realPath(path)}.lock`);
+export async function lockOutbox(path: string, pid: number): Promise<Lock> {
+  const file = `${await realPath(path)}.lock`;
+  let held = await openDatabase(file);
   try {
-    db.pragma("busy_timeout = 0");
-    db.exec("CREATE TABLE IF NOT EXISTS holder (pid INTEGER NOT NULL)");
-    db.exec(`BEGIN IMMEDIATE; DELETE FROM holder; INSERT INTO holder VALUES (${pid}); COMMIT; BEGIN IMMEDIATE`);
+    hold(held, pid);
   } catch (cause) {
-    const message = refusal(db, path, cause);
-    db.close();
+    const message = refusal(held, path, cause);
+    held.close();
     throw new Error(message, { cause });
   }
-  return { release: () => db.close() };
+  return {
+    path: file,
+    renew() {
+      let next: Database | null = null;
+      try {
+        next = openAtOnce(file);
+        hold(next, pid);
+      } catch {
+        next?.close();
+        return false;
+      }
+      held.close();
+      held = next;
+      return true;
+    },
+    release: () => held.close(),
+  };
+}
+
+function hold(db: Database, pid: number): void {
+  db.pragma("busy_timeout = 0");
+  db.exec("CREATE TABLE IF NOT EXISTS holder (pid INTEGER NOT NULL)");
+  db.exec(`BEGIN IMMEDIATE; DELETE FROM holder; INSERT INTO holder VALUES (${pid}); COMMIT; BEGIN IMMEDIATE`);
 }
 
 /** Two paths may lead to one file, through a symbolic link. SQLite knows where they end. */

@@ -18,9 +18,13 @@ type Sum = readonly [number, number];
  * Commits that SQLite will leave out because of damage in front of them, as they are told to the operator; null if there are
  * none. It is to be looked at before SQLite does.
  */
-export async function findLostCommits(path: string, disk: Pick<Disk, "size" | "read">): Promise<Error | null> {
+export async function findLostCommits(
+  path: string,
+  disk: Pick<Disk, "size" | "read">,
+  most = LARGEST_LOG,
+): Promise<Error | null> {
   // One that another program has kept from ending is read by SQLite alone: the start has to be soon.
-  if ((await disk.size(path)) > LARGEST_LOG) return null;
+  if ((await disk.size(path)) > most) return null;
   const commits = commitsBehindDamage(await disk.read(path));
   // A power cut may leave the end of the last commit without its middle, and nobody was told that it was written.
   return commits > 1 ? lostCommits(path, commits - 1) : null;

@@ -6,7 +6,8 @@ import { type Step, takeSteps } from "./migrate.ts";
 
 /**
  * The schema, step by step. A step is never changed once it was released: a store of any age is brought up to date by
- * the steps it has not seen. `PRAGMA user_version` is the number of steps done.
+ * the steps it has not seen. `PRAGMA user_version` is the number of steps done. Some indexes have either of two names:
+ * `deletions/rewrite.ts`.
  */
 export const STEPS: readonly Step[] = [
   `

@@ -29,7 +29,7 @@ export type ReplayWorld = ReplayParts & {
   /** Called when there is something to be read. */
   readonly moved: () => void;
   /** When the store cannot be written. */
-  readonly failed: () => Fault;
+  readonly failed: (error: unknown) => Fault;
 };
 
 export function createReplay(db: Database, world: ReplayWorld): Replay {
@@ -114,7 +114,8 @@ async function replayStep(
 }
 
 /** What failed is in one list, and what expired in another: they are gone through one after the other. */
-function afterwards({ state: asked }: Wish["search"], cursor: Cursor, list: string | null): Cursor | null {
+function afterwards({ state: asked }: Wish["search"], before: Cursor, list: string | null): Cursor | null {
+  const cursor = { ...before, until: before.untilNext };
   if (list !== null) return { ...cursor, list };
   return asked === null && cursor.state === "failed" ? { ...cursor, state: "expired", list: null } : null;
 }

@@ -1,10 +1,18 @@
 import type { Fault } from "../../model/fault.ts";
-import type { BeginFile } from "../../model/new-file.ts";
+import type { BeginFile, BeginScratch } from "../../model/new-file.ts";
 import type { Clock, Store } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
-import type { Bounds, Disk, StoreHealth } from "../../model/space.ts";
+import {
+  type Alias,
+  type Bounds,
+  type Disk,
+  describeAlias,
+  type FileMark,
+  type StoreHealth,
+} from "../../model/space.ts";
 import type { Migrating } from "../../model/supervisor.ts";
 import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
+import { createPresence, OutboxGone, type Presence } from "../presence.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
 import { watchClock } from "../timeline.ts";
 import { createAppend } from "./append.ts";
@@ -18,6 +26,7 @@ import { createNotices } from "./deletions/notices.ts";
 import { createUserHash } from "./deletions/user-hash.ts";
 import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
 import { createStoredHalts } from "./halts.ts";
+import { createIndexCheck } from "./index-check.ts";
 import { createIntake } from "./intake.ts";
 import { lockOutbox } from "./lock.ts";
 import { findLostCommits } from "./log-check.ts";
@@ -30,11 +39,13 @@ import { createSuperseding } from "./members/superseded.ts";
 import { createUploads } from "./members/upload.ts";
 import { createMeta, type Meta } from "./meta.ts";
 import { createDeliveryBodies } from "./open-bodies.ts";
+import { openFilesOf } from "./open-files.ts";
 import { cannotOpen, LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
-import { createPrune } from "./prune.ts";
+import { createPrune, type PruneRows } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
 import { createReplay } from "./replay.ts";
+import { createRescue, keepRescued } from "./rescue.ts";
 import { createSegments } from "./segments.ts";
 import { createSettle } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
@@ -58,6 +69,8 @@ export type StoreOptions = {
   readonly migrating?: Migrating | undefined;
   /** How the copy is written that is kept before a large step of that; left out, none is kept. */
   readonly beginFile?: BeginFile | undefined;
+  /** Where a copy is made for who asks the daemon for one; left out, nowhere. */
+  readonly beginScratch?: BeginScratch | undefined;
   /** Of this process, for whoever finds the outbox locked. */
   readonly pid: number;
   readonly clock: Clock;
@@ -68,26 +81,39 @@ export type StoreOptions = {
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { clock, report } = options;
   const watching = new AbortController();
+  const alias = options.disk.alias(options.path);
+  if (alias !== null) throw aliased(options.path, alias);
   const lock = await lockOutbox(options.path, options.pid);
   try {
     // Before it is opened: SQLite then begins it anew.
     const lost = await findLostCommits(logOf(options.path), options.disk);
     if (lost) report.storeFailed("recover the write-ahead log", lost);
+    const before = options.disk.mark(options.path);
     const db = await openOutbox(options.path, { ...options, freeDisk: options.bounds().freeDisk });
+    const presence = createPresence({ ...options, files: openFilesOf(options.path, db, lock) });
+    requireSame(db, options, before);
     const meta = orExplain(db, options, () => createMeta(db, options));
     const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
     await room.look();
-    const surroundings = { meta, room, release, openTemporary: await createTemporary() };
+    const surroundings = { meta, room, presence, release, watch, openTemporary: await createTemporary() };
     const store = orExplain(db, options, () => createStore(db, surroundings, options));
-    void watchRoom(room, clock, watching.signal).catch((error: unknown) => report.unexpected("watch the disk", error));
+    watch("disk", (signal) => watchRoom({ look }, clock, signal));
     const lookAtClock = async (): Promise<unknown> => meta.isOutdated() && store.health.probe();
-    void watchClock(lookAtClock, clock, watching.signal).catch((error: unknown) =>
-      report.unexpected("watch the clock", error),
-    );
+    watch("clock", (signal) => watchClock(lookAtClock, clock, signal));
     return store;
+
+    /** In this order: whether a file server still answers is found out without holding anybody up. */
+    async function look(): Promise<void> {
+      await room.look();
+      presence.check();
+    }
   } catch (error) {
     lock.release();
     throw error;
+  }
+
+  function watch(what: string, run: (signal: AbortSignal) => Promise<void>): void {
+    run(watching.signal).catch((error: unknown) => report.unexpected(`watch the ${what}`, error));
   }
 
   function release(): void {
@@ -96,11 +122,27 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
 }
 
+function aliased(path: string, alias: Alias): Error {
+  const { why, remedy } = describeAlias(alias);
+  return new Error(`cannot open outbox ${path}: ${why}; ${remedy}`);
+}
+
+/** What is open has to be what is at the path, or all that is stored is lost with the next stop. */
+function requireSame(db: Database, { path, disk }: StoreOptions, before: FileMark | null): void {
+  const now = disk.mark(path);
+  if (before !== null && now?.identity === before.identity) return;
+  db.close();
+  throw new Error(`cannot open outbox ${path}: the file was replaced or removed while it was opened; start again`);
+}
+
 /** `release` lets go of all that is not the database. */
 type Surroundings = {
   readonly meta: Meta;
   readonly room: Room;
+  readonly presence: Presence;
   release(): void;
+  /** Has this go on until the store is released. */
+  watch(what: string, run: (signal: AbortSignal) => Promise<void>): void;
   readonly openTemporary: () => Database;
 };
 
@@ -114,22 +156,26 @@ function orExplain<T>(db: Database, options: StoreOptions, create: () => T): T {
   }
 }
 
-function createStore(db: Database, { meta, room, release, openTemporary }: Surroundings, options: StoreOptions): Store {
+function createStore(db: Database, surroundings: Surroundings, options: StoreOptions): Store {
+  const { meta, presence, release, openTemporary } = surroundings;
+  const room = { ...surroundings.room, refusal: () => presence.refusal() ?? surroundings.room.refusal() };
   const { clock, report, bounds } = options;
   const tables = createTables(db, openTemporary);
   const { counts, repeats, segments, progress, memberRows, uploads } = tables;
   const size = createSize(db, room.measured);
   const withdrawal = createWithdraw(db, tables);
   const settleRow = createSettle(tables);
-  const pruneRows = createPrune(db, tables);
   const unserved = createUnserved(db, tables);
   const claims = createClaims(db, report);
   const commits = createCommits(db, {
     ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size, uploads] },
     failed: (error) => isDiskFailure(error) && room.refused(),
+    // Who lets go of the files takes the log away itself.
+    gone: () => (db.open ? presence.check() : null),
   });
   const notices = createNotices(db, { commits, clock, failed: unwritable });
   const appendRows = createAppend({ segments, repeats, withdrawal, notices, memberRows });
+  surroundings.watch("indexes", createIndexCheck(db, { ...options, commits, counts, gone: presence.check }));
   const lookup = createLookup(db, { clock, repeats, timeline: meta.timeline });
   const about = createAbout(db);
   let closing: Promise<void> | null = null;
@@ -139,18 +185,10 @@ function createStore(db: Database, { meta, room, release, openTemporary }: Surro
     claims: async (ask) => claims(ask),
     settle(delivery, settlement) {
       const run = (): Written => (settleRow(delivery, settlement) ? "written" : "gone");
-      return commits.add<Written>({ rows: 1, run, failed: () => "unwritten" });
+      return commits.add<Written>({ rows: 1, run, keepsUp: true, failed: () => "unwritten" });
     },
     backlog: createBacklog(db, counts),
-    async prune(before, limit) {
-      if (!pruneRows.isNeeded(before)) {
-        pruneRows.finish();
-        return null;
-      }
-      const { moved, ...counts } = await commits.add({ rows: limit, run: () => pruneRows.run(before, limit) });
-      if (moved > 0) options.moved();
-      return counts;
-    },
+    prune: createPrunePort({ commits, rows: createPrune(db, tables), moved: options.moved }),
     lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
     replay: createReplay(db, { ...options, ...tables, ...about, commits, lookup, room, failed: unwritable }),
@@ -160,7 +198,8 @@ function createStore(db: Database, { meta, room, release, openTemporary }: Surro
     }),
     members: createMembers(db, { ...withdrawal, ...options, ...tables, ...about, commits, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
-    health: createHealth({ commits, meta, size, room, bounds }),
+    health: createHealth({ commits, meta, size, room, presence, bounds }),
+    rescue: createRescue(db, options),
     timeline: meta.timeline,
     close() {
       closing ??= close();
@@ -170,6 +209,7 @@ function createStore(db: Database, { meta, room, release, openTemporary }: Surro
 
   async function close(): Promise<void> {
     await commits.idle();
+    await keepRescued(db, { ...options, gone: presence.check });
     db.close();
     release();
   }
@@ -199,10 +239,11 @@ type Vitals = {
   readonly meta: Meta;
   readonly size: Size;
   readonly room: Room;
+  readonly presence: Presence;
   readonly bounds: () => Bounds;
 };
 
-function createHealth({ commits, meta, size, room, bounds }: Vitals): StoreHealth {
+function createHealth({ commits, meta, size, room, presence, bounds }: Vitals): StoreHealth {
   function touch(): boolean {
     meta.touch();
     return true;
@@ -210,11 +251,35 @@ function createHealth({ commits, meta, size, room, bounds }: Vitals): StoreHealt
   return {
     writable: commits.succeeded,
     probe: () => commits.add<boolean>({ rows: 1, run: touch, failed: () => false }),
-    responds: () => commits.add<boolean>({ rows: 0, looks: true, run: () => true, failed: isDiskFailure }),
-    refusal: room.refusal,
+    responds: () => commits.add<boolean>({ rows: 0, looks: true, run: () => true, failed: isDiskTrouble }),
+    gone: presence.check,
+    refusal() {
+      presence.check();
+      return room.refusal();
+    },
     full: room.full,
     crowding: room.crowding,
     size: () => ({ used: size.used(), max: bounds().maxSize, free: room.free() }),
+  };
+}
+
+/** To be started again would not help, and what only this process still has open would be gone. */
+function isDiskTrouble(error: unknown): boolean {
+  return isDiskFailure(error) || error instanceof OutboxGone;
+}
+
+type PruneWorld = Pick<StoreOptions, "moved"> & { readonly commits: Commits; readonly rows: PruneRows };
+
+function createPrunePort({ commits, rows, moved }: PruneWorld): Store["prune"] {
+  return async function prune(before, limit) {
+    if (!rows.isNeeded(before)) {
+      rows.finish();
+      return null;
+    }
+    const run = (): ReturnType<PruneRows["run"]> => rows.run(before, limit);
+    const { moved: left, ...counts } = await commits.add({ rows: limit, keepsUp: true, run });
+    if (left > 0) moved();
+    return counts;
   };
 }
 

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { toJson, toWords } from "../../../src/cli/send/answer.ts";
 import { type OneCall, sendCall } from "../../../src/cli/send/one.ts";
 import { LIBRARY } from "../../../src/client/version.ts";
+import { Secret } from "../../../src/model/secret.ts";
 import { type Answered, makeSendWorld, TARGET } from "./world.ts";
 
 const SENT = { type: "track", messageId: "m1", base: TARGET.base } as const;
@@ -95,5 +96,20 @@ describe("a call", () => {
       world.came.map(({ url }) => url),
       ["https://example.com/events/v1/batch", "https://example.com/events/v1/track"],
     );
+  });
+});
+
+describe("a server that echoes the request", () => {
+  it("does not have the write key printed, neither as it is nor in Basic", async () => {
+    const target = { ...TARGET, writeKey: new Secret("website-key-4711") };
+    for (const status of [400, 401, 503]) {
+      const echo = `Authorization: Basic ${btoa("website-key-4711:")}, website-key-4711`;
+      const headers = { "retry-after": "website-key-4711" };
+      const world = makeSendWorld(() => ({ status, body: { code: "bad", message: echo }, headers }));
+      const said = await sendCall(MADE, target, world);
+      const printed = toWords(said, SENT) + toJson(said, SENT);
+      assert.doesNotMatch(printed, /4711|d2Vic2l0/);
+      assert.match(printed, /Authorization: Basic \*\*\*, \*\*\*/);
+    }
   });
 });

@@ -81,7 +81,7 @@ describe("the status of a daemon, for a person", () => {
     const said = words({ problems });
     assert.ok(
       said.startsWith(
-        "Problems:\n  ! lake: https://lake/ does not answer, for 1m\n      x\n" +
+        "Problems:\n  ! [1m] lake: https://lake/ does not answer\n      x\n" +
           "  - old is not in the config\n      fairlead move old\n\nfairlead 1.2.3",
       ),
       said,

@@ -43,6 +43,8 @@ const EXPLAINED = `ingest:
     key: /key.pem                       # config.yaml:4, from $KEY_FILE
   trustedProxies: []                    # default
   corsOrigins: ["*"]                    # default
+  maxCall: 32KB                         # default
+  maxBatch: 500KB                       # default
 
 admin:
   listen: 127.0.0.1:8081                # default

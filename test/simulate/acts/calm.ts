@@ -6,6 +6,7 @@ import { revive } from "../world/lives.ts";
 import { DESTINATIONS, type Shape } from "../world/shape.ts";
 import type { World } from "../world/world.ts";
 import { changeTo } from "./config.ts";
+import { putBack } from "./files.ts";
 import { resumeOne } from "./halts.ts";
 import { healAll } from "./receivers.ts";
 
@@ -21,6 +22,8 @@ export const calm: Act<{ all: boolean }> = {
   choose: (chance) => ({ all: chance.happens(0.3) }),
   async run(world, { all }) {
     healAll(world);
+    await putBack(world);
+    await revive(world);
     Object.assign(world, { refusing: null, free: 1e12, diesIn: null });
     if (all) await serveAll(world);
     await advance(world, LONG_ENOUGH + AND_THEN);

@@ -12,6 +12,7 @@ import {
   SOURCES,
   toConfig,
 } from "../world/shape.ts";
+import { upset } from "../world/turns.ts";
 import { meet, type World, wrong } from "../world/world.ts";
 
 type Change = {
@@ -75,6 +76,7 @@ export async function changeTo(world: World, next: Shape): Promise<void> {
   // A process that dies is followed by one that reads the new file.
   world.shape = next;
   world.nextShape = null;
+  upset(world.turns, life.clock.now());
   for (const name of DESTINATIONS) if (isServed(next, name)) endLost(world, name, "unserved");
   meet(world, "reloads");
   await life.clock.rest();

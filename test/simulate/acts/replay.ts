@@ -1,7 +1,7 @@
 import type { Act } from "../act.ts";
 import { command } from "../world/ask.ts";
 import { USERS } from "../world/calls.ts";
-import { ALL_TYPES, DESTINATIONS, SOURCES } from "../world/shape.ts";
+import { ALL_TYPES, DESTINATIONS, type DestinationName, SOURCES, urlOf } from "../world/shape.ts";
 import { meet, type World, wrong } from "../world/world.ts";
 
 type Filter = Readonly<Record<string, string>>;
@@ -47,6 +47,23 @@ function hearRefusal(world: World, code: unknown, { destination }: Filter = {}):
   if (!["store_full", "store_failed"].includes(String(code))) wrong(world, `a replay was answered ${code}`);
 }
 
+/** All that waits for a destination, whatever its receivers have asked for. */
+export const retryAll: Act<{ destination: DestinationName }> = {
+  choose: (chance) => ({ destination: chance.pick(DESTINATIONS) }),
+  async run(world, { destination }) {
+    const { tracks, shape, paused } = world;
+    if (!paused.has(destination))
+      for (const track of tracks.all()) if (track.destination === destination) track.freeAt = 0;
+    for (const webhook of [1, 2, 3]) tracks.silentUntil.delete(urlOf(destination, webhook));
+    command(world, { path: `/api/destinations/${destination}/retry` }, ({ status, json }) => {
+      meet(world, `retry of a destination: ${json.served ?? json.code}`);
+      const isKnown = shape.destinations[destination].listed;
+      if (status !== 200 && isKnown) wrong(world, `a retry of ${destination} was answered ${json.code}`);
+    });
+    await world.life.clock.rest();
+  },
+};
+
 /** One delivery, whatever its state: which one is told by its place in the outbox. */
 export const retry: Act<{ nth: number }> = {
   choose: (chance) => ({ nth: chance.below(1_000) }),
@@ -54,7 +71,7 @@ export const retry: Act<{ nth: number }> = {
     const all = [...world.rows.deliveries.values()];
     const row = all[nth % Math.max(1, all.length)];
     if (!row) return;
-    world.replaying = row.state !== "waiting";
+    world.replaying = row.state !== "waiting" && { messageId: row.messageId, destination: row.destination };
     world.tracks.hurry(row.messageId, row.destination);
     command(world, { path: `/api/deliveries/${row.event}-${row.destination}/retry` }, ({ status, json }) => {
       meet(world, `retry: ${json.did ?? json.code}`);

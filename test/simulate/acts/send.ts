@@ -34,6 +34,7 @@ export function sendCalls(world: World, { source, numbers }: Numbers, as: "call"
 }
 
 function hear(world: World, entries: readonly Entry[], { status, json }: Answer, bad = 0): void {
+  for (const entry of entries) entry.open -= 1;
   if (status !== 200) hearRefusal(world, entries, { status, json });
   else hearReceipts(world, entries, { json, bad });
 }
@@ -73,5 +74,6 @@ function hearRefusal(world: World, entries: readonly Entry[], { status, json }: 
 /** The same call may have been taken before, or in another request of this moment. */
 function refuse({ ledger, answers }: World, entry: Entry): void {
   const taken = entry.acked || entry.event !== null || answers.some(({ entries }) => entries.includes(entry));
-  if (!taken && ledger.byBody(entry.body) === entry) entry.refused = true;
+  // Another request with it may be taken still.
+  if (!taken && entry.open === 0 && ledger.byBody(entry.body) === entry) entry.refused = true;
 }

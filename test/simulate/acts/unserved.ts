@@ -1,6 +1,7 @@
 import type { Act } from "../act.ts";
 import { command } from "../world/ask.ts";
 import { DESTINATIONS, type DestinationName } from "../world/shape.ts";
+import { upset } from "../world/turns.ts";
 import { meet, type World, wrong } from "../world/world.ts";
 import { pause } from "./halts.ts";
 
@@ -20,6 +21,7 @@ export const move: Act<{ from: DestinationName; to: DestinationName; limit: numb
     world.discarding = from;
     command(world, { path: `/api/destinations/${from}/move`, body: { to, limit } }, hear(world, "moved"));
     await world.life.clock.rest();
+    upset(world.turns, world.life.clock.now());
   },
 };
 

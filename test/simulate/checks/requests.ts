@@ -6,6 +6,7 @@ import { checkDeleted } from "./deleted.ts";
 import { checkHeaders } from "./headers.ts";
 import { checkOnce } from "./once.ts";
 import { checkServed } from "./served.ts";
+import { checkFirst } from "./turns.ts";
 import { checkWait } from "./waits.ts";
 
 /** What a receiver knows of a request when it comes. */
@@ -14,7 +15,15 @@ export type Judged = { readonly request: Omit<PostRequest, "signal">; readonly a
 /** Answers what is wrong with a request, or null. */
 export type Judge = (judged: Judged) => string | null;
 
-const JUDGES: readonly Judge[] = [checkContent, checkHeaders, checkServed, checkWait, checkOnce, checkDeleted];
+const JUDGES: readonly Judge[] = [
+  checkContent,
+  checkHeaders,
+  checkServed,
+  checkWait,
+  checkOnce,
+  checkDeleted,
+  checkFirst,
+];
 
 /** Judges a request at the moment when it comes. */
 export function judgeRequest(world: World, request: Judged["request"], asked: Asked): void {

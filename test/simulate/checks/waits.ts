@@ -1,8 +1,8 @@
 import type { Judge } from "./requests.ts";
 
 /**
- * Nothing is attempted before its wait is over (the shortest that chance allows), unless a lane of its destination has opened
- * again since it was last attempted; and a receiver that wants silence has it.
+ * Nothing is attempted before its wait is over (the shortest that chance allows), unless a receiver of its destination is back
+ * from an outage since it was last attempted; and a receiver that wants silence has it.
  */
 export const checkWait: Judge = ({ asked: { track, before, url, at, isNewRound }, world }) => {
   const silentUntil = world.tracks.silentUntil.get(url) ?? 0;

@@ -36,6 +36,12 @@ export const SETTLE_FAULTS = [
   fault<typeof RetryAfter>("does not hear Retry-After", "settle/retry-after.ts", () => ({
     parseRetryAfter: () => null,
   })),
+  fault<typeof Judge>("closes a lane on answers of 500", "settle/judge.ts", ({ signOf }) => ({
+    signOf(answer) {
+      const sign = signOf(answer);
+      return sign === "refused" || sign === "overloaded" ? "silent" : sign;
+    },
+  })),
   fault<typeof Judge>("takes a refusal for a success", "settle/judge.ts", ({ judge }) => ({
     judge: (answer) => (answer.kind === "answered" && answer.status === 400 ? "delivered" : judge(answer)),
   })),

@@ -1,3 +1,4 @@
+import type * as Presence from "../../../src/store/presence.ts";
 import type * as Counts from "../../../src/store/sqlite/counts.ts";
 import type * as Suppressed from "../../../src/store/sqlite/deletions/suppressed.ts";
 import type * as StoredHalts from "../../../src/store/sqlite/halts.ts";
@@ -6,6 +7,7 @@ import type * as ReplayRows from "../../../src/store/sqlite/replay-rows.ts";
 import type * as SettleRows from "../../../src/store/sqlite/settle.ts";
 import type * as Tried from "../../../src/store/sqlite/tried.ts";
 import type * as Withdraw from "../../../src/store/sqlite/withdraw.ts";
+import type * as Timeline from "../../../src/store/timeline.ts";
 import { fault } from "./fault.ts";
 
 /** What can go wrong between a decision and the file. */
@@ -81,6 +83,17 @@ export const STORE_FAULTS = [
       createSuppressed: (db, parts) => ({ ...createSuppressed(db, parts), has: () => false }),
     }),
   ),
+  fault<typeof Timeline>("goes by the machine's clock at a start", "store/timeline.ts", ({ createTimeline }) => ({
+    createTimeline(world) {
+      const real = createTimeline(world);
+      const { clock } = world;
+      clock.continueFrom(Math.max(clock.now(), clock.wall()));
+      return real;
+    },
+  })),
+  fault<typeof Presence>("does not look where its files are", "store/presence.ts", () => ({
+    createPresence: () => ({ check: () => null, refusal: () => null }),
+  })),
   fault<typeof StoredHalts>("forgets at a start who is paused", "store/sqlite/halts.ts", ({ createStoredHalts }) => ({
     createStoredHalts: (db, parts) => ({ ...createStoredHalts(db, parts), all: () => [] }),
   })),

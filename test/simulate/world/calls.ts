@@ -96,11 +96,12 @@ export function expectedBody(call: Call, source: SourceName, wall: At): string {
   return `{${parts.join(",")}}`;
 }
 
-/** When it happened: as the client says, less what its clock is ahead of ours. */
+/** When it happened: as the client says; less what its clock is ahead of ours, where that is more than a minute on the way. */
 function timestampOf({ timestamp, sentAt }: Call, wall: At): string {
   if (timestamp === undefined) return stamp(wall);
   const at = Date.parse(String(timestamp));
-  return stamp(sentAt === undefined ? at : wall - (Date.parse(String(sentAt)) - at));
+  const transit = sentAt === undefined ? 0 : wall - Date.parse(String(sentAt));
+  return stamp(transit >= -1_000 && transit <= 60_000 ? at : at + transit);
 }
 
 function stamp(at: At): string {

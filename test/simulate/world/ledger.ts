@@ -18,6 +18,8 @@ export type Entry = {
   acked: boolean;
   /** Refused, with a fault: it must not go out. */
   refused: boolean;
+  /** How often it was sent, and not answered yet. */
+  open: number;
   /** It came and went in one step, and was never seen in the outbox. */
   gone: boolean;
   /** The number of its event, once it was seen in the outbox. */
@@ -43,11 +45,11 @@ export function createLedger(): Ledger {
       const body = expectedBody(call, source, wall);
       const known = byBody.get(body);
       // Sent again in the same moment: this time it may be taken.
-      if (known) return Object.assign(known, { refused: false });
+      if (known) return Object.assign(known, { refused: false, open: known.open + 1 });
       const takers = new Set(takersOf(call, source, { shape, wall }));
       const { messageId } = call;
       const userId = typeof call.userId === "string" ? call.userId : null;
-      const state = { acked: false, refused: false, gone: false, event: null };
+      const state = { acked: false, refused: false, open: 1, gone: false, event: null };
       const entry: Entry = { source, messageId, userId, body, at, step, takers, ...state };
       byBody.set(body, entry);
       byId.set(keyOf(source, messageId), [...(byId.get(keyOf(source, messageId)) ?? []), entry]);

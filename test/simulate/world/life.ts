@@ -2,12 +2,16 @@ import { createApp } from "../../../src/app.ts";
 import type { Ports } from "../../../src/model/daemon.ts";
 import type { Clock, Handle } from "../../../src/model/ports.ts";
 import type { Report } from "../../../src/model/report.ts";
+import type { FileMark } from "../../../src/model/space.ts";
+import type { Boot } from "../../../src/model/timeline.ts";
 import type { At } from "../../../src/model/units.ts";
+import { disk } from "../../../src/runtime/disk.ts";
 import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
 import { diskError } from "./disk.ts";
 import { createPost } from "./network.ts";
 import { toConfig } from "./shape.ts";
-import { type Answer, type Life, type World, wrong } from "./world.ts";
+import { forgetTurns, isBack, upset } from "./turns.ts";
+import { type Answer, type Life, type Vanished, type World, wrong } from "./world.ts";
 
 /** What a dead process waits for. Each time another one: whatever waits for it is gone with it, and forgotten. */
 export function never(): Promise<never> {
@@ -20,15 +24,28 @@ const QUIET = new Set(["requestAnswered"]);
 /** Turns of the event loop for what happens at one point in time: far more than that is a circle. */
 const MOST_TURNS = 20_000;
 
-export type Birth = { readonly path: string; readonly startAt: At; readonly number: number };
+/** `boot`: the machine's, as the kernel says it at the start of the process. */
+export type Birth = { readonly path: string; readonly startAt: At; readonly number: number; readonly boot: Boot };
 
 /** Another process on this outbox, at this time. It may die while it starts. Rejects if it refuses to start. */
-export async function startLife(world: World, { path, startAt, number }: Birth): Promise<Life> {
-  const clock = createFalseClock(startAt, MOST_TURNS);
+export async function startLife(world: World, { path, startAt, number, boot }: Birth): Promise<Life> {
+  const clock = createFalseClock(startAt - boot.uptime, MOST_TURNS);
+  clock.reboot(boot.id);
+  clock.skip(`${boot.uptime}ms`);
   const handles = new Map<number, Handle>();
   const answers: Answers = new Map();
   const life: Life = {
-    ...{ number, clock, path, dead: false, started: false, backlog: null },
+    ...{
+      number,
+      clock,
+      path,
+      startedAt: startAt,
+      leastError: world.clockError,
+      unwritten: false,
+      dead: false,
+      started: false,
+      backlog: null,
+    },
     app: createApp(toConfig(world.shape, path), portsOf(world, { clock, handles, answers, life: () => life })),
     async ask(port, request) {
       const handle = handles.get(port);
@@ -43,6 +60,7 @@ export async function startLife(world: World, { path, startAt, number }: Birth):
     },
   };
   world.life = life;
+  forgetTurns(world.turns, clock.now());
   world.disk.watch(path, {
     moment: () => moment(world, life),
     allow(what) {
@@ -59,6 +77,9 @@ export async function startLife(world: World, { path, startAt, number }: Birth):
     },
   );
   await clock.rest();
+  // The store has said where its time goes on.
+  upset(world.turns, clock.now());
+  life.startedAt = clock.now();
   if (failure !== null && !life.dead) throw failure;
   return life;
 }
@@ -73,6 +94,8 @@ export function moment(world: World, life: Life): void {
 export function kill(world: World, life: Life): void {
   world.diesIn = null;
   life.dead = true;
+  // Whoever starts the next one puts the files back first.
+  world.vanished = null;
   // From here on it writes into a file that nobody reads any more.
   world.nextPath = world.disk.copy(life.path);
   life.clock.kill();
@@ -84,6 +107,8 @@ function refuse(world: World, what: string): void {
   if (refusing === null || refusing.what !== what || refusing.times <= 0) return;
   refusing.times -= 1;
   world.refused += 1;
+  world.life.unwritten = true;
+  upset(world.turns, world.life.clock.now());
   throw diskError(refusing.code);
 }
 
@@ -127,6 +152,8 @@ function portsOf(world: World, around: Around): Ports {
       size: () => (isDead() ? never() : Promise.resolve(0)),
       // No byte of a log is changed here: test/store/sqlite/log-check.test.ts does that.
       read: () => (isDead() ? never() : Promise.resolve(new Uint8Array())),
+      mark: (path) => markOf(path, path === life().path ? world.vanished : null),
+      alias: () => null,
     },
     serve: async (listen, handle) => {
       const port = listen.kind === "tcp" ? listen.port : 0;
@@ -167,6 +194,14 @@ function mortal({ clock, life }: Around, world: World): Clock {
   }
 }
 
+/** Which file is at a path, as the machine says it. */
+function markOf(path: string, vanished: Vanished | null): FileMark | null {
+  const mark = disk.mark(path);
+  if (mark === null || vanished === null) return mark;
+  if (vanished === "removed") return null;
+  return vanished === "replaced" ? { ...mark, identity: `not ${mark.identity}` } : { ...mark, size: 0 };
+}
+
 function createReport(world: World, life: () => Life): Report {
   return new Proxy({} as Report, {
     get: (_, what: string) => {
@@ -174,10 +209,9 @@ function createReport(world: World, life: () => Life): Report {
         const { dead, clock, number } = life();
         if (dead || QUIET.has(what)) return;
         if (what === "unexpected") wrong(world, `something that should be impossible: ${describe(args)}`);
-        if (what === "laneOpened") {
+        if (what.startsWith("lane") && isBack(world.turns, String(args[1]), what))
           world.tracks.reopenedAt.set(String(args[0]), clock.now());
-          world.tracks.silentUntil.delete(String(args[1]));
-        }
+        if (what === "laneOpened") world.tracks.silentUntil.delete(String(args[1]));
         world.told.push({ what, args, at: clock.now(), life: number });
       };
     },

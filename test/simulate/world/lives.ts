@@ -1,9 +1,10 @@
 /** One process after the other. */
 
-import type { Ms } from "../../../src/model/units.ts";
-import { SECOND } from "../../../src/model/units.ts";
+import type { Boot } from "../../../src/model/timeline.ts";
+import { type At, type Ms, SECOND } from "../../../src/model/units.ts";
+import { checkLine, noteLine, type Pause } from "../checks/line.ts";
 import { advanceUntil } from "./advance.ts";
-import { startLife } from "./life.ts";
+import { type Birth, startLife } from "./life.ts";
 import { openShell } from "./rows.ts";
 import { DESTINATIONS, urlOf } from "./shape.ts";
 import { meet, type World, wrong } from "./world.ts";
@@ -11,7 +12,7 @@ import { meet, type World, wrong } from "./world.ts";
 /** The first one. */
 export async function begin(world: World, path: string): Promise<void> {
   world.shell = await openShell(path);
-  await start(world, { path, startAt: world.life.clock.wall() });
+  await start(world, { path, startAt: world.life.clock.wall(), boot: { id: 1, uptime: 0 } });
   await revive(world);
 }
 
@@ -22,10 +23,10 @@ export async function revive(world: World): Promise<void> {
     if (nextPath === null || deaths > 50) throw new Error("a process has died and left nothing");
     meet(world, "crashes");
     world.nextPath = null;
-    const startAt = life.clock.wall() + world.down;
+    const down = world.down;
     await closeAll(world);
     world.disk.forget(life.path);
-    await goOn(world, { path: nextPath, startAt, clean: false });
+    await goOn(world, { path: nextPath, down, clean: false });
   }
 }
 
@@ -44,8 +45,9 @@ export async function stopLife(
   life.dead = true;
   life.clock.kill();
   await closeAll(world);
-  const clean = !quick && world.refusing === null;
-  await goOn(world, { path: life.path, startAt: life.clock.wall() + down, clean });
+  const clean = !quick && world.refusing === null && world.vanished !== "truncated";
+  world.vanished = null;
+  await goOn(world, { path: life.path, down, clean });
 }
 
 /** Closes all that a process has left open, when nothing of it moves any more. */
@@ -59,21 +61,48 @@ export async function closeAll({ shell, disk, life }: World): Promise<void> {
   disk.close(life.path);
 }
 
-type Next = { readonly path: string; readonly startAt: number; readonly clean: boolean };
+type Next = { readonly path: string; readonly down: Ms; readonly clean: boolean };
 
-async function goOn(world: World, { path, startAt, clean }: Next): Promise<void> {
+async function goOn(world: World, { path, down, clean }: Next): Promise<void> {
+  const { clock } = world.life;
+  const { boots } = world;
+  const before = noteLine(world, { down, boots });
+  const startAt = setClock(world, clock.wall() - world.clockError + down);
+  const boot = bootOf(clock.boot(), { down, boots });
+  world.boots = null;
   world.ended += 1;
   world.shell = await openShell(path);
   const doubled = world.tracks.reborn(world.shell.read());
   meet(world, "sent twice because of a crash", doubled);
   if (clean && doubled > 0) wrong(world, `${doubled} deliveries were answered, and a clean stop has forgotten it`);
-  await start(world, { path, startAt });
+  await start(world, { path, startAt, boot });
+  checkLine(world, before);
 }
 
-async function start(world: World, { path, startAt }: Pick<Next, "path" | "startAt">): Promise<void> {
+/** As the clock of the machine says it when the next process begins. */
+function setClock(world: World, rightly: At): At {
+  const says = { "1972": IN_1972, "2102": IN_2102, right: rightly, "as it was": rightly + world.clockError };
+  if (world.boots !== null) {
+    world.clockError = says[world.boots] - rightly;
+    meet(world, `the machine is started, its clock: ${world.boots}`);
+  }
+  return rightly + world.clockError;
+}
+
+const IN_1972 = Date.UTC(1972, 0, 1, 0, 1);
+const IN_2102 = Date.UTC(2102, 5, 1);
+/** From the start of a machine to that of the daemon. */
+const TO_BOOT: Ms = 20 * SECOND;
+
+function bootOf(before: Boot | null, { boots, down }: Pause): Boot {
+  const { id, uptime } = before ?? { id: 1, uptime: 0 };
+  return boots === null ? { id, uptime: uptime + down } : { id: id + 1, uptime: TO_BOOT };
+}
+
+async function start(world: World, { path, startAt, boot }: Omit<Birth, "number">): Promise<void> {
   for (const name of DESTINATIONS) if (isWell(world, name)) world.troubled.delete(name);
   try {
-    const life = await startLife(world, { path, startAt, number: world.life.number + 1 });
+    const life = await startLife(world, { path, startAt, boot, number: world.life.number + 1 });
     for (let waited = 0; waited < 60 && !life.started && !life.dead; waited += 1)
       await life.clock.advance(`${SECOND}ms`);
     if (!life.started && !life.dead) wrong(world, "the daemon does not start");

@@ -1,10 +1,12 @@
 import type { Post, PostRequest } from "../../../src/model/ports.ts";
+import { type Ms, SECOND } from "../../../src/model/units.ts";
 import { createFalseNetwork } from "../../flow/network.ts";
 import { judgeRequest } from "../checks/requests.ts";
 import { moment, never } from "./life.ts";
 import { beginLost, endLost } from "./lost.ts";
 import { behave, type Meaning, meaningOf } from "./receivers.ts";
 import type { Asked } from "./tracks.ts";
+import { noteTaken } from "./turns.ts";
 import type { Life, World } from "./world.ts";
 
 /** The network of one process: each request is judged when it comes, and its answer is noted when it leaves. */
@@ -23,6 +25,9 @@ export function createPost(world: World, life: () => Life): Post {
     const status = reply.kind === "answered" ? reply.status : 0;
     const silence = reply.kind === "answered" && (status === 429 || status === 503) ? Number(reply.retryAfter ?? 0) : 0;
     const meaning = meaningOf({ kind: reply.kind, status });
+    noteAnswer(world, asked, reply.kind === "answered" && silence === 0);
+    const taken = meaning === "success" || meaning === "final";
+    noteTaken(world.turns, asked.url, { taken, startAt: asked.at, at: here.clock.now() });
     noteOffline(world, asked, meaning);
     world.tracks.end(asked, { meaning, silence: silence * 1_000 }, here.clock.now());
     moment(world, here);
@@ -30,12 +35,22 @@ export function createPost(world: World, life: () => Life): Post {
   };
 }
 
+/** Answers at once. Whatever else a receiver does is a reason for its lane to be careful. */
+const AT_ONCE: Ms = SECOND;
+
+/** Since when a receiver answers whatever it gets, with any status. */
+function noteAnswer({ turns, life }: World, { url, at }: Asked, answered: boolean): void {
+  const now = life.clock.now();
+  if (!answered || now - at > AT_ONCE) turns.answering.delete(url);
+  else if (!turns.answering.has(url)) turns.answering.set(url, now);
+}
+
 /**
  * A machine is offline from an attempt that could not leave it until the next one that could. The delivery itself has lost all
  * the time since its last round.
  */
 function noteOffline(world: World, { track, url, at, before }: Asked, meaning: Meaning): void {
-  const from = before.endAt === 0 ? at : Math.min(at, before.endAt);
+  const from = before.lastAt === 0 ? at : Math.min(at, before.lastAt);
   if (meaning === "offline") beginLost(world, track.destination, { why: url, from });
   else endLost(world, track.destination, url);
 }

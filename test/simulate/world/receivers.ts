@@ -2,7 +2,10 @@ import type { Behaviour, Sent } from "../../flow/network.ts";
 import { OFFLINE, REFUSED, SELF_SIGNED } from "../../flow/network.ts";
 import { mix } from "../random.ts";
 
-/** What a receiver does with what it gets. `flaky` answers each request in another way. */
+/**
+ * What a receiver does with what it gets. `flaky` answers each request in another way; those that are choosy always refuse the
+ * same events, wherever they come to, and take all others.
+ */
 export const MANNERS = {
   well: 200,
   created: 204,
@@ -25,17 +28,36 @@ export const MANNERS = {
   untrusted: SELF_SIGNED,
 } as const satisfies Record<string, Behaviour>;
 
-export type Manner = keyof typeof MANNERS | "flaky";
+/** What those that are choosy refuse, out of ten events, and with which answer. */
+const CHOOSY = {
+  choosy: { outOfTen: 3, answer: 500 },
+  very_choosy: { outOfTen: 9, answer: 500 },
+  choosy_for_good: { outOfTen: 5, answer: 400 },
+} as const;
 
-export const ALL_MANNERS = [...Object.keys(MANNERS), "flaky"] as readonly Manner[];
+export type Manner = keyof typeof MANNERS | keyof typeof CHOOSY | "flaky";
+
+export const ALL_MANNERS = [...Object.keys(MANNERS), "flaky", ...Object.keys(CHOOSY)] as readonly Manner[];
 
 const FLAKY: readonly (keyof typeof MANNERS)[] = ["well", "busy", "refuses", "slow", "down", "hangs", "well", "broken"];
 
 /** What a receiver of this manner does with a request. */
-export function behave(manner: Manner, { url, nth }: Pick<Sent, "url" | "nth">): Behaviour {
+export function behave(manner: Manner, { url, nth, body }: Pick<Sent, "url" | "nth" | "body">): Behaviour {
+  if (isChoosy(manner)) return refuses(body, CHOOSY[manner].outOfTen) ? CHOOSY[manner].answer : 200;
   if (manner !== "flaky") return MANNERS[manner];
   const which = FLAKY[mix(url.length, url.charCodeAt(8), nth) % FLAKY.length];
   return MANNERS[which ?? "well"];
+}
+
+function isChoosy(manner: Manner): manner is keyof typeof CHOOSY {
+  return Object.hasOwn(CHOOSY, manner);
+}
+
+/** By what is in it: the same at each attempt. */
+function refuses(body: string, outOfTen: number): boolean {
+  let sum = 0;
+  for (let nth = 0; nth < body.length; nth += 1) sum = (sum * 31 + body.charCodeAt(nth)) | 0;
+  return mix(sum, 1, 2) % 10 < outOfTen;
 }
 
 /** What the receiver's answer means, by the rules of the manual and not by the code of the daemon. */

@@ -26,6 +26,10 @@ export type Track = {
   } | null;
   /** Rounds that left the machine. */
   rounds: number;
+  /** Since when it may have lost time, if its next round finds no network: the end of its last one, or earlier. */
+  lastAt: At;
+  /** Requests that were ever begun. */
+  asked: number;
   firstAt: At | null;
   /** Rounds that began at or after the cutoff. */
   late: number;
@@ -45,7 +49,9 @@ export type Track = {
 /** A request, and what its track was before. */
 export type Asked = {
   readonly track: Track;
-  readonly before: Readonly<Pick<Track, "open" | "rounds" | "firstAt" | "late" | "succeededAt" | "freeAt">> & {
+  readonly before: Readonly<
+    Pick<Track, "open" | "rounds" | "asked" | "lastAt" | "firstAt" | "late" | "succeededAt" | "freeAt">
+  > & {
     readonly endAt: At;
   };
   readonly url: string;
@@ -59,7 +65,7 @@ export type Rules = {
   readonly webhooks: (destination: string) => number;
   readonly versionOf: (destination: string) => string;
   /** Whether what is settled may be sent again now, by command. */
-  readonly mayReplay: (track: Pick<Track, "id" | "destination">) => boolean;
+  readonly mayReplay: (track: Pick<Track, "id" | "destination" | "body">) => boolean;
   readonly step: () => number;
   /** Whether it is, or may be, paused or not served. */
   readonly isHalted: (destination: string) => boolean;
@@ -89,7 +95,16 @@ export type Tracks = {
 };
 
 /** Of what nobody was asked about yet, or not since it was sent again by command. */
-const FRESH = { open: 0, round: null, rounds: 0, firstAt: null, late: 0, succeededAt: null, freeAt: 0 } as const;
+const FRESH = {
+  open: 0,
+  round: null,
+  rounds: 0,
+  lastAt: 0,
+  firstAt: null,
+  late: 0,
+  succeededAt: null,
+  freeAt: 0,
+} as const;
 
 export function createTracks(rules: Rules): Tracks {
   const tracks = new Map<string, Track>();
@@ -104,12 +119,13 @@ export function createTracks(rules: Rules): Tracks {
       const at = clock.now();
       // If it waits still, this knows less of it from here on.
       if (rules.mayReplay(track)) renew(track);
-      const { open, rounds, firstAt, late, succeededAt, freeAt, round } = track;
+      const { open, rounds, asked, lastAt, firstAt, late, succeededAt, freeAt, round } = track;
       const isNewRound = round === null || open === 0 || round.urls.has(url);
-      const before = { open, rounds, firstAt, late, succeededAt, freeAt, endAt: round?.endAt ?? 0 };
+      const before = { open, rounds, asked, lastAt, firstAt, late, succeededAt, freeAt, endAt: round?.endAt ?? 0 };
       if (isNewRound) track.round = { startAt: at, endAt: at, urls: new Set(), meanings: [], silence: 0 };
       track.round?.urls.add(url);
       track.open += 1;
+      track.asked += 1;
       return { track, before, url, at, isNewRound, epoch: track.epoch };
     },
     end({ track, url, epoch }, { meaning, silence }, at) {
@@ -120,6 +136,7 @@ export function createTracks(rules: Rules): Tracks {
       const { round } = track;
       if (round === null) return;
       round.endAt = at;
+      track.lastAt = at;
       round.meanings.push(meaning);
       round.silence = Math.max(round.silence, silence);
       if (meaning === "success") track.succeededAt ??= at;
@@ -158,7 +175,7 @@ export function createTracks(rules: Rules): Tracks {
     const key = `${destination}\n${id}\n${body}`;
     const known = tracks.get(key);
     if (known) return known;
-    const none = { replayedIn: null, refusals: 0, epoch: 0 };
+    const none = { asked: 0, replayedIn: null, refusals: 0, epoch: 0 };
     const track: Track = { destination, id, body, ...FRESH, ...none, finals: new Map() };
     tracks.set(key, track);
     byId.set(idOf(id, destination), [...(byId.get(idOf(id, destination)) ?? []), track]);
@@ -194,7 +211,8 @@ export function createTracks(rules: Rules): Tracks {
 function takeOver(track: Track, row: Row | undefined): void {
   if (row) {
     const { attempts: rounds, firstAttemptAt: firstAt, dueAt } = row;
-    Object.assign(track, { rounds, firstAt, freeAt: rounds > 0 ? dueAt : 0, succeededAt: null });
+    // Which of its attempts were written down, only the process before knew.
+    Object.assign(track, { rounds, firstAt, lastAt: firstAt ?? 0, freeAt: rounds > 0 ? dueAt : 0, succeededAt: null });
   }
   // An attempt that was cut off counts for nothing, and neither does a refusal that was not written down.
   Object.assign(track, { late: 0, round: null, open: 0 });

@@ -11,6 +11,7 @@ import type { Manner } from "./receivers.ts";
 import type { Rows, Shell } from "./rows.ts";
 import type { Shape } from "./shape.ts";
 import type { Tracks } from "./tracks.ts";
+import type { Turns } from "./turns.ts";
 
 /** What a process told its operator. */
 export type Told = { readonly what: string; readonly args: readonly unknown[]; readonly at: At; readonly life: number };
@@ -18,6 +19,12 @@ export type Told = { readonly what: string; readonly args: readonly unknown[]; r
 /** One process, from its start to its end. */
 export type Life = {
   readonly number: number;
+  /** By its own clock, once the store has said where that goes on. */
+  startedAt: At;
+  /** By how much the machine's clock was wrong in its time, at least. */
+  leastError: Ms;
+  /** Whether there was something that it could not write. */
+  unwritten: boolean;
   readonly clock: FalseClock;
   readonly path: string;
   readonly app: App;
@@ -38,11 +45,21 @@ export type Acknowledged = {
   readonly duplicate: number;
 };
 
+export type Vanished = "removed" | "replaced" | "truncated";
+
+/** What a machine's clock says when it is started: the time, what it would have said anyway, or what its hardware makes up. */
+export type BootClock = "right" | "as it was" | "1972" | "2102";
+
+/** `ahead`: what the time of rows was ahead of the right one. `error`: by how much the clock was wrong, the least that may be remembered. */
+export type Noted = { readonly ahead: Ms; readonly error: Ms };
+
 export type World = {
   readonly chance: Chance;
   readonly disk: FalseDisk;
   readonly ledger: Ledger;
   readonly tracks: Tracks;
+  /** Who has had a turn, and when. */
+  readonly turns: Turns;
   life: Life;
   /** The files that a process has left when it died, for the next one. */
   nextPath: string | null;
@@ -54,14 +71,22 @@ export type World = {
   refusing: { what: Refusing; code: "SQLITE_FULL" | "SQLITE_IOERR_WRITE"; times: number } | null;
   /** How often it has, in this step. */
   refused: number;
+  /** What became of the outbox's files under the process; those that are open are whole. Null: they are where they should be. */
+  vanished: Vanished | null;
   /** Free bytes of the disk, as the machine says. */
   free: number;
   /** After so many more moments the process dies. Null: it lives. */
   diesIn: number | null;
   /** How long nobody runs after a death. */
   down: Ms;
+  /** The machine is started again before the next process is, and its clock says this; null: it runs on. */
+  boots: BootClock | null;
+  /** By how much the machine's clock is wrong. */
+  clockError: Ms;
+  /** What the store may remember of the time at its next start. */
+  noted: Noted;
   /** What the step may do: replay what was settled, move from one destination to another. */
-  replaying: boolean;
+  replaying: boolean | { readonly messageId: string; readonly destination: string };
   /** How many it says that it has replayed. */
   replayed: number;
   moving: { readonly from: string; readonly to: string } | null;
@@ -88,8 +113,9 @@ export type World = {
   shell: Shell;
   /** What was told since the step began. */
   readonly told: Told[];
-  /** The number of the step, and what it is. */
+  /** The number of the step, when it began, and what it is. */
   step: number;
+  stepAt: At;
   doing: string;
   /** What has turned out to be wrong. */
   readonly wrong: string[];

@@ -20,7 +20,13 @@ async function startCommits(path = ":memory:") {
   };
   const failures: unknown[] = [];
   const failed = (error: unknown): void => void failures.push(error);
-  const commits = createCommits(db, { clock, report: createFalseReport(told), keepers: [keeper], failed });
+  const commits = createCommits(db, {
+    clock,
+    report: createFalseReport(told),
+    keepers: [keeper],
+    failed,
+    gone: () => null,
+  });
   const insert = db.prepare<[number]>("INSERT INTO numbers VALUES (?)");
   const add = (n: number, rows = 1): Promise<number> => commits.add({ rows, run: () => insert.run(n).changes });
   return { db, clock, told, kept, keeper, failures, commits, add, [Symbol.dispose]: () => void db.close() };
@@ -178,7 +184,7 @@ describe("a commit that fails", () => {
     using c = await startCommits();
     const broken = { ...c.keeper, write: () => assert.fail("no space left") };
     const report = createFalseReport(c.told);
-    const commits = createCommits(c.db, { clock: c.clock, report, keepers: [broken], failed() {} });
+    const commits = createCommits(c.db, { clock: c.clock, report, keepers: [broken], failed() {}, gone: () => null });
     const insert = c.db.prepare("INSERT INTO numbers VALUES (1)");
     assert.deepEqual(await outcomes([commits.add({ rows: 1, run: () => insert.run() })]), ["no space left"]);
     assert.deepEqual(numbers(c.db), []);

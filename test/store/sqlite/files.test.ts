@@ -8,6 +8,7 @@ import type { Disk } from "../../../src/model/space.ts";
 import { GB, KB, MB } from "../../../src/model/units.ts";
 import { LARGEST_LOG, logOf } from "../../../src/store/sqlite/outbox.ts";
 import { SLOW } from "../../slow.ts";
+import { AMPLE } from "../harness.ts";
 import { delivered, expired, makeLargeEntries } from "../make.ts";
 import { openSqlite, startOutbox, type TestOutbox } from "./start.ts";
 
@@ -56,6 +57,8 @@ describe("the write-ahead log", () => {
       // At once: the false clock does not wait for the machine.
       size: async (path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0,
       read: async () => new Uint8Array(),
+      mark: AMPLE.disk.mark,
+      alias: AMPLE.disk.alias,
     };
     await using o = await startOutbox((place) => openSqlite({ ...place, disk }));
     const { s } = o;

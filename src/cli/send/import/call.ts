@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import { findJsonFault } from "../../../model/json-fault.ts";
 import { formatSize, KB } from "../../../model/units.ts";
-import { findJsonFault } from "../../json-fault.ts";
 import type { Line } from "./lines.ts";
 
 /** A line that is a call: its JSON as it stood there, with a messageId. */

@@ -25,7 +25,7 @@ export type DeletionsWorld = EraseParts & {
   readonly segments: Pick<Segments, "nextNumber">;
   readonly notices: Notices;
   readonly forgetMembers: ForgetMembers;
-  readonly failed: () => Fault;
+  readonly failed: (error: unknown) => Fault;
   readonly report: Pick<Report, "storeFailed">;
 };
 

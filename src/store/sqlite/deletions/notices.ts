@@ -6,6 +6,7 @@ import type { Commits } from "../commits.ts";
 import type { Database } from "../driver.ts";
 import { createReadEvent } from "../lookup/event.ts";
 import { type Fates, recount } from "./notice-counts.ts";
+import { fromStoredId } from "./user-hash.ts";
 
 /** Notices that are looked at in one step. */
 const STEP = 50;
@@ -30,7 +31,7 @@ export type Notices = {
 export type NoticesWorld = {
   readonly commits: Commits;
   readonly clock: Pick<Clock, "nextTurn">;
-  readonly failed: () => Fault;
+  readonly failed: (error: unknown) => Fault;
 };
 
 type Row = { source: string; nth: number; event: number; fates: string };
@@ -48,7 +49,8 @@ export function createNotices(db: Database, { commits, clock, failed }: NoticesW
       insert.run(deletion, source, nth, event, JSON.stringify(now), Number(now.length > 0));
       count(deletion, [{ source, nth, before: [], now, open: true }]);
     },
-    unnoticed: ({ id, source }, limit) => sql.unnoticed.all(id, id, source, limit),
+    unnoticed: ({ id, source }, limit) =>
+      sql.unnoticed.all(id, id, source, limit).map(({ nth, userId }) => ({ nth, userId: fromStoredId(userId) })),
     async check(id) {
       for (let after = 0; ; ) {
         const rows = sql.open.all(id, after, STEP);

@@ -27,7 +27,7 @@ export type RewriteWorld = {
   readonly size: Pick<Size, "borrow" | "repaid">;
   readonly commits: Commits;
   readonly clock: Pick<Clock, "now" | "sleep" | "nextTurn">;
-  readonly failed: () => Fault;
+  readonly failed: (error: unknown) => Fault;
 };
 
 /** Answers when no page of the file has a trace of rows that went before it was called; null if the signal was aborted. */
@@ -136,8 +136,20 @@ function columnsOf(db: Database, { name, key }: Table): readonly string[] {
   return [...new Set<string>([...key, ...columns])];
 }
 
-/** What every other fresh index has at the end of its name: the one that it is for is there still. */
+/**
+ * What every other fresh index has at the end of its name: the one that it is for is there still, and SQLite cannot rename
+ * one. So a step of the schema that drops an index of these tables has to drop either.
+ */
 const AGAIN = "_2";
+
+/** What an index of these tables is called now, by the name that the schema gave it. */
+export function nameOfIndex(db: Database, name: string): string {
+  const find = db.prepare<[string, string], { name: string; tbl_name: string }>(
+    "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index' AND name IN (?, ?)",
+  );
+  const found = find.all(name, `${name}${AGAIN}`).find((one) => TABLES.some((table) => table.name === one.tbl_name));
+  return found?.name ?? name;
+}
 
 /** Inside a transaction: the rows after this place; those that have changed since the beginning are there already. */
 function copySome(db: Database, table: Table, after: Place): Place | "done" {

@@ -1,6 +1,6 @@
 import type { DeletedUser, Deletion, DeletionStage, DeletionsAsk, NewDeletion } from "../../../model/deletion.ts";
 import type { Database } from "../driver.ts";
-import type { UserHash } from "./user-hash.ts";
+import { fromStoredId, toStoredId, type UserHash } from "./user-hash.ts";
 
 export type DeletionRow = Pick<Deletion, "id" | "status" | "stage" | "requestedAt" | "endedAt" | "users" | "upTo"> & {
   erase: number;
@@ -42,7 +42,7 @@ export function createDeletionRows(db: Database, hash: UserHash) {
         ...flags,
         JSON.stringify(untold),
       );
-      userIds.forEach((userId, nth) => void sql.insertUser.run(id, nth, userId, hash.of(userId)));
+      userIds.forEach((userId, nth) => void sql.insertUser.run(id, nth, toStoredId(userId), hash.of(userId)));
     },
     find: (id: string): Deletion | null => fromRow(sql.find.get(id)),
     unfinished: (stage: DeletionStage, after: string): readonly Deletion[] =>
@@ -52,7 +52,10 @@ export function createDeletionRows(db: Database, hash: UserHash) {
       const rows = user === null ? sql.page.all(below, limit) : sql.pageOf.all(hash.of(user), below, limit);
       return rows.flatMap((row) => fromRow(row) ?? []);
     },
-    users: (id: string): readonly Omit<DeletedUser, "suppressed">[] => sql.users.all(id, MOST_USERS),
+    users: (id: string): readonly Omit<DeletedUser, "suppressed">[] =>
+      sql.users
+        .all(id, MOST_USERS)
+        .map((one) => ({ ...one, userId: one.userId === null ? null : fromStoredId(one.userId) })),
     /** Inside a transaction. */
     advance({ id, status, stage, endedAt }: Pick<Deletion, "id" | "status" | "stage" | "endedAt">): void {
       sql.advance.run(status, stage, endedAt, id);

@@ -11,7 +11,7 @@ const MOST_STEPS = 5_000;
 export type ScrubWorld = {
   readonly commits: Commits;
   readonly clock: Pick<Clock, "nextTurn">;
-  readonly failed: () => Fault;
+  readonly failed: (error: unknown) => Fault;
 };
 
 /**

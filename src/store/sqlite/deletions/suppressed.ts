@@ -17,7 +17,11 @@ export type SuppressedRows = Suppressed & {
 /** `sources` null: from all. */
 type Those = { readonly hashes: readonly string[]; readonly sources: readonly string[] | null };
 
-export type SuppressedParts = { readonly hash: UserHash; readonly commits: Commits; readonly failed: () => Fault };
+export type SuppressedParts = {
+  readonly hash: UserHash;
+  readonly commits: Commits;
+  readonly failed: (error: unknown) => Fault;
+};
 
 type Row = { hash: string; source: string };
 

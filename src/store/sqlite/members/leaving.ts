@@ -74,7 +74,9 @@ export function createForget(db: Database, uploads: Pick<Uploads, "forget">): Fo
 
   return function forget(users, sources) {
     const syncs = sources?.flatMap((source) => begunOf.all(source)) ?? unfinished.all();
-    return users.reduce((had, user) => had + forgetOne(user, { sources, syncs }), 0);
+    // No list takes other ids, and the store would find another user under them.
+    const named = users.filter((user) => user.isWellFormed());
+    return named.reduce((had, user) => had + forgetOne(user, { sources, syncs }), 0);
   };
 
   function forgetOne(user: string, { sources, syncs }: Where): number {

@@ -21,7 +21,7 @@ export type MembersParts = {
   readonly forgetMembers: ForgetMembers;
   readonly callHash: Pick<CallHash, "of">;
   /** When the store cannot be written. */
-  readonly failed: () => Fault;
+  readonly failed: (error: unknown) => Fault;
 };
 
 /** Audiences and traits: who has which value, and the syncs that change it. */

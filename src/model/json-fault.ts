@@ -19,6 +19,12 @@ export function findJsonFault(text: string): JsonFault | null {
   return state === "end" ? null : { at: text.length, expected: EXPECTED[state] };
 }
 
+/** The line and the column of a place in a text, which count from 1. */
+export function placeOf(text: string, at: number): { readonly line: number; readonly column: number } {
+  const before = text.slice(0, at).split("\n");
+  return { line: before.length, column: (before.at(-1) ?? "").length + 1 };
+}
+
 type Bracket = "{" | "[";
 type TokenKind = Bracket | "}" | "]" | ":" | "," | "string" | "scalar" | "other";
 type State = keyof typeof EXPECTED;

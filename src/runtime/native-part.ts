@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto";
+import { closeSync, constants, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { openLibc } from "./libc.ts";
+
+/** Whether this program is a compiled binary, with all of its parts in one file. */
+export function isCompiled(): boolean {
+  return import.meta.url.includes("/$bunfs/");
+}
+
+/** Somewhere to put bytes that the system's loader can read, without a name that anybody else could write to. */
+export type Place = { readonly name: string; readonly open: () => number };
+
+/**
+ * Loads a native part that is embedded in the binary. The loader wants a file, and Bun would write one to the temporary
+ * folder and trust whatever has its name and size there at the next start. This one has no name: nobody can damage it or put
+ * another in its place, and it is gone with the process, however that ends. Throws with the reason of each place.
+ */
+export function loadNativePart(path: string, places: readonly Place[] = usualPlaces()): object {
+  const bytes = readFileSync(path);
+  const failures: string[] = [];
+  for (const { name, open } of places) {
+    try {
+      return loadFrom(open(), bytes);
+    } catch (error) {
+      const [why = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
+      failures.push(`${name}: ${why.replace(/^\/proc\/self\/fd\/\d+: /, "")}`);
+    }
+  }
+  throw new Error(failures.join("; "));
+}
+
+/** A file first: the system can take its pages out of memory when that is short. */
+function usualPlaces(): readonly Place[] {
+  return [inFolder(process.env.TMPDIR || "/tmp"), IN_MEMORY];
+}
+
+export function inFolder(folder: string): Place {
+  return { name: folder, open: () => openNameless(folder) };
+}
+
+export const IN_MEMORY: Place = { name: "memory", open: openInMemory };
+
+function loadFrom(file: number, bytes: Uint8Array): object {
+  try {
+    for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done);
+    const loaded: { exports: object } = { exports: {} };
+    process.dlopen(loaded, `/proc/self/fd/${file}`);
+    return loaded.exports;
+  } finally {
+    // What was loaded stays mapped.
+    closeSync(file);
+  }
+}
+
+/** From Linux's <fcntl.h>, which node has no name for. */
+const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
+
+function openNameless(folder: string): number {
+  try {
+    return openSync(folder, O_TMPFILE | constants.O_RDWR, 0o600);
+  } catch {
+    // Not every file system has such files. A new one then loses its name at once, before anything is in it.
+    const path = join(folder, `.fairlead-${randomUUID()}`);
+    const file = openSync(path, "wx+", 0o600);
+    unlinkSync(path);
+    return file;
+  }
+}
+
+type Libc = { memfd_create(name: Uint8Array, flags: number): number };
+
+// From Linux's <sys/memfd.h>. The second says that nobody runs it as a program, which some systems insist on.
+const MFD_CLOEXEC = 1;
+const MFD_NOEXEC_SEAL = 8;
+
+function openInMemory(): number {
+  const libc = openLibc<Libc>({ memfd_create: ["memory", "u32"] });
+  if (libc === null) throw new Error("the C library cannot be called");
+  const name = Buffer.from("fairlead\0");
+  // Kernels before 6.3 do not know the second one.
+  for (const flags of [MFD_CLOEXEC | MFD_NOEXEC_SEAL, MFD_CLOEXEC]) {
+    const file = libc.memfd_create(name, flags);
+    if (file >= 0) return file;
+  }
+  throw new Error("the system gives no file in memory (memfd_create)");
+}

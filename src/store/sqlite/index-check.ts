@@ -1,0 +1,135 @@
+import type { Clock } from "../../model/ports.ts";
+import type { Report } from "../../model/report.ts";
+import type { Gone } from "../../model/space.ts";
+import { MINUTE, type Ms, SECOND } from "../../model/units.ts";
+import type { Commits } from "./commits.ts";
+import type { Counts } from "./counts.ts";
+import { nameOfIndex } from "./deletions/rewrite.ts";
+import { type Database, isDamaged, messageOf } from "./driver.ts";
+
+/** Rows looked at in one step: nobody waits long behind it. */
+const STEP_ROWS = 500;
+/**
+ * Between two steps of some 4 ms, and between the end of all and the next beginning: a million deliveries take 67 minutes, and
+ * four seconds of a processor.
+ */
+const STEP_EVERY: Ms = 2 * SECOND;
+const ALL_EVERY: Ms = 10 * MINUTE;
+
+export type IndexCheckWorld = {
+  readonly commits: Commits;
+  readonly counts: Pick<Counts, "all">;
+  readonly clock: Pick<Clock, "sleep">;
+  readonly report: Pick<Report, "storeFailed">;
+  /** What is gone is not looked at. */
+  readonly gone: () => Gone | null;
+  /** Called after an index was made again: what waits is to be looked for once more. */
+  readonly moved: () => void;
+};
+
+/**
+ * The delivery loops find what waits by two indexes. A disk that changes a byte in one of them makes a delivery invisible,
+ * although its row is well. So each row that waits is looked for by its index, a page of rows at a time, and an index that
+ * does not lead to all of them is made again from its table.
+ */
+export function createIndexCheck(db: Database, world: IndexCheckWorld): (signal: AbortSignal) => Promise<void> {
+  const walks = [createTriedWalk(db), createProgressWalk(db)];
+
+  return async function watch(signal) {
+    for (let left = walks.slice(); ; ) {
+      await world.clock.sleep(left.length > 0 ? STEP_EVERY : ALL_EVERY, signal);
+      if (signal.aborted) return;
+      const [walk, ...others] = left;
+      if (walk === undefined) left = walks.slice();
+      else if (!isAnythingWaiting() || world.gone() !== null || (await step(walk)) === "end") left = others;
+    }
+  };
+
+  function isAnythingWaiting(): boolean {
+    return world.counts.all().some(({ state, count }) => state === "waiting" && count > 0);
+  }
+
+  async function step(walk: Walk): Promise<"more" | "end"> {
+    try {
+      const { missed, end } = walk.next();
+      if (missed > 0) await repair(walk.index(), `at least ${missed} of what waits cannot be found by it`);
+      return end ? "end" : "more";
+    } catch (error) {
+      walk.restart();
+      if (isDamaged(error)) await repair(walk.index(), messageOf(error));
+      else world.report.storeFailed(`check the index ${walk.index()}`, error);
+      return "end";
+    }
+  }
+
+  async function repair(index: string, why: string): Promise<void> {
+    const failed = (error: unknown): string => `it cannot be made again: ${messageOf(error)}; ${MEND}`;
+    const run = (): string => {
+      db.exec(`REINDEX ${index}`);
+      return "it was made again";
+    };
+    const done = await world.commits.add<string>({ rows: STEP_ROWS, run, failed });
+    world.report.storeFailed(`check the index ${index}`, new Error(`it is damaged: ${why}; ${done}. ${LOOK_AT_DISK}`));
+    world.moved();
+  }
+}
+
+const MEND = `stop Fairlead, and restore a backup, or what "sqlite3 FILE .recover" can read`;
+const LOOK_AT_DISK = "The disk has changed what was written: look at it (dmesg, smartctl)";
+
+/** Goes through a table from its start to its end, and then again. */
+type Walk = {
+  readonly index: () => string;
+  /** Looks at the next rows: how many of them their index misses, and whether they were the last. Throws if it is damaged. */
+  next(): { readonly missed: number; readonly end: boolean };
+  restart(): void;
+};
+
+function createTriedWalk(db: Database): Walk {
+  // Its name changes when the table is written anew.
+  const index = (): string => nameOfIndex(db, "tried_due");
+  const page = () =>
+    db.prepare<[number], { at: number; missed: number }>(
+      `SELECT t.rowid AS at, t.state = 'waiting' AND NOT EXISTS (SELECT 1 FROM tried i INDEXED BY ${index()}
+       WHERE i.state = 'waiting' AND i.destination = t.destination AND i.due_at = t.due_at AND i.event = t.event
+       AND i.rowid = t.rowid) AS missed
+     FROM tried t NOT INDEXED WHERE t.rowid > ? ORDER BY t.rowid LIMIT ${STEP_ROWS}`,
+    );
+  return createWalk(index, -1, (after) =>
+    page()
+      .all(after)
+      .map(({ at, missed }) => ({ missed, at })),
+  );
+}
+
+function createProgressWalk(db: Database): Walk {
+  type Row = { segment: number; destination: string; missed: number };
+  const page = db.prepare<[number, string], Row>(
+    `SELECT p.segment, p.destination, p.waiting > 0 AND NOT EXISTS (SELECT 1 FROM progress i INDEXED BY progress_waiting
+       WHERE i.waiting > 0 AND i.destination = p.destination AND i.segment = p.segment) AS missed
+     FROM progress p NOT INDEXED WHERE (p.segment, p.destination) > (?, ?) ORDER BY p.segment, p.destination LIMIT ${STEP_ROWS}`,
+  );
+  return createWalk(
+    () => "progress_waiting",
+    { segment: -1, destination: "" },
+    ({ segment, destination }) => page.all(segment, destination).map(({ missed, ...at }) => ({ missed, at })),
+  );
+}
+
+type Seen<At> = { readonly missed: number; readonly at: At };
+
+function createWalk<At>(index: Walk["index"], start: At, rowsAfter: (at: At) => readonly Seen<At>[]): Walk {
+  let at = start;
+  return {
+    index,
+    next() {
+      const rows = rowsAfter(at);
+      const end = rows.length < STEP_ROWS;
+      at = end ? start : (rows.at(-1)?.at ?? start);
+      return { missed: rows.filter(({ missed }) => missed === 1).length, end };
+    },
+    restart() {
+      at = start;
+    },
+  };
+}
