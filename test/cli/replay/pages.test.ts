@@ -5,7 +5,16 @@ import type { SaidPage } from "../../../src/cli/replay/said.ts";
 import { createFalseClock } from "../../flow/clock.ts";
 
 const NEVER = new AbortController().signal;
-const NONE: SaidPage = { replayed: 0, destinations: {}, left: 0, deleted: 0, superseded: 0, oldest: null, newest: null, cursor: null };
+const NONE: SaidPage = {
+  replayed: 0,
+  destinations: {},
+  left: 0,
+  deleted: 0,
+  superseded: 0,
+  oldest: null,
+  newest: null,
+  cursor: null,
+};
 
 /** So many are wanted. Answers when each page was asked for, in milliseconds, and for how many. */
 function start(wanted: number, options: Partial<PagesWorld> = {}) {
@@ -68,7 +77,7 @@ describe("the pages of a replay", () => {
   it("add up to the oldest and the newest of all", async () => {
     const pages: SaidPage[] = [
       { ...NONE, replayed: 1, destinations: { crm: 1 }, oldest: "2026-01-02", newest: "2026-01-03", cursor: "a" },
-      { ...NONE, left: 2, deleted: 1, cursor: "b" },
+      { ...NONE, left: 2, deleted: 1, superseded: 3, cursor: "b" },
       { ...NONE, replayed: 2, destinations: { crm: 1, lake: 1 }, oldest: "2026-01-01", newest: "2026-01-02" },
     ];
     const { result } = start(0, { ask: async () => pages.shift() ?? assert.fail() });
@@ -79,6 +88,7 @@ describe("the pages of a replay", () => {
         destinations: { crm: 2, lake: 1 },
         left: 2,
         deleted: 1,
+        superseded: 3,
         oldest: "2026-01-01",
         newest: "2026-01-03",
       },
