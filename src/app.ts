@@ -6,7 +6,6 @@ import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
 import { createAdmin } from "./admin/api.ts";
 import { createAudiences } from "./audience/audiences.ts";
-import { createForgetMembers } from "./audience/forget-members.ts";
 import { refuseSource } from "./audience/refuse-source.ts";
 import { createSyncWorker, type Worker as SyncWorker } from "./audience/worker.ts";
 import { describeChanges } from "./config/changes.ts";
@@ -190,9 +189,9 @@ function wire(store: Store, world: World): Parts {
   const stopping = (): boolean => leaving.aborted;
   const { suppressed } = store.deletions;
   const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, suppressed, report });
-  const forgetMembers = createForgetMembers(store.members);
-  const deletion = createDeletionWorker({ ...world, ...store, accept, rejections, forgetMembers });
-  const requestDeletion = createRequestDeletion({ ...world, ...store, forgetMembers, wake: deletion.wake });
+  const destinations = (): Config["destinations"] => config().destinations;
+  const deletion = createDeletionWorker({ ...world, ...store, destinations, accept, rejections });
+  const requestDeletion = createRequestDeletion({ ...world, ...store, wake: deletion.wake });
   const refusalOf = (source: string): Fault | null => refuseSource(source, config().sources);
   const syncing = { clock, random, report, refusalOf, stopping, accept, suppressed, members: store.members };
   const syncs = createSyncWorker(syncing);
@@ -207,7 +206,7 @@ function wire(store: Store, world: World): Parts {
     admin: () => config().admin,
     outbox: () => config().outbox,
     sources: () => config().sources,
-    destinations: () => config().destinations,
+    destinations,
     startedAt: clock.now(),
     ...{ whileIdle, pauses, tryNow, webhooks, activity, arrivals, rejections, requestDeletion, audiences },
     streams: createStreams(clock),

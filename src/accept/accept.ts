@@ -2,7 +2,7 @@ import type { Config } from "../model/config.ts";
 import type { Delivery } from "../model/delivery.ts";
 import type { Event } from "../model/event.ts";
 import { fault, isFault } from "../model/fault.ts";
-import type { Accept, Append, Entry, Receipt } from "../model/ports.ts";
+import type { Accept, Append, Entry, Extra, Receipt } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { MB, SECOND } from "../model/units.ts";
 import type { Skip } from "../model/verdict.ts";
@@ -33,7 +33,7 @@ export function createAccept({ config, append, offer, arrivals, report }: Accept
   let uncommitted = 0;
   return async function accept(source, events, extras) {
     const prepared = events.map((event) => prepare(event, source, config()));
-    const entries = extras ? prepared.map((entry, nth) => ({ ...entry, ...extras[nth] })) : prepared;
+    const entries = extras ? prepared.map((entry, nth) => withExtra(entry, extras[nth])) : prepared;
     const size = entries.reduce((sum, { body }) => sum + body.length, 0);
     if (uncommitted > 0 && uncommitted + size > MOST_UNCOMMITTED) return OVERLOADED;
     uncommitted += size;
@@ -60,6 +60,12 @@ function prepare(event: Event, source: string, config: Config): Entry {
     else skipped.push({ destination: verdict.destination, rule: verdict.rule });
   }
   return { source, event, body: writeBody(event), deliverTo, skipped };
+}
+
+function withExtra(entry: Entry, { alsoTo = [], ...extra }: Extra = {}): Entry {
+  const deliverTo = [...entry.deliverTo, ...alsoTo.filter((name) => !entry.deliverTo.includes(name))];
+  const skipped = entry.skipped.filter(({ destination }) => !deliverTo.includes(destination));
+  return { ...entry, ...extra, deliverTo, skipped };
 }
 
 type Accepted = { readonly entries: readonly Entry[]; readonly receipts: readonly Receipt[]; readonly report: Report };

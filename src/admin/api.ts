@@ -27,8 +27,10 @@ import {
   deletionsRoute,
   getDeletion,
   getDeletions,
+  getSalt,
   postDeletion,
   receiptRoute,
+  saltRoute,
 } from "./deletions.ts";
 import { type DeliveriesWorld, deliveriesRoute, deliveryRoute, getDeliveries, getDelivery } from "./deliveries.ts";
 import { discardRoute, moveRoute, postDiscard, postMove } from "./destinations.ts";
@@ -108,6 +110,7 @@ export function createApi(world: AdminWorld): Hono {
   on(reloadRoute, () => postReload(world.reload));
   on(deletionRoute, ({ req }) => postDeletion(req.raw, world));
   on(deletionsRoute, ({ req }) => getDeletions(req.query(), world));
+  on(saltRoute, () => getSalt(world));
   on(receiptRoute, ({ req }) => getDeletion(req.param("id"), world));
   on(unsuppressRoute, ({ req }) => postUnsuppress(req.raw, world));
   on(eraseRoute, ({ req }) => postErase(req.param("id"), world));

@@ -1,7 +1,15 @@
 import type { Bodies } from "../http/body.ts";
 import { respondFault } from "../http/respond.ts";
 import type { Streams } from "../http/stream.ts";
-import type { Audiences, Computation, ComputationClass, Member, Synced, Wanted } from "../model/audience.ts";
+import {
+  type Audiences,
+  type Computation,
+  type ComputationClass,
+  LONGEST_NAME,
+  type Member,
+  type Synced,
+  type Wanted,
+} from "../model/audience.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Source } from "../model/source.ts";
 import type { Timeline } from "../model/timeline.ts";
@@ -12,8 +20,6 @@ import { readList, splitterFor } from "./lists/read-list.ts";
 import { readBody, readQuery } from "./read.ts";
 import { answer } from "./route.ts";
 import { unknownName } from "./unserved.ts";
-
-const LONGEST_NAME = 100;
 
 export type AudiencesWorld = {
   readonly sources: () => readonly Source[];

@@ -5,7 +5,7 @@ import type { Deletion, Receipt, StoredDeletions } from "../model/deletion.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { RequestDeletion } from "../model/ports.ts";
 import { formatTime, KB } from "../model/units.ts";
-import { deletion, deletionStatus, receipt } from "./answers/deletion.ts";
+import { deletion, deletionEntries, deletionStatus, receipt } from "./answers/deletion.ts";
 import { about, count, success, text, timeOf } from "./answers/fields.ts";
 import { limitQuery, readBody, readQuery } from "./read.ts";
 import { answer, type Like, route } from "./route.ts";
@@ -49,6 +49,7 @@ export const deletionRoute = route({
         status: deletionStatus,
         notifications: count,
         sources: v.array(v.string()),
+        untold: deletionEntries.untold,
       }),
     ),
   },
@@ -92,6 +93,15 @@ export const receiptRoute = route({
   faults: ["unknown_deletion"],
 });
 
+export const saltRoute = route({
+  id: "getSalt",
+  method: "get",
+  path: "/api/deletions/salt",
+  summary: "Tell the salt of the hashes in receipts",
+  description: "For comparing them by hand; `GET /api/deletions?user=` finds the requests of a user without it.",
+  answers: { 200: about("The same for as long as the outbox lives.", v.strictObject({ salt: v.string() })) },
+});
+
 export type DeletionsWorld = {
   readonly bodies: Bodies;
   readonly requestDeletion: RequestDeletion;
@@ -127,6 +137,11 @@ export function getDeletion(id: string, { deletions }: DeletionsWorld): Response
   return answer(receiptRoute, found === null ? unknownDeletion(id) : describeReceipt(found));
 }
 
+/** `GET /api/deletions/salt`: apart from the hashes, so that whoever is shown a receipt cannot try ids. */
+export function getSalt({ deletions }: DeletionsWorld): Response {
+  return answer(saltRoute, { salt: deletions.salt });
+}
+
 export function unknownDeletion(id: string): Fault {
   return fault(
     "unknown_deletion",
@@ -135,15 +150,15 @@ export function unknownDeletion(id: string): Fault {
 }
 
 export function describe(one: Deletion): Like<typeof deletion> {
-  const { id, status, stage, requestedAt, endedAt, users, scope, sources, erase, suppress, notices, erased } = one;
+  const { id, status, stage, requestedAt, endedAt, users, scope, sources, untold, ...others } = one;
+  const { erase, suppress, notices, erased } = others;
   const times = { requestedAt: formatTime(requestedAt), endedAt: timeOf(endedAt) };
-  return { id, status, stage, ...times, users, scope, sources, erase, suppress, notices, erased };
+  return { id, status, stage, ...times, users, scope, sources, untold, erase, suppress, notices, erased };
 }
 
-function describeReceipt({ salt, people, ...one }: Receipt): Like<typeof receipt> {
+function describeReceipt({ people, ...one }: Receipt): Like<typeof receipt> {
   return {
     ...describe(one),
-    salt,
     people: people.map(({ userId, hash, suppressed }) => ({ userId, hash, suppressed })),
   };
 }

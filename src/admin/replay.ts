@@ -65,6 +65,10 @@ export const replayRoute = route({
           count,
         ),
         deleted: about("How many were left as they are: their user was deleted after their event came.", count),
+        superseded: about(
+          "How many were left as they are: a newer call about the same user and audience, or trait, has taken their place.",
+          count,
+        ),
         oldest: about("When the first of their events came.", v.nullable(time)),
         newest: about("When the last one came.", v.nullable(time)),
         cursor: about("Of the next page; null after the last one.", v.nullable(v.string())),
@@ -132,11 +136,11 @@ const USER_DELETED =
   "its user was deleted after its event had come: sending it again would bring the user back; receivers get the calls that come from now on";
 
 function describe(page: ReplayPage, { timeline }: ReplayWorld): Omit<Said<typeof replayRoute>, "success"> {
-  const { replayed, left, deleted, cursor } = page;
+  const { replayed, left, deleted, superseded, cursor } = page;
   const all = [...replayed.values()].reduce((sum, one) => sum + one, 0);
   const destinations = Object.fromEntries(replayed);
   const [oldest, newest] = [wallTimeOf(page.oldest, timeline), wallTimeOf(page.newest, timeline)];
-  return { replayed: all, destinations, left, deleted, oldest, newest, cursor };
+  return { replayed: all, destinations, left, deleted, superseded, oldest, newest, cursor };
 }
 
 /**

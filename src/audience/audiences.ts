@@ -1,9 +1,19 @@
-import type { Audiences, Computation, ComputationName, Members, OpenSync, Synced, Wanted } from "../model/audience.ts";
+import {
+  type Audiences,
+  type Computation,
+  type ComputationName,
+  LONGEST_NAME,
+  type Members,
+  type OpenSync,
+  type Synced,
+  type Wanted,
+} from "../model/audience.ts";
+import type { Suppressed } from "../model/deletion.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Report } from "../model/report.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { type BeginWorld, type Begun, beginSync } from "./begin.ts";
-import { changedPages, comparedPages, noPages } from "./pages.ts";
+import { allowedPages, changedPages, comparedPages, noPages } from "./pages.ts";
 import { snakeCase } from "./snake-case.ts";
 import { takeList } from "./take-list.ts";
 
@@ -13,7 +23,8 @@ const PATIENCE: Ms = 5 * SECOND;
 export type AudiencesWorld = BeginWorld & {
   /** Why a source takes no calls now; null if it does. */
   readonly refusalOf: (source: string) => Fault | null;
-  readonly report: Pick<Report, "syncFailed">;
+  readonly suppressed: Pick<Suppressed, "any" | "has">;
+  readonly report: Pick<Report, "syncFailed" | "callRejected">;
 };
 
 /**
@@ -32,13 +43,16 @@ export function createAudiences(world: AudiencesWorld): Audiences {
     list: (wanted, rows, options) =>
       exclusively(
         wanted,
-        async (name, known) => refusalOf(name.source) ?? takeList({ name, known, rows, options }, world),
+        async (name, known) =>
+          refusalOf(name.source) ?? (known ? null : refuseKey(name)) ?? takeList({ name, known, rows, options }, world),
       ),
     change: (wanted, changes) =>
       exclusively(wanted, async (name, known) => {
         if (!known) return unknown(name);
-        const pages = changedPages(changes, known, members);
-        return refusalOf(name.source) ?? beginSync({ name, known, kind: "members", pages }, world);
+        const refusal = refusalOf(name.source);
+        if (refusal) return refusal;
+        const pages = allowedPages(changedPages(changes, known, members), name, world);
+        return beginSync({ name, known, kind: "members", pages }, world);
       }),
     remove: (wanted, { silent }) =>
       exclusively(wanted, async (name, known) => {
@@ -105,6 +119,13 @@ function nameTaken({ class: kind, name, key }: ComputationName, known: Computati
     "name_taken",
     `the ${kind} ${JSON.stringify(name)} would be the trait ${key} for receivers, and so is ${other} of this source`,
   );
+}
+
+/** Signs may become several characters each. */
+function refuseKey({ class: kind, key }: ComputationName): Fault | null {
+  if (key.length <= LONGEST_NAME) return null;
+  const what = `the name of the ${kind} would be the trait ${key.slice(0, 40)}… of ${key.length} characters`;
+  return fault("invalid_request", `${what} for receivers, and may have ${LONGEST_NAME}: give it a shorter name`);
 }
 
 /** There is none of this name. */

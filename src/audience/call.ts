@@ -1,25 +1,25 @@
-import { hash } from "node:crypto";
 import type { Computation, Member, Sync } from "../model/audience.ts";
 import { type Event, ownEvent } from "../model/event.ts";
 import type { At } from "../model/units.ts";
 
-/** What tells users of one sync apart, in hexadecimal digits. */
-const USER_DIGITS = 24;
-
-/** Both of a sync that runs. */
-export type Of = { readonly sync: Pick<Sync, "id">; readonly computation: Computation };
+/** Both of a sync that runs, and what stands for a user in messageIds. */
+export type Of = {
+  readonly sync: Pick<Sync, "id">;
+  readonly computation: Computation;
+  readonly hashOf: (user: string) => string;
+};
 
 /**
  * The identify call that tells of a change (SPEC.md 6): the trait is true for a member, false for one who has left; for a
  * computed trait it is the value, or null. Its messageId is the same whenever it is made for this sync and user. `now`: by the
  * wall clock.
  */
-export function callFor({ user, value }: Member, { sync, computation }: Of, now: At): Event {
+export function callFor({ user, value }: Member, { sync, computation, hashOf }: Of, now: At): Event {
   const { class: kind, key } = computation;
   const told = kind === "audience" ? value === true : value;
   return ownEvent({
     type: "identify",
-    messageId: `${sync.id}-${hash("sha256", user, "hex").slice(0, USER_DIGITS)}`,
+    messageId: `${sync.id}-${hashOf(user)}`,
     userId: user,
     traits: { [key]: told },
     context: { personas: personasOf(computation) },

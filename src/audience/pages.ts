@@ -1,5 +1,8 @@
 import type { ComparedPage, Computation, Member, Members, SyncCounts, Upload } from "../model/audience.ts";
+import type { Suppressed } from "../model/deletion.ts";
+import { fault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
+import type { Report } from "../model/report.ts";
 
 /** Users that are looked up, or written, at a time: nobody waits long behind them. */
 const IN_PAGE = 1_000;
@@ -47,6 +50,33 @@ export async function* changedPages(wanted: readonly Member[], known: Computatio
     yield { changes, counts: { added, removed, changed: changes.length - added - removed } };
   }
 }
+
+export type AllowedWorld = {
+  readonly suppressed: Pick<Suppressed, "any" | "has">;
+  /** Left out where it is only counted. */
+  readonly report?: Pick<Report, "callRejected">;
+};
+
+/** Without users who were deleted, and are to stay so: no call about them is made. They have no value, and would get one. */
+export async function* allowedPages(
+  pages: Pages,
+  { source }: { readonly source: string },
+  { suppressed, report }: AllowedWorld,
+): Pages {
+  for await (const page of pages) {
+    const changes = suppressed.any() ? page.changes.filter(({ user }) => !suppressed.has(user, source)) : page.changes;
+    const refused = page.changes.length - changes.length;
+    if (refused > 0) {
+      report?.callRejected({ source, type: "identify", messageId: null, fault: SUPPRESSED, count: refused });
+    }
+    yield { changes, counts: { ...page.counts, added: page.counts.added - refused } };
+  }
+}
+
+export const SUPPRESSED = fault(
+  "user_suppressed",
+  "users of a list were deleted, and calls about them are refused until the operator takes that back",
+);
 
 /** All of them together. */
 export async function count(pages: Pages): Promise<SyncCounts> {

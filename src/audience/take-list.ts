@@ -1,7 +1,7 @@
 import type { Computation, ComputationName, ListOptions, Member, Upload } from "../model/audience.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import { type BeginWorld, type Begun, beginSync, STOPPING, unchanged } from "./begin.ts";
-import { comparedPages, count } from "./pages.ts";
+import { type AllowedWorld, allowedPages, comparedPages, count } from "./pages.ts";
 import { refuseShrinking } from "./shrink.ts";
 
 export type ListAsk = {
@@ -12,17 +12,23 @@ export type ListAsk = {
 };
 
 /** Takes a whole list in, finds out what it changes, and begins that. Nothing is written before all of it is here. */
-export async function takeList({ name, known, rows, options }: ListAsk, world: BeginWorld): Promise<Begun | Fault> {
+export async function takeList(
+  { name, known, rows, options }: ListAsk,
+  world: BeginWorld & AllowedWorld,
+): Promise<Begun | Fault> {
   const upload = world.members.upload();
   try {
     const refusal = await stage(upload, rows, world);
     if (refusal) return refusal;
     const others = name.class === "audience" ? "remove" : "keep";
     const compared = { upload, known, others } as const;
-    const counts = await count(comparedPages(compared, world));
-    if (options.dryRun) return unchanged(name, known, counts);
+    const { suppressed } = world;
+    const counts = await count(allowedPages(comparedPages(compared, world), name, { suppressed }));
     const shrinking = known && !options.allowShrink ? refuseShrinking(known, counts) : null;
-    return shrinking ?? (await beginSync({ name, known, kind: "list", pages: comparedPages(compared, world) }, world));
+    if (shrinking) return shrinking;
+    if (options.dryRun) return unchanged(name, known, counts);
+    const pages = allowedPages(comparedPages(compared, world), name, world);
+    return await beginSync({ name, known, kind: "list", pages }, world);
   } finally {
     upload.close();
   }

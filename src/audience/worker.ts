@@ -5,6 +5,7 @@ import type { Accept, Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { callFor } from "./call.ts";
+import { SUPPRESSED } from "./pages.ts";
 
 /** Changes in one commit: calls that come meanwhile wait for so many. */
 const IN_PAGE = 100;
@@ -207,7 +208,7 @@ async function sendPage(open: OpenSync, world: WorkerWorld): Promise<"worked" | 
   const now = clock.wall();
   const receipts = await accept(
     computation.source,
-    page.map((member) => callFor(member, open, now)),
+    page.map((member) => callFor(member, { ...open, hashOf: members.hashOf }, now)),
     page.map((member) => ({ change: { ...member, sync: sync.number, computation: computation.number } })),
   );
   if (isFault(receipts)) return receipts;
@@ -235,8 +236,3 @@ async function withoutSuppressed(
   }
   return page.filter((member) => !refused.includes(member));
 }
-
-const SUPPRESSED = fault(
-  "user_suppressed",
-  "users of a list were deleted, and calls about them are refused until the operator takes that back",
-);

@@ -81,8 +81,8 @@ async function requestAll(
       bar.clear();
       return answer;
     }
-    const { id, status, notifications, sources: affected } = answer.said;
-    took({ id, status, notifications, sources: affected, users: userIds.length });
+    const { id, status, notifications, sources: affected, untold = [] } = answer.said;
+    took({ id, status, notifications, sources: affected, untold, users: userIds.length });
     done += userIds.length;
     bar.show({ done, total: users.length, elapsed: clock.now() - began });
   }

@@ -5,7 +5,7 @@ import { complain } from "./complain.ts";
 import { askDaemon } from "./daemon/ask.ts";
 import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
 import { declareErase, declareUnsuppress } from "./deletions/change.ts";
-import { isDeletions, isReceipt } from "./deletions/said.ts";
+import { isDeletions, isReceipt, isSalt } from "./deletions/said.ts";
 import { toList, toShown } from "./deletions/words.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
@@ -28,6 +28,7 @@ export function declareDeletions(program: Command, done: Done): void {
   declareShow(command, done);
   declareUnsuppress(command, done);
   declareErase(command, done);
+  declareSalt(command, done);
 }
 
 const HELP = `${examples(
@@ -75,5 +76,24 @@ async function show(id: string, options: ShowOptions): Promise<ExitCode> {
   const answer = await askDaemon(options, { path: `/api/deletions/${encodeURIComponent(id)}`, isSaid: isReceipt });
   if ("code" in answer) return complain(answer);
   print(options.json ? printable(JSON.stringify(answer.said)) : toShown(answer.said));
+  return EXIT.done;
+}
+
+/** Apart from `show`: who sees a receipt is not to try ids. */
+function declareSalt(deletions: Command, done: Done): void {
+  const command = deletions
+    .command("salt")
+    .description("print the salt of the hashes of erased users, and how to compare one by hand")
+    .option("--json", "print it as JSON");
+  addDaemonOptions(command)
+    .addHelpText("after", examples("fairlead deletions salt"))
+    .action((options: ShowOptions) => done(salt(options)));
+}
+
+async function salt(options: ShowOptions): Promise<ExitCode> {
+  const answer = await askDaemon(options, { path: "/api/deletions/salt", isSaid: isSalt });
+  if ("code" in answer) return complain(answer);
+  const { said } = answer;
+  print(options.json ? JSON.stringify(said) : `${said.salt}\nprintf '%s' '${said.salt}:USER_ID' | sha256sum`);
   return EXIT.done;
 }

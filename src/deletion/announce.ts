@@ -2,12 +2,14 @@ import type { Deletion, StoredDeletions, Unnoticed } from "../model/deletion.ts"
 import { type Fault, isFault } from "../model/fault.ts";
 import type { Accept, Extra } from "../model/ports.ts";
 import { makeNotice } from "./notice.ts";
+import { holdersOf, type ReachWorld } from "./reach.ts";
 import { type Held, holdWaiting, type WithdrawWorld } from "./withdraw.ts";
 
-export type AnnounceWorld = Omit<WithdrawWorld, "deletions"> & {
-  readonly accept: Accept;
-  readonly deletions: WithdrawWorld["deletions"] & Pick<StoredDeletions, "unnoticed">;
-};
+export type AnnounceWorld = Omit<WithdrawWorld, "deletions"> &
+  ReachWorld & {
+    readonly accept: Accept;
+    readonly deletions: WithdrawWorld["deletions"] & Pick<StoredDeletions, "unnoticed">;
+  };
 
 /** Notifications in one commit. */
 const IN_COMMIT = 20;
@@ -40,7 +42,8 @@ async function announceFrom(source: string, of: Announcing, world: AnnounceWorld
     const users = deletions.unnoticed({ id: deletion.id, source }, IN_COMMIT);
     if (users.length === 0) return true;
     const events = users.map((user) => makeNotice(user, source, deletion));
-    const extras = users.map((user) => extraOf(user, source, { deletion, held }));
+    const alsoTo = holdersOf(source, world);
+    const extras = users.map((user) => ({ ...extraOf(user, source, { deletion, held }), alsoTo }));
     const receipts = await accept(source, events, extras);
     if (isFault(receipts)) return receipts;
   }

@@ -1,13 +1,14 @@
 import type { Config } from "../model/config.ts";
-import type { ForgetMembers, StoredDeletions } from "../model/deletion.ts";
+import type { StoredDeletions } from "../model/deletion.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
-import type { Clock, Random, RequestDeletion } from "../model/ports.ts";
+import type { Backlog, Clock, Random, RequestDeletion } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
+import { beyondReach, isHeard, type ReachWorld } from "./reach.ts";
 
 export type RequestWorld = {
   readonly config: () => Config;
   readonly deletions: Pick<StoredDeletions, "record">;
-  readonly forgetMembers: ForgetMembers;
+  readonly backlog: Pick<Backlog, "counts">;
   /** There is something to be done now. */
   readonly wake: () => void;
   readonly clock: Pick<Clock, "wall">;
@@ -20,34 +21,38 @@ export type RequestWorld = {
  * happens to the daemon. Faults: `unknown_source`, and those of the store.
  */
 export function createRequestDeletion(world: RequestWorld): RequestDeletion {
-  const { config, deletions, forgetMembers, wake, clock, random, report } = world;
+  const { config, deletions, backlog, wake, clock, random, report } = world;
   return async function requestDeletion({ userIds, sources, ...wishes }) {
-    const affected = affectedSources(config(), sources);
+    const reach: ReachWorld = { destinations: () => config().destinations, backlog };
+    const affected = affectedSources(config(), sources, reach);
     if (isFault(affected)) return affected;
     const users = [...new Set(userIds)];
     const requestedAt = clock.wall();
     // It begins with the time, so that they sort as they came.
     const id = `del-${requestedAt.toString(16).padStart(12, "0")}-${random.hex(6)}`;
     const scope = sources && [...new Set(sources)];
-    // Before the events are numbered up to which it goes: a sync that runs would send another call about them behind it.
-    const refused = await forgetMembers(users, scope);
-    if (refused !== null) return refused;
-    const recorded = await deletions.record({ ...wishes, id, requestedAt, userIds: users, sources: scope, affected });
+    const untold = beyondReach(reach);
+    const what = { ...wishes, userIds: users, sources: scope };
+    const recorded = await deletions.record({ ...what, id, requestedAt, affected, untold });
     if (isFault(recorded)) return recorded;
     const notifications = affected.length * users.length;
-    report.deletionRequested(users.length, notifications, affected);
+    report.deletionRequested({ users: users.length, notifications, sources: affected, untold });
     wake();
-    return { id, status: recorded.status, notifications, sources: affected };
+    return { id, status: recorded.status, notifications, sources: affected, untold };
   };
 }
 
 /** Sources that were named, or all, less those whose events go to nobody. */
-function affectedSources(config: Config, named: readonly string[] | null): readonly string[] | Fault {
+function affectedSources(
+  config: Config,
+  named: readonly string[] | null,
+  reach: ReachWorld,
+): readonly string[] | Fault {
   const known = config.sources.map((source) => source.name);
   const unknown = named?.find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    return fault("unknown_source", `no source is named ${JSON.stringify(unknown)}; there are: ${known.join(", ")}`);
+    const why = `no source is named ${JSON.stringify(unknown)}; there are: ${known.join(", ")}`;
+    return fault("unknown_source", `${why}. A request that names none is for all, also for those that were removed`);
   }
-  const takers = config.destinations.filter((destination) => destination.enabled);
-  return [...new Set(named ?? known)].filter((name) => takers.some(({ sources }) => sources?.includes(name) ?? true));
+  return [...new Set(named ?? known)].filter((name) => isHeard(name, reach));
 }

@@ -4,7 +4,7 @@ import type { Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { type AnnounceWorld, announce } from "./announce.ts";
-import { type EraseWorld, erase } from "./erase.ts";
+import { createTraces, type EraseWorld, erase, type Traces } from "./erase.ts";
 import { standingOf } from "./standing.ts";
 
 export type DeletionWorkerWorld = Omit<AnnounceWorld & EraseWorld, "signal" | "deletions" | "clock"> & {
@@ -35,6 +35,7 @@ export function createDeletionWorker(world: DeletionWorkerWorld): Worker {
   const { clock, deletions, report } = world;
   let nap = new AbortController();
   let cancel: (() => void) | null = null;
+  const traces = createTraces();
   const wake = (): void => nap.abort();
 
   return {
@@ -63,17 +64,21 @@ export function createDeletionWorker(world: DeletionWorkerWorld): Worker {
   /** Notifications come first: nothing is erased that one of them needs. Answers when to look again; null: when somebody says so. */
   async function workOnAll(running: Running): Promise<Ms | null> {
     let wait = LOOK_EVERY;
+    const erased: Deletion[] = [];
     for (const stage of STAGES) {
       let page = deletions.unfinished(stage, "");
       while (page.length > 0) {
         for (const deletion of page) {
           if (running.signal.aborted) return null;
           const refused = await STEPS[stage](deletion, running);
-          if (refused) wait = Math.min(wait, refused.retryAfter ?? TRY_AGAIN);
+          if (refused === "erased") erased.push(deletion);
+          else if (refused) wait = Math.min(wait, refused.retryAfter ?? TRY_AGAIN);
         }
         page = deletions.unfinished(stage, page.at(-1)?.id ?? "");
       }
     }
+    const refused = await finish(erased, traces, running);
+    if (refused !== null) wait = Math.min(wait, refused);
     return STAGES.some((stage) => deletions.unfinished(stage, "").length > 0) ? wait : null;
   }
 }
@@ -88,9 +93,9 @@ function aborted(signal: AbortSignal): Promise<void> {
 const STAGES = ["notices", "settling", "erasing"] as const;
 
 type Running = DeletionWorkerWorld & { readonly signal: AbortSignal };
-type Step = (deletion: Deletion, world: Running) => Promise<Fault | null>;
+type Step = (deletion: Deletion, world: Running) => Promise<Fault | "erased" | null>;
 
-/** Each answers why it is to be tried again soon, or null. */
+/** Each answers why it is to be tried again soon, or null; `erased` if only traces are left. */
 const STEPS: Readonly<Record<Exclude<DeletionStage, "done">, Step>> = {
   async notices(deletion, world) {
     const made = await announce(deletion, world);
@@ -109,11 +114,26 @@ const STEPS: Readonly<Record<Exclude<DeletionStage, "done">, Step>> = {
   },
   async erasing(deletion, world) {
     const erased = await erase(deletion, world);
-    if (erased !== true) return erased === false ? null : erased;
-    const status = standingOf(deletion) === "given up" ? "failed" : "finished";
-    return move(deletion, { ...deletion, stage: "done", status }, world);
+    return erased === true ? "erased" : erased || null;
   },
 };
+
+/** The traces of all that were erased go together: that takes as long for many as for one. Answers when to try again, or null. */
+async function finish(erased: readonly Deletion[], traces: Traces, world: Running): Promise<Ms | null> {
+  if (erased.length === 0) return null;
+  const ids = erased.map(({ id }) => id);
+  const done = await traces.remove(ids, world);
+  if (done === null) return null;
+  // A reader may let go at any moment.
+  if (done !== true) return done === false ? TRY_AGAIN : (done.retryAfter ?? TRY_AGAIN);
+  let wait: Ms | null = null;
+  for (const deletion of erased) {
+    const status = standingOf(deletion) === "given up" ? "failed" : "finished";
+    const refused = await move(deletion, { ...deletion, stage: "done", status }, world);
+    if (refused) wait = refused.retryAfter ?? TRY_AGAIN;
+  }
+  return wait;
+}
 
 /** Writes a change, if it is one, and tells the operator of an end. */
 async function move(from: Deletion, to: Deletion, { deletions, clock, report }: Running): Promise<Fault | null> {

@@ -12,6 +12,9 @@ export type ComputationClass = (typeof COMPUTATION_CLASSES)[number];
 /** Of one user. Null is the same as none: no member, no value. */
 export type Value = string | number | boolean | null;
 
+/** Characters of a name, and of the trait that it becomes. */
+export const LONGEST_NAME = 100;
+
 /** What a computation is called. */
 export type ComputationName = {
   readonly source: string;
@@ -95,6 +98,8 @@ export type Members = {
   all(): readonly Computation[];
   /** The one with this key, or null. */
   find(place: Pick<ComputationName, "source" | "key">): Computation | null;
+  /** What the messageIds of calls about a user end with: always the same, and it says nothing of the user. */
+  hashOf(user: string): string;
   /** Room for a list. */
   upload(): Upload;
   /** A page of what a list would change, of a few hundred users. Reads only. */

@@ -33,6 +33,8 @@ export type Deletion = Pick<DeletionRequest, "erase" | "suppress"> & {
   readonly scope: readonly string[] | null;
   /** Those of them whose events go to somebody: each sends a notification for each user. */
   readonly sources: readonly string[];
+  /** Destinations that have got events once, and are not in the config any more: they are not told. */
+  readonly untold: readonly string[];
   /** The number of the newest event when it came: what is older is not sent any more. */
   readonly upTo: number;
   readonly notices: readonly NoticeCount[];
@@ -61,11 +63,11 @@ export type DeletedUser = {
   readonly suppressed: boolean;
 };
 
-/** `hash` of a user is the SHA-256 of this, a colon and the userId, in hexadecimal. */
-export type Receipt = Deletion & { readonly salt: string; readonly people: readonly DeletedUser[] };
+/** `hash` of a user is the SHA-256 of the store's salt, a colon and the userId, in hexadecimal. */
+export type Receipt = Deletion & { readonly people: readonly DeletedUser[] };
 
 export type NewDeletion = DeletionRequest &
-  Pick<Deletion, "id" | "requestedAt"> & { readonly affected: readonly string[] };
+  Pick<Deletion, "id" | "requestedAt" | "untold"> & { readonly affected: readonly string[] };
 
 /** A user of a request whose notification has not been made yet. */
 export type Unnoticed = { readonly nth: number; readonly userId: string };
@@ -93,13 +95,18 @@ export type DeletionsAsk = { readonly limit: number; readonly cursor: string | n
 
 /** What the store knows of deletions. Each step is short: whoever has many takes turns with others. */
 export type StoredDeletions = {
-  /** Keeps a request. Its users are suppressed from this moment on, if it says so. Faults: `store_full`, `store_failed`. */
+  /**
+   * Keeps a request. Its users are suppressed from this moment on, if it says so, and are in no audience and have no trait of
+   * its sources any more. Faults: `store_full`, `store_failed`; then nothing was done.
+   */
   record(request: NewDeletion): Promise<Deletion | Fault>;
   /** Some of those that are in this stage, by their ids, from behind this one on. */
   unfinished(stage: DeletionStage, after: string): readonly Deletion[];
   /** The newest first. */
   page(ask: DeletionsAsk): DeletionPage;
   receipt(id: string): Receipt | null;
+  /** Of the hashes in receipts. */
+  readonly salt: string;
   /** Users whose notification from this source has not been made, at most `limit`. */
   unnoticed(of: { readonly id: string; readonly source: string }, limit: number): readonly Unnoticed[];
   /** The userIds that are still known. */
@@ -119,7 +126,9 @@ export type StoredDeletions = {
   erase(deletion: Deletion, of: TheirEvents, after: WalkCursor | null): Promise<ErasedStep | Fault>;
   /** Forgets who the users were. Answers false if another request needs to know still. */
   forgetPeople(deletion: Deletion): Promise<boolean | Fault>;
-  /** Removes what the engine has left of deleted rows in its files. Answers false if somebody else keeps it from that. */
+  /** Writes anew what rows have moved in, so that no copies of those that went are left; null if the signal was aborted. */
+  rewrite(signal: AbortSignal): Promise<true | Fault | null>;
+  /** Then: removes what the engine has left of deleted rows in its files. Answers false if somebody else keeps it from that. */
   scrub(): Promise<boolean | Fault>;
   readonly suppressed: Suppressed;
 };
@@ -147,12 +156,11 @@ type Whose = {
   readonly userId: string | null;
 };
 
-/** Removes these users from audiences and computed traits of these sources; null: of all. Faults: `store_failed`. */
-export type ForgetMembers = (userIds: readonly string[], sources: readonly string[] | null) => Promise<Fault | null>;
+export type RequestedDeletion = Pick<Deletion, "users" | "sources" | "untold"> & { readonly notifications: number };
 
 /** What the operator hears of it. */
 export type DeletionReport = {
-  deletionRequested(users: number, notifications: number, sources: readonly string[]): void;
+  deletionRequested(what: RequestedDeletion): void;
   deletionEnded(deletion: Deletion): void;
   /** What waited, and does not any more because its user was deleted or something newer has come. */
   withdrawn(destination: string, count: number): void;

@@ -97,7 +97,10 @@ export type Entry = {
 };
 
 /** What comes with an event, beside the event itself. */
-export type Extra = Pick<Entry, "withdraws" | "notice" | "change">;
+export type Extra = Pick<Entry, "withdraws" | "notice" | "change"> & {
+  /** Destinations for which it waits although they take nothing now. */
+  readonly alsoTo?: readonly string[];
+};
 
 /** `deliveries`: what the event's commit has set waiting. */
 export type Receipt =
@@ -202,7 +205,7 @@ export type Accept = (
 export type RequestDeletion = (request: DeletionRequest) => Promise<DeletionReceipt | Fault>;
 
 /** What was set off: one notification for each user and source. */
-export type DeletionReceipt = Pick<Deletion, "id" | "status" | "sources"> & {
+export type DeletionReceipt = Pick<Deletion, "id" | "status" | "sources" | "untold"> & {
   readonly notifications: number;
 };
 

@@ -35,11 +35,13 @@ export type ReplayPage = {
   readonly replayed: ReadonlyMap<string, number>;
   /**
    * How many of the page were left as they are, since there is no such destination any more, or since no receiver had failed:
-   * they were ended by command, or something else has taken their place.
+   * they were ended by command.
    */
   readonly left: number;
   /** How many of the page were left as they are, since their user was deleted after their event came. */
   readonly deleted: number;
+  /** How many of the page were left as they are, since a newer call has said something else about the same user and trait. */
+  readonly superseded: number;
   /** When the first and the last event of those were accepted; null if there was none. */
   readonly oldest: At | null;
   readonly newest: At | null;

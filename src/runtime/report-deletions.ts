@@ -7,8 +7,12 @@ type Desk = { readonly log: Pick<Log, "line">; readonly metrics: Pick<Metrics, "
 /** What becomes of requests that users be deleted. Who they are is never in the log. */
 export function reportDeletions({ log, metrics }: Desk): DeletionReport {
   return {
-    deletionRequested: (users, notifications, source) =>
-      log.line("info", "deletion.requested", { users, notifications, source }),
+    deletionRequested({ users, notifications, sources: source, untold }) {
+      const left = untold.length > 0 ? { untold } : {};
+      // Somebody has to tell them by other means.
+      const level = notifications === 0 || untold.length > 0 ? "warning" : "info";
+      log.line(level, "deletion.requested", { users, notifications, source, ...left });
+    },
     deletionEnded: (deletion) =>
       log.line(deletion.status === "failed" ? "error" : "info", `deletion.${deletion.status}`, describe(deletion)),
     withdrawn(destination, count) {

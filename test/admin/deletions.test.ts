@@ -9,7 +9,7 @@ describe("POST /api/deletions", () => {
   it("hands the wish on, and answers what was set off", async () => {
     const admin = startAdmin();
     const { status, text } = await admin.post(PATH, { userIds: ["u1", "u2"], sources: ["website"] });
-    const said = { success: true, id: "del-1", status: "running", sources: ["website"], notifications: 2 };
+    const said = { success: true, id: "del-1", status: "running", sources: ["website"], untold: [], notifications: 2 };
     assert.deepEqual([status, JSON.parse(text)], [200, said]);
     assert.deepEqual(admin.wishes, [{ userIds: ["u1", "u2"], sources: ["website"], erase: false, suppress: false }]);
   });

@@ -82,7 +82,15 @@ const NO_AUDIENCES: Audiences = {
 };
 
 const NOTHING_SETTLED: Replay = {
-  page: async () => ({ replayed: new Map(), left: 0, deleted: 0, oldest: null, newest: null, cursor: null }),
+  page: async () => ({
+    replayed: new Map(),
+    left: 0,
+    deleted: 0,
+    superseded: 0,
+    oldest: null,
+    newest: null,
+    cursor: null,
+  }),
   one: async () => null,
 };
 
@@ -120,7 +128,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     metrics: { text: metrics, contentType: "text/plain; version=0.0.4" },
     async requestDeletion(wish) {
       wishes.push(wish);
-      const said = { id: "del-1", status: "running", sources: ["website"] } as const;
+      const said = { id: "del-1", status: "running", sources: ["website"], untold: [] } as const;
       return requestDeletion?.(wish) ?? { ...said, notifications: wish.userIds.length };
     },
     deletions: { ...NOTHING_DELETED, ...options.deletions },

@@ -24,7 +24,9 @@ async function startAdmin({ takes = 100 } = {}) {
       if (wishes.length === takes) return fault("store_full", "the outbox is full");
       wishes.push(wish);
       const id = `del-${wishes.length}`;
-      return { id, status: "running", notifications: 2 * wish.userIds.length, sources: ["website"] };
+      const untold = wish.userIds.includes("old-timer") ? ["lake"] : [];
+      if (wish.userIds.includes("nobodys")) return { id, status: "running", notifications: 0, sources: [], untold };
+      return { id, status: "running", notifications: 2 * wish.userIds.length, sources: ["website"], untold };
     },
   };
   const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
@@ -51,6 +53,20 @@ describe("fairlead delete-user", () => {
     assert.deepEqual([code, out, err], [0, said, ""]);
     const wish = { userIds: ["u1", "u2"], sources: ["website", "app"], erase: false, suppress: false };
     assert.deepEqual(admin.wishes, [wish]);
+  });
+
+  it("names who is not told, and says when nobody is", SLOW, async () => {
+    await using admin = await startAdmin();
+    const { out } = await admin.run("old-timer", "--yes");
+    assert.match(
+      out,
+      /^del-1: 1 user, 2 notifications\n {2}not told: lake, which has got events once and is not in the config any more\n/,
+    );
+    const nobody = await admin.run("nobodys", "--yes");
+    assert.match(
+      nobody.out,
+      /^del-2: 1 user, 0 notifications\n {2}nobody takes events of these sources: there is nobody to tell\n/,
+    );
   });
 
   it("takes them from a file, as many requests as it needs", SLOW, async () => {

@@ -18,6 +18,7 @@ const FAILED: Deletion = {
     { source: "website", destination: "lake", ...NONE, waiting: 2 },
   ],
   erased: null,
+  untold: [],
 };
 const DONE: Deletion = {
   ...{ ...FAILED, id: "del-1", status: "finished", stage: "done", scope: null, sources: [], notices: [] },
@@ -39,8 +40,9 @@ async function startAdmin() {
         { nth: 0, userId: one === DONE ? null : "u\u001b[31m1", hash: "abc", suppressed: true },
         { nth: 1, userId: one === DONE ? null : "u2", hash: "def", suppressed: false },
       ];
-      return { ...one, salt: "5a17", people };
+      return { ...one, people };
     },
+    salt: "5a17",
     async force(id) {
       asked.push(["force", id]);
       return { ...FAILED, forced: true };
@@ -85,7 +87,7 @@ const ERASED = `del-1 is finished since 2026-01-02T00:00:00.000Z.
   erased, SHA-256 abc (suppressed)
   erased, SHA-256 def
 
-  Whose a hash is: printf '%s' '5a17:USER_ID' | sha256sum
+  Whether it was a certain user: fairlead deletions --user USER_ID; by hand: fairlead deletions salt
 `;
 
 describe("fairlead deletions", () => {
@@ -103,7 +105,9 @@ describe("fairlead deletions", () => {
     await using admin = await startAdmin();
     assert.deepEqual(await admin.run("show", "del-2"), { code: 0, out: SHOWN, err: "" });
     assert.deepEqual(await admin.run("show", "del-1"), { code: 0, out: ERASED, err: "" });
-    assert.equal(JSON.parse((await admin.run("show", "del-1", "--json")).out).salt, "5a17");
+    assert.doesNotMatch((await admin.run("show", "del-1", "--json")).out, /5a17/);
+    assert.match((await admin.run("salt")).out, /^5a17\nprintf '%s' '5a17:USER_ID' \| sha256sum\n$/);
+    assert.deepEqual(JSON.parse((await admin.run("salt", "--json")).out), { salt: "5a17" });
     const unknown = await admin.run("show", "del-9");
     assert.equal(unknown.code, 1);
     assert.match(unknown.err, /unknown_deletion: there is no deletion "del-9"/);

@@ -11,7 +11,15 @@ import { makeDestination } from "../flow/make.ts";
 import { askAdmin, SLOW } from "./run.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
-const NONE: ReplayPage = { replayed: new Map(), left: 0, deleted: 0, oldest: null, newest: null, cursor: null };
+const NONE: ReplayPage = {
+  replayed: new Map(),
+  left: 0,
+  deleted: 0,
+  superseded: 0,
+  oldest: null,
+  newest: null,
+  cursor: null,
+};
 
 type Options = { readonly one?: Replay["one"]; readonly failAt?: number };
 
@@ -31,6 +39,7 @@ async function startAdmin(failed: number, { one, failAt }: Options = {}) {
       replayed: new Map([["crm", count]]),
       left,
       deleted: 0,
+      superseded: 2 * left,
       ...times,
       cursor: next < failed ? String(next) : null,
     };
@@ -58,6 +67,7 @@ const PLAN = `1,200 deliveries would be sent again
   crm: 1,200 deliveries
   of events that were taken from 2026-01-01T00:00:00.000Z to 2026-01-02T00:00:01.000Z
   1 delivery stays as it is: given up by command, or for what is not in the config any more
+  2 deliveries stay as they are: a newer call about the user has taken the place
 `;
 
 describe("fairlead replay", () => {

@@ -13,7 +13,10 @@ const SOURCES = ["website", "app", "old"].map((name) => makeSource({ name }));
 const WORLD = { sources: SOURCES, destinations: [makeDestination({ sources: ["website", "app"] })] };
 const PLAIN = { erase: false, suppress: false };
 
-function startDeletion({ config = WORLD, failed }: { config?: Partial<Config>; failed?: Fault } = {}) {
+type Options = { config?: Partial<Config>; failed?: Fault; known?: readonly string[] };
+
+/** `known`: the destinations that have ever got anything. */
+function startDeletion({ config = WORLD, failed, known = [] }: Options = {}) {
   const clock = createFalseClock();
   const recorded: NewDeletion[] = [];
   const told: unknown[][] = [];
@@ -26,7 +29,7 @@ function startDeletion({ config = WORLD, failed }: { config?: Partial<Config>; f
         return failed ?? ({ status: "running" } as Deletion);
       },
     },
-    forgetMembers: async () => null,
+    backlog: { counts: () => known.map((destination) => ({ destination, state: "delivered", count: 0 })) },
     wake: () => void told.push(["woken"]),
     clock,
     random: { fraction: () => 0.5, hex: (bytes) => (ids++).toString(16).padStart(2 * bytes, "0") },
@@ -44,14 +47,15 @@ describe("a deletion request (SPEC.md 6)", () => {
     const { requestDeletion, recorded, told, clock } = startDeletion();
     const receipt = await requestDeletion({ userIds: ["u1", "u2"], sources: null, erase: true, suppress: false });
     const id = `del-${clock.wall().toString(16).padStart(12, "0")}-000000000000`;
-    assert.deepEqual(receipt, { id, status: "running", notifications: 4, sources: ["website", "app"] });
+    assert.deepEqual(receipt, { id, status: "running", notifications: 4, sources: ["website", "app"], untold: [] });
     assert.deepEqual(recorded, [
       {
         ...{ id, requestedAt: clock.wall(), userIds: ["u1", "u2"], sources: null, affected: ["website", "app"] },
-        ...{ erase: true, suppress: false },
+        ...{ erase: true, suppress: false, untold: [] },
       },
     ]);
-    assert.deepEqual(told, [[2, 4, ["website", "app"]], ["woken"]]);
+    const requested = { users: 2, notifications: 4, sources: ["website", "app"], untold: [] };
+    assert.deepEqual(told, [[requested], ["woken"]]);
   });
 
   it("names a user once, and a source, however often they are named", async () => {
@@ -75,7 +79,13 @@ describe("the sources that a deletion affects", () => {
     assert.deepEqual(sourcesOf(receipt), ["website", "app", "old"]);
   });
 
-  it("are none whose events go to nobody, or only to a disabled destination", async () => {
+  it("are also those of a disabled destination that has got events before", async () => {
+    const off = makeDestination({ name: "off", enabled: false, sources: ["website"] });
+    const { requestDeletion } = startDeletion({ config: { sources: SOURCES, destinations: [off] }, known: ["off"] });
+    assert.deepEqual(sourcesOf(await requestDeletion({ userIds: ["u"], sources: null, ...PLAIN })), ["website"]);
+  });
+
+  it("are none whose events go to nobody, or only to a disabled destination that has never got any", async () => {
     const off = makeDestination({ name: "off", enabled: false });
     for (const destinations of [[], [off], [off, makeDestination({ sources: ["app"] })]]) {
       const { requestDeletion } = startDeletion({ config: { sources: SOURCES, destinations } });
@@ -93,7 +103,11 @@ describe("the sources that a deletion affects", () => {
   it("must exist, each of them", async () => {
     const { requestDeletion, recorded, told } = startDeletion();
     assert.deepEqual(await requestDeletion({ userIds: ["u"], sources: ["app", "shop"], ...PLAIN }), {
-      ...{ code: "unknown_source", message: 'no source is named "shop"; there are: website, app, old' },
+      ...{
+        code: "unknown_source",
+        message:
+          'no source is named "shop"; there are: website, app, old. A request that names none is for all, also for those that were removed',
+      },
     });
     assert.deepEqual([recorded, told], [[], []]);
   });

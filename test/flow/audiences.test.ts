@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { Secret } from "../../src/model/secret.ts";
+import { formatTime, HOUR } from "../../src/model/units.ts";
+import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SLOW } from "../slow.ts";
 import { type Answer, startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, makeSource } from "./make.ts";
@@ -102,6 +105,22 @@ describe("an audience's list (SPEC.md 6)", () => {
     assert.notEqual(one?.messageId, other?.messageId);
   });
 
+  it("have messageIds that say nothing of the user: the hash in them is keyed, by a key of the outbox", async () => {
+    const suffixes: string[] = [];
+    for (const _ of ["one outbox", "another"]) {
+      await using first = await startDaemon();
+      await put(first, ["u1"]);
+      await using d = await first.crash();
+      await put(d, []);
+      const [before, after] = [first, d].map((one) => calls(one)[0]?.messageId.split("-").at(-1) ?? "");
+      assert.equal(before, after);
+      suffixes.push(before ?? "");
+    }
+    const plain = createHash("sha256").update("u1").digest("hex");
+    assert.ok(suffixes.every((one) => one.length === 24 && !plain.startsWith(one)));
+    assert.equal(new Set(suffixes).size, 2);
+  });
+
   const FORMATS: Readonly<Record<string, string>> = {
     "application/json": ' [ "u1" ,{"userId":"u\\"2]", "a":[1,{"b":"]"}]},\n3 ] ',
     "application/x-ndjson": '"u1"\n\n{"userId":"u\\"2]"}\r\n3',
@@ -176,11 +195,52 @@ describe("an audience's list (SPEC.md 6)", () => {
       String(refused.json.message),
       /would remove 51 of the 100 users .* \?allowShrink=1, or --allow-shrink/,
     );
-    assert.equal((await put(d, [], "?dryRun=1")).json.removed, 100);
+    const dry = await put(d, users(1, 49), "?dryRun=1");
+    assert.deepEqual([dry.status, dry.json.code, dry.json.message], [409, "list_shrinks", refused.json.message]);
+    assert.equal((await put(d, [], "?dryRun=1&allowShrink=1")).json.removed, 100);
     assert.equal((await put(d, users(1, 50))).json.removed, 50);
     assert.deepEqual(counts(await put(d, users(1, 20))), [0, 30, 20]);
     await put(d, users(1, 100));
     assert.deepEqual(counts(await put(d, users(1, 1), "?allowShrink=1")), [0, 99, 1]);
+  });
+
+  it("counts nobody who was deleted and is suppressed, whatever the list says", async () => {
+    await using d = await startDaemon();
+    await put(d, ["u1", "u2"]);
+    await d.admin("POST", "/api/deletions", { body: { userIds: ["u1"], suppress: true } });
+    await d.clock.advance("1m");
+    assert.deepEqual(counts(await put(d, ["u1", "u2", "u3"], "?dryRun=1")), [1, 0, 2]);
+    assert.deepEqual(
+      d.told.filter(({ what }) => what === "callRejected"),
+      [],
+    );
+    for (const expected of [
+      [1, 0, 2],
+      [0, 0, 2],
+    ]) {
+      const answer = await put(d, ["u1", "u2", "u3"]);
+      assert.deepEqual(counts(answer), expected);
+      assert.partialDeepStrictEqual(answer.json.sync, { added: expected[0], done: expected[0] });
+    }
+    assert.deepEqual(counts(await change(d, { add: ["u1", "u4"] })), [1, 0, 3]);
+    assert.equal(d.told.filter(({ what }) => what === "callRejected").length, 3);
+  });
+
+  it("has no name that becomes a longer trait than a name may have; one that was made before is still synced", async () => {
+    const path = `/api/sources/website/audiences/${encodeURIComponent("★".repeat(17))}`;
+    await using d = await startDaemon();
+    const { status, json } = await put(d, ["u1"], "", path);
+    assert.deepEqual([status, json.code], [400, "invalid_request"]);
+    assert.match(
+      String(json.message),
+      /would be the trait u2605_u2605\S+ of 101 characters for receivers, and may have 100/,
+    );
+    assert.equal((await put(d, ["u1"], "", path.replace("%E2%98%85", ""))).status, 200);
+    const shell = await openDatabase(d.config.outbox.path);
+    const [name, key] = ["★".repeat(17), Array(17).fill("u2605").join("_")];
+    shell.prepare("UPDATE computations SET name = ?, key = ?").run(name, key);
+    shell.close();
+    assert.deepEqual(counts(await put(d, ["u2"], "", path)), [1, 1, 1]);
   });
 
   it("is refused while another sync of the audience is running, and not of another", SLOW, async () => {
@@ -314,7 +374,66 @@ describe("a newer change for a user", () => {
     const before = d.sent.length;
     const { json } = await d.admin("POST", "/api/replay", { body: { filter: {} } });
     await d.clock.advance("1m");
-    assert.deepEqual([json.replayed, json.left, d.sent.length], [0, 1, before]);
+    assert.deepEqual([json.replayed, json.left, json.superseded, d.sent.length], [0, 0, 1, before]);
+  });
+
+  /** What becomes of the first call of all, and in what state a replay finds it. */
+  const BEFORE = { expired: () => 503, failed: () => 400, delivered: () => 200 } as const;
+  for (const [state, first] of Object.entries(BEFORE)) {
+    for (const how of ["list", "removal", "removal and another list", "trait"] as const) {
+      it(`stays, whatever became of the older one: a replay leaves what has ${state} before a newer call (${how})`, async () => {
+        let answer: () => number = first;
+        await using begun = await startDaemon({ answers: () => answer() });
+        const trait = "/api/sources/website/traits/tier";
+        if (how === "trait") await put(begun, [["u1", "gold"]], "", trait);
+        else await put(begun, ["u1"]);
+        await begun.clock.advance("5h");
+        answer = () => 200;
+        if (how === "list") await put(begun, []);
+        else if (how === "trait") await put(begun, [["u1", null]], "", trait);
+        else await begun.admin("DELETE", PATH);
+        // Long enough for whoever has left to be forgotten.
+        await begun.clock.advance("1h");
+        if (how === "removal and another list") await put(begun, ["u2"]);
+        await using d = await begun.crash({ answers: () => 200 });
+        const filter = { state, until: formatTime(d.clock.wall() - HOUR / 2), user: "u1" };
+        for (const dryRun of [true, false]) {
+          const { json } = await d.admin("POST", "/api/replay", { body: { filter, dryRun } });
+          // Of what was delivered, the newer call is sent again.
+          const again = state === "delivered" ? 1 : 0;
+          assert.deepEqual([json.replayed, json.left, json.superseded], [again, 0, 1], JSON.stringify(json));
+        }
+        await d.clock.advance("1m");
+        assert.deepEqual(told(d), state === "delivered" ? [how === "trait" ? "u1 " : "u1 false"] : []);
+      });
+    }
+  }
+
+  it("can be sent again itself, and gives way to what comes after it, also when the user was forgotten meanwhile", async () => {
+    let answer = 200;
+    await using d = await startDaemon({ answers: () => answer });
+    await put(d, ["u1"]);
+    answer = 503;
+    await put(d, []);
+    await d.clock.advance("5h");
+    const { json } = await d.admin("POST", "/api/replay", { body: { filter: { state: "expired" } } });
+    assert.deepEqual([json.replayed, json.superseded], [1, 0]);
+    await d.clock.advance("1s");
+    await put(d, ["u1"]);
+    answer = 200;
+    const before = d.sent.length;
+    await d.clock.advance("1h");
+    assert.deepEqual(told({ sent: d.sent.slice(before) }), ["u1 true"]);
+    assert.deepEqual(await states(d), ["1 delivered", "2 failed: superseded", "3 delivered"]);
+  });
+
+  it("leaves the calls of others alone that only look like ours", async () => {
+    await using d = await startDaemon({ answers: () => 400 });
+    const personas = { computation_class: "audience", computation_key: "big_spenders" };
+    const messageId = `audience-${"0".repeat(20)}-${"0".repeat(24)}`;
+    await d.call("/v1/identify", { userId: "u1", messageId, traits: { big_spenders: true }, context: { personas } });
+    const { json } = await d.admin("POST", "/api/replay", { body: { filter: {} } });
+    assert.deepEqual([json.replayed, json.superseded], [1, 0]);
   });
 
   it("does so also when the audience was removed in between", async () => {

@@ -84,7 +84,10 @@ describe("a user who is erased", () => {
     await d.call("/v1/track", { userId: ID, event: "E" });
     const before = await d.rows();
     const id = await remove(d, { userIds: [ID, "never-seen"], erase: true });
-    const { salt, people } = await show(d, id);
+    const receipt = await show(d, id);
+    assert.equal("salt" in receipt, false);
+    const { salt } = (await d.admin("GET", "/api/deletions/salt")).json;
+    const { people } = receipt;
     const sha = async (text: string) =>
       Buffer.from(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).toString("hex");
     assert.deepEqual(people, [
@@ -159,6 +162,26 @@ describe("a user who is erased", () => {
     assert.deepEqual(await filesWith(d, ID), []);
     await d.call("/v1/track", { userId: ID, event: "Back" });
     assert.match(await shown(d), /Back/);
+  });
+
+  it("is gone seconds after a reader of the files has let go, and only the log is waited for meanwhile", async () => {
+    await using d = await startDaemon();
+    await d.call("/v1/track", { userId: ID, event: "E" });
+    const reader = await openDatabase(d.config.outbox.path);
+    reader.exec("BEGIN; SELECT * FROM segments");
+    const id = await remove(d, { userIds: [ID], erase: true });
+    await d.clock.advance("10m");
+    assert.partialDeepStrictEqual(await show(d, id), {
+      status: "running",
+      stage: "erasing",
+      people: [{ userId: null }],
+    });
+    assert.notDeepEqual(await filesWith(d, ID), []);
+    reader.exec("COMMIT");
+    await d.clock.advance("6s");
+    assert.partialDeepStrictEqual(await show(d, id), { status: "finished", stage: "done" });
+    assert.deepEqual(await filesWith(d, ID), []);
+    reader.close();
   });
 
   it("is erased after a crash, if that was in between", async () => {

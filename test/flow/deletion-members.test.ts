@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Secret } from "../../src/model/secret.ts";
+import { GB, MB } from "../../src/model/units.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, makeSource } from "./make.ts";
 
@@ -68,4 +69,72 @@ describe("a user who is deleted while a list tells of them", () => {
     await d.clock.advance("1m");
     assert.deepEqual([await sizeOf(d, "website"), await sizeOf(d, "app")], [1, 2]);
   });
+});
+
+/** The audience has these users, and everyone has been told. */
+async function sync(d: TestDaemon, users: readonly string[]): Promise<void> {
+  const answer = await d.admin("PUT", audience("website"), { body: users });
+  assert.equal(answer.status, 200, answer.text);
+  await d.clock.advance("1m");
+}
+
+describe("a deletion that is refused", () => {
+  it("has done nothing: the user is a member still, and the list without them sends false", async () => {
+    let free = GB;
+    await using d = await startDaemon({
+      config: { outbox: { ...makeConfig().outbox, freeDisk: 64 * MB } },
+      space: async () => ({ free, total: 2 * GB }),
+    });
+    await sync(d, ["u1", "u2"]);
+    free = 12 * MB;
+    await d.clock.advance("5s");
+    const refused = await d.admin("POST", "/api/deletions", { body: { userIds: ["u1"], erase: true, suppress: true } });
+    assert.deepEqual([refused.status, refused.json.code], [503, "store_full"]);
+    free = GB;
+    await d.clock.advance("5s");
+    assert.equal(await sizeOf(d), 2);
+    await sync(d, ["u2"]);
+    assert.deepEqual(toldOf(d, "u1"), ["identify true", "identify false"]);
+  });
+});
+
+describe("a user who is a member again before they are erased", () => {
+  /** From a crash in any of these moments on. */
+  const CRASHES = ["never", "when it was requested", "when the list came", "when all was erased"] as const;
+  for (const crash of CRASHES) {
+    it(`stays one, and leaves with the next list without them (crash: ${crash})`, async () => {
+      let down = false;
+      const answers = ({ body }: { body: string }) => (down && JSON.parse(body).type === "delete" ? 503 : 200);
+      const begun = await startDaemon({ answers });
+      let d = begun;
+      const sent: string[] = [];
+      const step = async (moment: (typeof CRASHES)[number]): Promise<void> => {
+        if (moment !== crash) return;
+        sent.push(...toldOf(d, "u1"));
+        d = await d.crash({ answers });
+      };
+      try {
+        await sync(d, ["u1", "u2"]);
+        down = true;
+        const { json } = await d.admin("POST", "/api/deletions", { body: { userIds: ["u1"], erase: true } });
+        await step("when it was requested");
+        await d.clock.advance("1m");
+        assert.equal(await sizeOf(d), 1);
+        await sync(d, ["u1", "u2"]);
+        await step("when the list came");
+        down = false;
+        await d.clock.advance("20m");
+        const { status, stage } = (await d.admin("GET", `/api/deletions/${json.id}`)).json;
+        assert.deepEqual([status, stage], ["finished", "done"]);
+        await step("when all was erased");
+        assert.equal(await sizeOf(d), 2);
+        await sync(d, ["u2"]);
+        const identified = [...sent, ...toldOf(d, "u1")].filter((what) => what !== "delete");
+        assert.deepEqual(identified, ["identify true", "identify true", "identify false"]);
+        assert.equal(await sizeOf(d), 1);
+      } finally {
+        await d.stop();
+      }
+    });
+  }
 });

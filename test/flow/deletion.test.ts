@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Secret } from "../../src/model/secret.ts";
-import { startDaemon } from "./daemon.ts";
+import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, makeSource, URL_A, URL_B } from "./make.ts";
 
 const two = {
@@ -20,7 +20,7 @@ describe("a deletion request (SPEC.md 6)", () => {
     assert.equal(status, 200);
     const { id, ...said } = json;
     assert.match(String(id), /^del-[0-9a-f]{12}-[0-9a-f]{12}$/);
-    assert.deepEqual(said, { success: true, status: "running", notifications: 2, sources: ["website"] });
+    assert.deepEqual(said, { success: true, status: "running", notifications: 2, sources: ["website"], untold: [] });
     const timestamp = new Date(d.clock.wall()).toISOString();
     const bodies = d.sent.map(({ body }) => body).sort();
     assert.deepEqual(bodies, [
@@ -76,5 +76,56 @@ describe("a deletion request (SPEC.md 6)", () => {
       d.told.filter(({ what }) => what === "storeFailed"),
       [],
     );
+  });
+});
+
+describe("a destination that has got events of the user before", () => {
+  const [crm, lake] = [makeDestination(), makeDestination({ name: "lake", urls: [URL_B] })];
+  const off = { ...lake, enabled: false };
+  const to = (d: TestDaemon) =>
+    d.sent.map(({ url, body }) => `${JSON.parse(body).type} ${url === URL_B ? "lake" : "crm"}`);
+
+  for (const only of [true, false]) {
+    it(`hears of the deletion when it is enabled again, over a crash (${only ? "the only one" : "one of two"})`, async () => {
+      const others = only ? [] : [crm];
+      await using first = await startDaemon({ config: { destinations: [...others, lake] } });
+      await first.call("/v1/track", { userId: "u1", event: "E" });
+      await using second = await first.crash({ config: { destinations: [...others, off] } });
+      const { json } = await second.admin("POST", "/api/deletions", { body: { userIds: ["u1"], erase: true } });
+      assert.partialDeepStrictEqual(json, { notifications: 1, untold: [] });
+      await second.clock.advance("5h");
+      assert.deepEqual(to(second), only ? [] : ["delete crm"]);
+      const { status, notices } = (await second.admin("GET", `/api/deletions/${json.id}`)).json;
+      const lakes = (notices as { destination: string; waiting: number }[]).find((one) => one.destination === "lake");
+      assert.deepEqual([status, lakes?.waiting], ["running", 1]);
+      await using third = await second.crash({ config: { destinations: [...others, lake] } });
+      await third.clock.advance("1m");
+      assert.deepEqual(to(third), ["delete lake"]);
+      assert.equal((await third.admin("GET", `/api/deletions/${json.id}`)).json.stage, "done");
+    });
+  }
+
+  it("is not waited for if it has never got any", async () => {
+    await using d = await startDaemon({ config: { destinations: [crm, off] } });
+    await d.call("/v1/track", { userId: "u1", event: "E" });
+    const { json } = await d.admin("POST", "/api/deletions", { body: { userIds: ["u1"] } });
+    await d.clock.advance("1m");
+    assert.equal((await d.admin("GET", `/api/deletions/${json.id}`)).json.status, "finished");
+  });
+
+  it("is named if it is not in the config any more: in the answer, in the request's status, and in the log", async () => {
+    await using first = await startDaemon({ config: { destinations: [crm, lake] } });
+    await first.call("/v1/track", { userId: "u1", event: "E" });
+    await first.clock.advance("30h");
+    await using d = await first.crash({ config: { destinations: [crm] } });
+    const { json } = await d.admin("POST", "/api/deletions", { body: { userIds: ["u1"] } });
+    assert.deepEqual([json.notifications, json.untold], [1, ["lake"]]);
+    await d.clock.advance("1m");
+    assert.partialDeepStrictEqual((await d.admin("GET", `/api/deletions/${json.id}`)).json, {
+      status: "finished",
+      untold: ["lake"],
+    });
+    const told = d.told.filter(({ what }) => what === "deletionRequested");
+    assert.partialDeepStrictEqual(told, [{ args: [{ untold: ["lake"] }] }]);
   });
 });

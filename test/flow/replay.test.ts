@@ -216,6 +216,7 @@ describe("a replay by filter", () => {
         replayed: 2,
         destinations: { crm: 2 },
         left: 0,
+        superseded: 0,
         deleted: 0,
         oldest: first,
         newest: last,

@@ -10,6 +10,7 @@ fuzzList({
     "value;user\nx;u1\n",
     'user\n"never closed\nu2\n',
     "name\nx\n",
+    " userId , userId\n u1 ,u1\n",
   ],
   pieces: [
     "userId",
@@ -18,6 +19,7 @@ fuzzList({
     "id",
     "value",
     "u1",
+    " ",
     ",",
     ",",
     "\n",

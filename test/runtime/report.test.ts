@@ -108,8 +108,13 @@ describe("the store", () => {
 
   it("tells of a deletion request", () => {
     const { report, lines } = startReport();
-    report.deletionRequested(2, 6, ["website", "app"]);
-    assert.deepEqual(lines, ["info msg=deletion.requested users=2 notifications=6 source=website,app"]);
+    const request = { users: 2, notifications: 6, sources: ["website", "app"], untold: [] };
+    report.deletionRequested(request);
+    report.deletionRequested({ ...request, untold: ["lake"] });
+    assert.deepEqual(lines, [
+      "info msg=deletion.requested users=2 notifications=6 source=website,app",
+      "warning msg=deletion.requested users=2 notifications=6 source=website,app untold=lake",
+    ]);
   });
 });
 

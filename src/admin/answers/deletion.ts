@@ -30,6 +30,10 @@ export const deletionEntries = {
   users: about("How many.", count),
   scope: about("The sources that were named; null if none was, which means all.", v.nullable(v.array(v.string()))),
   sources: about("Those of them that send notifications.", v.array(v.string())),
+  untold: about(
+    "Destinations that have got events once, and are not in the config any more: they are not told.",
+    v.array(v.string()),
+  ),
   erase: v.boolean(),
   suppress: v.boolean(),
   notices,
@@ -45,11 +49,13 @@ export const receipt = named(
   "DeletionReceipt",
   v.strictObject({
     ...deletionEntries,
-    salt: about("A hash below is the SHA-256 of this, a colon and the userId, in UTF-8.", v.string()),
     people: v.array(
       v.strictObject({
         userId: about("Null once it is erased.", text),
-        hash: v.string(),
+        hash: about(
+          "The SHA-256 of the salt (`GET /api/deletions/salt`), a colon and the userId, in UTF-8.",
+          v.string(),
+        ),
         suppressed: about("Whether calls of this user are refused now, from whichever source.", v.boolean()),
       }),
     ),

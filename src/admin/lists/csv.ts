@@ -5,7 +5,10 @@ import { type Entry, LONGEST_ENTRY, type Splitter, tooLong, untilFault, wrong } 
 /** How the column of the users may be called, whatever its case. */
 const USER = ["userid", "user_id", "user", "id"];
 
-/** CSV (RFC 4180) with a header: each entry is an object with `userId`, and `value` if there is such a column. */
+/**
+ * CSV (RFC 4180) with a header: each entry is an object with `userId`, and `value` if there is such a column. White space around
+ * names of columns and userIds is no part of them.
+ */
 export function splitCsv(): Splitter {
   const lines = createLines();
   let columns: Columns | null = null;
@@ -34,7 +37,7 @@ export function splitCsv(): Splitter {
 
 function entryOf(cells: readonly string[], { user, value, count }: Columns, place: string): Entry | Fault {
   if (cells.length !== count) return wrong(place, `it has ${cells.length} columns, and the header has ${count}`);
-  return { value: { userId: cells[user], ...(value !== null && { value: cells[value] }) }, place };
+  return { value: { userId: cells[user]?.trim(), ...(value !== null && { value: cells[value] }) }, place };
 }
 
 type Columns = { readonly user: number; readonly value: number | null; readonly count: number };
@@ -46,6 +49,10 @@ function columnsOf(header: readonly string[], place: string): Columns | Fault {
     return wrong(place, "the header names no column userId, user_id, user or id");
   }
   const value = names.indexOf("value");
+  for (const index of [user, value]) {
+    if (index < 0 || names.indexOf(names[index] ?? "", index + 1) < 0) continue;
+    return wrong(place, `the header has two columns ${names[index]}: which one counts?`);
+  }
   return { user, value: value < 0 ? null : value, count: names.length };
 }
 

@@ -1,6 +1,6 @@
 import type { ComputationClass, Member, Value } from "../../model/audience.ts";
 import type { Fault } from "../../model/fault.ts";
-import { type Entry, wrong } from "./records.ts";
+import { digitsOf, type Entry, wrong } from "./records.ts";
 
 /** Characters of a user's id, and of a value that is text. */
 export const LONGEST_USER = 1_000;
@@ -37,11 +37,15 @@ export function userOf(given: unknown, place: string): string | Fault {
   return user.isWellFormed() ? user : wrong(place, "its userId holds half of a surrogate pair");
 }
 
+const REMEDY = "round it, or write it as a string";
+
 function whyNoValue(given: unknown): string | null {
   if (typeof given === "string") {
     return given.length > LONGEST_VALUE ? `its value is longer than ${LONGEST_VALUE} characters` : null;
   }
   if (typeof given === "number") return Number.isFinite(given) ? null : "its value is beyond the range of a double";
   if (given === null || typeof given === "boolean") return null;
+  const digits = digitsOf(given);
+  if (digits !== null) return `its value ${digits.slice(0, 50)} has more digits than a number in JSON keeps: ${REMEDY}`;
   return "its value must be a string, a number, true, false or null";
 }

@@ -39,8 +39,41 @@ export function untilFault<Item, Found extends object>(
 
 export function parseEntry(text: string, place: string): Entry | Fault {
   try {
-    return { value: JSON.parse(text), place };
+    const value: unknown = JSON.parse(text);
+    return { value: MAY_LOSE_DIGITS.test(text) ? JSON.parse(keepDigits(text)) : value, place };
   } catch {
     return wrong(place, "it is not JSON");
   }
+}
+
+/** Whether a number in this text may have more digits than are left of it once it is read. */
+const MAY_LOSE_DIGITS = /\d[\d.]{15}|\d[eE]/;
+
+/** Of text that is JSON: numbers that would be rounded become objects with their digits. */
+function keepDigits(text: string): string {
+  return text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) =>
+    token.startsWith('"') || isExact(token) ? token : JSON.stringify({ [DIGITS]: token }),
+  );
+}
+
+const DIGITS = "\u0000digits";
+
+/** The digits of a number that would have been rounded; null for everything else. */
+export function digitsOf(value: unknown): string | null {
+  if (typeof value !== "object" || value === null || !(DIGITS in value)) return null;
+  return String(value[DIGITS]);
+}
+
+/** Whether a number is written the same again, but for zeros. What is beyond the range of a double is told by itself. */
+function isExact(number: string): boolean {
+  const read = Number(number);
+  return !Number.isFinite(read) || significant(number) === significant(String(read));
+}
+
+/** As `123e-2`: without zeros at either end. */
+function significant(number: string): string {
+  const [, whole = "", part = "", exponent = "0"] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? [];
+  const digits = `${whole}${part}`.replace(/^0+/, "");
+  const short = digits.replace(/0+$/, "");
+  return short === "" ? "0" : `${short}e${Number(exponent) - part.length + digits.length - short.length}`;
 }

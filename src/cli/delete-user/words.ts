@@ -1,4 +1,5 @@
 import type { SaidRequested } from "../deletions/said.ts";
+import { untoldLines } from "../deletions/words.ts";
 import { printable } from "../printable.ts";
 import type { Plan } from "../unserved/confirm.ts";
 import { format } from "../unserved/words.ts";
@@ -27,10 +28,11 @@ export function toPlan(users: readonly string[], { source, erase, suppress }: Wi
 export type Requested = SaidRequested & { readonly users: number };
 
 export function toWords(requested: readonly Requested[]): string {
-  const lines = requested.map(
-    ({ id, users, notifications }) =>
-      `${printable(id)}: ${usersOf(users)}, ${notifications === 1 ? "1 notification" : `${format(notifications)} notifications`}`,
-  );
+  const lines = requested.flatMap(({ id, users, notifications, untold }) => [
+    `${printable(id)}: ${usersOf(users)}, ${notifications === 1 ? "1 notification" : `${format(notifications)} notifications`}`,
+    ...(notifications === 0 ? ["  nobody takes events of these sources: there is nobody to tell"] : []),
+    ...untoldLines(untold).map(printable),
+  ]);
   const [one] = requested;
   const next = one ? [`See how far that is: fairlead deletions show ${printable(one.id)}`] : [];
   return [...lines, ...next].join("\n");

@@ -18,6 +18,8 @@ const entries = {
     erase: v.boolean(),
     suppress: v.boolean(),
   },
+  // An older daemon does not say it.
+  untold: v.optional(v.array(v.string())),
   notices,
   erased: v.nullable(v.object({ events: v.number(), deliveries: v.number() })),
 };
@@ -28,9 +30,11 @@ const people = v.array(v.object({ userId: v.nullable(v.string()), hash: v.string
 /** What the daemon answers at `/api/deletions` and below; a newer one may say more. Ids of users may be a stranger's text. */
 const requested = v.object({
   ...{ id: v.string(), status, notifications: v.number(), sources: v.array(v.string()) },
+  untold: v.optional(v.array(v.string())),
 });
 const list = v.object({ deletions: v.array(deletion), cursor: v.nullable(v.string()) });
-const receipt = v.object({ ...entries, salt: v.string(), people });
+const receipt = v.object({ ...entries, people });
+const salt = v.object({ salt: v.string() });
 const erasing = v.object({ deletion });
 const unsuppressed = v.object({ unsuppressed: v.number() });
 
@@ -49,6 +53,10 @@ export function isDeletions(said: unknown): said is SaidDeletions {
 
 export function isReceipt(said: unknown): said is SaidReceipt {
   return v.is(receipt, said);
+}
+
+export function isSalt(said: unknown): said is v.InferOutput<typeof salt> {
+  return v.is(salt, said);
 }
 
 export function isErasing(said: unknown): said is v.InferOutput<typeof erasing> {

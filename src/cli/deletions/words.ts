@@ -19,18 +19,19 @@ export function toList({ deletions }: { readonly deletions: readonly SaidDeletio
 
 /** For a person: all there is to know of one. */
 export function toShown(one: SaidReceipt): string {
-  const { id, requestedAt, endedAt, users, scope, sources, notices, erased } = one;
+  const { id, requestedAt, endedAt, users, scope, sources, notices, erased, untold } = one;
   const from = scope === null ? "all sources" : scope.join(", ");
   const lines = [
     `${id} is ${statusOf(one)}${endedAt === null ? "" : ` since ${endedAt}`}.`,
     `  requested ${requestedAt}: ${users === 1 ? "1 user" : `${format(users)} users`} of ${from}${wishesIn(one)}`,
     ...(sources.length === 0 ? ["  Nobody takes events of these sources: there was nobody to tell."] : []),
     ...notices.map((notice) => `  ${notice.source} to ${notice.destination}: ${countsOf(notice)}`),
+    ...untoldLines(untold),
     ...(erased ? [`  erased: ${format(erased.events)} events and ${format(erased.deliveries)} deliveries`] : []),
     ...hintsOf(one),
     "",
     ...one.people.map((person) => `  ${personOf(person)}`),
-    ...(one.people.some(({ userId }) => userId === null) ? ["", `  ${recognise(one.salt)}`] : []),
+    ...(one.people.some(({ userId }) => userId === null) ? ["", `  ${RECOGNISE}`] : []),
   ];
   return lines.map(printable).join("\n");
 }
@@ -68,8 +69,11 @@ function personOf({ userId, hash, suppressed }: SaidReceipt["people"][number]): 
   return `${userId ?? `erased, SHA-256 ${hash}`}${suppressed ? " (suppressed)" : ""}`;
 }
 
-function recognise(salt: string): string {
-  return `Whose a hash is: printf '%s' '${salt}:USER_ID' | sha256sum`;
+const RECOGNISE = "Whether it was a certain user: fairlead deletions --user USER_ID; by hand: fairlead deletions salt";
+
+/** Who is not told, and has to be by other means. */
+export function untoldLines(untold: readonly string[] = []): readonly string[] {
+  return untold.map((name) => `  not told: ${name}, which has got events once and is not in the config any more`);
 }
 
 function sumOf({ notices }: SaidDeletion) {

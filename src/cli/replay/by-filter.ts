@@ -84,6 +84,7 @@ function conclude(total: Total, options: FilterOptions, { ended, counted }: Outc
   const wanted = counted.replayed;
   if (options.json || total.replayed > 0) tell(total, options, toResult(total));
   if (ended !== "done") return complain(complaintOf(ended, total.replayed, wanted));
-  const gone = wanted - total.replayed - (total.left - counted.left);
+  const newlyLeft = total.left - counted.left + (total.superseded ?? 0) - (counted.superseded ?? 0);
+  const gone = wanted - total.replayed - newlyLeft;
   return gone > 0 ? complain({ code: EXIT.failed, message: goneMeanwhile(gone, wanted) }) : EXIT.done;
 }

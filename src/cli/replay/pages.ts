@@ -6,7 +6,10 @@ import type { SaidPage } from "./said.ts";
 /** What several pages come to. */
 export type Total = Omit<SaidPage, "cursor">;
 
-export const NOTHING: Total = { replayed: 0, destinations: {}, left: 0, deleted: 0, oldest: null, newest: null };
+export const NOTHING: Total = {
+  ...{ replayed: 0, destinations: {}, left: 0, deleted: 0, superseded: 0 },
+  ...{ oldest: null, newest: null },
+};
 
 export type PagesWorld = {
   /** Has the daemon do so many, or fewer. */
@@ -56,6 +59,7 @@ function add(total: Total, page: SaidPage): Total {
   return {
     ...{ replayed: total.replayed + page.replayed, destinations, left: total.left + page.left },
     deleted: (total.deleted ?? 0) + (page.deleted ?? 0),
+    superseded: (total.superseded ?? 0) + (page.superseded ?? 0),
     oldest: [total.oldest, page.oldest].filter(isTime).sort()[0] ?? null,
     newest: [total.newest, page.newest].filter(isTime).sort().at(-1) ?? null,
   };

@@ -4,8 +4,9 @@ const page = v.object({
   replayed: v.number(),
   destinations: v.record(v.string(), v.number()),
   left: v.number(),
-  // A daemon from before there was `fairlead delete-user` does not say it.
+  // An older daemon does not say these.
   deleted: v.optional(v.number()),
+  superseded: v.optional(v.number()),
   oldest: v.nullable(v.string()),
   newest: v.nullable(v.string()),
   cursor: v.nullable(v.string()),

@@ -7,12 +7,12 @@ import type { Ended, Total } from "./pages.ts";
 import type { SaidRetry } from "./said.ts";
 
 /** What would be sent again: how many for each destination, and the oldest and the newest of them. */
-export function toPlan({ replayed, destinations, left, deleted, oldest, newest }: Total): string {
+export function toPlan({ replayed, destinations, oldest, newest, ...others }: Total): string {
   const lines = [
     replayed === 0 ? "There is nothing to be sent again" : `${deliveries(replayed)} would be sent again`,
     ...Object.entries(destinations).map(([name, count]) => `  ${printable(name)}: ${deliveries(count)}`),
     ...(oldest === null || newest === null ? [] : [`  of events that were taken from ${oldest} to ${newest}`]),
-    ...leftOver({ left, deleted }),
+    ...leftOver(others),
   ];
   return lines.join("\n");
 }
@@ -25,20 +25,25 @@ export function toQuestion({ replayed, destinations, oldest, newest }: Total): P
   return { about, question: replayed === 1 ? "Send it again?" : "Send them again?" };
 }
 
-export function toResult({ replayed, left, deleted }: Total): string {
-  return [`${deliveries(replayed)} ${replayed === 1 ? "is" : "are"} sent again.`, ...leftOver({ left, deleted })].join(
-    "\n",
-  );
+export function toResult({ replayed, ...others }: Total): string {
+  return [`${deliveries(replayed)} ${replayed === 1 ? "is" : "are"} sent again.`, ...leftOver(others)].join("\n");
 }
 
-function leftOver({ left, deleted = 0 }: Pick<Total, "left" | "deleted">): readonly string[] {
-  const so = left === 1 ? "stays as it is" : "stay as they are";
+function leftOver({
+  left,
+  deleted = 0,
+  superseded = 0,
+}: Pick<Total, "left" | "deleted" | "superseded">): readonly string[] {
+  const stays = (count: number): string => (count === 1 ? "stays as it is" : "stay as they are");
   const whose = deleted === 1 ? "stays as it is: its user was" : "stay as they are: their users were";
   return [
     ...(left === 0
       ? []
-      : [`  ${deliveries(left)} ${so}: given up by command, or for what is not in the config any more`]),
+      : [`  ${deliveries(left)} ${stays(left)}: given up by command, or for what is not in the config any more`]),
     ...(deleted === 0 ? [] : [`  ${deliveries(deleted)} ${whose} deleted`]),
+    ...(superseded === 0
+      ? []
+      : [`  ${deliveries(superseded)} ${stays(superseded)}: a newer call about the user has taken the place`]),
   ];
 }
 

@@ -4,7 +4,7 @@ import type { Gone } from "../../model/space.ts";
 import { MINUTE, type Ms, SECOND } from "../../model/units.ts";
 import type { Commits } from "./commits.ts";
 import type { Counts } from "./counts.ts";
-import { type Database, isDamaged, messageOf } from "./driver.ts";
+import { type Database, isDamaged, messageOf, type Statement } from "./driver.ts";
 
 /** Rows looked at in one step: nobody waits long behind it. */
 const STEP_ROWS = 500;
@@ -51,12 +51,12 @@ export function createIndexCheck(db: Database, world: IndexCheckWorld): (signal:
   async function step(walk: Walk): Promise<"more" | "end"> {
     try {
       const { missed, end } = walk.next();
-      if (missed > 0) await repair(walk.index, `at least ${missed} of what waits cannot be found by it`);
+      if (missed > 0) await repair(walk.index(), `at least ${missed} of what waits cannot be found by it`);
       return end ? "end" : "more";
     } catch (error) {
       walk.restart();
-      if (isDamaged(error)) await repair(walk.index, messageOf(error));
-      else world.report.storeFailed(`check the index ${walk.index}`, error);
+      if (isDamaged(error)) await repair(walk.index(), messageOf(error));
+      else world.report.storeFailed(`check the index ${walk.index()}`, error);
       return "end";
     }
   }
@@ -78,20 +78,36 @@ const LOOK_AT_DISK = "The disk has changed what was written: look at it (dmesg, 
 
 /** Goes through a table from its start to its end, and then again. */
 type Walk = {
-  readonly index: string;
+  /** What it is called now. */
+  index(): string;
   /** Looks at the next rows: how many of them their index misses, and whether they were the last. Throws if it is damaged. */
   next(): { readonly missed: number; readonly end: boolean };
   restart(): void;
 };
 
 function createTriedWalk(db: Database): Walk {
-  const page = db.prepare<[number], { at: number; missed: number }>(
-    `SELECT t.rowid AS at, t.state = 'waiting' AND NOT EXISTS (SELECT 1 FROM tried i INDEXED BY tried_due
+  // Whoever erases users writes the table anew, and its indexes get other names.
+  const nameOf = db
+    .prepare<[], string>(
+      "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'tried' AND name LIKE 'tried_due%'",
+    )
+    .pluck();
+  const index = (): string => nameOf.get() ?? "tried_due";
+  let [known, page] = [index(), prepareTriedPage(db, index())];
+  return createWalk(index, -1, (after) => {
+    const name = index();
+    if (name !== known) [known, page] = [name, prepareTriedPage(db, name)];
+    return page.all(after).map(({ at, missed }) => ({ missed, at }));
+  });
+}
+
+function prepareTriedPage(db: Database, index: string): Statement<[number], { at: number; missed: number }> {
+  return db.prepare<[number], { at: number; missed: number }>(
+    `SELECT t.rowid AS at, t.state = 'waiting' AND NOT EXISTS (SELECT 1 FROM tried i INDEXED BY ${index}
        WHERE i.state = 'waiting' AND i.destination = t.destination AND i.due_at = t.due_at AND i.event = t.event
        AND i.rowid = t.rowid) AS missed
      FROM tried t NOT INDEXED WHERE t.rowid > ? ORDER BY t.rowid LIMIT ${STEP_ROWS}`,
   );
-  return createWalk("tried_due", -1, (after) => page.all(after).map(({ at, missed }) => ({ missed, at })));
 }
 
 function createProgressWalk(db: Database): Walk {
@@ -101,14 +117,16 @@ function createProgressWalk(db: Database): Walk {
        WHERE i.waiting > 0 AND i.destination = p.destination AND i.segment = p.segment) AS missed
      FROM progress p NOT INDEXED WHERE (p.segment, p.destination) > (?, ?) ORDER BY p.segment, p.destination LIMIT ${STEP_ROWS}`,
   );
-  return createWalk("progress_waiting", { segment: -1, destination: "" }, ({ segment, destination }) =>
-    page.all(segment, destination).map(({ missed, ...at }) => ({ missed, at })),
+  return createWalk(
+    () => "progress_waiting",
+    { segment: -1, destination: "" },
+    ({ segment, destination }) => page.all(segment, destination).map(({ missed, ...at }) => ({ missed, at })),
   );
 }
 
 type Seen<At> = { readonly missed: number; readonly at: At };
 
-function createWalk<At>(index: string, start: At, rowsAfter: (at: At) => readonly Seen<At>[]): Walk {
+function createWalk<At>(index: Walk["index"], start: At, rowsAfter: (at: At) => readonly Seen<At>[]): Walk {
   let at = start;
   return {
     index,

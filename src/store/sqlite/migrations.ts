@@ -224,6 +224,17 @@ export const STEPS: readonly Step[] = [
   `,
   COMPUTATIONS,
   CHECKSUMS,
+  `
+  -- Syncs that may have changes: whoever is deleted leaves them.
+  CREATE INDEX syncs_open ON syncs (number) WHERE state <> 'finished';
+
+  -- Whom a deletion cannot reach: a JSON array of destinations, each with the reason.
+  ALTER TABLE deletions ADD COLUMN untold TEXT NOT NULL DEFAULT '[]';
+
+  -- The key of the hashes of users in the messageIds of audiences and traits, in one row. Nobody is shown it.
+  CREATE TABLE call_key (value TEXT NOT NULL) STRICT;
+  INSERT INTO call_key VALUES (lower(hex(randomblob(32))));
+  `,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -1,7 +1,7 @@
 import type { At } from "../../model/units.ts";
 import { damaged, type Packed, unpackBodies } from "./bodies.ts";
 import type { Database } from "./driver.ts";
-import type { Waiting } from "./waiting.ts";
+import { createSegmentOf, type Waiting } from "./waiting.ts";
 
 export type OpenBodies = {
   /** What an event of a segment is to be sent as, and when it was accepted. */
@@ -9,6 +9,30 @@ export type OpenBodies = {
   /** Lets go of what it has read. */
   forget(): void;
 };
+
+export type DeliveryBodies = {
+  /** Of a delivery, wherever it stands; `{}` if it is not there any more. */
+  read(place: Pick<Waiting, "id" | "destination">): string;
+  /** Lets go of what it has read. */
+  forget(): void;
+};
+
+/** Reads what deliveries send: of those that have a row of their own from there, of others from their segment. */
+export function createDeliveryBodies(db: Database): DeliveryBodies {
+  const readRow = db
+    .prepare<[number, string], string>("SELECT body FROM tried WHERE event = ? AND destination = ?")
+    .pluck();
+  const segmentOf = createSegmentOf(db);
+  const bodies = createOpenBodies(db);
+  return {
+    read({ id, destination }) {
+      const row = readRow.get(id, destination);
+      const segment = row === undefined ? segmentOf(id) : null;
+      return row ?? (segment === null ? "{}" : bodies.read({ id, segment }).body);
+    },
+    forget: bodies.forget,
+  };
+}
 
 type Opened = { readonly segment: number; readonly acceptedAt: At; readonly bodies: readonly string[] };
 

@@ -9,6 +9,8 @@ import { isEnded } from "../ended.ts";
 import type { Room } from "../room.ts";
 import type { Commits } from "./commits.ts";
 import type { Database } from "./driver.ts";
+import type { Superseding } from "./members/superseded.ts";
+import type { DeliveryBodies } from "./open-bodies.ts";
 import { type Cursor, formatCursor, readCursor } from "./replay-cursor.ts";
 import { createReplayRows, type ReplayParts, type ReplayRows, type Settled } from "./replay-rows.ts";
 
@@ -21,6 +23,9 @@ export type ReplayWorld = ReplayParts & {
   readonly commits: Commits;
   readonly room: Pick<Room, "refusal" | "refusalToReplay">;
   readonly isForgotten: IsForgotten;
+  readonly superseding: Superseding;
+  /** Through which these two look. */
+  readonly bodies: Pick<DeliveryBodies, "forget">;
   /** Called when there is something to be read. */
   readonly moved: () => void;
   /** When the store cannot be written. */
@@ -37,7 +42,7 @@ export function createReplay(db: Database, world: ReplayWorld): Replay {
       if (found === null) return null;
       if (isForgotten(found)) return "deleted";
       if (isSettled(found)) {
-        const done = await sendAgain([found], { ...world, rows });
+        const done = await sendAgain([found], { mayBeOld: true }, { ...world, rows });
         if (isFault(done)) return done;
         return done.length > 0 ? "replayed" : "due";
       }
@@ -92,13 +97,20 @@ async function replayStep(
   const list = await world.lookup.deliveries({ ...search, state, until }, { limit, cursor: cursor.list });
   if (list === "bad_cursor") return list;
   const found = list.deliveries.filter(isSettled);
-  const deleted = found.filter(world.isForgotten).length;
-  const wanted = found.filter((one) => isKnown(one.destination) && !world.isForgotten(one) && !isEnded(one));
-  const done = dryRun ? wanted : await sendAgain(wanted, world);
+  const { wanted = [], left = [], deleted = [], superseded = [] } = Object.groupBy(found, whatOf);
+  world.bodies.forget();
+  const done = dryRun ? wanted : await sendAgain(wanted, { mayBeOld: false }, world);
   if (isFault(done)) return done;
   const next = afterwards(search, cursor, list.cursor);
-  const left = found.length - wanted.length - deleted;
-  return { ...describe(wanted, done), left, deleted, cursor: null, found: found.length, next };
+  const counts = { left: left.length, deleted: deleted.length, superseded: superseded.length };
+  return { ...describe(wanted, done), ...counts, cursor: null, found: found.length, next };
+
+  function whatOf(one: Found): "wanted" | "left" | "deleted" | "superseded" {
+    if (world.isForgotten(one)) return "deleted";
+    if (!isKnown(one.destination)) return "left";
+    if (world.superseding.isSuperseded(one)) return "superseded";
+    return isEnded(one) ? "left" : "wanted";
+  }
 }
 
 /** What failed is in one list, and what expired in another: they are gone through one after the other. */
@@ -108,19 +120,40 @@ function afterwards({ state: asked }: Wish["search"], before: Cursor, list: stri
   return asked === null && cursor.state === "failed" ? { ...cursor, state: "expired", list: null } : null;
 }
 
+/** `mayBeOld`: the operator has named it, and wants it whatever has come since. */
+type Wanting = { readonly mayBeOld: boolean };
+
 /** Answers those that wait again. Somebody else may have been faster. */
-async function sendAgain(wanted: readonly Found[], world: Rows): Promise<readonly Settled[] | Fault> {
+async function sendAgain(
+  wanted: readonly Found[],
+  { mayBeOld }: Wanting,
+  world: Rows,
+): Promise<readonly Settled[] | Fault> {
   if (wanted.length === 0) return [];
-  const { clock, commits, rows, room, failed, isForgotten } = world;
+  const { clock, commits, rows, room, failed, isForgotten, superseding, bodies } = world;
   const grows = wanted.some(({ state }) => state === "delivered");
   const refusal = room.refusal() ?? (grows ? room.refusalToReplay() : null);
   if (refusal) return refusal;
-  // Asked again: somebody may have been deleted since they were found.
-  const allowed = (): readonly Found[] => wanted.filter((one) => !isForgotten(one));
-  const run = (): readonly Settled[] => rows.run(allowed(), clock.now());
+  const isOld = (one: Found): boolean => !mayBeOld && superseding.isSuperseded(one);
+  const run = (): readonly Settled[] => {
+    const now = clock.now();
+    // Asked again: somebody may have been deleted since they were found, or something newer have come.
+    const allowed = newestFirst(wanted).filter((one) => {
+      if (isForgotten(one) || isOld(one)) return false;
+      superseding.keep(one, now);
+      return true;
+    });
+    bodies.forget();
+    return rows.run(allowed, now);
+  };
   const done = await commits.add<readonly Settled[] | Fault>({ rows: wanted.length, run, failed });
   if (!isFault(done) && done.length > 0) await announce(world);
   return done;
+}
+
+/** Of several calls about a user who has left, the last one counts. */
+function newestFirst(wanted: readonly Found[]): readonly Found[] {
+  return wanted.toSorted((one, other) => other.id - one.id);
 }
 
 /**
@@ -132,13 +165,21 @@ async function announce({ clock, moved }: ReplayWorld): Promise<void> {
   moved();
 }
 
-const NOTHING: ReplayPage = { replayed: new Map(), left: 0, deleted: 0, oldest: null, newest: null, cursor: null };
+const NOTHING: ReplayPage = {
+  ...{ replayed: new Map(), left: 0, deleted: 0, superseded: 0 },
+  ...{ oldest: null, newest: null, cursor: null },
+};
 
 function add(page: ReplayPage, step: Step): ReplayPage {
   const replayed = new Map(page.replayed);
   for (const [destination, count] of step.replayed) replayed.set(destination, (replayed.get(destination) ?? 0) + count);
   const times = [page.oldest, page.newest, step.oldest, step.newest].filter((at) => at !== null);
-  return { replayed, left: page.left + step.left, deleted: page.deleted + step.deleted, ...span(times), cursor: null };
+  const counts = {
+    left: page.left + step.left,
+    deleted: page.deleted + step.deleted,
+    superseded: page.superseded + step.superseded,
+  };
+  return { replayed, ...counts, ...span(times), cursor: null };
 }
 
 function describe(

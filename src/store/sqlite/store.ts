@@ -31,9 +31,14 @@ import { createIntake } from "./intake.ts";
 import { lockOutbox } from "./lock.ts";
 import { findLostCommits } from "./log-check.ts";
 import { createLookup } from "./lookup/lookup.ts";
+import { createCallHash } from "./members/call-hash.ts";
+import { createForget } from "./members/leaving.ts";
 import { createMembers } from "./members/members.ts";
 import { createMemberRows } from "./members/rows.ts";
+import { createSuperseding } from "./members/superseded.ts";
+import { createUploads } from "./members/upload.ts";
 import { createMeta, type Meta } from "./meta.ts";
+import { createDeliveryBodies } from "./open-bodies.ts";
 import { openFilesOf } from "./open-files.ts";
 import { cannotOpen, LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
 import { createProgress } from "./progress.ts";
@@ -155,16 +160,15 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const { meta, presence, release, openTemporary } = surroundings;
   const room = { ...surroundings.room, refusal: () => presence.refusal() ?? surroundings.room.refusal() };
   const { clock, report, bounds } = options;
-  const tables = createTables(db);
-  const { counts, repeats, segments, progress } = tables;
+  const tables = createTables(db, openTemporary);
+  const { counts, repeats, segments, progress, memberRows, uploads } = tables;
   const size = createSize(db, room.measured);
   const withdrawal = createWithdraw(db, tables);
-  const memberRows = createMemberRows(db);
   const settleRow = createSettle(tables);
   const unserved = createUnserved(db, tables);
   const claims = createClaims(db, report);
   const commits = createCommits(db, {
-    ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size] },
+    ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size, uploads] },
     failed: (error) => isDiskFailure(error) && room.refused(),
     // Who lets go of the files takes the log away itself.
     gone: () => (db.open ? presence.check() : null),
@@ -173,7 +177,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const appendRows = createAppend({ segments, repeats, withdrawal, notices, memberRows });
   surroundings.watch("indexes", createIndexCheck(db, { ...options, commits, counts, gone: presence.check }));
   const lookup = createLookup(db, { clock, repeats, timeline: meta.timeline });
-  const isForgotten = createIsForgotten(db, createUserHash(db));
+  const about = createAbout(db);
   let closing: Promise<void> | null = null;
 
   return {
@@ -187,9 +191,12 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     prune: createPrunePort({ commits, rows: createPrune(db, tables), moved: options.moved }),
     lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
-    replay: createReplay(db, { ...options, ...tables, commits, lookup, room, isForgotten, failed: unwritable }),
-    deletions: createStoredDeletions(db, { ...tables, clock, commits, room, notices, report, failed: unwritable }),
-    members: createMembers(db, { ...withdrawal, ...options, commits, memberRows, openTemporary, failed: unwritable }),
+    replay: createReplay(db, { ...options, ...tables, ...about, commits, lookup, room, failed: unwritable }),
+    deletions: createStoredDeletions(db, {
+      ...{ ...tables, clock, commits, room, size, notices, report },
+      failed: unwritable,
+    }),
+    members: createMembers(db, { ...withdrawal, ...options, ...tables, ...about, commits, failed: unwritable }),
     halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, presence, bounds }),
     rescue: createRescue(db, options),
@@ -209,11 +216,20 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
 }
 
 /** What is in memory of the tables, and the statements that write them. */
-function createTables(db: Database) {
+function createTables(db: Database, openTemporary: () => Database) {
   const counts = createCounts(db);
   const segments = createSegments(db, counts);
   const progress = createProgress(db);
-  return { counts, segments, progress, tried: createTried(db), repeats: createRepeats(db) };
+  const uploads = createUploads(openTemporary);
+  const of = { memberRows: createMemberRows(db), uploads, forgetMembers: createForget(db, uploads) };
+  return { counts, segments, progress, tried: createTried(db), repeats: createRepeats(db), ...of };
+}
+
+/** What knows of an event whether it is to be sent again. */
+function createAbout(db: Database) {
+  const [bodies, callHash] = [createDeliveryBodies(db), createCallHash(db)];
+  const isForgotten = createIsForgotten(db, { hash: createUserHash(db), bodies });
+  return { bodies, callHash, isForgotten, superseding: createSuperseding(db, { bodies, callHash }) };
 }
 
 type Written = Awaited<ReturnType<Store["settle"]>>;

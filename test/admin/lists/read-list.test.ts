@@ -42,6 +42,10 @@ function cut(text: string, places: readonly number[]): readonly string[] {
   return all.slice(1).map((end, nth) => text.slice(all[nth], end));
 }
 
+function noUser(place: string): string {
+  return `${place}: it has no userId, which must be a string that is not empty, or a whole number up to 2^53`;
+}
+
 describe("a list", () => {
   it("is read as it was written: a JSON array, JSON lines", async () => {
     await fc.assert(
@@ -59,14 +63,72 @@ describe("a list", () => {
 
   it("is read as it was written: CSV", async () => {
     const cell = fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 }).filter((text) => text.isWellFormed());
+    const named = cell.filter((text) => text.trim() !== "");
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.tuple(cell, cell)), cuts, async (rows, places) => {
+      fc.asyncProperty(fc.array(fc.tuple(named, cell)), cuts, async (rows, places) => {
         const text = `Value,more,User_ID\r\n${rows.map(([u, v]) => `${quoted(v)},x,${quoted(u)}`).join("\n")}`;
-        const expected = rows.map(([user, value]) => ({ user, value }));
+        const expected = rows.map(([user, value]) => ({ user: user.trim(), value }));
         assert.deepEqual(await read("text/csv; charset=utf-8", cut(text, places)), expected);
       }),
     );
   });
+
+  it("has the same users in CSV, whatever white space is around them, and no column twice", async () => {
+    const members = ["u1", "u 2", "u3"].map((user) => ({ user, value: " x " }));
+    assert.deepEqual(await read("text/csv", [' userId ,value\n u1 , x \nu 2\u00a0, x \n" u3\t", x ']), members);
+    assert.equal(await read("text/csv", ["userId,value\nu1,x\n  ,x\n"]), noUser("line 3"));
+    for (const [header, column] of [
+      ["userId,value,USERID", "userid"],
+      ["id,value, value", "value"],
+    ]) {
+      assert.equal(
+        await read("text/csv", [`${header}\na,b,c\n`]),
+        `line 1: the header has two columns ${column}: which one counts?`,
+      );
+    }
+    const ids = await read("text/csv", ["id,userId\nother,u1\n"], "audience");
+    assert.deepEqual(ids, [{ user: "u1", value: true }]);
+  });
+
+  const EXACT = [
+    "0.30000000000000004",
+    "9007199254740992",
+    "123456789012345680000",
+    "36.500000000000000000",
+    "1e21",
+    "5e-324",
+    "-0.0",
+    "1.7976931348623157e308",
+  ];
+  const ROUNDED = [
+    "9007199254740993",
+    "12345678901234567890",
+    "0.1000000000000000055511151231257827",
+    "1e-400",
+    "123456789012345678e3",
+  ];
+  for (const type of ["application/json", "application/x-ndjson"]) {
+    it(`keeps numbers as they are, and refuses those that would be rounded: ${type}`, async () => {
+      const listOf = (entry: string): string => (type === "application/json" ? `[${entry}]` : entry);
+      for (const digits of EXACT) {
+        for (const entry of [`["u1",${digits}]`, `{"userId":"u1","value": ${digits} ,"text":"12345678901234567890"}`]) {
+          assert.deepEqual(await read(type, [listOf(entry)]), [{ user: "u1", value: Number(digits) }]);
+        }
+      }
+      for (const digits of ROUNDED) {
+        const found = await read(type, [listOf(`{"more":${digits},"userId":"u1","value":${digits}}`)]);
+        assert.match(
+          String(found),
+          /^(line|entry) 1: its value \S+ has more digits than a number in JSON keeps: round it, or write it as a string$/,
+        );
+        assert.ok(String(found).includes(digits.slice(0, 50)));
+        // Nobody reads it.
+        const members = await read(type, [listOf(`{"more":${digits},"userId":"u1"}`)], "audience");
+        assert.deepEqual(members, [{ user: "u1", value: true }]);
+        assert.match(String(await read(type, [listOf(`[${digits},5]`)])), /it has no userId/);
+      }
+    });
+  }
 
   it("has no text, and no bytes before it, that could end the daemon: all are answered", async () => {
     await fc.assert(

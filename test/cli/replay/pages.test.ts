@@ -5,7 +5,16 @@ import type { SaidPage } from "../../../src/cli/replay/said.ts";
 import { createFalseClock } from "../../flow/clock.ts";
 
 const NEVER = new AbortController().signal;
-const NONE: SaidPage = { replayed: 0, destinations: {}, left: 0, deleted: 0, oldest: null, newest: null, cursor: null };
+const NONE: SaidPage = {
+  replayed: 0,
+  destinations: {},
+  left: 0,
+  deleted: 0,
+  superseded: 0,
+  oldest: null,
+  newest: null,
+  cursor: null,
+};
 
 /** So many are wanted. Answers when each page was asked for, in milliseconds, and for how many. */
 function start(wanted: number, options: Partial<PagesWorld> = {}) {
@@ -79,6 +88,7 @@ describe("the pages of a replay", () => {
         destinations: { crm: 2, lake: 1 },
         left: 2,
         deleted: 1,
+        superseded: 0,
         oldest: "2026-01-01",
         newest: "2026-01-03",
       },
@@ -94,5 +104,5 @@ describe("the pages of a replay", () => {
 });
 
 function total(replayed: number) {
-  return { replayed, destinations: { crm: replayed }, left: 0, deleted: 0, oldest: null, newest: null };
+  return { replayed, destinations: { crm: replayed }, left: 0, deleted: 0, superseded: 0, oldest: null, newest: null };
 }

@@ -91,7 +91,7 @@ async function makeTemplate(path: string): Promise<void> {
   await store.close();
   const db = await openDatabase(path);
   // The one thing in it that is left to chance.
-  db.exec("UPDATE salt SET value = 'salt'");
+  db.exec("UPDATE salt SET value = 'salt'; UPDATE call_key SET value = 'key'");
   db.close();
 }
 

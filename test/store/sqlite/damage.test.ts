@@ -95,7 +95,7 @@ describe("a deletion, beside a segment that is not as it was written", () => {
     await using o = await startOutbox();
     await damageAlias(o);
     const { deletions } = o.s.store();
-    const request = { id: "del-1", requestedAt: 5, userIds: ["u1"], sources: null, affected: ["website"] };
+    const request = { id: "del-1", requestedAt: 5, userIds: ["u1"], sources: null, affected: ["website"], untold: [] };
     const recorded = await deletions.record({ ...request, erase: true, suppress: false });
     assert.ok(!isFault(recorded));
     const step = await deletions.erase(recorded, of, null);

@@ -11,8 +11,12 @@ import { createUserHash } from "../../../src/store/sqlite/deletions/user-hash.ts
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { createStoredHalts } from "../../../src/store/sqlite/halts.ts";
 import { createLookup } from "../../../src/store/sqlite/lookup/lookup.ts";
+import { createCallHash } from "../../../src/store/sqlite/members/call-hash.ts";
+import { createForget } from "../../../src/store/sqlite/members/leaving.ts";
+import { createSuperseding } from "../../../src/store/sqlite/members/superseded.ts";
 import { createMeta } from "../../../src/store/sqlite/meta.ts";
 import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/migrations.ts";
+import { createDeliveryBodies } from "../../../src/store/sqlite/open-bodies.ts";
 import { createProgress } from "../../../src/store/sqlite/progress.ts";
 import { createPrune } from "../../../src/store/sqlite/prune.ts";
 import { createRepeats } from "../../../src/store/sqlite/repeats.ts";
@@ -27,7 +31,7 @@ describe("migrations", () => {
     migrate(db);
     assert.equal(db.pragma("user_version", { simple: true }), SCHEMA_VERSION);
     const tables = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").pluck();
-    const audiences = ["changes", "computations", "members", "syncs"];
+    const audiences = ["call_key", "changes", "computations", "members", "syncs"];
     const deletions = ["deletion_notices", "deletion_users", "deletions", "salt", "suppressed"];
     const others = ["contents", "counts", "meta", "progress", "seen", "segments", "spells", "tried"];
     assert.deepEqual(tables.all(), [...audiences, ...deletions, ...others].sort());
@@ -103,12 +107,16 @@ describe("migrations", () => {
         "SELECT name, value FROM meta",
         "SELECT accepted_at FROM segments ORDER BY first DESC LIMIT 1",
         "SELECT destination, kind, from_at AS 'from', until_at AS until FROM spells ORDER BY destination, kind, from_at",
+        // Of an index of those that are not finished.
+        "SELECT number FROM syncs WHERE state <> 'finished'",
+        "SELECT s.number FROM syncs s CROSS JOIN computations c ON c.number = s.computation WHERE s.state <> 'finished' AND c.source = ?",
         "SELECT value FROM salt",
         "SELECT hash, source FROM suppressed ORDER BY hash, source",
-        "SELECT value FROM salt",
-        "SELECT 1 FROM deletions LIMIT 1",
         // Of the one row that the inner one has.
         "SELECT first FROM (SELECT first, events FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
+        "SELECT value FROM salt",
+        "SELECT 1 FROM deletions LIMIT 1",
+        "SELECT value FROM call_key",
       ],
     );
     db.close();
@@ -147,11 +155,25 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   createClaims(recording, report);
   createBacklog(recording, counts);
   createLookup(recording, { clock: { nextTurn: async () => {} }, repeats, timeline: UNSHIFTED });
-  const world = { commits: {} as Commits, clock: { nextTurn: async () => {} }, failed: () => assert.fail() };
+  const world = { commits: {} as Commits, clock: createFalseClock(), failed: () => assert.fail() };
   const notices = createNotices(recording, world);
   const room = { refusal: () => null };
-  createStoredDeletions(recording, { ...world, counts, progress, segments, notices, room, report });
-  createIsForgotten(recording, createUserHash(recording));
+  const size = { borrow: <T>(run: () => T): T => run(), repaid() {} };
+  const forgetMembers = createForget(recording, { forget() {} });
+  createStoredDeletions(recording, {
+    ...world,
+    counts,
+    progress,
+    segments,
+    notices,
+    room,
+    size,
+    report,
+    forgetMembers,
+  });
+  const bodies = createDeliveryBodies(recording);
+  createIsForgotten(recording, { hash: createUserHash(recording), bodies });
+  createSuperseding(recording, { bodies, callHash: createCallHash(recording) });
   createPrune(recording, { counts, repeats, progress, tried });
   return { db, statements };
 }

@@ -5,9 +5,12 @@ import type { Report } from "../../../model/report.ts";
 import type { Room } from "../../room.ts";
 import type { Commits } from "../commits.ts";
 import type { Database } from "../driver.ts";
+import type { ForgetMembers } from "../members/leaving.ts";
 import type { Segments } from "../segments.ts";
+import type { Size } from "../size.ts";
 import { createErase, type EraseParts } from "./erase.ts";
 import type { Notices } from "./notices.ts";
+import { createRewrite } from "./rewrite.ts";
 import { createDeletionRows, type DeletionRows } from "./rows.ts";
 import { createScrub } from "./scrub.ts";
 import { createSuppressed, type SuppressedRows } from "./suppressed.ts";
@@ -15,11 +18,13 @@ import { createUserHash, type UserHash } from "./user-hash.ts";
 import { createReadWaitingOf } from "./waiting.ts";
 
 export type DeletionsWorld = EraseParts & {
-  readonly clock: Pick<Clock, "nextTurn">;
+  readonly clock: Pick<Clock, "now" | "sleep" | "nextTurn">;
   readonly commits: Commits;
   readonly room: Pick<Room, "refusal">;
+  readonly size: Pick<Size, "borrow" | "repaid">;
   readonly segments: Pick<Segments, "nextNumber">;
   readonly notices: Notices;
+  readonly forgetMembers: ForgetMembers;
   readonly failed: (error: unknown) => Fault;
   readonly report: Pick<Report, "storeFailed">;
 };
@@ -47,6 +52,7 @@ export function createStoredDeletions(db: Database, world: DeletionsWorld): Stor
     },
     advance: (id, to) => change(id, () => rows.advance({ id, ...to }), parts),
     force: (id) => change(id, () => rows.force(id), parts),
+    rewrite: createRewrite(db, world),
     scrub: createScrub(db, world),
     suppressed,
   };
@@ -64,8 +70,9 @@ function createReads({ rows, hash, suppressed, notices }: Parts) {
       const deletion = rows.find(id);
       if (deletion === null) return null;
       const people = rows.users(id).map((one) => ({ ...one, suppressed: suppressed.isKnown(one.hash) }));
-      return { ...deletion, salt: hash.salt, people };
+      return { ...deletion, people };
     },
+    salt: hash.salt,
     unnoticed: notices.unnoticed,
     people: (id) => rows.users(id).flatMap(({ userId }) => userId ?? []),
   } satisfies Partial<StoredDeletions>;
@@ -105,10 +112,11 @@ function noticePrefix(id: string): string {
 
 /**
  * Who is to be suppressed is so before the commit: calls that were let in before are in commits before this one, or in this
- * one, and so have numbers up to `upTo`.
+ * one, and so have numbers up to `upTo`. Their memberships go in the same commit: a sync that runs sends nothing about them
+ * behind it, and a request that is refused has done nothing.
  */
 async function record(request: NewDeletion, parts: Parts): Promise<Deletion | Fault> {
-  const { rows, segments, room, commits, suppressed, hash, failed } = parts;
+  const { rows, segments, room, commits, suppressed, hash, forgetMembers, failed } = parts;
   const refusal = room.refusal();
   if (refusal) return refusal;
   const those = { hashes: request.suppress ? request.userIds.map(hash.of) : [], sources: request.sources };
@@ -116,6 +124,7 @@ async function record(request: NewDeletion, parts: Parts): Promise<Deletion | Fa
   const run = (): Deletion | Fault => {
     rows.insert(request, segments.nextNumber() - 1);
     suppressed.write({ ...those, since: request.requestedAt });
+    forgetMembers(request.userIds, request.sources);
     return found(request.id, rows);
   };
   const recorded = await commits.add<Deletion | Fault>({ rows: request.userIds.length, run, failed });

@@ -10,10 +10,11 @@ export type DeletionRow = Pick<Deletion, "id" | "status" | "stage" | "requestedA
   sources: string;
   notices: string;
   erased: string | null;
+  untold: string;
 };
 
 const COLUMNS = `id, status, stage, requested_at AS requestedAt, ended_at AS endedAt, users, scope, sources, up_to AS upTo,
-  erase, suppress, forced, notices, erased`;
+  erase, suppress, forced, notices, erased, untold`;
 
 /** Requests in one answer. */
 const PAGE = 100;
@@ -27,10 +28,20 @@ export function createDeletionRows(db: Database, hash: UserHash) {
   const sql = prepare(db);
   return {
     /** Inside a transaction. */
-    insert({ id, requestedAt, userIds, sources, affected, erase, suppress }: NewDeletion, upTo: number): void {
+    insert({ userIds, sources, affected, untold, ...request }: NewDeletion, upTo: number): void {
+      const { id, requestedAt, erase, suppress } = request;
       const flags = [Number(erase), Number(suppress)] as const;
       const scope = sources === null ? null : JSON.stringify(sources);
-      sql.insert.run(id, requestedAt, userIds.length, scope, JSON.stringify(affected), upTo, ...flags);
+      sql.insert.run(
+        id,
+        requestedAt,
+        userIds.length,
+        scope,
+        JSON.stringify(affected),
+        upTo,
+        ...flags,
+        JSON.stringify(untold),
+      );
       userIds.forEach((userId, nth) => void sql.insertUser.run(id, nth, toStoredId(userId), hash.of(userId)));
     },
     find: (id: string): Deletion | null => fromRow(sql.find.get(id)),
@@ -69,12 +80,12 @@ export function createDeletionRows(db: Database, hash: UserHash) {
 
 function fromRow(row: DeletionRow | undefined): Deletion | null {
   if (!row) return null;
-  const { erase, suppress, forced, scope, sources, notices, erased, ...rest } = row;
+  const { erase, suppress, forced, scope, sources, notices, erased, untold, ...rest } = row;
   return {
     ...rest,
     ...{ erase: erase === 1, suppress: suppress === 1, forced: forced === 1 },
     scope: scope === null ? null : JSON.parse(scope),
-    ...{ sources: JSON.parse(sources), notices: JSON.parse(notices) },
+    ...{ sources: JSON.parse(sources), notices: JSON.parse(notices), untold: JSON.parse(untold) },
     erased: erased === null ? null : JSON.parse(erased),
   };
 }
@@ -85,9 +96,9 @@ const ELSEWHERE = `deletion <> ? AND hash IN (SELECT hash FROM deletion_users WH
 function prepare(db: Database) {
   return {
     ...prepareReads(db),
-    insert: db.prepare<[string, number, number, string | null, string, number, number, number]>(
-      `INSERT INTO deletions (id, requested_at, status, stage, users, scope, sources, up_to, erase, suppress)
-       VALUES (?, ?, 'running', 'notices', ?, ?, ?, ?, ?, ?)`,
+    insert: db.prepare<[string, number, number, string | null, string, number, number, number, string]>(
+      `INSERT INTO deletions (id, requested_at, status, stage, users, scope, sources, up_to, erase, suppress, untold)
+       VALUES (?, ?, 'running', 'notices', ?, ?, ?, ?, ?, ?, ?)`,
     ),
     insertUser: db.prepare<[string, number, string, string]>("INSERT INTO deletion_users VALUES (?, ?, ?, ?)"),
     advance: db.prepare<[string, string, number | null, string]>(

@@ -31,7 +31,18 @@ export function createScrub(db: Database, { commits, clock, failed }: ScrubWorld
       if (refused !== null) return refused;
       await clock.nextTurn();
     }
+    return emptyLog(db);
+  };
+}
+
+/** Whoever reads is not waited for: the whole daemon would be. */
+function emptyLog(db: Database): boolean {
+  const patience = Number(db.pragma("busy_timeout", { simple: true }));
+  db.pragma("busy_timeout = 0");
+  try {
     const [said] = db.pragma("wal_checkpoint(TRUNCATE)") as { busy: number }[];
     return said?.busy === 0;
-  };
+  } finally {
+    db.pragma(`busy_timeout = ${patience}`);
+  }
 }

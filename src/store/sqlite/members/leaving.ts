@@ -9,14 +9,12 @@ export type Leaving = {
   isUntidy(): boolean;
   /** Forgets so many of those who have no value, if no call about them waits. Answers whether there may be more. */
   sweep(limit: number): boolean;
-  /** Forgets all about a user in these sources; null: in all. Answers in how many computations the user had a value. */
-  forget(user: string, sources: readonly string[] | null): number;
 };
 
 type Gone = { computation: number; user: string; event: number | null };
 
 /** `waits`: whether anything of an event still waits. */
-export function createLeaving(db: Database, uploads: Uploads, waits: (event: number) => boolean): Leaving {
+export function createLeaving(db: Database, waits: (event: number) => boolean): Leaving {
   const first = db.prepare<[number, number], Gone>(
     "SELECT computation, user, event FROM members WHERE computation = ? AND value IS NOT NULL LIMIT ?",
   );
@@ -25,7 +23,6 @@ export function createLeaving(db: Database, uploads: Uploads, waits: (event: num
   const gone = db.prepare<[number], Gone>(
     "SELECT computation, user, event FROM members WHERE value IS NULL ORDER BY computation, event LIMIT ?",
   );
-  const forget = createForget(db);
 
   return {
     drop(computation, limit) {
@@ -44,39 +41,50 @@ export function createLeaving(db: Database, uploads: Uploads, waits: (event: num
       // Where a whole page still waits, those behind it were called later, and wait too.
       return rows.length === limit && over.length > 0;
     },
-    forget(user, sources) {
-      // No list takes such an id, and the store would find another user under it.
-      if (!user.isWellFormed()) return 0;
-      if (sources === null) uploads.forget(user);
-      return forget(user, sources);
-    },
   };
 }
 
-function createForget(db: Database): (user: string, sources: readonly string[] | null) => number {
-  const computations = db.prepare<[string], number>("SELECT number FROM computations WHERE source = ?").pluck();
-  const all = db.prepare<[], number>("SELECT number FROM computations").pluck();
-  const remove = db
-    .prepare<[number, string], string | null>("DELETE FROM members WHERE computation = ? AND user = ? RETURNING value")
-    .pluck();
-  const shrink = db.prepare<[number]>("UPDATE computations SET size = size - 1 WHERE number = ?");
-  const syncs = db.prepare<[number], number>("SELECT number FROM syncs WHERE computation = ?").pluck();
-  const prepared = db.prepare<[], number>("SELECT number FROM syncs WHERE state = 'prepared'").pluck();
-  const removeChange = db.prepare<[number, string]>("DELETE FROM changes WHERE sync = ? AND user = ?");
-  const count = db.prepare<[number]>("UPDATE syncs SET done = done + 1 WHERE number = ?");
+/** Inside a transaction: forgets all about users in these sources; null: in all. Answers how many values they had. */
+export type ForgetMembers = (users: readonly string[], sources: readonly string[] | null) => number;
 
-  return function forget(user, sources) {
-    const affected = sources?.flatMap((source) => computations.all(source)) ?? all.all();
-    let had = 0;
-    for (const number of affected) {
-      const value = remove.get(number, user);
-      if (typeof value === "string") {
-        shrink.run(number);
-        had += 1;
-      }
-      for (const sync of syncs.all(number)) if (removeChange.run(sync, user).changes > 0) count.run(sync);
-    }
-    if (sources === null) for (const sync of prepared.all()) removeChange.run(sync, user);
-    return had;
+type Where = { readonly sources: readonly string[] | null; readonly syncs: readonly number[] };
+type Forgotten = { computation: number; value: string | null };
+
+export function createForget(db: Database, uploads: Pick<Uploads, "forget">): ForgetMembers {
+  // A lookup for each computation, in one statement.
+  const removeAll = db.prepare<[string], Forgotten>(
+    `DELETE FROM members WHERE computation IN (SELECT number FROM computations) AND user = ?
+     RETURNING computation, value`,
+  );
+  const removeOf = db.prepare<[string, string], Forgotten>(
+    `DELETE FROM members WHERE computation IN (SELECT number FROM computations WHERE source = ?) AND user = ?
+     RETURNING computation, value`,
+  );
+  const shrink = db.prepare<[number]>("UPDATE computations SET size = size - 1 WHERE number = ?");
+  // Those that are prepared are of a source that nobody knows yet.
+  const unfinished = db.prepare<[], number>("SELECT number FROM syncs WHERE state <> 'finished'").pluck();
+  const begunOf = db
+    .prepare<[string], number>(
+      `SELECT s.number FROM syncs s CROSS JOIN computations c ON c.number = s.computation
+       WHERE s.state <> 'finished' AND c.source = ?`,
+    )
+    .pluck();
+  const removeChange = db.prepare<[number, string]>("DELETE FROM changes WHERE sync = ? AND user = ?");
+  const count = db.prepare<[number]>("UPDATE syncs SET done = done + 1 WHERE number = ? AND state = 'running'");
+
+  return function forget(users, sources) {
+    const syncs = sources?.flatMap((source) => begunOf.all(source)) ?? unfinished.all();
+    return users.reduce((had, user) => had + forgetOne(user, { sources, syncs }), 0);
   };
+
+  function forgetOne(user: string, { sources, syncs }: Where): number {
+    // No list takes such an id, and the store would find another user under it.
+    if (!user.isWellFormed()) return 0;
+    if (sources === null) uploads.forget(user);
+    const gone = sources?.flatMap((source) => removeOf.all(source, user)) ?? removeAll.all(user);
+    const had = gone.filter(({ value }) => value !== null);
+    for (const { computation } of had) shrink.run(computation);
+    for (const sync of syncs) if (removeChange.run(sync, user).changes > 0) count.run(sync);
+    return had.length;
+  }
 }

@@ -3,12 +3,13 @@ import type { Fault } from "../../../model/fault.ts";
 import type { Clock } from "../../../model/ports.ts";
 import type { Commits } from "../commits.ts";
 import type { Database } from "../driver.ts";
+import type { CallHash } from "./call-hash.ts";
 import { createCompare } from "./compare.ts";
 import { type ComputationRows, createComputationRows } from "./computations.ts";
-import { createLeaving } from "./leaving.ts";
+import { createLeaving, type ForgetMembers } from "./leaving.ts";
 import { type MemberRows, toValue } from "./rows.ts";
 import { createSyncRows, type SyncRows } from "./syncs.ts";
-import { createUploads } from "./upload.ts";
+import type { Uploads } from "./upload.ts";
 
 export type MembersParts = {
   readonly commits: Commits;
@@ -16,22 +17,24 @@ export type MembersParts = {
   readonly memberRows: MemberRows;
   /** Whether anything of an event still waits. */
   readonly waits: (event: number) => boolean;
-  /** Opens a file that is gone when it is closed. */
-  readonly openTemporary: () => Database;
+  readonly uploads: Uploads;
+  readonly forgetMembers: ForgetMembers;
+  readonly callHash: Pick<CallHash, "of">;
   /** When the store cannot be written. */
   readonly failed: (error: unknown) => Fault;
 };
 
 /** Audiences and traits: who has which value, and the syncs that change it. */
 export function createMembers(db: Database, parts: MembersParts): Members {
-  const uploads = createUploads(parts.openTemporary);
+  const { uploads, forgetMembers } = parts;
   const syncs = createSyncRows(db);
   const computations = createComputationRows(db, syncs);
-  const leaving = createLeaving(db, uploads, parts.waits);
+  const leaving = createLeaving(db, parts.waits);
   const write = createWrite(parts);
   return {
     all: computations.all,
     find: ({ source, key }) => computations.find(source, key),
+    hashOf: parts.callHash.of,
     upload: uploads.open,
     compare: createCompare(db, uploads),
     values: createValues(db),
@@ -55,7 +58,7 @@ export function createMembers(db: Database, parts: MembersParts): Members {
         return more;
       });
     },
-    forget: (user, sources) => write(1, () => leaving.forget(user, sources)),
+    forget: (user, sources) => write(1, () => forgetMembers([user], sources)),
   };
 }
 

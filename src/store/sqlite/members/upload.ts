@@ -1,15 +1,16 @@
 import type { Member, Upload } from "../../../model/audience.ts";
+import type { Keeper } from "../commits.ts";
 import type { Database } from "../driver.ts";
 import { toText } from "./rows.ts";
 
 /** Of the list's pages in memory, in KB. What has changed of them is written when it is a quarter: little at a time. */
 const CACHE_KB = 4_000;
 
-export type Uploads = {
+export type Uploads = Keeper & {
   open(): Upload;
   /** The next so many users of one after this one; their values as they are stored. */
   read(upload: Upload, after: string, limit: number): readonly Staged[];
-  /** Takes a user out of all of them. */
+  /** Inside a transaction, and once it is committed: takes a user out of all of them. */
   forget(user: string): void;
 };
 
@@ -22,6 +23,7 @@ export type Staged = { user: string; value: string | null };
  */
 export function createUploads(open: () => Database): Uploads {
   const readers = new Map<Upload, Staging>();
+  let leaving: string[] = [];
   return {
     open() {
       const staging = createStaging(open());
@@ -36,13 +38,23 @@ export function createUploads(open: () => Database): Uploads {
       return upload;
     },
     read: (upload, after, limit) => readers.get(upload)?.read(after, limit) ?? [],
-    forget(user) {
-      for (const { forget } of readers.values()) forget(user);
+    forget: (user) => void leaving.push(user),
+    write() {},
+    committed() {
+      for (const staging of readers.values()) staging.forget(leaving);
+      leaving = [];
+    },
+    rolledBack() {
+      leaving = [];
     },
   };
 }
 
-type Staging = Upload & { read(after: string, limit: number): readonly Staged[]; forget(user: string): void };
+type Staging = Upload & {
+  read(after: string, limit: number): readonly Staged[];
+  /** Never throws: they are taken out before the file is used next. */
+  forget(users: readonly string[]): void;
+};
 
 function createStaging(db: Database): Staging {
   db.pragma("journal_mode = OFF");
@@ -58,11 +70,30 @@ function createStaging(db: Database): Staging {
   const putAll = db.transaction((members: readonly Member[]) => {
     for (const { user, value } of members) put.run(user, toText(value));
   });
+  const leaving = new Set<string>();
   return {
-    add: (members) => putAll(members),
-    count: () => count.get() ?? 0,
-    read: (after, limit) => read.all(after, limit),
-    forget: (user) => void remove.run(user),
+    add(members) {
+      takeOut();
+      putAll(members);
+    },
+    count() {
+      takeOut();
+      return count.get() ?? 0;
+    },
+    read(after, limit) {
+      takeOut();
+      return read.all(after, limit);
+    },
+    forget(users) {
+      for (const user of users) leaving.add(user);
+    },
     close: () => void db.close(),
   };
+
+  function takeOut(): void {
+    for (const user of leaving) {
+      remove.run(user);
+      leaving.delete(user);
+    }
+  }
 }

@@ -9,7 +9,7 @@ import { delivered, failed, makeEntries, makeEntry, retried } from "../../make.t
 import { failing, openSqlite, startOutbox } from "../start.ts";
 
 const REQUEST: NewDeletion = {
-  ...{ id: "del-1", requestedAt: 5, userIds: ["u1", "u2"], sources: null, affected: ["website"] },
+  ...{ id: "del-1", requestedAt: 5, userIds: ["u1", "u2"], sources: null, affected: ["website"], untold: [] },
   ...{ erase: true, suppress: true },
 };
 
