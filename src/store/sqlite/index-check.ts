@@ -4,8 +4,7 @@ import type { Gone } from "../../model/space.ts";
 import { MINUTE, type Ms, SECOND } from "../../model/units.ts";
 import type { Commits } from "./commits.ts";
 import type { Counts } from "./counts.ts";
-import { nameOfIndex } from "./deletions/rewrite.ts";
-import { type Database, isDamaged, messageOf } from "./driver.ts";
+import { type Database, isDamaged, messageOf, type Statement } from "./driver.ts";
 
 /** Rows looked at in one step: nobody waits long behind it. */
 const STEP_ROWS = 500;
@@ -79,26 +78,35 @@ const LOOK_AT_DISK = "The disk has changed what was written: look at it (dmesg, 
 
 /** Goes through a table from its start to its end, and then again. */
 type Walk = {
-  readonly index: () => string;
+  /** What it is called now. */
+  index(): string;
   /** Looks at the next rows: how many of them their index misses, and whether they were the last. Throws if it is damaged. */
   next(): { readonly missed: number; readonly end: boolean };
   restart(): void;
 };
 
 function createTriedWalk(db: Database): Walk {
-  // Its name changes when the table is written anew.
-  const index = (): string => nameOfIndex(db, "tried_due");
-  const page = () =>
-    db.prepare<[number], { at: number; missed: number }>(
-      `SELECT t.rowid AS at, t.state = 'waiting' AND NOT EXISTS (SELECT 1 FROM tried i INDEXED BY ${index()}
+  // Whoever erases users writes the table anew, and its indexes get other names.
+  const nameOf = db
+    .prepare<[], string>(
+      "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'tried' AND name LIKE 'tried_due%'",
+    )
+    .pluck();
+  const index = (): string => nameOf.get() ?? "tried_due";
+  let [known, page] = [index(), prepareTriedPage(db, index())];
+  return createWalk(index, -1, (after) => {
+    const name = index();
+    if (name !== known) [known, page] = [name, prepareTriedPage(db, name)];
+    return page.all(after).map(({ at, missed }) => ({ missed, at }));
+  });
+}
+
+function prepareTriedPage(db: Database, index: string): Statement<[number], { at: number; missed: number }> {
+  return db.prepare<[number], { at: number; missed: number }>(
+    `SELECT t.rowid AS at, t.state = 'waiting' AND NOT EXISTS (SELECT 1 FROM tried i INDEXED BY ${index}
        WHERE i.state = 'waiting' AND i.destination = t.destination AND i.due_at = t.due_at AND i.event = t.event
        AND i.rowid = t.rowid) AS missed
      FROM tried t NOT INDEXED WHERE t.rowid > ? ORDER BY t.rowid LIMIT ${STEP_ROWS}`,
-    );
-  return createWalk(index, -1, (after) =>
-    page()
-      .all(after)
-      .map(({ at, missed }) => ({ missed, at })),
   );
 }
 

@@ -142,15 +142,6 @@ function columnsOf(db: Database, { name, key }: Table): readonly string[] {
  */
 const AGAIN = "_2";
 
-/** What an index of these tables is called now, by the name that the schema gave it. */
-export function nameOfIndex(db: Database, name: string): string {
-  const find = db.prepare<[string, string], { name: string; tbl_name: string }>(
-    "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index' AND name IN (?, ?)",
-  );
-  const found = find.all(name, `${name}${AGAIN}`).find((one) => TABLES.some((table) => table.name === one.tbl_name));
-  return found?.name ?? name;
-}
-
 /** Inside a transaction: the rows after this place; those that have changed since the beginning are there already. */
 function copySome(db: Database, table: Table, after: Place): Place | "done" {
   const { name, key } = table;
