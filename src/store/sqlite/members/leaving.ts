@@ -80,8 +80,6 @@ export function createForget(db: Database, uploads: Pick<Uploads, "forget">): Fo
   };
 
   function forgetOne(user: string, { sources, syncs }: Where): number {
-    // No list takes such an id, and the store would find another user under it.
-    if (!user.isWellFormed()) return 0;
     if (sources === null) uploads.forget(user);
     const gone = sources?.flatMap((source) => removeOf.all(source, user)) ?? removeAll.all(user);
     const had = gone.filter(({ value }) => value !== null);
