@@ -15,7 +15,7 @@ export function parseExactly(text: string): unknown {
 }
 
 export function isLongInteger(value: unknown): value is LongInteger {
-  return json.isRawJSON(value);
+  return json.isRawJSON?.(value) ?? false;
 }
 
 /** Integers up to 2^53 have up to 16 digits. */
@@ -85,5 +85,8 @@ function keepDigits<Root extends object>(root: Root, quoted: Root): Root {
 
 type Tree = { [key: string]: unknown };
 
-/** What both runtimes have, and the compiler does not know yet (the proposal "JSON.parse source text access"). */
-const json = JSON as unknown as { rawJSON(text: string): LongInteger; isRawJSON(value: unknown): boolean };
+/**
+ * What both runtimes of the daemon have, and the compiler does not know yet (the proposal "JSON.parse source text access").
+ * Node 20, where the client library is tested against these rules, has no such values.
+ */
+const json = JSON as unknown as { rawJSON(text: string): LongInteger; isRawJSON?(value: unknown): boolean };
