@@ -1,15 +1,11 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { print } from "../runtime/terminal.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { askDaemon } from "./daemon/ask.ts";
 import { addDaemonOptions } from "./daemon/find.ts";
 import { addFilterOptions, filterOf, oneOf } from "./deliveries/filter.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { printable } from "./printable.ts";
 import { type FilterOptions, replayByFilter } from "./replay/by-filter.ts";
-import { isRetry } from "./replay/said.ts";
-import { toSentence } from "./replay/words.ts";
+import { retryDelivery } from "./retry.ts";
 
 const STATES = ["failed", "expired", "delivered"];
 
@@ -55,15 +51,6 @@ async function replay(ids: readonly string[], options: FilterOptions): Promise<E
     return complain({ code: EXIT.usage, message: `say either ids or --${other}: ids name the deliveries already` });
   }
   let code: ExitCode = EXIT.done;
-  for (const id of ids) code = Math.max(code, await retry(id, options)) as ExitCode;
+  for (const id of ids) code = Math.max(code, await retryDelivery(id, options)) as ExitCode;
   return code;
-}
-
-async function retry(id: string, options: FilterOptions): Promise<ExitCode> {
-  const path = `/api/deliveries/${encodeURIComponent(id)}/retry`;
-  const answer = await askDaemon(options, { path, body: {}, isSaid: isRetry });
-  if ("code" in answer) return complain(answer);
-  const { said } = answer;
-  print(options.json ? printable(JSON.stringify({ id: said.id, did: said.did })) : toSentence(said));
-  return EXIT.done;
 }

@@ -59,7 +59,8 @@ function isDeliveryId(text: string): boolean {
   return /^\d{1,15}-./.test(text);
 }
 
-async function retryDelivery(id: string, options: RetryOptions): Promise<ExitCode> {
+/** Sends one delivery again, or tries it at once if it waits. */
+export async function retryDelivery(id: string, options: RetryOptions): Promise<ExitCode> {
   const path = `/api/deliveries/${encodeURIComponent(id)}/retry`;
   const answer = await askDaemon(options, { path, body: {}, isSaid: isRetry });
   if ("code" in answer) return complain(answer);

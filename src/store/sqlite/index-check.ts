@@ -86,7 +86,7 @@ type Walk = {
 };
 
 function createTriedWalk(db: Database): Walk {
-  // Whoever erases users writes the table anew, and its indexes get other names.
+  // Erasing users rewrites the table, and its indexes get other names.
   const nameOf = db
     .prepare<[], string>(
       "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'tried' AND name LIKE 'tried_due%'",
