@@ -49,7 +49,7 @@ describe("a daemon that may not open another file", () => {
       return response.status;
     };
     assert.equal(await call("m-before"), 200);
-    assert.equal((await statusOf(daemon)).state, "working");
+    await eventually("it is delivered", async () => ((await statusOf(daemon)).state === "working" ? true : null));
 
     {
       await using _ = crowd(daemon);
