@@ -129,7 +129,8 @@ export function createWindow(destination: string, world: WindowWorld): Window {
     readAgain: () => readAllAgain(state),
     arrived: (delivery) => takeIn(delivery, state),
     hurry(outage) {
-      state.hurry = outage;
+      const { from, until } = state.hurry ?? outage;
+      state.hurry = { from: Math.min(from, outage.from), until: Math.max(until, outage.until) };
       restart(retry);
     },
     nextDueAt: () => earliest(state.asideUntil, hasRoom(retry) ? state.nextDueAt : null),

@@ -248,6 +248,19 @@ describe("the window", () => {
     );
   });
 
+  it("in a hurry by command goes on with all, when an outage ends meanwhile", async () => {
+    const old = makeDelivery({ id: 1, firstAttemptAt: 10, attemptedAt: 60, dueAt: 9_000 });
+    const window = createWindow("crm", makeStore([old]));
+    await window.fill(200);
+    window.hurry({ from: Number.NEGATIVE_INFINITY, until: 200 });
+    window.hurry({ from: 40, until: 201 });
+    await window.fill(202);
+    assert.deepEqual(
+      takeAll(window, "retry").map(({ id }) => id),
+      [1],
+    );
+  });
+
   it("in a hurry reads what is not due yet, but for what has failed before the outage, or since", async () => {
     const during = makeDelivery({ id: 1, firstAttemptAt: 50, attemptedAt: 60, dueAt: 9_000 });
     const since = makeDelivery({ id: 2, firstAttemptAt: 50, attemptedAt: 150, dueAt: 8_000 });
