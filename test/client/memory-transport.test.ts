@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Analytics } from "../../src/client/analytics.ts";
-import { memoryTransport } from "../../src/client/memory-transport.ts";
+import { Analytics, memoryTransport } from "../../src/client/analytics.ts";
 
 describe("the transport for tests", () => {
   it("records each of the six calls once it is flushed, and lets nothing out", async () => {

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Analytics, type Options } from "../../src/client/analytics.ts";
-import { InvalidOptionError } from "../../src/client/errors.ts";
+import { Analytics, InvalidOptionError, type Options } from "../../src/client/analytics.ts";
 import { readOptions } from "../../src/client/options.ts";
 
 function refusal(options: unknown, writeKey = "key"): string {

@@ -1,7 +1,5 @@
 // Checked by the compiler alone (`tsc --noEmit`): each line after an `@ts-expect-error` must be an error.
-import type { Analytics, Options } from "../../src/client/analytics.ts";
-import type { SentCall } from "../../src/client/calls.ts";
-import type { LostCallError } from "../../src/client/errors.ts";
+import type { Analytics, LostCallError, Options, SentCall } from "../../src/client/analytics.ts";
 
 type Events = {
   "Signed Up": { readonly plan: "free" | "pro"; readonly seats?: number };
