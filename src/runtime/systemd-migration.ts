@@ -5,10 +5,7 @@ import { MB, MINUTE, type Ms } from "../model/units.ts";
 /** A memory card writes a few MB a second, and a step may write all of the outbox once or twice. */
 const SLOWEST = 2 * MB;
 
-/**
- * Asks for more time before each step of a migration: nothing can be said while one runs, and to be killed in the middle
- * of it would have it begin anew at each start.
- */
+/** Asks for more time before each step of a migration: one that is killed in the middle begins again at each start. */
 export function tellMigration({ extend }: Pick<Supervisor, "extend">, report: Pick<Report, "daemon">): Migrating {
   return (now) => {
     extend(allowance(now.bytes), statusOf(now));
@@ -16,16 +13,14 @@ export function tellMigration({ extend }: Pick<Supervisor, "extend">, report: Pi
   };
 }
 
-/** One line for each step: of its percents only systemd hears. */
-function log({ step, of, share, copy }: MigrationStep, report: Pick<Report, "daemon">): void {
+function log({ step, of, copy }: MigrationStep, report: Pick<Report, "daemon">): void {
   if (copy !== undefined) report.daemon("copying_outbox", { to: copy });
-  else if (share === undefined) report.daemon("migrating", { step, of });
+  else report.daemon("migrating", { step, of });
 }
 
-function statusOf({ step, of, share, copy }: MigrationStep): string {
+function statusOf({ step, of, copy }: MigrationStep): string {
   if (copy !== undefined) return `keeps a copy of the outbox before it brings it up to date: ${copy}`;
-  const percent = share === undefined ? "" : `, ${Math.floor(share * 100)}%`;
-  return `brings the outbox up to date: step ${step} of ${of}${percent}`;
+  return `brings the outbox up to date: step ${step} of ${of}`;
 }
 
 /** How long a step may take at most, on an outbox of so many bytes. */

@@ -6,10 +6,8 @@ import { formatSize, MB } from "../../model/units.ts";
 import { disk } from "../../runtime/disk.ts";
 import { storedFile } from "../../runtime/stored-file.ts";
 import { type Copied, checkCopy, copyPages, countRows, damageOfLog } from "../../store/sqlite/copy.ts";
-import { type Database, isDamaged, openExisting, openToRead } from "../../store/sqlite/driver.ts";
+import { type Database, isDamaged, openExisting, openToRead, sizeOf } from "../../store/sqlite/driver.ts";
 import { LARGEST_LOG, logOf } from "../../store/sqlite/files.ts";
-import { sizeOf } from "../../store/sqlite/migrate.ts";
-import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
 import type { Complaint } from "../complain.ts";
 import { EXIT } from "../exit.ts";
 import { copyThrough, type Holder } from "./through-daemon.ts";
@@ -128,7 +126,7 @@ function tooMuchTraffic(log: number): string {
 
 /** `rows`: as many as the outbox has; null if nobody can say. */
 async function keepIfGood(file: NewFile, rows: Rows | null): Promise<Backup | Complaint> {
-  const checked = await checkCopy(file.path, { newest: SCHEMA_VERSION, depth: "full" });
+  const checked = await checkCopy(file.path, "full");
   if ("code" in checked) return failed(`${checked.code}: the copy cannot be used: ${checked.message}`);
   const copied = rows && (await rowsOf(file.path));
   const [wrong] = Object.keys(rows ?? {}).filter((table) => rows?.[table] !== copied?.[table]);

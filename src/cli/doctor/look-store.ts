@@ -5,8 +5,7 @@ import { damageOfLog, readContents } from "../../store/sqlite/copy.ts";
 import { type Database, messageOf, openToRead } from "../../store/sqlite/driver.ts";
 import { logOf } from "../../store/sqlite/files.ts";
 import { readMemory } from "../../store/sqlite/meta.ts";
-import { unfinishedStep } from "../../store/sqlite/migrate.ts";
-import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
+import { faultOfSchema, SCHEMA_VERSION } from "../../store/sqlite/schema.ts";
 import type { StoreFacts } from "./store.ts";
 
 /** `usual` leaves a large one alone: to look through it takes a while, and holds up the log of a daemon that writes. */
@@ -48,7 +47,7 @@ function read(db: Database, { path, depth, lost }: Look): StoreLook {
   const inFile = isLeftOut ? null : damageIn(db, depth);
   const damage = lost === null ? inFile : [lost, ...(inFile ?? [])];
   const contents = schema > 0 ? readContents(db) : null;
-  const found = { schema, newest: SCHEMA_VERSION, unfinished: unfinishedStep(db) !== null, contents, damage };
+  const found = { schema, newest: SCHEMA_VERSION, refused: faultOfSchema(schema), contents, damage };
   const seenAt = contents === null ? null : (readMemory(db)?.trusted?.wall ?? null);
   return { facts: { kind: "read", path, bytes, ...found }, seenAt };
 }

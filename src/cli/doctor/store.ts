@@ -16,8 +16,8 @@ export type StoreFacts =
       readonly schema: number;
       /** The newest schema that this binary knows. */
       readonly newest: number;
-      /** Whether an upgrade of it was begun and not ended. */
-      readonly unfinished: boolean;
+      /** Why this binary cannot use this schema; null if it can. */
+      readonly refused: { readonly code: string; readonly message: string } | null;
       /** Null if it is an SQLite file of something else. */
       readonly contents: Contents | null;
       /** What is wrong with it, none if nothing is; null if it was not looked through. */
@@ -45,18 +45,14 @@ export function judgeStore(facts: StoreFacts): readonly Finding[] {
       return [judgeSchema(facts), judgeDamage(facts)];
   }
 
-  function judgeSchema({ schema, newest, unfinished, contents }: Read): Finding {
+  function judgeSchema({ schema, newest, refused, contents }: Read): Finding {
     const version = `its schema is version ${schema}`;
-    if (schema > newest) {
-      return error(
-        "schema_newer",
-        `${version}, and this binary knows up to ${newest}`,
-        "use the newer Fairlead that wrote it",
-      );
+    if (refused) {
+      const remedy =
+        refused.code === "schema_newer" ? "use the newer Fairlead that wrote it" : "set another outbox.path";
+      return error(refused.code, refused.message, remedy);
     }
     if (contents === null) return error("store_unknown", `${path} is no outbox of Fairlead`, "look at outbox.path");
-    if (unfinished)
-      return warning("schema_unfinished", `an upgrade to schema ${schema} is not over`, "the next start goes on");
     if (schema < newest) {
       const what = `${version}, and this binary brings it to ${newest} when it starts`;
       return warning("schema_older", what, "run fairlead backup before");

@@ -17,10 +17,9 @@ import {
   storedFile,
 } from "../../runtime/stored-file.ts";
 import { checkCopy, copyPages, damageOfLog, readContents } from "../../store/sqlite/copy.ts";
-import { type Database, isDamaged, openExisting, openToRead } from "../../store/sqlite/driver.ts";
+import { type Database, isDamaged, openExisting, openToRead, sizeOf } from "../../store/sqlite/driver.ts";
 import { lockOutbox, logOf } from "../../store/sqlite/files.ts";
-import { sizeOf } from "../../store/sqlite/migrate.ts";
-import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
+import { faultOfSchema } from "../../store/sqlite/schema.ts";
 import type { Complaint } from "../complain.ts";
 import { EXIT } from "../exit.ts";
 
@@ -118,7 +117,7 @@ async function replace(job: Replacement, before: StoredFile | null): Promise<Res
   const file = beginFile(outbox);
   try {
     await copyPages(source, file);
-    const checked = await checkCopy(file.path, { newest: SCHEMA_VERSION, depth: "full" });
+    const checked = await checkCopy(file.path, "full");
     if ("code" in checked) return failed(`${checked.code}: ${from} cannot be used: ${checked.message}`);
     giveTo(before ?? ownerOfFolder(outbox), file.path);
     const bytes = storedFile(file.path)?.size ?? 0;
@@ -132,10 +131,10 @@ async function replace(job: Replacement, before: StoredFile | null): Promise<Res
 
 /** Told before all of it is copied. */
 function unusable(from: string, source: Database): Complaint | null {
-  const schema = schemaIn(source);
-  if (schema > SCHEMA_VERSION) {
-    const known = `and this Fairlead knows up to ${SCHEMA_VERSION}; restore it with the newer Fairlead that wrote it`;
-    return failed(`schema_newer: the schema of ${from} is version ${schema}, ${known}`);
+  const refused = faultOfSchema(schemaIn(source));
+  if (refused) {
+    const remedy = refused.code === "schema_newer" ? "; restore it with the newer Fairlead that wrote it" : "";
+    return failed(`${refused.code}: ${from} cannot be used: ${refused.message}${remedy}`);
   }
   return readContents(source) ? null : failed(`store_unknown: ${from} is an SQLite file, but no outbox of Fairlead`);
 }

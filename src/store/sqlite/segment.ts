@@ -96,14 +96,6 @@ export function checksum(about: string, bodies: string | Buffer): number {
   return crc32(bodies, crc32(about));
 }
 
-/** A step of the schema, and never changed once it was released. */
-export const CHECKSUMS = `
-  -- The CRC-32 of "about" and, after it, "bodies" or "body", as they were written: what has changed on the disk since is not
-  -- sent. NULL in rows that are older than this column.
-  ALTER TABLE contents ADD COLUMN sum INTEGER;
-  ALTER TABLE tried ADD COLUMN sum INTEGER;
-`;
-
 type OpenBodies = {
   /** What an event of a segment is to be sent as, and when it was accepted. */
   read(place: Pick<Waiting, "id" | "segment">): { readonly body: string; readonly acceptedAt: At };

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from "node:crypto";
+import { createHmac } from "node:crypto";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { At } from "../../model/units.ts";
 import { SUPERSEDED } from "../../model/withdrawal.ts";
@@ -199,12 +199,7 @@ export function createCallHash(db: Database): CallHash {
     of,
     isOf(messageId, user) {
       const [, hash] = /^(?:audience|trait)-[0-9a-f]+-([0-9a-f]+)$/.exec(messageId) ?? [];
-      return hash !== undefined && (hash === of(user) || hash === plain(user));
+      return hash !== undefined && hash === of(user);
     },
   };
-}
-
-/** As outboxes had it before there was a key. */
-function plain(user: string): string {
-  return createHash("sha256").update(user).digest("hex").slice(0, DIGITS);
 }
