@@ -79,8 +79,8 @@ export const STORE_FAULTS = [
   fault<typeof Suppressed>(
     "lets in who is suppressed",
     "store/sqlite/deletions/suppressed.ts",
-    ({ createSuppressed }) => ({
-      createSuppressed: (db, parts) => ({ ...createSuppressed(db, parts), has: () => false }),
+    ({ createSuppression }) => ({
+      createSuppression: (db, hash) => ({ ...createSuppression(db, hash), refuses: () => false }),
     }),
   ),
   fault<typeof Timeline>("goes by the machine's clock at a start", "store/timeline.ts", ({ createTimeline }) => ({

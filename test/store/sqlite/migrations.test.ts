@@ -7,6 +7,7 @@ import { createCounts } from "../../../src/store/sqlite/counts.ts";
 import { createStoredDeletions } from "../../../src/store/sqlite/deletions/deletions.ts";
 import { createIsForgotten } from "../../../src/store/sqlite/deletions/forgotten.ts";
 import { createNotices } from "../../../src/store/sqlite/deletions/notices.ts";
+import { createSuppression } from "../../../src/store/sqlite/deletions/suppressed.ts";
 import { createUserHash } from "../../../src/store/sqlite/deletions/user-hash.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { createStoredHalts } from "../../../src/store/sqlite/halts.ts";
@@ -114,7 +115,6 @@ describe("migrations", () => {
         "SELECT hash, source FROM suppressed ORDER BY hash, source",
         // Of the one row that the inner one has.
         "SELECT first FROM (SELECT first, events FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
-        "SELECT value FROM salt",
         "SELECT 1 FROM deletions LIMIT 1",
         "SELECT value FROM call_key",
       ],
@@ -160,6 +160,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const room = { refusal: () => null };
   const size = { borrow: <T>(run: () => T): T => run(), repaid() {} };
   const forgetMembers = createForget(recording, { forget() {} });
+  const userHash = createUserHash(recording);
   createStoredDeletions(recording, {
     ...world,
     counts,
@@ -170,9 +171,11 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
     size,
     report,
     forgetMembers,
+    userHash,
+    suppression: createSuppression(recording, userHash),
   });
   const bodies = createDeliveryBodies(recording);
-  createIsForgotten(recording, { hash: createUserHash(recording), bodies });
+  createIsForgotten(recording, { hash: userHash, bodies });
   createSuperseding(recording, { bodies, callHash: createCallHash(recording) });
   createPrune(recording, { counts, repeats, progress, tried });
   return { db, statements };

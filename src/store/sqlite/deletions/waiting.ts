@@ -22,7 +22,7 @@ export function createReadWaitingOf(db: Database, report: Pick<Report, "storeFai
     .prepare<[number, string], string>("SELECT body FROM tried WHERE event = ? AND destination = ?")
     .pluck();
 
-  return function waiting(of, after) {
+  return async function waiting(of, after) {
     const { segments, rows, next } = walk({ upTo: of.upTo, open: true }, after);
     const found = [
       ...segments.flatMap((first) => ifWhole(() => inSegment(first, of))),
