@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { packBodies, unpackBodies } from "../../../src/store/sqlite/bodies.ts";
+import { packBodies, unpackBodies } from "../../../src/store/sqlite/segment.ts";
 import { anyText, noise } from "../../model/make.ts";
 import { delivered, failed, makeEntries } from "../make.ts";
 import { startOutbox } from "./start.ts";

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import type { Entry } from "../../../src/model/ports.ts";
 import type { Disk } from "../../../src/model/space.ts";
 import { GB, KB, MB } from "../../../src/model/units.ts";
-import { LARGEST_LOG, logOf } from "../../../src/store/sqlite/outbox.ts";
+import { LARGEST_LOG, logOf } from "../../../src/store/sqlite/files.ts";
 import { SLOW } from "../../slow.ts";
 import { AMPLE } from "../harness.ts";
 import { delivered, expired, makeLargeEntries } from "../make.ts";

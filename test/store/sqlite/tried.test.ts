@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { Attempt } from "../../../src/model/attempt.ts";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import { SECOND } from "../../../src/model/units.ts";
-import { checksum } from "../../../src/store/sqlite/checksum.ts";
+import { checksum } from "../../../src/store/sqlite/segment.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, offline, refused, retried, URL_A } from "../make.ts";
 import { type Row, startOutbox, type TestOutbox } from "./start.ts";
 

@@ -1,7 +1,7 @@
-import type { Member, Upload } from "../../../model/audience.ts";
-import type { Keeper } from "../commits.ts";
-import type { Database } from "../driver.ts";
-import { toText } from "./rows.ts";
+import type { Member, Upload } from "../../model/audience.ts";
+import type { Keeper } from "./commits.ts";
+import type { Database } from "./driver.ts";
+import { toText } from "./members.ts";
 
 /** Of the list's pages in memory, in KB. What has changed of them is written when it is a quarter: little at a time. */
 const CACHE_KB = 4_000;

@@ -1,12 +1,11 @@
-import type { Notice, NoticeCount, Unnoticed } from "../../../model/deletion.ts";
-import type { Fault } from "../../../model/fault.ts";
-import type { FoundEvent } from "../../../model/lookup.ts";
-import type { Clock } from "../../../model/ports.ts";
-import type { Commits } from "../commits.ts";
-import type { Database } from "../driver.ts";
-import { createReadEvent } from "../lookup/event.ts";
-import { type Fates, recount } from "./notice-counts.ts";
-import { fromStoredId } from "./user-hash.ts";
+import type { Notice, NoticeCount, NoticeState, Unnoticed } from "../../model/deletion.ts";
+import type { Fault } from "../../model/fault.ts";
+import type { FoundEvent } from "../../model/lookup.ts";
+import type { Clock } from "../../model/ports.ts";
+import type { Commits } from "./commits.ts";
+import type { Database } from "./driver.ts";
+import { createReadEvent } from "./lookup.ts";
+import { fromStoredId } from "./suppressed.ts";
 
 /** Notices that are looked at in one step. */
 const STEP = 50;
@@ -28,7 +27,7 @@ export type Notices = {
   close(id: string): void;
 };
 
-export type NoticesWorld = {
+type NoticesWorld = {
   readonly commits: Commits;
   readonly clock: Pick<Clock, "nextTurn">;
   readonly failed: (error: unknown) => Fault;
@@ -127,4 +126,32 @@ function prepare(db: Database) {
     counts: db.prepare<[string], string>("SELECT notices FROM deletions WHERE id = ?").pluck(),
     saveCounts: db.prepare<[string, string]>("UPDATE deletions SET notices = ? WHERE id = ?"),
   };
+}
+
+/** What has become of one notice, by destination. A list of pairs: a destination may be called as a key of every object. */
+type Fates = readonly (readonly [destination: string, state: NoticeState])[];
+
+const NONE: Record<NoticeState, number> = { waiting: 0, delivered: 0, failed: 0, expired: 0, forgotten: 0 };
+
+type CountChange = { readonly source: string; readonly before: Fates; readonly now: Fates };
+
+/** The counts after a notice of this source has changed. */
+function recount(counts: readonly NoticeCount[], { source, before, now }: CountChange): readonly NoticeCount[] {
+  const taken = before.reduce((sum, fate) => bump(sum, { source, fate, by: -1 }), counts);
+  const given = now.reduce((sum, fate) => bump(sum, { source, fate, by: 1 }), taken);
+  return given.filter((one) => totalOf(one) > 0);
+}
+
+type Bump = { readonly source: string; readonly fate: Fates[number]; readonly by: number };
+
+function bump(counts: readonly NoticeCount[], { source, fate, by }: Bump): readonly NoticeCount[] {
+  const [destination, state] = fate;
+  const isIt = (one: NoticeCount): boolean => one.source === source && one.destination === destination;
+  const known = counts.find(isIt) ?? { source, destination, ...NONE };
+  const changed = { ...known, [state]: known[state] + by };
+  return counts.some(isIt) ? counts.map((one) => (isIt(one) ? changed : one)) : [...counts, changed];
+}
+
+function totalOf({ waiting, delivered, failed, expired, forgotten }: NoticeCount): number {
+  return waiting + delivered + failed + expired + forgotten;
 }

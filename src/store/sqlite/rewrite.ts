@@ -1,8 +1,8 @@
-import type { Fault } from "../../../model/fault.ts";
-import type { Clock } from "../../../model/ports.ts";
-import type { Commits } from "../commits.ts";
-import type { Database } from "../driver.ts";
-import type { Size } from "../size.ts";
+import type { Fault } from "../../model/fault.ts";
+import type { Clock } from "../../model/ports.ts";
+import type { Commits } from "./commits.ts";
+import type { Database } from "./driver.ts";
+import type { Size } from "./prune.ts";
 
 /**
  * The tables whose rows have users in them and do not stay where they are: they grow, shrink, or go in any order. Where rows
