@@ -10,24 +10,24 @@ import type {
   TrackCall,
 } from "./calls.ts";
 import { type Client, createClient } from "./client.ts";
-import type { FlushReport } from "./flushes.ts";
 import { type Options, readOptions } from "./options.ts";
 import { platform } from "./platform.ts";
+import type { FlushReport } from "./report.ts";
 
 export * from "./calls.ts";
+export { VERSION } from "./envelope.ts";
 export * from "./errors.ts";
-export type { FlushReport } from "./flushes.ts";
 export * from "./memory-transport.ts";
 export type { Options } from "./options.ts";
-// For whoever gets webhooks of Fairlead; with Hono, from `fairlead/client/hono`.
-export type { ReceiveOptions } from "./receive/answer.ts";
+export type { Fetch, FetchInit, FetchResponse } from "./platform.ts";
 export * from "./receive/calls.ts";
-export * from "./receive/node.ts";
-export * from "./receive/parse.ts";
+export * from "./receive/calls.ts";
+// For whoever gets webhooks of Fairlead; with Hono, from `fairlead/client/hono`.
+export type { ReceiveOptions } from "./receive/receiver.ts";
 export * from "./receive/receiver.ts";
-export { type Secrets, verifySignature } from "./receive/signature.ts";
-export { VERSION } from "./version.ts";
-export type { Fetch, FetchInit, FetchResponse } from "./world.ts";
+export * from "./receive/receiver.ts";
+export { type Secrets, verifySignature } from "./receive/receiver.ts";
+export type { FlushReport } from "./report.ts";
 
 export type CloseOptions = {
   /** How long close waits for what is queued, in milliseconds: 10,000 unless said otherwise; Infinity waits for all. */

@@ -1,14 +1,11 @@
 import type { CallType } from "../model/event.ts";
-import { createCourier } from "./courier.ts";
-import { createDebug } from "./debug.ts";
-import { checkTimeout, createEnding } from "./ending.ts";
+import { type Courier, createCourier } from "./courier.ts";
 import { measureCall } from "./envelope.ts";
-import { ClosedError } from "./errors.ts";
-import type { FlushReport } from "./flushes.ts";
-import { createLedger } from "./ledger.ts";
+import { ClosedError, InvalidOptionError, LostCallError } from "./errors.ts";
 import type { Settings } from "./options.ts";
-import { createPacer } from "./pacer.ts";
-import type { Cancel, World } from "./world.ts";
+import type { Cancel, World } from "./platform.ts";
+import { createDebug, createLedger, type Debug, type FlushReport, type Ledger } from "./report.ts";
+import { show } from "./show.ts";
 import { write } from "./write.ts";
 
 /** What is behind `Analytics`: the same for all six calls, and for every world. */
@@ -88,4 +85,129 @@ function quietly(log: (line: string) => void): (line: string) => void {
       // There is nobody left to tell.
     }
   };
+}
+
+/** Says when to flush (SPEC.md 4.3 rule 2). */
+type Pacer = {
+  /** A call has come. */
+  queued(text: string): void;
+  /** All that has come is sent now, for whatever reason. */
+  flush(): void;
+  stop(): void;
+};
+
+type Pace = {
+  readonly flushAt: number;
+  readonly flushAfterMs: number;
+  after(ms: number, run: () => void): Cancel;
+  readonly send: () => void;
+  readonly debug: Debug;
+};
+
+/**
+ * Counts the calls since the last flush, and runs a timer from it. Idle, there is no timer: it ends with the first
+ * interval in which nothing comes, and begins again with the next call.
+ */
+function createPacer({ flushAt, flushAfterMs, after, send, debug }: Pace): Pacer {
+  let buffered = 0;
+  let cancel: Cancel | null = null;
+
+  return { queued, flush, stop };
+
+  function queued(text: string): void {
+    buffered += 1;
+    debug(() => `buffer (${buffered}/${flushAt}) ${text}`);
+    if (buffered < flushAt) {
+      start();
+      return;
+    }
+    debug(() => `exceeded ${flushAt} messages – flushing`);
+    flush();
+  }
+
+  function flush(): void {
+    buffered = 0;
+    stop();
+    start();
+    send();
+  }
+
+  function start(): void {
+    cancel ??= after(flushAfterMs, pass);
+  }
+
+  function stop(): void {
+    cancel?.();
+    cancel = null;
+  }
+
+  function pass(): void {
+    cancel = null;
+    const waiting = buffered;
+    debug(() => (waiting === 0 ? "interval reached – nothing to send" : `interval reached - flushing ${waiting}`));
+    if (waiting > 0) flush();
+  }
+}
+
+/** The ways in which a client comes to its end. */
+type Ending = {
+  /** The program closes it, and gets back what is not delivered in time. */
+  close(timeoutMs: number): Promise<FlushReport>;
+  /** The program has nothing left to do, and has not closed it: what is queued is sent, for a while. */
+  idle(): void;
+  /** The program ends now: what is queued is lost, and told to be. */
+  gone(): void;
+};
+
+type Parts = {
+  readonly flush: () => Promise<FlushReport>;
+  readonly courier: Pick<Courier, "hurry" | "abandon">;
+  readonly ledger: Pick<Ledger, "settle" | "end">;
+  readonly world: Pick<World, "after">;
+  readonly debug: Debug;
+};
+
+/** Throws an InvalidOptionError. */
+function checkTimeout(timeoutMs: number): void {
+  if (typeof timeoutMs === "number" && timeoutMs >= 0) return;
+  throw new InvalidOptionError(`the timeout of close must be 0 or more (got ${show(timeoutMs)})`);
+}
+
+/** How long a program that has nothing else to do is kept for what it has queued. */
+const EXIT_TIMEOUT_MS = 5_000;
+/** What a timer can hold; whoever waits longer waits for all. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+function createEnding({ flush, courier, ledger, world, debug }: Parts): Ending {
+  return {
+    close: (timeoutMs) => finish(timeoutMs, giveBack),
+    // Never rejects, as no flush does.
+    idle: () => void finish(EXIT_TIMEOUT_MS, giveUp),
+    gone: giveUp,
+  };
+
+  /** Sends what there is, at once even if the next attempt is not due, until all is settled or the time is over. */
+  async function finish(timeoutMs: number, whenLate: () => void): Promise<FlushReport> {
+    debug(() => "exit requested – draining");
+    const settled = flush();
+    courier.hurry();
+    const cancel = timeoutMs > LONGEST_MS ? () => {} : world.after(timeoutMs, whenLate);
+    const report = await settled;
+    cancel();
+    ledger.end();
+    return report;
+  }
+
+  function giveBack(): void {
+    for (const entry of courier.abandon()) ledger.settle(entry, { kind: "returned" });
+  }
+
+  function giveUp(): void {
+    const why = "the program has ended; await close() before that";
+    const loss = { reason: "exited", code: "exited", why, status: null, attempts: 0 } as const;
+    for (const entry of courier.abandon()) {
+      ledger.settle(entry, { kind: "lost", error: new LostCallError(entry, loss) });
+    }
+    ledger.end();
+  }
 }

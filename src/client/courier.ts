@@ -1,14 +1,12 @@
-import type { Rejections } from "./answer.ts";
-import { createBatches, isTooLarge } from "./batches.ts";
-import type { Debug } from "./debug.ts";
-import type { Entry } from "./entry.ts";
 import { LostCallError, QueueFullError } from "./errors.ts";
-import type { Settlement } from "./flushes.ts";
-import type { Ledger } from "./ledger.ts";
+import type { Rejections } from "./judge.ts";
 import type { Settings } from "./options.ts";
+import type { Trail, World } from "./platform.ts";
+import type { Entry } from "./queue.ts";
+import { createBatches, isTooLarge } from "./queue.ts";
+import type { Debug, Ledger, Settlement } from "./report.ts";
 import { createSender, type Sending } from "./sender.ts";
 import { showCauses } from "./show.ts";
-import type { Trail, World } from "./world.ts";
 
 export type Courier = {
   /** Queues a call. Throws a QueueFullError if it gets no place. */

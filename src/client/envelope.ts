@@ -1,10 +1,13 @@
-import type { Sendable } from "./entry.ts";
 import { CallTooLargeError } from "./errors.ts";
-import { utf8Length } from "./utf8.ts";
-import { LIBRARY } from "./version.ts";
+import type { Sendable } from "./queue.ts";
+
+/** Of the library, the same as Fairlead's. Not read from package.json: Node 20 warns of every import of JSON. */
+export const VERSION = "0.1.0";
+
+export const LIBRARY = { name: "fairlead-client", version: VERSION } as const;
 
 /** What a batch is told beside its calls. The times and the id have one length, whatever they are. */
-export type Seal = {
+type Seal = {
   readonly messageId: string;
   /** By it the server corrects the timestamps of calls, where the clock of this machine is wrong. */
   readonly sentAt: string;
@@ -67,4 +70,16 @@ export function measureCall({ text, ownTime }: Sendable, { maxCallSize, maxBatch
 function merge(text: string): string {
   const call = JSON.parse(text);
   return JSON.stringify({ ...call, context: { library: LIBRARY, ...call.context } });
+}
+
+/** How many bytes a text takes in UTF-8. Surrogates must come in pairs, as they do in what JSON.stringify writes. */
+export function utf8Length(text: string): number {
+  let bytes = text.length;
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x80) continue;
+    // A half of a pair takes two of the four bytes that the pair takes.
+    bytes += unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2;
+  }
+  return bytes;
 }

@@ -1,6 +1,6 @@
 import type { CallType } from "../model/event.ts";
 import type { SentCall } from "./calls.ts";
-import type { Entry } from "./entry.ts";
+import type { Entry } from "./queue.ts";
 
 /** What the library throws or reports. The codes are stable: programs may match on them. */
 export class AnalyticsError extends Error {

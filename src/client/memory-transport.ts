@@ -1,5 +1,5 @@
 import type { SentCall } from "./calls.ts";
-import type { Fetch, FetchInit, FetchResponse } from "./world.ts";
+import type { Fetch, FetchInit, FetchResponse } from "./platform.ts";
 
 /** A request as it would have gone out. */
 export type MemoryRequest = {

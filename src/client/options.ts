@@ -1,10 +1,9 @@
 import type { SentCall } from "./calls.ts";
-import type { CallLimits } from "./envelope.ts";
+import { type CallLimits, VERSION } from "./envelope.ts";
 import { InvalidOptionError, type LostCallError } from "./errors.ts";
-import { checkShape, only, whole } from "./option-checks.ts";
+import type { Fetch } from "./platform.ts";
 import type { WhenFull } from "./queue.ts";
-import { readTarget, type Target } from "./target.ts";
-import type { Fetch } from "./world.ts";
+import { base64, createMask, type Mask, show } from "./show.ts";
 
 /** What `new Analytics` takes beside the write key. Times are in milliseconds, sizes in bytes. */
 export type Options = {
@@ -37,7 +36,7 @@ export type Options = {
   readonly debug?: boolean | ((line: string) => void) | undefined;
 };
 
-export type QueueOptions = {
+type QueueOptions = {
   /** How many calls may wait, beside those that are being sent (10,000). */
   readonly limit?: number | undefined;
   /** What becomes of a call beyond that ("dropOldest"). */
@@ -96,4 +95,155 @@ function either<A extends keyof Options, B extends keyof Options>(name: A, other
   if (options[other] === undefined) return name;
   if (options[name] === undefined) return other;
   throw new InvalidOptionError(`${name} and ${other} are the same: give one of them`);
+}
+
+const KNOWN: Readonly<Record<keyof Options, true>> = {
+  ...{ endpoint: true, flushAt: true, size: true, flushAfter: true, interval: true },
+  ...{ maxBatchSize: true, maxCallSize: true, queue: true, retries: true, timeout: true },
+  ...{ headers: true, fetch: true, onError: true, onDelivered: true, debug: true },
+};
+const KNOWN_IN_QUEUE: Readonly<Record<keyof QueueOptions, true>> = { limit: true, whenFull: true };
+const FUNCTIONS = ["fetch", "onError", "onDelivered"] as const;
+
+/** What options of other clients are called here. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  writeKey: "it is the first argument",
+  host: "it is endpoint here",
+  path: "it is part of endpoint here",
+  dataPlaneUrl: "it is endpoint here",
+  maxEventsInBatch: "it is flushAt here",
+  flushInterval: "it is flushAfter here",
+  maxRetries: "it is retries here",
+  httpRequestTimeout: "it is timeout here",
+  httpClient: "it is fetch here",
+  disable: "give the fetch of a memoryTransport",
+  verbose: "it is debug here",
+  errorHandler: "it is onError here",
+  maxQueueSize: "it is queue.limit here",
+};
+
+/** Programs in JavaScript give anything. What would do nothing, without a word, is refused. */
+function checkShape(options: Options): void {
+  checkObject("the options", options);
+  checkNames(options);
+  const { queue = {}, headers = {}, debug = false } = options;
+  checkObject("queue", queue);
+  checkNamesInQueue(queue);
+  if (hasIterator(headers)) {
+    throw new InvalidOptionError("headers must be a plain object: give Object.fromEntries(headers)");
+  }
+  checkObject("headers", headers);
+  const noFunction = FUNCTIONS.find((name) => options[name] !== undefined && typeof options[name] !== "function");
+  if (noFunction) throw wrong(noFunction, "a function", options[noFunction]);
+  if (typeof debug !== "boolean" && typeof debug !== "function")
+    throw wrong("debug", "true, false or a function", debug);
+}
+
+/** An option that does not exist is a slip of its writer. */
+function checkNames(options: Options): void {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(KNOWN, name));
+  if (unknown === undefined) return;
+  const known = `there are ${Object.keys(KNOWN).join(", ")}`;
+  const hint = Object.hasOwn(ELSEWHERE, unknown) ? ELSEWHERE[unknown] : known;
+  throw new InvalidOptionError(`there is no option ${unknown}: ${hint}`);
+}
+
+function checkNamesInQueue(queue: QueueOptions): void {
+  const unknown = Object.keys(queue).find((name) => !Object.hasOwn(KNOWN_IN_QUEUE, name));
+  if (unknown === undefined) return;
+  throw new InvalidOptionError(`there is no option queue.${unknown}: there are queue.limit and queue.whenFull`);
+}
+
+function checkObject(name: string, value: unknown): void {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong(name, "an object", value);
+}
+
+/** Headers, a Map and a list of pairs have no keys that could be read. */
+function hasIterator(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Symbol.iterator in value;
+}
+
+function wrong(name: string, wanted: string, value: unknown): InvalidOptionError {
+  return new InvalidOptionError(`${name} must be ${wanted} (got ${kindOf(value)})`);
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+function whole(name: string, value: unknown, { least, most }: { least: number; most: number }): number {
+  if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  throw new InvalidOptionError(`${name} must be a whole number ${range} (got ${show(value)})`);
+}
+
+function only<T extends string>(name: string, value: T, known: readonly T[]): T {
+  if (known.includes(value)) return value;
+  throw new InvalidOptionError(`${name} must be ${known.join(", ")} (got ${show(value)})`);
+}
+
+/** Where requests go, the headers that they all have, and what hides the write key in what comes back. */
+type Target = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly mask: Mask;
+};
+
+type TargetOptions = {
+  readonly endpoint?: string | undefined;
+  readonly headers?: { readonly [name: string]: string } | undefined;
+};
+
+const DEFAULT_ENDPOINT = "http://127.0.0.1:8080";
+
+/** Throws an InvalidOptionError. No message has the write key in it. */
+export function readTarget(writeKey: unknown, { endpoint = DEFAULT_ENDPOINT, headers = {} }: TargetOptions): Target {
+  if (typeof writeKey !== "string" || writeKey === "") {
+    throw new InvalidOptionError("the first argument must be the write key of a source: it is empty, or no text");
+  }
+  const own = {
+    "Content-Type": "application/json",
+    "User-Agent": `fairlead-client (version: ${VERSION})`,
+    Authorization: `Basic ${base64(`${writeKey}:`)}`,
+  };
+  for (const [name, value] of Object.entries(headers)) checkHeader(name, value);
+  return { url: readUrl(endpoint), headers: { ...headers, ...own }, mask: createMask(writeKey) };
+}
+
+function readUrl(endpoint: string): string {
+  const url = parse(endpoint);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new InvalidOptionError(`endpoint must be an http or https URL (got ${show(endpoint)})`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new InvalidOptionError("endpoint must not hold a user or a password: no fetch takes them");
+  }
+  const path = url.pathname.replace(/\/+$/, "");
+  url.pathname = `${path.replace(/\/v1(?:\/batch)?$/, "")}/v1/batch`;
+  url.hash = "";
+  return url.href;
+}
+
+function parse(text: string): URL | null {
+  try {
+    return new URL(text);
+  } catch {
+    return null;
+  }
+}
+
+/** What the client itself says, and what belongs to the connection. */
+const RESERVED =
+  /^(authorization|content-type|content-length|content-encoding|user-agent|host|connection|transfer-encoding|x-retry-count)$/i;
+
+/** One that no request can have would else fail each of them. */
+function checkHeader(name: string, value: unknown): void {
+  const shown = `headers[${JSON.stringify(name)}]`;
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw new InvalidOptionError(`${shown} is no name that a header can have`);
+  if (RESERVED.test(name)) throw new InvalidOptionError(`${shown} is set by the client itself`);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a header must not have
+  if (typeof value === "string" && !/[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]/.test(value)) return;
+  throw new InvalidOptionError(`${shown} has a value that a header cannot have`);
 }

@@ -1,6 +1,24 @@
-import type { Entry } from "./entry.ts";
-import { SENT_AT_BYTES } from "./envelope.ts";
-import { createFifo } from "./fifo.ts";
+import type { CallType } from "../model/event.ts";
+import { ENVELOPE_BYTES, SENT_AT_BYTES } from "./envelope.ts";
+import type { Loss } from "./errors.ts";
+import type { Settings } from "./options.ts";
+
+/** A call in the queue: written down when it was made, so that nothing that its program does later can change it. */
+export type Entry = {
+  /** Counts the calls of this client; the order in which they are sent. */
+  readonly seq: number;
+  readonly type: CallType;
+  readonly messageId: string;
+  /** The call as JSON. */
+  readonly text: string;
+  /** Whether its caller said when it happened: that time is not to be corrected. */
+  readonly ownTime: boolean;
+  /** Of the text, in UTF-8. */
+  readonly bytes: number;
+};
+
+/** What the sender needs of a call. One without a messageId is found by its place when the server rejects it. */
+export type Sendable = { readonly text: string; readonly messageId?: string; readonly ownTime?: boolean };
 
 /**
  * What becomes of a call when the queue is full: `block` lets it wait for room, and its promise with it; `reject`
@@ -8,7 +26,7 @@ import { createFifo } from "./fifo.ts";
  */
 export type WhenFull = "block" | "reject" | "dropOldest";
 
-export type Queue = {
+type Queue = {
   /** `keep`: whatever its policy, the queue displaces nothing for this one. */
   add(entry: Entry, oldest: "displace" | "keep"): Added;
   /** Takes from the front what is to go in one batch, and lets in who waits for the room. */
@@ -17,13 +35,13 @@ export type Queue = {
   drain(): readonly Entry[];
 };
 
-export type Added =
+type Added =
   | { readonly kind: "queued" }
   | { readonly kind: "displaced"; readonly oldest: Entry }
   | { readonly kind: "waits"; readonly room: Promise<void> }
   | { readonly kind: "full" };
 
-export type BatchBounds = {
+type BatchBounds = {
   /** The seq of the last one that is to go. */
   readonly upTo: number;
   readonly most: number;
@@ -92,5 +110,89 @@ export function createQueue(limit: number, whenFull: WhenFull): Queue {
       entries.push(next.entry);
       next.letIn();
     }
+  }
+}
+
+/** What goes out next: halves of a batch that was too large for the server, and then what is queued. */
+type Batches = Pick<Queue, "add"> & {
+  /** The next one, up to this seq; empty if there is none. */
+  take(upTo: number): readonly Entry[];
+  /** Takes a batch back, to be sent in two halves. */
+  halve(batch: readonly Entry[]): void;
+  /** Takes all, in its order. */
+  drain(): readonly Entry[];
+};
+
+export function createBatches({ queueLimit, whenFull, flushAt, maxBatchSize }: Settings): Batches {
+  const queue = createQueue(queueLimit, whenFull);
+  const bounds = { most: flushAt, bytes: maxBatchSize - ENVELOPE_BYTES };
+  let halves: readonly (readonly Entry[])[] = [];
+
+  return {
+    add: queue.add,
+    take(upTo) {
+      const [first, ...rest] = halves;
+      if (!first) return queue.take({ ...bounds, upTo });
+      halves = rest;
+      return first;
+    },
+    halve(batch) {
+      const middle = Math.ceil(batch.length / 2);
+      halves = [batch.slice(0, middle), batch.slice(middle), ...halves];
+    },
+    drain() {
+      const all = [...halves.flat(), ...queue.drain()];
+      halves = [];
+      return all;
+    },
+  };
+}
+
+const TOO_LARGE = ["body_too_large", "envelope_too_large", "too_many_events"];
+
+/** Whether the calls may be taken in smaller requests. 413 is what a proxy says. */
+export function isTooLarge({ reason, code, status }: Loss): boolean {
+  return reason === "refused" && (status === 413 || TOO_LARGE.includes(code));
+}
+
+/** First in, first out. Taking one costs the same however many there are, which `Array.shift` does not promise. */
+type Fifo<T> = {
+  push(value: T): void;
+  first(): T | undefined;
+  shift(): T | undefined;
+  takeAll(): readonly T[];
+  size(): number;
+};
+
+/** How many taken ones may be left at the front of the array before it is cut. */
+const SLACK = 1_024;
+
+export function createFifo<T extends object>(): Fifo<T> {
+  let values: (T | null)[] = [];
+  let head = 0;
+
+  return {
+    push: (value) => void values.push(value),
+    first: () => values[head] ?? undefined,
+    shift() {
+      const value = values[head] ?? undefined;
+      if (value === undefined) return undefined;
+      values[head] = null;
+      head += 1;
+      if (head > SLACK && head * 2 > values.length) cut();
+      return value;
+    },
+    takeAll() {
+      cut();
+      const all = values.filter((value) => value !== null);
+      values = [];
+      return all;
+    },
+    size: () => values.length - head,
+  };
+
+  function cut(): void {
+    values = values.slice(head);
+    head = 0;
   }
 }

@@ -1,16 +1,21 @@
-import { type Rejections, readAnswer, readRejections } from "./answer.ts";
-import type { Debug } from "./debug.ts";
-import type { Entry, Sendable } from "./entry.ts";
 import { type WriteBody, writeEnvelope } from "./envelope.ts";
 import type { Loss } from "./errors.ts";
-import { judge, type Tried, type Verdict } from "./judge.ts";
-import { type Mask, maskAnswer } from "./mask.ts";
+import {
+  is2xx,
+  judge,
+  type Rejections,
+  readAnswer,
+  readRejections,
+  type Said,
+  type Tried,
+  type Verdict,
+} from "./judge.ts";
 import type { Settings } from "./options.ts";
-import { createPause } from "./pause.ts";
+import type { World } from "./platform.ts";
 import { type FinalAnswer, post } from "./post.ts";
-import { printable } from "./printable.ts";
-import { againLine, answerLine, whyLost } from "./words.ts";
-import type { World } from "./world.ts";
+import type { Entry, Sendable } from "./queue.ts";
+import type { Debug } from "./report.ts";
+import { type Mask, maskAnswer, printable, showCauses } from "./show.ts";
 
 /** What became of a batch. */
 export type Sending<Call = Entry> =
@@ -43,9 +48,9 @@ export type How = {
   readonly again?: (answer: FinalAnswer) => boolean;
 };
 
-export type SenderWorld = Pick<World, "after" | "fetch" | "fraction" | "uuid" | "wall">;
+type SenderWorld = Pick<World, "after" | "fetch" | "fraction" | "uuid" | "wall">;
 
-export type SenderOptions = {
+type SenderOptions = {
   readonly debug: Debug;
   /** Writes the body of a request: the library's envelope, unless said otherwise. */
   readonly write?: WriteBody;
@@ -126,4 +131,89 @@ function conclude<Call extends Sendable>(
   const why = printable(mask(whyLost(answer, { reason, attempts, said })));
   const cause = answer.kind === "failed" ? answer.cause : undefined;
   return { kind: "lost", loss: { reason, code: said.code ?? reason, why, status, attempts, cause }, answer };
+}
+
+/** The time between two attempts. */
+type Pause = {
+  /** Resolves after so many milliseconds, or once one of the signals is aborted. */
+  wait(ms: number, bounds: Bounds): Promise<void>;
+  /** Ends the wait that is under way, unless it is fixed. */
+  end(): void;
+};
+
+type Bounds = { readonly signals: readonly AbortSignal[]; readonly fixed: boolean };
+
+function createPause(after: World["after"]): Pause {
+  let wake = (): void => {};
+
+  return { wait, end: () => wake() };
+
+  function wait(ms: number, { signals, fixed }: Bounds): Promise<void> {
+    return new Promise((resolve) => {
+      // One that was aborted before tells nobody any more.
+      if (signals.some(({ aborted }) => aborted)) return resolve();
+      const cancel = after(ms, end);
+      for (const signal of signals) signal.addEventListener("abort", end);
+      if (!fixed) wake = end;
+
+      function end(): void {
+        cancel();
+        for (const signal of signals) signal.removeEventListener("abort", end);
+        wake = () => {};
+        resolve();
+      }
+    });
+  }
+}
+
+/** How answers are told, in lines for `debug` and in the messages of errors. */
+
+/** `response 200 OK`, as the Go client writes it; with what a refusal says. */
+function answerLine(answer: FinalAnswer): string {
+  if (answer.kind !== "answered") return `error sending request: ${describe(answer)}`;
+  const { status, body } = answer;
+  const ok = is2xx(status) && readAnswer(body).success === true;
+  return ok ? `response ${statusLine(answer)}` : `response ${statusLine(answer)} – ${short(body)}`;
+}
+
+function againLine({ afterMs, counted }: Verdict & { kind: "again" }): string {
+  return `trying again in ${afterMs / 1_000} s${counted ? "" : ", as the server asks"}`;
+}
+
+type Lost = {
+  readonly reason: "refused" | "gave_up";
+  readonly attempts: number;
+  readonly said: Said;
+};
+
+/** Why a batch is lost, as a clause. */
+function whyLost(answer: FinalAnswer, { reason, attempts, said: { code, message } }: Lost): string {
+  const says = [code, message].filter((part) => part !== null).join(": ");
+  const last = says === "" ? describe(answer) : `${describe(answer)}: ${says}`;
+  if (reason === "refused") return `the server refused its batch: ${last}`;
+  const times = attempts === 1 ? "one attempt" : `${attempts} attempts`;
+  return `no success in ${times}; the last: ${last}`;
+}
+
+function describe(answer: FinalAnswer): string {
+  if (answer.kind === "answered") return isUnknown(answer) ? unknownLine(answer) : statusLine(answer);
+  if (answer.kind === "timeout") return `no answer within ${answer.timeoutMs / 1_000} s`;
+  return `no answer: ${showCauses(answer.cause)}`;
+}
+
+function isUnknown({ status, body }: FinalAnswer & { kind: "answered" }): boolean {
+  return is2xx(status) && readAnswer(body).success === null;
+}
+
+function unknownLine(answer: FinalAnswer & { kind: "answered" }): string {
+  return `${statusLine(answer)}, but not as Fairlead answers; is that its address? ${short(answer.body)}`.trimEnd();
+}
+
+/** HTTP/2 has no words for a status. */
+function statusLine({ status, statusText }: FinalAnswer & { kind: "answered" }): string {
+  return `${status} ${statusText}`.trimEnd();
+}
+
+function short(body: string): string {
+  return body.length > 300 ? `${body.slice(0, 300)}…` : body;
 }

@@ -1,3 +1,5 @@
+import type { Answer } from "./post.ts";
+
 /**
  * Any value as text. A program may throw whatever it likes, and `String` throws in turn at what has no usable
  * `toString`: then the promise that waits would never be settled. Never throws.
@@ -28,4 +30,75 @@ function guarded(make: () => string): string {
   } catch {
     return "a value that has no text";
   }
+}
+
+/**
+ * Control characters, those that turn the direction of writing, and those that are not seen: what stands there would not be
+ * what is read.
+ */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/** Text of others, made safe to print: nobody who sends it may write to the terminal. JSON stays the same JSON. */
+export function printable(text: string): string {
+  return text.replace(UNSAFE, (character) => character.split("").map(escaped).join(""));
+}
+
+function escaped(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** Takes the write key out of a text that somebody will see. */
+export type Mask = (text: string) => string;
+
+const HIDDEN = "***";
+/** What is shorter is a word rather than a secret, and would be taken out of sentences. */
+const SHORTEST = 6;
+
+/** Hides a write key as it is, as a URL and JSON have it, and as Basic authorization has it: servers echo requests. */
+export function createMask(writeKey: string): Mask {
+  const inUrl = new URLSearchParams({ k: writeKey }).toString().slice("k=".length);
+  const plain = [writeKey, inUrl, JSON.stringify(writeKey).slice(1, -1)];
+  const encoded = [`${writeKey}:`, writeKey].flatMap((text) => spellings(base64(text)));
+  // The longest first: what is left of one must not be taken for another.
+  const forms = [...new Set([...encoded, ...plain])].filter((one) => one.length >= SHORTEST);
+  forms.sort((one, other) => other.length - one.length);
+  return (text) => forms.reduce((masked, one) => masked.replaceAll(one, HIDDEN), text);
+}
+
+/** The same answer, without the write key in anything that is said. Its numbers and the names of its fields stay as they are. */
+export function maskAnswer(answer: Answer, mask: Mask): Answer {
+  if (answer.kind !== "answered") return answer;
+  const { statusText, retryAfter, body } = answer;
+  return {
+    ...answer,
+    statusText: mask(statusText),
+    retryAfter: retryAfter === null ? null : mask(retryAfter),
+    body: maskBody(body, mask),
+  };
+}
+
+function maskBody(body: string, mask: Mask): string {
+  let found = false;
+  const masked = (_key: string, value: unknown): unknown => {
+    if (typeof value !== "string") return value;
+    const shown = mask(value);
+    found ||= shown !== value;
+    return shown;
+  };
+  try {
+    const json = JSON.stringify(JSON.parse(body), masked);
+    return found ? json : body;
+  } catch {
+    return mask(body);
+  }
+}
+
+export function base64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+}
+
+/** Base64 with its padding and without, in either of its alphabets. */
+function spellings(encoded: string): readonly string[] {
+  const forUrls = encoded.replaceAll("+", "-").replaceAll("/", "_");
+  return [encoded, forUrls].flatMap((one) => [one, one.replace(/=+$/, "")]);
 }

@@ -1,13 +1,11 @@
 import type { CallType } from "../model/event.ts";
 import { InvalidCallError } from "./errors.ts";
-import { readId, readObject, readText } from "./fields.ts";
-import { showCauses } from "./show.ts";
-import { readTimestamp } from "./timestamp.ts";
+import { show, showCauses } from "./show.ts";
 
 /** A call as JSON. `ownTime`: its caller said when it happened. */
-export type Written = { readonly messageId: string; readonly text: string; readonly ownTime: boolean };
+type Written = { readonly messageId: string; readonly text: string; readonly ownTime: boolean };
 
-export type WriteWorld = { wall(): number; uuid(): string };
+type WriteWorld = { wall(): number; uuid(): string };
 
 type Fields = { readonly [name: string]: unknown };
 
@@ -86,4 +84,98 @@ function stringify(type: CallType, fields: Fields): string {
     const why = `the ${type} call cannot be written as JSON: ${showCauses(cause)}`;
     throw new InvalidCallError("not_serialisable", why, { cause });
   }
+}
+
+/** An id as text, or undefined if there is none; an empty one counts as none, as it does for the Go client. */
+function readId(call: Fields, field: string): string | undefined {
+  const value = call[field];
+  if (typeof value !== "number") return readText(call, field);
+  if (Number.isSafeInteger(value)) return String(value);
+  throw wrong(field, "a string, or a whole number of up to 15 digits", value);
+}
+
+function readText(call: Fields, field: string): string | undefined {
+  const value = call[field];
+  if (value === undefined || value === null || value === "") return undefined;
+  if (typeof value === "string") return value;
+  throw wrong(field, "a string", value);
+}
+
+/** An object with keys, which is written as one. Throws an InvalidCallError. */
+function readObject(call: Fields, field: string): Fields | undefined {
+  const value = asWritten(call[field], field);
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "object" && !Array.isArray(value) && nameOf(value) === null) return value as Fields;
+  throw wrong(field, "an object", value);
+}
+
+/** What an object has as its JSON may be none. It is asked once, as JSON.stringify does. */
+function asWritten(value: unknown, field: string): unknown {
+  if (!saysItself(value) || value instanceof Date) return value;
+  try {
+    const written = value.toJSON(field);
+    return saysItself(written) ? { ...written, toJSON: undefined } : written;
+  } catch (cause) {
+    const why = `${field} cannot be written as JSON: ${showCauses(cause)}`;
+    throw new InvalidCallError("not_serialisable", why, { cause });
+  }
+}
+
+function saysItself(value: unknown): value is { toJSON(key: string): unknown } {
+  return typeof value === "object" && value !== null && typeof (value as Fields).toJSON === "function";
+}
+
+/** Of what JSON has as an empty object, or as a text. */
+function nameOf(value: object): string | null {
+  if (value instanceof Date) return "a Date";
+  if (value instanceof Map) return "a Map";
+  if (value instanceof Set) return "a Set";
+  return value instanceof Promise ? "a Promise" : null;
+}
+
+function wrong(field: string, wanted: string, value: unknown): InvalidCallError {
+  return new InvalidCallError("invalid_call", `${field} must be ${wanted} (got ${kindOf(value)})`);
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return nameOf(value) ?? "an object";
+  if (typeof value === "number" || typeof value === "bigint") return String(value);
+  return `a ${typeof value}`;
+}
+
+/** The forms that the daemon takes. */
+const ISO_8601 =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d{1,9})?)?\s?(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/i;
+
+/** A point in time as ISO 8601, or undefined if the call has none. Throws an InvalidCallError. */
+export function readTimestamp({ timestamp }: { readonly timestamp?: unknown }): string | undefined {
+  if (timestamp === undefined || timestamp === null) return undefined;
+  if (timestamp instanceof Date && isWritable(timestamp)) return timestamp.toISOString();
+  if (typeof timestamp === "string" && isTime(timestamp)) return timestamp;
+  const wanted = "timestamp must be a Date, or ISO 8601 like 2009-11-10T23:00:00.000Z";
+  throw new InvalidCallError("invalid_timestamp", `${wanted} (got ${show(timestamp)})`);
+}
+
+/** ISO 8601 of other years begins with a sign, which nobody reads. */
+function isWritable(date: Date): boolean {
+  const year = date.getUTCFullYear();
+  return year >= 0 && year <= 9_999;
+}
+
+function isTime(text: string): boolean {
+  const match = ISO_8601.exec(text);
+  if (!match) return false;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
+    .slice(1)
+    .map((part) => Number(part ?? 0));
+  // 60 is a leap second.
+  return (
+    month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month) && hour <= 23 && minute <= 59 && second <= 60
+  );
+}
+
+function daysOf(year: number, month: number): number {
+  // Day 0 of the next month. The years come round in 400, and Date takes the first hundred for those of 1900.
+  return new Date(Date.UTC(2_000 + (year % 400), month, 0)).getUTCDate();
 }

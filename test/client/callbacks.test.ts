@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { FlushReport } from "../../src/client/flushes.ts";
+import type { FlushReport } from "../../src/client/report.ts";
 import { startClient } from "./world.ts";
 
 describe("the program's own functions", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { names } from "../../src/client/debug.ts";
+import { names } from "../../src/client/report.ts";
 import { KEY, startClient } from "./world.ts";
 
 describe("the environment variable DEBUG", () => {

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Entry } from "../../src/client/entry.ts";
-import { createFifo } from "../../src/client/fifo.ts";
-import { createQueue, type WhenFull } from "../../src/client/queue.ts";
+import type { Entry } from "../../src/client/queue.ts";
+import { createFifo, createQueue, type WhenFull } from "../../src/client/queue.ts";
 
 const ALL = { upTo: Number.MAX_SAFE_INTEGER, most: 100, bytes: 1_000 };
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { pathOf } from "../../src/http/path.ts";
+import { pathOf } from "../../src/http/request.ts";
 
 describe("the path of a URL", () => {
   it("ends before the query, and has no slash at its end", () => {

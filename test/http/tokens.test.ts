@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { bearerToken, isSameToken } from "../../src/http/tokens.ts";
+import { bearerToken, isSameToken } from "../../src/http/request.ts";
 import { Secret } from "../../src/model/secret.ts";
 
 describe("a token", () => {

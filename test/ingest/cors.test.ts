@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createCors } from "../../src/ingest/cors.ts";
+import { createCors } from "../../src/ingest/door.ts";
 import { startIngest } from "./make.ts";
 
 const ORIGIN = "https://shop.example.com";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readBatch, readCall } from "../../src/ingest/envelope.ts";
+import { readBatch, readCall } from "../../src/ingest/receive.ts";
 import { isFault } from "../../src/model/fault.ts";
 import { makeCaller } from "../validate/make.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { createProxies } from "../../src/ingest/proxies.ts";
+import { createProxies } from "../../src/ingest/door.ts";
 
 type From = { readonly peer?: string | null; readonly overSocket?: boolean; readonly forwarded?: string };
 

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import { Secret } from "../../src/model/secret.ts";
-import { standardHeaders } from "../../src/webhook/standard.ts";
+import { standardHeaders } from "../../src/webhook/headers.ts";
 import { anyText } from "../model/make.ts";
 
 const BODY = '{"version":1,"type":"track","userId":"u1"}';

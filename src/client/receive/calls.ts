@@ -62,3 +62,111 @@ export function callKey(call: ReceivedCall): string {
   // A client's messageId may be any text. With the type before it, none can pass for a deletion.
   return call.type === "delete" ? `delete:${call.timestamp}:${call.userId}` : `${call.type}:${call.messageId}`;
 }
+
+export type Parsed =
+  | { readonly kind: "call"; readonly call: ReceivedCall }
+  /** What is wrong, in words that name the key and no value. */
+  | { readonly kind: "malformed"; readonly message: string };
+
+/**
+ * Reads a body whose signature was verified, and checks that it has the shape of one of the seven (SPEC.md 2.2). Keys that
+ * are not known yet stay. Never throws.
+ */
+export function parseCall(body: string | Uint8Array): Parsed {
+  const value = parseJson(body);
+  if (value === undefined) return malformed("the body is not JSON");
+  if (!isObject(value)) return malformed(`the body must be an object (got ${kindOf(value)})`);
+  if (!isKnown(value.type)) return malformed("type is none that is known here");
+  const shape: Readonly<Record<string, Check>> = SHAPES[value.type];
+  for (const [key, check] of Object.entries(shape)) {
+    const got = Object.hasOwn(value, key) ? value[key] : undefined;
+    if (!CHECKS[check](got)) return malformed(`${key} must be ${WANTED[check]} (got ${kindOf(got)})`);
+  }
+  return { kind: "call", call: value as unknown as ReceivedCall };
+}
+
+const CHECKS = {
+  version: (value: unknown) => value === 1,
+  type: (value: unknown) => typeof value === "string",
+  text: (value: unknown) => typeof value === "string",
+  object: isObject,
+  "text?": (value: unknown) => value === undefined || typeof value === "string",
+  "object?": (value: unknown) => value === undefined || isObject(value),
+} as const;
+
+type Check = keyof typeof CHECKS;
+
+const WANTED: Readonly<Record<Check, string>> = {
+  version: "1",
+  type: "a string",
+  text: "a string",
+  object: "an object",
+  "text?": "a string",
+  "object?": "an object",
+};
+
+const COMMON = {
+  version: "version",
+  type: "type",
+  timestamp: "text",
+  context: "object",
+  messageId: "text",
+  anonymousId: "text?",
+  name: "text?",
+  category: "text?",
+  properties: "object?",
+  traits: "object?",
+  integrations: "object?",
+  originalTimestamp: "text?",
+  receivedAt: "text",
+  sentAt: "text?",
+  channel: "text?",
+} as const;
+
+/** Every key of each type, and no other: a key that is missing here does not compile. */
+const SHAPES = {
+  page: { ...COMMON, userId: "text?", properties: "object" },
+  screen: { ...COMMON, userId: "text?" },
+  identify: { ...COMMON, userId: "text?", traits: "object" },
+  track: { ...COMMON, userId: "text?", event: "text", properties: "object" },
+  alias: { ...COMMON, "Previous ID": "text", "User ID": "text" },
+  group: { ...COMMON, userId: "text?", groupId: "text", traits: "object" },
+  delete: { type: "type", userId: "text", timestamp: "text" },
+} as const satisfies {
+  readonly [Type in ReceivedCall["type"]]: ShapeOf<Extract<ReceivedCall, { type: Type }>>;
+};
+
+type ShapeOf<Call> = { readonly [Key in keyof Call]-?: CheckOf<Call, Key> };
+
+/** A key that may be absent, or hold an object, takes no other check than its own. */
+type CheckOf<Call, Key extends keyof Call> = Key extends "version" | "type"
+  ? Key
+  : `${Extract<Call[Key], string> extends never ? "object" : "text"}${undefined extends Call[Key] ? "?" : ""}`;
+
+function isKnown(type: unknown): type is keyof typeof SHAPES {
+  return typeof type === "string" && Object.hasOwn(SHAPES, type);
+}
+
+/** Undefined if it is none: no JSON says that. */
+function parseJson(body: string | Uint8Array): unknown {
+  try {
+    return JSON.parse(typeof body === "string" ? body : new TextDecoder("utf-8", { fatal: true }).decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+function malformed(message: string): Parsed {
+  return { kind: "malformed", message };
+}

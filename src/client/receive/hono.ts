@@ -1,8 +1,6 @@
 import type { Context, Env } from "hono";
-import { type ReceiveOptions, readWebhook, toAnswer } from "./answer.ts";
 import type { ReceivedCall } from "./calls.ts";
-import { incomingOf } from "./receiver.ts";
-import { readSecrets, type Secrets } from "./signature.ts";
+import { incomingOf, type ReceiveOptions, readSecrets, readWebhook, type Secrets, toAnswer } from "./receiver.ts";
 
 /**
  * A receiver for a route of Hono: `app.post("/hooks", webhook(secret, (call, c) => …))`. It takes only what is signed with

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener } from "node:h
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import type { ReceivedCall } from "../../../src/client/receive/calls.ts";
-import { nodeReceiver } from "../../../src/client/receive/node.ts";
+import { nodeReceiver } from "../../../src/client/receive/receiver.ts";
 import { BODY, initOf, SECRET, streamed } from "./make.ts";
 
 async function listen(listener: RequestListener): Promise<AsyncDisposable & { readonly url: string }> {

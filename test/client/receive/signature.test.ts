@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { verifySignature } from "../../../src/client/receive/signature.ts";
+import { verifySignature } from "../../../src/client/receive/receiver.ts";
 import { sign } from "../../../src/webhook/signature.ts";
 
 const BODY = '{"name":"Zoë 🙂"}';
