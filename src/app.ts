@@ -5,8 +5,7 @@
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
 import { createAdmin } from "./admin/api.ts";
-import { createAudiences } from "./audience/audiences.ts";
-import { refuseSource } from "./audience/refuse-source.ts";
+import { createAudiences, refuseSource } from "./audience/audiences.ts";
 import { createSyncWorker, type Worker as SyncWorker } from "./audience/worker.ts";
 import { describeChanges } from "./config/changes.ts";
 import { keysForRestart, withFixedKeys } from "./config/restart.ts";

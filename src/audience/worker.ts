@@ -1,10 +1,10 @@
-import type { Member, Members, OpenSync } from "../model/audience.ts";
+import type { Computation, Member, Members, OpenSync, Sync } from "../model/audience.ts";
 import type { Suppressed } from "../model/deletion.ts";
+import { type Event, ownEvent } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Accept, Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import { MINUTE, type Ms, SECOND } from "../model/units.ts";
-import { callFor } from "./call.ts";
+import { type At, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { SUPPRESSED } from "./pages.ts";
 
 /** Changes in one commit: calls that come meanwhile wait for so many. */
@@ -16,7 +16,7 @@ const SWEEP_AFTER: Ms = 10 * MINUTE;
 /** Rows in one commit that only cleans up. */
 const IN_SWEEP = 500;
 
-export type WorkerWorld = {
+type WorkerWorld = {
   readonly members: Members;
   readonly accept: Accept;
   /** Users who were deleted, and whose calls are refused. */
@@ -235,4 +235,40 @@ async function withoutSuppressed(
     report.callRejected({ source, type: "identify", messageId: null, fault: SUPPRESSED, count: refused.length });
   }
   return page.filter((member) => !refused.includes(member));
+}
+
+/** Both of a sync that runs, and what stands for a user in messageIds. */
+type Of = {
+  readonly sync: Pick<Sync, "id">;
+  readonly computation: Computation;
+  readonly hashOf: (user: string) => string;
+};
+
+/**
+ * The identify call that tells of a change (SPEC.md 6): the trait is true for a member, false for one who has left; for a
+ * computed trait it is the value, or null. Its messageId is the same whenever it is made for this sync and user. `now`: by the
+ * wall clock.
+ */
+function callFor({ user, value }: Member, { sync, computation, hashOf }: Of, now: At): Event {
+  const { class: kind, key } = computation;
+  const told = kind === "audience" ? value === true : value;
+  return ownEvent({
+    type: "identify",
+    messageId: `${sync.id}-${hashOf(user)}`,
+    userId: user,
+    traits: { [key]: told },
+    context: { personas: personasOf(computation) },
+    at: now,
+  });
+}
+
+/** Which computation it is about, in the words that receivers of such calls look for. */
+function personasOf({ class: kind, id, key, name, source }: Computation): object {
+  return {
+    computation_class: kind,
+    computation_id: id,
+    computation_key: key,
+    computation_name: name,
+    namespace: source,
+  };
 }

@@ -2,8 +2,8 @@ import type { Delivery } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
 import type { Pauses } from "../model/pause.ts";
 import type { WhileIdle } from "../model/unserved.ts";
+import { createLimits } from "./attempt.ts";
 import { createHalts, type Halts, type HaltsWorld } from "./halts.ts";
-import { createLimits } from "./limits.ts";
 import { createLoop, type Loop, type LoopWorld } from "./loop.ts";
 
 export type Deliver = {
