@@ -3,12 +3,12 @@ import { type Courier, createCourier } from "./courier.ts";
 import { measureCall } from "./envelope.ts";
 import { ClosedError, InvalidOptionError, LostCallError } from "./errors.ts";
 import type { Settings } from "./options.ts";
-import type { Cancel, World } from "./platform.ts";
+import type { Cancel, ClientWorld, World } from "./platform.ts";
 import { createDebug, createLedger, type Debug, type FlushReport, type Ledger } from "./report.ts";
 import { show } from "./show.ts";
 import { write } from "./write.ts";
 
-/** What is behind `Analytics`: the same for all six calls, and for every world. */
+/** What is behind `Analytics`, on any platform. */
 export type Client = {
   call(type: CallType, call: unknown): Promise<string>;
   flush(): Promise<FlushReport>;
@@ -18,18 +18,15 @@ export type Client = {
 
 /**
  * A call is queued, is due at a flush, is in flight, and is then settled once: delivered, lost, or returned by close().
- * Whatever the program does, there is no other way out.
+ * There is no other way out, whatever the program does.
  */
-export function createClient(settings: Settings, world: World): Client {
-  const trail = world.createTrail();
-  const own = { ...world, trail, log: quietly(world.log) };
-  const debug = createDebug(settings.debug, own);
-  const ledger = createLedger(settings, own, { idle: () => ending.idle(), gone: () => ending.gone() });
-  const courier = createCourier({ settings, world: own, trail, debug, ledger });
-  // A queue that is shorter would never hold as many.
-  const flushAt = Math.min(settings.flushAt, settings.queueLimit);
-  const pace = { flushAt, flushAfterMs: settings.flushAfterMs };
-  const pacer = createPacer({ ...pace, after, send: () => courier.sendUpTo(seq), debug });
+export function createClient(settings: Settings, platform: World): Client {
+  const trail = platform.createTrail();
+  const world: ClientWorld = { ...platform, trail, log: quietly(platform.log) };
+  const debug = createDebug(settings.debug, world);
+  const ledger = createLedger(settings, world, { idle: () => ending.idle(), gone: () => ending.gone() });
+  const courier = createCourier({ settings, world, debug, ledger });
+  const pacer = createPacer({ settings, world, debug, send: () => courier.sendUpTo(seq) });
   const ending = createEnding({ flush: flushNow, courier, ledger, world, debug });
   let seq = 0;
   let closing: Promise<FlushReport> | null = null;
@@ -39,27 +36,20 @@ export function createClient(settings: Settings, world: World): Client {
     flush: () => closing ?? flushNow(),
     close(timeoutMs) {
       checkTimeout(timeoutMs);
-      // A function that is told of it may close once more: it has to begin after this is noted.
+      // Begins in another turn: a function of the program that runs meanwhile may close, too, and must find `closing` set.
       closing ??= Promise.resolve(timeoutMs).then(ending.close).finally(pacer.stop);
       return closing;
     },
   };
-
-  /** A call made on behalf of a function may set the timer for all the others. */
-  function after(ms: number, run: () => void): Cancel {
-    return world.after(ms, () => trail.leave(run));
-  }
 
   function call(type: CallType, given: unknown): Promise<string> {
     if (closing) throw new ClosedError();
     const written = write(type, given, world);
     const bytes = measureCall(written, settings);
     seq += 1;
-    const place = courier.add({ ...written, seq, type, bytes });
-    ledger.came();
-    place.after();
+    const room = courier.add({ ...written, seq, type, bytes });
     pacer.queued(written.text);
-    return place.room ? waitFor(place.room, written.messageId) : Promise.resolve(written.messageId);
+    return room ? waitFor(room, written.messageId) : Promise.resolve(written.messageId);
   }
 
   async function waitFor(room: Promise<void>, messageId: string): Promise<string> {
@@ -76,39 +66,40 @@ export function createClient(settings: Settings, world: World): Client {
   }
 }
 
-/** Programs put functions of their own in the place of console.error, and these may throw. */
+/** Programs replace console.error by functions of their own, which may throw. */
 function quietly(log: (line: string) => void): (line: string) => void {
   return (line) => {
     try {
       log(line);
     } catch {
-      // There is nobody left to tell.
+      // There is nowhere left to log that.
     }
   };
 }
 
-/** Says when to flush (SPEC.md 4.3 rule 2). */
+/** Decides when to flush (SPEC.md 4.3 rule 2). */
 type Pacer = {
-  /** A call has come. */
+  /** A call was queued. */
   queued(text: string): void;
-  /** All that has come is sent now, for whatever reason. */
+  /** Sends all calls that were queued. */
   flush(): void;
   stop(): void;
 };
 
-type Pace = {
-  readonly flushAt: number;
-  readonly flushAfterMs: number;
-  after(ms: number, run: () => void): Cancel;
-  readonly send: () => void;
+type PacerParts = {
+  readonly settings: Settings;
+  readonly world: ClientWorld;
   readonly debug: Debug;
+  readonly send: () => void;
 };
 
 /**
  * Counts the calls since the last flush, and runs a timer from it. Idle, there is no timer: it ends with the first
- * interval in which nothing comes, and begins again with the next call.
+ * interval without a call, and begins again with the next call.
  */
-function createPacer({ flushAt, flushAfterMs, after, send, debug }: Pace): Pacer {
+function createPacer({ settings, world, debug, send }: PacerParts): Pacer {
+  // A shorter queue would never hold as many.
+  const flushAt = Math.min(settings.flushAt, settings.queueLimit);
   let buffered = 0;
   let cancel: Cancel | null = null;
 
@@ -133,7 +124,8 @@ function createPacer({ flushAt, flushAfterMs, after, send, debug }: Pace): Pacer
   }
 
   function start(): void {
-    cancel ??= after(flushAfterMs, pass);
+    // Left, because a call that a function of the program makes may start the timer for the calls of all.
+    cancel ??= world.after(settings.flushAfterMs, () => world.trail.leave(pass));
   }
 
   function stop(): void {
@@ -149,17 +141,22 @@ function createPacer({ flushAt, flushAfterMs, after, send, debug }: Pace): Pacer
   }
 }
 
+function checkTimeout(timeoutMs: number): void {
+  if (typeof timeoutMs === "number" && timeoutMs >= 0) return;
+  throw new InvalidOptionError(`the timeout of close must be 0 or more (got ${show(timeoutMs)})`);
+}
+
 /** The ways in which a client comes to its end. */
 type Ending = {
-  /** The program closes it, and gets back what is not delivered in time. */
+  /** The program closes it. Calls that are not delivered in time are returned. */
   close(timeoutMs: number): Promise<FlushReport>;
-  /** The program has nothing left to do, and has not closed it: what is queued is sent, for a while. */
+  /** The program has nothing left to do and did not close it: calls are sent for some seconds. */
   idle(): void;
-  /** The program ends now: what is queued is lost, and told to be. */
+  /** The program ends now: all calls are lost, and reported so. */
   gone(): void;
 };
 
-type Parts = {
+type EndingParts = {
   readonly flush: () => Promise<FlushReport>;
   readonly courier: Pick<Courier, "hurry" | "abandon">;
   readonly ledger: Pick<Ledger, "settle" | "end">;
@@ -167,18 +164,12 @@ type Parts = {
   readonly debug: Debug;
 };
 
-/** Throws an InvalidOptionError. */
-function checkTimeout(timeoutMs: number): void {
-  if (typeof timeoutMs === "number" && timeoutMs >= 0) return;
-  throw new InvalidOptionError(`the timeout of close must be 0 or more (got ${show(timeoutMs)})`);
-}
-
-/** How long a program that has nothing else to do is kept for what it has queued. */
+/** How long an idle program is kept alive for its queue. */
 const EXIT_TIMEOUT_MS = 5_000;
-/** What a timer can hold; whoever waits longer waits for all. */
+/** The most that a timer can hold. A longer timeout means no deadline. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-function createEnding({ flush, courier, ledger, world, debug }: Parts): Ending {
+function createEnding({ flush, courier, ledger, world, debug }: EndingParts): Ending {
   return {
     close: (timeoutMs) => finish(timeoutMs, giveBack),
     // Never rejects, as no flush does.
@@ -186,7 +177,7 @@ function createEnding({ flush, courier, ledger, world, debug }: Parts): Ending {
     gone: giveUp,
   };
 
-  /** Sends what there is, at once even if the next attempt is not due, until all is settled or the time is over. */
+  /** Sends all calls, without waiting for the next attempt, until they are settled or the time is over. */
   async function finish(timeoutMs: number, whenLate: () => void): Promise<FlushReport> {
     debug(() => "exit requested – draining");
     const settled = flush();
@@ -204,9 +195,8 @@ function createEnding({ flush, courier, ledger, world, debug }: Parts): Ending {
 
   function giveUp(): void {
     const why = "the program has ended; await close() before that";
-    const loss = { reason: "exited", code: "exited", why, status: null, attempts: 0 } as const;
     for (const entry of courier.abandon()) {
-      ledger.settle(entry, { kind: "lost", error: new LostCallError(entry, loss) });
+      ledger.settle(entry, { kind: "lost", error: new LostCallError(entry, { reason: "exited", why }) });
     }
     ledger.end();
   }

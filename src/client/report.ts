@@ -1,55 +1,16 @@
 import type { SentCall } from "./calls.ts";
 import type { LostCallError } from "./errors.ts";
 import type { Settings } from "./options.ts";
-import type { Cancel, ExitHooks, Trail, World } from "./platform.ts";
+import type { Cancel, ClientWorld, ExitHooks } from "./platform.ts";
 import type { Entry } from "./queue.ts";
 import { printable, showThrown } from "./show.ts";
 
-/** Knows how many calls are open, and tells everybody what becomes of each. */
-export type Ledger = {
-  came(): void;
-  settle(entry: Entry, settlement: Settlement): void;
-  /** Of so many calls the server had some already. Comes before the calls of their batch are settled. */
-  repeated(batch: readonly Entry[], duplicates: number): void;
-  /** Resolves when all that is open now is settled. */
-  settled(upTo: number): Promise<FlushReport>;
-  /** Writes down what has not been told yet. */
-  end(): void;
-};
-
-type LedgerWorld = World & { readonly trail: Trail };
-
-/** While calls are open, the hooks are told when the program ends. */
-export function createLedger(settings: Settings, world: LedgerWorld, hooks: ExitHooks): Ledger {
-  const flushes = createFlushes(world.keepAlive);
-  const report = createReport(settings, world);
-  let open = 0;
-  let leave: Cancel = () => {};
-
-  return {
-    came() {
-      if (open === 0) leave = world.onExit(hooks);
-      open += 1;
-    },
-    settle(entry, settlement) {
-      open -= 1;
-      if (open === 0) leave();
-      // First of all: the program's functions may ask for another flush, which is not about this call any more.
-      flushes.settled(entry, settlement);
-      report.settled(entry, settlement);
-    },
-    repeated: flushes.repeated,
-    settled: (upTo) => flushes.open(upTo, open),
-    end: report.end,
-  };
-}
-
 /** What became of the calls that a flush() or close() waited for. Each is in one of the three lists. */
 export type FlushReport = {
-  /** The messageIds of those that the server has taken. */
+  /** The messageIds of the calls that the server has taken. */
   readonly delivered: readonly string[];
   readonly lost: readonly LostCallError[];
-  /** Those that close() has not waited for any longer. The server may have some of them: make them again with the same messageId. */
+  /** The calls that close() gave up waiting for. The server may have some of them: make them again with the same messageId. */
   readonly undelivered: readonly SentCall[];
   /** How many the server said it had already, in the batches that these calls were in. */
   readonly duplicates: number;
@@ -61,83 +22,41 @@ export type Settlement =
   | { readonly kind: "lost"; readonly error: LostCallError }
   | { readonly kind: "returned" };
 
-type Flushes = {
-  /** Resolves when so many calls, up to this seq, are settled. The program stays alive until then. */
-  open(upTo: number, count: number): Promise<FlushReport>;
-  settled(entry: Entry, settlement: Settlement): void;
-  /** Before the calls of a batch are settled. */
+/** Counts the open calls, and reports each one's settlement to flushes and to the program. */
+export type Ledger = {
+  added(): void;
+  settle(entry: Entry, settlement: Settlement): void;
+  /** The server had so many calls of this batch already. Comes before they are settled. */
   repeated(batch: readonly Entry[], duplicates: number): void;
-};
-
-type Flush = {
-  readonly upTo: number;
-  readonly report: {
-    readonly [Key in keyof FlushReport]: FlushReport[Key] extends readonly (infer One)[] ? One[] : number;
-  };
-  readonly resolve: (report: FlushReport) => void;
-  duplicates: number;
-  left: number;
-};
-
-function createFlushes(keepAlive: () => Cancel): Flushes {
-  const open = new Set<Flush>();
-  let release: Cancel = () => {};
-
-  return {
-    open(upTo, count) {
-      return new Promise((resolve) => {
-        const report = { delivered: [], lost: [], undelivered: [], duplicates: 0 };
-        if (count === 0) return resolve(report);
-        if (open.size === 0) release = keepAlive();
-        open.add({ upTo, left: count, report, resolve, duplicates: 0 });
-      });
-    },
-    settled(entry, settlement) {
-      for (const flush of open) {
-        if (entry.seq <= flush.upTo) note(flush, entry, settlement);
-      }
-    },
-    repeated([first], duplicates) {
-      for (const flush of open) if (first && first.seq <= flush.upTo) flush.duplicates += duplicates;
-    },
-  };
-
-  function note(flush: Flush, entry: Entry, settlement: Settlement): void {
-    add(flush, entry, settlement);
-    flush.left -= 1;
-    if (flush.left > 0) return;
-    open.delete(flush);
-    if (open.size === 0) release();
-    flush.resolve({ ...flush.report, duplicates: flush.duplicates });
-  }
-}
-
-function add({ report }: Flush, entry: Entry, settlement: Settlement): void {
-  if (settlement.kind === "delivered") report.delivered.push(entry.messageId);
-  else if (settlement.kind === "lost") report.lost.push(settlement.error);
-  else report.undelivered.push(JSON.parse(entry.text));
-}
-
-type ReportWorld = ComplaintWorld & { readonly trail: Trail };
-
-type Report = {
-  settled(entry: Entry, settlement: Settlement): void;
-  /** Writes down what has not been told yet. */
+  /** Resolves when all calls that are open now are settled. `upTo` is the seq of the newest. */
+  settled(upTo: number): Promise<FlushReport>;
+  /** Writes what is left to be written to standard error. */
   end(): void;
 };
 
-/** Tells the program what becomes of its calls; or standard error, if the program does not listen. */
-function createReport({ onError, onDelivered }: Settings, world: ReportWorld): Report {
-  const { log } = world;
-  const losses = createComplaint(world);
+/** While calls are open, `hooks` hear of the program's end. */
+export function createLedger({ onError, onDelivered }: Settings, world: ClientWorld, hooks: ExitHooks): Ledger {
+  const { log, trail } = world;
+  const flushes = createFlushes(world.keepAlive);
+  const losses = createLossLog(world);
+  let open = 0;
   let returned = 0;
+  let leave: Cancel = () => {};
 
   return {
-    settled({ text }, settlement) {
-      if (settlement.kind === "returned") returned += 1;
-      else if (settlement.kind === "lost") tellLost(settlement.error);
-      else if (onDelivered) tell(onDelivered, JSON.parse(text), log);
+    added() {
+      if (open === 0) leave = world.onExit(hooks);
+      open += 1;
     },
+    settle(entry, settlement) {
+      open -= 1;
+      if (open === 0) leave();
+      // First of all: a flush that the program's functions begin is not about this call.
+      flushes.settled(entry, settlement);
+      report(entry, settlement);
+    },
+    repeated: flushes.repeated,
+    settled: (upTo) => flushes.open(upTo, open),
     end() {
       losses.end();
       if (returned > 0 && !onError)
@@ -146,100 +65,150 @@ function createReport({ onError, onDelivered }: Settings, world: ReportWorld): R
     },
   };
 
-  function tellLost(error: LostCallError): void {
-    if (onError) world.trail.enter("onError", () => tell(onError, error, log));
-    else losses.add(error.message);
+  function report({ text }: Entry, settlement: Settlement): void {
+    if (settlement.kind === "returned") {
+      returned += 1;
+    } else if (settlement.kind === "delivered") {
+      if (onDelivered) callListener(onDelivered, JSON.parse(text), log);
+    } else if (onError) {
+      trail.enter("onError", () => callListener(onError, settlement.error, log));
+    } else {
+      losses.add(settlement.error.message);
+    }
   }
 }
 
-/** Says what is lost, where the program does not listen. */
-type Complaint = {
-  add(message: string): void;
-  /** Says what is left to say. */
-  end(): void;
+type Flush = {
+  readonly upTo: number;
+  readonly delivered: string[];
+  readonly lost: LostCallError[];
+  readonly undelivered: SentCall[];
+  readonly resolve: (report: FlushReport) => void;
+  duplicates: number;
+  /** How many calls are not settled yet. */
+  left: number;
 };
 
-type ComplaintWorld = Pick<World, "log" | "after" | "onExit">;
+/** The flushes that wait. They keep the program alive. */
+function createFlushes(keepAlive: () => Cancel) {
+  const waiting = new Set<Flush>();
+  let release: Cancel = () => {};
+
+  return { open, settled, repeated };
+
+  function open(upTo: number, count: number): Promise<FlushReport> {
+    return new Promise((resolve) => {
+      const flush: Flush = { upTo, left: count, delivered: [], lost: [], undelivered: [], duplicates: 0, resolve };
+      if (count === 0) return resolve(reportOf(flush));
+      if (waiting.size === 0) release = keepAlive();
+      waiting.add(flush);
+    });
+  }
+
+  function settled(entry: Entry, settlement: Settlement): void {
+    for (const flush of waiting) {
+      if (entry.seq > flush.upTo) continue;
+      note(flush, entry, settlement);
+      flush.left -= 1;
+      if (flush.left > 0) continue;
+      waiting.delete(flush);
+      if (waiting.size === 0) release();
+      flush.resolve(reportOf(flush));
+    }
+  }
+
+  function repeated([first]: readonly Entry[], duplicates: number): void {
+    for (const flush of waiting) if (first && first.seq <= flush.upTo) flush.duplicates += duplicates;
+  }
+}
+
+function note(flush: Flush, entry: Entry, settlement: Settlement): void {
+  if (settlement.kind === "delivered") flush.delivered.push(entry.messageId);
+  else if (settlement.kind === "lost") flush.lost.push(settlement.error);
+  else flush.undelivered.push(JSON.parse(entry.text));
+}
+
+function reportOf({ delivered, lost, undelivered, duplicates }: Flush): FlushReport {
+  return { delivered, lost, undelivered, duplicates };
+}
 
 const QUIET_MS = 1_000;
 
 /**
- * In an outage thousands are lost: the first is written down at once, and then a line a second says how many more. A
- * program that ends within this second hears of them at its end.
+ * Writes losses to standard error when the program has no onError. An outage loses thousands of calls: the first is
+ * written at once, then a line a second says how many more. What is left is written when the program ends.
  */
-function createComplaint({ log, after, onExit }: ComplaintWorld): Complaint {
+function createLossLog({ log, after, onExit }: ClientWorld) {
   let last = "";
   let count = 0;
   let quiet: Cancel | null = null;
   let leave: Cancel = () => {};
 
-  return {
-    add(message) {
-      last = message;
-      count += 1;
-      if (quiet === null) say(`analytics: ${last}`);
-      else if (count === 1) leave = onExit({ idle: end, gone: end });
-    },
-    end,
-  };
+  return { add, end };
+
+  function add(message: string): void {
+    last = message;
+    count += 1;
+    if (quiet === null) write(last);
+    else if (count === 1) leave = onExit({ idle: end, gone: end });
+  }
 
   function end(): void {
     quiet?.();
     quiet = null;
-    if (count > 0)
-      say(count === 1 ? `analytics: ${last}` : `analytics: ${count} more calls are lost; the last: ${last}`);
+    if (count > 0) write(count === 1 ? last : `${count} more calls are lost; the last: ${last}`);
   }
 
-  function say(line: string): void {
+  function write(line: string): void {
     leave();
     count = 0;
-    log(printable(line));
+    log(printable(`analytics: ${line}`));
     quiet = after(QUIET_MS, end);
   }
 }
 
-/**
- * Calls a function of the program's. If it throws, or its promise rejects, that is written down and changes nothing:
- * the library has calls to send, and no promise may be left unhandled.
- */
-function tell<T>(listener: (value: T) => unknown, value: T, log: (line: string) => void): void {
-  try {
-    const result = listener(value);
-    if (isThenable(result)) result.then(undefined, (error: unknown) => complain(error, log));
-  } catch (error) {
-    complain(error, log);
-  }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
-}
-
-function complain(error: unknown, log: (line: string) => void): void {
-  log(`analytics: a callback has thrown: ${showThrown(error)}`);
-}
-
-/** Takes a line that is only made if somebody reads it. */
+/** Takes a function that makes a line, which is called only if somebody reads the line. */
 export type Debug = (line: () => string) => void;
 
-type DebugWorld = Pick<World, "log" | "debugNames"> & { readonly trail: Trail };
+type DebugWorld = Pick<ClientWorld, "log" | "debugNames" | "trail">;
 
-/** `debug`: true, or who takes the lines; false leaves it to the environment variable DEBUG (SPEC.md 4.3 rule 6). */
+/** `debug`: true, a function that takes the lines, or false to leave it to the environment variable DEBUG (SPEC.md 4.3 rule 6). */
 export function createDebug(debug: boolean | ((line: string) => void), world: DebugWorld): Debug {
-  if (typeof debug === "function") return toFunction(debug, world);
+  const { log, trail } = world;
+  if (typeof debug === "function") {
+    // Calls that the function makes are not shown to it: it would be called for these again, and so on for ever.
+    return (line) => {
+      if (!trail.isIn("debug"))
+        trail.enter("debug", () => callListener(() => debug(printable(line())), undefined, log));
+    };
+  }
   if (!debug && !names(world.debugNames(), "analytics")) return () => {};
-  return (line) => world.log(`analytics ${printable(line())}`);
-}
-
-/** The function does not hear of what it does itself: a call of its own would have it called again, and so on for ever. */
-function toFunction(debug: (line: string) => void, { trail, log }: DebugWorld): Debug {
-  return (line) => {
-    if (!trail.isIn("debug")) trail.enter("debug", () => tell(() => debug(printable(line())), undefined, log));
-  };
+  return (line) => log(`analytics ${printable(line())}`);
 }
 
 /** DEBUG is a list with commas or spaces; `*` is everything, and a minus takes a name out. */
 export function names(list: string, name: string): boolean {
   const listed = list.split(/[\s,]+/);
   return !listed.includes(`-${name}`) && (listed.includes(name) || listed.includes("*"));
+}
+
+/**
+ * Calls a function of the program. If it throws, or its promise rejects, that is logged and changes nothing: the library
+ * has calls to send, and no rejection may be left unhandled.
+ */
+function callListener<T>(listener: (value: T) => unknown, value: T, log: (line: string) => void): void {
+  try {
+    const result = listener(value);
+    if (isThenable(result)) result.then(undefined, complain);
+  } catch (error) {
+    complain(error);
+  }
+
+  function complain(error: unknown): void {
+    log(`analytics: a callback has thrown: ${showThrown(error)}`);
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

@@ -1,11 +1,11 @@
 /** What `fairlead send` and its import use of the client library: its checks, its requests, and its retry table. */
 
+import type { Sendable } from "../../client/envelope.ts";
 import { measureCall, type WriteBody } from "../../client/envelope.ts";
 import { LIMITS, readTarget } from "../../client/options.ts";
 import type { Fetch } from "../../client/platform.ts";
 import { platform } from "../../client/platform.ts";
 import type { FinalAnswer } from "../../client/post.ts";
-import type { Sendable } from "../../client/queue.ts";
 import { createDebug } from "../../client/report.ts";
 import { createSender, type Sender, type Sending } from "../../client/sender.ts";
 import { write } from "../../client/write.ts";

@@ -1,5 +1,5 @@
+import type { Sendable } from "../../client/envelope.ts";
 import { AnalyticsError } from "../../client/errors.ts";
-import type { Sendable } from "../../client/queue.ts";
 import type { CallType, JsonObject } from "../../model/event.ts";
 import { type Answer, readAnswer } from "./answer.ts";
 import { NEVER, openSender, type Requests, type SendWorld, writeCall } from "./library.ts";
