@@ -5,11 +5,10 @@ import type { Accept, Receipt } from "../model/ports.ts";
 import type { Source } from "../model/source.ts";
 import { validateCall } from "../validate/call.ts";
 import { isObject } from "../validate/shape.ts";
-import type { Envelope } from "./envelope.ts";
-import { type PathKind, shownPath } from "./paths.ts";
+import { type Arriving, senderOf } from "./door.ts";
+import type { Envelope, PathKind } from "./receive.ts";
 import type { Refused, Rejecting } from "./rejections.ts";
-import { type Arriving, senderOf } from "./sender.ts";
-import { claimedKeys } from "./write-key.ts";
+import { claimedKeys, shownPath } from "./write-key.ts";
 
 /** No client library sends more in one batch. */
 const MAX_BATCH_EVENTS = 2_500;
