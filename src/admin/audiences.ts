@@ -33,13 +33,17 @@ const ROUTES = { audience: audienceRoutes, trait: traitRoutes } as const;
 const PLURAL = { audience: "audiences", trait: "traits" } as const;
 
 /** `GET /api/audiences`, `GET /api/traits`: those of all sources. */
-export function getComputations(kind: ComputationClass, world: AudiencesWorld): Response {
-  return answerList(kind, world.audiences.all(), world);
+export async function getComputations(kind: ComputationClass, world: AudiencesWorld): Promise<Response> {
+  return answerList(kind, await world.audiences.all(), world);
 }
 
 /** `GET /api/sources/:source/audiences`, `…/traits`. A source that is gone may have some still. */
-export function getComputationsOf(source: string, kind: ComputationClass, world: AudiencesWorld): Response {
-  const own = world.audiences.all().filter((one) => one.source === source);
+export async function getComputationsOf(
+  source: string,
+  kind: ComputationClass,
+  world: AudiencesWorld,
+): Promise<Response> {
+  const own = (await world.audiences.all()).filter((one) => one.source === source);
   if (own.length > 0 || world.sources().some(({ name }) => name === source)) return answerList(kind, own, world);
   return respondFault(
     unknownName(
@@ -64,8 +68,8 @@ function newestFirst(one: Computation, other: Computation): number {
 }
 
 /** `GET /api/sources/:source/audiences/:name`, `…/traits/:name`. */
-export function getComputation(wanted: Wanted, { audiences, timeline }: AudiencesWorld): Response {
-  const found = audiences.find(wanted);
+export async function getComputation(wanted: Wanted, { audiences, timeline }: AudiencesWorld): Promise<Response> {
+  const found = await audiences.find(wanted);
   if (!found) return respondFault(unknown(wanted));
   const syncs = found.syncs.map((one) => toSync(one, timeline));
   return answer(ROUTES[wanted.class].one, { [wanted.class]: toComputation(found, timeline), syncs });

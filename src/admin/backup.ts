@@ -9,7 +9,7 @@ import { route } from "./route.ts";
 
 export type BackupWorld = {
   readonly outbox: () => { readonly path: string };
-  readonly health: Pick<StoreHealth, "gone">;
+  readonly health: Pick<StoreHealth, "state">;
   readonly rescue: Rescue;
   readonly report: Pick<Report, "daemon">;
 };
@@ -31,7 +31,7 @@ export const backupRoute = route({
 
 export async function getBackup({ outbox, health, rescue, report }: BackupWorld): Promise<Response> {
   const { path } = outbox();
-  if (health.gone() === null)
+  if ((await health.state()).gone === null)
     return respondFault(fault("outbox_in_place", `${path} is in its place: fairlead backup reads it by itself`));
   const found = await rescue();
   if (isFault(found)) return respondFault(found);

@@ -43,7 +43,7 @@ export async function postUnsuppress(request: Request, { bodies, deletions }: De
 
 /** `POST /api/deletions/:id/erase`: it need not wait for a notification that was given up to be replayed. */
 export async function postErase(id: string, { deletions, wakeDeletion }: DeletionsWorld): Promise<Response> {
-  const found = deletions.receipt(id);
+  const found = await deletions.receipt(id);
   if (found === null) return respondFault(unknownDeletion(id));
   if (!found.erase) return respondFault(fault("invalid_request", NOT_ERASING));
   const forced = await deletions.force(id);

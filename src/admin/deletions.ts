@@ -123,23 +123,26 @@ function withForm(refusal: Fault): Fault {
 }
 
 /** `GET /api/deletions?limit=&cursor=&user=`: the requests that were made, the newest first. */
-export function getDeletions(given: Readonly<Record<string, string>>, { deletions }: DeletionsWorld): Response {
+export async function getDeletions(
+  given: Readonly<Record<string, string>>,
+  { deletions }: DeletionsWorld,
+): Promise<Response> {
   const read = readQuery(deletionsRoute.query, given);
   if (isFault(read)) return respondFault(read);
   const { limit, cursor = null, user = null } = read.value;
-  const page = deletions.page({ limit, cursor, user });
+  const page = await deletions.page({ limit, cursor, user });
   return answer(deletionsRoute, { deletions: page.deletions.map(describe), cursor: page.cursor });
 }
 
 /** `GET /api/deletions/:id`: one of them, and who its users are, or by which hash they can be recognised. */
-export function getDeletion(id: string, { deletions }: DeletionsWorld): Response {
-  const found = deletions.receipt(id);
+export async function getDeletion(id: string, { deletions }: DeletionsWorld): Promise<Response> {
+  const found = await deletions.receipt(id);
   return answer(receiptRoute, found === null ? unknownDeletion(id) : describeReceipt(found));
 }
 
 /** `GET /api/deletions/salt`: apart from the hashes, so that whoever is shown a receipt cannot try ids. */
-export function getSalt({ deletions }: DeletionsWorld): Response {
-  return answer(saltRoute, { salt: deletions.salt });
+export async function getSalt({ deletions }: DeletionsWorld): Promise<Response> {
+  return answer(saltRoute, { salt: await deletions.salt() });
 }
 
 export function unknownDeletion(id: string): Fault {

@@ -67,7 +67,7 @@ export async function postDiscard(request: Request, from: string, world: World):
   const read = await readBody(request, discardRoute.body, world.bodies);
   if (isFault(read)) return respondFault(read);
   const { limit, dryRun } = read.value;
-  if (dryRun) return answer(discardRoute, asWaiting(countWaiting(from, world)));
+  if (dryRun) return answer(discardRoute, asWaiting(await countWaiting(from, world)));
   return answer(discardRoute, asDone(await discardPage(from, limit, world)));
 }
 
@@ -77,7 +77,7 @@ export async function postMove(request: Request, from: string, world: World): Pr
   if (isFault(read)) return respondFault(read);
   const { to, limit, dryRun } = read.value;
   const by = { from, to };
-  if (dryRun) return answer(moveRoute, asWaiting(countMovable(by, world)));
+  if (dryRun) return answer(moveRoute, asWaiting(await countMovable(by, world)));
   return answer(moveRoute, asDone(await movePage(by, limit, world)));
 }
 

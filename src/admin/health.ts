@@ -65,8 +65,8 @@ const UNWRITABLE = fault("store_failed", "the outbox cannot be written; see the 
 function createWhyNotReady({ clock, health }: HealthWorld): () => Promise<Fault | null> {
   let probedAt: At = Number.NEGATIVE_INFINITY;
   return async function whyNotReady() {
-    const refusal = health.refusal();
-    if (refusal || health.writable()) return refusal;
+    const { refusal, writable } = await health.state();
+    if (refusal || writable) return refusal;
     if (clock.now() - probedAt < PROBE_EVERY) return UNWRITABLE;
     probedAt = clock.now();
     return (await health.probe()) ? null : UNWRITABLE;

@@ -96,24 +96,24 @@ export async function postResume(name: string, world: PauseWorld): Promise<Respo
 }
 
 async function pause(name: string, world: PauseWorld): Promise<Said<typeof pauseRoute> | Fault> {
-  const refusal = refuse(name, world);
+  const refusal = await refuse(name, world);
   if (refusal !== null) return refusal;
   const paused = await world.pauses.pause(name);
   if (isFault(paused)) return paused;
   const { since, changed } = paused;
-  const waiting = waitingFor(name, world);
+  const waiting = await waitingFor(name, world);
   if (changed) world.report.paused(name, waiting);
   return { success: true, paused: true, since: formatTime(onWall(since, world)), changed, waiting };
 }
 
 async function resume(name: string, world: PauseWorld): Promise<Said<typeof resumeRoute> | Fault> {
-  const refusal = refuse(name, world);
+  const refusal = await refuse(name, world);
   if (refusal !== null) return refusal;
   const resumed = await world.pauses.resume(name);
   if (isFault(resumed)) return resumed;
   const { since } = resumed;
   world.tryNow(name);
-  const waiting = waitingFor(name, world);
+  const waiting = await waitingFor(name, world);
   const served = world.destinations().some((one) => one.name === name && one.enabled);
   if (since === null) return { success: true, paused: false, since, changed: false, waiting, served };
   world.report.resumed(name, { paused: world.clock.now() - since, waiting });
@@ -125,14 +125,14 @@ async function resume(name: string, world: PauseWorld): Promise<Said<typeof resu
  * `POST /api/destinations/:name/retry`: all that waits for a destination is due now, and its webhooks are asked at once,
  * whatever they have answered. Answers `{waiting, served}`.
  */
-export function postRetryDestination(name: string, world: PauseWorld): Response {
-  return answer(retryDestinationRoute, retryDestination(name, world));
+export async function postRetryDestination(name: string, world: PauseWorld): Promise<Response> {
+  return answer(retryDestinationRoute, await retryDestination(name, world));
 }
 
-function retryDestination(name: string, world: PauseWorld): Said<typeof retryDestinationRoute> | Fault {
-  const refusal = refuse(name, world);
+async function retryDestination(name: string, world: PauseWorld): Promise<Said<typeof retryDestinationRoute> | Fault> {
+  const refusal = await refuse(name, world);
   if (refusal !== null) return refusal;
-  const waiting = waitingFor(name, world);
+  const waiting = await waitingFor(name, world);
   const isEnabled = world.destinations().some((one) => one.name === name && one.enabled);
   const served = isEnabled && world.pauses.since(name) === null;
   if (served) {
@@ -143,7 +143,7 @@ function retryDestination(name: string, world: PauseWorld): Said<typeof retryDes
 }
 
 /** One that is paused is known, even if the config and the outbox have lost it. */
-function refuse(name: string, world: PauseWorld): Fault | null {
+async function refuse(name: string, world: PauseWorld): Promise<Fault | null> {
   return world.pauses.since(name) === null ? refuseUnknown(name, world) : null;
 }
 

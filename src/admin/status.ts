@@ -2,7 +2,7 @@ import type { Config } from "../model/config.ts";
 import type { DeliveryState } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
 import type { Pauses } from "../model/pause.ts";
-import type { Backlog, Clock } from "../model/ports.ts";
+import type { Backlog, Clock, DeliveryCount } from "../model/ports.ts";
 import type { Source } from "../model/source.ts";
 import type { StoreHealth } from "../model/space.ts";
 import type {
@@ -29,7 +29,7 @@ export type StatusWorld = {
   readonly sources: () => readonly Pick<Source, "name" | "enabled">[];
   readonly outbox: () => Pick<Config["outbox"], "path">;
   readonly backlog: Pick<Backlog, "counts" | "oldestWaitingAt">;
-  readonly health: Pick<StoreHealth, "size" | "full" | "writable" | "gone">;
+  readonly health: Pick<StoreHealth, "state">;
   readonly activity: Activity;
   readonly webhooks: Health;
   readonly pauses: Pick<Pauses, "since">;
@@ -101,11 +101,13 @@ export function troubleOf(names: Iterable<string>, world: TroubleWorld): readonl
 async function readStatus(world: StatusWorld): Promise<Status> {
   const { outbox, sources, health, arrivals, timeline, version, pid } = world;
   const startedAt = timeline.toWall(world.startedAt);
-  const found = health.gone();
-  const gone = found && { ...found, since: timeline.toWall(found.since) };
+  const { gone, full, writable, size } = await health.state();
   const status = {
     ...{ version, pid, startedAt, config: configSince(startedAt, world.lastReload()), clock: clockOf(timeline) },
-    outbox: { path: outbox().path, ...health.size(), full: health.full(), writable: health.writable(), gone },
+    outbox: {
+      ...{ path: outbox().path, ...size, full, writable },
+      gone: gone && { ...gone, since: timeline.toWall(gone.since) },
+    },
     sources: sources().map(({ name, enabled }) => ({ name, enabled, ...arrivals.of(name) })),
     destinations: await readDestinations(world),
   };
@@ -126,20 +128,24 @@ function configSince(startedAt: At, config: ConfigStatus): ConfigStatus {
 async function readDestinations(world: StatusWorld): Promise<readonly DestinationStatus[]> {
   const configured = world.destinations();
   const known = new Set(configured.map(({ name }) => name));
-  const counts = world.backlog.counts();
+  const counts = await world.backlog.counts();
   const others = counts.filter(({ destination, count }) => count > 0 && !known.has(destination));
   const names = [...known, ...new Set(others.map(({ destination }) => destination))];
-  const all = await Promise.all(names.map((name) => readDestination(name, world)));
+  const all = await Promise.all(names.map((name) => readDestination(name, counts, world)));
   // What is gone is worth a word as long as something waits for it.
   return all.filter(({ state, counts }) => state !== "removed" || counts.waiting > 0);
 }
 
-async function readDestination(name: string, world: StatusWorld): Promise<DestinationStatus> {
+async function readDestination(
+  name: string,
+  stored: readonly DeliveryCount[],
+  world: StatusWorld,
+): Promise<DestinationStatus> {
   const { clock, destinations, backlog, activity, pauses } = world;
   const configured = destinations().find((destination) => destination.name === name);
   const pausedAt = pauses.since(name);
   const counts: Record<DeliveryState, number> = { waiting: 0, delivered: 0, failed: 0, expired: 0 };
-  for (const { destination, state, count } of backlog.counts()) if (destination === name) counts[state] = count;
+  for (const { destination, state, count } of stored) if (destination === name) counts[state] = count;
   const oldestAt = counts.waiting > 0 ? await backlog.oldestWaitingAt(name) : null;
   const health = configured ? healthOf(configured, world) : UNKNOWN;
   return {

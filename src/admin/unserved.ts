@@ -24,15 +24,15 @@ export type UnservedWorld = KnownWorld & {
  * How many deliveries wait for a destination that is removed, disabled or paused. Faults: `unknown_destination`, and
  * `destination_in_use` for one that is served.
  */
-export function countWaiting(name: string, world: UnservedWorld): number | Fault {
+export async function countWaiting(name: string, world: UnservedWorld): Promise<number | Fault> {
   const isEnabled = world.destinations().some((one) => one.name === name && one.enabled);
   if (isEnabled && world.pauses.since(name) === null) return inUse(name);
-  return refuseUnknown(name, world) ?? waitingFor(name, world);
+  return (await refuseUnknown(name, world)) ?? waitingFor(name, world);
 }
 
 /** The fault `unknown_destination`, for one that is neither in the config nor in the outbox; else null. */
-export function refuseUnknown(name: string, { destinations, backlog }: KnownWorld): Fault | null {
-  const stored = backlog.counts().filter(({ count }) => count > 0);
+export async function refuseUnknown(name: string, { destinations, backlog }: KnownWorld): Promise<Fault | null> {
+  const stored = (await backlog.counts()).filter(({ count }) => count > 0);
   const known = [...destinations().map((one) => one.name), ...stored.map(({ destination }) => destination)];
   return known.includes(name) ? null : unknownName("unknown_destination", name, known);
 }
@@ -44,23 +44,23 @@ export function refuseRemoved(name: string, { destinations }: Pick<KnownWorld, "
 }
 
 /** How many deliveries wait for a destination, whatever it is. */
-export function waitingFor(name: string, { backlog }: Pick<KnownWorld, "backlog">): number {
-  const counts = backlog.counts().filter(({ destination }) => destination === name);
+export async function waitingFor(name: string, { backlog }: Pick<KnownWorld, "backlog">): Promise<number> {
+  const counts = (await backlog.counts()).filter(({ destination }) => destination === name);
   return counts.find(({ state }) => state === "waiting")?.count ?? 0;
 }
 
 /** The same, of those that are to be moved. Faults: also `invalid_request`, and `unknown_destination` for the new one. */
-export function countMovable({ from, to }: Redirect, world: UnservedWorld): number | Fault {
-  const waiting = countWaiting(from, world);
-  if (typeof waiting !== "number") return waiting;
+export async function countMovable({ from, to }: Redirect, world: UnservedWorld): Promise<number | Fault> {
+  const waiting = await countWaiting(from, world);
+  if (isFault(waiting)) return waiting;
   if (from === to) return fault("invalid_request", `to: must be another destination than ${from}`);
   return refuseRemoved(to, world) ?? waiting;
 }
 
 /** Faults: those of `countWaiting`, `destination_busy` and `store_failed`. */
 export async function discardPage(name: string, limit: number, world: UnservedWorld): Promise<Discarded | Fault> {
-  const waiting = countWaiting(name, world);
-  if (typeof waiting !== "number") return waiting;
+  const waiting = await countWaiting(name, world);
+  if (isFault(waiting)) return waiting;
   const page = await world.whileIdle(name, () => world.unserved.discard(name, limit));
   if (typeof page === "string") return notIdle(name, page);
   if (!isFault(page) && page.discarded > 0) world.report.discarded(name, page.discarded);
@@ -69,8 +69,8 @@ export async function discardPage(name: string, limit: number, world: UnservedWo
 
 /** Faults: those of `countMovable`, `destination_busy` and `store_failed`. */
 export async function movePage(by: Redirect, limit: number, world: UnservedWorld): Promise<Moved | Fault> {
-  const waiting = countMovable(by, world);
-  if (typeof waiting !== "number") return waiting;
+  const waiting = await countMovable(by, world);
+  if (isFault(waiting)) return waiting;
   const page = await world.whileIdle(by.from, () => world.unserved.move(by, limit));
   if (typeof page === "string") return notIdle(by.from, page);
   if (!isFault(page) && page.moved + page.doubled > 0) world.report.moved(by, page);

@@ -14,6 +14,7 @@ import type { MemberBatch, MemberRows } from "./members.ts";
 import type { Notices } from "./notices.ts";
 import type { Repeats } from "./repeats.ts";
 import { type About, checksum, packBodies, statesOf } from "./segment.ts";
+import type { Suppression } from "./suppressed.ts";
 import type { Withdrawn, WithdrawRows } from "./withdraw.ts";
 
 export type IntakeWorld = {
@@ -76,6 +77,7 @@ function rowsOf(entries: readonly Entry[]): number {
 }
 
 const DUPLICATE: Receipt = { kind: "duplicate" };
+const SUPPRESSED: Receipt = { kind: "suppressed" };
 
 /** Inside a transaction: stores what is not a repeat. Answers one receipt for each entry. */
 export type AppendRows = (entries: readonly Entry[], during: During) => readonly Receipt[];
@@ -89,6 +91,7 @@ export type During = {
 export type AppendParts = {
   readonly segments: Segments;
   readonly repeats: Repeats;
+  readonly suppression: Pick<Suppression, "refuses">;
   readonly withdrawal: WithdrawRows;
   readonly notices: Pick<Notices, "has" | "note">;
   readonly memberRows: MemberRows;
@@ -98,13 +101,16 @@ const NO_CHANGES: readonly MemberChange[] = [];
 /** Of nearly all events, which tell of no membership. */
 const NO_MEMBERS: MemberBatch = { older: [], take: () => false, write() {}, close() {} };
 
-export function createAppend({ segments, repeats, withdrawal, notices, memberRows }: AppendParts): AppendRows {
+export function createAppend(parts: AppendParts): AppendRows {
+  const { segments, repeats, suppression, withdrawal, notices, memberRows } = parts;
   return function append(entries, { now, withdrawn }) {
     const changes = entries.some(({ change }) => change) ? entries.flatMap(({ change }) => change ?? []) : NO_CHANGES;
     const batch = changes.length > 0 ? memberRows.open(changes) : NO_MEMBERS;
     if (batch.older.length > 0) withdrawn.push(...withdrawal.run({ events: batch.older, reason: SUPERSEDED }, now));
     const receipts = entries.map((entry): Receipt => {
-      const { ownId, messageId } = entry.event;
+      const { ownId, messageId, userId, previousId } = entry.event;
+      // The notification that a user is deleted goes out all the same.
+      if (!entry.notice && suppression.refuses([userId, previousId], entry.source)) return SUPPRESSED;
       // Its user was forgotten since it was read.
       if (entry.change && !batch.take(entry.change)) return DUPLICATE;
       if (!ownId && repeats.isRepeat(entry.source, messageId, now - DAY)) return DUPLICATE;

@@ -241,6 +241,6 @@ export function createBacklog(db: Database, counts: Counts): Backlog {
       );
       return found.length === 0 ? null : Math.min(...found);
     },
-    counts: counts.all,
+    counts: async () => counts.all(),
   };
 }

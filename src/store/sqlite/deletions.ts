@@ -5,8 +5,9 @@ import type {
   DeletionsAsk,
   NewDeletion,
   StoredDeletions,
+  Suppressed,
 } from "../../model/deletion.ts";
-import { type Fault, isFault } from "../../model/fault.ts";
+import type { Fault } from "../../model/fault.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import type { Room } from "../room.ts";
@@ -18,15 +19,7 @@ import type { Notices } from "./notices.ts";
 import type { Size } from "./prune.ts";
 import { createRewrite } from "./rewrite.ts";
 import type { ForgetMembers } from "./superseded.ts";
-import {
-  createReadWaitingOf,
-  createSuppressed,
-  createUserHash,
-  fromStoredId,
-  type SuppressedRows,
-  toStoredId,
-  type UserHash,
-} from "./suppressed.ts";
+import { createReadWaitingOf, fromStoredId, type Suppression, toStoredId, type UserHash } from "./suppressed.ts";
 
 type DeletionsWorld = EraseParts & {
   readonly clock: Pick<Clock, "now" | "sleep" | "nextTurn">;
@@ -36,22 +29,18 @@ type DeletionsWorld = EraseParts & {
   readonly segments: Pick<Segments, "nextNumber">;
   readonly notices: Notices;
   readonly forgetMembers: ForgetMembers;
+  readonly userHash: UserHash;
+  readonly suppression: Suppression;
   readonly failed: (error: unknown) => Fault;
   readonly report: Pick<Report, "storeFailed">;
 };
 
-type Parts = DeletionsWorld & {
-  readonly rows: DeletionRows;
-  readonly suppressed: SuppressedRows;
-  readonly hash: UserHash;
-};
+type Parts = DeletionsWorld & { readonly rows: DeletionRows };
 
 /** What the store knows of requests that users be deleted, and does for them. */
 export function createStoredDeletions(db: Database, world: DeletionsWorld): StoredDeletions {
-  const hash = createUserHash(db);
-  const rows = createDeletionRows(db, hash);
-  const suppressed = createSuppressed(db, { ...world, hash });
-  const parts: Parts = { ...world, rows, suppressed, hash };
+  const rows = createDeletionRows(db, world.userHash);
+  const parts: Parts = { ...world, rows };
   return {
     ...createReads(parts),
     ...createErasing(db, parts),
@@ -65,27 +54,37 @@ export function createStoredDeletions(db: Database, world: DeletionsWorld): Stor
     force: (id) => change(id, () => rows.force(id), parts),
     rewrite: createRewrite(db, world),
     scrub: createScrub(db, world),
-    suppressed,
+    suppressed: createSuppressedPort(world),
   };
 }
 
-function createReads({ rows, hash, suppressed, notices }: Parts) {
+function createSuppressedPort({ suppression, commits, failed }: DeletionsWorld): Suppressed {
   return {
-    unfinished: rows.unfinished,
-    page(ask) {
+    among: async (userIds, source) => new Set(userIds.filter((userId) => suppression.refuses([userId], source))),
+    lift(userIds) {
+      const run = (): number => suppression.lift(userIds);
+      return commits.add<number | Fault>({ rows: userIds.length, run, failed });
+    },
+  };
+}
+
+function createReads({ rows, userHash, suppression, notices }: Parts) {
+  return {
+    unfinished: async (stage, after) => rows.unfinished(stage, after),
+    async page(ask) {
       const deletions = rows.page(ask);
       const last = deletions.length < ask.limit ? undefined : deletions.at(-1);
       return { deletions, cursor: last?.id ?? null };
     },
-    receipt(id) {
+    async receipt(id) {
       const deletion = rows.find(id);
       if (deletion === null) return null;
-      const people = rows.users(id).map((one) => ({ ...one, suppressed: suppressed.isKnown(one.hash) }));
+      const people = rows.users(id).map((one) => ({ ...one, suppressed: suppression.isKnown(one.hash) }));
       return { ...deletion, people };
     },
-    salt: hash.salt,
-    unnoticed: notices.unnoticed,
-    people: (id) => rows.users(id).flatMap(({ userId }) => userId ?? []),
+    salt: async () => userHash.salt,
+    unnoticed: async (of, limit) => notices.unnoticed(of, limit),
+    people: async (id) => rows.users(id).flatMap(({ userId }) => userId ?? []),
   } satisfies Partial<StoredDeletions>;
 }
 
@@ -122,25 +121,20 @@ function noticePrefix(id: string): string {
 }
 
 /**
- * Who is to be suppressed is so before the commit: calls that were let in before are in commits before this one, or in this
- * one, and so have numbers up to `upTo`. Their memberships go in the same commit: a sync that runs sends nothing about them
- * behind it, and a request that is refused has done nothing.
+ * One commit holds the request, the suppression of its users and the end of their memberships. A call that was accepted
+ * before it has a number up to `upTo`; a call behind it is refused; a request that is refused has changed nothing.
  */
 async function record(request: NewDeletion, parts: Parts): Promise<Deletion | Fault> {
-  const { rows, segments, room, commits, suppressed, hash, forgetMembers, failed } = parts;
+  const { rows, segments, room, commits, suppression, forgetMembers, failed } = parts;
   const refusal = room.refusal();
   if (refusal) return refusal;
-  const those = { hashes: request.suppress ? request.userIds.map(hash.of) : [], sources: request.sources };
-  const takeBack = suppressed.announce(those);
   const run = (): Deletion | Fault => {
     rows.insert(request, segments.nextNumber() - 1);
-    suppressed.write({ ...those, since: request.requestedAt });
+    if (request.suppress) suppression.add({ ...request, since: request.requestedAt });
     forgetMembers(request.userIds, request.sources);
     return found(request.id, rows);
   };
-  const recorded = await commits.add<Deletion | Fault>({ rows: request.userIds.length, run, failed });
-  if (isFault(recorded)) takeBack();
-  return recorded;
+  return commits.add<Deletion | Fault>({ rows: request.userIds.length, run, failed });
 }
 
 function change(id: string, write: () => void, { rows, commits, failed }: Parts): Promise<Deletion | Fault> {

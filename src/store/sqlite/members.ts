@@ -37,14 +37,14 @@ export function createMembers(db: Database, parts: MembersParts): Members {
   const computations = createComputationRows(db, syncs);
   const leaving = createLeaving(db, parts.waits);
   const write = createWrite(parts);
+  const compare = createCompare(db, uploads);
   return {
-    all: computations.all,
-    find: ({ source, key }) => computations.find(source, key),
-    hashOf: parts.callHash.of,
-    upload: uploads.open,
-    compare: createCompare(db, uploads),
+    all: async () => computations.all(),
+    find: async ({ source, key }) => computations.find(source, key),
+    upload: async () => uploads.open(),
+    compare: async (comparison) => compare(comparison),
     values: createValues(db),
-    ...createSyncing({ syncs, computations, write, clock: parts.clock }),
+    ...createSyncing({ syncs, computations, write, clock: parts.clock, callHash: parts.callHash }),
     drop({ sync, computation }, limit) {
       return write(limit, () => {
         const dropped = leaving.drop(computation.number, limit);
@@ -78,7 +78,7 @@ function createValues(db: Database): Members["values"] {
   const find = db
     .prepare<[number, string], string | null>("SELECT value FROM members WHERE computation = ? AND user = ?")
     .pluck();
-  return (computation, users) =>
+  return async (computation, users) =>
     new Map(
       users.flatMap((user) => {
         const value = toValue(find.get(computation, user) ?? null);
@@ -92,6 +92,7 @@ type Syncing = {
   readonly computations: ComputationRows;
   readonly write: Write;
   readonly clock: Pick<Clock, "now">;
+  readonly callHash: Pick<CallHash, "of">;
 };
 
 function createSyncing({
@@ -99,6 +100,7 @@ function createSyncing({
   computations,
   write,
   clock,
+  callHash,
 }: Syncing): Pick<Members, "prepare" | "note" | "abandon" | "begin" | "open" | "pending" | "finish"> {
   function read(sync: number, computation: number): OpenSync {
     const found = { sync: syncs.read(sync), computation: computations.read(computation) };
@@ -127,8 +129,9 @@ function createSyncing({
         return read(sync, computation);
       });
     },
-    open: () => syncs.running().map(({ sync, computation }) => read(sync.number, computation)),
-    pending: syncs.pending,
+    open: async () => syncs.running().map(({ sync, computation }) => read(sync.number, computation)),
+    pending: async (sync, limit) =>
+      syncs.pending(sync, limit).map((member) => ({ ...member, hash: callHash.of(member.user) })),
     finish({ sync, computation }) {
       return write(1, () => {
         const now = clock.now();

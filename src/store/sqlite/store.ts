@@ -37,7 +37,7 @@ import { createRescue, keepRescued } from "./rescue.ts";
 import { createDeliveryBodies } from "./segment.ts";
 import { createSettle, createTried } from "./settle.ts";
 import { createCallHash, createForget, createSuperseding } from "./superseded.ts";
-import { createIsForgotten, createUserHash } from "./suppressed.ts";
+import { createIsForgotten, createSuppression, createUserHash, type UserHash } from "./suppressed.ts";
 import { createUnserved, type UnservedRows } from "./unserved.ts";
 import { createUploads } from "./uploads.ts";
 import { createWithdraw, type Withdrawn } from "./withdraw.ts";
@@ -149,23 +149,23 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const room = { ...surroundings.room, refusal: () => presence.refusal() ?? surroundings.room.refusal() };
   const { clock, report, bounds } = options;
   const tables = createTables(db, openTemporary);
-  const { counts, repeats, segments, progress, memberRows, uploads } = tables;
+  const { counts, repeats, segments, progress, memberRows, uploads, suppression } = tables;
   const size = createSize(db, room.measured);
   const withdrawal = createWithdraw(db, tables);
   const settleRow = createSettle(tables);
   const unserved = createUnserved(db, tables);
   const claims = createClaims(db, report);
   const commits = createCommits(db, {
-    ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size, uploads] },
+    ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size, uploads, suppression] },
     failed: (error) => isDiskFailure(error) && room.refused(),
     // Who lets go of the files takes the log away itself.
     gone: () => (db.open ? presence.check() : null),
   });
   const notices = createNotices(db, { commits, clock, failed: unwritable });
-  const appendRows = createAppend({ segments, repeats, withdrawal, notices, memberRows });
+  const appendRows = createAppend({ segments, repeats, suppression, withdrawal, notices, memberRows });
   surroundings.watch("indexes", createIndexCheck(db, { ...options, commits, counts, gone: presence.check }));
   const lookup = createLookup(db, { clock, repeats, timeline: meta.timeline });
-  const about = createAbout(db);
+  const about = createAbout(db, tables.userHash);
   let closing: Promise<void> | null = null;
 
   return {
@@ -210,13 +210,24 @@ function createTables(db: Database, openTemporary: () => Database) {
   const progress = createProgress(db);
   const uploads = createUploads(openTemporary);
   const of = { memberRows: createMemberRows(db), uploads, forgetMembers: createForget(db, uploads) };
-  return { counts, segments, progress, tried: createTried(db), repeats: createRepeats(db), ...of };
+  const userHash = createUserHash(db);
+  const suppression = createSuppression(db, userHash);
+  return {
+    counts,
+    segments,
+    progress,
+    tried: createTried(db),
+    repeats: createRepeats(db),
+    userHash,
+    suppression,
+    ...of,
+  };
 }
 
 /** What knows of an event whether it is to be sent again. */
-function createAbout(db: Database) {
+function createAbout(db: Database, hash: UserHash) {
   const [bodies, callHash] = [createDeliveryBodies(db), createCallHash(db)];
-  const isForgotten = createIsForgotten(db, { hash: createUserHash(db), bodies });
+  const isForgotten = createIsForgotten(db, { hash, bodies });
   return { bodies, callHash, isForgotten, superseding: createSuperseding(db, { bodies, callHash }) };
 }
 
@@ -237,17 +248,19 @@ function createHealth({ commits, meta, size, room, presence, bounds }: Vitals): 
     return true;
   }
   return {
-    writable: commits.succeeded,
+    async state() {
+      const gone = presence.check();
+      return {
+        writable: commits.succeeded(),
+        refusal: room.refusal(),
+        gone,
+        full: room.full(),
+        crowding: room.crowding(),
+        size: { used: size.used(), max: bounds().maxSize, free: room.free() },
+      };
+    },
     probe: () => commits.add<boolean>({ rows: 1, run: touch, failed: () => false }),
     responds: () => commits.add<boolean>({ rows: 0, looks: true, run: () => true, failed: isDiskTrouble }),
-    gone: presence.check,
-    refusal() {
-      presence.check();
-      return room.refusal();
-    },
-    full: room.full,
-    crowding: room.crowding,
-    size: () => ({ used: size.used(), max: bounds().maxSize, free: room.free() }),
   };
 }
 

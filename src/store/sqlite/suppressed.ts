@@ -1,30 +1,29 @@
 import { hash } from "node:crypto";
-import type { IsForgotten, StoredDeletions, Suppressed, TheirEvents, WaitingEvent } from "../../model/deletion.ts";
-import type { Fault } from "../../model/fault.ts";
+import type { IsForgotten, StoredDeletions, TheirEvents, WaitingEvent } from "../../model/deletion.ts";
 import type { Report } from "../../model/report.ts";
 import type { At } from "../../model/units.ts";
-import type { Commits } from "./commits.ts";
+import type { Keeper } from "./commits.ts";
 import { codeOf, type Database } from "./driver.ts";
 import { createWalk, isErased, previousIn, type TriedRow, theirsIn } from "./erase.ts";
 import type { About } from "./segment.ts";
 import { createOpenBodies, type DeliveryBodies } from "./segment.ts";
 
-export type SuppressedRows = Suppressed & {
-  /** In memory at once: whoever asks from now on is refused. Answers how to take it back. */
-  announce(those: Those): () => void;
-  /** Inside a transaction. */
-  write(those: Those & { readonly since: At }): void;
-  /** Whether calls with this hash are refused, from whichever source. */
+export type Suppression = Keeper & {
+  /** Whether calls about any of these users from this source are refused. An undefined id is nobody. */
+  refuses(userIds: readonly (string | undefined)[], source: string): boolean;
+  /** Whether calls about the user with this hash are refused, from whichever source. */
   isKnown(hash: string): boolean;
+  /** Inside a transaction: calls about these users are refused from now on, those of the same transaction too. */
+  add(those: Suppressed): void;
+  /** Inside a transaction: takes the calls of these users again. Answers how many of them were suppressed. */
+  lift(userIds: readonly string[]): number;
 };
 
 /** `sources` null: from all. */
-type Those = { readonly hashes: readonly string[]; readonly sources: readonly string[] | null };
-
-export type SuppressedParts = {
-  readonly hash: UserHash;
-  readonly commits: Commits;
-  readonly failed: (error: unknown) => Fault;
+export type Suppressed = {
+  readonly userIds: readonly string[];
+  readonly sources: readonly string[] | null;
+  readonly since: At;
 };
 
 type Row = { hash: string; source: string };
@@ -33,58 +32,65 @@ type Row = { hash: string; source: string };
 const ALL = "";
 
 /** Users whose calls are refused: by their hash, in memory and in the table that outlives it. */
-export function createSuppressed(db: Database, { hash, commits, failed }: SuppressedParts): SuppressedRows {
+export function createSuppression(db: Database, hash: UserHash): Suppression {
   const load = db.prepare<[], Row>("SELECT hash, source FROM suppressed ORDER BY hash, source");
   const insert = db.prepare<[string, string, At]>("INSERT INTO suppressed VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
   const remove = db.prepare<[string]>("DELETE FROM suppressed WHERE hash = ?");
-  // By hash: the sources.
+  // By hash: the sources. What the running transaction changes counts at once, and is undone if it fails.
   const kept = new Map<string, Set<string>>();
-  for (const row of load.iterate()) add(row);
+  let undo: (() => void)[] = [];
+  for (const row of load.iterate()) keep(row);
 
   return {
-    any: () => kept.size > 0,
-    has(userId, source) {
-      const sources = kept.get(hash.of(userId));
-      return sources !== undefined && (sources.has(ALL) || sources.has(source));
+    refuses(userIds, source) {
+      if (kept.size === 0) return false;
+      return userIds.some((userId) => {
+        const sources = userId === undefined ? undefined : kept.get(hash.of(userId));
+        return sources !== undefined && (sources.has(ALL) || sources.has(source));
+      });
     },
     isKnown: (one) => kept.has(one),
-    announce(those) {
-      const added = rowsOf(those).filter(add);
-      return () => {
-        for (const row of added) drop(row);
-      };
+    add({ userIds, sources, since }) {
+      for (const userId of userIds) {
+        for (const source of sources ?? [ALL]) {
+          const row = { hash: hash.of(userId), source };
+          insert.run(row.hash, row.source, since);
+          if (keep(row)) undo.push(() => forget(row));
+        }
+      }
     },
-    write(those) {
-      for (const row of rowsOf(those)) insert.run(row.hash, row.source, those.since);
-    },
-    async lift(userIds) {
+    lift(userIds) {
       const hashes = [...new Set(userIds)].map(hash.of).filter((one) => kept.has(one));
-      const run = (): number => {
-        for (const one of hashes) remove.run(one);
-        return hashes.length;
-      };
-      const lifted = await commits.add<number | Fault>({ rows: hashes.length, run, failed });
-      if (typeof lifted === "number") for (const one of hashes) kept.delete(one);
-      return lifted;
+      for (const one of hashes) {
+        const sources = kept.get(one);
+        remove.run(one);
+        kept.delete(one);
+        if (sources) undo.push(() => kept.set(one, sources));
+      }
+      return hashes.length;
+    },
+    write() {},
+    committed() {
+      undo = [];
+    },
+    rolledBack() {
+      for (const step of undo.reverse()) step();
+      undo = [];
     },
   };
 
-  /** Answers whether it is new. */
-  function add({ hash: one, source }: Row): boolean {
-    const sources = kept.get(one) ?? new Set();
-    kept.set(one, sources);
-    return sources.size < sources.add(source).size;
-  }
-
-  function drop({ hash: one, source }: Row): void {
+  function forget({ hash: one, source }: Row): void {
     const sources = kept.get(one);
     sources?.delete(source);
     if (sources?.size === 0) kept.delete(one);
   }
-}
 
-function rowsOf({ hashes, sources }: Those): readonly Row[] {
-  return hashes.flatMap((hash) => (sources ?? [ALL]).map((source) => ({ hash, source })));
+  /** Whether it is new. */
+  function keep({ hash: one, source }: Row): boolean {
+    const sources = kept.get(one) ?? new Set();
+    kept.set(one, sources);
+    return sources.size < sources.add(source).size;
+  }
 }
 
 type SuppressedScope = { scope: string | null };
@@ -157,7 +163,7 @@ export function createReadWaitingOf(db: Database, report: Pick<Report, "storeFai
     .prepare<[number, string], string>("SELECT body FROM tried WHERE event = ? AND destination = ?")
     .pluck();
 
-  return function waiting(of, after) {
+  return async function waiting(of, after) {
     const { segments, rows, next } = walk({ upTo: of.upTo, open: true }, after);
     const found = [
       ...segments.flatMap((first) => ifWhole(() => inSegment(first, of))),

@@ -7,7 +7,7 @@ import type { About } from "./segment.ts";
 /** Steps of the search through all that is kept: over a million events, or 50,000 rows of `tried`. */
 const MOST_STEPS = 50;
 
-/** The ids that this server chooses begin with the time (`ingest/take.ts`, `deletion/request.ts`). */
+/** The ids that this server chooses begin with the time (`ingest/receive.ts`, `deletion/request.ts`). */
 const OWN_ID = /^(?:fl|delete)-([0-9a-f]{12})-/;
 
 /**

@@ -28,9 +28,9 @@ export function createUploads(open: () => Database): Uploads {
     open() {
       const staging = createStaging(open());
       const upload: Upload = {
-        add: staging.add,
-        count: staging.count,
-        close() {
+        add: async (members) => staging.add(members),
+        count: async () => staging.count(),
+        async close() {
           if (readers.delete(upload)) staging.close();
         },
       };
@@ -50,7 +50,10 @@ export function createUploads(open: () => Database): Uploads {
   };
 }
 
-type Staging = Upload & {
+type Staging = {
+  add(members: readonly Member[]): void;
+  count(): number;
+  close(): void;
   read(after: string, limit: number): readonly Staged[];
   /** Never throws: they are taken out before the file is used next. */
   forget(users: readonly string[]): void;

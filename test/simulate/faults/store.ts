@@ -76,8 +76,8 @@ export const STORE_FAULTS = [
       createWithdraw: (db, parts) => ({ ...createWithdraw(db, parts), run: () => [] }),
     }),
   ),
-  fault<typeof Suppressed>("lets in who is suppressed", "store/sqlite/suppressed.ts", ({ createSuppressed }) => ({
-    createSuppressed: (db, parts) => ({ ...createSuppressed(db, parts), has: () => false }),
+  fault<typeof Suppressed>("lets in who is suppressed", "store/sqlite/suppressed.ts", ({ createSuppression }) => ({
+    createSuppression: (db, hash) => ({ ...createSuppression(db, hash), refuses: () => false }),
   })),
   fault<typeof Timeline>("goes by the machine's clock at a start", "store/timeline.ts", ({ createTimeline }) => ({
     createTimeline(world) {

@@ -17,7 +17,7 @@ import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/schema.ts";
 import { createDeliveryBodies } from "../../../src/store/sqlite/segment.ts";
 import { createTried } from "../../../src/store/sqlite/settle.ts";
 import { createCallHash, createForget, createSuperseding } from "../../../src/store/sqlite/superseded.ts";
-import { createIsForgotten, createUserHash } from "../../../src/store/sqlite/suppressed.ts";
+import { createIsForgotten, createSuppression, createUserHash } from "../../../src/store/sqlite/suppressed.ts";
 import { createFalseClock, UNSHIFTED } from "../../flow/clock.ts";
 import { createFalseReport } from "../harness.ts";
 
@@ -70,7 +70,6 @@ describe("the schema", () => {
         "SELECT hash, source FROM suppressed ORDER BY hash, source",
         // Of the one row that the inner one has.
         "SELECT first FROM (SELECT first, events FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
-        "SELECT value FROM salt",
         "SELECT 1 FROM deletions LIMIT 1",
         "SELECT value FROM call_key",
       ],
@@ -116,6 +115,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const room = { refusal: () => null };
   const size = { borrow: <T>(run: () => T): T => run(), repaid() {} };
   const forgetMembers = createForget(recording, { forget() {} });
+  const userHash = createUserHash(recording);
   createStoredDeletions(recording, {
     ...world,
     counts,
@@ -126,9 +126,11 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
     size,
     report,
     forgetMembers,
+    userHash,
+    suppression: createSuppression(recording, userHash),
   });
   const bodies = createDeliveryBodies(recording);
-  createIsForgotten(recording, { hash: createUserHash(recording), bodies });
+  createIsForgotten(recording, { hash: userHash, bodies });
   createSuperseding(recording, { bodies, callHash: createCallHash(recording) });
   createPrune(recording, { counts, repeats, progress, tried });
   return { db, statements };

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { callKey, type ReceivedCall } from "../../../src/client/receive/calls.ts";
-import { parseCall } from "../../../src/client/receive/parse.ts";
+import { callKey, parseCall, type ReceivedCall } from "../../../src/client/receive/calls.ts";
 import { CALL_TYPES, type Event } from "../../../src/model/event.ts";
 import { writeBody } from "../../../src/webhook/body.ts";
 import { anyEvent, makeEvent } from "../../model/make.ts";

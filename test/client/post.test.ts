@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readBody } from "../../src/client/answer-body.ts";
+import { readBody } from "../../src/client/post.ts";
 import { startClient } from "./world.ts";
 
 const MB = 1024 * 1024;
