@@ -7,6 +7,7 @@ import { createCounts } from "../../../src/store/sqlite/counts.ts";
 import { createStoredDeletions } from "../../../src/store/sqlite/deletions.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { createStoredHalts } from "../../../src/store/sqlite/halts.ts";
+import { createKept } from "../../../src/store/sqlite/kept.ts";
 import { createLookup } from "../../../src/store/sqlite/lookup.ts";
 import { createMeta } from "../../../src/store/sqlite/meta.ts";
 import { createNotices } from "../../../src/store/sqlite/notices.ts";
@@ -14,7 +15,6 @@ import { createProgress } from "../../../src/store/sqlite/progress.ts";
 import { createPrune } from "../../../src/store/sqlite/prune.ts";
 import { createRepeats } from "../../../src/store/sqlite/repeats.ts";
 import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/schema.ts";
-import { createDeliveryBodies } from "../../../src/store/sqlite/segment.ts";
 import { createTried } from "../../../src/store/sqlite/settle.ts";
 import { createCallHash, createForget, createSuperseding } from "../../../src/store/sqlite/superseded.ts";
 import { createIsForgotten, createSuppression, createUserHash } from "../../../src/store/sqlite/suppressed.ts";
@@ -69,7 +69,7 @@ describe("the schema", () => {
         "SELECT value FROM salt",
         "SELECT hash, source FROM suppressed ORDER BY hash, source",
         // Of the one row that the inner one has.
-        "SELECT first FROM (SELECT first, events FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
+        "SELECT * FROM (SELECT first, events, accepted_at AS acceptedAt, open, settled_at AS settledAt FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
         "SELECT 1 FROM deletions LIMIT 1",
         "SELECT value FROM call_key",
       ],
@@ -102,6 +102,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const counts = createCounts(recording);
   const repeats = createRepeats(recording);
   const progress = createProgress(recording);
+  const kept = createKept(recording, progress.flush);
   const tried = createTried(recording);
   const segments = createSegments(recording, counts);
   const meta = createMeta(recording, { clock: createFalseClock(), report: createFalseReport([]) });
@@ -109,8 +110,8 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const report = { storeFailed: () => {} };
   createClaims(recording, report);
   createBacklog(recording, counts);
-  createLookup(recording, { clock: { nextTurn: async () => {} }, repeats, timeline: UNSHIFTED });
-  const world = { commits: {} as Commits, clock: createFalseClock(), failed: () => assert.fail() };
+  createLookup(recording, { clock: { nextTurn: async () => {} }, repeats, kept, timeline: UNSHIFTED });
+  const world = { kept, commits: {} as Commits, clock: createFalseClock(), failed: () => assert.fail() };
   const notices = createNotices(recording, world);
   const room = { refusal: () => null };
   const size = { borrow: <T>(run: () => T): T => run(), repaid() {} };
@@ -119,7 +120,6 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   createStoredDeletions(recording, {
     ...world,
     counts,
-    progress,
     segments,
     notices,
     room,
@@ -129,10 +129,9 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
     userHash,
     suppression: createSuppression(recording, userHash),
   });
-  const bodies = createDeliveryBodies(recording);
-  createIsForgotten(recording, { hash: userHash, bodies });
-  createSuperseding(recording, { bodies, callHash: createCallHash(recording) });
-  createPrune(recording, { counts, repeats, progress, tried });
+  createIsForgotten(recording, { hash: userHash, kept });
+  createSuperseding(recording, { kept, callHash: createCallHash(recording) });
+  createPrune(recording, { counts, repeats, progress, tried, kept });
   return { db, statements };
 }
 
