@@ -92,18 +92,10 @@ export function createKept(db: Database, flush: () => void): Kept {
     bodies: texts.bodies,
     letters,
     listed({ first, acceptedAt }, wanted, { id = null, destination = null } = {}) {
-      const some = letters(first)
+      return letters(first)
         .filter((one) => destination === null || one.destination === destination)
-        .filter(({ states }) => wanted.some((letter) => states.includes(letter)));
-      return some.flatMap((one) => {
-        const by = readSettled(first, one.settled);
-        return texts.about(first).flatMap((about, nth) => {
-          if (id !== null && id !== first + nth) return [];
-          if (!wanted.some((letter) => letter === one.states[nth])) return [];
-          const name = { id: first + nth, destination: one.destination };
-          return [fromLetter(name, about, { acceptedAt, by: by.get(name.id) ?? null })];
-        });
-      });
+        .filter(({ states }) => wanted.some((letter) => states.includes(letter)))
+        .flatMap((one) => listLetters(one, texts.about(first), { first, acceptedAt, wanted, id }));
     },
     rowsOf: (event) => sql.rowsOf.all(event).map(fromRow),
     rowsUp: ({ id, destination }, upTo, limit) => sql.rowsUp.all(id, destination, upTo, limit).map(fromRow),
@@ -124,6 +116,25 @@ export function createKept(db: Database, flush: () => void): Kept {
     committed: texts.forget,
     rolledBack: texts.forget,
   };
+}
+
+type Wanted = Pick<Segment, "first" | "acceptedAt"> & {
+  readonly wanted: readonly Letter[];
+  readonly id: number | null;
+};
+
+function listLetters(
+  { destination, states, settled }: Letters,
+  about: readonly About[],
+  { first, acceptedAt, wanted, id }: Wanted,
+): readonly ListedDelivery[] {
+  const by = readSettled(first, settled);
+  return about.flatMap((event, nth) => {
+    const name = { id: first + nth, destination };
+    if (id !== null && id !== name.id) return [];
+    if (!wanted.some((letter) => letter === states[nth])) return [];
+    return [fromLetter(name, event, { acceptedAt, by: by.get(name.id) ?? null })];
+  });
 }
 
 type Texts = Pick<Kept, "about" | "bodies" | "forget">;

@@ -105,9 +105,7 @@ export type Removal = {
 
 /** Removes whole segments. What still waits in one gets a row of its own in `tried`, and goes on waiting. */
 export function createRemoval(db: Database, { counts, tried, kept }: RemovalParts): Removal {
-  const packedSize = db
-    .prepare<[number], number>("SELECT octet_length(bodies) FROM contents WHERE segment = ?")
-    .pluck();
+  const isDense = createIsDense(db, kept);
   const removals = ["segments WHERE first", "contents WHERE segment", "progress WHERE segment"].map((what) =>
     db.prepare<[number]>(`DELETE FROM ${what} = ?`),
   );
@@ -123,7 +121,7 @@ export function createRemoval(db: Database, { counts, tried, kept }: RemovalPart
         const segment = kept.segmentOf(first);
         if (!segment) continue;
         const states = kept.letters(first);
-        if (isDense(states, first)) {
+        if (isDense(first, states)) {
           markDense.run(first);
           continue;
         }
@@ -154,13 +152,19 @@ export function createRemoval(db: Database, { counts, tried, kept }: RemovalPart
       if (states[nth] === "w") tried.add({ ...waiting, id: first + nth, body });
     });
   }
+}
 
-  /**
-   * Whether what waits in a segment takes more space by itself than all of the segment, which is compressed. One that is
-   * damaged counts as such: it stays where it is, and must not keep the others from going.
-   */
-  function isDense(rows: readonly Letters[], segment: number): boolean {
-    const waiting = rows.filter((row) => row.waiting > 0);
+/**
+ * Whether what waits in a segment takes more space by itself than all of the segment, which is compressed. One that is damaged
+ * counts as such: it stays where it is, and must not keep the others from going.
+ */
+function createIsDense(db: Database, kept: Kept): (segment: number, letters: readonly Letters[]) => boolean {
+  const packedSize = db
+    .prepare<[number], number>("SELECT octet_length(bodies) FROM contents WHERE segment = ?")
+    .pluck();
+
+  return function isDense(segment, letters) {
+    const waiting = letters.filter((row) => row.waiting > 0);
     if (waiting.length === 0) return false;
     const bodies = bodiesOf(segment);
     if (bodies === null) return true;
@@ -168,7 +172,7 @@ export function createRemoval(db: Database, { counts, tried, kept }: RemovalPart
       bodies.reduce((sum, body, nth) => sum + (states[nth] === "w" ? body.length : 0), 0),
     );
     return sizes.reduce((sum, size) => sum + size, 0) >= Number(packedSize.get(segment));
-  }
+  };
 
   /** Null if they are damaged: the delivery loop reports that. */
   function bodiesOf(segment: number): readonly string[] | null {

@@ -59,6 +59,8 @@ describe("the schema", () => {
         "SELECT destination, state, count FROM counts",
         "SELECT * FROM seen ORDER BY first LIMIT ?",
         "SELECT * FROM seen ORDER BY first",
+        // Of the one row that the inner one has.
+        "SELECT * FROM (SELECT first, events, accepted_at AS acceptedAt, open, settled_at AS settledAt FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
         "SELECT first + events AS next FROM segments ORDER BY first DESC LIMIT 1",
         "SELECT name, value FROM meta",
         "SELECT accepted_at FROM segments ORDER BY first DESC LIMIT 1",
@@ -68,8 +70,6 @@ describe("the schema", () => {
         "SELECT s.number FROM syncs s CROSS JOIN computations c ON c.number = s.computation WHERE s.state <> 'finished' AND c.source = ?",
         "SELECT value FROM salt",
         "SELECT hash, source FROM suppressed ORDER BY hash, source",
-        // Of the one row that the inner one has.
-        "SELECT * FROM (SELECT first, events, accepted_at AS acceptedAt, open, settled_at AS settledAt FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
         "SELECT 1 FROM deletions LIMIT 1",
         "SELECT value FROM call_key",
       ],
