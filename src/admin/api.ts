@@ -11,56 +11,75 @@ import type { Report } from "../model/report.ts";
 import { checkAccess } from "./access.ts";
 import {
   type AudiencesWorld,
+  audienceRoutes,
   deleteComputation,
   getComputation,
   getComputations,
   getComputationsOf,
+  membersRoute,
   postMembers,
   putList,
+  traitRoutes,
 } from "./audiences.ts";
-import { type BackupWorld, backupRoute, getBackup } from "./backup.ts";
-import { audienceRoutes, membersRoute, traitRoutes } from "./computation-routes.ts";
-import { eraseRoute, postErase, postUnsuppress, unsuppressRoute } from "./deletion-changes.ts";
 import {
-  type DeletionsWorld,
-  deletionRoute,
-  deletionsRoute,
-  getDeletion,
-  getDeletions,
-  getSalt,
-  postDeletion,
-  receiptRoute,
-  saltRoute,
-} from "./deletions.ts";
-import { type DeliveriesWorld, deliveriesRoute, deliveryRoute, getDeliveries, getDelivery } from "./deliveries.ts";
-import { discardRoute, moveRoute, postDiscard, postMove } from "./destinations.ts";
-import { type EventsWorld, eventRoute, getEvent } from "./events.ts";
-import {
+  type BackupWorld,
+  backupRoute,
   createReadiness,
+  getBackup,
   getHealth,
   getMetrics,
   type HealthWorld,
   healthRoute,
   type MetricsWorld,
   metricsRoute,
+  postReload,
   readinessRoute,
-} from "./health.ts";
-import { createOpenApi, openApiRoute } from "./openapi/route.ts";
+  reloadRoute,
+} from "./daemon.ts";
 import {
+  type DeletionsWorld,
+  deletionRoute,
+  deletionsRoute,
+  eraseRoute,
+  getDeletion,
+  getDeletions,
+  getSalt,
+  postDeletion,
+  postErase,
+  postUnsuppress,
+  receiptRoute,
+  saltRoute,
+  unsuppressRoute,
+} from "./deletions.ts";
+import {
+  type DeliveriesWorld,
+  deliveriesRoute,
+  deliveryRoute,
+  type EventsWorld,
+  eventRoute,
+  getDeliveries,
+  getDelivery,
+  getEvent,
+} from "./deliveries.ts";
+import type { UnservedWorld } from "./destinations.ts";
+import {
+  discardRoute,
+  moveRoute,
   type PauseWorld,
   pauseRoute,
+  postDiscard,
+  postMove,
   postPause,
   postResume,
   postRetryDestination,
   resumeRoute,
   retryDestinationRoute,
-} from "./pause.ts";
+} from "./destinations.ts";
+import { createOpenApi, openApiRoute } from "./openapi.ts";
 import { getRejected, rejectedRoute } from "./rejected.ts";
-import { postReload, reloadRoute } from "./reload.ts";
 import { postReplay, postRetry, type ReplayWorld, replayRoute, retryRoute } from "./replay.ts";
 import type { Route } from "./route.ts";
 import { getStatus, type StatusWorld, statusRoute } from "./status.ts";
-import type { UnservedWorld } from "./unserved.ts";
 
 export type AdminWorld = StatusWorld &
   UnservedWorld &

@@ -7,15 +7,14 @@ import type { RequestDeletion } from "../model/ports.ts";
 import { formatTime, KB } from "../model/units.ts";
 import { deletion, deletionEntries, deletionStatus, receipt } from "./answers/deletion.ts";
 import { about, count, success, text, timeOf } from "./answers/fields.ts";
-import { limitQuery, readBody, readQuery } from "./read.ts";
-import { answer, type Like, route } from "./route.ts";
+import { answer, type Like, limitQuery, readBody, readQuery, route } from "./route.ts";
 
-export const MAX_BODY_BYTES = 500 * KB;
+const MAX_BODY_BYTES = 500 * KB;
 const MOST_USERS = 1_000;
 /** What one answer lists at most. */
 const MOST_LISTED = 1_000;
 
-export const userIds = v.pipe(
+const userIds = v.pipe(
   v.array(v.pipe(v.string(), v.minLength(1, "each must be a string that is not empty"))),
   v.minLength(1, "name at least one user"),
   v.maxLength(MOST_USERS, `name at most ${MOST_USERS} users in one request`),
@@ -142,14 +141,14 @@ export function getSalt({ deletions }: DeletionsWorld): Response {
   return answer(saltRoute, { salt: deletions.salt });
 }
 
-export function unknownDeletion(id: string): Fault {
+function unknownDeletion(id: string): Fault {
   return fault(
     "unknown_deletion",
     `there is no deletion ${JSON.stringify(id.slice(0, 100))}; fairlead deletions lists them`,
   );
 }
 
-export function describe(one: Deletion): Like<typeof deletion> {
+function describe(one: Deletion): Like<typeof deletion> {
   const { id, status, stage, requestedAt, endedAt, users, scope, sources, untold, ...others } = one;
   const { erase, suppress, notices, erased } = others;
   const times = { requestedAt: formatTime(requestedAt), endedAt: timeOf(endedAt) };
@@ -162,3 +161,50 @@ function describeReceipt({ people, ...one }: Receipt): Like<typeof receipt> {
     people: people.map(({ userId, hash, suppressed }) => ({ userId, hash, suppressed })),
   };
 }
+
+export const unsuppressRoute = route({
+  id: "unsuppressUsers",
+  method: "post",
+  path: "/api/deletions/unsuppress",
+  summary: "Take calls of deleted users again",
+  body: { shape: v.strictObject({ userIds }), maxBytes: MAX_BODY_BYTES },
+  answers: {
+    200: about(
+      "How many of them were suppressed, from whichever source; none is now.",
+      v.strictObject({ success, unsuppressed: count }),
+    ),
+  },
+  faults: ["store_failed"],
+});
+
+export const eraseRoute = route({
+  id: "eraseDeletion",
+  method: "post",
+  path: "/api/deletions/:id/erase",
+  summary: "Erase the users of a request although a notification was given up",
+  description: "Those that are on their way still are waited for. The one that was given up goes, too.",
+  params: { id: "Of a request with `erase`." },
+  answers: { 200: about("The request as it stands.", v.strictObject({ success, deletion })) },
+  faults: ["unknown_deletion", "invalid_request", "store_failed"],
+});
+
+/** `POST /api/deletions/unsuppress {userIds}`: their calls are taken again. Answers how many of them were suppressed. */
+export async function postUnsuppress(request: Request, { bodies, deletions }: DeletionsWorld): Promise<Response> {
+  const read = await readBody(request, unsuppressRoute.body, bodies);
+  if (isFault(read)) return respondFault(read);
+  const lifted = await deletions.suppressed.lift(read.value.userIds);
+  return answer(unsuppressRoute, typeof lifted === "number" ? { success: true, unsuppressed: lifted } : lifted);
+}
+
+/** `POST /api/deletions/:id/erase`: it need not wait for a notification that was given up to be replayed. */
+export async function postErase(id: string, { deletions, wakeDeletion }: DeletionsWorld): Promise<Response> {
+  const found = deletions.receipt(id);
+  if (found === null) return respondFault(unknownDeletion(id));
+  if (!found.erase) return respondFault(fault("invalid_request", NOT_ERASING));
+  const forced = await deletions.force(id);
+  if (isFault(forced)) return respondFault(forced);
+  wakeDeletion();
+  return answer(eraseRoute, { success: true, deletion: describe(forced) });
+}
+
+const NOT_ERASING = "this request was made without erase; make another one for its users that has it";

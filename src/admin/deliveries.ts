@@ -3,15 +3,20 @@ import { respondFault } from "../http/respond.ts";
 import type { Attempt } from "../model/attempt.ts";
 import { formatId } from "../model/delivery.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
-import type { DeliveryDetail, ListedDelivery, Lookup } from "../model/lookup.ts";
+import type { DeliveryDetail, FoundEvent, ListedDelivery, Lookup } from "../model/lookup.ts";
+import type { Pauses } from "../model/pause.ts";
+import type { Rejections } from "../model/refusal.ts";
+import type { Source } from "../model/source.ts";
 import type { Timeline } from "../model/timeline.ts";
+import type { At } from "../model/units.ts";
 import { withoutQuery } from "../model/url.ts";
 import { type Sending, shownHeaders } from "../webhook/headers.ts";
 import { detail, listed, troubledWebhooks } from "./answers/delivery.ts";
+import { type event, trail } from "./answers/event.ts";
 import { about, wallTime, wallTimeOf } from "./answers/fields.ts";
-import { type FilterWorld, refuseFilter } from "./known.ts";
+import { describeRejection } from "./rejected.ts";
 import { answer, type Like, route, type Said } from "./route.ts";
-import { readSearch, searchQuery } from "./search.ts";
+import { type FilterWorld, readSearch, refuseFilter, searchQuery } from "./search.ts";
 import { type TroubleWorld, troubleOf } from "./status.ts";
 
 export type DeliveriesWorld = TroubleWorld & FilterWorld & { readonly lookup: Lookup };
@@ -93,7 +98,7 @@ export async function getDelivery(id: string, world: DeliveriesWorld): Promise<R
 }
 
 /** What keeps back those of them that wait. */
-export function troubleFor(
+function troubleFor(
   deliveries: readonly Pick<ListedDelivery, "destination" | "state">[],
   world: TroubleWorld,
 ): ReturnType<typeof troubleOf> {
@@ -114,7 +119,7 @@ export function unknownDelivery(id: string): Fault {
   return fault("unknown_delivery", `there is no delivery ${JSON.stringify(id.slice(0, 100))}; ${form}, and ${kept}`);
 }
 
-export function describeListed({ id, ...one }: ListedDelivery, timeline: Timeline): Like<typeof listed> {
+function describeListed({ id, ...one }: ListedDelivery, timeline: Timeline): Like<typeof listed> {
   const { destination, state, source, type, messageId, userId, acceptedAt, attempts } = one;
   return {
     ...{ id: formatId({ id, destination }), destination, state, source, type, messageId, userId },
@@ -133,4 +138,69 @@ function requestsOf(detail: DeliveryDetail, sending: Sending): Detail["requests"
     url: withoutQuery(webhook.url),
     headers: shownHeaders(webhook, detail, sending),
   }));
+}
+
+export type EventsWorld = TroubleWorld & {
+  readonly lookup: Lookup;
+  readonly rejections: Rejections;
+  /** As the config in force has them. */
+  readonly sources: () => readonly Pick<Source, "name">[];
+  readonly pauses: Pick<Pauses, "since">;
+  readonly timeline: Timeline;
+  /** Since when refusals are remembered, by `clock.now()`. */
+  readonly startedAt: At;
+};
+
+export const eventRoute = route({
+  id: "explainEvent",
+  method: "get",
+  path: "/api/events/:messageId",
+  summary: "Tell what became of a call",
+  params: { messageId: "Its messageId, which the client chose, or else the server." },
+  answers: { 200: trail },
+});
+
+/**
+ * `GET /api/events/:messageId`: what is known of the calls with this messageId. `rejected`: those of the last refusals;
+ * `events`: what was taken, with its deliveries; `seen`: when it came from which source in the last 24 hours; `complete`:
+ * false if nothing was found, and not all that is kept was looked through.
+ */
+export async function getEvent(messageId: string, world: EventsWorld): Promise<Response> {
+  const { lookup, rejections, sources, startedAt, timeline } = world;
+  const rejected = rejections.newest(Number.POSITIVE_INFINITY).filter((one) => one.messageId === messageId);
+  const names = sources().map(({ name }) => name);
+  const { events, seen, complete } = await lookup.event(messageId, names);
+  return answer(eventRoute, {
+    messageId,
+    rejected: rejected.map(describeRejection),
+    rejectedSince: wallTime(startedAt, timeline),
+    events: events.map((event) => describeEvent(event, world)),
+    seen: seen
+      .toSorted((one, other) => other.at - one.at)
+      .map(({ source, at }) => ({ source, at: wallTime(at, timeline) })),
+    troubled: troubleFor(
+      events.flatMap(({ deliveries }) => deliveries),
+      world,
+    ),
+    complete,
+  });
+}
+
+function describeEvent(found: FoundEvent, world: EventsWorld): Like<typeof event> {
+  const { id, source, type, messageId, userId, acceptedAt, skipped, deliveries, forgotten, whole } = found;
+  return {
+    ...{ event: id, source, type, messageId, userId, acceptedAt: wallTime(acceptedAt, world.timeline), skipped },
+    deliveries: deliveries.map((one) => ({ ...describeListed(one, world.timeline), served: servedAs(one, world) })),
+    ...{ forgotten, whole },
+  };
+}
+
+type ServedAs = Like<typeof event>["deliveries"][number]["served"];
+
+/** Whether anybody delivers to it now. */
+function servedAs({ destination }: ListedDelivery, { destinations, pauses }: EventsWorld): ServedAs {
+  const found = destinations().find(({ name }) => name === destination);
+  if (!found) return "removed";
+  if (!found.enabled) return "disabled";
+  return pauses.since(destination) === null ? "yes" : "paused";
 }

@@ -6,9 +6,8 @@ import type { Source } from "../model/source.ts";
 import { formatTime } from "../model/units.ts";
 import { about } from "./answers/fields.ts";
 import { CODES, rejection } from "./answers/rejection.ts";
-import { limitQuery, readQuery } from "./read.ts";
-import { answer, type Like, route } from "./route.ts";
-import { unknownName } from "./unserved.ts";
+import { unknownName } from "./destinations.ts";
+import { answer, type Like, limitQuery, readQuery, route } from "./route.ts";
 
 /** What one answer lists at most. */
 export const MOST_LISTED = 100;

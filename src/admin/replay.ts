@@ -10,11 +10,9 @@ import type { Timeline } from "../model/timeline.ts";
 import { KB } from "../model/units.ts";
 import { about, count, success, time, wallTimeOf } from "./answers/fields.ts";
 import { parseId, unknownDelivery } from "./deliveries.ts";
-import { type FilterWorld, refuseFilter } from "./known.ts";
-import { keysRule, limitEntry, readBody } from "./read.ts";
-import { answer, route, type Said } from "./route.ts";
-import { FILTER, FILTER_KEYS, toFilter } from "./search.ts";
-import { refuseRemoved } from "./unserved.ts";
+import { refuseRemoved } from "./destinations.ts";
+import { answer, keysRule, limitEntry, readBody, route, type Said } from "./route.ts";
+import { FILTER, FILTER_KEYS, type FilterWorld, refuseFilter, toFilter } from "./search.ts";
 
 const MAX_BODY_BYTES = 4 * KB;
 /** Deliveries in one page. */

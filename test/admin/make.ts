@@ -1,6 +1,6 @@
 import { createAdmin } from "../../src/admin/api.ts";
+import type { UnservedWorld } from "../../src/admin/destinations.ts";
 import type { StatusWorld } from "../../src/admin/status.ts";
-import type { UnservedWorld } from "../../src/admin/unserved.ts";
 import { createBodies } from "../../src/http/body.ts";
 import { createStreams } from "../../src/http/stream.ts";
 import type { Audiences } from "../../src/model/audience.ts";
@@ -19,13 +19,12 @@ import type { At } from "../../src/model/units.ts";
 import type { Unserved } from "../../src/model/unserved.ts";
 import { createFalseClock, type FalseClock, UNSHIFTED } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
-import { assertDocumented } from "./openapi/documented.ts";
-import { NEVER_PAUSED } from "./pauses.ts";
+import { assertDocumented } from "./documented.ts";
 
-export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string };
-export type Wish = Parameters<RequestDeletion>[0];
+type Answer = { readonly status: number; readonly headers: Headers; readonly text: string };
+type Wish = Parameters<RequestDeletion>[0];
 
-export type TestAdmin = {
+type TestAdmin = {
   readonly clock: FalseClock;
   /** The store's state, for a test to change. */
   readonly store: { writable: boolean; refusal: Fault | null; probe: () => Promise<boolean> };
@@ -191,3 +190,10 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     },
   };
 }
+
+/** Nothing is paused, or can be. */
+export const NEVER_PAUSED: Pauses = {
+  since: () => null,
+  pause: () => Promise.reject(new Error("nobody should be paused")),
+  resume: async () => ({ since: null }),
+};

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { isPaused } from "../../src/cli/pause/said.ts";
 import { toWords } from "../../src/cli/pause.ts";
 import { HOUR } from "../../src/model/units.ts";
-import { NEVER_PAUSED } from "../admin/pauses.ts";
+import { NEVER_PAUSED } from "../admin/make.ts";
 import { startAdmin } from "./unserved/process.ts";
 
 const SLOW = { timeout: 60_000 };

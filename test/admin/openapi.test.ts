@@ -3,12 +3,18 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import * as v from "valibot";
-import { named } from "../../../src/admin/answers/fields.ts";
-import { describeApi } from "../../../src/admin/openapi/document.ts";
-import { BODY_FAULTS } from "../../../src/admin/read.ts";
-import { type Route, route } from "../../../src/admin/route.ts";
-import { startAdmin } from "../make.ts";
-import { bareApi, type Document, fetchDocument, type Operation } from "./documented.ts";
+import { named } from "../../src/admin/answers/fields.ts";
+import { describeApi } from "../../src/admin/openapi.ts";
+import { BODY_FAULTS, type Route, route } from "../../src/admin/route.ts";
+import {
+  assertDocumented,
+  bareApi,
+  type Document,
+  type Exchange,
+  fetchDocument,
+  type Operation,
+} from "./documented.ts";
+import { startAdmin } from "./make.ts";
 
 const HOW =
   "declare it with route({ id, method, path, summary, params, query, body, answers, faults }) beside its handler, and serve " +
@@ -182,7 +188,7 @@ describe("a route's declaration", () => {
   });
 
   it("needs not name what reading a body can refuse with: all of that is known", () => {
-    const http = fileURLToPath(new URL("../../../src/http", import.meta.url));
+    const http = fileURLToPath(new URL("../../src/http", import.meta.url));
     const text = readdirSync(http).map((name) => readFileSync(`${http}/${name}`, "utf8"));
     const codes = [...text.join("\n").matchAll(/\bfault\(\s*"(\w+)"/g)].map(([, code]) => code);
     assert.ok(codes.length > 5);
@@ -214,3 +220,41 @@ function schemasIn(value: unknown): readonly Record<string, unknown>[] {
   // The security scheme has a type too, which is none of these.
   return isSchema && !("scheme" in own) ? [own, ...below] : below;
 }
+
+describe("the check that real answers are as the document says", () => {
+  const ready: Exchange = {
+    ...{ method: "GET", path: "/readyz", status: 200, type: "application/json" },
+    text: '{"status":"ready"}',
+  };
+  const refusal = { success: false, code: "store_full", message: "m", error: "m" };
+  const refused: Exchange = { ...ready, status: 503, text: JSON.stringify(refusal) };
+  const discarded: Exchange = {
+    ...{ method: "POST", path: "/api/destinations/crm/discard", status: 200, type: "application/json" },
+    ...{ text: '{"success":true,"discarded":1,"more":false}', sent: '{"limit":1}' },
+  };
+  const listed: Exchange = { ...ready, path: "/api/rejected?limit=5", text: '{"rejected":[]}' };
+
+  it("lets pass what is so", async () => {
+    for (const exchange of [ready, refused, discarded, listed]) await assertDocumented(exchange);
+    await assertDocumented({ ...refused, path: "/nowhere", status: 404 });
+  });
+
+  const wrong: Readonly<Record<string, Exchange>> = {
+    "a key that is unknown": { ...ready, text: '{"status":"ready","extra":1}' },
+    "a key that is unknown, deep within": { ...refused, text: JSON.stringify({ ...refusal, extra: 1 }) },
+    "a key that is missing": { ...ready, text: "{}" },
+    "a value of another type": { ...discarded, text: '{"success":true,"discarded":"1","more":false}' },
+    "another word": { ...ready, text: '{"status":"well"}' },
+    "a code that the route does not name": { ...refused, text: JSON.stringify({ ...refusal, code: "store_gone" }) },
+    "a code of another status": { ...refused, text: JSON.stringify({ ...refusal, code: "unauthorized" }) },
+    "a status that the route does not name": { ...refused, status: 404 },
+    "another Content-Type": { ...ready, type: "text/html" },
+    "something else where nothing is": { ...ready, path: "/nowhere" },
+    "a query that was taken, though the document forbids it": { ...listed, path: "/api/rejected?limit=500" },
+    "a parameter that was taken, though the document has none": { ...listed, path: "/api/rejected?lines=5" },
+    "a body that was taken, though the document forbids it": { ...discarded, sent: '{"limit":5000}' },
+  };
+  for (const [what, exchange] of Object.entries(wrong)) {
+    it(`finds ${what}`, () => assert.rejects(assertDocumented(exchange), /is not as \/openapi\.json says/));
+  }
+});

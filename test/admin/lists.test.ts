@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { LONGEST_USER } from "../../../src/admin/lists/member.ts";
-import { readList, splitterFor } from "../../../src/admin/lists/read-list.ts";
-import { LONGEST_ENTRY } from "../../../src/admin/lists/records.ts";
-import type { Member, Value } from "../../../src/model/audience.ts";
-import { isFault } from "../../../src/model/fault.ts";
+import { LONGEST_ENTRY } from "../../src/admin/list-formats.ts";
+import { LONGEST_USER, readList, splitterFor } from "../../src/admin/lists.ts";
+import type { Member, Value } from "../../src/model/audience.ts";
+import { isFault } from "../../src/model/fault.ts";
 
 /** What is read of these pieces, or the message of the fault. */
 async function read(type: string, pieces: readonly string[], kind: "audience" | "trait" = "trait") {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { type AdminWorld, createApi } from "../../../src/admin/api.ts";
-import type { JsonSchema } from "../../../src/config/json-schema.ts";
-import { faultsOf } from "../../config/json-schema-validator.ts";
+import { type AdminWorld, createApi } from "../../src/admin/api.ts";
+import type { JsonSchema } from "../../src/config/json-schema.ts";
+import { faultsOf } from "../config/json-schema-validator.ts";
 
 /** A question to the operator's API, and what it answered. */
 export type Exchange = {
@@ -16,8 +16,8 @@ export type Exchange = {
 };
 
 type Content = Readonly<Record<string, { readonly schema: Schema }>>;
-export type Schema = JsonSchema & { readonly $ref?: string };
-export type Parameter = {
+type Schema = JsonSchema & { readonly $ref?: string };
+type Parameter = {
   readonly name: string;
   readonly in: "path" | "query";
   readonly required: boolean;
