@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
-import { inParts } from "../../src/cli/delete-user/users.ts";
+import { inParts } from "../../src/cli/delete-user.ts";
 import { createBodies } from "../../src/http/body.ts";
 import type { DeletionRequest } from "../../src/model/deletion.ts";
 import { fault } from "../../src/model/fault.ts";

@@ -1,11 +1,11 @@
-import { type AdminWorld, createAdmin } from "../../../src/admin/api.ts";
-import { createBodies } from "../../../src/http/body.ts";
-import { createClock } from "../../../src/runtime/clock.ts";
-import { createServe } from "../../../src/runtime/serve.ts";
-import { NEVER_PAUSED } from "../../admin/make.ts";
-import { UNSHIFTED } from "../../flow/clock.ts";
-import { makeDestination } from "../../flow/make.ts";
-import { askAdmin } from "../run.ts";
+import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
+import { createBodies } from "../../src/http/body.ts";
+import { createClock } from "../../src/runtime/clock.ts";
+import { createServe } from "../../src/runtime/serve.ts";
+import { NEVER_PAUSED } from "../admin/make.ts";
+import { UNSHIFTED } from "../flow/clock.ts";
+import { makeDestination } from "../flow/make.ts";
+import { askAdmin } from "./run.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 

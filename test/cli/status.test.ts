@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isStatus, type SaidStatus } from "../../../src/cli/status/said.ts";
-import { toWords } from "../../../src/cli/status/words.ts";
-import { HOUR, MB, MINUTE } from "../../../src/model/units.ts";
+import { isStatus, type SaidStatus } from "../../src/cli/status/said.ts";
+import { toWords } from "../../src/cli/status.ts";
+import { HOUR, MB, MINUTE } from "../../src/model/units.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12, 0, 0);
 const ago = (ms: number): string => new Date(NOW - ms).toISOString();
