@@ -2,10 +2,9 @@ import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import { FAULT_STATUS, type FaultCode } from "../model/fault.ts";
 import { formatSize } from "../model/units.ts";
+import { about, refusal, type Shape } from "../wire/fields.ts";
 import { isOpen } from "./access.ts";
-import { about, named } from "./answers/fields.ts";
-import { CODES } from "./answers/rejection.ts";
-import { answer, BODY_FAULTS, type Body, type Route, route, type Shape } from "./route.ts";
+import { BODY_FAULTS, type Body, type Route, route } from "./route.ts";
 
 export const openApiRoute = route({
   id: "getOpenApi",
@@ -16,15 +15,6 @@ export const openApiRoute = route({
     200: about("The OpenAPI document of this API, for programs that read it.", v.record(v.string(), v.unknown())),
   },
 });
-
-/** `GET /openapi.json`: what these routes take and answer. Made when it is asked for first; `routes` may grow until then. */
-export function createOpenApi(routes: readonly Route[], world: { readonly version: string }): () => Response {
-  let document: Json | null = null;
-  return function getOpenApi() {
-    document ??= describeApi(routes, world.version);
-    return answer(openApiRoute, document);
-  };
-}
 
 /** The OpenAPI 3.1 document of these routes. */
 export function describeApi(routes: readonly Route[], version: string): Json {
@@ -125,17 +115,6 @@ function answersOf({ answers, type = JSON_TYPE }: Route, shapes: Shapes): Json {
   });
   return Object.fromEntries(all);
 }
-
-/** How each refusal looks. */
-const refusal = named(
-  "Fault",
-  v.strictObject({
-    success: v.literal(false),
-    code: about("Stable: programs may go by it.", v.picklist(CODES)),
-    message: about("What could not be done, why, and what to do. Its words may change.", v.string()),
-    error: about("The same as `message`.", v.string()),
-  }),
-);
 
 /** The statuses with which trying again may help, and that can say when. */
 const RETRIED: readonly number[] = [409, 429, 503];

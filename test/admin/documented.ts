@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type AdminWorld, createApi } from "../../src/admin/api.ts";
+import { createApi } from "../../src/admin/api.ts";
+import type { AdminWorld } from "../../src/admin/world.ts";
 import type { JsonSchema } from "../../src/config/json-schema.ts";
 import { faultsOf } from "../config/json-schema-validator.ts";
 

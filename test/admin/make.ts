@@ -1,6 +1,5 @@
 import { createAdmin } from "../../src/admin/api.ts";
-import type { UnservedWorld } from "../../src/admin/destinations.ts";
-import type { StatusWorld } from "../../src/admin/status.ts";
+import type { AdminWorld } from "../../src/admin/world.ts";
 import { createBodies } from "../../src/http/body.ts";
 import { createStreams } from "../../src/http/stream.ts";
 import type { Audiences } from "../../src/model/audience.ts";
@@ -41,11 +40,11 @@ type Counts = ReturnType<Backlog["counts"]>;
 
 type AdminOptions = {
   /** What waits, and for whom. */
-  readonly stranded?: Partial<Omit<UnservedWorld, "backlog" | "report" | "pauses">> & {
+  readonly stranded?: Partial<Omit<AdminWorld, "backlog" | "report" | "pauses">> & {
     readonly counts?: Counts;
     readonly pauses?: Partial<Pauses>;
   };
-  readonly status?: Partial<Pick<StatusWorld, "webhooks" | "arrivals">> & {
+  readonly status?: Partial<Pick<AdminWorld, "webhooks" | "arrivals">> & {
     readonly oldestAt?: At;
     readonly config?: Partial<ConfigStatus>;
   };

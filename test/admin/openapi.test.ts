@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import * as v from "valibot";
-import { named } from "../../src/admin/answers/fields.ts";
 import { describeApi } from "../../src/admin/openapi.ts";
 import { BODY_FAULTS, type Route, route } from "../../src/admin/route.ts";
+import { named } from "../../src/wire/fields.ts";
 import {
   assertDocumented,
   bareApi,

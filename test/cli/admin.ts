@@ -1,4 +1,5 @@
-import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
+import { createAdmin } from "../../src/admin/api.ts";
+import type { AdminWorld } from "../../src/admin/world.ts";
 import { createBodies } from "../../src/http/body.ts";
 import { createClock } from "../../src/runtime/clock.ts";
 import { createServe } from "../../src/runtime/serve.ts";

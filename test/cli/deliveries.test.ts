@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
+import { createAdmin } from "../../src/admin/api.ts";
 import { MOST_LISTED } from "../../src/admin/search.ts";
+import type { AdminWorld } from "../../src/admin/world.ts";
 import type { SaidAttempt, SaidDelivery, SaidDetail } from "../../src/cli/deliveries/said.ts";
 import { detailWords, listWords, MOST_IN_PAGE, toQueryTime } from "../../src/cli/deliveries.ts";
 import type { ListedDelivery, PageAsk, Search } from "../../src/model/lookup.ts";

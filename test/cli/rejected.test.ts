@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
+import { createAdmin } from "../../src/admin/api.ts";
 import { MOST_LISTED as MOST_OF_DAEMON } from "../../src/admin/rejected.ts";
+import type { AdminWorld } from "../../src/admin/world.ts";
 import { type Asked, isRejectedList, MOST_LISTED, type RejectedCall, toWords } from "../../src/cli/rejected.ts";
 import { fault } from "../../src/model/fault.ts";
 import type { Rejection } from "../../src/model/refusal.ts";
