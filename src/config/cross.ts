@@ -1,6 +1,6 @@
 import type { Listen } from "../model/config.ts";
 import { formatSize, MB, parseSize } from "../model/units.ts";
-import { isLocal, isSameAddress, parseListen } from "./listen.ts";
+import { isLocal, isSameAddress, parseListen } from "./addresses.ts";
 import type { Finding } from "./problems.ts";
 import { ADMIN_LISTEN, INGEST_LISTEN, MAX_BATCH, MAX_CALL } from "./schema.ts";
 import { suggest } from "./suggest.ts";

@@ -1,9 +1,8 @@
 import * as v from "valibot";
 import { stringify } from "yaml";
-import { type Manual, manualOf } from "./manual.ts";
+import { type Manual, manualOf, type Shape, shapeOf } from "./key.ts";
 import { REFERENCE_FORMS } from "./references.ts";
 import { configSchema } from "./schema.ts";
-import { type Shape, shapeOf } from "./shape.ts";
 import { wrapComments } from "./wrap.ts";
 
 const COLUMNS = 120;

@@ -1,24 +1,23 @@
+import * as v from "valibot";
 import type { ParsedNode } from "yaml";
-import type { Config, Problem } from "../model/config.ts";
+import type { Config, Problem, Tls } from "../model/config.ts";
+import type { Destination, WebhookTls } from "../model/destination.ts";
 import type { Resolve } from "../model/ports.ts";
+import { Secret } from "../model/secret.ts";
+import type { Source } from "../model/source.ts";
 import type { Disk, SpaceFor } from "../model/space.ts";
 import type { At } from "../model/units.ts";
-import { build } from "./build.ts";
-import { check } from "./check.ts";
+import { warnOfEverybody } from "./addresses.ts";
 import { crossCheck } from "./cross.ts";
-import { refuseAlias, warnOfSmallDisk } from "./disk.ts";
-import { parse } from "./document.ts";
-import { refuseFolder, warnOfNames, warnOfOpenSecrets } from "./doubts.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
-import { warnOfIdle } from "./idle.ts";
-import { warnOfEverybody } from "./networks.ts";
-import { type Finding, toProblems } from "./problems.ts";
+import { type Finding, keyPath, toProblems } from "./problems.ts";
 import { type Reading, readTree } from "./read.ts";
-import { type Credentials, createReferences, type Origin } from "./references.ts";
-import { configSchema } from "./schema.ts";
-import { readTls } from "./tls.ts";
-import type { Tree } from "./tree.ts";
-import { readTlsOfWebhooks } from "./webhook-tls.ts";
+import { type Credentials, createReferences, fullPath, type Origin } from "./references.ts";
+import { type Checked, configSchema } from "./schema.ts";
+import { parse } from "./syntax.ts";
+import { readTls, readTlsOfWebhooks, type TlsOfWebhooks } from "./tls.ts";
+import { BROKEN, child, listOf, plain, type Tree, withGot } from "./tree.ts";
+import { refuseAlias, refuseFolder, warnOfIdle, warnOfNames, warnOfOpenSecrets, warnOfSmallDisk } from "./warnings.ts";
 
 export type LoadInput = {
   /** The path of the config file: named in Problems, and relative paths in it start at its folder. */
@@ -129,4 +128,93 @@ function interpret({ contents, now, spaceFor, aliasOf, isFolder, worldReadable, 
     ...(config ? [...warnOfSmallDisk(tree, config, spaceFor), ...refuseAlias(tree, config, aliasOf)] : []),
   ];
   return { config, tree, findings: [...all, ...warnings] };
+}
+
+/** Checks the values against the schema. The checked ones are null if anything is wrong with them. */
+export function check(tree: Tree): { readonly checked: Checked | null; readonly findings: readonly Finding[] } {
+  const result = v.safeParse(configSchema, plain(tree));
+  if (result.success) return { checked: result.output, findings: [] };
+  const issues = result.issues.flatMap((issue) => innermost(issue));
+  return { checked: null, findings: issues.flatMap((issue) => toFinding(issue, tree) ?? []) };
+}
+
+type Path = readonly v.IssuePathItem[];
+type Issue = { readonly message: string; readonly path: Path };
+
+/** A choice fails as a whole; what is wrong inside the part that was meant says more. */
+function innermost({ message, path = [] as never, issues }: v.BaseIssue<unknown>): readonly Issue[] {
+  const inner = issues?.filter((sub) => sub.path !== undefined) ?? [];
+  if (inner.length === 0) return [{ message, path }];
+  return inner.map((sub) => ({ message: sub.message, path: [...path, ...(sub.path ?? [])] }));
+}
+
+function toFinding({ message, path }: Issue, root: Tree): Finding | null {
+  const tree = follow(root, path);
+  if (tree === undefined) return missing(follow(root, path.slice(0, -1)) ?? root, path.at(-1));
+  if (tree.value === BROKEN) return null;
+  if (path.at(-1)?.origin === "key") return { severity: "error", path: tree.path, message, at: tree.keyAt };
+  return { severity: "error", path: tree.path, message: withGot(message, tree), at: tree.at };
+}
+
+function follow(root: Tree, path: Path): Tree | undefined {
+  return path.reduce<Tree | undefined>((tree, { key }) => step(tree, key), root);
+}
+
+function step(tree: Tree | undefined, key: unknown): Tree | undefined {
+  return typeof key === "number" ? listOf(tree)[key] : child(tree, String(key));
+}
+
+function missing(parent: Tree, item: v.IssuePathItem | undefined): Finding {
+  const path = keyPath(parent.path, String(item?.key));
+  return { severity: "error", path, message: "is missing here: it is required", at: parent.keyAt };
+}
+
+/** Where the file is, and what was read along with it. */
+type Beside = { readonly file: string; readonly tls: Tls | null; readonly tlsOfWebhooks: TlsOfWebhooks };
+
+/** Makes the Config out of checked values. The outbox's path starts at the folder of the config file. */
+function build(checked: Checked, { file, tls, tlsOfWebhooks }: Beside): Config {
+  const { ingest, admin, outbox, delivery, log, sources, destinations } = checked;
+  return {
+    ingest: {
+      listen: ingest.listen,
+      tls,
+      trustedProxies: ingest.trustedProxies.map(({ cidr }) => cidr),
+      corsOrigins: ingest.corsOrigins.map((origin) => origin.toLowerCase()),
+      maxCall: ingest.maxCall,
+      maxBatch: ingest.maxBatch,
+    },
+    admin: { listen: admin.listen, token: admin.token === undefined ? null : new Secret(admin.token) },
+    outbox: { ...outbox, path: fullPath(outbox.path, file) },
+    delivery,
+    log,
+    sources: Object.entries(sources).map(([name, source]) => buildSource(name, source)),
+    destinations: Object.entries(destinations).map(([name, destination]) => {
+      return buildDestination(destination, { name, tlses: tlsOfWebhooks.get(name) ?? [] });
+    }),
+  };
+}
+
+function buildSource(name: string, { writeKey, ...rest }: Checked["sources"][string]): Source {
+  return { name, writeKey: new Secret(writeKey), ...rest };
+}
+
+type Around = { readonly name: string; readonly tlses: readonly (WebhookTls | null)[] };
+
+function buildDestination(checked: Checked["destinations"][string], { name, tlses }: Around): Destination {
+  const { enabled, sources = null, types = null, historical, webhooks, sharedSecret = [], standardWebhooks } = checked;
+  return {
+    name,
+    enabled,
+    sources,
+    types,
+    historical,
+    webhooks: webhooks.map(({ url, headers }, index) => ({
+      url,
+      headers: Object.entries(headers).map(([header, value]) => [header, new Secret(value)] as const),
+      tls: tlses[index] ?? null,
+    })),
+    sharedSecrets: [sharedSecret].flat().map((secret) => new Secret(secret)),
+    standardWebhooks,
+  };
 }

@@ -1,4 +1,4 @@
-import type { Manual } from "./manual.ts";
+import type { Manual } from "./key.ts";
 import { headParts } from "./markdown/head.ts";
 import { type Entries, type Option, type Section, sectionsOf } from "./markdown/options.ts";
 import { snippet } from "./markdown/snippet.ts";

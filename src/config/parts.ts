@@ -1,19 +1,16 @@
 import * as v from "valibot";
-import { isMap } from "yaml";
+import { isMap, type ParsedNode } from "yaml";
 import type { Config, Listen, Problem } from "../model/config.ts";
 import { Secret } from "../model/secret.ts";
-import { parse } from "./document.ts";
-import { fullPath } from "./full-path.ts";
-import { parseListen } from "./listen.ts";
-import { type LoadInput, loadConfig } from "./load.ts";
-import { formatProblem } from "./problems.ts";
+import { parseListen } from "./addresses.ts";
+import { hideSecrets, hideSecretsOfBroken, keyText } from "./hide.ts";
+import { check, type LoadInput, loadConfig } from "./load.ts";
+import { type Finding, formatProblem, toProblems } from "./problems.ts";
 import { readTree } from "./read.ts";
-import { createReferences } from "./references.ts";
-import { keyText } from "./scalars.ts";
-import { ADMIN_LISTEN, configSchema, INGEST_LISTEN } from "./schema.ts";
-import { readSection } from "./section.ts";
-import { outbox as outboxSchema } from "./sections/outbox.ts";
+import { createReferences, fullPath } from "./references.ts";
+import { ADMIN_LISTEN, configSchema, INGEST_LISTEN, outbox as outboxSchema } from "./schema.ts";
 import { suggest } from "./suggest.ts";
+import { parse } from "./syntax.ts";
 import { BROKEN, child, mapOf, plain, type Tree, textOf } from "./tree.ts";
 
 /** Single values of a config file. Each answers what is wrong with it, whatever may be wrong elsewhere in the file. */
@@ -24,12 +21,12 @@ export type ConfigParts = {
 };
 
 /** Where calls are taken, and whether over TLS. */
-export type IngestPart = { readonly listen: Listen; readonly tls: boolean };
+type IngestPart = { readonly listen: Listen; readonly tls: boolean };
 
 /** Why a value cannot be had: the file is at fault, or the name that was asked for. */
 export type PartFault = { readonly faulty: "file" | "name"; readonly message: string };
 
-export type PartsInput = Omit<LoadInput, "now">;
+type PartsInput = Omit<LoadInput, "now">;
 
 /**
  * Looks up what a client of the daemon has to know. Whoever runs one often may not read the other secrets that the
@@ -149,4 +146,40 @@ function unusable(file: string, problems: readonly Problem[]): PartFault {
 
 function fileFault(message: string): PartFault {
   return { faulty: "file", message };
+}
+
+type SectionName = keyof typeof configSchema.entries;
+
+type Section = {
+  /** Undefined if the file has no such section, or cannot be read at all. */
+  readonly tree: Tree | undefined;
+  readonly errors: readonly Problem[];
+};
+
+/**
+ * Reads one section of a config file as if no other were there: nothing is resolved for them, and nothing is wrong with
+ * them. What is wrong only between two sections is not found.
+ */
+export function readSection(name: SectionName, { file, text: raw, resolve }: Omit<LoadInput, "now">): Section {
+  const text = raw.replace(/^\uFEFF/, "");
+  const { contents, lines, findings: syntax } = parse(text);
+  const shownText = syntax.length > 0 ? hideSecretsOfBroken(text, contents) : hideSecrets(text, contents);
+  const placing = { file, shownText, lines };
+  if (syntax.length > 0 || contents === null) return { tree: undefined, errors: toProblems(syntax, placing) };
+  const found: Finding[] = [];
+  const references = createReferences({ file, resolve });
+  const tree = readTree(reduce(contents, name), configSchema, { text, lines, references, findings: found });
+  const errors = [...found, ...check(tree).findings].filter(({ severity }) => severity === "error");
+  return { tree: child(tree, name), errors: toProblems(errors, placing) };
+}
+
+/** Leaves the section alone in the document, with all keys that are probably meant as its own. */
+function reduce(contents: ParsedNode, name: SectionName): ParsedNode {
+  if (isMap(contents)) contents.items = contents.items.filter(({ key }) => meantBy(keyText(key)) === name);
+  return contents;
+}
+
+function meantBy(key: string | null): string | null {
+  if (key === null || Object.hasOwn(configSchema.entries, key)) return key;
+  return suggest(key, Object.keys(configSchema.entries));
 }

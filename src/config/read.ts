@@ -1,13 +1,12 @@
 import type { GenericSchema } from "valibot";
-import { isMap, isScalar, isSeq, type LineCounter, type ParsedNode, type YAMLMap } from "yaml";
-import { BARE_TEMPLATE } from "./doubts.ts";
-import { type MapShape, readKey } from "./keys.ts";
-import { quote } from "./problems.ts";
-import { readText, type TextReading } from "./read-text.ts";
-import { refuseAlias, refuseMarks } from "./refuse.ts";
-import { isSecretKey } from "./scalars.ts";
-import { type Shape, shapeOf } from "./shape.ts";
+import { isAlias, isMap, isNode, isScalar, isSeq, type LineCounter, type ParsedNode, type YAMLMap } from "yaml";
+import { isSecretKey, keyText } from "./hide.ts";
+import { type Shape, shapeOf } from "./key.ts";
+import { type Finding, keyPath, quote } from "./problems.ts";
+import type { Origin, References } from "./references.ts";
+import { suggest } from "./suggest.ts";
 import { BROKEN, type Tree, type TreeMap, type Value, withGot } from "./tree.ts";
+import { BARE_TEMPLATE, doubtText } from "./warnings.ts";
 
 /** What reading needs, and the findings it leaves behind. */
 export type Reading = TextReading & { readonly lines: LineCounter };
@@ -124,4 +123,135 @@ function gotOf(node: unknown): string {
   if (isSeq(node)) return node.items.length === 0 ? "an empty list" : `a list of ${node.items.length}`;
   if (!isScalar(node)) return "nothing";
   return typeof node.value === "string" ? quote(node.value) : (node.source ?? "nothing");
+}
+
+type MapShape = Extract<Shape, { kind: "map" | "names" }>;
+
+/** A key of a map with its place, and what may stand under it, or why it may not stand there itself. */
+type Key = { readonly name: string; readonly path: string; readonly at: number } & (
+  | { readonly kind: "known"; readonly schema: GenericSchema }
+  | { readonly kind: "refused"; readonly refusal: Refusal; readonly meant: string | null }
+);
+
+type InMap = {
+  readonly shape: MapShape;
+  /** The map itself. */
+  readonly place: { readonly path: string; readonly keyAt: number };
+  readonly text: string;
+  /** The line in which the key stood before, if it did. */
+  lineBefore(name: string): number | undefined;
+};
+
+/** These cannot be keys of what valibot answers: it drops them without a word. */
+const RESERVED = ["__proto__", "constructor", "prototype"];
+
+/** Decides about one key of a map. */
+function readKey(node: unknown, { shape, place, text, lineBefore }: InMap): Key {
+  const name = keyText(node);
+  const at = isScalar(node) ? (node.range?.[0] ?? place.keyAt) : place.keyAt;
+  const key = { name: name ?? "", path: name === null ? `${place.path}[?]` : keyPath(place.path, name), at };
+  const meant = meantKey(key.name, shape);
+  const message = keyFault(key.name, { shape, meant, before: lineBefore(key.name) });
+  const refusal = refuseKey(node, text) ?? (message === null ? null : { message, at });
+  if (refusal) return { ...key, kind: "refused", refusal, meant };
+  const schema = shape.kind === "names" ? shape.value : shape.entries[key.name];
+  if (schema) return { ...key, kind: "known", schema };
+  throw new Error(`the known key ${key.path} has no schema: this is a bug in Fairlead, please report it`);
+}
+
+function meantKey(name: string, shape: MapShape): string | null {
+  if (shape.kind === "names") return null;
+  return Object.hasOwn(shape.entries, name) ? name : suggest(name, Object.keys(shape.entries));
+}
+
+type Fault = { readonly shape: MapShape; readonly meant: string | null; readonly before: number | undefined };
+
+function keyFault(name: string, { shape, meant, before }: Fault): string | null {
+  if (before !== undefined) return `is set twice: first in line ${before}`;
+  if (shape.kind === "names") return RESERVED.includes(name) ? "is a reserved word: choose another name" : null;
+  if (meant === name) return null;
+  const known = Object.keys(shape.entries).join(", ");
+  return `is not a known key: ${meant === null ? `known here are ${known}` : `did you mean ${meant}?`}`;
+}
+
+type Context = {
+  readonly tree: Tree;
+  readonly reads: "text" | "number" | "boolean";
+  /** Where the text ends in the file. */
+  readonly end: number;
+  readonly reading: TextReading;
+};
+
+/** What reading a text needs, and what it leaves behind. */
+type TextReading = {
+  readonly text: string;
+  readonly references: References;
+  readonly findings: Finding[];
+  /** Where the references in the values lead to, by the path of the value; for those who ask. */
+  readonly origins?: Map<string, readonly Origin[]>;
+};
+
+/** Replaces the references in a text. What came out of one may also be a number or a boolean, where one is expected. */
+function readText(written: string, { tree, reads, end, reading }: Context): string | number | boolean | typeof BROKEN {
+  const { text, faults, origins, known } = reading.references.expand(written);
+  if (origins.length > 0) reading.origins?.set(tree.path, origins);
+  for (const { reference, ...fault } of faults) {
+    const at = reading.text.indexOf(reference, tree.at);
+    reading.findings.push({ ...fault, path: tree.path, at: at >= 0 && at < end ? at : tree.at });
+  }
+  const doubt = doubtText(written, { secret: tree.got === null });
+  if (doubt !== null) {
+    reading.findings.push({ severity: "warning", path: tree.path, message: doubt, at: tree.at });
+  }
+  if (!known || faults.some(({ severity }) => severity === "error")) return BROKEN;
+  return text === written ? text : converted(text, reads);
+}
+
+function converted(text: string, reads: Context["reads"]): string | number | boolean {
+  if (reads === "number" && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  if (reads === "boolean" && (text === "true" || text === "false")) return text === "true";
+  return text;
+}
+
+/** Why a node may not stand in a config file, and where what is wrong with it begins. */
+type Refusal = { readonly message: string; readonly at: number };
+
+/*
+ * The parts of YAML that a config file has no use for: they hide what a line means, and a file full of aliases can
+ * grow without bound.
+ */
+
+/** Refuses a mark before a value; the value itself can still be read. */
+function refuseMarks(node: unknown, text: string): Refusal | null {
+  if (!isNode(node) || isAlias(node) || !node.range) return null;
+  const start = node.range[0];
+  if (node.anchor !== undefined) {
+    return { message: "has an anchor (&), which is not supported: remove it", at: lastOf("&", { text, start }) };
+  }
+  if (node.tag === undefined) return null;
+  const mark = lastOf("!", { text, start });
+  const at = text[mark - 1] === "!" ? mark - 1 : mark;
+  return { message: "has a tag (!), which is not supported: write a plain value", at };
+}
+
+/** Refuses a value that stands somewhere else. */
+function refuseAlias(node: unknown): Refusal | null {
+  if (!isAlias(node)) return null;
+  return { message: "is an alias (*), which is not supported: write the value out", at: node.range?.[0] ?? 0 };
+}
+
+/** Refuses a key that is not plain text. */
+function refuseKey(key: unknown, text: string): Refusal | null {
+  const refusal = refuseAlias(key) ?? refuseMarks(key, text);
+  if (refusal) return refusal;
+  const at = isNode(key) ? (key.range?.[0] ?? 0) : 0;
+  if (!isScalar(key) || key.value === null) return { message: "is a key that is not plain text", at };
+  if (key.value === "<<") return { message: "is a merge key (<<), which is not supported: write the keys out", at };
+  return null;
+}
+
+/** Where a mark stands: anchors and tags come before the node that they belong to, which starts at `start`. */
+export function lastOf(mark: string, { text, start }: { text: string; start: number }): number {
+  const at = text.lastIndexOf(mark, start);
+  return at === -1 ? start : at;
 }

@@ -1,9 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as messages show them.
+
+import { dirname, isAbsolute, join } from "node:path";
 import type { FileText, Resolve } from "../model/ports.ts";
-import { fullPath } from "./full-path.ts";
 
 /** A text with its references replaced. With an error among the faults the text is not to be used. */
-export type Expanded = {
+type Expanded = {
   readonly text: string;
   readonly faults: readonly ReferenceFault[];
   /** Where its references lead to, in their order; those with an error are left out. */
@@ -24,7 +25,7 @@ export type Origin =
  */
 export type Credentials = "at hand" | "unit only";
 
-export type ReferenceFault = {
+type ReferenceFault = {
   readonly severity: "error" | "warning";
   readonly message: string;
   /** The reference as the file has it, to find its place. */
@@ -40,7 +41,7 @@ export type References = {
 };
 
 /** A file with its full path. */
-export type NamedFile = { readonly path: string; readonly content: FileText };
+type NamedFile = { readonly path: string; readonly content: FileText };
 
 /** Each form of a reference, and what it stands for. */
 export const REFERENCE_FORMS: readonly (readonly [form: string, meaning: string])[] = [
@@ -154,4 +155,9 @@ function unclosed(): Found {
 
 function error(message: string): Found {
   return { text: "", fault: { severity: "error", message } };
+}
+
+/** A path as the config file `file` means it: a relative one starts at the folder of that file. */
+export function fullPath(path: string, file: string): string {
+  return isAbsolute(path) ? path : join(dirname(file), path);
 }

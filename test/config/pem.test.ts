@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { parseCertificates, parsePrivateKey } from "../../src/config/pem.ts";
+import { parseCertificates, parsePrivateKey } from "../../src/config/tls.ts";
 import { CERTS, ENCRYPTED_KEY, KEY, OTHER_KEY, RSA_KEY } from "./certificates.ts";
 
 /** What `openssl ecparam -genkey` writes before the key. */

@@ -1,5 +1,5 @@
+import { FIXED_KEYS } from "../changes.ts";
 import { REFERENCE_FORMS } from "../references.ts";
-import { FIXED_KEYS } from "../restart.ts";
 import { enumerate, link, prose } from "./words.ts";
 
 /** What the reference says before it comes to the keys. */

@@ -1,9 +1,7 @@
 import * as v from "valibot";
-import { formOf } from "../form.ts";
-import { leftOutOf, type Manual, manualOf } from "../manual.ts";
-import { FIXED_KEYS } from "../restart.ts";
+import { FIXED_KEYS } from "../changes.ts";
+import { formOf, leftOutOf, type Manual, manualOf, type Shape, shapeOf } from "../key.ts";
 import { configSchema } from "../schema.ts";
-import { type Shape, shapeOf } from "../shape.ts";
 import { flowYaml } from "./snippet.ts";
 
 /** A key of the config file, as the reference shows it. All texts are Markdown. */

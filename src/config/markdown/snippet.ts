@@ -1,7 +1,6 @@
 import { Document, isScalar, stringify, visit } from "yaml";
-import { manualOf } from "../manual.ts";
+import { manualOf, shapeOf } from "../key.ts";
 import { configSchema } from "../schema.ts";
-import { shapeOf } from "../shape.ts";
 import type { Option } from "./options.ts";
 
 /** An example of one key, as the lines of a config file that holds nothing else. */
