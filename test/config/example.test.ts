@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import * as v from "valibot";
 import { parse } from "yaml";
-import { exampleConfig } from "../../src/config/example.ts";
+import { exampleConfig } from "../../packaging/config-example.ts";
 import { flag, text } from "../../src/config/fields.ts";
 import { key, shapeOf } from "../../src/config/key.ts";
 import { loadConfig } from "../../src/config/load.ts";

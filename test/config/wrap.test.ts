@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { wrapComments } from "../../src/config/wrap.ts";
+import { wrapComments } from "../../packaging/config-example.ts";
 
 describe("wrapComments", () => {
   it("breaks a long comment between words, and keeps what stands before it", () => {

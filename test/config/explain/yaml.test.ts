@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { parse, stringify } from "yaml";
-import { exampleConfig } from "../../../src/config/example.ts";
+import { exampleConfig } from "../../../packaging/config-example.ts";
 import { effectiveConfig, explainYaml } from "../../../src/config/explain.ts";
 import { inspectConfig, loadConfig } from "../../../src/config/load.ts";
 import { CERTS, KEY } from "../certificates.ts";
