@@ -1,8 +1,6 @@
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { Listen } from "../model/config.ts";
-import type { Finding } from "./problems.ts";
-import { child, listOf, type Tree, textOf, withGot } from "./tree.ts";
 
 export const LISTEN_FORMS = "host:port, [v6]:port or unix:/path";
 /** Accepts at least what `parseListen` does. */
@@ -91,18 +89,4 @@ function networkOf(address: Address, bits: number): Network | string {
   const cidr = `${kind.networkAddressFromCIDR(`${address}/${bits}`)}/${bits}`;
   if (cidr === `${address}/${bits}`) return { cidr, bits };
   return `has bits beyond its first ${bits}: write ${cidr} for the whole network, or ${address} for the one address`;
-}
-
-/** Warns of a network that everybody is in: whoever likes could then claim to be anybody. */
-export function warnOfEverybody(root: Tree): readonly Finding[] {
-  const networks = listOf(child(child(root, "ingest"), "trustedProxies"));
-  return networks.filter(isEverybody).map((tree) => {
-    const message = withGot("trusts everybody: any client can then claim to be any other; name your proxies", tree);
-    return { severity: "warning", path: tree.path, message, at: tree.at };
-  });
-}
-
-function isEverybody(tree: Tree): boolean {
-  const network = parseNetwork(textOf(tree) ?? "");
-  return typeof network !== "string" && network.bits === 0;
 }

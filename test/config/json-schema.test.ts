@@ -7,7 +7,7 @@ import { exampleConfig } from "../../packaging/config-example.ts";
 import { configJsonSchema, type JsonSchema } from "../../src/config/json-schema.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { faultsOf } from "./json-schema-validator.ts";
-import { uncomment } from "./uncomment.ts";
+import { uncomment } from "./example.test.ts";
 import { NOW, worldOf } from "./world.ts";
 
 const SCHEMA = configJsonSchema();
