@@ -1,28 +1,29 @@
+// Writes config.example.yaml to standard output, from the schema of the config. Usage: bun packaging/config-example.ts
+import process from "node:process";
 import * as v from "valibot";
 import { stringify } from "yaml";
-import { type Manual, manualOf } from "./manual.ts";
-import { REFERENCE_FORMS } from "./references.ts";
-import { configSchema } from "./schema.ts";
-import { type Shape, shapeOf } from "./shape.ts";
-import { wrapComments } from "./wrap.ts";
+import { type Manual, manualOf, type Shape, shapeOf } from "../src/config/key.ts";
+import { REFERENCE_FORMS } from "../src/config/references.ts";
+import { configSchema } from "../src/config/schema.ts";
 
 const COLUMNS = 120;
 
 const HEAD = `\
 # yaml-language-server: $schema=fairlead.schema.json
 #
-# Fairlead's manual in a file: every key, with its default and a reason to change it. Copy it to config.yaml, keep what
-# you change, and delete the rest: a key that is left out has its default. \`fairlead schema --example\` prints it too.
+# The config file with every key, its default, and a reason to change it. Copy it to config.yaml, keep what you change
+# and delete the rest: a key that is left out has its default. \`fairlead schema --example\` prints this file.
 #
-# \`fairlead check\` finds all mistakes at once, and \`fairlead check --explain\` shows what counts and why. An editor finds
-# most mistakes as you write: keep the first line, and save what \`fairlead schema\` prints beside it under that name.
+# \`fairlead check\` reports every mistake at once; \`fairlead check --explain\` prints the values in force and where each
+# comes from. An editor finds most mistakes as you write: keep the first line, and save the output of \`fairlead schema\`
+# beside this file as fairlead.schema.json.
 #
-# Any text may refer to something outside of this file, so that it needs to hold no secrets:
+# Any text may contain references, so that the file need not hold secrets:
 #
 ${REFERENCE_FORMS.map(([form, meaning]) => `#   ${form.padEnd(21)} ${meaning}`).join("\n")}
 #
-# Inside of { } and [ ] such a text must be in quotes. Durations are written 250ms, 5s, 10m, 4h, 30d or 1h30m, and sizes
-# 512MB or 1.5GB, in powers of 1,024 (1GiB is the same as 1GB).
+# Inside { } and [ ] a text with a reference must be in quotes. Durations are written 250ms, 5s, 10m, 4h, 30d or 1h30m,
+# and sizes 512MB or 1.5GB, in powers of 1,024 (1GiB is the same as 1GB).
 `;
 
 type Lines = readonly string[];
@@ -37,7 +38,7 @@ export function exampleConfig(entries: Entries = configSchema.entries): string {
   return [HEAD, ...sections.map((lines) => `${wrapComments(lines, COLUMNS).join("\n")}\n`)].join("\n");
 }
 
-/** A key with its manual above it and all that is in it below. */
+/** A key with its manual above it and its values below. */
 function keyLines(name: string, schema: v.GenericSchema): Lines {
   const { description, more = "" } = manualOf(schema);
   const manual = comment([`${description} ${more}`.replace(/\s+/g, " ").trim()]);
@@ -55,7 +56,7 @@ function valueLines(name: string, schema: v.GenericSchema): Lines {
   throw new Error(`the key ${name} of the config has no example: this is a bug in Fairlead, please report it`);
 }
 
-/** What a key has on lines of its own; null if its value stands beside it. */
+/** The lines below a key; null if its value stands on the same line. */
 function linesBelow(shape: Shape, manual: Manual): Lines | null {
   if (shape.kind === "map") return mapLines(shape.entries);
   if (shape.kind === "names") return namesLines(shapeOf(shape.value), manual);
@@ -89,8 +90,30 @@ function indent(lines: Lines): Lines {
   return lines.map((line) => `  ${line}`);
 }
 
-/** One item of a list. The dash goes to its first key; the manual of that one stands above the dash. */
+/** One item of a list. The dash goes to its first key, below the manual of that key. */
 function dash(lines: Lines): Lines {
   const first = lines.findIndex((line) => !line.startsWith("#"));
   return [...lines.slice(0, first), `- ${lines[first]}`, ...indent(lines.slice(first + 1))];
 }
+
+/** Wraps comments at a number of columns. Text in backquotes stays together. */
+export function wrapComments(lines: readonly string[], columns: number): readonly string[] {
+  return lines.flatMap((line) => {
+    const [, prefix, text] = /^([ #]*# )(.*)$/.exec(line) ?? [];
+    if (line.length <= columns || prefix === undefined || text === undefined) return line;
+    return fill(text, columns - prefix.length).map((part) => prefix + part);
+  });
+}
+
+/** Wraps text at a number of columns. Text in backquotes stays together. */
+export function fill(text: string, columns: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.match(/(?:`[^`]*`|\S)+/g) ?? []) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= columns) lines.splice(-1, 1, `${last} ${word}`);
+    else lines.push(word);
+  }
+  return lines;
+}
+
+if (import.meta.main) process.stdout.write(exampleConfig());

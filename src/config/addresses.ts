@@ -1,4 +1,5 @@
-import { isIPv4, isIPv6 } from "node:net";
+import { isIP, isIPv4, isIPv6 } from "node:net";
+import ipaddr from "ipaddr.js";
 import type { Listen } from "../model/config.ts";
 
 export const LISTEN_FORMS = "host:port, [v6]:port or unix:/path";
@@ -50,4 +51,42 @@ function tcp(host: string, port: string): Listen {
 function isHost(name: string): boolean {
   if (/^[\d.]+$/.test(name)) return isIPv4(name);
   return /^[a-z\d]([a-z\d-]*[a-z\d])?(\.[a-z\d]([a-z\d-]*[a-z\d])?)*$/i.test(name);
+}
+
+/** A range of addresses. One of IPv4 addresses that was written as IPv6 (`::ffff:10.0.0.0/104`) is as good as IPv4. */
+type Network = {
+  /** In its shortest form, as `10.0.0.0/8` or `fd00::/8`; a single address has a length as well. */
+  readonly cidr: string;
+  /** How many of the first bits its addresses have in common. */
+  readonly bits: number;
+};
+
+export const NETWORK_FORMS =
+  "an address or a network in CIDR form, as in 127.0.0.1, 10.0.0.0/8 or fd00::/8 (host names are not looked up)";
+/** Accepts at least what `parseNetwork` does. */
+export const NETWORK_PATTERN = /^[\dA-Fa-f:.]+(\/\d{1,3})?$/;
+
+/** Reads an address or a network. Answers what is wrong as text. */
+export function parseNetwork(text: string): Network | string {
+  const [, address = "", length] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  if (isIP(address) === 0) return `must be ${NETWORK_FORMS}`;
+  if (address.includes("%")) return "must not have a zone: leave out % and what follows it";
+  const written = ipaddr.parse(address);
+  const most = written.kind() === "ipv4" ? 32 : 128;
+  const bits = length === undefined ? most : Number(length);
+  if (bits > most) return `must have a number of bits from 0 to ${most} after the slash`;
+  const asIPv4 = ipaddr.process(address);
+  // The first 96 bits of `::ffff:10.0.0.0/104` only say that it is IPv4.
+  if (asIPv4.kind() !== written.kind() && bits >= 96) return networkOf(asIPv4, bits - 96);
+  return networkOf(written, bits);
+}
+
+type Address = ReturnType<typeof ipaddr.parse>;
+
+/** Which of the two was meant is not for us to guess: a network too large would trust strangers. */
+function networkOf(address: Address, bits: number): Network | string {
+  const kind = address.kind() === "ipv4" ? ipaddr.IPv4 : ipaddr.IPv6;
+  const cidr = `${kind.networkAddressFromCIDR(`${address}/${bits}`)}/${bits}`;
+  if (cidr === `${address}/${bits}`) return { cidr, bits };
+  return `has bits beyond its first ${bits}: write ${cidr} for the whole network, or ${address} for the one address`;
 }
