@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { createClock } from "../runtime/clock.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/terminal.ts";
+import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { askDaemon } from "./daemon/ask.ts";

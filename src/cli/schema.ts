@@ -1,7 +1,7 @@
 import { exampleConfig } from "../config/example.ts";
 import { configJsonSchema } from "../config/json-schema.ts";
 import { configMarkdown } from "../config/markdown.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
 export type SchemaOptions = { readonly example?: boolean; readonly reference?: boolean };

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import type { Clock } from "../model/ports.ts";
 import { createClock } from "../runtime/clock.ts";
-import { createResolve } from "../runtime/files.ts";
-import { print } from "../runtime/terminal.ts";
+import { createResolve } from "../runtime/config-files.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { askDaemon } from "./daemon/ask.ts";

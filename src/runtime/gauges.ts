@@ -1,4 +1,7 @@
-import type { Members } from "../model/audience.ts";
+import Counter from "prom-client/lib/counter.js";
+import Gauge from "prom-client/lib/gauge.js";
+import type Registry from "prom-client/lib/registry.js";
+import type { Computation, Members } from "../model/audience.ts";
 import type { WatchedWebhooks } from "../model/daemon.ts";
 import type { DeliveryState } from "../model/delivery.ts";
 import type { StoredHalts } from "../model/pause.ts";
@@ -7,8 +10,6 @@ import type { StoreHealth } from "../model/space.ts";
 import type { WebhookHealth } from "../model/status.ts";
 import type { Timeline } from "../model/timeline.ts";
 import { SECOND } from "../model/units.ts";
-import { declareMembers } from "./audience-metrics.ts";
-import { Counter, Gauge, type Registry } from "./prom.ts";
 
 export type ExposedStore = {
   readonly backlog: Backlog;
@@ -22,7 +23,7 @@ const STATES: readonly DeliveryState[] = ["waiting", "delivered", "failed", "exp
 const MICROSECONDS = 1_000_000;
 
 /** What the store's gauges ask when somebody reads the metrics: the store opens after they are declared. */
-export type StoreView = {
+type StoreView = {
   readonly store: () => ExposedStore | null;
   /** The configured destinations: they have gauges even while nothing is stored for them. */
   readonly destinations: () => readonly string[];
@@ -129,7 +130,7 @@ function declarePaused(registry: Registry, { store, destinations }: StoreView): 
   });
 }
 
-export type WebhookView = {
+type WebhookView = {
   readonly read: () => readonly WatchedWebhooks[];
   readonly clock: Pick<Clock, "now">;
 };
@@ -164,6 +165,25 @@ export function declareWebhookGauges(registry: Registry, { read, clock }: Webhoo
       each((labels, { nextTryAt }) => this.set(labels, Math.max(0, (nextTryAt ?? 0) - clock.now()) / SECOND));
     },
   });
+}
+
+/** What is in the store when somebody reads the metrics. */
+function declareMembers(registry: Registry, all: () => readonly Computation[]): void {
+  const kinds = [
+    { kind: "audience", name: "fairlead_audience_members", help: "Users in the audience." },
+    { kind: "trait", name: "fairlead_trait_users", help: "Users with a value of the computed trait." },
+  ] as const;
+  for (const { kind, ...naming } of kinds) {
+    new Gauge({
+      ...naming,
+      labelNames: ["source", kind],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const one of all()) if (one.class === kind) this.set({ source: one.source, [kind]: one.key }, one.size);
+      },
+    });
+  }
 }
 
 function declareSize(registry: Registry, { store }: StoreView): void {

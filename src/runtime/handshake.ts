@@ -1,9 +1,7 @@
 import { connect as connectPlain, type Socket } from "node:net";
 import type { WebhookTls } from "../model/destination.ts";
 import { type At, formatDuration, type Ms } from "../model/units.ts";
-import { codeOf, replyToError } from "./post-error.ts";
-import { proxyFor } from "./proxy.ts";
-import { describeUntrusted } from "./untrusted.ts";
+import { codeOf, describeUntrusted, proxyFor, replyToError } from "./post-reply.ts";
 
 /** How far one gets to a webhook without sending it anything. */
 export type Reached =

@@ -1,10 +1,11 @@
+import Counter from "prom-client/lib/counter.js";
+import Gauge from "prom-client/lib/gauge.js";
+import Registry from "prom-client/lib/registry.js";
 import type { Names, WatchedWebhooks } from "../model/daemon.ts";
 import { CALL_TYPES } from "../model/event.ts";
 import type { Clock } from "../model/ports.ts";
 import { type Ms, SECOND } from "../model/units.ts";
-import { declareChanges } from "./audience-metrics.ts";
 import { declareProcess, declareStoreGauges, declareWebhookGauges, type ExposedStore } from "./gauges.ts";
-import { Counter, Gauge, Registry } from "./prom.ts";
 import { createHistogram, createRowCounter, createTally, type Row, type Tally, type Timings } from "./tally.ts";
 
 export type Metrics = {
@@ -174,6 +175,26 @@ function declareDeliveries(registry: Registry) {
       name: "fairlead_deliveries_replayed_total",
       help: "Deliveries that were settled and sent again, because the operator said so.",
       label: "destination",
+    }),
+  };
+}
+
+/** How many users have changed. */
+function declareChanges(registry: Registry) {
+  return {
+    audienceChanges: createTally({
+      registry,
+      name: "fairlead_audience_changes_total",
+      help: "Users who have entered or left an audience of the source.",
+      labels: ["source", "change"],
+      known: ["added", "removed"],
+    }),
+    traitChanges: createTally({
+      registry,
+      name: "fairlead_trait_changes_total",
+      help: "Users who have got another value of a computed trait of the source, or their first one, or have it no more.",
+      labels: ["source", "change"],
+      known: ["changed", "removed"],
     }),
   };
 }

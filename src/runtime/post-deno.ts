@@ -3,10 +3,8 @@ import https from "node:https";
 import process from "node:process";
 import type { WebhookTls } from "../model/destination.ts";
 import type { PostRequest, Reply } from "../model/ports.ts";
-import { readStart } from "./answer-start.ts";
-import { replyToFailure } from "./post-error.ts";
-import { proxyFor } from "./proxy.ts";
-import type { Way } from "./way.ts";
+import type { Way } from "./post-reply.ts";
+import { proxyFor, readStart, replyToFailure } from "./post-reply.ts";
 
 const plain = { request: http.request, agent: new http.Agent({ keepAlive: true }) };
 const secure = { request: https.request, agent: new https.Agent({ keepAlive: true, rejectUnauthorized: true }) };

@@ -1,6 +1,5 @@
 import type { Fullness, Gone, SpaceReport } from "../model/space.ts";
 import { formatSize, formatTime } from "../model/units.ts";
-import { describeError } from "./describe.ts";
 import type { Fields, Log } from "./log.ts";
 
 /** What the log says about the room that is left. */
@@ -74,4 +73,11 @@ function hintOf(bound: Fullness["bound"], log: number): string {
 
 function keyOf(bound: Fullness["bound"]): string {
   return `outbox.${bound}`;
+}
+
+/** The message of an error, and of what caused it. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const message = error.message === "" ? error.name : error.message;
+  return error.cause === undefined ? message : `${message}: ${describeError(error.cause)}`;
 }

@@ -1,20 +1,18 @@
 import type { LogLevel } from "../model/config.ts";
 import { type Delivery, formatId } from "../model/delivery.ts";
 import type { EventType } from "../model/event.ts";
+import { never } from "../model/never.ts";
 import type { Answer } from "../model/outcome.ts";
 import type { Clock, PruneCounts } from "../model/ports.ts";
 import type { Refusal } from "../model/refusal.ts";
 import type { Report } from "../model/report.ts";
 import type { Settlement } from "../model/settlement.ts";
-import type { Ms } from "../model/units.ts";
-import { describeAnswer, describeError, oneLineStack, outcomeOf } from "./describe.ts";
+import { formatDuration, type Ms } from "../model/units.ts";
 import { cut, type Fields, type Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
-import { reportByOperator } from "./report-by-operator.ts";
 import { reportDaemon } from "./report-daemon.ts";
-import { reportDeletions } from "./report-deletions.ts";
-import { reportPauses } from "./report-pauses.ts";
-import { createSpaceReport } from "./report-space.ts";
+import { reportByOperator, reportDeletions, reportPauses } from "./report-operator.ts";
+import { createSpaceReport, describeError } from "./report-space.ts";
 import { createThrottle, type Throttle } from "./throttle.ts";
 
 export type ReportParts = {
@@ -268,4 +266,41 @@ function confess(desk: Desk, name: string, error: unknown): void {
   } catch {
     // Standard error is gone, and there is nobody left to tell.
   }
+}
+
+/** By hundreds of the status. */
+const STATUS_OUTCOMES = ["status_0xx", "status_1xx", "delivered", "status_3xx", "status_4xx", "status_5xx"];
+
+/** What became of an attempt, in one of a few words: a label in metrics, and a field in the log. */
+function outcomeOf(answer: Answer): string {
+  if (answer.kind !== "answered") return answer.kind;
+  return STATUS_OUTCOMES[Math.floor(answer.status / 100)] ?? "status_other";
+}
+
+/** Why an attempt failed, as the fields of a log line. */
+function describeAnswer(answer: Answer): Fields {
+  switch (answer.kind) {
+    case "answered":
+      return {
+        location: answer.location,
+        retryAfter: answer.retryAfter === null ? null : { ms: answer.retryAfter },
+      };
+    case "timeout":
+      return { reason: `no answer within ${formatDuration(answer.after)}` };
+    case "unreachable":
+    case "offline":
+      return { code: answer.code, reason: answer.message };
+    case "untrusted":
+      return { code: answer.code, reason: `certificate refused, nothing was sent: ${answer.message}` };
+    case "released":
+      return {};
+    default:
+      return never(answer);
+  }
+}
+
+/** Where an error was thrown, on one line; null for what is no error. */
+function oneLineStack(error: unknown): string | null {
+  if (!(error instanceof Error) || !error.stack) return null;
+  return error.stack.replace(/\s*\n\s*/g, " | ");
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { formatDuration, formatSize, MB, type Ms, SECOND } from "../model/units.ts";
-import { counted, type Outgoing } from "./outgoing.ts";
-import { replyToError } from "./post-error.ts";
+import { counted, type Outgoing } from "./input.ts";
+import { replyToError } from "./post-reply.ts";
 
 /** One HTTP request of a command to a daemon. */
 export type Ask = {

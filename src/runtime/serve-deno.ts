@@ -1,10 +1,24 @@
-import type { Listen } from "../model/config.ts";
-import { peerAddress } from "./peer-address.ts";
-import type { Answering, HttpServer } from "./serve.ts";
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Server, ServerOptions } from "node:https";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import type { Listen, Tls } from "../model/config.ts";
+import { type Ms, SECOND } from "../model/units.ts";
+import {
+  type Answering,
+  badRequest,
+  type HttpServer,
+  hasSecondHost,
+  peerAddress,
+  type TcpListen,
+  type TlsAnswering,
+  type TlsServer,
+} from "./http-server.ts";
 
 /** The part of Deno that is used here. */
 declare const Deno: {
-  serve(options: ServeOptions, handler: (request: Request, info: Info) => Response | Promise<Response>): Server;
+  serve(options: ServeOptions, handler: (request: Request, info: Info) => Response | Promise<Response>): DenoServer;
 };
 
 type ServeOptions = ({ readonly path: string } | { readonly hostname: string; readonly port: number }) & {
@@ -12,7 +26,7 @@ type ServeOptions = ({ readonly path: string } | { readonly hostname: string; re
   readonly onError: (error: unknown) => Response;
 };
 type Info = { readonly remoteAddr: { readonly hostname?: string } };
-type Server = {
+type DenoServer = {
   readonly addr: { readonly port?: number };
   shutdown(): Promise<void>;
 };
@@ -33,4 +47,81 @@ export function startOnDeno(listen: Listen, { handle, failed }: Answering): Http
     // Deno cannot close connections in the middle of a shutdown. The end of the process does.
     cut: () => over.resolve(),
   };
+}
+
+/** How long a connection may stay open with nothing on it. */
+const IDLE: Ms = 120 * SECOND;
+
+/**
+ * Starts HTTPS on Deno. Its own server keeps the certificate that it was opened with, and may not share its port; the one
+ * that it has for node takes another certificate at any time. Rejects when the address cannot be had.
+ */
+export async function startTlsOnDeno(listen: TcpListen, { tls, ...answering }: TlsAnswering): Promise<TlsServer> {
+  // Imported late: it has its price at the start.
+  const { createServer } = await import("node:https");
+  const server = createServer({ ...optionsOf(tls), keepAliveTimeout: IDLE }, (incoming, outgoing) => {
+    // Never rejects.
+    void answerIncoming({ incoming, outgoing }, answering);
+  });
+  server.listen(listen.port, listen.host);
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    renew: (tls) => server.setSecureContext(optionsOf(tls)),
+    finish: () => finish(server),
+    cut: () => server.closeAllConnections(),
+  };
+}
+
+function optionsOf({ cert, key }: Tls): ServerOptions {
+  return { cert, key: key.reveal(), minVersion: "TLSv1.2" };
+}
+
+function finish(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeIdleConnections();
+  });
+}
+
+type NodeExchange = { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse };
+
+/** Answers a request of node's HTTP server, which knows no `Request` and no `Response`. Never rejects. */
+async function answerIncoming({ incoming, outgoing }: NodeExchange, { handle, failed }: Answering): Promise<void> {
+  try {
+    const request = toRequest(incoming);
+    const peer = { address: peerAddress(incoming.socket.remoteAddress), overSocket: false };
+    await send(outgoing, request ? await handle(request, peer) : badRequest());
+  } catch (error) {
+    await send(outgoing, failed(error));
+  }
+}
+
+/** Null for what the standard denies a `Request`, like the method TRACE, and for one with two hosts. */
+function toRequest(incoming: IncomingMessage): Request | null {
+  const { method = "GET", url = "/", headers } = incoming;
+  const all = headersOf(incoming);
+  if (hasSecondHost(all)) return null;
+  const host = headers.host !== undefined && URL.canParse(`https://${headers.host}`) ? headers.host : "localhost";
+  const body = method === "GET" || method === "HEAD" ? null : Readable.toWeb(incoming);
+  try {
+    const init = { method, headers: all, body, duplex: "half" };
+    return new Request(url.startsWith("/") ? `https://${host}${url}` : url, init as RequestInit);
+  } catch {
+    return null;
+  }
+}
+
+function headersOf({ rawHeaders }: IncomingMessage): Headers {
+  const headers = new Headers();
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
+  return headers;
+}
+
+/** Sends it in one piece, so that it gets a Content-Length: answers are small. */
+async function send(outgoing: ServerResponse, response: Response): Promise<void> {
+  const body = Buffer.from(await response.arrayBuffer());
+  outgoing.statusCode = response.status;
+  for (const [name, value] of response.headers) outgoing.appendHeader(name, value);
+  outgoing.end(body);
 }

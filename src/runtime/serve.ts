@@ -1,41 +1,18 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import type { Listen, Tls } from "../model/config.ts";
-import type { Handle, Listener, Serve } from "../model/ports.ts";
+import type { Listener, Serve } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { type Ms, SECOND } from "../model/units.ts";
-import { checkCertificate } from "./certificate.ts";
-import { addressOf, explainListening, listenError } from "./listen-address.ts";
-import { startOnBun } from "./serve-bun.ts";
-import { startOnDeno } from "./serve-deno.ts";
-import { startTlsOnBun } from "./serve-tls-bun.ts";
-import { startTlsOnDeno } from "./serve-tls-deno.ts";
-import { claimSocket, type ReleaseSocket, shareSocket } from "./unix-socket.ts";
+import type { Answering, HttpServer, StartServer, StartTlsServer, TlsAnswering, TlsServer } from "./http-server.ts";
+import { addressOf, claimSocket, explainListening, listenError, type ReleaseSocket, shareSocket } from "./listen.ts";
+import { startOnBun, startTlsOnBun } from "./serve-bun.ts";
+import { startOnDeno, startTlsOnDeno } from "./serve-deno.ts";
 
-export type ServeOptions = {
+type ServeOptions = {
   /** Hears of what a handler threw; the client gets a 500 without details. */
   readonly report?: Pick<Report, "unexpected">;
   /** How long a stop waits for running requests before it cuts them off. */
   readonly grace?: Ms;
-};
-
-/** What each runtime makes of its own HTTP server. */
-export type StartServer = (listen: Listen, answering: Answering) => HttpServer;
-export type Answering = { readonly handle: Handle; readonly failed: (error: unknown) => Response };
-export type HttpServer = {
-  /** What the system gave; 0 on a Unix socket. */
-  readonly port: number;
-  /** Takes no more connections, closes the idle ones, and resolves when the others are done. */
-  finish(): Promise<void>;
-  /** Closes all that is left, which ends `finish` too. */
-  cut(): void;
-};
-
-/** The same for HTTPS, with a certificate that has been checked. */
-export type StartTlsServer = (listen: TcpListen, answering: TlsAnswering) => TlsServer | Promise<TlsServer>;
-export type TcpListen = Extract<Listen, { kind: "tcp" }>;
-export type TlsAnswering = Answering & { readonly tls: Tls };
-export type TlsServer = HttpServer & {
-  /** Serves new connections with another certificate. Throws when it cannot, and goes on as before. */
-  renew(tls: Tls): void;
 };
 
 /** Listens for HTTP, over TCP or a Unix socket, or for HTTPS. Rejects with a message that says what to do. */
@@ -118,4 +95,36 @@ function once(run: () => Promise<void>): () => Promise<void> {
     running ??= run();
     return running;
   };
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+
+/**
+ * Throws an error that names the file and says what is wrong with it when a certificate cannot be served. Asked for before
+ * a server sees it: Deno would take anything, and then fail every handshake.
+ */
+function checkCertificate({ cert, certFile, key, keyFile }: Tls): void {
+  const blocks = cert.match(CERTIFICATE) ?? [];
+  const [own] = blocks.map((block, index) => readCertificate(block, `${certFile} (certificate ${index + 1})`));
+  if (!own) throw new Error(`${certFile} holds no certificate in PEM form`);
+  if (own.checkPrivateKey(readKey(key.reveal(), keyFile))) return;
+  const order = blocks.length > 1 ? "; the server's own certificate has to come first" : "";
+  throw new Error(`the key in ${keyFile} does not belong to the certificate in ${certFile}${order}`);
+}
+
+function readCertificate(block: string, place: string): X509Certificate {
+  try {
+    return new X509Certificate(block);
+  } catch (cause) {
+    throw new Error(`${place} is broken; copy the file anew`, { cause });
+  }
+}
+
+function readKey(pem: string, file: string): KeyObject {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    // Without the cause, which could quote the key.
+    throw new Error(`${file} holds no private key in PEM form that can be read without a passphrase`);
+  }
 }

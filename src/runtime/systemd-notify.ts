@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import process from "node:process";
-import { type DatagramSockets, openDatagramSockets } from "./systemd-socket.ts";
+import { openLibc } from "./libc.ts";
 
 /** How systemd is told something. */
 export type Notify = {
@@ -22,7 +22,7 @@ export function createNotify(socket: string): Notify {
   return { send: async (message) => sendTo(address, message, sockets), monotonic: sockets.monotonic };
 }
 
-const AF_UNIX = 1;
+const UNIX_FAMILY = 1;
 /** Bytes of a name, from Linux's <linux/un.h>. */
 const LONGEST_NAME = 108;
 
@@ -32,7 +32,7 @@ export function toAddress(socket: string): Uint8Array | string {
   // The name of an abstract socket begins with a zero and ends where the address does, a path ends with a zero.
   const name = Buffer.from(socket.startsWith("@") ? `\0${socket.slice(1)}` : `${socket}\0`);
   if (name.length > LONGEST_NAME) return `cannot tell systemd how it is: NOTIFY_SOCKET=${socket} is too long`;
-  return Buffer.concat([new Uint8Array(new Uint16Array([AF_UNIX]).buffer), name]);
+  return Buffer.concat([new Uint8Array(new Uint16Array([UNIX_FAMILY]).buffer), name]);
 }
 
 function sendTo(address: Uint8Array, message: string, { send }: DatagramSockets): void {
@@ -59,4 +59,58 @@ export function runProgram(message: string, socket: string): Promise<void> {
     child.on("error", ({ message }) => fail(`cannot be run: ${message}`));
     child.on("close", (code) => (code === 0 ? resolve() : fail(`has ended with ${code}`)));
   });
+}
+
+/** What node lacks: datagrams to Unix sockets, and the clock that systemd reads. */
+type DatagramSockets = {
+  /** Sends one datagram to a `struct sockaddr_un`. False when the system refuses it. */
+  send(bytes: Uint8Array, address: Uint8Array): boolean;
+  /** In microseconds. */
+  monotonic(): bigint;
+};
+
+/** The functions of the C library that are called, by their types in C. */
+const FUNCTIONS = {
+  socket: ["i32", "i32", "i32"],
+  sendto: ["i32", "memory", "usize", "i32", "memory", "u32"],
+  close: ["i32"],
+  clock_gettime: ["i32", "memory"],
+} as const;
+
+type Libc = {
+  socket(family: number, type: number, protocol: number): number;
+  /** Answers the number of bytes, of which there are fewer than fit into 32 bits, or -1. */
+  sendto(socket: number, data: Memory, size: number, flags: number, address: Memory, addressSize: number): number;
+  close(socket: number): number;
+  clock_gettime(clock: number, time: Memory): number;
+};
+type Memory = Uint8Array | BigInt64Array;
+
+// From Linux's <sys/socket.h> and <time.h>, the same on all machines that Bun and Deno run on.
+const AF_UNIX = 1;
+const SOCK_DGRAM = 2;
+const SOCK_CLOEXEC = 0o2000000;
+const MSG_NOSIGNAL = 0x4000;
+const CLOCK_MONOTONIC = 1;
+
+/** Null where the C library cannot be called. */
+export function openDatagramSockets(): DatagramSockets | null {
+  const libc = process.platform === "linux" ? openLibc<Libc>(FUNCTIONS) : null;
+  return libc && { send: (bytes, address) => send(libc, bytes, address), monotonic: () => monotonic(libc) };
+}
+
+/** A socket for each: there are few messages, and none may be lost to a socket that has gone bad. */
+function send(libc: Libc, bytes: Uint8Array, address: Uint8Array): boolean {
+  const socket = libc.socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return false;
+  const sent = libc.sendto(socket, bytes, bytes.length, MSG_NOSIGNAL, address, address.length);
+  libc.close(socket);
+  return sent === bytes.length;
+}
+
+function monotonic(libc: Libc): bigint {
+  const time = new BigInt64Array(2);
+  libc.clock_gettime(CLOCK_MONOTONIC, time);
+  const [seconds = 0n, nanoseconds = 0n] = time;
+  return seconds * 1_000_000n + nanoseconds / 1_000n;
 }

@@ -1,5 +1,7 @@
+import type { Histogram } from "prom-client";
+import Counter from "prom-client/lib/counter.js";
+import type Registry from "prom-client/lib/registry.js";
 import { type Ms, SECOND } from "../model/units.ts";
-import { Counter, type Histogram, type Registry } from "./prom.ts";
 
 /** Numbers that only rise, by the value of one label. */
 export type Row = { add(label: Label, count?: number): void };

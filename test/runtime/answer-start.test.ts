@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { PostRequest, Reply } from "../../src/model/ports.ts";
-import { readStart } from "../../src/runtime/answer-start.ts";
 import { createPost } from "../../src/runtime/post.ts";
+import { readStart } from "../../src/runtime/post-reply.ts";
 import { closed, flood, type Receiver, startReceiver } from "./receiver.ts";
 
 const post = createPost();

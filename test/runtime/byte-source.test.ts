@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { KB } from "../../src/model/units.ts";
-import { type ByteSource, openBytes } from "../../src/runtime/byte-source.ts";
+import { type ByteSource, openBytes } from "../../src/runtime/input.ts";
 
 async function makeFile(text: string): Promise<AsyncDisposable & { readonly path: string; readonly folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-bytes-"));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Secret } from "../../src/model/secret.ts";
-import { describeFailure } from "../../src/runtime/failure.ts";
+import { describeFailure } from "../../src/runtime/post-reply.ts";
 
 const DIRECT = { url: "https://crm.example.com/hooks", tls: null, proxy: null };
 const PROXIED = { ...DIRECT, proxy: "proxy.example.com:3128" };

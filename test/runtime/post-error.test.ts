@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { replyToError } from "../../src/runtime/post-error.ts";
+import { replyToError } from "../../src/runtime/post-reply.ts";
 
 const running = new AbortController().signal;
 

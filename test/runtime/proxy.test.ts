@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { proxyFor } from "../../src/runtime/proxy.ts";
+import { proxyFor } from "../../src/runtime/post-reply.ts";
 
 const URL_A = "https://a.example.com/hooks";
 const HTTPS_PROXY = "http://user:pass@proxy.example.com:3128";

@@ -2,11 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import process from "node:process";
 import { describe, it } from "node:test";
-import {
-  readSystemdEnvironment,
-  refusePassedSockets,
-  takeSystemdEnvironment,
-} from "../../src/runtime/systemd-environment.ts";
+import { readSystemdEnvironment, refusePassedSockets, takeSystemdEnvironment } from "../../src/runtime/systemd.ts";
 
 const NONE = { socket: null, patience: null, sockets: 0 };
 

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import process from "node:process";
 import { describe, it } from "node:test";
-import { createNotify, runProgram, toAddress } from "../../src/runtime/systemd-notify.ts";
-import { openDatagramSockets } from "../../src/runtime/systemd-socket.ts";
+import { createNotify, openDatagramSockets, runProgram, toAddress } from "../../src/runtime/systemd-notify.ts";
 import { openNotifySocket } from "../notify-socket.ts";
 import { SLOW } from "../slow.ts";
 

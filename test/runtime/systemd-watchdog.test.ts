@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Vitals } from "../../src/model/supervisor.ts";
-import { feedWatchdog } from "../../src/runtime/systemd-watchdog.ts";
+import { feedWatchdog } from "../../src/runtime/systemd.ts";
 import { createFalseClock } from "../flow/clock.ts";
 
 /** A watchdog that waits for so long, and daemon of which a test says how it is. `fed`: when, in seconds since the start. */

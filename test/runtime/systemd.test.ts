@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { MigrationStep } from "../../src/model/supervisor.ts";
 import { MB } from "../../src/model/units.ts";
-import { createSupervisor } from "../../src/runtime/systemd.ts";
-import { tellMigration } from "../../src/runtime/systemd-migration.ts";
-import { tellReloads } from "../../src/runtime/systemd-reload.ts";
+import { createSupervisor, tellMigration, tellReloads } from "../../src/runtime/systemd.ts";
 
 /** A supervisor that remembers what it was told, on a machine that has been up for a second. */
 function makeSupervisor({ monotonic = 1_000_000n as bigint | null, fails = (): string | null => null } = {}) {

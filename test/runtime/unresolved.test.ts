@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createIsUnresolved } from "../../src/runtime/unresolved.ts";
+import { createIsUnresolved } from "../../src/runtime/post-reply.ts";
 
 function failure(code: string): Promise<never> {
   return Promise.reject(Object.assign(new Error(code), { code }));

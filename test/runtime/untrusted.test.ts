@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { describeUntrusted, isUntrusted } from "../../src/runtime/untrusted.ts";
+import { describeUntrusted, isUntrusted } from "../../src/runtime/post-reply.ts";
 
 const WAY = { url: "https://crm.example.com:8443/hooks?token=query-secret", tls: null, proxy: null };
 const OWN = { ...WAY, tls: { ca: "a PEM", cert: null, key: null } };

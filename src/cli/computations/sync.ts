@@ -1,7 +1,7 @@
 import { HOUR, type Ms, SECOND } from "../../model/units.ts";
 import { createClock } from "../../runtime/clock.ts";
-import { openOutgoing } from "../../runtime/outgoing.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../../runtime/terminal.ts";
+import { openOutgoing } from "../../runtime/input.ts";
+import { errorColumns, isErrorTerminal, print, printError } from "../../runtime/output.ts";
 import { type Complaint, complain } from "../complain.ts";
 import { askDaemon } from "../daemon/ask.ts";
 import type { DaemonOptions } from "../daemon/find.ts";

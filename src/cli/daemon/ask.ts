@@ -1,5 +1,5 @@
 import { MB } from "../../model/units.ts";
-import { createResolve } from "../../runtime/files.ts";
+import { createResolve } from "../../runtime/config-files.ts";
 import { type Ask, type Exchange, request } from "../../runtime/request.ts";
 import type { Complaint } from "../complain.ts";
 import { EXIT } from "../exit.ts";

@@ -1,6 +1,6 @@
 import { type At, parseDuration } from "../../model/units.ts";
 import { createClock } from "../../runtime/clock.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../../runtime/terminal.ts";
+import { errorColumns, isErrorTerminal, print, printError } from "../../runtime/output.ts";
 import { type Complaint, complain } from "../complain.ts";
 import { askDaemon } from "../daemon/ask.ts";
 import type { DaemonOptions } from "../daemon/find.ts";

@@ -1,5 +1,5 @@
 import { createClock } from "../../runtime/clock.ts";
-import { isErrorTerminal, print, printError } from "../../runtime/terminal.ts";
+import { isErrorTerminal, print, printError } from "../../runtime/output.ts";
 import { complain } from "../complain.ts";
 import type { DaemonOptions } from "../daemon/find.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
