@@ -12,8 +12,7 @@ import { beginScratch } from "./new-file.ts";
 import { createLineOutput, isErrorTerminal, isJournal, STDERR, STDOUT } from "./output.ts";
 import { createPost } from "./post.ts";
 import { createRandom } from "./random.ts";
-import { createReport } from "./report.ts";
-import { reportDropped } from "./report-daemon.ts";
+import { createReport, reportDropped } from "./report.ts";
 import { createServe } from "./serve.ts";
 import { runtimeName, VERSION } from "./version.ts";
 

@@ -3,19 +3,26 @@ import type { Deletion, DeletionReport } from "../model/deletion.ts";
 import type { PauseReport } from "../model/pause.ts";
 import type { Report } from "../model/report.ts";
 import { formatTime } from "../model/units.ts";
-import type { Fields, Log } from "./log.ts";
-import type { Metrics } from "./metrics.ts";
+import type { Fields } from "./log.ts";
+import type { Sinks } from "./report.ts";
 
-type Desk = {
-  readonly log: Pick<Log, "line">;
-  readonly metrics: Pick<Metrics, "settled" | "replayed" | "audienceChanges" | "traitChanges">;
-};
+type OperatorReport = PauseReport &
+  DeletionReport &
+  AudienceReport &
+  Pick<Report, "discarded" | "moved" | "replayed" | "withdrawn">;
 
-/** What becomes of deliveries by command. A line for a whole page: each by itself would say nothing more. */
-export function reportByOperator(desk: Desk): Pick<Report, "discarded" | "moved" | "replayed"> & AudienceReport {
-  const { log, metrics } = desk;
+/** What follows from commands and requests of the operator. Deliveries get one line a page, not one each. */
+export function reportOperator(sinks: Sinks): OperatorReport {
+  const { log, metrics } = sinks;
   return {
-    ...reportAudiences(desk),
+    paused: (destination, waiting) => log.line("info", "destination.paused", { destination, waiting }),
+    resumed: (destination, { paused, waiting }) =>
+      log.line("info", "destination.resumed", { destination, waiting, paused: { ms: paused } }),
+    retriedNow: (destination, waiting) => log.line("info", "destination.retried", { destination, waiting }),
+    stillPaused(destination, { since, waiting }) {
+      const hint = "it gets nothing until `fairlead resume` says so";
+      log.line("warning", "destination.still_paused", { destination, waiting, since: formatTime(since), hint });
+    },
     discarded(destination, count) {
       metrics.settled.row(destination).add("failed", count);
       log.line("warning", "destination.discarded", { destination, count });
@@ -28,24 +35,51 @@ export function reportByOperator(desk: Desk): Pick<Report, "discarded" | "moved"
       metrics.replayed.add(destination, count);
       log.line("info", "destination.replayed", { destination, count });
     },
+    withdrawn(destination, count) {
+      metrics.settled.row(destination).add("failed", count);
+      log.line("info", "delivery.withdrawn", { destination, count });
+    },
+    ...reportDeletions(sinks),
+    ...reportAudiences(sinks),
   };
 }
 
-type AudienceDesk = {
-  readonly log: Pick<Log, "line">;
-  readonly metrics: Pick<Metrics, "audienceChanges" | "traitChanges">;
-};
+/** The users are never named in the log. */
+function reportDeletions({ log }: Sinks): Omit<DeletionReport, "withdrawn"> {
+  return {
+    deletionRequested({ users, notifications, sources: source, untold }) {
+      const isIncomplete = notifications === 0 || untold.length > 0;
+      const left = untold.length > 0 ? untold : null;
+      log.line(isIncomplete ? "warning" : "info", "deletion.requested", { users, notifications, source, untold: left });
+    },
+    deletionEnded: (deletion) =>
+      log.line(
+        deletion.status === "failed" ? "error" : "info",
+        `deletion.${deletion.status}`,
+        deletionFields(deletion),
+      ),
+  };
+}
 
-/** A line for the beginning and the end of each sync, and for what keeps one waiting; each change of a user is counted. */
-function reportAudiences({ log, metrics }: AudienceDesk): AudienceReport {
+function deletionFields({ id, users, notices, erased }: Deletion): Fields {
+  const sum = (state: "delivered" | "failed" | "expired") => notices.reduce((total, one) => total + one[state], 0);
+  return {
+    deletion: id,
+    users,
+    delivered: sum("delivered"),
+    failed: sum("failed"),
+    expired: sum("expired"),
+    erased: erased?.events,
+  };
+}
+
+function reportAudiences({ log, metrics }: Sinks): AudienceReport {
   return {
     syncStarted: (open) => log.line("info", `${open.computation.class}.sync_started`, syncFields(open)),
-    syncFinished: (open, took) =>
-      log.line("info", `${open.computation.class}.sync_finished`, {
-        ...syncFields(open),
-        size: open.computation.size,
-        took: { ms: took },
-      }),
+    syncFinished(open, took) {
+      const { size } = open.computation;
+      log.line("info", `${open.computation.class}.sync_finished`, { ...syncFields(open), size, took: { ms: took } });
+    },
     syncFailed: ({ source, class: kind, name }, { code, message }) =>
       log.line("warning", `${kind}.sync_failed`, { source, [kind]: name, code, reason: message }),
     syncWaits: (open, reason) =>
@@ -69,49 +103,3 @@ function syncFields({ sync, computation }: OpenSync): Fields {
   const counts = kind === "audience" ? { added, removed } : { added, changed, removed };
   return { source, [kind]: name, sync: number, kind: sync.kind, ...counts };
 }
-
-type DeletionDesk = { readonly log: Pick<Log, "line">; readonly metrics: Pick<Metrics, "settled"> };
-
-/** What becomes of requests that users be deleted. Who they are is never in the log. */
-export function reportDeletions({ log, metrics }: DeletionDesk): DeletionReport {
-  return {
-    deletionRequested({ users, notifications, sources: source, untold }) {
-      const left = untold.length > 0 ? { untold } : {};
-      // Somebody has to tell them by other means.
-      const level = notifications === 0 || untold.length > 0 ? "warning" : "info";
-      log.line(level, "deletion.requested", { users, notifications, source, ...left });
-    },
-    deletionEnded: (deletion) =>
-      log.line(
-        deletion.status === "failed" ? "error" : "info",
-        `deletion.${deletion.status}`,
-        deletionFields(deletion),
-      ),
-    withdrawn(destination, count) {
-      metrics.settled.row(destination).add("failed", count);
-      log.line("info", "delivery.withdrawn", { destination, count });
-    },
-  };
-}
-
-function deletionFields({ id, users, notices, erased }: Deletion) {
-  const sum = (state: "delivered" | "failed" | "expired"): number =>
-    notices.reduce((total, one) => total + one[state], 0);
-  const counts = { delivered: sum("delivered"), failed: sum("failed"), expired: sum("expired") };
-  const gone = erased ? { erased: erased.events } : {};
-  return { deletion: id, users, ...counts, ...gone };
-}
-
-/** A line for each time that a destination is paused or resumed, and for each that is paused still. */
-export function reportPauses(log: Pick<Log, "line">): PauseReport {
-  return {
-    paused: (destination, waiting) => log.line("info", "destination.paused", { destination, waiting }),
-    resumed: (destination, { paused, waiting }) =>
-      log.line("info", "destination.resumed", { destination, waiting, paused: { ms: paused } }),
-    retriedNow: (destination, waiting) => log.line("info", "destination.retried", { destination, waiting }),
-    stillPaused: (destination, { since, waiting }) =>
-      log.line("warning", "destination.still_paused", { destination, waiting, since: formatTime(since), hint: HINT }),
-  };
-}
-
-const HINT = "it gets nothing until `fairlead resume` says so";
