@@ -1,3 +1,12 @@
+/**
+ * What systemd is told while it runs the daemon as a service of Type=notify, see sd_notify(3) and
+ * packaging/systemd/fairlead.service:
+ *
+ * starting:  nothing, or EXTEND_TIMEOUT_USEC before each step of a migration.
+ * running:   READY, and WATCHDOG at intervals while the store and all loops respond.
+ * reloading: RELOADING when a reload begins, and READY when it is over, also if the config was refused.
+ * stopping:  STOPPING. WATCHDOG goes on until the end.
+ */
 import process from "node:process";
 import type { Clock } from "../model/ports.ts";
 import type { Reload, Reloaded } from "../model/reload.ts";
@@ -6,28 +15,18 @@ import type { Migrating, MigrationStep, Supervisor, Vitals } from "../model/supe
 import { MB, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { createNotify, type Notify } from "./systemd-notify.ts";
 
-/**
- * What systemd is told while it runs the daemon as a service of Type=notify, see sd_notify(3) and
- * packaging/systemd/fairlead.service:
- *
- * starting:  nothing, or EXTEND_TIMEOUT_USEC before each step of a migration.
- * running:   READY, and WATCHDOG again and again while all goes round (systemd-watchdog.ts).
- * reloading: RELOADING when the config is read anew, and READY when that is over, however it went.
- * stopping:  STOPPING. The watchdog is fed until the end.
- */
-
-type SupervisorWorld = {
+type SupervisorOptions = {
   readonly environment: Pick<SystemdEnvironment, "socket" | "patience">;
-  /** Hears once why nothing can be told. */
+  /** Called with the reason for the first message of a row that cannot be sent. */
   readonly failed: (why: string) => void;
-  /** How a message is sent to a socket; left out, as this machine can. */
+  /** How messages are sent to a socket; the machine's way if left out. */
   readonly connect?: (socket: string) => Notify;
 };
 
-/** Does nothing if nobody has said where to tell it. */
-export function createSupervisor({ environment, failed, connect = createNotify }: SupervisorWorld): Supervisor {
+/** Does nothing if systemd did not start this process. */
+export function createSupervisor({ environment, failed, connect = createNotify }: SupervisorOptions): Supervisor {
   const { socket, patience } = environment;
-  if (socket === null) return { ...DEAF, patience: null };
+  if (socket === null) return { ...NOBODY, patience: null };
   const { send, monotonic } = connect(socket);
   let isFailing = false;
 
@@ -45,36 +44,32 @@ export function createSupervisor({ environment, failed, connect = createNotify }
 
   return {
     patience,
-    ready: (status) => tell("READY=1", statusOf(status)),
+    ready: (status) => tell("READY=1", statusLine(status)),
     reloading() {
       const now = monotonic();
-      // Type=notify-reload goes by the time; it is not known where there is no foreign function interface.
+      // Type=notify-reload needs the time. It is not known where the C library cannot be called.
       tell("RELOADING=1", ...(now === null ? [] : [`MONOTONIC_USEC=${now}`]), "STATUS=reads its config");
     },
     stopping: () => tell("STOPPING=1", "STATUS=takes no more calls, and finishes what runs"),
-    extend: (by, status) => tell(`EXTEND_TIMEOUT_USEC=${toMicroseconds(by)}`, statusOf(status)),
+    extend: (by, status) => tell(`EXTEND_TIMEOUT_USEC=${Math.round(by * 1_000)}`, statusLine(status)),
     alive: () => tell("WATCHDOG=1"),
   };
 }
 
-const DEAF: Omit<Supervisor, "patience"> = { ready() {}, reloading() {}, stopping() {}, extend() {}, alive() {} };
+const NOBODY: Omit<Supervisor, "patience"> = { ready() {}, reloading() {}, stopping() {}, extend() {}, alive() {} };
 
 /** A line break would begin another assignment. */
-function statusOf(text: string): string {
+function statusLine(text: string): string {
   return `STATUS=${text.replaceAll(/\s+/g, " ")}`;
 }
 
-function toMicroseconds(duration: Ms): number {
-  return Math.round(duration * 1_000);
-}
-
-/** What systemd says to a service by its environment, as far as it is meant for this process. */
+/** What systemd passes to this process in environment variables. */
 type SystemdEnvironment = {
-  /** Where it wants to hear how the service is: a path, or `@` and an abstract name. Null if nowhere. */
+  /** Where it receives messages: a path, or `@` and an abstract name. Null if nowhere. */
   readonly socket: string | null;
-  /** How long it waits for a sign of life before it gives the service up. Null if it does not. */
+  /** Its watchdog ends the service after so long without a message. Null if there is none. */
   readonly patience: Ms | null;
-  /** How many open sockets it passes on, for a socket unit. */
+  /** How many open sockets it passes, for a socket unit. */
   readonly sockets: number;
 };
 
@@ -82,7 +77,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 
 const NAMES = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"];
 
-/** Reads it and takes it away: a program that this one starts must not speak for it. */
+/** Reads the variables and removes them: a program that this one starts must not speak for it. */
 export function takeSystemdEnvironment(): SystemdEnvironment {
   const found = readSystemdEnvironment(process.env, process.pid);
   for (const name of NAMES) delete process.env[name];
@@ -90,55 +85,47 @@ export function takeSystemdEnvironment(): SystemdEnvironment {
 }
 
 export function readSystemdEnvironment(variables: Variables, pid: number): SystemdEnvironment {
+  const { NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID = String(pid), LISTEN_FDS, LISTEN_PID } = variables;
+  const microseconds = readCount(WATCHDOG_USEC);
   return {
-    socket: variables.NOTIFY_SOCKET || null,
-    patience: readPatience(variables, pid),
-    // They are meant for the process that is named, and others may have inherited the variables.
-    sockets: variables.LISTEN_PID === String(pid) ? (readCount(variables.LISTEN_FDS) ?? 0) : 0,
+    socket: NOTIFY_SOCKET || null,
+    // Both are meant for the process that is named, and others may have inherited the variables.
+    patience: WATCHDOG_PID === String(pid) && microseconds > 0 ? microseconds / 1_000 : null,
+    sockets: LISTEN_PID === String(pid) ? readCount(LISTEN_FDS) : 0,
   };
 }
 
-function readPatience({ WATCHDOG_USEC, WATCHDOG_PID }: Variables, pid: number): Ms | null {
-  if (WATCHDOG_PID !== undefined && WATCHDOG_PID !== String(pid)) return null;
-  const microseconds = readCount(WATCHDOG_USEC);
-  return microseconds === null ? null : microseconds / 1_000;
+/** A whole number; 0 if it is none. */
+function readCount(text = ""): number {
+  return /^\d+$/.test(text) ? Number(text) : 0;
 }
 
-/** A whole number above zero, or null. */
-function readCount(text: string | undefined): number | null {
-  const count = /^\d+$/.test(text ?? "") ? Number(text) : 0;
-  return count > 0 ? count : null;
-}
-
-/** Why a service with sockets of systemd cannot be, and what to do. Null if there are none. */
+/** Why a service cannot run with sockets of systemd, and what to do. Null if there are none. */
 export function refusePassedSockets({ sockets }: Pick<SystemdEnvironment, "sockets">): string | null {
   if (sockets === 0) return null;
-  const them = sockets === 1 ? "a socket" : `${sockets} sockets`;
+  const what = sockets === 1 ? "a socket" : `${sockets} sockets`;
   return (
-    `systemd passes ${them} to this service (LISTEN_FDS=${sockets}), and Fairlead cannot take them: it listens by itself, ` +
+    `systemd passes ${what} to this service (LISTEN_FDS=${sockets}), and Fairlead cannot use them: it opens its own, ` +
     "at ingest.listen and admin.listen of its config. Disable the socket unit, as with " +
     "`systemctl disable --now fairlead.socket`, and start the service"
   );
 }
 
-/** A memory card writes a few MB a second, and a step may write all of the outbox once or twice. */
-const SLOWEST = 2 * MB;
+/** A memory card writes a few MB a second, and a step may write the whole outbox once or twice. */
+const SLOWEST_BYTES_PER_SECOND = 2 * MB;
 
 /**
- * Asks for more time before each step of a migration: nothing can be said while one runs, and to be killed in the middle
- * of it would have it begin anew at each start.
+ * Asks for more time before each step of a migration, and logs it. A step cannot be interrupted to ask, and one that is
+ * killed in the middle starts over at each start.
  */
 export function tellMigration({ extend }: Pick<Supervisor, "extend">, report: Pick<Report, "daemon">): Migrating {
   return (now) => {
-    extend(allowance(now.bytes), migrationStatus(now));
-    logStep(now, report);
+    const { step, of, share, copy, bytes } = now;
+    extend(2 * MINUTE + (bytes / SLOWEST_BYTES_PER_SECOND) * SECOND, migrationStatus(now));
+    // The percents of a step are not logged.
+    if (copy !== undefined) report.daemon("copying_outbox", { to: copy });
+    else if (share === undefined) report.daemon("migrating", { step, of });
   };
-}
-
-/** One line for each step: of its percents only systemd hears. */
-function logStep({ step, of, share, copy }: MigrationStep, report: Pick<Report, "daemon">): void {
-  if (copy !== undefined) report.daemon("copying_outbox", { to: copy });
-  else if (share === undefined) report.daemon("migrating", { step, of });
 }
 
 function migrationStatus({ step, of, share, copy }: MigrationStep): string {
@@ -147,12 +134,7 @@ function migrationStatus({ step, of, share, copy }: MigrationStep): string {
   return `brings the outbox up to date: step ${step} of ${of}${percent}`;
 }
 
-/** How long a step may take at most, on an outbox of so many bytes. */
-function allowance(bytes: number): Ms {
-  return 2 * MINUTE + (bytes / SLOWEST) * 1_000;
-}
-
-/** Tells the supervisor of each reload, whoever asks for it. Where several are under way, the last one says how it went. */
+/** Announces the start and the end of each reload. Of several at once, the last one to end gives the status. */
 export function tellReloads(reload: Reload, { reloading, ready }: Pick<Supervisor, "reloading" | "ready">): Reload {
   let running = 0;
   return async () => {
@@ -161,7 +143,7 @@ export function tellReloads(reload: Reload, { reloading, ready }: Pick<Superviso
     let status = "runs";
     try {
       const reloaded = await reload();
-      status = toStatus(reloaded);
+      status = reloadStatus(reloaded);
       return reloaded;
     } finally {
       running -= 1;
@@ -170,13 +152,13 @@ export function tellReloads(reload: Reload, { reloading, ready }: Pick<Superviso
   };
 }
 
-function toStatus(reloaded: Reloaded): string {
-  if (reloaded.kind === "refused") return `runs by the config of before: the new one was refused (${reloaded.reason})`;
-  if (reloaded.needsRestart.length === 0) return "runs by the newest config";
-  return `runs by the newest config, but ${reloaded.needsRestart.join(", ")} only after a restart`;
+function reloadStatus(reloaded: Reloaded): string {
+  if (reloaded.kind === "refused") return `runs with the previous config: the new one was refused (${reloaded.reason})`;
+  if (reloaded.needsRestart.length === 0) return "runs with the newest config";
+  return `runs with the newest config, but ${reloaded.needsRestart.join(", ")} only after a restart`;
 }
 
-type WatchdogWorld = {
+type WatchdogOptions = {
   readonly clock: Pick<Clock, "now" | "sleep">;
   readonly supervisor: Pick<Supervisor, "alive" | "patience">;
   readonly vitals: () => Vitals;
@@ -184,51 +166,37 @@ type WatchdogWorld = {
 };
 
 /**
- * Says that the daemon is alive, at half of the time that the supervisor waits for it, but only while all goes round. When
- * something does not, it looks again every second: what is over in time has no consequences. Resolves when the
- * signal is aborted, or at once if nobody wants to hear of it.
+ * Feeds systemd's watchdog at half of its interval, but only while the store and all loops respond. While one of them is
+ * stuck it checks again every second, so that a short hang has no consequences. Resolves when the signal is aborted, or at
+ * once if there is no watchdog.
  */
-export async function feedWatchdog(world: WatchdogWorld, signal: AbortSignal): Promise<void> {
-  const { clock, supervisor, report } = world;
+export async function feedWatchdog(options: WatchdogOptions, signal: AbortSignal): Promise<void> {
+  const { clock, supervisor, report } = options;
   if (supervisor.patience === null) return;
   const every = supervisor.patience / 2;
   const again = Math.min(SECOND, every / 4);
   let stuckSince: number | null = null;
 
   while (!signal.aborted) {
-    const stuck = await whatIsStuck(world, again);
+    const stuck = await findStuck(options, again);
     if (signal.aborted) return;
-    if (stuck.length === 0) supervisor.alive();
-    stuckSince = tell(stuck, stuckSince);
+    if (stuck.length === 0) {
+      supervisor.alive();
+      if (stuckSince !== null) report.daemon("unstuck", { after: { ms: clock.now() - stuckSince } });
+      stuckSince = null;
+    } else if (stuckSince === null) {
+      stuckSince = clock.now();
+      const hint = "if this goes on, the watchdog of systemd will restart the daemon";
+      report.daemon("stuck", { what: stuck.join(", "), hint });
+    }
     await clock.sleep(stuck.length === 0 ? every : again, signal);
   }
-
-  function tell(stuck: readonly string[], since: number | null): number | null {
-    if (stuck.length > 0) {
-      if (since === null) report.daemon("stuck", { what: stuck.join(", "), hint: HINT });
-      return since ?? clock.now();
-    }
-    if (since !== null) report.daemon("unstuck", { after: { ms: clock.now() - since } });
-    return null;
-  }
 }
 
-const HINT = "if that goes on, the watchdog of systemd will start the daemon anew";
-
-/** What does not go round, in words. Empty if all does. */
-async function whatIsStuck({ clock, vitals }: WatchdogWorld, patience: Ms): Promise<readonly string[]> {
+async function findStuck({ clock, vitals }: WatchdogOptions, patience: Ms): Promise<readonly string[]> {
   const { store, stuckLoops } = vitals();
-  const answers = await within(patience, store, clock);
-  return [...(answers ? [] : ["the store"]), ...stuckLoops.map((name) => `the loop of ${name}`)];
-}
-
-/** False if it takes longer than that. */
-async function within(patience: Ms, answer: Promise<boolean>, clock: Pick<Clock, "sleep">): Promise<boolean> {
   const over = new AbortController();
-  const tooLate = clock.sleep(patience, over.signal).then(() => false);
-  try {
-    return await Promise.race([answer, tooLate]);
-  } finally {
-    over.abort();
-  }
+  const late = clock.sleep(patience, over.signal).then(() => false);
+  const responds = await Promise.race([store, late]).finally(() => over.abort());
+  return [...(responds ? [] : ["the store"]), ...stuckLoops.map((name) => `the loop of ${name}`)];
 }
