@@ -6,6 +6,7 @@ import {
   badRequest,
   type HttpServer,
   hasSecondHost,
+  IDLE_SECONDS,
   peerAddress,
   type TcpListen,
   type TlsAnswering,
@@ -17,14 +18,14 @@ type Server = Bun.Server<undefined>;
 type Options = Bun.Serve.Options<undefined>;
 type Fetch = (request: Request, server: Server) => Response | Promise<Response>;
 
-/** With `tls` it speaks HTTPS, on a port that it may share with others like it. */
+/** With `tls` it speaks HTTPS, on a port that several servers may share. */
 type BunAnswering = Answering & { readonly tls?: Tls };
 type BunServer = HttpServer & {
   /** From now on each answer ends its connection. */
   retire(): void;
 };
 
-/** Starts Bun's HTTP server. Throws when the address cannot be had. */
+/** Starts Bun's HTTP server. Throws when it cannot listen. */
 export function startOnBun(listen: Listen, { handle, failed, tls }: BunAnswering): BunServer {
   const place = listen.kind === "unix" ? { unix: listen.path } : { hostname: listen.host, port: listen.port };
   const server = Bun.serve({
@@ -46,15 +47,12 @@ export function startOnBun(listen: Listen, { handle, failed, tls }: BunAnswering
   };
 }
 
-/** Seconds without a byte after which a connection ends. A slow upload has a deadline of its own. */
-const IDLE_SECONDS = 120;
-
 const SETTINGS = {
   development: false,
-  // Said outright, because without development mode Bun lets a second daemon share the port, and half of the calls.
+  // Explicit, because without development mode Bun lets a second daemon share the port, and half of the calls.
   reusePort: false,
   idleTimeout: IDLE_SECONDS,
-  // Bun would answer a bare 413, which clients do not understand: whoever reads the body counts.
+  // Bun would answer a bare 413, which clients do not understand. The reader of the body limits its size.
   maxRequestBodySize: Number.MAX_SAFE_INTEGER,
 } as const;
 
@@ -62,24 +60,21 @@ function toFetch(handle: Handle, kind: Listen["kind"]): Fetch {
   const overSocket = kind === "unix";
   return (request, server) => {
     if (hasSecondHost(request.headers)) return badRequest();
-    return handle(withWholeUrl(request), peerOf(request, { server, overSocket }));
+    const peer: Peer = {
+      overSocket,
+      // Looked up only when asked for: it costs as much as a small request.
+      get address() {
+        return peerAddress(server.requestIP(request)?.address);
+      },
+    };
+    return handle(withWholeUrl(request), peer);
   };
 }
 
-/** Where the client names no host, or none that Bun understands, Bun gives the path alone as the URL. */
+/** If the client names no host, or none that Bun understands, Bun gives only the path as the URL. */
 function withWholeUrl(request: Request): Request {
   const { url } = request;
   return url.startsWith("/") ? new Request(`http://localhost${url}`, request) : request;
-}
-
-/** The address is looked up only for those who ask: it costs as much as a small request. */
-function peerOf(request: Request, { server, overSocket }: { server: Server; overSocket: boolean }): Peer {
-  return {
-    overSocket,
-    get address() {
-      return peerAddress(server.requestIP(request)?.address);
-    },
-  };
 }
 
 function endingConnection(response: Response): Response {
@@ -91,7 +86,7 @@ export type RenewOptions = {
   readonly steering?: Steering;
   /** How long a server stays after it was replaced. */
   readonly leaveAfter?: Ms;
-  /** How many servers that were replaced may be there at once. A config is looked at every two seconds. */
+  /** Most replaced servers at once. The config is checked for changes every two seconds. */
   readonly mostLeaving?: number;
 };
 
@@ -99,19 +94,19 @@ export type RenewOptions = {
 const LEAVE_AFTER = IDLE_SECONDS * SECOND + 30 * SECOND;
 
 /**
- * Starts HTTPS on Bun, whose server keeps the certificate that it was opened with. Another certificate is therefore served
- * by another server on the same port. A server is
+ * Starts HTTPS on Bun. Its server cannot change its certificate, so another certificate is served by another server on the
+ * same port. A server is
  *
  * - current, from when it is opened until a newer one is: it takes all new connections (see steering.ts).
- * - leaving: it takes none, and each answer ends its connection. Those on which nothing comes end by being idle, so that
- *   there are none left to be cut off when it is finished.
+ * - leaving: it takes none, and each answer ends its connection. Idle connections time out, so that none is left to be
+ *   cut off when it finishes.
  * - finishing, after `leaveAfter`, or earlier when too many are leaving or everything stops: its idle connections are
- *   closed, and it is gone when its running requests are answered.
+ *   closed, and it ends when its running requests are answered.
  *
- * Where connections cannot be led, a server finishes as soon as it is replaced. Connections that it has not yet taken are
- * then reset, unless net.ipv4.tcp_migrate_req is 1.
+ * Where connections cannot be steered, a server finishes as soon as it is replaced. Connections that it has not yet accepted
+ * are then reset, unless net.ipv4.tcp_migrate_req is 1.
  *
- * Throws when the address cannot be had.
+ * Throws when it cannot listen.
  */
 export function startTlsOnBun(listen: TcpListen, answering: TlsAnswering, options: RenewOptions = {}): TlsServer {
   const { steering = createSteering(listeningSockets()), leaveAfter = LEAVE_AFTER, mostLeaving = 100 } = options;
@@ -142,7 +137,7 @@ export function startTlsOnBun(listen: TcpListen, answering: TlsAnswering, option
   };
 }
 
-/** A port that nobody else listens on: one that is shared could be shared with a stranger too, unnoticed. */
+/** A port that nobody else listens on. Other programs could share a shared port unnoticed. */
 function findPort(listen: TcpListen, { handle, failed }: Answering): number {
   const alone = startOnBun(listen, { handle, failed });
   alone.cut();
@@ -151,7 +146,7 @@ function findPort(listen: TcpListen, { handle, failed }: Answering): number {
 
 type Member = {
   readonly led: boolean;
-  /** `led`: whether new connections are led to another one by now. */
+  /** `led`: whether new connections go to another server by now. */
   leave(led: boolean): void;
   /** Never rejects. */
   finish(): Promise<void>;

@@ -1,15 +1,16 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Server, ServerOptions } from "node:https";
+import type { ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import type { Listen, Tls } from "../model/config.ts";
-import { type Ms, SECOND } from "../model/units.ts";
+import { SECOND } from "../model/units.ts";
 import {
   type Answering,
   badRequest,
   type HttpServer,
   hasSecondHost,
+  IDLE_SECONDS,
   peerAddress,
   type TcpListen,
   type TlsAnswering,
@@ -31,7 +32,7 @@ type DenoServer = {
   shutdown(): Promise<void>;
 };
 
-/** Starts Deno's HTTP server. Throws when the address cannot be had. */
+/** Starts Deno's HTTP server. Throws when it cannot listen. */
 export function startOnDeno(listen: Listen, { handle, failed }: Answering): HttpServer {
   const over = Promise.withResolvers<void>();
   const place = listen.kind === "unix" ? { path: listen.path } : { hostname: listen.host, port: listen.port };
@@ -49,17 +50,14 @@ export function startOnDeno(listen: Listen, { handle, failed }: Answering): Http
   };
 }
 
-/** How long a connection may stay open with nothing on it. */
-const IDLE: Ms = 120 * SECOND;
-
 /**
- * Starts HTTPS on Deno. Its own server keeps the certificate that it was opened with, and may not share its port; the one
- * that it has for node takes another certificate at any time. Rejects when the address cannot be had.
+ * Starts HTTPS on Deno. Its own server cannot change its certificate, and cannot share its port; node's server on Deno can
+ * change it at any time. Rejects when it cannot listen.
  */
 export async function startTlsOnDeno(listen: TcpListen, { tls, ...answering }: TlsAnswering): Promise<TlsServer> {
-  // Imported late: it has its price at the start.
+  // Imported late: it slows the start.
   const { createServer } = await import("node:https");
-  const server = createServer({ ...optionsOf(tls), keepAliveTimeout: IDLE }, (incoming, outgoing) => {
+  const server = createServer({ ...optionsOf(tls), keepAliveTimeout: IDLE_SECONDS * SECOND }, (incoming, outgoing) => {
     // Never rejects.
     void answerIncoming({ incoming, outgoing }, answering);
   });
@@ -68,7 +66,11 @@ export async function startTlsOnDeno(listen: TcpListen, { tls, ...answering }: T
   return {
     port: (server.address() as AddressInfo).port,
     renew: (tls) => server.setSecureContext(optionsOf(tls)),
-    finish: () => finish(server),
+    finish: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+      }),
     cut: () => server.closeAllConnections(),
   };
 }
@@ -77,16 +79,9 @@ function optionsOf({ cert, key }: Tls): ServerOptions {
   return { cert, key: key.reveal(), minVersion: "TLSv1.2" };
 }
 
-function finish(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeIdleConnections();
-  });
-}
-
 type NodeExchange = { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse };
 
-/** Answers a request of node's HTTP server, which knows no `Request` and no `Response`. Never rejects. */
+/** Answers a request of node's HTTP server, which has no `Request` and no `Response`. Never rejects. */
 async function answerIncoming({ incoming, outgoing }: NodeExchange, { handle, failed }: Answering): Promise<void> {
   try {
     const request = toRequest(incoming);
@@ -97,7 +92,7 @@ async function answerIncoming({ incoming, outgoing }: NodeExchange, { handle, fa
   }
 }
 
-/** Null for what the standard denies a `Request`, like the method TRACE, and for one with two hosts. */
+/** Null for what a `Request` cannot hold, such as the method TRACE, and for a second host. */
 function toRequest(incoming: IncomingMessage): Request | null {
   const { method = "GET", url = "/", headers } = incoming;
   const all = headersOf(incoming);
@@ -118,7 +113,7 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
   return headers;
 }
 
-/** Sends it in one piece, so that it gets a Content-Length: answers are small. */
+/** Sends the answer in one piece, so that it gets a Content-Length. Answers are small. */
 async function send(outgoing: ServerResponse, response: Response): Promise<void> {
   const body = Buffer.from(await response.arrayBuffer());
   outgoing.statusCode = response.status;

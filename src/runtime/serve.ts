@@ -3,13 +3,13 @@ import type { Listen, Tls } from "../model/config.ts";
 import type { Listener, Serve } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { type Ms, SECOND } from "../model/units.ts";
-import type { Answering, HttpServer, StartServer, StartTlsServer, TlsAnswering, TlsServer } from "./http-server.ts";
-import { addressOf, claimSocket, explainListening, listenError, type ReleaseSocket, shareSocket } from "./listen.ts";
+import type { Answering, HttpServer, TlsAnswering } from "./http-server.ts";
+import { addressOf, claimSocket, explainListening, listenError, shareSocket } from "./listen.ts";
 import { startOnBun, startTlsOnBun } from "./serve-bun.ts";
 import { startOnDeno, startTlsOnDeno } from "./serve-deno.ts";
 
 type ServeOptions = {
-  /** Hears of what a handler threw; the client gets a 500 without details. */
+  /** Gets what a handler threw; the client gets a 500 without details. */
   readonly report?: Pick<Report, "unexpected">;
   /** How long a stop waits for running requests before it cuts them off. */
   readonly grace?: Ms;
@@ -19,7 +19,8 @@ type ServeOptions = {
 export function createServe({ report, grace = 10 * SECOND }: ServeOptions = {}): Serve {
   function failed(error: unknown): Response {
     report?.unexpected("answer a request", error);
-    return internalError();
+    const message = "the server could not handle this request; its log says why";
+    return Response.json({ success: false, code: "internal", message, error: message }, { status: 500 });
   }
   return (listen, handle, tls = null) => {
     const answering = { handle, failed };
@@ -27,66 +28,53 @@ export function createServe({ report, grace = 10 * SECOND }: ServeOptions = {}):
   };
 }
 
-function internalError(): Response {
-  const message = "the server could not handle this request; its log says why";
-  return Response.json({ success: false, code: "internal", message, error: message }, { status: 500 });
-}
-
-function onBun(): boolean {
-  return typeof Bun !== "undefined";
-}
+const ON_BUN = typeof Bun !== "undefined";
 
 async function serve(listen: Listen, answering: Answering, grace: Ms): Promise<Listener> {
-  const start: StartServer = onBun() ? startOnBun : startOnDeno;
+  const start = ON_BUN ? startOnBun : startOnDeno;
   if (listen.kind === "unix") await claimSocket(listen.path);
   const server = await explainListening({ listen, scheme: "http" }, () => start(listen, answering));
-  const release = listen.kind === "unix" ? shareSocket(listen.path) : null;
+  const release = listen.kind === "unix" ? shareSocket(listen.path) : () => {};
   return {
     address: addressOf(listen, server.port),
     renew: () => Promise.reject(new Error("this listener has no certificate")),
-    stop: once(() => stop(server, { grace, release })),
+    stop: once(() => stop(server, grace).then(release)),
   };
 }
 
 async function serveTls(listen: Listen, answering: TlsAnswering, grace: Ms): Promise<Listener> {
-  if (listen.kind === "unix") throw listenError(listen, "HTTPS needs an address of the form host:port");
-  const start: StartTlsServer = onBun() ? startTlsOnBun : startTlsOnDeno;
-  const server = await explainListening({ listen, scheme: "https" }, () => {
+  const scheme = "https";
+  if (listen.kind === "unix") throw listenError({ listen, scheme }, "HTTPS needs an address of the form host:port");
+  const start = ON_BUN ? startTlsOnBun : startTlsOnDeno;
+  const server = await explainListening({ listen, scheme }, () => {
     checkCertificate(answering.tls);
     return start(listen, answering);
   });
-  const address = addressOf(listen, server.port, { scheme: "https" });
-  let stopping = false;
+  const address = addressOf(listen, server.port, scheme);
+  let isStopping = false;
   return {
     address,
     async renew(tls) {
-      if (stopping) throw new Error(`cannot renew the certificate of ${address}: it is being closed`);
-      renew(server, { tls, address });
+      if (isStopping) throw new Error(`cannot renew the certificate of ${address}: it is being closed`);
+      try {
+        checkCertificate(tls);
+        server.renew(tls);
+      } catch (cause) {
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        throw new Error(`cannot renew the certificate of ${address}: ${reason}`, { cause });
+      }
     },
     stop: once(() => {
-      stopping = true;
-      return stop(server, { grace, release: null });
+      isStopping = true;
+      return stop(server, grace);
     }),
   };
 }
 
-function renew(server: TlsServer, { tls, address }: { readonly tls: Tls; readonly address: string }): void {
-  try {
-    checkCertificate(tls);
-    server.renew(tls);
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`cannot renew the certificate of ${address}: ${reason}`, { cause });
-  }
-}
-
-type Stopping = { readonly grace: Ms; readonly release: ReleaseSocket | null };
-
-async function stop(server: HttpServer, { grace, release }: Stopping): Promise<void> {
+async function stop(server: HttpServer, grace: Ms): Promise<void> {
   const timer = setTimeout(() => server.cut(), grace);
   await server.finish();
   clearTimeout(timer);
-  release?.();
 }
 
 function once(run: () => Promise<void>): () => Promise<void> {
@@ -100,8 +88,8 @@ function once(run: () => Promise<void>): () => Promise<void> {
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
 /**
- * Throws an error that names the file and says what is wrong with it when a certificate cannot be served. Asked for before
- * a server sees it: Deno would take anything, and then fail every handshake.
+ * Throws an error that names the file and what is wrong with it when a certificate cannot be served. It is checked before a
+ * server gets it: Deno would accept anything, and then fail every handshake.
  */
 function checkCertificate({ cert, certFile, key, keyFile }: Tls): void {
   const blocks = cert.match(CERTIFICATE) ?? [];
@@ -116,7 +104,7 @@ function readCertificate(block: string, place: string): X509Certificate {
   try {
     return new X509Certificate(block);
   } catch (cause) {
-    throw new Error(`${place} is broken; copy the file anew`, { cause });
+    throw new Error(`${place} is broken; copy the file again`, { cause });
   }
 }
 
