@@ -1,10 +1,10 @@
-import { constants, createReadStream, fstatSync, openSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import process from "node:process";
 import { formatSize, KB } from "../model/units.ts";
 import { reasonOf } from "./file-error.ts";
 
-/** What was read, byte for byte, or why it could not be; the reason does not repeat the path. */
+/** The bytes, or why they cannot be read; the reason does not repeat the path. */
 export type Input = { readonly ok: true; readonly bytes: Uint8Array } | { readonly ok: false; readonly why: string };
 
 /** Reads a file or a pipe to its end, or with `path` null standard input. Refuses more than `most` bytes. */
@@ -24,7 +24,7 @@ export async function readInput(path: string | null, most: number): Promise<Inpu
   return { ok: true, bytes: Buffer.concat(chunks) };
 }
 
-/** Reads what a person types, up to the end of the line. Null if standard input ends before. */
+/** Reads a line that a person types. Null if standard input ends before the end of the line. */
 export async function readLine(): Promise<string | null> {
   let text = "";
   for await (const chunk of process.stdin.setEncoding("utf8") as AsyncIterable<string>) {
@@ -34,16 +34,16 @@ export async function readLine(): Promise<string | null> {
   return null;
 }
 
-/** Whether a person would have to type what is read from standard input. */
+/** Whether standard input is a terminal, so that a person has to type. */
 export function isInputTerminal(): boolean {
   return process.stdin.isTTY === true;
 }
 
-/** Bytes that are read once, from the first to the last, as many as a piece at a time. */
+/** A file or a pipe that is read piece by piece. */
 export type ByteSource = {
-  /** In bytes, at this moment; null for a pipe, of which nobody knows, and which cannot be read again. */
+  /** In bytes, when it was opened; null for a pipe, which can be read only once. */
   readonly size: number | null;
-  /** What comes from this byte on. A pipe has only one start. Rejects when it cannot be read. */
+  /** The bytes from this place on; a pipe always goes on where it is. Rejects when it cannot be read. */
   pieces(from: number): AsyncIterable<Uint8Array>;
   /** The bytes of a file between two places. */
   part(from: number, to: number): Promise<Uint8Array>;
@@ -58,7 +58,7 @@ const PIECE = 256 * KB;
 export async function openBytes(path: string | null): Promise<Opened> {
   if (path === null) return { ok: true, source: pipe(process.stdin as AsyncIterable<Uint8Array>) };
   try {
-    const file = await open(path, constants.O_RDONLY);
+    const file = await open(path);
     const stats = await file.stat();
     if (stats.isFile()) return { ok: true, source: regular(file, stats.size) };
     if (!stats.isDirectory()) return { ok: true, source: pipe(file.createReadStream()) };
@@ -69,7 +69,7 @@ export async function openBytes(path: string | null): Promise<Opened> {
   }
 }
 
-/** It is not closed: that would wait for whoever writes to it. */
+/** Never closed: that would wait for the program that writes to it. */
 function pipe(stream: AsyncIterable<Uint8Array>): ByteSource {
   return { size: null, pieces: () => stream, part: async () => new Uint8Array(), close: async () => {} };
 }
@@ -90,7 +90,7 @@ function regular(file: FileHandle, size: number): ByteSource {
   };
 }
 
-/** Shorter where the file ends before. */
+/** Fewer bytes if the file ends before. */
 async function readPart(file: FileHandle, from: number, to: number): Promise<Uint8Array> {
   const bytes = new Uint8Array(to - from);
   let length = 0;
@@ -100,36 +100,4 @@ async function readPart(file: FileHandle, from: number, to: number): Promise<Uin
     length += bytesRead;
   }
   return bytes.subarray(0, length);
-}
-
-/** What is to be sent as it is read: its bytes, and how many there will be; null if nobody knows. */
-export type Outgoing = {
-  readonly bytes: AsyncIterable<Uint8Array>;
-  readonly size: number | null;
-  /** Hears how many bytes are on their way, after each piece. */
-  readonly sent: (bytes: number) => void;
-};
-
-/** Opens a file or a pipe, or with `path` null standard input. Answers why it cannot; the reason does not repeat the path. */
-export function openOutgoing(path: string | null, sent: Outgoing["sent"]): Outgoing | { readonly why: string } {
-  if (path === null) return { bytes: process.stdin as AsyncIterable<Uint8Array>, size: null, sent };
-  try {
-    const fd = openSync(path, "r");
-    const stats = fstatSync(fd);
-    if (stats.isDirectory()) return { why: "it is a folder" };
-    return { bytes: createReadStream(path, { fd }), size: stats.isFile() ? stats.size : null, sent };
-  } catch (error) {
-    return { why: reasonOf(error, path) };
-  }
-}
-
-/** Its bytes, counted, until somebody has heard enough. */
-export async function* counted({ bytes, sent }: Outgoing, isOver: () => boolean): AsyncGenerator<Uint8Array, void> {
-  let total = 0;
-  for await (const chunk of bytes) {
-    if (isOver()) return;
-    yield chunk;
-    total += chunk.length;
-    sent(total);
-  }
 }

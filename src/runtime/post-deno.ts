@@ -38,14 +38,14 @@ export function postWithNode({ url, headers, body, tls, signal }: PostRequest): 
       // Some answers, such as a change to another protocol, end a request without any other event.
       fail(CLOSED);
     });
-    // Stays for the time after the answer: an error then has no other listener, and ends the process.
+    // Stays after the answer: a later error would have no listener, and would end the process.
     sent.on("error", fail);
     sent.on("response", (answer) => resolve(replyTo(answer)));
     sent.end(body);
   });
 }
 
-/** The agent keeps connections with other options apart: a certificate that has changed gets new ones. */
+/** The agent keeps connections with different options apart: a changed certificate gets new ones. */
 function toOptions({ ca, cert, key }: WebhookTls): https.RequestOptions {
   return { ...(ca !== null && { ca }), ...(cert !== null && key !== null && { cert, key: key.reveal() }) };
 }
