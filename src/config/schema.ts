@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the example file shows them.
 import * as v from "valibot";
 import { LOG_FORMATS, LOG_LEVELS } from "../model/config.ts";
 import { CALL_TYPES } from "../model/event.ts";
@@ -90,8 +91,6 @@ const ingest = v.strictObject({
   }),
 });
 
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the example file shows them.
-
 export const ADMIN_LISTEN = "127.0.0.1:8081";
 
 const admin = v.strictObject({
@@ -179,8 +178,6 @@ const log = v.strictObject({
   }),
 });
 
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the example file shows them.
-
 /** One entry of `sources`. */
 const source = v.strictObject({
   writeKey: key(text(), {
@@ -208,8 +205,6 @@ const source = v.strictObject({
       address that the client itself sent; drop removes context.ip.`,
   }),
 });
-
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the example file shows them.
 
 /** One entry of a destination's `webhooks`. */
 const webhook = v.strictObject({
@@ -254,8 +249,6 @@ function headers() {
   const value = ruled(headerValueFault, { pattern: HEADER_VALUE_PATTERN });
   return v.pipe(v.record(name, value), form("map of names to texts"));
 }
-
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the example file shows them.
 
 const sources = list(text(), { of: "sources", empty: "must name a source: leave it out for all of them" });
 const types = list(oneOf(CALL_TYPES), { of: "call types", empty: "must name a type: leave it out for all six" });

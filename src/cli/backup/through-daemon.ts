@@ -1,6 +1,6 @@
 import type { NewFile } from "../../model/new-file.ts";
 import { HOUR, MB, type Ms, SECOND } from "../../model/units.ts";
-import { createResolve } from "../../runtime/files.ts";
+import { createResolve } from "../../runtime/config-files.ts";
 import { download } from "../../runtime/request.ts";
 import type { Complaint } from "../complain.ts";
 import { type Daemon, type DaemonOptions, findDaemon, type Question, readSaid, send } from "../daemon.ts";

@@ -2,11 +2,11 @@ import { dirname } from "node:path";
 import process from "node:process";
 import type { Contents } from "../../model/contents.ts";
 import { formatSize } from "../../model/units.ts";
-import { actAs } from "../../runtime/act-as.ts";
 import { disk } from "../../runtime/disk.ts";
-import { reasonOf } from "../../runtime/files.ts";
+import { reasonOf } from "../../runtime/file-error.ts";
 import { beginFile, syncFolderOf } from "../../runtime/new-file.ts";
 import {
+  actAs,
   dropFile,
   giveTo,
   keepAs,

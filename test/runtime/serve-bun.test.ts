@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 import type { Handle } from "../../src/model/ports.ts";
-import { type RenewOptions, startTlsOnBun } from "../../src/runtime/serve-tls-bun.ts";
+import { type RenewOptions, startTlsOnBun } from "../../src/runtime/serve-bun.ts";
 import { createSteering } from "../../src/runtime/steering.ts";
 import { closed } from "./receiver.ts";
 import { ask, askOnce, GET, makeTls, openPlain, openTls } from "./tls-client.ts";

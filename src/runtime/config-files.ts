@@ -1,9 +1,35 @@
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
+import { type FileHandle, open, stat } from "node:fs/promises";
+import { join } from "node:path";
 import process from "node:process";
 import type { FileText, Resolve } from "../model/ports.ts";
+import type { FileState } from "../model/reload.ts";
 import { formatSize, MB } from "../model/units.ts";
+import { reasonOf } from "./file-error.ts";
+
+const CONFIG_PLACES = ["config.yaml", "/etc/fairlead/config.yaml"];
+
+/**
+ * Where the config file is: as said, else `$FAIRLEAD_CONFIG`, else the first place that has one, else one that this user
+ * may not look at, else null.
+ */
+export function findConfigFile(said: string | undefined, places: readonly string[] = CONFIG_PLACES): string | null {
+  const named = said ?? (process.env.FAIRLEAD_CONFIG || undefined);
+  if (named !== undefined) return named;
+  const found = places.map((path) => [path, lookAt(path)] as const);
+  const [there] = found.filter(([, seen]) => seen === "there");
+  // Of two folders that are closed, the working directory is the less likely one.
+  return (there ?? found.findLast(([, seen]) => seen === "hidden"))?.[0] ?? null;
+}
+
+function lookAt(path: string): "there" | "hidden" | "missing" {
+  try {
+    statSync(path);
+    return "there";
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EACCES" ? "hidden" : "missing";
+  }
+}
 
 /** All authorities that a machine trusts, in one file, are some 200 KB. */
 const LARGEST = 1 * MB;
@@ -109,77 +135,32 @@ function decode(bytes: Uint8Array): string | null {
   }
 }
 
-/** Why a file cannot be read, without its path. */
-export function reasonOf(error: unknown, path: string): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
-  if (code === "EACCES" || code === "EPERM") return `permission denied${guardOf(path)}`;
-  return REASONS[code] ?? code;
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: "no such file",
-  ENOTDIR: "a part of the path is not a folder",
-  ELOOP: "its symbolic links go in a circle",
-  ENAMETOOLONG: "the path is too long",
-  ENXIO: "it is not a regular file",
-  EISDIR: "it is a folder",
-  EMFILE: "too many open files",
-};
-
-/** What a person can do who may not read a file; null where that is not what is wrong with it. */
-export function howToRead(path: string): string | null {
-  if (!isDenied(path)) return null;
-  const group = nameOf(groupThatMayRead(path));
-  return group === null
-    ? "use sudo"
-    : `use sudo, or join the group ${group} (sudo usermod -aG ${group} NAME, ${AGAIN})`;
-}
-
-const AGAIN = "then log in again";
-
-function isDenied(path: string): boolean {
+/** Looks at a file as `lookNow` does, without holding anybody up: a file server may have gone away. Never rejects. */
+export async function look(path: string): Promise<FileState> {
   try {
-    closeSync(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK));
-    return false;
+    return stateOf(await stat(path, { bigint: true }));
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EACCES";
+    return stateWithout(error);
   }
 }
 
-/** The group of the file, or of the folder that hides it; null if their groups may not read them. */
-function groupThatMayRead(path: string): number | null {
-  const above = dirname(path);
+/** Looks at a file before it is read: a change that comes between the two is then seen as one later. */
+export function lookNow(path: string): FileState {
   try {
-    const stats = statSync(path);
-    const needed = stats.isDirectory() ? 0o010 : 0o040;
-    return (stats.mode & needed) === 0 ? null : stats.gid;
-  } catch {
-    return above === path ? null : groupThatMayRead(above);
+    return stateOf(statSync(path, { bigint: true }));
+  } catch (error) {
+    return stateWithout(error);
   }
 }
 
-/** Null for the group of root, which nobody else should be in, and where there is no list of groups. */
-function nameOf(gid: number | null): string | null {
-  const groups = gid === null || gid === 0 ? null : readText("/etc/group");
-  if (!groups?.ok) return null;
-  const found = groups.text.split("\n").map((line) => line.split(":"));
-  return found.find(([, , id]) => id === String(gid))?.[0] ?? null;
+/**
+ * The device is left out: overlay file systems give one file several. The mode is there for a file that could not be read,
+ * and was mended: Deno has no `ctime` that would tell.
+ */
+function stateOf({ ino, size, mtimeNs, ctimeNs, mode }: BigIntStats): FileState {
+  return `${ino} ${size} ${mtimeNs} ${ctimeNs} ${mode}`;
 }
 
-/** Who may read it. If not even that can be seen, a folder above is closed. */
-function guardOf(path: string): string {
-  try {
-    const stats = statSync(path);
-    return ` (mode ${octal(stats)}, owner ${ownerOf(stats)})`;
-  } catch {
-    return " (a folder above it cannot be entered)";
-  }
-}
-
-function octal({ mode }: Stats): string {
-  return (mode & 0o7777).toString(8).padStart(4, "0");
-}
-
-function ownerOf({ uid }: Stats): string {
-  return uid === 0 ? "root" : `uid ${uid}`;
+function stateWithout(error: unknown): FileState {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }
