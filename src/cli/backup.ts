@@ -1,24 +1,27 @@
 import { dirname, resolve } from "node:path";
 import process from "node:process";
 import type { Command } from "commander";
-import { formatDuration, formatSize, MB } from "../model/units.ts";
+import type { Contents } from "../model/contents.ts";
+import type { NewFile } from "../model/new-file.ts";
+import { formatDuration, formatSize, formatTime, HOUR, MB, type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
+import { createResolve } from "../runtime/files.ts";
 import { beginOwnFile } from "../runtime/new-file.ts";
 import { goLast } from "../runtime/priority.ts";
+import { download } from "../runtime/request.ts";
 import { storedFile } from "../runtime/stored-file.ts";
 import { errorColumns, isErrorTerminal, print, printError } from "../runtime/terminal.ts";
 import { keepFilesPrivate } from "../runtime/umask.ts";
 import { type Backup, backUp } from "./backup/copy.ts";
-import { findHolder, type Holder } from "./backup/through-daemon.ts";
-import { contentsJson, contentsWords } from "./backup/words.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
+import { findOutbox } from "./config-file.ts";
+import { type Question, readSaid, send } from "./daemon/ask.ts";
+import { addDaemonOptions, type Daemon, type DaemonOptions, findDaemon } from "./daemon/find.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { onInterrupt } from "./interrupt.ts";
-import { findOutbox } from "./outbox-part.ts";
 import { printable } from "./printable.ts";
-import { createProgressBar } from "./progress.ts";
+import { createProgressBar, onInterrupt } from "./progress.ts";
+import { isStatus, type SaidStatus } from "./status/said.ts";
 
 /** `fairlead backup FILE`: a copy of the outbox as it is at one moment, while the daemon goes on. */
 export function declareBackup(program: Command, done: Done): void {
@@ -127,3 +130,66 @@ function toWords(
 function toJson({ bytes, contents }: Backup, { file, from, took, gone }: About): object {
   return { file, from, bytes, tookMs: took, ...contentsJson(contents), ...(gone !== null && { gone }) };
 }
+
+/** What is in a store, in lines. `now`: by the wall clock. */
+export function contentsWords(contents: Contents, now: number): string {
+  const { events, newestAt, deliveries, computations, suppressed } = contents;
+  const newest = newestAt === null ? "" : `, the newest of ${formatTime(newestAt)} (${ageOf(newestAt, now)})`;
+  const states = Object.entries(deliveries).map(([state, count]) => `${count} ${state}`);
+  return [
+    `  events      ${events}${newest}`,
+    `  deliveries  ${states.join(", ")}`,
+    ...(computations > 0 ? [`  audiences and traits  ${computations}`] : []),
+    ...(suppressed > 0 ? [`  suppressed users  ${suppressed}`] : []),
+    `  schema      ${contents.schema}`,
+  ].join("\n");
+}
+
+function ageOf(at: number, now: number): string {
+  return at > now ? "ahead of this machine's clock" : `${formatDuration(now - at)} ago`;
+}
+
+/** The same for programs. */
+export function contentsJson({ newestAt, ...contents }: Contents): object {
+  return { ...contents, newestAt: newestAt === null ? null : formatTime(newestAt) };
+}
+
+/** A daemon that answers nothing has to be looked for no longer than this before the file is read. */
+const PATIENCE: Ms = 5 * SECOND;
+/** For all of the copy. */
+const LONGEST: Ms = 12 * HOUR;
+/** Bytes that are written before they are waited for, as in every copy. */
+const UNFLUSHED = 8 * MB;
+
+/** A daemon whose outbox the next start would not find, and what became of that. */
+export type Holder = { readonly daemon: Daemon; readonly gone: NonNullable<SaidStatus["outbox"]["gone"]> };
+
+/** The daemon, if it runs and says that the outbox is gone: then what is at the path is not what it has. */
+async function findHolder(options: DaemonOptions): Promise<Holder | null> {
+  const daemon = findDaemon(options, createResolve());
+  if ("code" in daemon) return null;
+  const question = { path: "/api/status", by: { method: "GET", timeout: PATIENCE }, isSaid: isStatus };
+  const answer = readSaid(await send(daemon, question), { daemon, question });
+  const gone = "said" in answer ? answer.said.outbox.gone : null;
+  return gone ? { daemon, gone } : null;
+}
+
+/** Writes what the daemon still has of its outbox to a file. Answers why it cannot. */
+export async function copyThrough({ daemon }: Holder, file: NewFile): Promise<Complaint | null> {
+  const authorization = daemon.token && { Authorization: `Bearer ${daemon.token.secret.reveal()}` };
+  let unflushed = 0;
+  const ask = { base: daemon.base, method: "GET", path: PATH, headers: { ...authorization }, timeout: LONGEST };
+  const exchange = await download(ask, (piece) => {
+    file.write(piece);
+    unflushed += piece.length;
+    if (unflushed < UNFLUSHED) return;
+    file.flush();
+    unflushed = 0;
+  });
+  if (exchange.kind === "answered" && exchange.status === 200) return null;
+  const question: Question<never> = { path: PATH, isSaid: (said): said is never => said === undefined };
+  const answer = readSaid(exchange, { daemon, question });
+  return "code" in answer ? answer : null;
+}
+
+const PATH = "/api/backup";

@@ -1,4 +1,6 @@
+import { resolve } from "node:path";
 import { type Loaded, loadConfig } from "../config/load.ts";
+import { readOutboxPart } from "../config/parts.ts";
 import { formatProblem } from "../config/problems.ts";
 import type { Config, Problem } from "../model/config.ts";
 import type { Resolve } from "../model/ports.ts";
@@ -17,7 +19,7 @@ export const CONFIG_OPTION = [
   "the config file (else $FAIRLEAD_CONFIG, ./config.yaml, /etc/fairlead/config.yaml)",
 ] as const;
 
-export type ConfigFile = { readonly kind: "read"; readonly file: string; readonly loaded: Loaded } | Unreadable;
+type ConfigFile = { readonly kind: "read"; readonly file: string; readonly loaded: Loaded } | Unreadable;
 export type ConfigText =
   | { readonly kind: "read"; readonly file: string; readonly text: string; readonly worldReadable: boolean }
   | Unreadable;
@@ -29,7 +31,7 @@ type Unreadable = {
 };
 
 /** Finds the config file, and reads what it means. */
-export function readConfig(said: string | undefined, resolve: Resolve = createResolve()): ConfigFile {
+function readConfig(said: string | undefined, resolve: Resolve = createResolve()): ConfigFile {
   const found = openConfigFile(said);
   if (found.kind === "unreadable") return found;
   const { file, text, worldReadable } = found;
@@ -80,4 +82,13 @@ export function requireConfig(
 
 export function printProblems(problems: readonly Problem[]): void {
   for (const problem of problems) printError(`${formatProblem(problem)}\n`);
+}
+
+/** Where the outbox of the config is, and its bounds. Whoever copies it need not be able to read its secrets. */
+export function findOutbox(said: string | undefined): Config["outbox"] | Complaint {
+  const opened = openConfigFile(said);
+  if (opened.kind === "unreadable") return complaintOfFile(opened);
+  const outbox = readOutboxPart({ ...opened, resolve: createResolve() });
+  if ("faulty" in outbox) return { code: EXIT.config, message: outbox.message };
+  return { ...outbox, path: resolve(outbox.path) };
 }

@@ -11,8 +11,8 @@ import { verify } from "../webhook/signature.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { type Received, toJsonLine, toLines } from "./received.ts";
-import { readSharedSecret, SECRET_FILE_OPTION } from "./secret.ts";
+import { readSharedSecret, SECRET_FILE_OPTION } from "./input.ts";
+import { printable } from "./printable.ts";
 
 /** `fairlead listen`: a receiver of webhooks that prints what it gets, and can fail on purpose. Runs until a signal. */
 export function declareListen(program: Command, done: Done): void {
@@ -126,4 +126,41 @@ function check(request: Request, body: string, secret: Secret | null): Received[
   if (secret === null) return signature === null ? "absent" : "unchecked";
   if (signature === null) return "absent";
   return verify(body, signature, secret.reveal()) ? "ok" : "wrong";
+}
+
+/** A webhook as `fairlead listen` got it. */
+type Received = {
+  readonly nth: number;
+  /** Wall time, in milliseconds since 1970. */
+  readonly at: number;
+  /** The status it was answered with. */
+  readonly status: number;
+  readonly request: Request;
+  readonly body: string;
+  /** `absent`: the request has none; `unchecked`: it has one, and the secret is not known. */
+  readonly signature: "ok" | "wrong" | "absent" | "unchecked";
+};
+
+/** For a person: a line that sums it up, and the body as it came. */
+function toLines({ nth, at, status, request, body, signature }: Received): string {
+  const time = new Date(at).toISOString().slice(11, 23);
+  const path = new URL(request.url).pathname;
+  return `#${nth} ${time} ${typeOf(body)} at ${path}, signature ${signature}, answered ${status}\n   ${printable(body)}`;
+}
+
+/** For a program: one JSON object on one line. */
+function toJsonLine({ nth, at, status, request, body, signature }: Received): string {
+  const headers = Object.fromEntries(request.headers);
+  const { pathname: path } = new URL(request.url);
+  return JSON.stringify({ nth, at: new Date(at).toISOString(), path, headers, signature, status, body });
+}
+
+function typeOf(body: string): string {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    if (typeof parsed === "object" && parsed !== null && "type" in parsed) return printable(String(parsed.type));
+  } catch {
+    // Whatever else posts here is printed as it is.
+  }
+  return "something else";
 }

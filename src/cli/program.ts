@@ -1,18 +1,20 @@
 import { Command, CommanderError } from "commander";
+import { suggest } from "../config/suggest.ts";
+import { print } from "../runtime/terminal.ts";
+import { runtimeName, VERSION } from "../runtime/version.ts";
 import { declareAudience } from "./audience.ts";
 import { declareBackup } from "./backup.ts";
 import { declareCheck } from "./check.ts";
-import type { Declare, Done } from "./command.ts";
-import { complainAsJson, toJson } from "./complain.ts";
+import { type Declare, type Done, examples } from "./command.ts";
+import { type Complaint, complain, complainAsJson, toJson } from "./complain.ts";
 import { declareCompletion } from "./completion.ts";
 import { declareDeleteUser } from "./delete-user.ts";
 import { declareDeletions } from "./deletions.ts";
 import { declareDeliveries } from "./deliveries.ts";
 import { declareDiscard } from "./discard.ts";
 import { declareDoctor } from "./doctor.ts";
-import { EXIT } from "./exit.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
 import { declareExplain } from "./explain.ts";
-import { declareHelp } from "./help.ts";
 import { declareListen } from "./listen.ts";
 import { declareMan } from "./man.ts";
 import { declareMove } from "./move.ts";
@@ -30,7 +32,6 @@ import { declareServe } from "./serve.ts";
 import { declareStatus } from "./status.ts";
 import { declareTraits } from "./traits.ts";
 import { declareVerify } from "./verify.ts";
-import { declareVersion, describeVersion } from "./version.ts";
 
 /** All commands, as `fairlead --help` lists them. */
 const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[]])[] = [
@@ -99,4 +100,70 @@ function jsonOf(text: string): string {
     .trim()
     .replaceAll("\n", " ");
   return toJson({ code: EXIT.usage, message });
+}
+
+/** `fairlead help COMMAND`: what `fairlead COMMAND --help` prints. */
+function declareHelp(program: Command, done: Done): void {
+  program
+    .command("help")
+    .description("list the commands, or show how one of them is used")
+    .argument("[command...]", "which one, as send, or deliveries show")
+    .addHelpText("after", examples("fairlead help send", "fairlead help deliveries show"))
+    .action((path: readonly string[]) => {
+      const found = find(program, path);
+      if ("message" in found) return done(complain(found));
+      found.outputHelp();
+      return done(EXIT.done);
+    });
+}
+
+function find(program: Command, path: readonly string[]): Command | Complaint {
+  let command = program;
+  for (const [depth, name] of path.entries()) {
+    const below = command.commands.find((one) => one.name() === name);
+    if (below === undefined) return unknown(path.slice(0, depth + 1), command);
+    command = below;
+  }
+  return command;
+}
+
+function unknown(path: readonly string[], { commands }: Command): Complaint {
+  const meant = suggest(
+    path.at(-1) ?? "",
+    commands.map((one) => one.name()),
+  );
+  const before = path.slice(0, -1);
+  const hint =
+    meant === null
+      ? `${["fairlead", ...before].join(" ")} --help lists what there is`
+      : `did you mean ${[...before, meant].join(" ")}?`;
+  return { code: EXIT.usage, message: `there is no command ${JSON.stringify(path.join(" "))}; ${hint}` };
+}
+
+/** `fairlead version`: what this binary is. */
+function declareVersion(program: Command, done: Done): void {
+  program
+    .command("version")
+    .description("print the version")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", examples("fairlead version --json"))
+    .action((options: VersionOptions) => done(version(options)));
+}
+
+type VersionOptions = { readonly json?: boolean };
+
+function version(options: VersionOptions): ExitCode {
+  const facts = { version: VERSION, runtime: runtimeName(), platform: platformName() };
+  if (options.json) print(JSON.stringify(facts));
+  else print(describeVersion());
+  return EXIT.done;
+}
+
+/** In a line, for people. */
+function describeVersion(): string {
+  return `fairlead ${VERSION} (${runtimeName()}, ${platformName()})`;
+}
+
+function platformName(): string {
+  return `${process.platform}-${process.arch}`;
 }

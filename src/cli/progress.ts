@@ -1,4 +1,5 @@
 import { formatDuration, type Ms, SECOND } from "../model/units.ts";
+import { onSignals } from "../runtime/signals.ts";
 
 /** How far a long piece of work is. */
 export type Progress = {
@@ -71,7 +72,7 @@ function grouped(count: number): string {
 }
 
 /** What a progress bar writes to. */
-export type Terminal = {
+type Terminal = {
   readonly write: (text: string) => void;
   /** Whether a person looks at it; nothing is drawn otherwise. */
   readonly isTerminal: boolean;
@@ -121,4 +122,14 @@ export function createProgressBar({ write, isTerminal, width, now }: Terminal): 
       shown = below;
     },
   };
+}
+
+/** What is under way is finished after a Ctrl-C; a second one does not wait for it. Answers how to listen no more. */
+export function onInterrupt(run: () => void): () => void {
+  const interrupt = (): void => {
+    unhook();
+    run();
+  };
+  const unhook = onSignals({ stop: interrupt, reload: interrupt });
+  return unhook;
 }

@@ -5,12 +5,11 @@ import { createClock } from "../runtime/clock.ts";
 import { storedFile } from "../runtime/stored-file.ts";
 import { print } from "../runtime/terminal.ts";
 import { keepFilesPrivate } from "../runtime/umask.ts";
-import { contentsJson, contentsWords } from "./backup/words.ts";
+import { contentsJson, contentsWords } from "./backup.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { CONFIG_OPTION } from "./config-file.ts";
+import { CONFIG_OPTION, findOutbox } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { findOutbox } from "./outbox-part.ts";
 import { printable } from "./printable.ts";
 import { type Restored, restore as replaceOutbox } from "./restore/replace.ts";
 

@@ -9,13 +9,12 @@ import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { CONFIG_OPTION } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { toJson, toWords } from "./send/answer.ts";
+import { readData } from "./input.ts";
+import { sendCall, toJson, toWords } from "./send/answer.ts";
 import { buildCall, type CallOptions, sayingOne, TEST_CALLS, TEST_USER } from "./send/call.ts";
-import { readData } from "./send/data.ts";
-import { createFetch } from "./send/fetch.ts";
 import { importCalls } from "./send/import/import.ts";
-import type { SendWorld } from "./send/library.ts";
-import { sendCall } from "./send/one.ts";
+import type { SendWorld } from "./send/sender.ts";
+import { createFetch } from "./send/sender.ts";
 import { findTarget, type Target, type TargetOptions } from "./send/target.ts";
 
 /** `fairlead send`: makes one call to the running daemon, as a client library would, and says what came of it. */

@@ -20,8 +20,8 @@ import { keepFilesPrivate } from "../runtime/umask.ts";
 import { VERSION } from "../runtime/version.ts";
 import { type Done, examples } from "./command.ts";
 import { CONFIG_OPTION, requireConfig } from "./config-file.ts";
+import { createReader, type Reader } from "./config-reader.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { createReader, type Reader } from "./serve/reader.ts";
 
 /** `fairlead serve`: runs the daemon in the foreground, until SIGTERM or SIGINT. A second one does not wait. */
 export function declareServe(program: Command, done: Done): void {

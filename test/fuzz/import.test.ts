@@ -1,8 +1,7 @@
 // `send --import`: a file of any bytes becomes calls and refused lines, in whatever pieces it is read.
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type ReadLine, readCallLine } from "../../src/cli/send/import/call.ts";
-import { type Line, readLines } from "../../src/cli/send/import/lines.ts";
+import { type Line, type ReadLine, readCallLine, readLines } from "../../src/cli/send/import-lines.ts";
 import { fuzz } from "./fuzz.ts";
 import { fuzzTime } from "./slow.ts";
 import { anyCuts, cut, type Text, textLike, written } from "./text.ts";

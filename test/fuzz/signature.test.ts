@@ -1,7 +1,7 @@
 // What comes to a receiver: any header, any body. Only what was signed is taken, and nothing makes it throw.
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { compare } from "../../src/cli/verify/compare.ts";
+import { compare } from "../../src/cli/verify.ts";
 import { readWebhook } from "../../src/client/receive/answer.ts";
 import { callKey } from "../../src/client/receive/calls.ts";
 import { parseCall } from "../../src/client/receive/parse.ts";

@@ -13,9 +13,9 @@ import { type Database, isDamaged, openExisting, openToRead } from "../../store/
 import { sizeOf } from "../../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
 import { LARGEST_LOG, logOf } from "../../store/sqlite/outbox.ts";
+import { copyThrough, type Holder } from "../backup.ts";
 import type { Complaint } from "../complain.ts";
 import { EXIT } from "../exit.ts";
-import { copyThrough, type Holder } from "./through-daemon.ts";
 
 export type CopyJob = {
   readonly outbox: Config["outbox"];

@@ -1,7 +1,7 @@
 import { MB } from "../../model/units.ts";
 import type { Complaint } from "../complain.ts";
 import { EXIT } from "../exit.ts";
-import { readTyped } from "../typed-input.ts";
+import { readTyped } from "../input.ts";
 
 /** A million users, and more. */
 const MOST_BYTES = 64 * MB;

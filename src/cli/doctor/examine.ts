@@ -1,13 +1,19 @@
 import { basename, dirname, resolve as fullPathOf, join } from "node:path";
+import { ownSecrets } from "../../config/doubts.ts";
+import { fullPath } from "../../config/full-path.ts";
 import { type Inspected, inspectConfig } from "../../config/load.ts";
 import { readOutboxPart } from "../../config/parts.ts";
+import { child, listOf, mapOf, type Tree, textOf } from "../../config/tree.ts";
+import type { WebhookTls } from "../../model/destination.ts";
 import type { Clock, Resolve } from "../../model/ports.ts";
+import { SECOND } from "../../model/units.ts";
 import { aliasOf } from "../../runtime/alias.ts";
 import { isClockSynchronized } from "../../runtime/clock-sync.ts";
 import { spaceFor } from "../../runtime/disk.ts";
 import { createResolve } from "../../runtime/files.ts";
+import { reach } from "../../runtime/handshake.ts";
 import { openFilesOf } from "../../runtime/open-files.ts";
-import { isFolder, namesIn, storedFile } from "../../runtime/stored-file.ts";
+import { isFolder, isInOpenFolders, namesIn, storedFile } from "../../runtime/stored-file.ts";
 import { VERSION } from "../../runtime/version.ts";
 import { summary } from "../check.ts";
 import { openConfigFile } from "../config-file.ts";
@@ -15,20 +21,28 @@ import { readSaid, send } from "../daemon/ask.ts";
 import { type DaemonOptions, findDaemon } from "../daemon/find.ts";
 import { isNobodyThere } from "../daemon/said.ts";
 import { isStatus, type SaidStatus } from "../status/said.ts";
-import { type ClockFacts, judgeClock } from "./clock.ts";
-import { type ConfigFacts, judgeConfig } from "./config.ts";
-import { type DaemonFacts, judgeDaemon } from "./daemon.ts";
-import { type DiskFacts, judgeDisk } from "./disk.ts";
-import { judgeFiles } from "./files.ts";
-import { type Finding, say } from "./finding.ts";
-import { guardedFiles } from "./look-secrets.ts";
+import {
+  type ClockFacts,
+  type ConfigFacts,
+  type DaemonFacts,
+  type DiskFacts,
+  type Finding,
+  findingsOf,
+  type GuardedFile,
+  judgeAlias,
+  judgeClock,
+  judgeConfig,
+  judgeDaemon,
+  judgeDisk,
+  judgeFiles,
+  judgeSecrets,
+  judgeStore,
+  judgeWebhooks,
+  type WebhookFacts,
+} from "./judge.ts";
 import { type Depth, lookAtStore, type StoreLook } from "./look-store.ts";
-import { lookAtWebhooks } from "./look-webhooks.ts";
-import { judgeSecrets } from "./secrets.ts";
-import { judgeAlias, judgeStore } from "./store.ts";
-import { judgeWebhooks } from "./webhooks.ts";
 
-export type ExamineOptions = DaemonOptions & { readonly depth: Depth };
+type ExamineOptions = DaemonOptions & { readonly depth: Depth };
 
 /**
  * What is wrong here, as far as that can be seen at once and without asking anybody: beside what a daemon that answers says
@@ -68,9 +82,9 @@ export async function examine(options: ExamineOptions, clock: Clock): Promise<re
   return [
     ...judgeConfig(configFacts(file, inspected, daemon)),
     ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
-    ...(store ? judgeStore(store.facts) : [say("store").skipped("unseen", NO_OUTBOX)]),
+    ...(store ? judgeStore(store.facts) : [findingsOf("store").skipped("unseen", NO_OUTBOX)]),
     ...(outbox ? judgeAlias(outbox.path, aliasOf(outbox.path)) : []),
-    ...(outbox ? judgeDisk(diskFacts(outbox)) : [say("disk").skipped("unseen", NO_OUTBOX)]),
+    ...(outbox ? judgeDisk(diskFacts(outbox)) : [findingsOf("disk").skipped("unseen", NO_OUTBOX)]),
     ...judgeClock({ ...clockFacts(clock), seenAt: store?.seenAt ?? null }),
     ...judgeFiles(filesOf(daemon)),
     ...judgeDaemon(daemon),
@@ -161,4 +175,90 @@ function isCopyOf(outbox: string, name: string): boolean {
 function filesOf(daemon: DaemonFacts) {
   if (daemon.kind !== "answers") return { of: "here", ...openFilesOf("self") } as const;
   return { of: "daemon", ...openFilesOf(daemon.status.pid) } as const;
+}
+
+type Files = { readonly file: string; readonly inspected: Inspected | null; readonly outbox: string | null };
+
+/** The files that others have no business with: what the config's secrets come from, itself if it has one, and the outbox. */
+function guardedFiles({ file, inspected, outbox }: Files): readonly GuardedFile[] {
+  const secrets = new Set(inspected ? [...referredFiles(inspected), ...keyFiles(inspected.tree, file)] : []);
+  if (inspected?.tree && ownSecrets(inspected.tree, inspected.origins).length > 0) secrets.add(file);
+  const events = outbox === null || storedFile(outbox) === null ? [] : [outbox];
+  return [
+    ...[...secrets].map((path) => lookAtFile(path, "secrets")),
+    ...events.map((path) => lookAtFile(path, "events")),
+  ];
+}
+
+function lookAtFile(path: string, holds: GuardedFile["holds"]): GuardedFile {
+  return { path, holds, mode: storedFile(path)?.mode ?? null, inOpenFolders: isInOpenFolders(path) };
+}
+
+function referredFiles({ origins }: Inspected): readonly string[] {
+  return [...origins.values()].flat().flatMap((origin) => (origin.kind === "file" ? [origin.path] : []));
+}
+
+/** Private keys are named without a reference. */
+function keyFiles(tree: Tree | null, file: string): readonly string[] {
+  const root = tree ?? undefined;
+  const destinations = [...mapOf(child(root, "destinations")).values()];
+  const webhooks = destinations.flatMap((destination) => listOf(child(destination, "webhooks")));
+  const keys = [child(child(root, "ingest"), "tls"), ...webhooks].map((part) => textOf(child(part, "key")));
+  return keys.flatMap((key) => (key === null ? [] : [fullPath(key, file)]));
+}
+
+/** As long as a delivery waits. */
+const TIMEOUT = 5 * SECOND;
+/** Connections at once. */
+const AT_ONCE = 16;
+
+type Webhooks = {
+  readonly inspected: Inspected;
+  readonly file: string;
+  readonly resolve: Resolve;
+  readonly clock: Clock;
+};
+
+/** Goes to each webhook of each destination that is enabled, as far as one gets without a request. */
+async function lookAtWebhooks(world: Webhooks): Promise<readonly WebhookFacts[]> {
+  const targets = webhooksOf(world);
+  const looks: WebhookFacts[] = [];
+  for (let from = 0; from < targets.length; from += AT_ONCE) {
+    looks.push(
+      ...(await Promise.all(targets.slice(from, from + AT_ONCE).map((target) => lookAtWebhook(target, world)))),
+    );
+  }
+  return looks;
+}
+
+type Target = { readonly name: string; readonly url: string | null; readonly tls: WebhookTls | null };
+
+async function lookAtWebhook({ name, url, tls }: Target, { clock }: Webhooks): Promise<WebhookFacts> {
+  const parsed = url === null ? null : URL.parse(url);
+  if (url === null || parsed === null) {
+    const why = "its url cannot be known here";
+    return { name, origin: "", reached: { kind: "unknown", why } };
+  }
+  return { name, origin: parsed.origin, reached: await reach({ url, tls, timeout: TIMEOUT }, clock.now) };
+}
+
+function webhooksOf(world: Webhooks): readonly Target[] {
+  const { tree, config } = world.inspected;
+  const destinations = [...mapOf(child(tree ?? undefined, "destinations"))];
+  const enabled = destinations.filter(([, destination]) => child(destination, "enabled")?.value !== false);
+  return enabled.flatMap(([name, destination]) => {
+    const checked = config?.destinations.find((one) => one.name === name);
+    return listOf(child(destination, "webhooks")).map((webhook, index) => ({
+      name: `${name}, webhook ${index + 1}`,
+      url: textOf(child(webhook, "url")),
+      tls: checked ? (checked.webhooks[index]?.tls ?? null) : authoritiesOf(webhook, world),
+    }));
+  });
+}
+
+/** Of a config that cannot be used as a whole, for another reason. */
+function authoritiesOf(webhook: Tree, { file, resolve }: Webhooks): WebhookTls | null {
+  const ca = textOf(child(webhook, "ca"));
+  const content = ca === null ? null : resolve.file(fullPath(ca, file));
+  return content?.ok ? { ca: content.text, cert: null, key: null } : null;
 }

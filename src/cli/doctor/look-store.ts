@@ -8,7 +8,7 @@ import { readMemory } from "../../store/sqlite/meta.ts";
 import { unfinishedStep } from "../../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
 import { logOf } from "../../store/sqlite/outbox.ts";
-import type { StoreFacts } from "./store.ts";
+import type { StoreFacts } from "./judge.ts";
 
 /** `usual` leaves a large one alone: to look through it takes a while, and holds up the log of a daemon that writes. */
 export type Depth = "usual" | "full";

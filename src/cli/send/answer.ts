@@ -1,10 +1,13 @@
+import type { Sendable } from "../../client/entry.ts";
+import { AnalyticsError } from "../../client/errors.ts";
 import type { FinalAnswer } from "../../client/post.ts";
 import type { Sending } from "../../client/sender.ts";
-import type { CallType } from "../../model/event.ts";
+import type { CallType, JsonObject } from "../../model/event.ts";
 import { never } from "../../model/never.ts";
 import { isNobodyThere, isRefusal, parseSaid, type Refusal } from "../daemon/said.ts";
 import { printable } from "../printable.ts";
-import { isFairleads, whyNone } from "./library.ts";
+import { isFairleads, NEVER, openSender, type Requests, type SendWorld, whyNone, writeCall } from "./sender.ts";
+import type { Target } from "./target.ts";
 
 /** What became of a call, or why nobody knows. */
 export type Answer =
@@ -24,10 +27,10 @@ type Counts = { readonly success: true; readonly accepted: number; readonly dupl
 type Refused = Refusal & { readonly success: false };
 
 /** The call that was sent, and to whom. */
-export type Sent = { readonly type: CallType; readonly messageId: string; readonly base: string };
+type Sent = { readonly type: CallType; readonly messageId: string; readonly base: string };
 
 /** Reads what became of one call that was sent once. */
-export function readAnswer(sending: Sending<unknown>): Answer {
+function readAnswer(sending: Sending<unknown>): Answer {
   if (sending.kind === "stopped") return { kind: "unreachable", code: null, reason: "it was told to stop" };
   if (sending.kind === "lost") return readRefusal(sending.answer);
   const { status, duplicates, rejections } = sending;
@@ -99,4 +102,33 @@ export function toJson(answer: Answer, sent: Sent): string {
   const status = answer.kind === "foreign" ? answer.status : null;
   const code = answer.kind === "foreign" ? "not_fairlead" : answer.kind;
   return JSON.stringify({ messageId, status, success: false, code, message: toWords(answer, sent) });
+}
+
+export type OneCall = {
+  readonly type: CallType;
+  readonly call: JsonObject;
+  /** Whether it came whole: then it goes out as it stands, for the daemon to judge. */
+  readonly isWhole: boolean;
+};
+
+/** Sends one call, once, by the client library. Never rejects. */
+export async function sendCall(one: OneCall, target: Target, world: SendWorld): Promise<Answer> {
+  const { type, call, isWhole } = one;
+  if (isWhole) return postCall({ text: JSON.stringify(call) }, openSender(target, world, singleCall(type)));
+  try {
+    return await postCall(writeCall(type, call, world), openSender(target, world));
+  } catch (error) {
+    if (!(error instanceof AnalyticsError)) throw error;
+    const { code, message } = error;
+    return { kind: "invalid", status: null, said: { success: false, code, message } };
+  }
+}
+
+async function postCall(call: Sendable, sender: ReturnType<typeof openSender>): Promise<Answer> {
+  return readAnswer(await sender.send([call], { signal: NEVER, again: () => false }));
+}
+
+/** A request that is the call, and nothing else. */
+function singleCall(type: CallType): Requests {
+  return { path: `/v1/${type}`, write: ([call]) => call?.text ?? "" };
 }

@@ -1,5 +1,5 @@
 import type { CallType, JsonObject } from "../../model/event.ts";
-import { readObject } from "../json-text.ts";
+import { readObject } from "../input.ts";
 
 /** What the options of `fairlead send` say of a call. */
 export type CallOptions = { readonly [Name in keyof typeof FIELDS]?: string };

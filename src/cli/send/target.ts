@@ -5,8 +5,8 @@ import type { Secret } from "../../model/secret.ts";
 import type { Complaint } from "../complain.ts";
 import { complaintOfFile, openConfigFile } from "../config-file.ts";
 import { EXIT } from "../exit.ts";
+import { readSecret } from "../input.ts";
 import { BASE_FORMS, baseOf, readBase } from "../reach.ts";
-import { readSecret } from "../secret.ts";
 
 /** Where a call goes, as `http://127.0.0.1:8080` or `unix:/path`, and whose it is. */
 export type Target = { readonly base: string; readonly writeKey: Secret };

@@ -1,7 +1,7 @@
 import type { ByteSource } from "../../../runtime/byte-source.ts";
 import { readFileLater } from "../../../runtime/files.ts";
 import { removeFile, replaceFile, writeFileAt } from "../../../runtime/side-file.ts";
-import type { RefusedLine } from "./call.ts";
+import type { RefusedLine } from "../import-lines.ts";
 import { fingerprintOf, NOTHING, parseState, type State, type Stored, writeState } from "./state.ts";
 
 /** What an import writes down, so that it can go on after an interruption. Its functions reject in words. */

@@ -1,6 +1,6 @@
 import { formatDuration, type Ms, SECOND } from "../../../model/units.ts";
 import { printable } from "../../printable.ts";
-import type { RefusedLine } from "./call.ts";
+import type { RefusedLine } from "../import-lines.ts";
 import type { Ended } from "./run.ts";
 import type { State } from "./state.ts";
 

@@ -1,9 +1,7 @@
-import type { Batch } from "./batches.ts";
-import type { RefusedLine } from "./call.ts";
-import type { Deliver } from "./deliver.ts";
+import type { Deliver, Taken } from "../import-batch.ts";
+import type { Batch, RefusedLine } from "../import-lines.ts";
 import type { Journal } from "./journal.ts";
 import type { State } from "./state.ts";
-import type { Taken } from "./verdict.ts";
 
 /** How an import has ended. `why`: what stopped it; null if it was asked to. */
 export type Ended =

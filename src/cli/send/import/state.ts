@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { KB } from "../../../model/units.ts";
-import type { Place } from "./batches.ts";
+import type { Place } from "../import-lines.ts";
 
 /** How far an import is: what the daemon has acknowledged, and what it did not take. */
 export type State = Place & Counts;

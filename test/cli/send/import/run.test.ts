@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Batch } from "../../../../src/cli/send/import/batches.ts";
-import type { RefusedLine } from "../../../../src/cli/send/import/call.ts";
-import type { Deliver } from "../../../../src/cli/send/import/deliver.ts";
 import { type Ended, runImport } from "../../../../src/cli/send/import/run.ts";
 import { NOTHING, type State } from "../../../../src/cli/send/import/state.ts";
+import type { Deliver } from "../../../../src/cli/send/import-batch.ts";
+import type { Batch, RefusedLine } from "../../../../src/cli/send/import-lines.ts";
 
 /** Of three lines: two calls, with one that is none between them. */
 function batchAt(index: number): Batch {

@@ -1,15 +1,23 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type ClockFacts, judgeClock } from "../../../src/cli/doctor/clock.ts";
-import { type ConfigFacts, judgeConfig } from "../../../src/cli/doctor/config.ts";
-import { judgeDaemon } from "../../../src/cli/doctor/daemon.ts";
-import { type DiskFacts, judgeDisk } from "../../../src/cli/doctor/disk.ts";
-import { judgeFiles } from "../../../src/cli/doctor/files.ts";
-import { type Finding, say, worstOf } from "../../../src/cli/doctor/finding.ts";
-import { judgeSecrets } from "../../../src/cli/doctor/secrets.ts";
-import { judgeStore, type StoreFacts } from "../../../src/cli/doctor/store.ts";
-import { judgeWebhooks } from "../../../src/cli/doctor/webhooks.ts";
-import { toJson, toWords } from "../../../src/cli/doctor/words.ts";
+import {
+  type ClockFacts,
+  type ConfigFacts,
+  type DiskFacts,
+  type Finding,
+  findingsOf,
+  judgeClock,
+  judgeConfig,
+  judgeDaemon,
+  judgeDisk,
+  judgeFiles,
+  judgeSecrets,
+  judgeStore,
+  judgeWebhooks,
+  type StoreFacts,
+  worstOf,
+} from "../../../src/cli/doctor/judge.ts";
+import { toJson, toWords } from "../../../src/cli/doctor.ts";
 import type { SaidStatus } from "../../../src/cli/status/said.ts";
 import type { Problem } from "../../../src/model/config.ts";
 import { DAY, GB, HOUR, MB } from "../../../src/model/units.ts";
@@ -221,7 +229,7 @@ describe("fairlead doctor, of webhooks", () => {
 });
 
 describe("what fairlead doctor says", () => {
-  const { ok, skipped, warning, error } = { ...say("disk"), error: say("webhooks").error };
+  const { ok, skipped, warning, error } = { ...findingsOf("disk"), error: findingsOf("webhooks").error };
   const all = [
     ok("fine"),
     skipped("unseen", "dark"),

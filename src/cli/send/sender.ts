@@ -1,4 +1,3 @@
-/** What `fairlead send` and its import use of the client library: its checks, its requests, and its retry table. */
 import { createDebug } from "../../client/debug.ts";
 import type { Sendable } from "../../client/entry.ts";
 import { measureCall, type WriteBody } from "../../client/envelope.ts";
@@ -11,9 +10,11 @@ import type { Fetch } from "../../client/world.ts";
 import { write } from "../../client/write.ts";
 import type { CallType, JsonObject } from "../../model/event.ts";
 import type { Clock, Random } from "../../model/ports.ts";
-import { formatDuration } from "../../model/units.ts";
-import { UnreachableError } from "./fetch.ts";
+import { formatDuration, type Ms } from "../../model/units.ts";
+import { type Exchange, request } from "../../runtime/request.ts";
 import type { Target } from "./target.ts";
+
+/** What `fairlead send` and its import use of the client library: its checks, its requests, and its retry table. */
 
 export type SendWorld = {
   readonly clock: Pick<Clock, "after" | "wall">;
@@ -79,4 +80,32 @@ export function whyNone(answer: Exclude<FinalAnswer, { kind: "answered" }>): { c
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Why there is no whole answer; the message goes on after a colon. */
+export class UnreachableError extends Error {
+  override readonly name = "UnreachableError";
+  /** The system's, where there is one. */
+  readonly code: string | null;
+
+  constructor({ code, reason }: Extract<Exchange, { kind: "failed" }>) {
+    super(reason);
+    this.code = code;
+  }
+}
+
+/**
+ * The client library's way to a daemon, which is that of all commands: over Unix sockets too, and with certificates that
+ * are always checked. It keeps to its own deadline, for one request until its answer is read, and to no signal. Rejects
+ * with an UnreachableError.
+ */
+export function createFetch(base: string, timeout: Ms): Fetch {
+  return async (url, { method, headers, body }) => {
+    const { origin, pathname } = new URL(url);
+    const to = base.startsWith("unix:") ? base : origin;
+    const exchange = await request({ base: to, method, path: pathname, headers, body, timeout });
+    if (exchange.kind === "failed") throw new UnreachableError(exchange);
+    const { status, text } = exchange;
+    return { status, statusText: "", headers: exchange.headers, text: async () => text };
+  };
 }

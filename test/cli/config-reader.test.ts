@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as config files have them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createReader, type LaterFiles } from "../../../src/cli/serve/reader.ts";
-import type { FileText } from "../../../src/model/ports.ts";
-import { createFalseClock } from "../../flow/clock.ts";
+import { createReader, type LaterFiles } from "../../src/cli/config-reader.ts";
+import type { FileText } from "../../src/model/ports.ts";
+import { createFalseClock } from "../flow/clock.ts";
 
 const FILE = "/etc/fairlead/config.yaml";
 const CONFIG =

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { createFetch } from "../../../src/cli/send/fetch.ts";
+import { createFetch } from "../../../src/cli/send/sender.ts";
 import type { FetchInit } from "../../../src/client/world.ts";
 
 const INIT: FetchInit = {

@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { bashCompletion } from "../../../src/cli/manual/bash.ts";
-import { fishCompletion } from "../../../src/cli/manual/fish.ts";
-import { manPage } from "../../../src/cli/manual/man.ts";
-import { describeCommand, listCommands } from "../../../src/cli/manual/table.ts";
-import { zshCompletion } from "../../../src/cli/manual/zsh.ts";
-import { createProgram } from "../../../src/cli/program.ts";
+import { describeCommand, listCommands } from "../../src/cli/command-table.ts";
+import { bashCompletion, fishCompletion, zshCompletion } from "../../src/cli/completion.ts";
+import { manPage } from "../../src/cli/man.ts";
+import { createProgram } from "../../src/cli/program.ts";
 
 const program = createProgram(async () => {});
 const table = describeCommand(program);
