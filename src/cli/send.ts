@@ -1,4 +1,4 @@
-import { Argument, type Command } from "commander";
+import { Argument, type Command, InvalidArgumentError } from "commander";
 import { CALL_TYPES, type CallType, type JsonObject } from "../model/event.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
@@ -12,7 +12,7 @@ import { EXIT, type ExitCode } from "./exit.ts";
 import { readData } from "./input.ts";
 import { sendCall, toJson, toWords } from "./send/answer.ts";
 import { buildCall, type CallOptions, sayingOne, TEST_CALLS, TEST_USER } from "./send/call.ts";
-import { importCalls } from "./send/import/import.ts";
+import { type ImportOptions, importCalls } from "./send/import.ts";
 import type { SendWorld } from "./send/sender.ts";
 import { createFetch } from "./send/sender.ts";
 import { findTarget, type Target, type TargetOptions } from "./send/target.ts";
@@ -64,7 +64,13 @@ function addImportOptions(command: Command): void {
     .option(
       "--import <file>",
       "send each line of the file, a whole call as JSON with its type, or - for standard input; can be interrupted",
-    );
+    )
+    .option("--from-line <number>", "with --import: leave out the lines before this one", toLine);
+}
+
+function toLine(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be the number of a line, counted from 1.");
 }
 
 function addTargetOptions(command: Command): void {
@@ -91,8 +97,7 @@ const HELP = examples(
   "fairlead send --import events.jsonl --source website",
 );
 
-type SendOptions = CallOptions &
-  TargetOptions & { readonly data?: string; readonly import?: string; readonly json?: boolean };
+type SendOptions = CallOptions & TargetOptions & ImportOptions & { readonly data?: string; readonly import?: string };
 
 async function importAll(file: string, type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
   const beside = type ?? sayingOne(options);
@@ -104,6 +109,7 @@ async function importAll(file: string, type: CallType | undefined, options: Send
 const EACH_LINE = "with --import each line says all of its own";
 
 async function sendOne(type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
+  if (options.fromLine !== undefined) return complain({ code: EXIT.usage, message: "--from-line goes with --import" });
   if (type === undefined) return complain({ code: EXIT.usage, message: KINDLESS });
   const call = await readCall(type, options);
   if (typeof call === "string") return complain({ code: EXIT.usage, message: call });

@@ -9,26 +9,26 @@ import { isFairleads, NEVER, whyNone } from "./sender.ts";
 
 export type Deliver = (calls: readonly ImportCall[]) => Promise<Taken | GivenUp>;
 
-/** Nothing more can be sent; null if it was asked to stop. */
+/** The import cannot continue, and why; null if the user stopped it. */
 export type GivenUp = { readonly kind: "given-up"; readonly why: string | null };
 
 type DeliverWorld = {
-  /** The client library's, which tries again by its retry table. */
+  /** The client library's, with its retry table. */
   readonly sender: Pick<Sender, "send">;
   readonly clock: Pick<Clock, "now">;
   readonly signal: AbortSignal;
-  /** Where it goes, for messages. */
+  /** The daemon's address, for messages. */
   readonly base: string;
   /** Tells the user why it takes longer. */
   readonly tell: (text: string) => void;
 };
 
-/** After so long without any success it is for the user to see what is wrong; the same command goes on from here. */
+/** The import stops after this time without success: the user has to see what is wrong. */
 const PATIENCE: Ms = 10 * MINUTE;
 
 /**
- * Sends batches until each is taken: again and again where the daemon is away or has no room, and in halves where it refuses
- * a whole request because of something in it. Who has never been there is not waited for.
+ * Sends batches until the daemon takes them. It tries again while the daemon is away or has no room, but not if no daemon has
+ * answered yet. If a whole request is refused because of one call, it sends the halves to find that call.
  */
 export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorld): Deliver {
   let wasThere = false;
@@ -36,19 +36,21 @@ export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorl
   return deliver;
 
   async function deliver(calls: readonly ImportCall[]): Promise<Taken | GivenUp> {
-    const verdict = await sendUntilHeard(calls);
+    const verdict = await sendUntilSettled(calls);
     if (verdict.kind !== "unfit") return verdict;
     const { code, message } = verdict;
-    if (calls.length === 1)
-      return { kind: "taken", accepted: 0, duplicate: 0, rejected: [{ index: 0, code, message }] };
+    const [call] = calls;
+    if (call && calls.length === 1) {
+      return { kind: "taken", accepted: 0, duplicate: 0, rejected: [{ call, code, message }] };
+    }
     const middle = Math.floor(calls.length / 2);
     const first = await deliver(calls.slice(0, middle));
     if (first.kind !== "taken") return first;
     const second = await deliver(calls.slice(middle));
-    return second.kind === "taken" ? together(first, second, middle) : second;
+    return second.kind === "taken" ? sumOf(first, second) : second;
   }
 
-  async function sendUntilHeard(calls: readonly ImportCall[]): Promise<Heard | GivenUp> {
+  async function sendUntilSettled(calls: readonly ImportCall[]): Promise<Settled | GivenUp> {
     const beganAt = clock.now();
     let told = "";
     const again: Again = (answer) => {
@@ -74,30 +76,29 @@ export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorl
   }
 }
 
-type Heard = Extract<Verdict, { kind: "taken" | "unfit" }>;
+type Settled = Extract<Verdict, { kind: "taken" | "unfit" }>;
 type Again = NonNullable<Parameters<Sender["send"]>[1]["again"]>;
 
 const HINT = "; is `fairlead serve` running?";
 const IN_VAIN = `, for ${formatDuration(PATIENCE)} now`;
 
-function together(first: Taken, second: Taken, before: number): Taken {
-  const moved = second.rejected.map((one) => ({ ...one, index: one.index + before }));
+function sumOf(first: Taken, second: Taken): Taken {
   return {
     kind: "taken",
     accepted: first.accepted + second.accepted,
     duplicate: first.duplicate + second.duplicate,
-    rejected: [...first.rejected, ...moved],
+    rejected: [...first.rejected, ...second.rejected],
   };
 }
 
 /** What became of calls that were sent together. */
 export type Verdict =
   | Taken
-  /** Nothing was taken; it may be later. `nobody`: nothing listens there. */
+  /** Nothing was taken, and a later try may succeed. `nobody`: nothing listens there. */
   | { readonly kind: "later"; readonly why: string; readonly nobody: boolean }
-  /** The request as a whole was refused because of what is in it. */
+  /** The whole request was refused because of its content. */
   | { readonly kind: "unfit"; readonly code: string; readonly message: string }
-  /** It is of no use to send anything there. */
+  /** No request to this address can succeed. */
   | { readonly kind: "useless"; readonly why: string };
 
 export type Taken = {
@@ -107,17 +108,17 @@ export type Taken = {
   readonly rejected: readonly Rejected[];
 };
 
-/** `index`: which of the calls, counted from 0. */
-type Rejected = { readonly index: number; readonly code: string; readonly message: string };
+type Rejected = { readonly call: ImportCall; readonly code: string; readonly message: string };
 
-type Settled = Exclude<Sending<ImportCall>, { kind: "stopped" }>;
+type Sent = Exclude<Sending<ImportCall>, { kind: "stopped" }>;
 
-/** Reads what the client library has made of a batch. */
-export function readVerdict(sending: Settled, calls: readonly ImportCall[]): Verdict {
+/** Reads the client library's result of sending a batch. */
+export function readVerdict(sending: Sent, calls: readonly ImportCall[]): Verdict {
   if (sending.kind === "taken") {
     if (!isFairleads(sending, calls.length)) return { kind: "useless", why: `answers ${sending.status}, ${FOREIGN}` };
     const { accepted, duplicates, rejections } = sending;
-    return { kind: "taken", accepted, duplicate: duplicates, rejected: placesOf(rejections.of, calls) };
+    const rejected = [...rejections.of].map(([call, why]) => ({ call, ...why }));
+    return { kind: "taken", accepted, duplicate: duplicates, rejected };
   }
   const { answer, loss } = sending;
   if (isForeign(answer)) return { kind: "useless", why: `${whyNot(answer)}, ${FOREIGN}` };
@@ -126,17 +127,6 @@ export function readVerdict(sending: Settled, calls: readonly ImportCall[]): Ver
 }
 
 const FOREIGN = "and not as Fairlead does; is that its address?";
-
-function placesOf(
-  rejected: Extract<Settled, { kind: "taken" }>["rejections"]["of"],
-  calls: readonly ImportCall[],
-): readonly Rejected[] {
-  if (rejected.size === 0) return [];
-  return calls.flatMap((call, index) => {
-    const rejection = rejected.get(call);
-    return rejection ? [{ index, ...rejection }] : [];
-  });
-}
 
 function readRefusal(answer: Extract<FinalAnswer, { kind: "answered" }>): Verdict {
   const { status, body } = answer;
@@ -147,14 +137,14 @@ function readRefusal(answer: Extract<FinalAnswer, { kind: "answered" }>): Verdic
   return { kind: "useless", why: whyNot(answer) };
 }
 
-/** What the daemon does instead of taking a batch, as words that go on after its address. */
+/** What happened instead of taking a batch, as words that follow the address. */
 function whyNot(answer: FinalAnswer): string {
   if (answer.kind !== "answered") return `cannot be reached: ${whyNone(answer).reason}`;
   const said = parseSaid(answer.body);
   return `answers ${answer.status}${isRefusal(said) ? ` ${printable(`${said.code}: ${said.message}`)}` : ""}`;
 }
 
-/** Whether it has an answer for everything, and is no daemon. */
+/** Whether something answers with success that is not Fairlead. */
 function isForeign(answer: FinalAnswer): boolean {
   return answer.kind === "answered" && answer.status < 300;
 }

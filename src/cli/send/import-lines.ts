@@ -7,33 +7,22 @@ export type Line = {
   /** Counted from 1. */
   readonly number: number;
   readonly text: Uint8Array | null;
-  /** How many bytes there are up to its end, the newline included. */
+  /** Bytes of the input up to its end, the newline included. */
   readonly end: number;
-};
-
-export type From = {
-  /** How many bytes, and how many lines, came before. */
-  readonly offset: number;
-  readonly line: number;
-  /** The longest line that is given out, in bytes. */
-  readonly most: number;
 };
 
 const NEWLINE = 0x0a;
 
-/** Cuts bytes into lines, and keeps no more of them in memory than the longest line that may be. */
-export async function* readLines(
-  pieces: AsyncIterable<Uint8Array>,
-  { offset, line, most }: From,
-): AsyncGenerator<Line, void> {
-  let number = line;
-  let end = offset;
+/** Cuts bytes into lines. At most `longest` bytes of a line are kept in memory. */
+export async function* readLines(pieces: AsyncIterable<Uint8Array>, longest: number): AsyncGenerator<Line, void> {
+  let number = 0;
+  let end = 0;
   let begun = noBytes();
   for await (const piece of pieces) {
     for (let at = 0; at < piece.length; ) {
       const found = piece.indexOf(NEWLINE, at);
       const part = piece.subarray(at, found < 0 ? piece.length : found);
-      begun = extend(begun, part, most);
+      begun = extend(begun, part, longest);
       at += part.length + 1;
       end += part.length + (found < 0 ? 0 : 1);
       if (found < 0) break;
@@ -46,16 +35,16 @@ export async function* readLines(
   if (begun.length > 0) yield { number: number + 1, text: bytesOf(begun), end };
 }
 
-/** A line as far as it has come. `parts` is null once it is too long. */
+/** A line that is not read to its end yet. `parts` is null once it is too long. */
 type Begun = { readonly parts: readonly Uint8Array[] | null; readonly length: number };
 
 function noBytes(): Begun {
   return { parts: [], length: 0 };
 }
 
-function extend({ parts, length }: Begun, part: Uint8Array, most: number): Begun {
-  const longer = length + part.length;
-  return { parts: parts === null || longer > most ? null : [...parts, part], length: longer };
+function extend({ parts, length }: Begun, part: Uint8Array, longest: number): Begun {
+  const total = length + part.length;
+  return { parts: parts === null || total > longest ? null : [...parts, part], length: total };
 }
 
 function bytesOf({ parts }: Begun): Uint8Array | null {
@@ -64,51 +53,55 @@ function bytesOf({ parts }: Begun): Uint8Array | null {
   return parts.length === 1 && only ? only : Buffer.concat(parts);
 }
 
-/** A line that is a call: its JSON as it stood there, with a messageId. */
-export type ImportCall = { readonly line: number; readonly text: string };
+export type ImportCall = {
+  readonly line: number;
+  /** The JSON that is sent: the line with a messageId. */
+  readonly text: string;
+  /** The line as it is in the file. */
+  readonly original: string;
+};
 
-/** A line that is no call, or that the daemon does not take. */
+/** A line that is no call, or that the daemon refused. */
 export type RefusedLine = {
   readonly line: number;
   readonly code: string;
   readonly message: string;
-  /** As it stood there; null where it is too long to be repeated. */
+  /** As it is in the file; null if it is too long to be repeated, or no text. */
   readonly text: string | null;
 };
 
 export type ReadLine =
-  | { readonly kind: "call"; readonly call: ImportCall; readonly own: string }
+  | { readonly kind: "call"; readonly call: ImportCall }
   | { readonly kind: "blank" }
   | { readonly kind: "refused"; readonly refused: RefusedLine };
 
-/** In bytes. A call of 32 KB is no longer than this, however it is written. */
+/** In bytes. A call of 32 KB is never longer, even with every character escaped. */
 export const LONGEST_LINE = 256 * KB;
 
 /**
- * Reads a line as a call. One without a messageId gets one that is the same whenever this line of this file is read, so that
- * the daemon recognises what is sent again. The text is left as it is: to parse it and write it anew would round numbers.
+ * Reads a line as a call. A call without a messageId gets one made of the file's name, the line's number and its text, so
+ * that the daemon recognises it when the same file is imported again. The text is not parsed and rewritten: that would
+ * round numbers.
  */
 export function readCallLine({ number, text: bytes }: Line, name: string): ReadLine {
-  if (bytes === null) return refuseLine(number, { code: "line_too_long", message: TOO_LONG, text: null });
-  const text = decodeLine(bytes);
-  if (text === null) return refuseLine(number, { code: "invalid_json", message: "is not UTF-8 text", text: null });
-  if (text === "") return { kind: "blank" };
-  const value = parse(text);
-  if (value === undefined) return refuseLine(number, { code: "invalid_json", message: whyNot(text), text });
-  if (!isObject(value)) return refuseLine(number, { code: "invalid_call", message: "must be an object", text });
+  const refuse = (code: string, message: string, text: string | null): ReadLine => ({
+    kind: "refused",
+    refused: { line: number, code, message, text },
+  });
+  if (bytes === null) return refuse("line_too_long", `is longer than ${formatSize(LONGEST_LINE)}`, null);
+  const original = decodeLine(bytes);
+  if (original === null) return refuse("invalid_json", "is not UTF-8 text", null);
+  if (original === "") return { kind: "blank" };
+  const value = parse(original);
+  if (value === undefined) return refuse("invalid_json", whyNot(original), original);
+  if (!isObject(value)) return refuse("invalid_call", "must be an object", original);
   const { messageId } = value;
   const isNamed = messageId !== undefined && messageId !== null && messageId !== "";
-  const sent = isNamed ? text : withMessageId(text, idOf({ name, number, text }));
-  return { kind: "call", call: { line: number, text: sent }, own: text };
+  const text = isNamed ? original : withMessageId(original, idOf([name, number, original]));
+  return { kind: "call", call: { line: number, text, original } };
 }
 
-const TOO_LONG = `is longer than ${formatSize(LONGEST_LINE)}`;
-
-function refuseLine(line: number, why: Omit<RefusedLine, "line">): ReadLine {
-  return { kind: "refused", refused: { line, ...why } };
-}
-
-/** Without the spaces around it, and without the mark that some editors begin a file with. */
+/** Without a byte order mark and surrounding spaces. Null if it is not UTF-8. */
 function decodeLine(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes).trim();
@@ -117,7 +110,7 @@ function decodeLine(bytes: Uint8Array): string | null {
   }
 }
 
-/** Undefined if it is no JSON. */
+/** Undefined if it is not JSON. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -136,73 +129,66 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The file's name is in it, so that the same call at the same line of another file is another call. */
-function idOf({
-  name,
-  number,
-  text,
-}: {
-  readonly name: string;
-  readonly number: number;
-  readonly text: string;
-}): string {
-  return `import-${createHash("sha256")
-    .update(JSON.stringify([name, number, text]))
-    .digest("hex")
-    .slice(0, 40)}`;
+/** The file's name is part of it: the same call at the same line of another file is another call. */
+function idOf(place: readonly [name: string, line: number, text: string]): string {
+  const digest = createHash("sha256").update(JSON.stringify(place)).digest("hex");
+  return `import-${digest.slice(0, 40)}`;
 }
 
-/** At the end, where it counts more than one before that says nothing. */
+/** Adds it at the end: it counts more than an empty messageId before it. */
 function withMessageId(text: string, messageId: string): string {
   const before = text.slice(0, -1).trimEnd();
   return `${before}${before === "{" ? "" : ","}"messageId":${JSON.stringify(messageId)}}`;
 }
 
-/** Calls that go out together, and where the input is once they have. */
+/** Lines whose calls are sent in one request. */
 export type Batch = {
   readonly calls: readonly ImportCall[];
-  /** The lines of the calls as they stood there, one for each. */
-  readonly own: readonly string[];
   /** Lines among them that are no calls. */
   readonly refused: readonly RefusedLine[];
-  readonly end: Place;
+  /** Bytes of the input before its first line. */
+  readonly start: number;
+  /** Bytes of the input up to the end of its last line. */
+  readonly end: number;
+  readonly lastLine: number;
 };
 
-/** How many bytes and lines are behind. */
-export type Place = { readonly offset: number; readonly line: number };
-
-/** SPEC.md 8: a batch request is at most 500 KB. Some of that is the envelope's. */
+/** A batch request is at most 500 KB, envelope included. */
 const MOST_BYTES = 500 * KB - 100;
-/** The daemon takes 2,500. Fewer show sooner how it goes, and are no slower. */
+/** The daemon takes 2,500. Smaller batches show progress sooner and are no slower. */
 const MOST_LINES = 1_000;
 
-/** Puts lines together, in their order, to batches that the daemon takes. `name` is that of the input. */
-export async function* makeBatches(lines: AsyncIterable<Line>, name: string): AsyncGenerator<Batch, void> {
-  let batch = emptyAt({ offset: 0, line: 0 });
+/** Puts lines together, in their order, into batches that the daemon takes. `name` is that of the input. */
+export async function* makeBatches(
+  lines: AsyncIterable<Line>,
+  { name, fromLine }: { readonly name: string; readonly fromLine: number },
+): AsyncGenerator<Batch, void> {
+  let batch = emptyBatch(0);
   let bytes = 0;
   for await (const line of lines) {
+    if (line.number < fromLine) {
+      batch = emptyBatch(line.end);
+      continue;
+    }
     const read = readCallLine(line, name);
-    // A line that is no call is kept for the report, and bounded like the others.
+    // A line that is no call is kept for the list of refused lines, and counts like the others.
     const size = 1 + (read.kind === "call" ? Buffer.byteLength(read.call.text) : (line.text?.length ?? 0));
     const count = batch.calls.length + batch.refused.length;
     if (count > 0 && (bytes + size > MOST_BYTES || count === MOST_LINES)) {
       yield batch;
-      batch = emptyAt(batch.end);
+      batch = emptyBatch(batch.end);
       bytes = 0;
     }
-    if (read.kind === "call") {
-      batch.calls.push(read.call);
-      batch.own.push(read.own);
-    }
+    if (read.kind === "call") batch.calls.push(read.call);
     if (read.kind === "refused") batch.refused.push(read.refused);
     if (read.kind !== "blank") bytes += size;
-    batch.end = { offset: line.end, line: line.number };
+    batch.end = line.end;
+    batch.lastLine = line.number;
   }
-  if (batch.end.line > 0) yield batch;
+  if (batch.lastLine > 0) yield batch;
 }
 
-type Filling = { calls: ImportCall[]; own: string[]; refused: RefusedLine[]; end: Place };
-
-function emptyAt(end: Place): Filling {
-  return { calls: [], own: [], refused: [], end };
+function emptyBatch(start: number) {
+  const [calls, refused]: [ImportCall[], RefusedLine[]] = [[], []];
+  return { calls, refused, start, end: start, lastLine: 0 };
 }

@@ -35,9 +35,10 @@ function takes(accepted: number): Answered {
   return { status: 200, body: { success: true, accepted, duplicate: 0 } };
 }
 
+/** `rejected`: the lines of the calls that were not taken. */
 function taken(accepted: number, rejected: readonly number[] = []): Taken {
   const why = { code: "invalid_call", message: "no" };
-  return { kind: "taken", accepted, duplicate: 0, rejected: rejected.map((index) => ({ index, ...why })) };
+  return { kind: "taken", accepted, duplicate: 0, rejected: rejected.map((line) => ({ call: callAt(line), ...why })) };
 }
 
 function answers(status: number, headers: Readonly<Record<string, string>> = {}): Answered {
@@ -47,7 +48,11 @@ function answers(status: number, headers: Readonly<Record<string, string>> = {})
 const NOBODY = new UnreachableError({ kind: "failed", code: "ECONNREFUSED", reason: "connection refused" });
 
 function calls(count: number): readonly ImportCall[] {
-  return Array.from({ length: count }, (_, index) => ({ line: index + 1, text: String(index + 1) }));
+  return Array.from({ length: count }, (_, index) => callAt(index + 1));
+}
+
+function callAt(line: number): ImportCall {
+  return { line, text: String(line), original: String(line) };
 }
 
 describe("delivering a batch of an import", () => {
@@ -149,11 +154,11 @@ describe("delivering a batch of an import", () => {
       if (sent.some((number) => bad.has(number))) return { status: 400, body: { code: "invalid_call", message: "no" } };
       return takes(sent.length);
     });
-    assert.deepEqual(await w.deliver(calls(9)), taken(7, [1, 6]));
+    assert.deepEqual(await w.deliver(calls(9)), taken(7, [2, 7]));
   });
 });
 
-const CALLS = [1, 2, 3].map((line) => ({ line, text: "{}" }));
+const CALLS = [1, 2, 3].map((line) => ({ line, text: "{}", original: "{}" }));
 
 /** What is made of three calls that were sent once. */
 async function verdictOn(came: { readonly status: number; readonly body: unknown } | Error): Promise<Verdict> {
@@ -175,9 +180,10 @@ describe("what comes back for a batch", () => {
   it("is what was taken, and which calls were not", async () => {
     const none = { kind: "taken", accepted: 2, duplicate: 1, rejected: [] };
     assert.deepEqual(await verdictOf(200, { success: true, accepted: 2, duplicate: 1 }), none);
-    const refusal = { index: 1, code: "missing_event", message: "You must pass 'event'." };
-    const said = { success: true, accepted: 1, duplicate: 1, rejected: [{ ...refusal, messageId: "m" }] };
-    assert.deepEqual(await verdictOf(200, said), { kind: "taken", accepted: 1, duplicate: 1, rejected: [refusal] });
+    const why = { code: "missing_event", message: "You must pass 'event'." };
+    const said = { success: true, accepted: 1, duplicate: 1, rejected: [{ index: 1, ...why, messageId: "m" }] };
+    const rejected = [{ call: CALLS[1], ...why }];
+    assert.deepEqual(await verdictOf(200, said), { kind: "taken", accepted: 1, duplicate: 1, rejected });
   });
 
   it("may be that it is to come later", async () => {

@@ -3,7 +3,6 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import {
   type Batch,
-  type From,
   LONGEST_LINE,
   makeBatches,
   type ReadLine,
@@ -12,13 +11,11 @@ import {
 } from "../../../src/cli/send/import-lines.ts";
 import { KB } from "../../../src/model/units.ts";
 
-const START: From = { offset: 0, line: 0, most: 100 };
-
 type Read = { readonly number: number; readonly text: string | null; readonly end: number };
 
-async function linesOf(pieces: readonly string[], from = START): Promise<readonly Read[]> {
+async function linesOf(pieces: readonly string[]): Promise<readonly Read[]> {
   const lines: Read[] = [];
-  for await (const { text, ...rest } of readLines(bytesOf(pieces), from)) {
+  for await (const { text, ...rest } of readLines(bytesOf(pieces), 100)) {
     lines.push({ ...rest, text: text && Buffer.from(text).toString() });
   }
   return lines;
@@ -53,11 +50,6 @@ describe("the lines of an input", () => {
         assert.equal(lines.at(-1)?.end ?? 0, whole.length);
       }),
     );
-  });
-
-  it("go on where an earlier run was", async () => {
-    const [line] = await linesOf(["three\n"], { offset: 8, line: 2, most: 100 });
-    assert.deepEqual(line, { number: 3, text: "three", end: 14 });
   });
 
   it("that are too long are passed over, and counted", async () => {
@@ -95,7 +87,7 @@ const CALL = '{"type":"track","userId":"u1","event":"Bought"}';
 describe("a line that is a call", () => {
   it("goes out as it stands there if it has a messageId: numbers are not rounded", () => {
     const text = '{ "type": "track", "messageId": "m1", "properties": { "n": 12345678901234567890, "x": 1.0 } }';
-    assert.deepEqual(read(`${text}\r`), { kind: "call", call: { line: 3, text }, own: text });
+    assert.deepEqual(read(`${text}\r`), { kind: "call", call: { line: 3, text, original: text } });
   });
 
   it("gets a messageId that is the same each time, and short enough", () => {
@@ -158,9 +150,9 @@ describe("a line that is no call", () => {
 });
 
 /** Each of ten bytes, for its place to be known. */
-async function batchesOf(texts: readonly string[]): Promise<readonly Batch[]> {
+async function batchesOf(texts: readonly string[], fromLine = 1): Promise<readonly Batch[]> {
   const batches: Batch[] = [];
-  for await (const batch of makeBatches(numbered(texts), "events.jsonl")) batches.push(batch);
+  for await (const batch of makeBatches(numbered(texts), { name: "events.jsonl", fromLine })) batches.push(batch);
   return batches;
 }
 
@@ -195,31 +187,34 @@ describe("the batches of an import", () => {
   it("have 1,000 lines at most, and all of them in their order", async () => {
     const batches = await batchesOf(Array.from({ length: 2_001 }, () => small));
     assert.deepEqual(
-      batches.map(({ calls, end }) => [calls.length, calls[0]?.line, end]),
+      batches.map(({ calls, start, end, lastLine }) => [calls.length, calls[0]?.line, start, end, lastLine]),
       [
-        [1_000, 1, { offset: 10_000, line: 1_000 }],
-        [1_000, 1_001, { offset: 20_000, line: 2_000 }],
-        [1, 2_001, { offset: 20_010, line: 2_001 }],
+        [1_000, 1, 0, 10_000, 1_000],
+        [1_000, 1_001, 10_000, 20_000, 2_000],
+        [1, 2_001, 20_000, 20_010, 2_001],
       ],
     );
   });
 
   it("carry the lines that are no calls, which count like the others", async () => {
     const [first, second] = await batchesOf(["x", small, "", ...Array.from({ length: 999 }, () => "y")]);
-    assert.deepEqual(
-      first?.calls.map(({ line }) => line),
-      [2],
-    );
-    assert.deepEqual(first?.own, [small]);
+    assert.deepEqual(first?.calls, [{ line: 2, text: small, original: small }]);
     assert.equal(first?.refused.length, 999);
-    assert.deepEqual([second?.calls, second?.refused.length, second?.end.line], [[], 1, 1_002]);
+    assert.deepEqual([second?.calls, second?.refused.length, second?.lastLine], [[], 1, 1_002]);
     const long = `[${"x".repeat(200 * KB)}`;
     assert.equal((await batchesOf([long, long, long])).length, 2);
   });
 
   it("are none of nothing, and one without calls of blank lines: it says that they are behind", async () => {
     assert.deepEqual(await batchesOf([]), []);
-    const end = { offset: 20, line: 2 };
-    assert.deepEqual(await batchesOf(["", " "]), [{ calls: [], own: [], refused: [], end }]);
+    assert.deepEqual(await batchesOf(["", " "]), [{ calls: [], refused: [], start: 0, end: 20, lastLine: 2 }]);
+  });
+
+  it("begin at any line, and name the calls as they do from the first on", async () => {
+    const texts = Array.from({ length: 5 }, () => "{}");
+    const [all] = await batchesOf(texts);
+    const [later] = await batchesOf(texts, 4);
+    assert.deepEqual(later, { ...all, calls: all?.calls.slice(3), start: 30 });
+    assert.deepEqual(await batchesOf(texts, 6), []);
   });
 });
