@@ -32,7 +32,7 @@ type DoctorOptions = DaemonOptions & { readonly full?: boolean; readonly json?: 
 
 async function doctor(options: DoctorOptions): Promise<ExitCode> {
   goLast();
-  const findings = await examine({ ...options, depth: options.full ? "full" : "usual" }, createClock());
+  const findings = await examine(options, options.full ? "full" : "usual", createClock());
   print(options.json ? printable(toJson(findings, VERSION)) : toWords(findings));
   return worstOf(findings) === "error" ? EXIT.failed : EXIT.done;
 }

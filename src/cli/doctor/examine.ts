@@ -4,14 +4,11 @@ import { fullPath } from "../../config/full-path.ts";
 import { type Inspected, inspectConfig } from "../../config/load.ts";
 import { readOutboxPart } from "../../config/parts.ts";
 import { child, listOf, mapOf, type Tree, textOf } from "../../config/tree.ts";
-import type { WebhookTls } from "../../model/destination.ts";
 import type { Clock, Resolve } from "../../model/ports.ts";
-import { SECOND } from "../../model/units.ts";
 import { aliasOf } from "../../runtime/alias.ts";
 import { isClockSynchronized } from "../../runtime/clock-sync.ts";
 import { spaceFor } from "../../runtime/disk.ts";
 import { createResolve } from "../../runtime/files.ts";
-import { reach } from "../../runtime/handshake.ts";
 import { openFilesOf } from "../../runtime/open-files.ts";
 import { isFolder, isInOpenFolders, namesIn, storedFile } from "../../runtime/stored-file.ts";
 import { VERSION } from "../../runtime/version.ts";
@@ -20,6 +17,7 @@ import { openConfigFile } from "../config-file.ts";
 import { readSaid, send } from "../daemon/ask.ts";
 import { type DaemonOptions, findDaemon } from "../daemon/find.ts";
 import { isNobodyThere } from "../daemon/said.ts";
+import { type Depth, lookAtStore, type StoreLook } from "../outbox-file.ts";
 import { isStatus, type SaidStatus } from "../status/said.ts";
 import {
   type ClockFacts,
@@ -37,28 +35,46 @@ import {
   judgeFiles,
   judgeSecrets,
   judgeStore,
-  judgeWebhooks,
-  type WebhookFacts,
 } from "./judge.ts";
-import { type Depth, lookAtStore, type StoreLook } from "./look-store.ts";
+import { examineWebhooks } from "./webhooks.ts";
 
-type ExamineOptions = DaemonOptions & { readonly depth: Depth };
-
-/**
- * What is wrong here, as far as that can be seen at once and without asking anybody: beside what a daemon that answers says
- * of itself. Nothing if the config cannot be read.
- */
-export function examineAround(options: DaemonOptions, status: SaidStatus, clock: Clock): readonly Finding[] {
+/** Looks at everything that can be looked at from here, and judges it. */
+export async function examine(options: DaemonOptions, depth: Depth, clock: Clock): Promise<readonly Finding[]> {
   const resolve = createResolve();
   const opened = openConfigFile(options.config);
+  if (opened.kind === "unreadable") {
+    return [...judgeConfig(opened), ...judgeDaemon(await lookAtDaemon(options, resolve, null))];
+  }
+  const { file, inspected, outbox } = inspect(opened, resolve, clock);
+  const daemon = await lookAtDaemon(options, resolve, outbox?.path ?? null);
+  const store = outbox && (await lookBesideDaemon(outbox.path, depth, daemon));
+  return [
+    ...judgeConfig(configFacts(file, inspected, daemon)),
+    ...judgeSecrets(guardedFiles({ file, inspected, outbox })),
+    ...(store ? judgeStore(store.facts) : [findingsOf("store").skipped("unseen", NO_OUTBOX)]),
+    ...(outbox ? judgeAlias(outbox.path, aliasOf(outbox.path)) : []),
+    ...(outbox ? judgeDisk(diskFacts(outbox)) : [findingsOf("disk").skipped("unseen", NO_OUTBOX)]),
+    ...judgeClock({ ...clockFacts(clock), seenAt: store?.seenAt ?? null }),
+    ...judgeFiles(filesOf(daemon)),
+    ...judgeDaemon(daemon),
+    ...(await examineWebhooks({ inspected, file, resolve }, clock)),
+  ];
+}
+
+const NO_OUTBOX = "where the outbox is cannot be known before the config is fixed";
+
+/**
+ * The errors and warnings that can be seen at once, without asking anybody, besides what the daemon has answered. None if the
+ * config cannot be read.
+ */
+export function examineAround(options: DaemonOptions, status: SaidStatus, clock: Clock): readonly Finding[] {
+  const opened = openConfigFile(options.config);
   if (opened.kind === "unreadable") return [];
-  const outbox = outboxOf(opened, resolve);
-  const file = fullPathOf(opened.file);
-  const inspected = inspect({ ...opened, file }, resolve, clock);
+  const { file, inspected, outbox } = inspect(opened, createResolve(), clock);
   const daemon: DaemonFacts = { kind: "answers", status, version: VERSION, outbox: null };
   const found = [
     ...judgeConfig(configFacts(file, inspected, daemon)),
-    ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
+    ...judgeSecrets(guardedFiles({ file, inspected, outbox })),
     ...(outbox ? judgeDisk(diskFacts(outbox)) : []),
     ...judgeClock({ ...clockFacts(clock), seenAt: null }),
     ...judgeFiles(filesOf(daemon)),
@@ -66,35 +82,7 @@ export function examineAround(options: DaemonOptions, status: SaidStatus, clock:
   return found.filter(({ level }) => level === "error" || level === "warning");
 }
 
-/** Looks at everything that can be looked at from here, and judges it. */
-export async function examine(options: ExamineOptions, clock: Clock): Promise<readonly Finding[]> {
-  const resolve = createResolve();
-  const opened = openConfigFile(options.config);
-  const outbox = opened.kind === "read" ? outboxOf(opened, resolve) : null;
-  const daemon = await lookAtDaemon(options, resolve, outbox?.path ?? null);
-  if (opened.kind === "unreadable") return [...judgeConfig(opened), ...judgeDaemon(daemon)];
-  const file = fullPathOf(opened.file);
-  const inspected = inspect({ ...opened, file }, resolve, clock);
-  const [store, webhooks] = [
-    outbox && (await lookBesideDaemon(outbox.path, options.depth, daemon)),
-    { inspected, file, resolve, clock },
-  ];
-  return [
-    ...judgeConfig(configFacts(file, inspected, daemon)),
-    ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
-    ...(store ? judgeStore(store.facts) : [findingsOf("store").skipped("unseen", NO_OUTBOX)]),
-    ...(outbox ? judgeAlias(outbox.path, aliasOf(outbox.path)) : []),
-    ...(outbox ? judgeDisk(diskFacts(outbox)) : [findingsOf("disk").skipped("unseen", NO_OUTBOX)]),
-    ...judgeClock({ ...clockFacts(clock), seenAt: store?.seenAt ?? null }),
-    ...judgeFiles(filesOf(daemon)),
-    ...judgeDaemon(daemon),
-    ...judgeWebhooks(await lookAtWebhooks(webhooks), clock.wall()),
-  ];
-}
-
-const NO_OUTBOX = "where the outbox is cannot be known before the config is mended";
-
-/** What is at the path says nothing while the daemon has another file open; and who opened it could spoil what is left. */
+/** If the running daemon has another file open, the one at the path says nothing, and opening it could spoil the rest. */
 async function lookBesideDaemon(path: string, depth: Depth, daemon: DaemonFacts): Promise<StoreLook> {
   const outbox = daemon.kind === "answers" && daemon.status.outbox.path === path ? daemon.status.outbox : null;
   if (outbox?.gone) return { facts: { kind: "gone", ...outbox.gone }, seenAt: null };
@@ -103,17 +91,16 @@ async function lookBesideDaemon(path: string, depth: Depth, daemon: DaemonFacts)
   return { facts: { kind: "gone", path, what: "removed", since: null }, seenAt: null };
 }
 
-type Opened = { readonly file: string; readonly text: string };
 type Outbox = { readonly path: string; readonly maxSize: number; readonly freeDisk: number };
+/** `outbox`: null if the config does not say where it is, which is one of its problems. */
+type Installation = { readonly file: string; readonly inspected: Inspected; readonly outbox: Outbox | null };
 
-/** Null if the config does not say: what is wrong with it is told as the config's. */
-function outboxOf(opened: Opened, resolve: Resolve): Outbox | null {
-  const part = readOutboxPart({ ...opened, resolve });
-  return "faulty" in part ? null : { ...part, path: fullPathOf(part.path) };
-}
-
-/** The modes of files and the room on the disk are looked at here in more detail: of those the config says nothing. */
-function inspect({ file, text }: Opened, resolve: Resolve, clock: Clock): Inspected {
+/** Checks the config, except for the modes of files and the room on the disk: those are examined here in more detail. */
+function inspect(
+  opened: { readonly file: string; readonly text: string },
+  resolve: Resolve,
+  clock: Clock,
+): Installation {
   const quiet: Resolve = {
     ...resolve,
     file(path) {
@@ -122,7 +109,17 @@ function inspect({ file, text }: Opened, resolve: Resolve, clock: Clock): Inspec
     },
   };
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
-  return inspectConfig({ file, text, resolve: quiet, credentials, isFolder, now: clock.wall() });
+  const file = fullPathOf(opened.file);
+  const inspected = inspectConfig({
+    file,
+    text: opened.text,
+    resolve: quiet,
+    credentials,
+    isFolder,
+    now: clock.wall(),
+  });
+  const part = readOutboxPart({ ...opened, resolve });
+  return { file, inspected, outbox: "faulty" in part ? null : { ...part, path: fullPathOf(part.path) } };
 }
 
 function clockFacts(clock: Clock): Omit<ClockFacts, "seenAt"> {
@@ -132,7 +129,10 @@ function clockFacts(clock: Clock): Omit<ClockFacts, "seenAt"> {
 function configFacts(file: string, inspected: Inspected, daemon: DaemonFacts): ConfigFacts {
   const said = daemon.kind === "answers" ? daemon.status.config : null;
   return {
-    ...{ kind: "read", file, problems: inspected.problems, summary: summary(inspected) },
+    kind: "read",
+    file,
+    problems: inspected.problems,
+    summary: summary(inspected),
     modifiedAt: storedFile(file)?.modifiedAt ?? 0,
     daemon: said && { file: fullPathOf(said.file), readAt: Date.parse(said.readAt), refused: said.refused !== null },
   };
@@ -157,14 +157,12 @@ function withFullPath(status: SaidStatus): SaidStatus {
 }
 
 function diskFacts({ path, maxSize, freeDisk }: Outbox): DiskFacts {
-  const found = spaceFor(path);
-  const copies = namesIn(dirname(path)).filter((name) => isCopyOf(basename(path), name));
-  return {
-    ...{ outbox: path, maxSize, freeDisk, space: found, used: found?.used ?? 0 },
-    copies: copies
-      .map((name) => join(dirname(path), name))
-      .map((copy) => ({ path: copy, size: storedFile(copy)?.size ?? 0 })),
-  };
+  const space = spaceFor(path);
+  const copies = namesIn(dirname(path))
+    .filter((name) => isCopyOf(basename(path), name))
+    .map((name) => join(dirname(path), name))
+    .map((copy) => ({ path: copy, size: storedFile(copy)?.size ?? 0 }));
+  return { outbox: path, maxSize, freeDisk, space, used: space?.used ?? 0, copies };
 }
 
 function isCopyOf(outbox: string, name: string): boolean {
@@ -177,17 +175,12 @@ function filesOf(daemon: DaemonFacts) {
   return { of: "daemon", ...openFilesOf(daemon.status.pid) } as const;
 }
 
-type Files = { readonly file: string; readonly inspected: Inspected | null; readonly outbox: string | null };
-
-/** The files that others have no business with: what the config's secrets come from, itself if it has one, and the outbox. */
-function guardedFiles({ file, inspected, outbox }: Files): readonly GuardedFile[] {
-  const secrets = new Set(inspected ? [...referredFiles(inspected), ...keyFiles(inspected.tree, file)] : []);
-  if (inspected?.tree && ownSecrets(inspected.tree, inspected.origins).length > 0) secrets.add(file);
-  const events = outbox === null || storedFile(outbox) === null ? [] : [outbox];
-  return [
-    ...[...secrets].map((path) => lookAtFile(path, "secrets")),
-    ...events.map((path) => lookAtFile(path, "events")),
-  ];
+/** The files with secrets or events: the config if it has a secret itself, the files that it refers to, and the outbox. */
+function guardedFiles({ file, inspected, outbox }: Installation): readonly GuardedFile[] {
+  const secrets = new Set([...referredFiles(inspected), ...keyFiles(inspected.tree, file)]);
+  if (inspected.tree && ownSecrets(inspected.tree, inspected.origins).length > 0) secrets.add(file);
+  const guarded = [...secrets].map((path) => lookAtFile(path, "secrets"));
+  return outbox && storedFile(outbox.path) ? [...guarded, lookAtFile(outbox.path, "events")] : guarded;
 }
 
 function lookAtFile(path: string, holds: GuardedFile["holds"]): GuardedFile {
@@ -205,60 +198,4 @@ function keyFiles(tree: Tree | null, file: string): readonly string[] {
   const webhooks = destinations.flatMap((destination) => listOf(child(destination, "webhooks")));
   const keys = [child(child(root, "ingest"), "tls"), ...webhooks].map((part) => textOf(child(part, "key")));
   return keys.flatMap((key) => (key === null ? [] : [fullPath(key, file)]));
-}
-
-/** As long as a delivery waits. */
-const TIMEOUT = 5 * SECOND;
-/** Connections at once. */
-const AT_ONCE = 16;
-
-type Webhooks = {
-  readonly inspected: Inspected;
-  readonly file: string;
-  readonly resolve: Resolve;
-  readonly clock: Clock;
-};
-
-/** Goes to each webhook of each destination that is enabled, as far as one gets without a request. */
-async function lookAtWebhooks(world: Webhooks): Promise<readonly WebhookFacts[]> {
-  const targets = webhooksOf(world);
-  const looks: WebhookFacts[] = [];
-  for (let from = 0; from < targets.length; from += AT_ONCE) {
-    looks.push(
-      ...(await Promise.all(targets.slice(from, from + AT_ONCE).map((target) => lookAtWebhook(target, world)))),
-    );
-  }
-  return looks;
-}
-
-type Target = { readonly name: string; readonly url: string | null; readonly tls: WebhookTls | null };
-
-async function lookAtWebhook({ name, url, tls }: Target, { clock }: Webhooks): Promise<WebhookFacts> {
-  const parsed = url === null ? null : URL.parse(url);
-  if (url === null || parsed === null) {
-    const why = "its url cannot be known here";
-    return { name, origin: "", reached: { kind: "unknown", why } };
-  }
-  return { name, origin: parsed.origin, reached: await reach({ url, tls, timeout: TIMEOUT }, clock.now) };
-}
-
-function webhooksOf(world: Webhooks): readonly Target[] {
-  const { tree, config } = world.inspected;
-  const destinations = [...mapOf(child(tree ?? undefined, "destinations"))];
-  const enabled = destinations.filter(([, destination]) => child(destination, "enabled")?.value !== false);
-  return enabled.flatMap(([name, destination]) => {
-    const checked = config?.destinations.find((one) => one.name === name);
-    return listOf(child(destination, "webhooks")).map((webhook, index) => ({
-      name: `${name}, webhook ${index + 1}`,
-      url: textOf(child(webhook, "url")),
-      tls: checked ? (checked.webhooks[index]?.tls ?? null) : authoritiesOf(webhook, world),
-    }));
-  });
-}
-
-/** Of a config that cannot be used as a whole, for another reason. */
-function authoritiesOf(webhook: Tree, { file, resolve }: Webhooks): WebhookTls | null {
-  const ca = textOf(child(webhook, "ca"));
-  const content = ca === null ? null : resolve.file(fullPath(ca, file));
-  return content?.ok ? { ca: content.text, cert: null, key: null } : null;
 }

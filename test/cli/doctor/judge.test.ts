@@ -13,14 +13,15 @@ import {
   judgeFiles,
   judgeSecrets,
   judgeStore,
-  judgeWebhooks,
   type StoreFacts,
   worstOf,
 } from "../../../src/cli/doctor/judge.ts";
+import { examineWebhooks, judgeWebhook, type WebhookFacts } from "../../../src/cli/doctor/webhooks.ts";
 import { toJson, toWords } from "../../../src/cli/doctor.ts";
 import type { SaidStatus } from "../../../src/cli/status/said.ts";
 import type { Problem } from "../../../src/model/config.ts";
 import { DAY, GB, HOUR, MB } from "../../../src/model/units.ts";
+import { createFalseClock } from "../../flow/clock.ts";
 
 const NOW = Date.UTC(2026, 10, 22, 12);
 
@@ -208,8 +209,7 @@ describe("fairlead doctor, of the daemon", () => {
 
 describe("fairlead doctor, of webhooks", () => {
   const webhook = { name: "crm, webhook 1", origin: "https://a.example.com" };
-  const judge = (reached: Parameters<typeof judgeWebhooks>[0][number]["reached"]) =>
-    codes(judgeWebhooks([{ ...webhook, reached }], NOW));
+  const judge = (reached: WebhookFacts["reached"]) => codes([judgeWebhook({ ...webhook, reached }, NOW)]);
 
   it("finds those that cannot be reached or trusted, and certificates that end within 14 days", () => {
     assert.deepEqual(judge({ kind: "reached", ms: 5, until: null }), ["ok"]);
@@ -221,10 +221,13 @@ describe("fairlead doctor, of webhooks", () => {
     assert.deepEqual(judge({ kind: "failed", reason: "name not found" }), ["error webhook_unreachable"]);
   });
 
-  it("says which it could not look at", () => {
+  it("says which it could not look at", async () => {
     assert.deepEqual(judge({ kind: "behind proxy", proxy: "proxy:3128" }), ["skipped behind_proxy"]);
     assert.deepEqual(judge({ kind: "unknown", why: "its url cannot be known here" }), ["skipped unseen"]);
-    assert.deepEqual(codes(judgeWebhooks([], NOW)), ["skipped none"]);
+    const none = { tree: null, config: null, problems: [], files: [], origins: new Map(), lineOf: () => 1 };
+    const resolve = { env: () => undefined, file: () => assert.fail(), credential: () => assert.fail() };
+    const found = await examineWebhooks({ inspected: none, file: "/c.yaml", resolve }, createFalseClock());
+    assert.deepEqual(codes(found), ["skipped none"]);
   });
 });
 

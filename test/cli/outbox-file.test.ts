@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { lookAtStore } from "../../../src/cli/doctor/look-store.ts";
-import { logOf } from "../../../src/store/sqlite/outbox.ts";
-import { SCRATCH } from "../../scratch.ts";
-import { makeEntry } from "../../store/make.ts";
-import { damagedLog } from "../../store/sqlite/damaged-log.ts";
-import { startOutbox } from "../../store/sqlite/start.ts";
+import { lookAtStore } from "../../src/cli/outbox-file.ts";
+import { logOf } from "../../src/store/sqlite/outbox.ts";
+import { SCRATCH } from "../scratch.ts";
+import { makeEntry } from "../store/make.ts";
+import { damagedLog } from "../store/sqlite/damaged-log.ts";
+import { startOutbox } from "../store/sqlite/start.ts";
 
 describe("the outbox of a killed daemon, looked at by fairlead doctor", () => {
   it("is damaged where its log is, and whole where that is as it was written", async () => {
