@@ -11,10 +11,10 @@ import { beginOwnFile } from "../runtime/new-file.ts";
 import { goLast } from "../runtime/priority.ts";
 import { download } from "../runtime/request.ts";
 import { storedFile } from "../runtime/stored-file.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/terminal.ts";
+import { print } from "../runtime/terminal.ts";
 import { keepFilesPrivate } from "../runtime/umask.ts";
 import { type Done, examples } from "./command.ts";
-import { type Complaint, complain } from "./complain.ts";
+import { type Complaint, complain, failed, wrongUsage } from "./complain.ts";
 import { findOutbox } from "./config-file.ts";
 import { type Question, readSaid, send } from "./daemon/ask.ts";
 import { addDaemonOptions, type Daemon, type DaemonOptions, findDaemon } from "./daemon/find.ts";
@@ -32,7 +32,7 @@ import {
   openOutbox,
 } from "./outbox-file.ts";
 import { printable } from "./printable.ts";
-import { createProgressBar, onInterrupt } from "./progress.ts";
+import { onInterrupt, openProgressBar } from "./progress.ts";
 import { isStatus, type SaidStatus } from "./status/said.ts";
 
 /** `fairlead backup FILE`: a copy of the outbox as it is at one moment, while the daemon goes on. */
@@ -71,12 +71,7 @@ async function backup(said: string, options: BackupOptions): Promise<ExitCode> {
   goLast();
   const clock = createClock();
   const began = clock.now();
-  const bar = createProgressBar({
-    write: printError,
-    isTerminal: isErrorTerminal(),
-    width: errorColumns,
-    now: clock.now,
-  });
+  const bar = openProgressBar(clock);
   const interrupt = new AbortController();
   const unhook = onInterrupt(() => interrupt.abort());
   const result = await backUp({
@@ -106,16 +101,15 @@ type Place = { readonly outbox: string; readonly force: boolean };
 /** Why the copy cannot be written to this path; null if it can. */
 function judgeTarget(target: string, { outbox, force }: Place): Complaint | null {
   const there = storedFile(target);
-  const usage = (message: string): Complaint => ({ code: EXIT.usage, message });
-  if (storedFile(dirname(target))?.kind !== "folder") return usage(`there is no folder ${dirname(target)}`);
-  if (there?.kind === "folder") return usage(`${target} is a folder; name the file in it that is to be written`);
+  if (storedFile(dirname(target))?.kind !== "folder") return wrongUsage(`there is no folder ${dirname(target)}`);
+  if (there?.kind === "folder") return wrongUsage(`${target} is a folder; name the file in it that is to be written`);
   if (there?.kind === "other")
-    return usage(`${target} is a device or the like; a copy can only be a file, and not piped on`);
+    return wrongUsage(`${target} is a device or the like; a copy can only be a file, and not piped on`);
   const own = ["", "-wal", "-shm", ".lock"].map((end) => `${outbox}${end}`);
   const isOwn = own.some((path) => path === target || (there && storedFile(path)?.identity === there.identity));
-  if (isOwn) return usage(`${target} is the outbox itself; name another file`);
+  if (isOwn) return wrongUsage(`${target} is the outbox itself; name another file`);
   if (there === null || force) return null;
-  return usage(`file_exists: ${target} is there already; name another file, or say --force to replace it`);
+  return wrongUsage(`file_exists: ${target} is there already; name another file, or say --force to replace it`);
 }
 
 export type CopyJob = {
@@ -204,10 +198,6 @@ function keep(file: NewFile, contents: Contents | Complaint): Backup | Complaint
   const bytes = storedFile(file.path)?.size ?? 0;
   file.keep();
   return { bytes, contents };
-}
-
-function failed(message: string): Complaint {
-  return { code: EXIT.failed, message };
 }
 
 /** A daemon that does not answer in this time is not waited for: the file is read. */

@@ -9,7 +9,7 @@ import { onSignals } from "../runtime/signals.ts";
 import { print, printError } from "../runtime/terminal.ts";
 import { verify } from "../webhook/signature.ts";
 import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
+import { complain, failed } from "./complain.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { readSharedSecret, SECRET_FILE_OPTION } from "./input.ts";
 import { printable } from "./printable.ts";
@@ -68,24 +68,21 @@ const MAX_BODY_BYTES = 4 * MB;
 
 async function listen(options: ListenOptions): Promise<ExitCode> {
   const secret = readSharedSecret(options.secretFile);
-  if (typeof secret === "string") return failed(secret);
+  if (typeof secret === "string") return complain(failed(secret));
   const address = parseListen(options.listen);
-  if (typeof address === "string") return failed(`--listen ${address} (got ${JSON.stringify(options.listen)})`);
+  if (typeof address === "string")
+    return complain(failed(`--listen ${address} (got ${JSON.stringify(options.listen)})`));
   const receiver = createReceiver(options, secret);
   let listener: Listener;
   try {
     listener = await createServe()(address, receiver);
   } catch (error) {
-    return failed(error instanceof Error ? error.message : String(error));
+    return complain(failed(error instanceof Error ? error.message : String(error)));
   }
   printError(`listening at ${listener.address}, signatures are ${secret ? "checked" : "not checked"}\n`);
   await new Promise<void>((resolve) => onSignals({ stop: () => resolve(), reload: () => {} }));
   await listener.stop();
   return EXIT.done;
-}
-
-function failed(message: string): ExitCode {
-  return complain({ code: EXIT.failed, message });
 }
 
 /** Answers requests as the options say, and prints each. */

@@ -14,9 +14,8 @@ import { readMemory } from "../store/sqlite/meta.ts";
 import { sizeOf, unfinishedStep } from "../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../store/sqlite/migrations.ts";
 import { LARGEST_LOG, logOf } from "../store/sqlite/outbox.ts";
-import type { Complaint } from "./complain.ts";
+import { type Complaint, failed } from "./complain.ts";
 import type { StoreFacts } from "./doctor/judge.ts";
-import { EXIT } from "./exit.ts";
 
 export { type Copied, isDamaged, LARGEST_LOG, lockOutbox, logOf, messageOf, SCHEMA_VERSION };
 
@@ -67,8 +66,7 @@ async function copyAndCheck(db: Database, file: NewFile, { subject, stepped }: C
   const copied = await rowsOf(file.path);
   const wrong = Object.keys(rows).find((table) => rows[table] !== copied[table]);
   if (wrong === undefined) return contents;
-  const message = `store_damaged: the copy has ${copied[wrong]} rows in ${wrong}, and the outbox ${rows[wrong]}`;
-  return { code: EXIT.failed, message };
+  return failed(`store_damaged: the copy has ${copied[wrong]} rows in ${wrong}, and the outbox ${rows[wrong]}`);
 }
 
 type Rows = Readonly<Record<string, number>>;
@@ -86,7 +84,7 @@ async function rowsOf(path: string): Promise<Rows> {
 export async function checkOutbox(path: string, subject: string): Promise<Contents | Complaint> {
   const checked = await checkCopy(path, { newest: SCHEMA_VERSION, depth: "full" });
   if ("contents" in checked) return checked.contents;
-  return { code: EXIT.failed, message: `${checked.code}: ${subject} cannot be used: ${checked.message}` };
+  return failed(`${checked.code}: ${subject} cannot be used: ${checked.message}`);
 }
 
 function schemaOf(db: Database): number {

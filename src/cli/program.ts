@@ -6,14 +6,14 @@ import { declareAudience } from "./audience.ts";
 import { declareBackup } from "./backup.ts";
 import { declareCheck } from "./check.ts";
 import { type Declare, type Done, examples } from "./command.ts";
-import { type Complaint, complain, complainAsJson, toJson } from "./complain.ts";
+import { type Complaint, complain, complainAsJson, toJson, wrongUsage } from "./complain.ts";
 import { declareCompletion } from "./completion.ts";
 import { declareDeleteUser } from "./delete-user.ts";
 import { declareDeletions } from "./deletions.ts";
 import { declareDeliveries } from "./deliveries.ts";
 import { declareDiscard } from "./discard.ts";
 import { declareDoctor } from "./doctor.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
+import { EXIT } from "./exit.ts";
 import { declareExplain } from "./explain.ts";
 import { declareListen } from "./listen.ts";
 import { declareMan } from "./man.ts";
@@ -61,20 +61,20 @@ export async function run(argv: readonly string[]): Promise<number> {
     await program.parseAsync([...argv], { from: "user" });
     return code;
   } catch (error) {
-    // Commander has told what was wrong; help that was asked for comes this way too.
+    // Commander has already printed the error, or the help that was asked for.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     throw error;
   }
 }
 
-/** All of the command line. `done` hears how the command that was run has ended. `json`: what is wrong is told as JSON. */
+/** The whole command line. `done` takes the result of the command that was run. `json`: errors are printed as JSON. */
 export function createProgram(done: Done, { json = false } = {}): Command {
   const program = new Command("fairlead")
     .description("Takes analytics calls, makes them durable, and forwards each as a signed webhook.")
     .version(describeVersion(), "-V, --version", "print the version")
     .exitOverride()
     .configureOutput(json ? { outputError: (text, write) => write(`${jsonOf(text)}\n`) } : {})
-    // What comes behind a command is that one's, and not an option of the same name of the command above it.
+    // An option after a subcommand belongs to it, not to an option of the same name of its parent.
     .enablePositionalOptions()
     .configureHelp({ showGlobalOptions: false })
     .helpCommand(false);
@@ -99,7 +99,7 @@ function jsonOf(text: string): string {
     .replace(/^error: /, "")
     .trim()
     .replaceAll("\n", " ");
-  return toJson({ code: EXIT.usage, message });
+  return toJson(wrongUsage(message));
 }
 
 /** `fairlead help COMMAND`: what `fairlead COMMAND --help` prints. */
@@ -137,7 +137,7 @@ function unknown(path: readonly string[], { commands }: Command): Complaint {
     meant === null
       ? `${["fairlead", ...before].join(" ")} --help lists what there is`
       : `did you mean ${[...before, meant].join(" ")}?`;
-  return { code: EXIT.usage, message: `there is no command ${JSON.stringify(path.join(" "))}; ${hint}` };
+  return wrongUsage(`there is no command ${JSON.stringify(path.join(" "))}; ${hint}`);
 }
 
 /** `fairlead version`: what this binary is. */
@@ -147,23 +147,15 @@ function declareVersion(program: Command, done: Done): void {
     .description("print the version")
     .option("--json", "print it as JSON")
     .addHelpText("after", examples("fairlead version --json"))
-    .action((options: VersionOptions) => done(version(options)));
+    .action(({ json }: { readonly json?: boolean }) => {
+      const facts = { version: VERSION, runtime: runtimeName(), platform: PLATFORM };
+      print(json ? JSON.stringify(facts) : describeVersion());
+      return done(EXIT.done);
+    });
 }
 
-type VersionOptions = { readonly json?: boolean };
+const PLATFORM = `${process.platform}-${process.arch}`;
 
-function version(options: VersionOptions): ExitCode {
-  const facts = { version: VERSION, runtime: runtimeName(), platform: platformName() };
-  if (options.json) print(JSON.stringify(facts));
-  else print(describeVersion());
-  return EXIT.done;
-}
-
-/** In a line, for people. */
 function describeVersion(): string {
-  return `fairlead ${VERSION} (${runtimeName()}, ${platformName()})`;
-}
-
-function platformName(): string {
-  return `${process.platform}-${process.arch}`;
+  return `fairlead ${VERSION} (${runtimeName()}, ${PLATFORM})`;
 }

@@ -1,5 +1,6 @@
 import { formatDuration, type Ms, SECOND } from "../model/units.ts";
 import { onSignals } from "../runtime/signals.ts";
+import { errorColumns, isErrorTerminal, printError } from "../runtime/terminal.ts";
 
 /** How far a long piece of work is. */
 export type Progress = {
@@ -89,6 +90,11 @@ export type ProgressBar = {
   /** Takes the bar away: what is written next begins on an empty line. */
   clear(): void;
 };
+
+/** A progress bar on standard error. */
+export function openProgressBar({ now }: { readonly now: () => number }): ProgressBar {
+  return createProgressBar({ write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now });
+}
 
 const BETWEEN: Ms = 100;
 /** To the start of the line, and remove what is there. */

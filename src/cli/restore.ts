@@ -21,7 +21,7 @@ import { print } from "../runtime/terminal.ts";
 import { keepFilesPrivate } from "../runtime/umask.ts";
 import { contentsJson, contentsWords } from "./backup.ts";
 import { type Done, examples } from "./command.ts";
-import { type Complaint, complain } from "./complain.ts";
+import { type Complaint, complain, failed, wrongUsage } from "./complain.ts";
 import { CONFIG_OPTION, findOutbox } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import {
@@ -65,8 +65,8 @@ async function restoreFile(said: string, options: RestoreOptions): Promise<ExitC
   if ("code" in outbox) return complain(outbox);
   const from = resolve(said);
   const there = storedFile(from);
-  if (there === null) return complain(usage(`there is no file ${from}, or this user may not see it`));
-  if (there.kind !== "file") return complain(usage(`${from} is no file`));
+  if (there === null) return complain(wrongUsage(`there is no file ${from}, or this user may not see it`));
+  if (there.kind !== "file") return complain(wrongUsage(`${from} is no file`));
   keepFilesPrivate();
   const now = createClock().wall();
   const time = new Date(now)
@@ -166,8 +166,9 @@ type Replacement = RestoreJob & { readonly source: OutboxFile };
 
 async function replace(job: Replacement, before: StoredFile | null): Promise<Restored | Complaint> {
   const { outbox, from, force, source } = job;
-  if (before !== null && storedFile(from)?.identity === before.identity) return usage(`${from} is the outbox itself`);
-  if (before !== null && !force) return usage(await describeThere(outbox));
+  if (before !== null && storedFile(from)?.identity === before.identity)
+    return wrongUsage(`${from} is the outbox itself`);
+  if (before !== null && !force) return wrongUsage(await describeThere(outbox));
   const refusal = unusable(from, source);
   if (refusal !== null) return failed(refusal);
   const lack = await lackOfRoom(dirname(outbox), source.size);
@@ -258,14 +259,6 @@ async function tryToFold(outbox: string): Promise<string | null> {
     // All of its files are kept as they are.
     return messageOf(error);
   }
-}
-
-function failed(message: string): Complaint {
-  return { code: EXIT.failed, message };
-}
-
-function usage(message: string): Complaint {
-  return { code: EXIT.usage, message };
 }
 
 type About = { readonly outbox: string; readonly from: string; readonly now: number };

@@ -6,7 +6,7 @@ import { createResolve } from "../runtime/files.ts";
 import { createRandom } from "../runtime/random.ts";
 import { print, printError } from "../runtime/terminal.ts";
 import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
+import { complain, failed, wrongUsage } from "./complain.ts";
 import { CONFIG_OPTION } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { readData } from "./input.ts";
@@ -101,7 +101,7 @@ type SendOptions = CallOptions & TargetOptions & ImportOptions & { readonly data
 
 async function importAll(file: string, type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
   const beside = type ?? sayingOne(options);
-  if (beside !== undefined) return complain({ code: EXIT.usage, message: `${beside} is of one call; ${EACH_LINE}` });
+  if (beside !== undefined) return complain(wrongUsage(`${beside} is of one call; ${EACH_LINE}`));
   const target = findTarget(options, createResolve());
   return "code" in target ? complain(target) : importCalls(file, target, options);
 }
@@ -109,10 +109,10 @@ async function importAll(file: string, type: CallType | undefined, options: Send
 const EACH_LINE = "with --import each line says all of its own";
 
 async function sendOne(type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
-  if (options.fromLine !== undefined) return complain({ code: EXIT.usage, message: "--from-line goes with --import" });
-  if (type === undefined) return complain({ code: EXIT.usage, message: KINDLESS });
+  if (options.fromLine !== undefined) return complain(wrongUsage("--from-line goes with --import"));
+  if (type === undefined) return complain(wrongUsage(KINDLESS));
   const call = await readCall(type, options);
-  if (typeof call === "string") return complain({ code: EXIT.usage, message: call });
+  if (typeof call === "string") return complain(wrongUsage(call));
   const target = findTarget(options, createResolve());
   if ("code" in target) return complain(target);
   const isWhole = options.data !== undefined;
@@ -121,7 +121,7 @@ async function sendOne(type: CallType | undefined, options: SendOptions): Promis
   const isTaken = answer.kind === "accepted" || answer.kind === "duplicate";
   if (options.json) print(toJson(answer, sent));
   else if (isTaken) print(toWords(answer, sent));
-  else complain({ code: EXIT.failed, message: toWords(answer, sent) });
+  else complain(failed(toWords(answer, sent)));
   return isTaken ? EXIT.done : EXIT.failed;
 }
 

@@ -6,7 +6,7 @@ import { print } from "../runtime/terminal.ts";
 import { writeBody } from "../webhook/body.ts";
 import { sign, verify } from "../webhook/signature.ts";
 import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
+import { complain, wrongUsage } from "./complain.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { readSharedSecret, readTyped, SECRET_FILE_OPTION } from "./input.ts";
 
@@ -50,10 +50,11 @@ const MOST_BYTES = 16 * MB;
 
 async function verifyBody({ body: file, signature, secretFile, json }: VerifyOptions): Promise<ExitCode> {
   const secrets = readSecrets(secretFile);
-  if (typeof secrets === "string") return cannot(secrets);
+  if (typeof secrets === "string") return complain(wrongUsage(secrets));
   const { secret, others } = secrets;
   const body = await readTyped(file ?? null, { what: "the body", most: MOST_BYTES });
-  if (!body.ok) return cannot(`cannot read ${file === undefined ? "standard input" : `--body ${file}`}: ${body.why}`);
+  if (!body.ok)
+    return complain(wrongUsage(`cannot read ${file === undefined ? "standard input" : `--body ${file}`}: ${body.why}`));
   if (signature === undefined) {
     const made = sign(body.bytes, secret);
     print(json ? JSON.stringify({ signature: made }) : made);
@@ -77,10 +78,6 @@ function readSecrets(
   }
   const [first, ...others] = found;
   return { secret: first?.secret ?? "", others };
-}
-
-function cannot(message: string): ExitCode {
-  return complain({ code: EXIT.usage, message });
 }
 
 function toJson(result: Comparison): string {

@@ -7,11 +7,11 @@ import { isInputTerminal } from "../../runtime/input.ts";
 import { createRandom } from "../../runtime/random.ts";
 import { removeFile, writeFileAt } from "../../runtime/side-file.ts";
 import { storedFile } from "../../runtime/stored-file.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../../runtime/terminal.ts";
-import { complain } from "../complain.ts";
+import { print, printError } from "../../runtime/terminal.ts";
+import { complain, failed, wrongUsage } from "../complain.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
 import { printable } from "../printable.ts";
-import { createProgressBar, onInterrupt, type ProgressBar } from "../progress.ts";
+import { onInterrupt, openProgressBar, type ProgressBar } from "../progress.ts";
 import { createDeliver, type Deliver, type Taken } from "./import-batch.ts";
 import { type Batch, LONGEST_LINE, makeBatches, type RefusedLine, readLines } from "./import-lines.ts";
 import { createFetch, openSender } from "./sender.ts";
@@ -31,17 +31,12 @@ export async function importCalls(said: string, target: Target, options: ImportO
   const path = said === "-" ? null : said;
   if (path === null && isInputTerminal()) printError("type calls, each as JSON on a line of its own, then Ctrl-D\n");
   const opened = await openBytes(path);
-  if (!opened.ok) return complain({ code: EXIT.usage, message: `cannot read --import ${said}: ${opened.why}` });
+  if (!opened.ok) return complain(wrongUsage(`cannot read --import ${said}: ${opened.why}`));
   const { source } = opened;
   const { json = false, fromLine = 1 } = options;
   const clock = createClock();
   const beganAt = clock.now();
-  const bar = createProgressBar({
-    write: printError,
-    isTerminal: isErrorTerminal(),
-    width: errorColumns,
-    now: clock.now,
-  });
+  const bar = openProgressBar(clock);
   const stopping = new AbortController();
   const unhook = onInterrupt(() => stopping.abort());
   const world = { clock, random: createRandom(), fetch: createFetch(target.base, MINUTE), log: bar.note };
@@ -63,7 +58,7 @@ export async function importCalls(said: string, target: Target, options: ImportO
   } catch (error) {
     bar.clear();
     // The input could not be read, or the list of refused lines not be written.
-    return complain({ code: EXIT.failed, message: error instanceof Error ? error.message : String(error) });
+    return complain(failed(error instanceof Error ? error.message : String(error)));
   } finally {
     unhook();
     await source.close();
@@ -199,7 +194,7 @@ function report(ended: Ended, about: About, json: boolean): ExitCode {
   if (json) print(toJson(ended, about));
   else if (ended.tally.line > 0 || ended.kind === "complete") print(toWords(ended, about));
   if (ended.kind === "complete") return ended.tally.refused > 0 ? EXIT.failed : EXIT.done;
-  return json ? EXIT.failed : complain({ code: EXIT.failed, message: whyStopped(ended, about) });
+  return json ? EXIT.failed : complain(failed(whyStopped(ended, about)));
 }
 
 /** The report for a person. */
