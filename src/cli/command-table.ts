@@ -1,11 +1,11 @@
 import type { EventEmitter } from "node:events";
 import type { Argument, Command, Help, Option } from "commander";
 
-/** What can stand for an option's or an argument's value, as far as a shell can help with it. */
+/** What kind of value an option or an argument takes, as far as a shell can complete it. */
 export type Value =
   | { readonly kind: "file" }
   | { readonly kind: "words"; readonly words: readonly string[] }
-  /** Names that the config has, or the running daemon. */
+  /** Names in the config or in the running daemon. */
   | { readonly kind: "names"; readonly of: "destinations" | "sources" }
   | { readonly kind: "text" };
 
@@ -14,7 +14,7 @@ export type OptionRow = {
   readonly flags: string;
   readonly names: readonly string[];
   readonly description: string;
-  /** The heading that --help has it under. */
+  /** Its heading in --help. */
   readonly heading: string;
   /** Null if it takes none. */
   readonly value: Value | null;
@@ -29,20 +29,20 @@ export type ArgumentRow = {
 
 /** A command, as --help shows it. */
 export type CommandRow = {
-  /** Its name with those above it, without `fairlead`: empty for the program itself. */
+  /** Its name after those of its parents, without `fairlead`; empty for the program itself. */
   readonly path: readonly string[];
   readonly usage: string;
   readonly description: string;
-  /** The heading that the help of the command above it has it under. */
+  /** Its heading in the help of its parent. */
   readonly heading: string;
   readonly options: readonly OptionRow[];
   readonly args: readonly ArgumentRow[];
   readonly commands: readonly CommandRow[];
-  /** What --help ends with: examples, and what else is to be known. */
+  /** The end of --help: examples and notes. */
   readonly after: string;
 };
 
-/** The table that --help is made from, for what else is made from it: the man page and the completions of shells. */
+/** What --help shows, as data: the man page and the completions of shells are made from it. */
 export function describeCommand(command: Command, path: readonly string[] = []): CommandRow {
   const help = command.createHelp();
   return {
@@ -57,12 +57,12 @@ export function describeCommand(command: Command, path: readonly string[] = []):
   };
 }
 
-/** The command and all below it, in the order of --help. */
+/** The command and all its subcommands, in the order of --help. */
 export function listCommands(row: CommandRow): readonly CommandRow[] {
   return [row, ...row.commands.flatMap(listCommands)];
 }
 
-/** The name of the option that is the clearest: the long one. */
+/** The long name of an option. */
 export function longestName({ names }: OptionRow): string {
   return names.reduce((longest, name) => (name.length > longest.length ? name : longest), "");
 }
@@ -97,14 +97,14 @@ function guessValue(placeholder: string, words: readonly string[] | undefined): 
   return placeholder === "file" ? { kind: "file" } : { kind: "text" };
 }
 
-/** What arguments and options are called that are one; `old` and `new` are those of `fairlead move`. */
+/** Arguments and options with these names take a destination; `old` and `new` are those of `fairlead move`. */
 const DESTINATIONS = /^(old|new|destination\b.*)$/;
 
 function headingOf(heading: string | undefined, otherwise: string): string {
   return (heading || otherwise).replace(/:$/, "");
 }
 
-/** Commander keeps such text as listeners, and has no other way to it; its types do not say that it emits. */
+/** Commander keeps this text in event listeners only, and its types hide that it is an emitter. */
 function afterHelp(command: Command): string {
   let text = "";
   const write = (part: string): void => {

@@ -12,14 +12,14 @@ import {
 } from "./command-table.ts";
 import { EXIT } from "./exit.ts";
 
-/** What each shell that can be helped wants. */
+/** The completion script of each shell. */
 export const COMPLETIONS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const satisfies Record<
   string,
   (program: CommandRow) => string
 >;
 type Shell = keyof typeof COMPLETIONS;
 
-/** `fairlead completion SHELL`: prints what makes a shell complete this command line. */
+/** `fairlead completion SHELL`: prints the completion script for a shell. */
 export function declareCompletion(program: Command, done: Done): void {
   program
     .command("completion")
@@ -64,7 +64,7 @@ function bashEntry({ path, options, args, commands }: CommandRow): string {
   return `  '${path.join(" ")}')\n${assignments.map(([name, value]) => `    ${name}='${value}'\n`).join("")}    ;;`;
 }
 
-/** What completes an argument that is none of a few words. No command has arguments of two of these kinds. */
+/** Arguments that are completed from files or names. No command has arguments of two of these kinds. */
 const BASH_ARGUMENTS: Readonly<Record<string, string>> = {
   file: "files",
   destinations: "destinations",
@@ -200,12 +200,12 @@ function fishValue(value: Value): string {
   return value.kind === "words" ? `-x -a ${fishQuote(value.words.join(" "))}` : "-x";
 }
 
-/** Asked when Tab is pressed. */
+/** Runs when Tab is pressed. */
 function fishNames(of: string): string {
   return `(fairlead names ${of} 2>/dev/null)`;
 }
 
-/** In single quotes, where fish knows but two escapes. */
+/** In single quotes, where fish knows only two escapes. */
 function fishQuote(text: string): string {
   return `'${text.replace(/[\\']/g, String.raw`\$&`)}'`;
 }

@@ -13,7 +13,7 @@ import { printError } from "../runtime/terminal.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { EXIT } from "./exit.ts";
 
-/** The option that every command with a config has. */
+/** The option of every command that reads the config. */
 export const CONFIG_OPTION = [
   "--config <file>",
   "the config file (else $FAIRLEAD_CONFIG, ./config.yaml, /etc/fairlead/config.yaml)",
@@ -26,11 +26,10 @@ export type ConfigText =
 type Unreadable = {
   readonly kind: "unreadable";
   readonly message: string;
-  /** What opens it to a person who may not read it; null if something else is wrong. */
+  /** How a user without permission can read it; null if something else is wrong. */
   readonly remedy: string | null;
 };
 
-/** Finds the config file, and reads what it means. */
 function readConfig(said: string | undefined, resolve: Resolve = createResolve()): ConfigFile {
   const found = openConfigFile(said);
   if (found.kind === "unreadable") return found;
@@ -39,7 +38,7 @@ function readConfig(said: string | undefined, resolve: Resolve = createResolve()
   return { kind: "read", file, loaded: loadConfig({ file, text, worldReadable, resolve, ...machine }) };
 }
 
-/** Finds the config file, and reads its text. */
+/** Finds the config file and reads its text. */
 export function openConfigFile(said: string | undefined): ConfigText {
   const file = findConfigFile(said);
   if (file === null) {
@@ -54,7 +53,7 @@ export function openConfigFile(said: string | undefined): ConfigText {
   return { kind: "read", file, text: text.text, worldReadable: text.worldReadable && isInOpenFolders(file) };
 }
 
-/** Why there is no config, and what to do: open the file, or what else a command can do without it. */
+/** Why there is no config, and what to do. `otherwise`: how the command works without one. */
 export function complaintOfFile({ message, remedy }: Unreadable, otherwise?: string): Complaint {
   const advice = remedy ?? otherwise;
   return {
@@ -64,7 +63,7 @@ export function complaintOfFile({ message, remedy }: Unreadable, otherwise?: str
   };
 }
 
-/** Reads the config and tells every problem on standard error. Null if it cannot be used. */
+/** Reads the config and prints its problems on standard error. Null if it cannot be used. */
 export function requireConfig(
   said: string | undefined,
   resolve?: Resolve,
@@ -84,7 +83,7 @@ export function printProblems(problems: readonly Problem[]): void {
   for (const problem of problems) printError(`${formatProblem(problem)}\n`);
 }
 
-/** Where the outbox of the config is, and its bounds. Whoever copies it need not be able to read its secrets. */
+/** The outbox settings of the config. The secrets of the config need not be readable. */
 export function findOutbox(said: string | undefined): Config["outbox"] | Complaint {
   const opened = openConfigFile(said);
   if (opened.kind === "unreadable") return complaintOfFile(opened);

@@ -8,31 +8,31 @@ import { createResolve, readFileLater } from "../runtime/files.ts";
 import { findConfigFile } from "../runtime/find-file.ts";
 import { look, lookNow } from "../runtime/look.ts";
 
-/** How long all files of a config may take. A file server that is gone would hold a reload up for ever. */
+/** For all files of a config together. A file server that is gone would block a reload forever. */
 const DEADLINE: Ms = 5 * SECOND;
 
-/** Reads the config again and again, and knows as what each file of it was read last. */
+/** Reads the config at the start and at each reload, and remembers the state of each file that it read. */
 export type Reader = {
-  /** For the first time that it is read, before there is anybody who could be held up. */
+  /** For the first read, at the start, which may block. */
   readonly resolve: Resolve;
-  /** Reads the same file again, wherever it was found. */
+  /** Reads the same file again, without blocking the daemon. */
   read(file: string, clock: Clock): Promise<Read>;
   seen(): Seen;
 };
 
-/** How files are read while the daemon runs. */
+/** How files are read without blocking. */
 export type LaterFiles = { readonly look: Look; readonly read: (path: string) => Promise<FileText> };
 
 const REAL: LaterFiles = { look, read: readFileLater };
 
-/** `said`: the config file that the operator has named, if any. */
+/** `said`: the config file that the operator named, if any. */
 export function createReader(said: string | undefined, later: LaterFiles = REAL): Reader {
   let seen = new Map<string, FileState>();
   const machine = createResolve();
   const resolve = {
     ...machine,
     file(path: string) {
-      // Before it is read: what changes in between is seen as a change.
+      // The state before reading, so that a change in between is noticed.
       seen.set(path, lookNow(path));
       return machine.file(path);
     },
@@ -54,7 +54,7 @@ export function createReader(said: string | undefined, later: LaterFiles = REAL)
 
 type World = { readonly files: Files; readonly machine: Resolve; readonly clock: Clock };
 
-/** Which files a config needs is only known from its text: it is looked through again until nothing is missing. */
+/** Only the text says which files a config needs: it is parsed again until no file is missing. */
 async function readAll(file: string, { files, machine, clock }: World): Promise<Read> {
   let missing: readonly string[] = [file];
   for (;;) {
@@ -78,7 +78,7 @@ function unread(_: Set<string>): FileText {
 type Files = {
   readonly states: Map<string, FileState>;
   get(path: string): FileText | undefined;
-  /** Answers null, or after the deadline which of them are not here yet. */
+  /** Resolves with null, or at the deadline with a message that names the missing files. */
   read(paths: readonly string[]): Promise<string | null>;
 };
 
@@ -99,7 +99,7 @@ function createFiles(clock: Clock, later: LaterFiles): Files {
   }
 
   async function readOne(path: string): Promise<void> {
-    // Before it is read: what changes in between is seen as a change.
+    // The state before reading, so that a change in between is noticed.
     states.set(path, await later.look(path));
     texts.set(path, await later.read(path));
   }

@@ -16,7 +16,7 @@ export const SECRET_FILE_OPTION = [
   "the file with the shared secret, to check signatures with (else $FAIRLEAD_SECRET)",
 ] as const;
 
-/** The shared secret that signatures are made with. Null if there is none; what is wrong as text. */
+/** The shared secret of signatures. Null if none is given; an error as text. */
 export function readSharedSecret(file: string | undefined): Secret | null | string {
   return readSecret({ option: "--secret-file", file, variable: "FAIRLEAD_SECRET" }, createResolve());
 }
@@ -26,20 +26,19 @@ type SecretPlace = {
   readonly option: string;
   /** The file, if the option is there. */
   readonly file: string | undefined;
-  /** The environment variable that counts if it is not. */
+  /** The environment variable that is used without the option. */
   readonly variable: string;
 };
 
 /**
- * Reads a secret from a file, without its last newline, or from the environment. Null if neither is given; what is wrong
- * as text. There is never an option with the secret itself: everybody on the machine could read it in the list of
- * processes.
+ * Reads a secret from a file, without its last newline, or from the environment. Null if neither is given; an error as
+ * text. No option takes the secret itself: every user of the machine could read it in the list of processes.
  */
 export function readSecret(place: SecretPlace, { env, file: read }: Resolve): Secret | null | string {
   const { option, file, variable } = place;
   if (file === undefined) {
     const value = env(variable);
-    // Empty is as good as not set, as in a shell.
+    // Empty counts as not set, as in a shell.
     return value ? new Secret(value) : null;
   }
   const found = read(file);
@@ -55,15 +54,15 @@ type Wanted = {
   readonly most: number;
 };
 
-/** Reads a file, or with `path` null standard input. A person at a terminal is told that the program waits for them. */
+/** Reads a file, or with `path` null standard input. At a terminal it prints that it waits for input. */
 export function readTyped(path: string | null, { what, most }: Wanted): Promise<Input> {
   if (path === null && isInputTerminal()) printError(`type ${what}, then a new line and Ctrl-D\n`);
   return readInput(path, most);
 }
 
 /**
- * Reads a JSON object that a person has written. `from` names the place it came from, as `--properties` or `call.json`.
- * Answers what is wrong as text: where, and with that line.
+ * Reads a JSON object that a person has written. `from` says where it is from, as `--properties` or `call.json`. An error
+ * comes as text, with its place and that line.
  */
 export function readObject(text: string, from: string): JsonObject | string {
   const parsed = parse(text);
@@ -78,7 +77,7 @@ type Parsed = { readonly value: unknown };
 function parse(text: string): Parsed | null {
   try {
     const value = parseExactly(text);
-    // What is nested very deeply can be read, and not be written again.
+    // Very deep nesting can be parsed but not serialised again.
     JSON.stringify(value);
     return { value };
   } catch {
@@ -95,7 +94,7 @@ function explain(text: string, from: string): string {
   return formatProblem({ severity: "error", file: from, line, column, path: "", message, text: shown });
 }
 
-/** A shell takes double quotes away unless there are single quotes around them. */
+/** A shell removes double quotes that are not inside single quotes. */
 function advice(text: string): string {
   return text.includes('"') || !/^\s*[{[]/.test(text) ? "" : "; in a shell, put single quotes around JSON";
 }
@@ -110,10 +109,10 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? "an array" : `a ${typeof value}`;
 }
 
-/** Far more than the daemon takes for one call: it is for the daemon to refuse it. */
+/** Far more than the daemon takes for one call: the daemon refuses too large calls. */
 const MOST_BYTES = MB;
 
-/** Reads the whole call that `--data` means: the text itself, `@file`, or `-` for standard input. What is wrong as text. */
+/** Reads the value of `--data`: the text itself, `@file`, or `-` for standard input. An error as text. */
 export async function readData(said: string | undefined): Promise<CallParts["data"] | string> {
   if (said === undefined) return null;
   if (said !== "-" && !said.startsWith("@")) return { text: said, from: "--data" };

@@ -63,7 +63,7 @@ type ListenOptions = {
   readonly json?: boolean;
 };
 
-/** What Fairlead sends is far smaller. */
+/** Far more than Fairlead sends. */
 const MAX_BODY_BYTES = 4 * MB;
 
 async function listen(options: ListenOptions): Promise<ExitCode> {
@@ -125,7 +125,7 @@ function check(request: Request, body: string, secret: Secret | null): Received[
   return verify(body, signature, secret.reveal()) ? "ok" : "wrong";
 }
 
-/** A webhook as `fairlead listen` got it. */
+/** A request that `fairlead listen` received. */
 type Received = {
   readonly nth: number;
   /** Wall time, in milliseconds since 1970. */
@@ -138,7 +138,7 @@ type Received = {
   readonly signature: "ok" | "wrong" | "absent" | "unchecked";
 };
 
-/** For a person: a line that sums it up, and the body as it came. */
+/** For a person: a summary line and the body. */
 function toLines({ nth, at, status, request, body, signature }: Received): string {
   const time = new Date(at).toISOString().slice(11, 23);
   const path = new URL(request.url).pathname;
@@ -157,7 +157,7 @@ function typeOf(body: string): string {
     const parsed: unknown = JSON.parse(body);
     if (typeof parsed === "object" && parsed !== null && "type" in parsed) return printable(String(parsed.type));
   } catch {
-    // Whatever else posts here is printed as it is.
+    // A request of something else is printed as it is.
   }
   return "something else";
 }

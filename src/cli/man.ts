@@ -5,7 +5,7 @@ import { type Done, examples } from "./command.ts";
 import { type ArgumentRow, type CommandRow, describeCommand, listCommands, type OptionRow } from "./command-table.ts";
 import { EXIT } from "./exit.ts";
 
-/** `fairlead man`: prints the man page, for where there is only the binary. */
+/** `fairlead man`: prints the man page, for machines that have only the binary. */
 export function declareMan(program: Command, done: Done): void {
   program
     .command("man")
@@ -19,7 +19,7 @@ export function declareMan(program: Command, done: Done): void {
 
 type Edition = {
   readonly version: string;
-  /** The day of the release, as 2026-11-20; empty where nobody can say. */
+  /** The day of the release, as 2026-11-20; empty if unknown. */
   readonly date: string;
 };
 
@@ -109,12 +109,12 @@ function term([name, text]: readonly [string, string]): readonly string[] {
   return [".TP", `.B ${line(name)}`, line(text)];
 }
 
-/** Its lines as they are: examples are to be copied. */
+/** Keeps line breaks: examples are copied from here. */
 function verbatim(text: string): readonly string[] {
   return text === "" ? [] : [".SS Notes", ".nf", ...text.split("\n").map(line), ".fi"];
 }
 
-/** A line of text that roff takes for nothing else, with the characters that a shell knows. */
+/** Escapes a line of text for roff, so that what is copied from the page works in a shell. */
 function line(text: string): string {
   const escaped = text.replace(/[\\\-'`^~]|[^\0-\x7f]/g, (one) => ESCAPES[one] ?? unicode(one));
   return /^[.']/.test(escaped) ? `${String.raw`\&`}${escaped}` : escaped;

@@ -45,11 +45,11 @@ type VerifyOptions = {
   readonly json?: boolean;
 };
 
-/** No receiver gets as much from Fairlead. */
+/** Far more than Fairlead sends. */
 const MOST_BYTES = 16 * MB;
 
 async function verifyBody({ body: file, signature, secretFile, json }: VerifyOptions): Promise<ExitCode> {
-  const secrets = readSecrets(secretFile);
+  const secrets = readSecrets(secretFile ?? [undefined]);
   if (typeof secrets === "string") return complain(wrongUsage(secrets));
   const { secret, others } = secrets;
   const body = await readTyped(file ?? null, { what: "the body", most: MOST_BYTES });
@@ -61,15 +61,15 @@ async function verifyBody({ body: file, signature, secretFile, json }: VerifyOpt
     return EXIT.done;
   }
   const result = compare({ body: body.bytes, signature, secret, others });
-  print(json ? toJson(result) : toWords(result));
-  return result.kind === "ok" ? EXIT.done : EXIT.failed;
+  print(json ? JSON.stringify(result) : toWords(result));
+  return result.valid ? EXIT.done : EXIT.failed;
 }
 
-/** The one that signs, and the rest of its list. Answers what is wrong as text. */
-function readSecrets(
-  files: readonly (string | undefined)[] = [undefined],
-): Required<Pick<Claim, "secret" | "others">> | string {
-  const found: OtherSecret[] = [];
+type FoundSecret = { readonly from: string; readonly secret: string };
+
+/** The secret that signs, and the rest of its list. An error as text. */
+function readSecrets(files: readonly (string | undefined)[]): Required<Pick<Claim, "secret" | "others">> | string {
+  const found: FoundSecret[] = [];
   for (const file of files) {
     const secret = readSharedSecret(file);
     if (secret === null) return "there is no secret: set $FAIRLEAD_SECRET, or name its file with --secret-file";
@@ -80,41 +80,33 @@ function readSecrets(
   return { secret: first?.secret ?? "", others };
 }
 
-function toJson(result: Comparison): string {
-  if (result.kind === "ok") return JSON.stringify({ valid: true });
-  const { expected, hint } = result;
-  return JSON.stringify({ valid: false, expected, ...(hint !== null && { hint }) });
-}
-
 function toWords(result: Comparison): string {
-  if (result.kind === "ok") return "ok";
+  if (result.valid) return "ok";
   const { expected, hint } = result;
-  return `wrong: the signature of this body with this secret is ${expected}${hint === null ? "" : `\nhint: ${hint}`}`;
+  return `wrong: the signature of this body with this secret is ${expected}${hint === undefined ? "" : `\nhint: ${hint}`}`;
 }
-
-/** Whether a signature is that of a body; if not, the one it should be, and what may have gone wrong. */
-type Comparison =
-  | { readonly kind: "ok" }
-  | { readonly kind: "wrong"; readonly expected: string; readonly hint: string | null };
 
 type Claim = {
   readonly body: Uint8Array;
   readonly signature: string;
   /** The one that signs. */
   readonly secret: string;
-  /** The rest of its list, each with where it was found. */
-  readonly others?: readonly OtherSecret[];
+  /** The rest of its list. */
+  readonly others?: readonly FoundSecret[];
 };
 
-type OtherSecret = { readonly from: string; readonly secret: string };
+/** `expected`: the right signature. `hint`: the likely mistake. */
+type Comparison =
+  | { readonly valid: true }
+  | { readonly valid: false; readonly expected: string; readonly hint: string | undefined };
 
-/** Compares byte for byte (SPEC.md 5.4), and looks for the mistakes that receivers make most. */
+/** Compares a signature byte for byte (SPEC.md 5.4), and looks for the mistakes that receivers make most. */
 export function compare(claim: Claim): Comparison {
-  if (verify(claim.body, claim.signature, claim.secret)) return { kind: "ok" };
-  return { kind: "wrong", expected: sign(claim.body, claim.secret), hint: hintFor(claim) };
+  if (verify(claim.body, claim.signature, claim.secret)) return { valid: true };
+  return { valid: false, expected: sign(claim.body, claim.secret), hint: hintFor(claim) };
 }
 
-function hintFor({ body, signature, secret, others = [] }: Claim): string | null {
+function hintFor({ body, signature, secret, others = [] }: Claim): string | undefined {
   const meant = signature
     .trim()
     .replace(/^(x-signature:\s*)?(sha1=)?/i, "")
@@ -129,15 +121,15 @@ function hintFor({ body, signature, secret, others = [] }: Claim): string | null
   return hintForText(Buffer.from(body).toString(), (text) => verify(text, meant, secret));
 }
 
-/** What may have become of the body on its way. */
-function hintForText(text: string, isRight: (text: string) => boolean): string | null {
+/** Looks for what changed the body on its way. */
+function hintForText(text: string, isRight: (text: string) => boolean): string | undefined {
   const trimmed = text.replace(/\r?\n$/, "");
   if (isRight(trimmed)) return NEWLINE;
   const parsed = parseJson(trimmed);
-  if (parsed === null) return null;
+  if (parsed === null) return undefined;
   if (isRight(parsed.rewritten)) return REWRITTEN;
   const ordered = inWrittenOrder(parsed.value);
-  if (ordered === null) return null;
+  if (ordered === null) return undefined;
   return isRight(ordered) ? REORDERED : OTHER_ORDER;
 }
 
@@ -147,7 +139,7 @@ const REWRITTEN = `it is right for this JSON without its spaces: ${KEEP}`;
 const REORDERED = `it is right for this JSON with its keys in the order in which Fairlead writes them: ${KEEP}`;
 const OTHER_ORDER = `the keys of this JSON are not in the order in which Fairlead writes them: ${KEEP}`;
 
-/** Null for what is no JSON, and for what is nested so deeply that it can be read and not be written again. */
+/** Null if it is not JSON, or nested too deeply to be serialised again. */
 function parseJson(text: string): { readonly value: unknown; readonly rewritten: string } | null {
   try {
     const value = parseExactly(text);
@@ -158,8 +150,8 @@ function parseJson(text: string): { readonly value: unknown; readonly rewritten:
 }
 
 /**
- * The same JSON with its keys in the order in which Fairlead writes them; those inside of its values stay, as theirs is
- * the client's. Null if they are in that order, and if it is no body of Fairlead's at all.
+ * The same JSON with its top-level keys in the order in which Fairlead writes them. Null if they are in that order, or if it
+ * is no body of Fairlead.
  */
 export function inWrittenOrder(value: unknown): string | null {
   const type = typeof value === "object" && value !== null && "type" in value ? value.type : null;
@@ -176,7 +168,7 @@ type Entry = readonly [name: string, value: unknown];
 
 const TYPES: readonly EventType[] = [...CALL_TYPES, "delete"];
 
-/** An event that has all that one can have, so that its body has every key. */
+/** An event with every field, so that its body has every key. */
 function fullEvent(type: EventType): Event {
   const ids = { messageId: "-", ownId: false, userId: "-", anonymousId: "-", previousId: "-", groupId: "-" };
   const words = { event: "-", name: "-", category: "-", channel: "-" };

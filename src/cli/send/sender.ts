@@ -1,3 +1,4 @@
+// The parts of the client library that `fairlead send` and its import use: checks, requests, and the retry table.
 import { createDebug } from "../../client/debug.ts";
 import type { Sendable } from "../../client/entry.ts";
 import { measureCall, type WriteBody } from "../../client/envelope.ts";
@@ -14,25 +15,23 @@ import { formatDuration, type Ms } from "../../model/units.ts";
 import { type Exchange, request } from "../../runtime/request.ts";
 import type { Target } from "./target.ts";
 
-/** What `fairlead send` and its import use of the client library: its checks, its requests, and its retry table. */
-
 export type SendWorld = {
   readonly clock: Pick<Clock, "after" | "wall">;
   readonly random: Random;
   /** Has a deadline of its own. */
   readonly fetch: Fetch;
-  /** Takes the lines that DEBUG=analytics asks for. */
+  /** For the lines of DEBUG=analytics. */
   readonly log: (line: string) => void;
 };
 
-/** Requests that are not the library's usual ones. */
+/** Requests that differ from the library's own. */
 export type Requests = {
-  /** Instead of that of batches. */
+  /** Default: that of batches. */
   readonly path?: string;
   readonly write: WriteBody;
 };
 
-/** Opens the library's sender for a target. How often it tries is for its user to say at each batch. */
+/** Opens the library's sender for a target. The caller decides for each batch how often it tries. */
 export function openSender({ base, writeKey }: Target, world: SendWorld, requests?: Requests): Sender {
   const { clock, random, fetch, log } = world;
   const endpoint = base.startsWith("unix:") ? "http://localhost" : base;
@@ -50,10 +49,10 @@ export function openSender({ base, writeKey }: Target, world: SendWorld, request
 
 const BATCH = "/v1/batch";
 
-/** What a timer can hold: it is the deadline of `fetch` that counts, for its words. */
+/** The longest timer. The deadline of `fetch` comes first: its message is better. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Nothing ends a request but its deadline. */
+/** A request ends only at its deadline. */
 export const NEVER = new AbortController().signal;
 
 /** Writes a call as the library does. Throws its AnalyticsError if the call breaks the rules (SPEC.md 2.3). */
@@ -65,13 +64,13 @@ export function writeCall(type: CallType, call: JsonObject, { clock, random }: S
 
 type Taken = Extract<Sending<unknown>, { kind: "taken" }>;
 
-/** Whether it is Fairlead that has taken a batch: it speaks of each of the calls. Else nothing is known of them. */
+/** Whether Fairlead answered: it accounts for every call. Otherwise nothing is known about them. */
 export function isFairleads(taken: Taken, calls: number): taken is Taken & { readonly accepted: number } {
   const { status, accepted, duplicates, rejections } = taken;
   return status === 200 && accepted !== null && accepted + duplicates + rejections.of.size === calls;
 }
 
-/** Why nothing came back: in words that go on after a colon, with the system's code where there is one. */
+/** Why there is no answer, as words that follow a colon, with the system's error code if there is one. */
 export function whyNone(answer: Exclude<FinalAnswer, { kind: "answered" }>): { code: string | null; reason: string } {
   if (answer.kind === "timeout") return { code: null, reason: `no answer within ${formatDuration(answer.timeoutMs)}` };
   const { cause } = answer;
@@ -82,10 +81,10 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Why there is no whole answer; the message goes on after a colon. */
+/** Why there is no complete answer; the message follows a colon. */
 export class UnreachableError extends Error {
   override readonly name = "UnreachableError";
-  /** The system's, where there is one. */
+  /** The system's error code, if there is one. */
   readonly code: string | null;
 
   constructor({ code, reason }: Extract<Exchange, { kind: "failed" }>) {
@@ -95,9 +94,8 @@ export class UnreachableError extends Error {
 }
 
 /**
- * The client library's way to a daemon, which is that of all commands: over Unix sockets too, and with certificates that
- * are always checked. It keeps to its own deadline, for one request until its answer is read, and to no signal. Rejects
- * with an UnreachableError.
+ * The `fetch` of the client library, with what all commands use: Unix sockets too, and certificates always checked. It has
+ * its own deadline for a request and its answer, and ignores signals. Rejects with an UnreachableError.
  */
 export function createFetch(base: string, timeout: Ms): Fetch {
   return async (url, { method, headers, body }) => {

@@ -8,7 +8,7 @@ import { EXIT } from "../exit.ts";
 import { readSecret } from "../input.ts";
 import { BASE_FORMS, baseOf, readBase } from "../reach.ts";
 
-/** Where a call goes, as `http://127.0.0.1:8080` or `unix:/path`, and whose it is. */
+/** The daemon's address, as `http://127.0.0.1:8080` or `unix:/path`, and the write key. */
 export type Target = { readonly base: string; readonly writeKey: Secret };
 
 export type TargetOptions = {
@@ -18,7 +18,7 @@ export type TargetOptions = {
   readonly writeKeyFile?: string;
 };
 
-/** Finds out where to send a call, and with which write key: from the config, or without one from `--url` and a secret. */
+/** Finds the daemon and the write key: in the config, or from `--url` and a secret. */
 export function findTarget(options: TargetOptions, resolve: Resolve): Target | Complaint {
   return options.url === undefined ? fromConfig(options, resolve) : fromUrl(options.url, options, resolve);
 }
