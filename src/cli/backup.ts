@@ -16,8 +16,15 @@ import { keepFilesPrivate } from "../runtime/umask.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain, failed, wrongUsage } from "./complain.ts";
 import { findOutbox } from "./config-file.ts";
-import { type Question, readSaid, send } from "./daemon/ask.ts";
-import { addDaemonOptions, type Daemon, type DaemonOptions, findDaemon } from "./daemon/find.ts";
+import {
+  addDaemonOptions,
+  type Daemon,
+  type DaemonOptions,
+  findDaemon,
+  type Question,
+  readSaid,
+  send,
+} from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import {
   type Copied,

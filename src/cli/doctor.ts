@@ -4,7 +4,7 @@ import { goLast } from "../runtime/priority.ts";
 import { print } from "../runtime/terminal.ts";
 import { VERSION } from "../runtime/version.ts";
 import { type Done, examples } from "./command.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
+import { addDaemonOptions, type DaemonOptions } from "./daemon.ts";
 import { examine } from "./doctor/examine.ts";
 import { type Finding, LEVELS, type Level, worstOf } from "./doctor/judge.ts";
 import { EXIT, type ExitCode } from "./exit.ts";

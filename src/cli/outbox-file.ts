@@ -4,16 +4,12 @@ import type { NewFile } from "../model/new-file.ts";
 import { type At, formatSize, GB } from "../model/units.ts";
 import { disk } from "../runtime/disk.ts";
 import { accessTo, storedFile } from "../runtime/stored-file.ts";
-import { checkCopy } from "../store/sqlite/copy/check.ts";
-import { countRows, readContents } from "../store/sqlite/copy/contents.ts";
-import { damageOfLog } from "../store/sqlite/copy/log.ts";
-import { type Copied, copyPages } from "../store/sqlite/copy/pages.ts";
+import { type Copied, checkCopy, copyPages, countRows, damageOfLog, readContents } from "../store/sqlite/copy.ts";
 import { type Database, isDamaged, messageOf, openExisting, openToRead } from "../store/sqlite/driver.ts";
-import { lockOutbox } from "../store/sqlite/lock.ts";
+import { LARGEST_LOG, lockOutbox, logOf } from "../store/sqlite/files.ts";
 import { readMemory } from "../store/sqlite/meta.ts";
 import { sizeOf, unfinishedStep } from "../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../store/sqlite/migrations.ts";
-import { LARGEST_LOG, logOf } from "../store/sqlite/outbox.ts";
 import { type Complaint, failed } from "./complain.ts";
 import type { StoreFacts } from "./doctor/judge.ts";
 

@@ -23,7 +23,7 @@ export function declareChanges(registry: Registry) {
 }
 
 /** What is in the store when somebody reads the metrics. */
-export function declareMembers(registry: Registry, all: () => readonly Computation[]): void {
+export function declareMembers(registry: Registry, all: () => Promise<readonly Computation[]>): void {
   const kinds = [
     { kind: "audience", name: "fairlead_audience_members", help: "Users in the audience." },
     { kind: "trait", name: "fairlead_trait_users", help: "Users with a value of the computed trait." },
@@ -33,9 +33,11 @@ export function declareMembers(registry: Registry, all: () => readonly Computati
       ...naming,
       labelNames: ["source", kind],
       registers: [registry],
-      collect() {
+      async collect() {
+        const computations = await all();
         this.reset();
-        for (const one of all()) if (one.class === kind) this.set({ source: one.source, [kind]: one.key }, one.size);
+        for (const one of computations)
+          if (one.class === kind) this.set({ source: one.source, [kind]: one.key }, one.size);
       },
     });
   }

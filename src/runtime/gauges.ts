@@ -13,7 +13,7 @@ import { Counter, Gauge, type Registry } from "./prom.ts";
 export type ExposedStore = {
   readonly backlog: Backlog;
   readonly halts: Pick<StoredHalts, "all">;
-  readonly health: Pick<StoreHealth, "size" | "full" | "gone">;
+  readonly health: Pick<StoreHealth, "state">;
   readonly members: Pick<Members, "all">;
   readonly timeline: Pick<Timeline, "health">;
 };
@@ -38,9 +38,10 @@ export function declareStoreGauges(registry: Registry, view: StoreView): void {
     help: "Deliveries in the store, by destination and state.",
     labelNames: ["destination", "state"],
     registers: [registry],
-    collect() {
+    async collect() {
+      const counts = await countDeliveries(view);
       this.reset();
-      for (const { destination, state, count } of countDeliveries(view)) this.set({ destination, state }, count);
+      for (const { destination, state, count } of counts) this.set({ destination, state }, count);
     },
   });
   new Gauge({
@@ -50,9 +51,10 @@ export function declareStoreGauges(registry: Registry, view: StoreView): void {
       "Those of one that is only paused are held on purpose, and left out.",
     labelNames: ["destination"],
     registers: [registry],
-    collect() {
+    async collect() {
+      const counts = await countUnserved(view);
       this.reset();
-      for (const { destination, count } of countUnserved(view)) this.set({ destination }, count);
+      for (const { destination, count } of counts) this.set({ destination }, count);
     },
   });
   new Gauge({
@@ -67,24 +69,24 @@ export function declareStoreGauges(registry: Registry, view: StoreView): void {
     },
   });
   declarePaused(registry, view);
-  declareMembers(registry, () => orNothing(() => view.store()?.members.all()) ?? []);
+  declareMembers(registry, async () => (await orNull(() => view.store()?.members.all())) ?? []);
   declareSize(registry, view);
 }
 
-type Count = ReturnType<Backlog["counts"]>[number];
+type Count = Awaited<ReturnType<Backlog["counts"]>>[number];
 
 /** The store's counts, with zeros for the states of a destination that it has no row for. */
-function countDeliveries({ store, destinations }: StoreView): readonly Count[] {
-  const counts = orNothing(() => store()?.backlog.counts());
+async function countDeliveries({ store, destinations }: StoreView): Promise<readonly Count[]> {
+  const counts = await orNull(() => store()?.backlog.counts());
   if (!counts) return [];
   const names = new Set([...destinations(), ...counts.map(({ destination }) => destination)]);
   const zeros = [...names].flatMap((destination) => STATES.map((state) => ({ destination, state, count: 0 })));
   return [...zeros, ...counts];
 }
 
-function countUnserved({ store, served }: StoreView): readonly Count[] {
+async function countUnserved({ store, served }: StoreView): Promise<readonly Count[]> {
   const names = served();
-  const counts = orNothing(() => store()?.backlog.counts()) ?? [];
+  const counts = (await orNull(() => store()?.backlog.counts())) ?? [];
   if (names === null) return [];
   return counts.filter(({ destination, state, count }) => {
     return state === "waiting" && count > 0 && !names.includes(destination);
@@ -93,7 +95,7 @@ function countUnserved({ store, served }: StoreView): readonly Count[] {
 
 async function agesOfOldest(view: StoreView): Promise<readonly { destination: string; age: number }[]> {
   const waiting = new Map<string, number>();
-  for (const { destination, state, count } of countDeliveries(view)) {
+  for (const { destination, state, count } of await countDeliveries(view)) {
     if (state === "waiting") waiting.set(destination, count);
   }
   const ages = [...waiting].map(async ([destination, count]) => {
@@ -104,13 +106,9 @@ async function agesOfOldest(view: StoreView): Promise<readonly { destination: st
 }
 
 async function ageOfOldest({ store, clock }: StoreView, destination: string): Promise<number | null> {
-  try {
-    const at = (await store()?.backlog.oldestWaitingAt(destination)) ?? null;
-    return at === null ? 0 : Math.max(0, clock.now() - at) / SECOND;
-  } catch {
-    // A store that fails has logged and counted that; the other metrics are needed now more than ever.
-    return null;
-  }
+  const oldest = await orNull(async () => ({ at: (await store()?.backlog.oldestWaitingAt(destination)) ?? null }));
+  if (oldest === null) return null;
+  return oldest.at === null ? 0 : Math.max(0, clock.now() - oldest.at) / SECOND;
 }
 
 function declarePaused(registry: Registry, { store, destinations }: StoreView): void {
@@ -171,17 +169,17 @@ function declareSize(registry: Registry, { store }: StoreView): void {
     {
       name: "fairlead_store_bytes",
       help: "Bytes of used pages in the store.",
-      read: () => store()?.health.size().used,
+      read: async () => (await store()?.health.state())?.size.used,
     },
     {
       name: "fairlead_store_max_bytes",
       help: "Bytes of used pages at which ingestion answers 503.",
-      read: () => store()?.health.size().max,
+      read: async () => (await store()?.health.state())?.size.max,
     },
     {
       name: "fairlead_store_free_disk_bytes",
       help: "Bytes that are free on the disk of the store.",
-      read: () => store()?.health.size().free,
+      read: async () => (await store()?.health.state())?.size.free,
     },
     {
       name: "fairlead_store_full",
@@ -203,8 +201,8 @@ function declareSize(registry: Registry, { store }: StoreView): void {
     new Gauge({
       ...naming,
       registers: [registry],
-      collect() {
-        const value = orNothing(read) ?? null;
+      async collect() {
+        const value = (await orNull(read)) ?? null;
         // Removed, not 0: an alert on used / max must not see a store that is not open, or cannot say.
         if (value === null) this.remove();
         else this.set(value);
@@ -213,23 +211,24 @@ function declareSize(registry: Registry, { store }: StoreView): void {
   }
 }
 
-function fullness(store: ExposedStore | null): number | null {
-  return store && (store.health.full() === null ? 0 : 1);
+async function fullness(store: ExposedStore | null): Promise<number | null> {
+  return store && ((await store.health.state()).full === null ? 0 : 1);
 }
 
-function doubt(store: ExposedStore | null): number | null {
+async function doubt(store: ExposedStore | null): Promise<number | null> {
   return store && (store.timeline.health().plausible ? 0 : 1);
 }
 
-function absence(store: ExposedStore | null): number | null {
-  return store && (store.health.gone() === null ? 0 : 1);
+async function absence(store: ExposedStore | null): Promise<number | null> {
+  return store && ((await store.health.state()).gone === null ? 0 : 1);
 }
 
-function orNothing<T>(ask: () => T): T | undefined {
+/** A store that fails has logged and counted that; the other metrics are needed now more than ever. */
+async function orNull<T>(ask: () => Promise<T> | undefined): Promise<T | null> {
   try {
-    return ask();
+    return (await ask()) ?? null;
   } catch {
-    return undefined;
+    return null;
   }
 }
 

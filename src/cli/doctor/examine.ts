@@ -14,9 +14,7 @@ import { isFolder, isInOpenFolders, namesIn, storedFile } from "../../runtime/st
 import { VERSION } from "../../runtime/version.ts";
 import { summary } from "../check.ts";
 import { openConfigFile } from "../config-file.ts";
-import { readSaid, send } from "../daemon/ask.ts";
-import { type DaemonOptions, findDaemon } from "../daemon/find.ts";
-import { isNobodyThere } from "../daemon/said.ts";
+import { type DaemonOptions, findDaemon, isNobodyThere, readSaid, send } from "../daemon.ts";
 import { type Depth, lookAtStore, type StoreLook } from "../outbox-file.ts";
 import { isStatus, type SaidStatus } from "../status/said.ts";
 import {
