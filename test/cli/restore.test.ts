@@ -42,7 +42,7 @@ describe("fairlead restore", () => {
     assert.deepEqual(await filesOf(p), ["", ".lock"]);
     assert.equal(statSync(p.outbox).mode & 0o777, 0o600);
     await p.s.reopen();
-    assert.deepEqual(p.s.counts(), ["crm delivered: 1", "crm failed: 1", "crm waiting: 2"]);
+    assert.deepEqual(await p.s.counts(), ["crm delivered: 1", "crm failed: 1", "crm waiting: 2"]);
     assert.deepEqual(await p.s.append(makeEntry({ messageId: "m1" })), ["duplicate"]);
   });
 
