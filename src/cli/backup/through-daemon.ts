@@ -1,10 +1,11 @@
+import * as v from "valibot";
 import type { NewFile } from "../../model/new-file.ts";
 import { HOUR, MB, type Ms, SECOND } from "../../model/units.ts";
 import { createResolve } from "../../runtime/files.ts";
 import { download } from "../../runtime/request.ts";
+import { type DaemonStatus, status } from "../../wire/status.ts";
 import type { Complaint } from "../complain.ts";
-import { type Daemon, type DaemonOptions, findDaemon, type Question, readSaid, send } from "../daemon.ts";
-import { isStatus, type SaidStatus } from "../status/said.ts";
+import { type Daemon, type DaemonOptions, findDaemon, readAnswer, send } from "../daemon.ts";
 
 /** A daemon that answers nothing has to be looked for no longer than this before the file is read. */
 const PATIENCE: Ms = 5 * SECOND;
@@ -14,15 +15,15 @@ const LONGEST: Ms = 12 * HOUR;
 const UNFLUSHED = 8 * MB;
 
 /** A daemon whose outbox the next start would not find, and what became of that. */
-export type Holder = { readonly daemon: Daemon; readonly gone: NonNullable<SaidStatus["outbox"]["gone"]> };
+export type Holder = { readonly daemon: Daemon; readonly gone: NonNullable<DaemonStatus["outbox"]["gone"]> };
 
 /** The daemon, if it runs and says that the outbox is gone: then what is at the path is not what it has. */
 export async function findHolder(options: DaemonOptions): Promise<Holder | null> {
   const daemon = findDaemon(options, createResolve());
   if ("code" in daemon) return null;
-  const question = { path: "/api/status", by: { method: "GET", timeout: PATIENCE }, isSaid: isStatus };
-  const answer = readSaid(await send(daemon, question), { daemon, question });
-  const gone = "said" in answer ? answer.said.outbox.gone : null;
+  const question = { path: "/api/status", by: { method: "GET", timeout: PATIENCE }, answer: status };
+  const answer = readAnswer(await send(daemon, question), { daemon, question });
+  const gone = "value" in answer ? answer.value.outbox.gone : null;
   return gone ? { daemon, gone } : null;
 }
 
@@ -39,8 +40,8 @@ export async function copyThrough({ daemon }: Holder, file: NewFile): Promise<Co
     unflushed = 0;
   });
   if (exchange.kind === "answered" && exchange.status === 200) return null;
-  const question: Question<never> = { path: PATH, isSaid: (said): said is never => said === undefined };
-  const answer = readSaid(exchange, { daemon, question });
+  const question = { path: PATH, answer: v.never() };
+  const answer = readAnswer(exchange, { daemon, question });
   return "code" in answer ? answer : null;
 }
 

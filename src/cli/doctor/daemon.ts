@@ -1,9 +1,14 @@
 import { formatSize } from "../../model/units.ts";
-import type { SaidStatus } from "../status/said.ts";
+import type { DaemonStatus } from "../../wire/status.ts";
 import { type Finding, say } from "./finding.ts";
 
 export type DaemonFacts =
-  | { readonly kind: "answers"; readonly status: SaidStatus; readonly version: string; readonly outbox: string | null }
+  | {
+      readonly kind: "answers";
+      readonly status: DaemonStatus;
+      readonly version: string;
+      readonly outbox: string | null;
+    }
   /** Nobody listens where the config says. */
   | { readonly kind: "down"; readonly message: string }
   /** Somebody may be there, and does not talk to this user. */
