@@ -133,7 +133,7 @@ function serveDeliveries(serve: Serve, world: AdminWorld): void {
 function serveUsers(serve: Serve, world: AdminWorld): void {
   serve(deletionRoute, ({ body }) => postDeletion(body, world));
   serve(deletionsRoute, ({ query }) => getDeletions(query, world));
-  serve(saltRoute, () => ({ salt: world.deletions.salt }));
+  serve(saltRoute, async () => ({ salt: await world.deletions.salt() }));
   serve(receiptRoute, ({ params }) => getDeletion(params.id, world));
   serve(unsuppressRoute, ({ body }) => postUnsuppress(body, world));
   serve(eraseRoute, ({ params }) => postErase(params.id, world));

@@ -38,9 +38,9 @@ type Readiness = AnswerOf<typeof readinessRoute> | Fault;
 export function createReadiness({ clock, health }: Pick<AdminWorld, "clock" | "health">): () => Promise<Readiness> {
   let probedAt: At = Number.NEGATIVE_INFINITY;
   return async function getReadiness() {
-    const refusal = health.refusal();
+    const { refusal, writable } = await health.state();
     if (refusal) return refusal;
-    if (health.writable()) return { status: "ready" };
+    if (writable) return { status: "ready" };
     if (clock.now() - probedAt < PROBE_EVERY) return UNWRITABLE;
     probedAt = clock.now();
     return (await health.probe()) ? { status: "ready" } : UNWRITABLE;
@@ -104,7 +104,7 @@ export const backupRoute = route({
 });
 
 export async function getBackup({ outbox, health, rescue, report }: AdminWorld): Promise<Response | Fault> {
-  if (health.gone() === null) {
+  if ((await health.state()).gone === null) {
     return fault("outbox_in_place", `${outbox().path} is in its place: fairlead backup reads it by itself`);
   }
   const found = await rescue();

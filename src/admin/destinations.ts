@@ -83,12 +83,12 @@ export const moveRoute = route({
 /** `POST /api/destinations/:name/pause`: nothing new is sent to it until it is resumed, across restarts too. */
 export async function postPause(name: string, world: AdminWorld): Promise<Answered<typeof pauseRoute>> {
   const { pauses, timeline, report } = world;
-  const refusal = refuseUnlessPaused(name, world);
+  const refusal = await refuseUnlessPaused(name, world);
   if (refusal) return refusal;
   const paused = await pauses.pause(name);
   if (isFault(paused)) return paused;
   const { since, changed } = paused;
-  const waiting = waitingFor(name, world);
+  const waiting = await waitingFor(name, world);
   if (changed) report.paused(name, waiting);
   return { success: true, paused: true, since: wallTime(since, timeline), changed, waiting };
 }
@@ -96,13 +96,13 @@ export async function postPause(name: string, world: AdminWorld): Promise<Answer
 /** `POST /api/destinations/:name/resume`: what waits for it is sent, unless it is disabled or not in the config. */
 export async function postResume(name: string, world: AdminWorld): Promise<Answered<typeof resumeRoute>> {
   const { clock, pauses, timeline, tryNow, report } = world;
-  const refusal = refuseUnlessPaused(name, world);
+  const refusal = await refuseUnlessPaused(name, world);
   if (refusal) return refusal;
   const resumed = await pauses.resume(name);
   if (isFault(resumed)) return resumed;
   const { since } = resumed;
   tryNow(name);
-  const waiting = waitingFor(name, world);
+  const waiting = await waitingFor(name, world);
   const served = isEnabled(name, world);
   if (since === null) return { success: true, paused: false, since, changed: false, waiting, served };
   report.resumed(name, { paused: clock.now() - since, waiting });
@@ -110,10 +110,13 @@ export async function postResume(name: string, world: AdminWorld): Promise<Answe
 }
 
 /** `POST /api/destinations/:name/retry`: everything that waits for it is due now, whatever its webhooks have answered. */
-export function postRetryDestination(name: string, world: AdminWorld): Answered<typeof retryDestinationRoute> {
-  const refusal = refuseUnlessPaused(name, world);
+export async function postRetryDestination(
+  name: string,
+  world: AdminWorld,
+): Promise<Answered<typeof retryDestinationRoute>> {
+  const refusal = await refuseUnlessPaused(name, world);
   if (refusal) return refusal;
-  const waiting = waitingFor(name, world);
+  const waiting = await waitingFor(name, world);
   const served = isServed(name, world);
   if (served) {
     world.tryNow(name, true);
@@ -123,7 +126,7 @@ export function postRetryDestination(name: string, world: AdminWorld): Answered<
 }
 
 /** A destination that is paused is known, even if the config and the outbox have lost it. */
-function refuseUnlessPaused(name: string, world: AdminWorld): Fault | null {
+async function refuseUnlessPaused(name: string, world: AdminWorld): Promise<Fault | null> {
   return world.pauses.since(name) === null ? refuseUnknown(name, world) : null;
 }
 
@@ -144,9 +147,9 @@ export async function postDiscard(
   { limit, dryRun }: Asked<typeof discardRoute>["body"],
   world: AdminWorld,
 ): Promise<Answered<typeof discardRoute>> {
-  const refusal = refuseServed(name, world);
+  const refusal = await refuseServed(name, world);
   if (refusal) return refusal;
-  if (dryRun) return { success: true, waiting: waitingFor(name, world) };
+  if (dryRun) return { success: true, waiting: await waitingFor(name, world) };
   const page = await world.whileIdle(name, () => world.unserved.discard(name, limit));
   if (typeof page === "string") return notIdle(name, page);
   if (isFault(page)) return page;
@@ -160,12 +163,12 @@ export async function postMove(
   { to, limit, dryRun }: Asked<typeof moveRoute>["body"],
   world: AdminWorld,
 ): Promise<Answered<typeof moveRoute>> {
-  const refusal = refuseServed(name, world);
+  const refusal = await refuseServed(name, world);
   if (refusal) return refusal;
   if (name === to) return fault("invalid_request", `to: must be another destination than ${name}`);
   const removed = refuseRemoved(to, world);
   if (removed) return removed;
-  if (dryRun) return { success: true, waiting: waitingFor(name, world) };
+  if (dryRun) return { success: true, waiting: await waitingFor(name, world) };
   const by: Redirect = { from: name, to };
   const page = await world.whileIdle(name, () => world.unserved.move(by, limit));
   if (typeof page === "string") return notIdle(name, page);
@@ -175,7 +178,7 @@ export async function postMove(
 }
 
 /** Faults: `unknown_destination`, and `destination_in_use` for one that is served. */
-function refuseServed(name: string, world: AdminWorld): Fault | null {
+async function refuseServed(name: string, world: AdminWorld): Promise<Fault | null> {
   return isServed(name, world) ? inUse(name) : refuseUnknown(name, world);
 }
 
@@ -193,8 +196,8 @@ function inUse(name: string): Fault {
 type KnownWorld = Pick<AdminWorld, "destinations" | "backlog">;
 
 /** The fault `unknown_destination` for one that is neither in the config nor in the outbox; else null. */
-export function refuseUnknown(name: string, { destinations, backlog }: KnownWorld): Fault | null {
-  const stored = backlog.counts().filter(({ count }) => count > 0);
+export async function refuseUnknown(name: string, { destinations, backlog }: KnownWorld): Promise<Fault | null> {
+  const stored = (await backlog.counts()).filter(({ count }) => count > 0);
   const known = [...destinations().map((one) => one.name), ...stored.map(({ destination }) => destination)];
   return known.includes(name) ? null : unknownName("unknown_destination", name, known);
 }
@@ -205,8 +208,8 @@ export function refuseRemoved(name: string, { destinations }: Pick<KnownWorld, "
   return names.includes(name) ? null : unknownName("unknown_destination", name, names);
 }
 
-function waitingFor(name: string, { backlog }: Pick<KnownWorld, "backlog">): number {
-  const found = backlog.counts().find(({ destination, state }) => destination === name && state === "waiting");
+async function waitingFor(name: string, { backlog }: Pick<KnownWorld, "backlog">): Promise<number> {
+  const found = (await backlog.counts()).find(({ destination, state }) => destination === name && state === "waiting");
   return found?.count ?? 0;
 }
 

@@ -63,7 +63,7 @@ export async function refuseFilter(
   { destination, source }: Pick<Search, "destination" | "source">,
   world: AdminWorld,
 ): Promise<Fault | null> {
-  const refusal = destination === null ? null : refuseUnknown(destination, world);
+  const refusal = destination === null ? null : await refuseUnknown(destination, world);
   if (refusal || source === null) return refusal;
   const known = world.sources().map(({ name }) => name);
   if (known.includes(source)) return null;

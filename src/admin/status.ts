@@ -1,5 +1,6 @@
 import type { DeliveryState } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
+import type { DeliveryCount } from "../model/ports.ts";
 import type { DestinationHealth } from "../model/status.ts";
 import { formatDuration, formatSize, formatTime } from "../model/units.ts";
 import type { Answer } from "../wire/fields.ts";
@@ -26,7 +27,7 @@ export async function getStatus(world: AdminWorld): Promise<Answered<typeof stat
   const startedAt = timeline.toWall(world.startedAt);
   const { file, readAt, refused, needsRestart } = world.lastReload();
   const clock = timeline.health();
-  const gone = health.gone();
+  const { gone, full, writable, size } = await health.state();
   const parts: Omit<Status, "problems"> = {
     version,
     pid,
@@ -40,9 +41,9 @@ export async function getStatus(world: AdminWorld): Promise<Answered<typeof stat
     },
     outbox: {
       path: outbox().path,
-      ...health.size(),
-      full: health.full(),
-      writable: health.writable(),
+      ...size,
+      full,
+      writable,
       gone: gone && { ...gone, since: wallTime(gone.since, timeline) },
     },
     clock: clock.plausible
@@ -60,18 +61,23 @@ export async function getStatus(world: AdminWorld): Promise<Answered<typeof stat
 /** Those of the config, and those that were removed and that something still waits for. */
 async function readDestinations(world: AdminWorld): Promise<readonly DestinationStatus[]> {
   const configured = world.destinations().map(({ name }) => name);
-  const stored = world.backlog.counts().filter(({ count }) => count > 0);
+  const counts = await world.backlog.counts();
+  const stored = counts.filter(({ count }) => count > 0);
   const names = new Set([...configured, ...stored.map(({ destination }) => destination)]);
-  const all = await Promise.all([...names].map((name) => readDestination(name, world)));
+  const all = await Promise.all([...names].map((name) => readDestination(name, stored, world)));
   return all.filter(({ state, counts }) => state !== "removed" || counts.waiting > 0);
 }
 
-async function readDestination(name: string, world: AdminWorld): Promise<DestinationStatus> {
+async function readDestination(
+  name: string,
+  stored: readonly DeliveryCount[],
+  world: AdminWorld,
+): Promise<DestinationStatus> {
   const { clock, destinations, backlog, activity, pauses, timeline } = world;
   const configured = destinations().find((destination) => destination.name === name);
   const pausedAt = pauses.since(name);
   const counts: Record<DeliveryState, number> = { waiting: 0, delivered: 0, failed: 0, expired: 0 };
-  for (const { destination, state, count } of backlog.counts()) if (destination === name) counts[state] = count;
+  for (const { destination, state, count } of stored) if (destination === name) counts[state] = count;
   const oldestAt = counts.waiting > 0 ? await backlog.oldestWaitingAt(name) : null;
   const { state, webhooks, failingSince, lastError } = configured ? world.webhooks.of(configured) : UNKNOWN;
   return {

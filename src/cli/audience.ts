@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { ComputationClass } from "../model/audience.ts";
 import { createClock } from "../runtime/clock.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { computationDetail, computationList, synced } from "../wire/computations.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";

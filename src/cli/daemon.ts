@@ -5,7 +5,7 @@ import type { FaultCode } from "../model/fault.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
 import { MB } from "../model/units.ts";
-import { createResolve } from "../runtime/files.ts";
+import { createResolve } from "../runtime/config-files.ts";
 import { type Ask, type Exchange, request } from "../runtime/request.ts";
 import { isReceived, type Received, type Shape } from "../wire/fields.ts";
 import type { Complaint } from "./complain.ts";

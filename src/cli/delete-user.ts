@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { MB } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/terminal.ts";
+import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
 import { deletionRequested, MOST_USERS } from "../wire/deletions.ts";
 import type { Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
@@ -10,9 +10,9 @@ import { confirm, type Plan } from "./confirm.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
 import { untoldLines } from "./deletions.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
+import { readTyped } from "./input.ts";
 import { printable } from "./printable.ts";
 import { createProgressBar } from "./progress.ts";
-import { readTyped } from "./typed-input.ts";
 import { format } from "./waiting.ts";
 
 /** `fairlead delete-user`: tells all that take events of these users to delete them. */

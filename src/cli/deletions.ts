@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { deletionList, deletionReceipt, erasing, salt, unsuppressed } from "../wire/deletions.ts";
 import { MOST_LISTED, type Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";

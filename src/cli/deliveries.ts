@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { parseExactly } from "../model/exact-json.ts";
 import { type At, formatDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { deliveryDetail, deliveryList, STATES } from "../wire/deliveries.ts";
 import { MOST_LISTED as MOST_IN_PAGE, type Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";

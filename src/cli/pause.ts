@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { formatDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import type { Received } from "../wire/fields.ts";
 import { pausedDestination, resumedDestination } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";

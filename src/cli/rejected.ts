@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { suggest } from "../config/suggest.ts";
 import { FAULT_STATUS } from "../model/fault.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { rejectionList } from "../wire/deliveries.ts";
 import { MOST_LISTED, type Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";

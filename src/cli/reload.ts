@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { formatProblem } from "../config/problems.ts";
-import { print, printError } from "../runtime/terminal.ts";
+import { print, printError } from "../runtime/output.ts";
 import { isReceived, type Received } from "../wire/fields.ts";
 import { refusedConfig, reloaded } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { retriedDelivery } from "../wire/deliveries.ts";
 import type { Received } from "../wire/fields.ts";
 import { retriedDestination } from "../wire/status.ts";

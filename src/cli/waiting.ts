@@ -2,16 +2,15 @@
 import type { Clock } from "../model/ports.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/terminal.ts";
+import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
 import { type discardedPage, type movedPage, waitingCount } from "../wire/deliveries.ts";
 import type { Received } from "../wire/fields.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { confirm } from "./confirm.ts";
 import { askDaemon, type DaemonOptions, destinationPath } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { onInterrupt } from "./interrupt.ts";
 import { printable } from "./printable.ts";
-import { createProgressBar } from "./progress.ts";
+import { createProgressBar, onInterrupt } from "./progress.ts";
 
 /** A way to end the waiting of deliveries for a destination that is not served. */
 export type Way = {

@@ -36,7 +36,7 @@ type TestAdmin = {
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
 };
 
-type Counts = ReturnType<Backlog["counts"]>;
+type Counts = Awaited<ReturnType<Backlog["counts"]>>;
 
 type AdminOptions = {
   /** What waits, and for whom. */
@@ -72,8 +72,8 @@ const NOTHING_KNOWN: Lookup = {
 };
 
 const NO_AUDIENCES: Audiences = {
-  all: () => [],
-  find: () => null,
+  all: async () => [],
+  find: async () => null,
   list: async () => fault("store_failed", "there is no store"),
   change: async () => fault("store_failed", "there is no store"),
   remove: async () => fault("store_failed", "there is no store"),
@@ -93,8 +93,8 @@ const NOTHING_SETTLED: Replay = {
 };
 
 const NOTHING_DELETED = {
-  page: () => ({ deletions: [], cursor: null }),
-  receipt: () => null,
+  page: async () => ({ deletions: [], cursor: null }),
+  receipt: async () => null,
 } as unknown as StoredDeletions;
 
 /** The operator's API on a store that is well, unless a test says otherwise. */
@@ -113,14 +113,12 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     ...{ clock, timeline: options.timeline ?? UNSHIFTED },
     bodies: createBodies(clock),
     health: {
-      writable: () => store.writable,
+      async state() {
+        const { writable, refusal } = store;
+        return { writable, refusal, gone: null, full: null, crowding: null, size: { used: 0, max: 1, free: null } };
+      },
       probe: () => store.probe(),
       responds: async () => true,
-      size: () => ({ used: 0, max: 1, free: null }),
-      refusal: () => store.refusal,
-      full: () => null,
-      gone: () => null,
-      crowding: () => null,
     },
     rescue: async () => fault("outbox_in_place", "it is in its place"),
     metrics: { text: metrics, contentType: "text/plain; version=0.0.4" },
@@ -134,7 +132,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     reload: async () => reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
     rejections,
     destinations: () => makeConfig().destinations,
-    backlog: { counts: () => stranded.counts ?? [], oldestWaitingAt: async () => status.oldestAt ?? null },
+    backlog: { counts: async () => stranded.counts ?? [], oldestWaitingAt: async () => status.oldestAt ?? null },
     sources: () => makeConfig().sources,
     outbox: () => ({ path: "/var/lib/fairlead/fairlead.db" }),
     activity: { of: () => 0 },

@@ -26,7 +26,7 @@ export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
     bodies: createBodies(createClock()),
     destinations: () => [makeDestination(), makeDestination({ name: "off", enabled: false })],
     backlog: {
-      counts: () => [{ destination: "old", state: "waiting", count: left }],
+      counts: async () => [{ destination: "old", state: "waiting", count: left }],
       oldestWaitingAt: async () => null,
     },
     unserved: {

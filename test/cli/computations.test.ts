@@ -44,8 +44,8 @@ async function startAdmin(looks = 0) {
   let left = looks;
   const running = { ...SYNC, number: 4, finishedAt: null, done: 1 };
   const audiences: Audiences = {
-    all: () => [ONE],
-    find({ name }) {
+    all: async () => [ONE],
+    async find({ name }) {
       left -= 1;
       const last = left > 0 ? running : { ...running, finishedAt: HOUR_AGO, done: 2 };
       return name === ONE.name ? { ...ONE, syncs: [last, SYNC] } : null;

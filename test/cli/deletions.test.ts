@@ -30,11 +30,11 @@ const DONE: Deletion = {
 async function startAdmin() {
   const asked: unknown[] = [];
   const deletions: Partial<StoredDeletions> = {
-    page(ask) {
+    async page(ask) {
       asked.push(ask);
       return { deletions: ask.user === "nobody" ? [] : [FAILED, DONE], cursor: ask.limit === 2 ? "del-1" : null };
     },
-    receipt(id) {
+    async receipt(id) {
       const one = [FAILED, DONE].find((deletion) => deletion.id === id);
       if (!one) return null;
       const people = [
@@ -43,12 +43,12 @@ async function startAdmin() {
       ];
       return { ...one, people };
     },
-    salt: "5a17",
+    salt: async () => "5a17",
     async force(id) {
       asked.push(["force", id]);
       return { ...FAILED, forced: true };
     },
-    suppressed: { any: () => true, has: () => true, lift: async (userIds) => Math.min(1, userIds.length) },
+    suppressed: { among: async (userIds) => new Set(userIds), lift: async (userIds) => Math.min(1, userIds.length) },
   };
   const world: Partial<AdminWorld> = {
     admin: () => ({ listen: LISTEN, token: null }),
