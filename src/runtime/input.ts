@@ -91,7 +91,7 @@ function regular(file: FileHandle, size: number): ByteSource {
 }
 
 /** Fewer bytes if the file ends before. */
-async function readPart(file: FileHandle, from: number, to: number): Promise<Uint8Array> {
+export async function readPart(file: FileHandle, from: number, to: number): Promise<Uint8Array> {
   const bytes = new Uint8Array(to - from);
   let length = 0;
   while (length < bytes.length) {

@@ -4,7 +4,7 @@ import type { Seen } from "../../config/watch.ts";
 import type { Clock, FileText, Resolve } from "../../model/ports.ts";
 import type { FileState, Look } from "../../model/reload.ts";
 import { formatDuration, type Ms, SECOND } from "../../model/units.ts";
-import { createResolve, findConfigFile, look, lookNow, readFileLater } from "../../runtime/config-files.ts";
+import { createResolve, fileState, fileStateNow, findConfigFile, readFileLater } from "../../runtime/config-files.ts";
 
 /** How long all files of a config may take. A file server that is gone would hold a reload up for ever. */
 const DEADLINE: Ms = 5 * SECOND;
@@ -21,7 +21,7 @@ export type Reader = {
 /** How files are read while the daemon runs. */
 export type LaterFiles = { readonly look: Look; readonly read: (path: string) => Promise<FileText> };
 
-const REAL: LaterFiles = { look, read: readFileLater };
+const REAL: LaterFiles = { look: fileState, read: readFileLater };
 
 /** `said`: the config file that the operator has named, if any. */
 export function createReader(said: string | undefined, later: LaterFiles = REAL): Reader {
@@ -31,12 +31,12 @@ export function createReader(said: string | undefined, later: LaterFiles = REAL)
     ...machine,
     file(path: string) {
       // Before it is read: what changes in between is seen as a change.
-      seen.set(path, lookNow(path));
+      seen.set(path, fileStateNow(path));
       return machine.file(path);
     },
   };
   const first = findConfigFile(said);
-  if (first !== null) seen.set(first, lookNow(first));
+  if (first !== null) seen.set(first, fileStateNow(first));
 
   return {
     resolve,
