@@ -12,7 +12,7 @@ import { findHolder, type Holder } from "./backup/through-daemon.ts";
 import { contentsJson, contentsWords } from "./backup/words.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
+import { addDaemonOptions, type DaemonOptions } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { onInterrupt } from "./interrupt.ts";
 import { findOutbox } from "./outbox-part.ts";

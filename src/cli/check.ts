@@ -1,8 +1,6 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
-import { effectiveConfig } from "../config/explain/effective.ts";
-import { listSettings } from "../config/explain/list.ts";
-import { explainYaml } from "../config/explain/yaml.ts";
+import { effectiveConfig, explainYaml, listSettings } from "../config/explain.ts";
 import { type Inspected, inspectConfig } from "../config/load.ts";
 import { child, listOf, mapOf } from "../config/tree.ts";
 import { createClock } from "../runtime/clock.ts";

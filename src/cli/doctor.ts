@@ -4,7 +4,7 @@ import { print } from "../runtime/output.ts";
 import { goLast } from "../runtime/process.ts";
 import { VERSION } from "../runtime/version.ts";
 import { type Done, examples } from "./command.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
+import { addDaemonOptions, type DaemonOptions } from "./daemon.ts";
 import { examine } from "./doctor/examine.ts";
 import { worstOf } from "./doctor/finding.ts";
 import { toJson, toWords } from "./doctor/words.ts";

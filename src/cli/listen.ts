@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { parseListen } from "../config/listen.ts";
+import { parseListen } from "../config/addresses.ts";
 import type { Listener } from "../model/ports.ts";
 import type { Secret } from "../model/secret.ts";
 import { MB, parseDuration } from "../model/units.ts";

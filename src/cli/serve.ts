@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import { type App, createApp } from "../app.ts";
-import { createReloader } from "../config/reloader.ts";
-import { watchConfig } from "../config/watch.ts";
+import { createReloader, watchConfig } from "../config/reload.ts";
 import type { Config } from "../model/config.ts";
 import type { Applied, Reload } from "../model/reload.ts";
 import type { Supervisor } from "../model/supervisor.ts";

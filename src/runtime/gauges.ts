@@ -5,8 +5,8 @@ import type { Members } from "../model/audience.ts";
 import type { WatchedWebhooks } from "../model/daemon.ts";
 import type { DeliveryState } from "../model/delivery.ts";
 import type { StoredHalts } from "../model/pause.ts";
-import type { Backlog, Clock } from "../model/ports.ts";
-import type { StoreHealth } from "../model/space.ts";
+import type { Backlog, Clock, DeliveryCount } from "../model/ports.ts";
+import type { StoreHealth, StoreState } from "../model/space.ts";
 import type { WebhookHealth } from "../model/status.ts";
 import type { Timeline } from "../model/timeline.ts";
 import { SECOND } from "../model/units.ts";
@@ -40,7 +40,7 @@ function declareGauge(registry: Registry, { name, help, labels = [], read }: Gau
 export type ExposedStore = {
   readonly backlog: Backlog;
   readonly halts: Pick<StoredHalts, "all">;
-  readonly health: Pick<StoreHealth, "size" | "full" | "gone">;
+  readonly health: Pick<StoreHealth, "state">;
   readonly members: Pick<Members, "all">;
   readonly timeline: Pick<Timeline, "health">;
 };
@@ -63,7 +63,10 @@ export function declareStoreGauges(registry: Registry, view: StoreView): void {
     name: "fairlead_deliveries",
     help: "Deliveries in the store, by destination and state.",
     labels: ["destination", "state"],
-    read: () => countDeliveries(view).map(({ destination, state, count }) => [{ destination, state }, count]),
+    async read() {
+      const counts = await countDeliveries(view);
+      return counts.map(({ destination, state, count }) => [{ destination, state }, count]);
+    },
   });
   declareGauge(registry, {
     name: "fairlead_deliveries_unserved",
@@ -71,7 +74,10 @@ export function declareStoreGauges(registry: Registry, view: StoreView): void {
       "Deliveries that wait for a destination which is removed from the config, or disabled. " +
       "Those of a destination that is only paused are not counted.",
     labels: ["destination"],
-    read: () => countUnserved(view).map(({ destination, count }) => [{ destination }, count]),
+    async read() {
+      const counts = await countUnserved(view);
+      return counts.map(({ destination, count }) => [{ destination }, count]);
+    },
   });
   declareGauge(registry, {
     name: "fairlead_oldest_waiting_seconds",
@@ -97,20 +103,18 @@ export function declareStoreGauges(registry: Registry, view: StoreView): void {
 
 const STATES: readonly DeliveryState[] = ["waiting", "delivered", "failed", "expired"];
 
-type Count = ReturnType<Backlog["counts"]>[number];
-
 /** The store's counts, with zeros for the states of a destination that it has no row for. */
-function countDeliveries({ store, destinations }: StoreView): readonly Count[] {
-  const counts = orNull(() => store()?.backlog.counts());
+async function countDeliveries({ store, destinations }: StoreView): Promise<readonly DeliveryCount[]> {
+  const counts = await orNull(() => store()?.backlog.counts());
   if (!counts) return [];
   const names = new Set([...destinations(), ...counts.map(({ destination }) => destination)]);
   const zeros = [...names].flatMap((destination) => STATES.map((state) => ({ destination, state, count: 0 })));
   return [...zeros, ...counts];
 }
 
-function countUnserved({ store, served }: StoreView): readonly Count[] {
+async function countUnserved({ store, served }: StoreView): Promise<readonly DeliveryCount[]> {
   const names = served();
-  const counts = orNull(() => store()?.backlog.counts());
+  const counts = await orNull(() => store()?.backlog.counts());
   if (names === null || !counts) return [];
   return counts.filter(({ destination, state, count }) => {
     return state === "waiting" && count > 0 && !names.includes(destination);
@@ -119,7 +123,7 @@ function countUnserved({ store, served }: StoreView): readonly Count[] {
 
 async function agesOfOldest(view: StoreView): Promise<readonly Sample[]> {
   const waiting = new Map<string, number>();
-  for (const { destination, state, count } of countDeliveries(view)) {
+  for (const { destination, state, count } of await countDeliveries(view)) {
     if (state === "waiting") waiting.set(destination, count);
   }
   const ages = [...waiting].map(async ([destination, count]): Promise<readonly Sample[]> => {
@@ -130,13 +134,9 @@ async function agesOfOldest(view: StoreView): Promise<readonly Sample[]> {
 }
 
 async function ageOfOldest({ store, clock }: StoreView, destination: string): Promise<number | null> {
-  try {
-    const at = (await store()?.backlog.oldestWaitingAt(destination)) ?? null;
-    return at === null ? 0 : Math.max(0, clock.now() - at) / SECOND;
-  } catch {
-    // The store has logged and counted its failure. The other metrics are still needed.
-    return null;
-  }
+  const oldest = await orNull(async () => ({ at: (await store()?.backlog.oldestWaitingAt(destination)) ?? null }));
+  if (oldest === null) return null;
+  return oldest.at === null ? 0 : Math.max(0, clock.now() - oldest.at) / SECOND;
 }
 
 function declareMembers(registry: Registry, { store }: StoreView): void {
@@ -149,8 +149,8 @@ function declareMembers(registry: Registry, { store }: StoreView): void {
       name,
       help,
       labels: ["source", kind],
-      read() {
-        const all = orNull(() => store()?.members.all()) ?? [];
+      async read() {
+        const all = (await orNull(() => store()?.members.all())) ?? [];
         const ofKind = all.filter((one) => one.class === kind);
         return ofKind.map(({ source, key, size }) => [{ source, [kind]: key }, size]);
       },
@@ -159,44 +159,44 @@ function declareMembers(registry: Registry, { store }: StoreView): void {
 }
 
 function declareSize(registry: Registry, { store }: StoreView): void {
-  function declare(name: string, help: string, ask: (store: ExposedStore) => number | boolean | null): void {
+  function declare(name: string, help: string, read: (state: StoreState) => number | boolean | null): void {
     declareGauge(registry, {
       name,
       help,
-      read() {
-        const opened = store();
-        const value = opened && orNull(() => ask(opened));
+      async read() {
+        const state = await orNull(() => store()?.health.state());
+        const value = state && read(state);
         return value === null ? [] : [[{}, Number(value)]];
       },
     });
   }
-  declare("fairlead_store_bytes", "Bytes of used pages in the store.", ({ health }) => health.size().used);
-  declare(
-    "fairlead_store_max_bytes",
-    "Bytes of used pages at which ingestion answers 503.",
-    ({ health }) => health.size().max,
-  );
-  declare("fairlead_store_free_disk_bytes", "Free bytes on the disk of the store.", ({ health }) => health.size().free);
+  declare("fairlead_store_bytes", "Bytes of used pages in the store.", ({ size }) => size.used);
+  declare("fairlead_store_max_bytes", "Bytes of used pages at which ingestion answers 503.", ({ size }) => size.max);
+  declare("fairlead_store_free_disk_bytes", "Free bytes on the disk of the store.", ({ size }) => size.free);
   declare(
     "fairlead_store_full",
     "1 while calls are refused because the store or its disk is full, else 0.",
-    ({ health }) => health.full() !== null,
-  );
-  declare(
-    "fairlead_clock_implausible",
-    "1 while the machine's clock cannot be right, so that events get wrong times, else 0.",
-    ({ timeline }) => !timeline.health().plausible,
+    ({ full }) => full !== null,
   );
   declare(
     "fairlead_store_gone",
     "1 while calls are refused because the outbox was removed, replaced or cut short under the daemon, else 0.",
-    ({ health }) => health.gone() !== null,
+    ({ gone }) => gone !== null,
   );
+  declareGauge(registry, {
+    name: "fairlead_clock_implausible",
+    help: "1 while the machine's clock cannot be right, so that events get wrong times, else 0.",
+    read() {
+      const opened = store();
+      return opened === null ? [] : [[{}, Number(!opened.timeline.health().plausible)]];
+    },
+  });
 }
 
-function orNull<T>(ask: () => T): T | null {
+/** The store has logged and counted its failure. The other metrics are still needed. */
+async function orNull<T>(ask: () => Promise<T> | undefined): Promise<T | null> {
   try {
-    return ask();
+    return (await ask()) ?? null;
   } catch {
     return null;
   }

@@ -135,15 +135,15 @@ describe("the watchdog of a daemon", () => {
       delivery: () => makeConfig().delivery,
       claims: (ask) => (isStuck ? new Promise(() => {}) : store.claims(ask)),
       settle: async () => "written",
-      backlog: { ...store.backlog, counts: () => [] },
+      backlog: store.backlog,
       halts: { all: () => [], save: async () => null },
     });
     await using watchdog = await watch(clock, () => ({ store: Promise.resolve(true), stuckLoops: deliver.knock() }));
     deliver.start();
-    deliver.serve([makeDestination({ name: "lake", enabled: false })]);
+    deliver.serve([makeDestination({ name: "lake", enabled: false })], []);
     assert.equal(await watchdog.meals(), 20);
     isStuck = true;
-    deliver.serve([makeDestination()]);
+    deliver.serve([makeDestination()], []);
     await clock.advance("1m");
     assert.equal(await watchdog.meals(), 0);
     assert.deepEqual(watchdog.told, ["stuck the loop of crm"]);

@@ -2,10 +2,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { compare } from "../../src/cli/verify/compare.ts";
-import { readWebhook } from "../../src/client/receive/answer.ts";
-import { callKey } from "../../src/client/receive/calls.ts";
-import { parseCall } from "../../src/client/receive/parse.ts";
-import { readSignature, verifySignature } from "../../src/client/receive/signature.ts";
+import { callKey, parseCall } from "../../src/client/receive/calls.ts";
+import { readSignature, readWebhook, verifySignature } from "../../src/client/receive/receiver.ts";
 import { sign } from "../../src/webhook/signature.ts";
 import { fuzz } from "./fuzz.ts";
 import { fuzzTime } from "./slow.ts";

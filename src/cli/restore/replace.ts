@@ -16,15 +16,11 @@ import {
   type StoredFile,
   storedFile,
 } from "../../runtime/stored-file.ts";
-import { checkCopy } from "../../store/sqlite/copy/check.ts";
-import { readContents } from "../../store/sqlite/copy/contents.ts";
-import { damageOfLog } from "../../store/sqlite/copy/log.ts";
-import { copyPages } from "../../store/sqlite/copy/pages.ts";
+import { checkCopy, copyPages, damageOfLog, readContents } from "../../store/sqlite/copy.ts";
 import { type Database, isDamaged, openExisting, openToRead } from "../../store/sqlite/driver.ts";
-import { lockOutbox } from "../../store/sqlite/lock.ts";
+import { lockOutbox, logOf } from "../../store/sqlite/files.ts";
 import { sizeOf } from "../../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
-import { logOf } from "../../store/sqlite/outbox.ts";
 import type { Complaint } from "../complain.ts";
 import { EXIT } from "../exit.ts";
 

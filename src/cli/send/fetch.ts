@@ -1,4 +1,4 @@
-import type { Fetch } from "../../client/world.ts";
+import type { Fetch } from "../../client/platform.ts";
 import type { Ms } from "../../model/units.ts";
 import { type Exchange, request } from "../../runtime/request.ts";
 

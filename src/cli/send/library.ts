@@ -1,13 +1,13 @@
 /** What `fairlead send` and its import use of the client library: its checks, its requests, and its retry table. */
-import { createDebug } from "../../client/debug.ts";
-import type { Sendable } from "../../client/entry.ts";
+
+import type { Sendable } from "../../client/envelope.ts";
 import { measureCall, type WriteBody } from "../../client/envelope.ts";
-import { LIMITS } from "../../client/options.ts";
+import { LIMITS, readTarget } from "../../client/options.ts";
+import type { Fetch } from "../../client/platform.ts";
 import { platform } from "../../client/platform.ts";
 import type { FinalAnswer } from "../../client/post.ts";
+import { createDebug } from "../../client/report.ts";
 import { createSender, type Sender, type Sending } from "../../client/sender.ts";
-import { readTarget } from "../../client/target.ts";
-import type { Fetch } from "../../client/world.ts";
 import { write } from "../../client/write.ts";
 import type { CallType, JsonObject } from "../../model/event.ts";
 import type { Clock, Random } from "../../model/ports.ts";

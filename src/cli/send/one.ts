@@ -1,4 +1,4 @@
-import type { Sendable } from "../../client/entry.ts";
+import type { Sendable } from "../../client/envelope.ts";
 import { AnalyticsError } from "../../client/errors.ts";
 import type { CallType, JsonObject } from "../../model/event.ts";
 import { type Answer, readAnswer } from "./answer.ts";

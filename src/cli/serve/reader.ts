@@ -1,6 +1,5 @@
 import { loadConfig } from "../../config/load.ts";
-import type { Read } from "../../config/reloader.ts";
-import type { Seen } from "../../config/watch.ts";
+import type { Read, Seen } from "../../config/reload.ts";
 import type { Clock, FileText, Resolve } from "../../model/ports.ts";
 import type { FileState, Look } from "../../model/reload.ts";
 import { formatDuration, type Ms, SECOND } from "../../model/units.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { createFetch } from "../../../src/cli/send/fetch.ts";
-import type { FetchInit } from "../../../src/client/world.ts";
+import type { FetchInit } from "../../../src/client/platform.ts";
 
 const INIT: FetchInit = {
   ...{ method: "POST", headers: { Authorization: "Basic azo=" }, body: "hé", redirect: "manual" },

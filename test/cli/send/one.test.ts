@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { toJson, toWords } from "../../../src/cli/send/answer.ts";
 import { type OneCall, sendCall } from "../../../src/cli/send/one.ts";
-import { LIBRARY } from "../../../src/client/version.ts";
+import { LIBRARY } from "../../../src/client/envelope.ts";
 import { Secret } from "../../../src/model/secret.ts";
 import { type Answered, makeSendWorld, TARGET } from "./world.ts";
 
