@@ -9,9 +9,9 @@ import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
 import { isRequested, type SaidRequested } from "./deletions/said.ts";
 import { untoldLines } from "./deletions.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
+import { readTyped } from "./input.ts";
 import { printable } from "./printable.ts";
 import { createProgressBar } from "./progress.ts";
-import { readTyped } from "./typed-input.ts";
 import { format } from "./waiting.ts";
 
 /** `fairlead delete-user`: tells all that take events of these users to delete them. */

@@ -6,8 +6,8 @@ import { type Complaint, complain } from "./complain.ts";
 import { confirm } from "./confirm.ts";
 import { askDaemon, type DaemonOptions, explainDestination, type Refusal } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { onInterrupt } from "./interrupt.ts";
 import { printable } from "./printable.ts";
+import { onInterrupt } from "./progress.ts";
 
 /** A way to end the waiting of deliveries that nobody serves. */
 export type Way<Page> = Wish<Page> & {
