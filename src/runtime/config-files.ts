@@ -1,13 +1,12 @@
 /** The config file and the files that it names: where it is, what they hold, and whether they have changed. */
 import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
-import { open, stat } from "node:fs/promises";
+import { type FileHandle, open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import type { FileText, Resolve } from "../model/ports.ts";
 import type { FileState } from "../model/reload.ts";
 import { formatSize, MB } from "../model/units.ts";
 import { errorCode, reasonOf } from "./file-error.ts";
-import { readPart } from "./input.ts";
 
 const CONFIG_PLACES = ["config.yaml", "/etc/fairlead/config.yaml"];
 
@@ -78,7 +77,7 @@ export async function readFileLater(path: string): Promise<FileText> {
     const file = await open(path, READING);
     try {
       const stats = await file.stat();
-      return refuseKind(stats) ?? toText(await readPart(file, 0, MOST_BYTES + 1), stats);
+      return refuseKind(stats) ?? toText(await readUpToLater(file, MOST_BYTES + 1), stats);
     } finally {
       await file.close();
     }
@@ -100,6 +99,16 @@ function readUpTo(file: number, most: number): Uint8Array {
     const read = readSync(file, bytes, length, most - length, null);
     length += read;
     if (read === 0 || length === most) return bytes.subarray(0, length);
+  }
+}
+
+async function readUpToLater(file: FileHandle, most: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(most);
+  let length = 0;
+  for (;;) {
+    const { bytesRead } = await file.read(bytes, length, most - length, null);
+    length += bytesRead;
+    if (bytesRead === 0 || length === most) return bytes.subarray(0, length);
   }
 }
 

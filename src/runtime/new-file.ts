@@ -1,5 +1,5 @@
 import { closeSync, fdatasyncSync, fsyncSync, openSync, renameSync, rmSync, statfsSync, writeSync } from "node:fs";
-import { type FileHandle, open, rename, rm, writeFile } from "node:fs/promises";
+import { appendFile, type FileHandle, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
@@ -76,32 +76,12 @@ export function syncFolderOf(path: string): void {
   }
 }
 
-/** Replaces a file whole or not at all: a reader finds the old text or the new one. Rejects with a reason. */
-export async function replaceFile(path: string, text: string): Promise<void> {
-  const beside = `${path}.new`;
+/** Appends text to a file, which is created if needed. Rejects with a reason. */
+export async function appendToFile(path: string, text: string): Promise<void> {
   try {
-    await writeFile(beside, text, { mode: PRIVATE });
-    await rename(beside, path);
+    await appendFile(path, text, { mode: PRIVATE });
   } catch (error) {
     throw writeError(error, path, path);
-  }
-}
-
-/** Writes text at this place of a file, which then ends after it. Creates the file if needed. Answers its length. */
-export async function writeFileAt(path: string, at: number, text: string): Promise<number> {
-  let file: FileHandle | undefined;
-  try {
-    file = await open(path, at === 0 ? "w" : "r+", PRIVATE);
-    const bytes = Buffer.from(text);
-    for (let done = 0; done < bytes.length; ) {
-      done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
-    }
-    await file.truncate(at + bytes.length);
-    return at + bytes.length;
-  } catch (error) {
-    throw writeError(error, path, path);
-  } finally {
-    await file?.close();
   }
 }
 

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { beginFile, beginOwnFile, removeFile, replaceFile, writeFileAt } from "../../src/runtime/new-file.ts";
+import { appendToFile, beginFile, beginOwnFile, removeFile } from "../../src/runtime/new-file.ts";
 
 async function makeFolder() {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-new-file-"));
@@ -82,31 +82,19 @@ async function makeSideFolder(): Promise<AsyncDisposable & { readonly folder: st
 }
 
 describe("a file that a command keeps beside another", () => {
-  it("is replaced whole, for its owner alone, and leaves nothing beside it", async () => {
-    await using made = await makeSideFolder();
-    const { folder, path } = made;
-    await replaceFile(path, "a long text");
-    await replaceFile(path, "short");
-    assert.equal(await readFile(path, "utf8"), "short");
-    assert.equal((await stat(path)).mode & 0o777, 0o600);
-    assert.deepEqual(await readdir(folder), ["a"]);
-  });
-
-  it("is written from a place on, and ends there", async () => {
+  it("is created for its owner alone, and appended to", async () => {
     await using made = await makeSideFolder();
     const { path } = made;
-    assert.equal(await writeFileAt(path, 0, "one\n"), 4);
-    assert.equal(await writeFileAt(path, 4, "zwölf\nzwölf\n"), 18);
-    assert.equal(await writeFileAt(path, 4, "zwölf\n"), 11);
+    await appendToFile(path, "one\n");
+    await appendToFile(path, "zwölf\n");
     assert.equal(await readFile(path, "utf8"), "one\nzwölf\n");
-    assert.equal(await writeFileAt(path, 0, "new\n"), 4);
-    assert.equal(await readFile(path, "utf8"), "new\n");
+    assert.equal((await stat(path)).mode & 0o777, 0o600);
   });
 
   it("may be removed twice", async () => {
     await using made = await makeSideFolder();
     const { folder, path } = made;
-    await replaceFile(path, "");
+    await appendToFile(path, "");
     await removeFile(path);
     await removeFile(path);
     assert.deepEqual(await readdir(folder), []);
@@ -117,7 +105,6 @@ describe("a file that a command keeps beside another", () => {
     const { folder } = made;
     const path = join(folder, "none", "a");
     const message = `cannot write ${path}: no such file`;
-    await assert.rejects(replaceFile(path, ""), { message });
-    await assert.rejects(writeFileAt(path, 0, ""), { message });
+    await assert.rejects(appendToFile(path, "a"), { message });
   });
 });
