@@ -4,7 +4,7 @@ import { createReloader, watchConfig } from "../config/reload.ts";
 import type { Config } from "../model/config.ts";
 import type { Applied, Reload } from "../model/reload.ts";
 import type { Supervisor } from "../model/supervisor.ts";
-import { look } from "../runtime/config-files.ts";
+import { fileState } from "../runtime/config-files.ts";
 import { createMachine, type Machine } from "../runtime/machine.ts";
 import { beginFile } from "../runtime/new-file.ts";
 import { printError } from "../runtime/output.ts";
@@ -60,7 +60,7 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
     return cannotStart(error);
   }
   const watching = new AbortController();
-  void watchConfig({ clock, look, seen: reader.seen, reload }, watching.signal);
+  void watchConfig({ clock, look: fileState, seen: reader.seen, reload }, watching.signal);
   feedWatchdog({ clock, supervisor, vitals: app.vitals, report }, watching.signal).catch((error: unknown) =>
     report.unexpected("feed the watchdog", error),
   );
