@@ -1,6 +1,5 @@
-import { basename } from "node:path";
 import type { Command } from "commander";
-import { effectiveConfig, explainYaml, listSettings } from "../config/explain.ts";
+import { explainYaml, listSettings } from "../config/explain.ts";
 import { type Inspected, inspectConfig } from "../config/load.ts";
 import { child, listOf, mapOf } from "../config/tree.ts";
 import { aliasOf } from "../runtime/alias.ts";
@@ -20,7 +19,7 @@ export function declareCheck(program: Command, done: Done): void {
     .command("check")
     .description("say whether the config can be used, and all that is wrong with it")
     .option(...CONFIG_OPTION)
-    .option("--explain", "print every key with the value that counts and where it comes from; secrets as ***")
+    .option("--explain", "print every key with the value in force and where it comes from; secrets as ***")
     .option("--json", "print the problems, or with --explain the keys, as JSON")
     .addHelpText(
       "after",
@@ -59,13 +58,12 @@ function inspect({ file, text, worldReadable }: Extract<ConfigText, { kind: "rea
 /** Warnings go to standard error, so that what is printed stays YAML or JSON. */
 function explain(inspected: Inspected, file: string, { json }: CheckOptions): void {
   printProblems(inspected.problems);
-  const effective = effectiveConfig(inspected, file);
-  if (json) print(JSON.stringify({ file, settings: listSettings(effective, file) }));
-  else print(`${headOf(file)}\n\n${explainYaml(effective, basename(file)).trimEnd()}`);
+  if (json) print(JSON.stringify({ file, settings: listSettings(inspected, file) }));
+  else print(`${headOf(file)}\n\n${explainYaml(inspected, file).trimEnd()}`);
 }
 
 function headOf(file: string): string {
-  return `# ${file} as it counts: every key with its value and where that comes from. Secrets are ***.`;
+  return `# ${file}: every key with the value in force, and where it comes from. Secrets are ***.`;
 }
 
 function report(inspected: Inspected, file: string, valid: boolean): void {

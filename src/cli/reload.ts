@@ -63,7 +63,7 @@ function indented(lines: readonly string[]): readonly string[] {
 function explain(said: Refusal): Complaint | null {
   if (said.code !== "config_invalid") return null;
   const problems = "problems" in said && Array.isArray(said.problems) ? said.problems.filter(isProblem) : [];
-  const all = [...problems.map(shown), printable(`${said.message}; the config before it stays in force`)];
+  const all = [...problems.map(shown), printable(`${said.message}; the old config stays in force`)];
   const message = problems.length === 0 ? all.join("\n") : `\n${all.join("\n")}`;
   return { code: EXIT.config, message, error: said.code, more: { message: said.message, problems } };
 }

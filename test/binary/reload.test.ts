@@ -142,7 +142,7 @@ describe("fairlead reload", () => {
     assert.deepEqual([code, out], [78, ""]);
     assert.match(err, /^config\.yaml:2:\d+: .*enabld.*did you mean enabled\?/m);
     assert.match(err, /^config\.yaml:4:\d+: /m);
-    assert.match(err, /the config before it stays in force/);
+    assert.match(err, /the old config stays in force/);
     assert.equal(await statusFor("old", daemon), 200);
   });
 });

@@ -63,7 +63,7 @@ describe("a reload", () => {
       told.map(([what]) => what),
       ["config_warning", "config_problem", "reload_failed"],
     );
-    assert.equal(told.at(-1)?.[1].reason, "the config has errors; the config before it stays in force");
+    assert.equal(told.at(-1)?.[1].reason, "the config has errors; the old config stays in force");
   });
 
   it("of a file that cannot be read changes nothing", async () => {
