@@ -50,9 +50,9 @@ async function reload(options: ReloadOptions): Promise<ExitCode> {
 
 /** Exported for its test. */
 export function toWords({ changes, needsRestart }: Pick<Changed, "changes" | "needsRestart">): string {
-  const changed = changes.length === 0 ? ["Read, and nothing is different."] : ["Changed:", ...indented(changes)];
+  const changed = changes.length === 0 ? ["Reloaded: no changes."] : ["Changed:", ...indented(changes)];
   if (needsRestart.length === 0) return changed.join("\n");
-  return [...changed, "As it was until the daemon is started again:", ...indented(needsRestart)].join("\n");
+  return [...changed, "Unchanged until a restart:", ...indented(needsRestart)].join("\n");
 }
 
 function indented(lines: readonly string[]): readonly string[] {

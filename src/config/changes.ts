@@ -153,7 +153,7 @@ export const FIXED_KEYS: readonly string[] = Object.keys(FIXED);
 
 /** The fixed keys that are different in `next`: they need a restart. */
 export function keysForRestart(old: Config, next: Config): readonly string[] {
-  return Object.entries(FIXED).flatMap(([key, valueOf]) => (isSame(valueOf(old), valueOf(next)) ? [] : [key]));
+  return Object.entries(FIXED).flatMap(([key, get]) => (isSame(get(old), get(next)) ? [] : [key]));
 }
 
 /** The next config with the fixed keys of the old one. */

@@ -5,11 +5,8 @@ import fc from "fast-check";
 import { parse, stringify } from "yaml";
 import { exampleConfig } from "../../packaging/config-example.ts";
 import { explainYaml, listSettings } from "../../src/config/explain.ts";
-import { inspectConfig, loadConfig } from "../../src/config/load.ts";
 import { CERTS, KEY } from "./certificates.ts";
-import { NOW, type World, worldOf } from "./world.ts";
-
-const FILE = "/etc/fairlead/config.yaml";
+import { FILE, load, type World } from "./world.ts";
 
 const WRITTEN = `# A file that says little.
 ingest:
@@ -135,8 +132,7 @@ describe("an explained config", () => {
 
   it("shows what is known if a credential is not", () => {
     const text = "admin: { token: '${credential:t}' }\nlog: { level: '${credential:l}' }\n";
-    const inspected = inspectConfig({ file: FILE, text, resolve: worldOf(), now: NOW, credentials: "unit only" });
-    const explained = explainYaml(inspected, FILE);
+    const explained = explainYaml(load(text, {}, { credentials: "unit only" }), FILE);
     assert.match(explained, /^ {2}token: "\*\*\*" +# config\.yaml:1, from the credential t$/m);
     assert.match(explained, /^ {2}level: "\*\*\*" +# config\.yaml:2, from the credential l$/m);
   });
@@ -202,19 +198,13 @@ const anyHeader = fc.oneof(fc.stringMatching(/^[\w!#$%&'*+.^`|~-]{1,9}$/), fc.co
 const anyName = fc.oneof(fc.stringMatching(/^[A-Za-z0-9_.-]{1,9}$/), fc.constantFrom("no", "0x1", "-", "~", "1e3"));
 
 function explain(text: string, world?: World): string {
-  const inspected = inspectConfig({ file: FILE, text, resolve: worldOf(world), now: NOW });
+  const inspected = load(text, world);
   assert.deepEqual(
     inspected.problems.filter(({ severity }) => severity === "error"),
     [],
   );
   return explainYaml(inspected, FILE);
 }
-
-function load(text: string, world?: World) {
-  return loadConfig({ file: FILE, text, resolve: worldOf(world), now: NOW });
-}
-
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
 
 const TEXT = `
 ingest: { trustedProxies: [127.0.0.1, "\${A}", "\${B}", "\${A}"] }
@@ -228,9 +218,8 @@ destinations:
 const LEFT_OUT = ["ca", "cert", "key"];
 
 describe("the settings of a config, for programs", () => {
-  const world = worldOf({ env: { A: "10.0.0.1", B: "10.0.0.2" }, files: { "/b": "hush" } });
-  const inspected = inspectConfig({ file: "config.yaml", text: TEXT, resolve: world, now: NOW });
-  const settings = listSettings(inspected, "config.yaml");
+  const world = { env: { A: "10.0.0.1", B: "10.0.0.2" }, files: { "/b": "hush" } };
+  const settings = listSettings(load(TEXT, world), "config.yaml");
   const of = (wanted: string) => settings.filter(({ path }) => path.startsWith(wanted));
 
   it("have each key once, by its path, with the value that counts", () => {
