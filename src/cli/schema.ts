@@ -1,7 +1,7 @@
 import example from "../../config.example.yaml" with { type: "text" };
 import reference from "../../docs/config.md" with { type: "text" };
 import { configJsonSchema } from "../config/json-schema.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
 export type SchemaOptions = { readonly example?: boolean; readonly reference?: boolean };
