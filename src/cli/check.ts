@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { explainYaml, listSettings } from "../config/explain.ts";
-import { type Inspected, inspectConfig } from "../config/load.ts";
+import { type Loaded, loadConfig } from "../config/load.ts";
 import { child, listOf, mapOf } from "../config/tree.ts";
 import { createClock } from "../runtime/clock.ts";
 import { createResolve } from "../runtime/config-files.ts";
@@ -47,15 +47,15 @@ function check(options: CheckOptions): ExitCode {
 }
 
 /** Credentials of the systemd unit exist only inside it: outside, a missing one is no fault of the config. */
-function inspect({ file, text, worldReadable }: Extract<ConfigText, { kind: "read" }>): Inspected {
+function inspect({ file, text, worldReadable }: Extract<ConfigText, { kind: "read" }>): Loaded {
   const resolve = createResolve();
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
   const machine = { resolve, spaceFor, aliasOf, isFolder, now: createClock().wall() };
-  return inspectConfig({ file, text, worldReadable, credentials, ...machine });
+  return loadConfig({ file, text, worldReadable, credentials, ...machine });
 }
 
 /** Warnings go to standard error, so that what is printed stays YAML or JSON. */
-function explain(inspected: Inspected, file: string, { json }: CheckOptions): void {
+function explain(inspected: Loaded, file: string, { json }: CheckOptions): void {
   printProblems(inspected.problems);
   if (json) print(JSON.stringify({ file, settings: listSettings(inspected, file) }));
   else print(`${headOf(file)}\n\n${explainYaml(inspected, file).trimEnd()}`);
@@ -65,7 +65,7 @@ function headOf(file: string): string {
   return `# ${file}: every key with the value in force, and where it comes from. Secrets are ***.`;
 }
 
-function report(inspected: Inspected, file: string, valid: boolean): void {
+function report(inspected: Loaded, file: string, valid: boolean): void {
   printProblems(inspected.problems);
   // No error and no config: something, such as a credential, could not be checked.
   const reservation = inspected.config ? "" : ", as far as it can be checked here";
@@ -73,7 +73,7 @@ function report(inspected: Inspected, file: string, valid: boolean): void {
 }
 
 /** What a config contains, as `1 source, 2 destinations, 2 webhooks`. */
-export function summary({ tree }: Inspected): string {
+export function summary({ tree }: Loaded): string {
   const [sources, destinations] = [
     mapOf(child(tree ?? undefined, "sources")),
     mapOf(child(tree ?? undefined, "destinations")),

@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { Document } from "yaml";
 import { hideAnywhere } from "./hide.ts";
 import { formOf, leftOutOf, PATH_FORM, type Shape, shapeOf } from "./key.ts";
-import type { Inspected } from "./load.ts";
+import type { Loaded } from "./load.ts";
 import { keyPath } from "./problems.ts";
 import { fullPath, type Origin } from "./references.ts";
 import { configSchema } from "./schema.ts";
@@ -23,7 +23,7 @@ type Setting = {
 };
 
 /** The keys in a flat list, in the order of the schema. The file has no errors. */
-export function listSettings(inspected: Inspected, file: string): readonly Setting[] {
+export function listSettings(inspected: Loaded, file: string): readonly Setting[] {
   return settingsIn(explain(inspected, { file, name: file }));
 }
 
@@ -56,13 +56,13 @@ type Explained =
   | { readonly kind: "left out"; readonly path: string; readonly words: string };
 
 /** `name`: what the file is called in the output. */
-type Context = Pick<Inspected, "origins" | "lineOf"> & { readonly file: string; readonly name: string };
+type Context = Pick<Loaded, "origins" | "lineOf"> & { readonly file: string; readonly name: string };
 type Entries = Extract<Shape, { kind: "map" }>["entries"];
 type Place = { readonly path: string; readonly context: Context };
 
 const DEFAULT = "default";
 
-function explain(inspected: Inspected, names: Pick<Context, "file" | "name">): Explained {
+function explain(inspected: Loaded, names: Pick<Context, "file" | "name">): Explained {
   const { tree, origins, lineOf } = inspected;
   return explainMap(configSchema.entries, tree ?? undefined, { path: "", context: { origins, lineOf, ...names } });
 }
@@ -137,7 +137,7 @@ type Line = { readonly text: string; readonly from?: string };
 type Lines = readonly Line[];
 
 /** A config file with every key, and with a comment behind each value that says where it comes from. */
-export function explainYaml(inspected: Inspected, file: string): string {
+export function explainYaml(inspected: Loaded, file: string): string {
   const explained = explain(inspected, { file, name: basename(file) });
   const sections = explained.kind === "map" ? explained.entries.map(([name, entry]) => entryLines(name, entry)) : [];
   const commented = sections.flat().filter(({ text, from }) => from !== undefined && text.length <= WIDEST);

@@ -1,4 +1,4 @@
-import { type Inspected, inspectConfig, type LoadInput } from "../../src/config/load.ts";
+import { type Loaded, type LoadInput, loadConfig } from "../../src/config/load.ts";
 import type { Problem } from "../../src/model/config.ts";
 import type { FileText, Resolve } from "../../src/model/ports.ts";
 
@@ -40,8 +40,8 @@ function found(text: string | undefined, worldReadable: boolean): FileText {
   return text === undefined ? { ok: false, why: "no such file" } : { ok: true, text, worldReadable };
 }
 
-export function load(text: string, world?: World, more: Partial<LoadInput> = {}): Inspected {
-  return inspectConfig({ file: FILE, text, resolve: worldOf(world), now: NOW, ...more });
+export function load(text: string, world?: World, more: Partial<LoadInput> = {}): Loaded {
+  return loadConfig({ file: FILE, text, resolve: worldOf(world), now: NOW, ...more });
 }
 
 /** Each problem as `error log.level must be …`. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { exampleConfig } from "../../packaging/config-example.ts";
 import { explainYaml } from "../../src/config/explain.ts";
-import { type Inspected, inspectConfig } from "../../src/config/load.ts";
+import { type Loaded, loadConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problems.ts";
 import { CERTS, KEY } from "../config/certificates.ts";
 import { NOW, worldOf } from "../config/world.ts";
@@ -93,7 +93,7 @@ function holds(pieces: Text): void {
 }
 
 /** What is explained is a file of the same meaning: explained itself, it says the same. */
-function holdsExplained(inspected: Inspected): void {
+function holdsExplained(inspected: Loaded): void {
   const explained = explainYaml(inspected, FILE);
   assert.doesNotMatch(explained, /file-secret/);
   const again = load(explained);
@@ -101,8 +101,8 @@ function holdsExplained(inspected: Inspected): void {
   if (again.config !== null) assert.equal(withoutPlaces(explainYaml(again, FILE)), withoutPlaces(explained));
 }
 
-function load(text: string): Inspected {
-  return inspectConfig({ file: FILE, text, resolve: RESOLVE, now: NOW });
+function load(text: string): Loaded {
+  return loadConfig({ file: FILE, text, resolve: RESOLVE, now: NOW });
 }
 
 function withoutPlaces(explained: string): string {
