@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { createCors, createProxies } from "../../src/ingest/door.ts";
+import { createAllowsOrigin, createProxies } from "../../src/ingest/door.ts";
 import { startIngest } from "./make.ts";
 
 type From = { readonly peer?: string | null; readonly overSocket?: boolean; readonly forwarded?: string };
@@ -189,7 +189,7 @@ describe("a page", () => {
 });
 
 describe("the origins that may send", () => {
-  const allows = (origins: readonly string[], origin: string): boolean => createCors(origins).allows(origin);
+  const allows = (origins: readonly string[], origin: string): boolean => createAllowsOrigin(origins)(origin);
 
   it("are all of them with a star", () => {
     for (const origin of [ORIGIN, "null", "capacitor://localhost"]) assert.ok(allows(["*"], origin));

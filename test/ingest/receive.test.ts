@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
-import { readBatch, readCall } from "../../src/ingest/receive.ts";
+import { readBatch } from "../../src/ingest/receive.ts";
 import { fault, isFault } from "../../src/model/fault.ts";
+import type { Arrival } from "../../src/validate/call.ts";
 import { KEY } from "../flow/make.ts";
 import { startUpload } from "../http/make.ts";
 import { makeCaller } from "../validate/make.ts";
@@ -295,16 +296,21 @@ describe("a body that comes too slowly", () => {
   });
 });
 
-const received = {
-  numbers: "checked",
-  maxCall: 32_768,
+const ARRIVAL: Arrival = {
+  type: null,
+  context: null,
+  integrations: null,
+  sentAt: null,
+  calls: 1,
   receivedAt: 1_000,
   caller: makeCaller(),
+  numbers: "checked",
+  maxCall: 32_768,
   newId: () => "fl-1",
-} as const;
+};
 
 function batchOf(body: unknown) {
-  const envelope = readBatch(body, received);
+  const envelope = readBatch(body, ARRIVAL);
   return isFault(envelope) ? assert.fail(envelope.message) : envelope;
 }
 
@@ -343,16 +349,7 @@ describe("the envelope of a batch", () => {
       ["x", "a batch must be a JSON object (got a string)"],
     ];
     for (const [body, message] of bodies) {
-      assert.deepEqual(readBatch(body, received), { code: "invalid_request", message });
+      assert.deepEqual(readBatch(body, ARRIVAL), { code: "invalid_request", message });
     }
-  });
-});
-
-describe("a body that is one call", () => {
-  it("is of the type of its path, and has nothing in common with others", () => {
-    const { calls, arrival } = readCall({ a: 1 }, "track", received);
-    assert.deepEqual(calls, [{ a: 1 }]);
-    assert.equal(arrival.type, "track");
-    assert.deepEqual([arrival.context, arrival.integrations, arrival.sentAt], [null, null, null]);
   });
 });
