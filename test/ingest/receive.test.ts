@@ -3,10 +3,9 @@ import { describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { readBatch } from "../../src/ingest/receive.ts";
 import { fault, isFault } from "../../src/model/fault.ts";
-import type { Arrival } from "../../src/validate/call.ts";
 import { KEY } from "../flow/make.ts";
 import { startUpload } from "../http/make.ts";
-import { makeCaller } from "../validate/make.ts";
+import { makeArrival } from "../validate/make.ts";
 import { basic, startIngest } from "./make.ts";
 
 const TRACK = { type: "track", userId: "u1", event: "E" };
@@ -296,18 +295,7 @@ describe("a body that comes too slowly", () => {
   });
 });
 
-const ARRIVAL: Arrival = {
-  type: null,
-  context: null,
-  integrations: null,
-  sentAt: null,
-  calls: 1,
-  receivedAt: 1_000,
-  caller: makeCaller(),
-  numbers: "checked",
-  maxCall: 32_768,
-  newId: () => "fl-1",
-};
+const ARRIVAL = makeArrival({ receivedAt: 1_000 });
 
 function batchOf(body: unknown) {
   const envelope = readBatch(body, ARRIVAL);
