@@ -2,12 +2,11 @@ import { Argument, type Command } from "commander";
 import * as v from "valibot";
 import { namesUnder } from "../config/parts.ts";
 import { type Ms, SECOND } from "../model/units.ts";
-import { createResolve } from "../runtime/files.ts";
-import { print } from "../runtime/terminal.ts";
+import { createResolve } from "../runtime/config-files.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { openConfigFile } from "./config-file.ts";
-import { readSaid, send } from "./daemon/ask.ts";
-import { addDaemonOptions, type DaemonOptions, findDaemon } from "./daemon/find.ts";
+import { addDaemonOptions, type DaemonOptions, findDaemon, readSaid, send } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
 const SECTIONS = ["destinations", "sources"] as const;

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { readOutboxPart } from "../config/parts.ts";
 import type { Config } from "../model/config.ts";
-import { createResolve } from "../runtime/files.ts";
+import { createResolve } from "../runtime/config-files.ts";
 import type { Complaint } from "./complain.ts";
 import { complaintOfFile, openConfigFile } from "./config-file.ts";
 import { EXIT } from "./exit.ts";

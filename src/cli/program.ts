@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { declareAudience } from "./audience.ts";
+import { declareAudience, declareTraits } from "./audience.ts";
 import { declareBackup } from "./backup.ts";
 import { declareCheck } from "./check.ts";
 import type { Declare, Done } from "./command.ts";
@@ -17,18 +17,16 @@ import { declareListen } from "./listen.ts";
 import { declareMan } from "./man.ts";
 import { declareMove } from "./move.ts";
 import { declareNames } from "./names.ts";
-import { declarePause } from "./pause.ts";
+import { declarePause, declareResume } from "./pause.ts";
 import { declareRejected } from "./rejected.ts";
 import { declareReload } from "./reload.ts";
 import { declareReplay } from "./replay.ts";
 import { declareRestore } from "./restore.ts";
-import { declareResume } from "./resume.ts";
 import { declareRetry } from "./retry.ts";
 import { declareSchema } from "./schema-command.ts";
 import { declareSend } from "./send.ts";
 import { declareServe } from "./serve.ts";
 import { declareStatus } from "./status.ts";
-import { declareTraits } from "./traits.ts";
 import { declareVerify } from "./verify.ts";
 import { declareVersion, describeVersion } from "./version.ts";
 

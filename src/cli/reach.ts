@@ -1,5 +1,5 @@
 import type { Listen } from "../model/config.ts";
-import { addressOf } from "../runtime/listen-address.ts";
+import { addressOf } from "../runtime/listen.ts";
 
 /**
  * How a command on the same machine reaches a listener, as `http://127.0.0.1:8080` or `unix:/path`. One on all addresses

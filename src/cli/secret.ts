@@ -1,6 +1,6 @@
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
-import { createResolve } from "../runtime/files.ts";
+import { createResolve } from "../runtime/config-files.ts";
 
 /** The option of commands that check signatures. */
 export const SECRET_FILE_OPTION = [

@@ -1,5 +1,5 @@
 import { type Input, isInputTerminal, readInput } from "../runtime/input.ts";
-import { printError } from "../runtime/terminal.ts";
+import { printError } from "../runtime/output.ts";
 
 export type Wanted = {
   /** What is read, as `the call`. */

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { MB } from "../model/units.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { sign } from "../webhook/signature.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";

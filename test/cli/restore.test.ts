@@ -6,8 +6,8 @@ import process from "node:process";
 import { describe, it } from "node:test";
 import { toWords } from "../../src/cli/restore.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
+import { logOf } from "../../src/store/sqlite/files.ts";
 import { SCHEMA_VERSION } from "../../src/store/sqlite/migrations.ts";
-import { logOf } from "../../src/store/sqlite/outbox.ts";
 import { makeEntry } from "../store/make.ts";
 import { PID } from "../store/sqlite/start.ts";
 import {

@@ -1,10 +1,9 @@
 import type { NewFile } from "../../model/new-file.ts";
 import { HOUR, MB, type Ms, SECOND } from "../../model/units.ts";
-import { createResolve } from "../../runtime/files.ts";
+import { createResolve } from "../../runtime/config-files.ts";
 import { download } from "../../runtime/request.ts";
 import type { Complaint } from "../complain.ts";
-import { type Question, readSaid, send } from "../daemon/ask.ts";
-import { type Daemon, type DaemonOptions, findDaemon } from "../daemon/find.ts";
+import { type Daemon, type DaemonOptions, findDaemon, type Question, readSaid, send } from "../daemon.ts";
 import { isStatus, type SaidStatus } from "../status/said.ts";
 
 /** A daemon that answers nothing has to be looked for no longer than this before the file is read. */

@@ -1,7 +1,7 @@
-import { ownSecrets } from "../../config/doubts.ts";
-import { fullPath } from "../../config/full-path.ts";
 import type { Inspected } from "../../config/load.ts";
+import { fullPath } from "../../config/references.ts";
 import { child, listOf, mapOf, type Tree, textOf } from "../../config/tree.ts";
+import { ownSecrets } from "../../config/warnings.ts";
 import { isInOpenFolders, storedFile } from "../../runtime/stored-file.ts";
 import type { GuardedFile } from "./secrets.ts";
 

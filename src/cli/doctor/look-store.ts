@@ -1,13 +1,12 @@
 import { type At, GB } from "../../model/units.ts";
 import { disk } from "../../runtime/disk.ts";
 import { accessTo, storedFile } from "../../runtime/stored-file.ts";
-import { readContents } from "../../store/sqlite/copy/contents.ts";
-import { damageOfLog } from "../../store/sqlite/copy/log.ts";
+import { damageOfLog, readContents } from "../../store/sqlite/copy.ts";
 import { type Database, messageOf, openToRead } from "../../store/sqlite/driver.ts";
+import { logOf } from "../../store/sqlite/files.ts";
 import { readMemory } from "../../store/sqlite/meta.ts";
 import { unfinishedStep } from "../../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
-import { logOf } from "../../store/sqlite/outbox.ts";
 import type { StoreFacts } from "./store.ts";
 
 /** `usual` leaves a large one alone: to look through it takes a while, and holds up the log of a daemon that writes. */

@@ -2,11 +2,11 @@ import { dirname } from "node:path";
 import process from "node:process";
 import type { Contents } from "../../model/contents.ts";
 import { formatSize } from "../../model/units.ts";
-import { actAs } from "../../runtime/act-as.ts";
 import { disk } from "../../runtime/disk.ts";
-import { reasonOf } from "../../runtime/files.ts";
+import { reasonOf } from "../../runtime/file-error.ts";
 import { beginFile, syncFolderOf } from "../../runtime/new-file.ts";
 import {
+  actAs,
   dropFile,
   giveTo,
   keepAs,
@@ -16,15 +16,11 @@ import {
   type StoredFile,
   storedFile,
 } from "../../runtime/stored-file.ts";
-import { checkCopy } from "../../store/sqlite/copy/check.ts";
-import { readContents } from "../../store/sqlite/copy/contents.ts";
-import { damageOfLog } from "../../store/sqlite/copy/log.ts";
-import { copyPages } from "../../store/sqlite/copy/pages.ts";
+import { checkCopy, copyPages, damageOfLog, readContents } from "../../store/sqlite/copy.ts";
 import { type Database, isDamaged, openExisting, openToRead } from "../../store/sqlite/driver.ts";
-import { lockOutbox } from "../../store/sqlite/lock.ts";
+import { lockOutbox, logOf } from "../../store/sqlite/files.ts";
 import { sizeOf } from "../../store/sqlite/migrate.ts";
 import { SCHEMA_VERSION } from "../../store/sqlite/migrations.ts";
-import { logOf } from "../../store/sqlite/outbox.ts";
 import type { Complaint } from "../complain.ts";
 import { EXIT } from "../exit.ts";
 

@@ -2,7 +2,7 @@ import type { FinalAnswer } from "../../client/post.ts";
 import type { Sending } from "../../client/sender.ts";
 import type { CallType } from "../../model/event.ts";
 import { never } from "../../model/never.ts";
-import { isNobodyThere, isRefusal, parseSaid, type Refusal } from "../daemon/said.ts";
+import { isNobodyThere, isRefusal, parseSaid, type Refusal } from "../daemon.ts";
 import { printable } from "../printable.ts";
 import { isFairleads, whyNone } from "./library.ts";
 

@@ -3,7 +3,7 @@ import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { lookAtStore } from "../../../src/cli/doctor/look-store.ts";
-import { logOf } from "../../../src/store/sqlite/outbox.ts";
+import { logOf } from "../../../src/store/sqlite/files.ts";
 import { SCRATCH } from "../../scratch.ts";
 import { makeEntry } from "../../store/make.ts";
 import { damagedLog } from "../../store/sqlite/damaged-log.ts";

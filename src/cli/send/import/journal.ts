@@ -1,6 +1,6 @@
-import type { ByteSource } from "../../../runtime/byte-source.ts";
-import { readFileLater } from "../../../runtime/files.ts";
-import { removeFile, replaceFile, writeFileAt } from "../../../runtime/side-file.ts";
+import { readFileLater } from "../../../runtime/config-files.ts";
+import type { ByteSource } from "../../../runtime/input.ts";
+import { removeFile, replaceFile, writeFileAt } from "../../../runtime/new-file.ts";
 import type { RefusedLine } from "./call.ts";
 import { fingerprintOf, NOTHING, parseState, type State, type Stored, writeState } from "./state.ts";
 

@@ -1,6 +1,6 @@
 import type { FinalAnswer } from "../../../client/post.ts";
 import type { Sending } from "../../../client/sender.ts";
-import { isNobodyThere, isRefusal, parseSaid } from "../../daemon/said.ts";
+import { isNobodyThere, isRefusal, parseSaid } from "../../daemon.ts";
 import { printable } from "../../printable.ts";
 import { isFairleads, whyNone } from "../library.ts";
 import type { ImportCall } from "./call.ts";

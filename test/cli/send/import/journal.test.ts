@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { type Journal, openJournal } from "../../../../src/cli/send/import/journal.ts";
 import { NOTHING, type State, targetOf } from "../../../../src/cli/send/import/state.ts";
-import { openBytes } from "../../../../src/runtime/byte-source.ts";
+import { openBytes } from "../../../../src/runtime/input.ts";
 
 const TEXT = "one\ntwo\nthree\n";
 const AFTER_TWO: State = { offset: 8, line: 2, accepted: 1, duplicate: 0, refused: 1 };
