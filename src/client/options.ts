@@ -3,7 +3,7 @@ import { type CallLimits, VERSION } from "./envelope.ts";
 import { InvalidOptionError, type LostCallError } from "./errors.ts";
 import type { Fetch } from "./platform.ts";
 import type { WhenFull } from "./queue.ts";
-import { base64, createMask, type Mask, show } from "./show.ts";
+import { base64, createMask, kindOf, type Mask, show } from "./show.ts";
 
 /** What `new Analytics` takes beside the write key. Times are in milliseconds, sizes in bytes. */
 export type Options = {
@@ -60,7 +60,7 @@ export type Settings = {
 };
 
 /** The most that a timer can hold: some 24 days. */
-const LONGEST_MS = 2 ** 31 - 1;
+export const LONGEST_MS = 2 ** 31 - 1;
 /** The server rejects the calls of a batch beyond that. */
 const MOST_IN_BATCH = 2_500;
 /** SPEC.md 8. */
@@ -151,12 +151,6 @@ function checkObject(name: string, value: unknown): void {
 
 function wrong(name: string, wanted: string, value: unknown): InvalidOptionError {
   return new InvalidOptionError(`${name} must be ${wanted} (got ${kindOf(value)})`);
-}
-
-function kindOf(value: unknown): string {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return "an array";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 function whole(name: string, value: unknown, { least, most = Infinity }: { least: number; most?: number }): number {

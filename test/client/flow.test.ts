@@ -217,17 +217,6 @@ describe("a daemon in trouble", () => {
     assert.deepEqual([received(first), received(second)], [[], ["E"]]);
   });
 
-  it("that sheds load is left alone for as long as it says", async () => {
-    const busy = { status: 429, headers: { "Retry-After": "90" }, body: { code: "overloaded" } };
-    const c = startClient({ answers: ({ nth }) => (nth === 1 ? busy : 200) });
-    void c.track("E");
-    void c.client.flush();
-    await c.clock.advance("89s");
-    assert.equal(c.arrived.length, 1);
-    await c.clock.advance("1s");
-    assert.equal(c.delivered.length, 1);
-  });
-
   for (const [what, source, code] of [
     ["does not know the write key", { writeKey: new Secret("another") }, "unknown_write_key"],
     ["has its source switched off", { enabled: false }, "source_disabled"],
