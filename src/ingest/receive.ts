@@ -67,7 +67,7 @@ export function arrivalOf({ arriving, source, type, isPage, numbers }: Came, { c
 }
 
 /** The calls of a batch. Clients send `"batch": null` when they have nothing to send. */
-export function readBatch(body: unknown, arrival: Arrival): Envelope | Fault {
+function readBatch(body: unknown, arrival: Arrival): Envelope | Fault {
   if (!isObject(body)) return fault("invalid_request", `a batch must be a JSON object (got ${kindOf(body)})`);
   const { batch, context, integrations, sentAt } = body;
   if (batch !== null && !Array.isArray(batch)) {
