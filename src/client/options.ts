@@ -79,7 +79,7 @@ export function readOptions(writeKey: string, options: Options): Settings {
     maxBatchSize: whole("maxBatchSize", options.maxBatchSize ?? LIMITS.maxBatchSize, { least: 1_024 }),
     maxCallSize: whole("maxCallSize", options.maxCallSize ?? LIMITS.maxCallSize, { least: 256 }),
     queueLimit: whole("queue.limit", queue.limit ?? 10_000, { least: 1 }),
-    whenFull: only("queue.whenFull", queue.whenFull ?? "dropOldest", ["block", "reject", "dropOldest"]),
+    whenFull: readWhenFull(queue.whenFull ?? "dropOldest"),
     retries: whole("retries", options.retries ?? 10, { least: 0 }),
     timeoutMs: whole("timeout", options.timeout ?? 10_000, { least: 1, most: LONGEST_MS }),
     fetch: options.fetch,
@@ -159,9 +159,9 @@ function whole(name: string, value: unknown, { least, most = Infinity }: { least
   throw new InvalidOptionError(`${name} must be a whole number ${range} (got ${show(value)})`);
 }
 
-function only<T extends string>(name: string, value: T, known: readonly T[]): T {
-  if (known.includes(value)) return value;
-  throw new InvalidOptionError(`${name} must be ${known.join(", ")} (got ${show(value)})`);
+function readWhenFull(value: WhenFull): WhenFull {
+  if (value === "block" || value === "reject" || value === "dropOldest") return value;
+  throw new InvalidOptionError(`queue.whenFull must be block, reject, dropOldest (got ${show(value)})`);
 }
 
 /** Where requests go, the headers that they all have, and what hides the write key in their answers. */
