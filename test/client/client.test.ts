@@ -13,7 +13,7 @@ function names(first: number, last: number): readonly string[] {
 }
 
 describe("when calls are sent", () => {
-  it("goes by 20 of them", async () => {
+  it("is after 20 of them", async () => {
     const c = startClient();
     trackAll(c, 19);
     await c.clock.rest();
@@ -23,7 +23,7 @@ describe("when calls are sent", () => {
     assert.deepEqual(c.batches(), [names(1, 20)]);
   });
 
-  it("goes by 5 s since the last flush", async () => {
+  it("is 5 s after the last flush", async () => {
     const c = startClient();
     trackAll(c, 19);
     await c.clock.advance("3s");
@@ -53,7 +53,7 @@ describe("when calls are sent", () => {
     assert.deepEqual(c.batches(), [["1"], ["2"], ["3"]]);
   });
 
-  it("goes by the size of the queue if that is smaller than a batch", async () => {
+  it("is when the queue is full if that is smaller than a batch", async () => {
     const c = startClient({ queue: { limit: 3 } });
     trackAll(c, 3);
     await c.clock.rest();
@@ -77,7 +77,7 @@ describe("a call that is too large", () => {
 });
 
 describe("flush", () => {
-  it("resolves when what came before it is settled, whatever comes after", async () => {
+  it("resolves when the calls before it are settled, whatever comes after", async () => {
     const c = startClient({ answers: ({ nth }) => (nth === 1 ? 200 : "hang") });
     const first = c.track("before");
     const flushed = c.client.flush();
@@ -92,7 +92,7 @@ describe("flush", () => {
     assert.deepEqual(c.arrived, []);
   });
 
-  it("tells each of several what became of its calls", async () => {
+  it("reports to each of several flushes what became of its calls", async () => {
     const c = startClient({ answers: ({ nth }) => (nth === 1 ? 400 : 200) });
     void c.track("1");
     const first = c.client.flush();
@@ -144,7 +144,7 @@ describe("what a call holds", () => {
     assert.equal(c.arrived[0]?.envelope.sentAt, "2026-11-20T12:00:05.000Z");
   });
 
-  it("gets an id of its own, which the call resolves to; one's own is kept", async () => {
+  it("gets a random id, to which the call resolves, unless it has one", async () => {
     const c = startClient();
     const ids = await Promise.all([c.track("1"), c.track("2"), c.track("3", { messageId: "mine" })]);
     await c.client.flush();
@@ -158,7 +158,7 @@ describe("what a call holds", () => {
 });
 
 describe("close", () => {
-  it("sends what is queued", async () => {
+  it("sends the queue", async () => {
     const c = startClient();
     const id = await c.track("E");
     assert.deepEqual((await c.client.close(1_000)).delivered, [id]);
@@ -170,7 +170,7 @@ describe("close", () => {
     assert.deepEqual(c.arrived, []);
   });
 
-  it("gives back what was not delivered by its deadline, in order, what is under way included", async () => {
+  it("returns the calls that were not delivered by its deadline, in order, including those under way", async () => {
     const c = startClient({ size: 1, answers: ({ nth }) => (nth === 1 ? 200 : "hang") });
     for (const event of ["1", "2", "3"]) void c.track(event);
     const closed = c.client.close(3_000);
@@ -218,7 +218,7 @@ describe("close", () => {
     });
   }
 
-  it("waits for ever if it is told to", async () => {
+  it("waits without a deadline if it is Infinity", async () => {
     const c = startClient({ answers: ({ at, nth }) => (nth === 1 || at < Date.UTC(2026, 10, 20, 12, 2) ? 503 : 200) });
     void c.track("E");
     const closed = c.client.close(Number.POSITIVE_INFINITY);
@@ -261,7 +261,7 @@ describe("close", () => {
     void c.track("still open");
   });
 
-  it("lets callers in who wait for room", async () => {
+  it("lets calls in that wait for room", async () => {
     const c = startClient({ size: 1, queue: { limit: 1, whenFull: "block" }, answers: () => "hang" });
     const calls = ["1", "2", "3"].map((event) => c.track(event));
     const closed = c.client.close(1_000);
@@ -283,7 +283,7 @@ describe("a program that ends without close", () => {
     assert.deepEqual([c.delivered.length, c.alive()], [1, 0]);
   });
 
-  it("is kept for five seconds at most, and told what it has lost", async () => {
+  it("is kept alive for five seconds at most, and gets its losses", async () => {
     const c = startClient({ answers: () => 503 });
     void c.track("E");
     c.exit("idle");
@@ -309,7 +309,7 @@ describe("a program that ends without close", () => {
     assert.deepEqual(c.batches(), [["1"], ["2"]]);
   });
 
-  it("is told what it has lost when it ends at once", () => {
+  it("gets its losses if it ends at once", () => {
     const c = startClient();
     void c.track("E");
     c.exit("gone");
@@ -319,7 +319,7 @@ describe("a program that ends without close", () => {
     );
   });
 
-  it("may end from within a line of debug: then nothing goes on", async () => {
+  it("may end from within a line of debug, which ends all sending", async () => {
     const c = startClient({
       answers: () => 503,
       debug: (line) => {

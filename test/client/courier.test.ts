@@ -137,8 +137,8 @@ describe("a batch", () => {
   });
 });
 
-describe("a server that says 429 and a time for ever", () => {
-  it("is asked for twelve hours, and then until the retries are used up: no flush waits for ever", async () => {
+describe("a server that answers 429 with Retry-After forever", () => {
+  it("is retried for twelve hours, and then until the retries are used up: no flush waits forever", async () => {
     const c = startClient({ retries: 1, answers: () => ({ status: 429, headers: { "Retry-After": "300" } }) });
     void c.track("E");
     const flushed = c.client.flush();
@@ -306,7 +306,7 @@ describe("a full queue", () => {
     );
   });
 
-  it("drops the oldest, and tells which", async () => {
+  it("drops the oldest call, and reports it", async () => {
     const c = startClient({ size: 1, queue: { limit: 2 }, answers: () => "hang" });
     trackAll(c, 5);
     // One is being sent, and two wait.
@@ -324,7 +324,7 @@ describe("a full queue", () => {
     );
   });
 
-  it("refuses the newest with an error, when told to", async () => {
+  it("refuses the newest call with an error, with `reject`", async () => {
     const c = startClient({ size: 1, queue: { limit: 2, whenFull: "reject" }, answers: () => "hang" });
     trackAll(c, 3);
     assert.throws(() => c.track("4"), QueueFullError);
@@ -336,7 +336,7 @@ describe("a full queue", () => {
     assert.deepEqual(c.lost, []);
   });
 
-  it("lets the caller wait, when told to, and keeps the program alive for it", async () => {
+  it("lets the caller wait, with `block`, and keeps the program alive for it", async () => {
     const c = startClient({
       size: 1,
       queue: { limit: 1, whenFull: "block" },

@@ -78,7 +78,7 @@ describe("a single call", () => {
     assert.equal((await asking).status, 200);
   });
 
-  it("without userId and anonymousId is answered 400, and the operator is told", async () => {
+  it("without userId and anonymousId is answered 400, and reported to the operator", async () => {
     const ingest = startIngest();
     const { status, json } = await ingest.ask("/v1/track", { event: "E", messageId: "m1" });
     const message = "You must pass either an 'anonymousId' or 'userId'.";
@@ -182,7 +182,7 @@ describe("a batch", () => {
     assert.deepEqual([status, json.accepted, rejectedIn(json).length], [200, 0, 2]);
   });
 
-  it("loses what comes after its 2,500th call", async () => {
+  it("loses the calls after its 2,500th", async () => {
     const ingest = startIngest();
     const call = { type: "page", userId: "u" };
     const batch = Array.from({ length: 2_503 }, (_, n) => (n === 2_502 ? { ...call, messageId: "last" } : call));
