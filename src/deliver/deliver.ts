@@ -3,7 +3,7 @@ import type { Destination } from "../model/destination.ts";
 import type { Pauses } from "../model/pause.ts";
 import type { WhileIdle } from "../model/unserved.ts";
 import { createLimits } from "./attempt.ts";
-import { createHalts, type Halts, type HaltsWorld } from "./halts.ts";
+import { type ClocksWorld, createClocks } from "./clocks.ts";
 import { createLoop, type Loop, type LoopWorld } from "./loop.ts";
 
 export type Deliver = {
@@ -33,7 +33,8 @@ export type Deliver = {
   release(): void;
 };
 
-export type DeliverWorld = Omit<LoopWorld, "stopping" | "limits" | "halts"> & Omit<HaltsWorld, "stopping" | "changed">;
+export type DeliverWorld = Omit<LoopWorld, "stopping" | "limits" | "clocks"> &
+  Omit<ClocksWorld, "stopping" | "changed">;
 
 /** Runs one loop for each destination, and keeps it for as long as the daemon lives: it knows what it has in flight. */
 export function createDeliver(world: DeliverWorld): Deliver {
@@ -41,7 +42,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
   const limits = createLimits(world.clock);
   const loops = new Map<string, Loop>();
   const running: Promise<void>[] = [];
-  const halts = createHalts({ ...world, stopping: stopping.signal, changed: serveUnlessPaused });
+  const clocks = createClocks({ ...world, stopping: stopping.signal, changed: serveUnlessPaused });
   let known: readonly Destination[] = [];
   let started = false;
 
@@ -53,7 +54,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
     },
     serve(destinations) {
       known = destinations;
-      halts.serve(destinations);
+      clocks.serve(destinations);
       serveUnlessPaused();
     },
     offer: (deliveries) => offer(deliveries, loops),
@@ -66,7 +67,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
     },
     // One that has no loop gets it now: it may come back while the work goes on.
     whileIdle: (name, work) => (loops.get(name) ?? add(name)).whileIdle(work),
-    pauses: halts,
+    pauses: clocks.pauses,
     async stop() {
       stopping.abort();
       await Promise.all(running);
@@ -79,13 +80,13 @@ export function createDeliver(world: DeliverWorld): Deliver {
   };
 
   function serveUnlessPaused(): void {
-    const served = new Map(known.map((one) => [one.name, isServed(one, halts) ? one : null]));
+    const served = new Map(known.map((one) => [one.name, isServed(one, clocks.pauses) ? one : null]));
     for (const [name, one] of served) if (one && !loops.has(name)) add(name);
     for (const [name, loop] of loops) loop.serve(served.get(name) ?? null);
   }
 
   function add(name: string): Loop {
-    const loop = createLoop(name, { ...world, limits, halts, stopping: stopping.signal });
+    const loop = createLoop(name, { ...world, limits, clocks, stopping: stopping.signal });
     loops.set(name, loop);
     if (started) begin(name, loop);
     return loop;
@@ -100,8 +101,8 @@ function offer(deliveries: readonly Delivery[], loops: ReadonlyMap<string, Loop>
   for (const delivery of deliveries) loops.get(delivery.destination)?.offer(delivery);
 }
 
-function isServed({ name, enabled }: Destination, halts: Pick<Halts, "since">): boolean {
-  return enabled && halts.since(name) === null;
+function isServed({ name, enabled }: Destination, pauses: Pick<Pauses, "since">): boolean {
+  return enabled && pauses.since(name) === null;
 }
 
 function withdraw(deliveries: readonly Pick<Delivery, "id" | "destination">[], loops: ReadonlyMap<string, Loop>): void {

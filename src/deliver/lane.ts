@@ -11,14 +11,12 @@
  *
  * In every state, Retry-After holds the lane: no slot is given until then. By command, `tryNow` ends these waits.
  */
-import type { Spell } from "../model/pause.ts";
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
 import type { LaneStatus } from "../model/status.ts";
 import { type At, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { backoff, OFFLINE_WAITS } from "../settle/backoff.ts";
 import type { Sign } from "../settle/judge.ts";
-import { createOffline } from "./offline.ts";
 
 export const FIRST_SLOTS = 4;
 const MOST_SLOTS = 256;
@@ -49,10 +47,8 @@ export type Lane = {
   isAlive(now: At): boolean;
   /** Whether the last few attempts have all failed. */
   isSuspect(): boolean;
-  /** When this machine was offline, as far as this lane could tell, up to now. */
-  offline(now: At): readonly Spell[];
-  /** The last time in which the receiver was out of order and that is over, or null. */
-  outage(): Spell | null;
+  /** The last outage of the receiver that is over, or null. */
+  outage(): Outage | null;
   /** Waits for no probe any more; with `all`, nor for the time that the receiver has asked for. */
   tryNow(all: boolean): void;
   status(): LaneStatus;
@@ -83,10 +79,12 @@ export type LaneResult = {
 
 export type LaneCircumstances = { readonly now: At; readonly random: number; readonly policy: RetryPolicy };
 
+/** A time in which a receiver took nothing. */
+export type Outage = { readonly from: At; readonly until: At };
+
 export type LaneName = { readonly destination: string; readonly url: string };
 
 export function createLane(name: LaneName, report: Report): Lane {
-  const offline = createOffline();
   const lane: State = {
     ...{ slots: FIRST_SLOTS, busy: 0, busyTried: 0, round: { results: 0, successes: 0 }, trust: LEAST_TRUST },
     ...{ failures: 0, silences: 0, probes: 0, probedTried: false, heldUntil: 0, nextAt: 0 },
@@ -105,7 +103,6 @@ export function createLane(name: LaneName, report: Report): Lane {
       lane.busy -= 1;
       if (result.tried) lane.busyTried -= 1;
       if (result.sign === "unknown") return;
-      offline.saw(result.sign === "offline", { startedAt: result.startedAt, now: circumstances.now });
       const before = stateOf(lane);
       if (result.sign === "taken") succeed(lane, circumstances.now);
       else fail(lane, result, circumstances);
@@ -115,7 +112,6 @@ export function createLane(name: LaneName, report: Report): Lane {
     isClosed: () => stateOf(lane) === "closed",
     isAlive: (now) => stateOf(lane) !== "closed" && lane.heldUntil <= now,
     isSuspect: () => lane.failures >= SUSPICIOUS,
-    offline: offline.spells,
     outage: () => lane.outage,
     tryNow(all) {
       lane.nextAt = 0;
@@ -149,7 +145,7 @@ type State = {
   closedAt: At | null;
   /** When the first of the failures since the last success began. */
   failingSince: At | null;
-  outage: Spell | null;
+  outage: Outage | null;
   lastSuccessAt: At | null;
   lastFailure: LaneStatus["lastFailure"];
 };

@@ -1,12 +1,10 @@
 import type { Destination, Webhook } from "../model/destination.ts";
-import type { Spell } from "../model/pause.ts";
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
 import type { LaneStatus } from "../model/status.ts";
-import type { At, Ms } from "../model/units.ts";
-import { createLane, type Lane, type LaneAsk, type LaneName, type LaneResult } from "./lane.ts";
+import type { At } from "../model/units.ts";
+import { createLane, type Lane, type LaneAsk, type LaneName, type LaneResult, type Outage } from "./lane.ts";
 import { createSlots, type Slots } from "./slots.ts";
-import { timeIn } from "./spells.ts";
 
 /** The lanes of all webhooks, and the bound on all of them together. */
 export type Lanes = {
@@ -30,20 +28,17 @@ export type Lanes = {
   /** Whether the last few attempts at each of its webhooks have failed. */
   isSuspect(destination: Destination): boolean;
   /** The outage of one of its webhooks that ended last, or null. */
-  outage(destination: Destination): Spell | null;
+  outage(destination: Destination): Outage | null;
   /** Probes at once those of its lanes that are closed; with `all`, those too whose receiver has asked for silence. */
   tryNow(destination: Destination, all: boolean): void;
   /** How its webhooks are, in the order of the config. */
   status(destination: Destination): readonly LaneStatus[];
-  /** For how long since `at` none of these webhooks could be reached: this machine was offline, or it was one of these spells. */
-  lostSince(destination: string, webhooks: readonly Webhook[], since: LostSince): Ms;
 };
 
 export type SlotAsk = LaneAsk & {
   /** Called when there may be room, if there was none because of the bound on all lanes together. */
   readonly starved: () => void;
 };
-export type LostSince = { readonly at: At; readonly now: At; readonly spells: readonly Spell[] };
 export type LaneMoment = { readonly now: At; readonly random: number; readonly policy: RetryPolicy };
 
 export function createLanes(report: Report): Lanes {
@@ -86,7 +81,7 @@ export function createLanes(report: Report): Lanes {
     },
     isSuspect: (destination) => allOf(destination).every((lane) => lane.isSuspect()),
     outage(destination) {
-      let last: Spell | null = null;
+      let last: Outage | null = null;
       for (const lane of allOf(destination)) {
         const outage = lane.outage();
         if (outage !== null && (last === null || outage.until > last.until)) last = outage;
@@ -97,10 +92,6 @@ export function createLanes(report: Report): Lanes {
       for (const lane of allOf(destination)) lane.tryNow(all);
     },
     status: (destination) => allOf(destination).map((lane) => lane.status()),
-    lostSince(destination, webhooks, { at, now, spells }) {
-      const offline = webhooks.map((webhook) => laneOf(destination, webhook).offline(now));
-      return min(offline.map((periods) => timeIn([...periods, ...spells], { at, now }))) ?? 0;
-    },
   };
 }
 
@@ -159,8 +150,4 @@ function createDirectory(report: Report, added: (lane: Lane) => void): Directory
     added(lane);
     return lane;
   }
-}
-
-function min(numbers: readonly number[]): number | null {
-  return numbers.length === 0 ? null : Math.min(...numbers);
 }

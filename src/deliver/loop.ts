@@ -1,14 +1,14 @@
 import type { Config } from "../model/config.ts";
 import type { Delivery } from "../model/delivery.ts";
 import type { Destination, Webhook } from "../model/destination.ts";
-import type { Spell } from "../model/pause.ts";
 import type { Queue, Settle } from "../model/ports.ts";
 import type { Settlement } from "../model/settlement.ts";
 import { type At, SECOND } from "../model/units.ts";
-import { WAITS } from "../settle/backoff.ts";
+import { isPastCutoff, WAITS } from "../settle/backoff.ts";
 import { type Bell, createBell } from "./bell.ts";
+import type { Clocks, NetworkClock } from "./clocks.ts";
 import { askable } from "./finals.ts";
-import { isLastAttempt } from "./lost.ts";
+import type { Outage } from "./lane.ts";
 import { type RoundWorld, sendRound } from "./round.ts";
 import { createWindow, earliest, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
 
@@ -20,6 +20,7 @@ const TRIES_WHEN_STOPPING = 5;
 export type LoopWorld = RoundWorld &
   WindowWorld & {
     readonly settle: Settle;
+    readonly clocks: Clocks;
     /** How to deliver, as the config in force says. */
     readonly delivery: () => Config["delivery"];
     /** Aborted: nothing new is begun, and what runs may finish. */
@@ -53,7 +54,15 @@ export function createLoop(name: string, world: LoopWorld): Loop {
   const { stopping, report } = world;
   const bell = createBell(world.clock);
   const loop: State = {
-    ...{ name, world, bell, window: createWindow(name, world), inFlight: { first: 0, retry: 0 }, lastStarted: "retry" },
+    ...{
+      name,
+      world,
+      clock: world.clocks.of(name),
+      bell,
+      window: createWindow(name, world),
+      inFlight: { first: 0, retry: 0 },
+      lastStarted: "retry",
+    },
     ...{ served: null, looking: false, works: 0, outage: null, turn: 0, released: 0 },
   };
   return {
@@ -100,6 +109,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
 type State = {
   readonly name: string;
   readonly world: LoopWorld;
+  readonly clock: NetworkClock;
   readonly bell: Bell;
   window: Window;
   readonly inFlight: Record<Queue, number>;
@@ -110,7 +120,7 @@ type State = {
   /** How many works want nothing to be delivered now. */
   works: number;
   /** The last one that was seen to be over. */
-  outage: Spell | null;
+  outage: Outage | null;
   /** Counts what was started. */
   turn: number;
   /** Deliveries that were let go when the daemon had to stop at once. */
@@ -167,7 +177,8 @@ function startOne(loop: State, destination: Destination, now: At): boolean {
   const { world, window, bell } = loop;
   if (isFull(loop)) return false;
   const { concurrency, cutoff } = world.delivery();
-  const isUrgent = (delivery: Delivery): boolean => isLastAttempt(delivery, { destination, now, cutoff, world });
+  const stoodStill = loop.clock.stoodStill(now);
+  const isUrgent = (delivery: Delivery): boolean => isPastCutoff(delivery, { now, cutoff, stoodStill });
   const ask = { now, concurrency, starved: bell.ring, tried: false, untriedWaits: window.hasFirst() };
   const hasRoom = (urgent: boolean): boolean => world.lanes.haveRoom(destination, { ...ask, urgent });
   if (!hasRoom(false) && !(window.hasRetry(isUrgent) && hasRoom(true))) return false;
@@ -222,6 +233,7 @@ async function deliver(loop: State, delivery: Delivery, { destination, webhooks,
   const { timeout, cutoff } = world.delivery();
   const asked = {
     destination,
+    destinationClock: loop.clock,
     webhooks,
     timeout,
     policy: { ...WAITS, cutoff },

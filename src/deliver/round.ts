@@ -11,10 +11,9 @@ import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
 import type { Limits } from "./attempt.ts";
 import { attempt, type Made } from "./attempt.ts";
+import type { NetworkClock } from "./clocks.ts";
 import { standing, withEntries } from "./finals.ts";
-import type { Halts } from "./halts.ts";
 import type { Lanes } from "./lanes.ts";
-import { lostTime } from "./lost.ts";
 import { noteAttempt } from "./note.ts";
 
 export type RoundWorld = {
@@ -22,7 +21,6 @@ export type RoundWorld = {
   readonly random: Random;
   readonly post: Post;
   readonly lanes: Lanes;
-  readonly halts: Halts;
   readonly limits: Limits;
   readonly activity: { delivered(destination: string): void };
   readonly report: Report;
@@ -30,6 +28,7 @@ export type RoundWorld = {
 
 export type Asked = {
   readonly destination: Destination;
+  readonly destinationClock: NetworkClock;
   /** The webhooks that gave a slot: each is asked once. */
   readonly webhooks: readonly Webhook[];
   readonly timeout: Ms;
@@ -108,10 +107,12 @@ function giveBack(
   { delivery, asked, world }: Here & { readonly delivery: Delivery },
 ): void {
   const { clock, random, lanes } = world;
-  const { destination, policy, slotFreed } = asked;
+  const { destination, destinationClock, policy, slotFreed } = asked;
   const now = clock.now();
+  const sign = outcome ? signOf(outcome) : "unknown";
+  if (sign !== "offline" && sign !== "unknown") destinationClock.online(now);
   lanes.done(destination.name, webhook, {
-    sign: outcome ? signOf(outcome) : "unknown",
+    sign,
     tried: delivery.attemptedAt !== null,
     startedAt: outcome?.startedAt ?? now,
     reason: outcome ? describeAnswer(outcome) : "",
@@ -132,27 +133,24 @@ function holdOf(outcome: Outcome, policy: RetryPolicy): Ms | null {
 type SoFar = { readonly outcomes: readonly Outcome[]; readonly log: readonly Attempt[] };
 
 function decide(delivery: Delivery, { outcomes, log }: SoFar, { asked, world }: Here): Settlement | null {
-  const { destination, webhooks, policy } = asked;
+  const { destination, destinationClock, webhooks, policy } = asked;
   const now = world.clock.now();
   const known =
     delivery.finals.length === 0 ? delivery : { ...delivery, finals: standing(delivery.finals, destination) };
+  const isOver = outcomes.length === webhooks.length;
+  if (isOver && outcomes.every((outcome) => judge(outcome) === "offline")) destinationClock.offline();
   const settlement = settle(known, outcomes, {
     now,
     random: world.random.fraction(),
     policy,
+    clock: destinationClock,
     lane: {
-      // Looked at only where something has failed: most deliveries are taken at the first attempt.
+      // Read only where something has failed: most deliveries are taken at the first attempt.
       get urls() {
         return destination.webhooks.map((webhook) => webhook.url);
       },
       get asked() {
         return webhooks.map((webhook) => webhook.url);
-      },
-      get lost() {
-        return lostTime(delivery, { destination, now, world });
-      },
-      get served() {
-        return !world.halts.isHalted(destination.name);
       },
     },
   });

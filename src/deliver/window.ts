@@ -12,9 +12,9 @@
  *           wrong. After a while everything is read from the start again; what is in memory is passed over.
  */
 import type { Delivery } from "../model/delivery.ts";
-import type { Spell } from "../model/pause.ts";
 import type { Backlog, ClaimAsk, ClaimPage, Claims, Queue } from "../model/ports.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
+import type { Outage } from "./lane.ts";
 import {
   add,
   createReading,
@@ -73,7 +73,7 @@ export type Window = {
    */
   arrived(delivery: Delivery): boolean;
   /** Reads also what is not due yet, if all its attempts began in this outage. */
-  hurry(outage: Spell): void;
+  hurry(outage: Outage): void;
   /** When the next retry should be read, or null if none is expected or there is no room for it yet. */
   nextDueAt(): At | null;
 };
@@ -148,7 +148,7 @@ type State = {
   /** What was withdrawn while a page was being read: it may be on it. */
   readonly withdrawn: Set<number>;
   nextDueAt: At | null;
-  hurry: Spell | null;
+  hurry: Outage | null;
   asideUntil: At | null;
 };
 
@@ -281,7 +281,7 @@ function keep(page: ClaimPage, reading: Reading, { known, withdrawn, hurry }: St
 }
 
 /** What has failed while the receiver took others, before the outage or since, may be the trouble itself. */
-function keepsItsWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Spell): boolean {
+function keepsItsWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Outage): boolean {
   return (attemptedAt ?? 0) >= until || (firstAttemptAt ?? from) < from;
 }
 

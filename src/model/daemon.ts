@@ -37,7 +37,7 @@ export type Metrics = {
   text(): Promise<string>;
   readonly contentType: string;
   /** Where the gauges get their values from, once the store is open. */
-  expose(sources: Pick<Store, "backlog" | "halts" | "health" | "members" | "timeline">): void;
+  expose(sources: Pick<Store, "backlog" | "clocks" | "health" | "members" | "timeline">): void;
   /** Where the gauges of webhooks get their values from: those of the destinations that are delivered to. */
   watch(read: () => readonly WatchedWebhooks[]): void;
   /** The names that counters begin with at zero, and which destinations are delivered to. */

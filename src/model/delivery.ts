@@ -36,8 +36,8 @@ export type Delivery = {
   readonly attemptedAt: At | null;
   /** When the operator last had it sent again. Null if it is as it came. */
   readonly replayedAt: At | null;
-  /** Time that does not count towards the cutoff: the machine was offline, or the destination paused or not served. */
-  readonly held: Ms;
+  /** For how long the destination's clock had stood still in all when the first attempt began; 0 before it. */
+  readonly stoodStill: Ms;
   readonly dueAt: At;
   /** Webhooks that have answered finally and are not asked again. */
   readonly finals: readonly FinalAnswer[];

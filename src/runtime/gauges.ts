@@ -1,7 +1,7 @@
 import type { Members } from "../model/audience.ts";
 import type { WatchedWebhooks } from "../model/daemon.ts";
 import type { DeliveryState } from "../model/delivery.ts";
-import type { StoredHalts } from "../model/pause.ts";
+import type { StoredClocks } from "../model/destination-clock.ts";
 import type { Backlog, Clock } from "../model/ports.ts";
 import type { StoreHealth } from "../model/space.ts";
 import type { WebhookHealth } from "../model/status.ts";
@@ -12,7 +12,7 @@ import { Counter, Gauge, type Registry } from "./prom.ts";
 
 export type ExposedStore = {
   readonly backlog: Backlog;
-  readonly halts: Pick<StoredHalts, "all">;
+  readonly clocks: Pick<StoredClocks, "all">;
   readonly health: Pick<StoreHealth, "size" | "full" | "gone">;
   readonly members: Pick<Members, "all">;
   readonly timeline: Pick<Timeline, "health">;
@@ -121,10 +121,10 @@ function declarePaused(registry: Registry, { store, destinations }: StoreView): 
     registers: [registry],
     collect() {
       this.reset();
-      const halts = store()?.halts.all();
-      if (!halts) return;
+      const clocks = store()?.clocks.all();
+      if (!clocks) return;
       for (const destination of destinations()) this.set({ destination }, 0);
-      for (const { destination, pausedAt } of halts) if (pausedAt !== null) this.set({ destination }, 1);
+      for (const { destination, pausedAt } of clocks) if (pausedAt !== null) this.set({ destination }, 1);
     },
   });
 }

@@ -19,7 +19,7 @@ async function makeOldWorld(): Promise<World> {
   await writeFile(w.path("fairlead.db"), gunzipSync(kept));
   const db = await openDatabase(w.path("fairlead.db"));
   const insert = db.prepare<[number, number]>(
-    `INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, about, body)
+    `INSERT INTO tried (event, destination, state, due_at, attempts, stood_still, accepted_at, about, body)
       VALUES (?, 'gone', 'waiting', 5, 1, 0, ?, '["website","track","m","u1"]', '{}')`,
   );
   db.transaction(() => {

@@ -41,8 +41,8 @@ function createRows(chance: Chance, nextTurn: () => Promise<void>) {
     const is = rows[at];
     if (!is) return "gone";
     if (settlement.state === "waiting") {
-      const { attempts, firstAttemptAt, attemptedAt, held, finals, dueAt } = settlement;
-      rows[at] = { ...is, attempts, firstAttemptAt, attemptedAt, held, finals, dueAt };
+      const { attempts, firstAttemptAt, attemptedAt, stoodStill, finals, dueAt } = settlement;
+      rows[at] = { ...is, attempts, firstAttemptAt, attemptedAt, stoodStill, finals, dueAt };
     } else rows.splice(at, 1);
     return "written";
   };
@@ -88,7 +88,7 @@ export function startCrowd(chance: Chance, first: readonly Destination[]) {
     ...{ clock, post, lanes, activity: createActivity(clock), report: makeReport() },
     ...{ claims: rows.claims, backlog: rows.backlog, settle: rows.settle },
     random: { fraction: chance.fraction, hex: () => "" },
-    halts: { all: () => [], save: async () => null },
+    clocks: { all: () => [], save: async () => null },
     delivery: () => ({ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: CONCURRENCY }),
   });
   deliver.serve(destinations);

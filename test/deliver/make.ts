@@ -19,7 +19,7 @@ export function makeDelivery(delivery: Partial<Delivery> & { id: number }): Deli
     attempts: 0,
     firstAttemptAt: null,
     attemptedAt: null,
-    held: 0,
+    stoodStill: 0,
     dueAt: 0,
     finals: [],
     ...delivery,

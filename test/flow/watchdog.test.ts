@@ -136,7 +136,7 @@ describe("the watchdog of a daemon", () => {
       claims: (ask) => (isStuck ? new Promise(() => {}) : store.claims(ask)),
       settle: async () => "written",
       backlog: { ...store.backlog, counts: () => [] },
-      halts: { all: () => [], save: async () => null },
+      clocks: { all: () => [], save: async () => null },
     });
     await using watchdog = await watch(clock, () => ({ store: Promise.resolve(true), stuckLoops: deliver.knock() }));
     deliver.start();

@@ -129,7 +129,7 @@ describe("createMetrics", () => {
     const counts = () => [{ destination: "crm", state: "waiting", count: 1 }] as const;
     const backlog = { counts, oldestWaitingAt: async () => START - 2_000, nextRetryAt: async () => null };
     const health = { size: () => ({ used: 10, max: 20, free: 30 }), full: () => null, gone: () => null };
-    metrics.expose({ backlog, halts: { all: () => [] }, members: { all: () => [] }, health, timeline: UNSHIFTED });
+    metrics.expose({ backlog, clocks: { all: () => [] }, members: { all: () => [] }, health, timeline: UNSHIFTED });
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), 10);
     assert.equal(await readValue(metrics, 'fairlead_deliveries{destination="crm",state="waiting"}'), 1);
     assert.equal(await readValue(metrics, 'fairlead_oldest_waiting_seconds{destination="crm"}'), 2);

@@ -37,9 +37,9 @@ export const delivery: Delivery = {
   attempts: 2,
   firstAttemptAt: 0,
   attemptedAt: null,
-  held: 0,
+  stoodStill: 0,
   dueAt: 0,
   finals: [],
 };
 
-export const progress = { attempts: 3, firstAttemptAt: 0, attemptedAt: 6 * MINUTE, held: 0, finals: [] };
+export const progress = { attempts: 3, firstAttemptAt: 0, attemptedAt: 6 * MINUTE, stoodStill: 0, finals: [] };

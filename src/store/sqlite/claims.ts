@@ -117,7 +117,7 @@ function createReadRetries(db: Database, report: Told): (ask: ClaimAsk) => Claim
   const read = db.prepare<[number, number], Tried>(
     `SELECT event AS id, destination, 0 AS segment, about, body, sum, accepted_at AS acceptedAt, attempts,
        first_attempt_at AS firstAttemptAt, attempted_at AS attemptedAt, replayed_at AS replayedAt,
-       held, due_at AS dueAt, finals
+       stood_still AS stoodStill, due_at AS dueAt, finals
      FROM tried WHERE rowid = ? AND event = ?`,
   );
 

@@ -31,7 +31,7 @@ export function createGiveUp(db: Database, { counts, progress, tried }: GiveUpPa
   function setApart(one: Waiting, at: At): number {
     const { body, acceptedAt } = bodies.read(one);
     progress.setApart(one, at);
-    tried.add({ ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 });
+    tried.add({ ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, stoodStill: 0 });
     return body.length;
   }
 }

@@ -60,8 +60,9 @@ export const STEPS: readonly Step[] = [
   -- One row for each delivery that its first attempt did not deliver. "state" is waiting until an attempt settles it: then
   -- delivered, failed or expired. due_at says when the next attempt is due, and is NULL once it is settled; settled_at is
   -- NULL until then. attempted_at is the end of the last attempt, first_attempt_at the beginning of the first one that left
-  -- the machine. held is the time that does not count towards the cutoff. url and status say who took it, reason why it
-  -- waits or was given up; finals is a JSON array of the webhooks that have refused the event for good.
+  -- the machine. stood_still is how long the destination's clock had stood still until then ("clocks"): what it has stood still
+  -- since does not count towards the cutoff. url and status say who took it, reason why it waits or was given up; finals is a
+  -- JSON array of the webhooks that have refused the event for good.
   CREATE TABLE tried (
     event            INTEGER NOT NULL,
     destination      TEXT    NOT NULL,
@@ -70,7 +71,7 @@ export const STEPS: readonly Step[] = [
     attempts         INTEGER NOT NULL,
     first_attempt_at INTEGER,
     attempted_at     INTEGER,
-    held             INTEGER NOT NULL,
+    stood_still             INTEGER NOT NULL,
     settled_at       INTEGER,
     url              TEXT,
     status           INTEGER,
@@ -124,7 +125,7 @@ export const STEPS: readonly Step[] = [
   CREATE VIEW deliveries AS
     SELECT s.first + a.key AS event, p.destination, iif(substr(p.states, a.key + 1, 1) = 'd', 'delivered', 'waiting') AS state,
       iif(substr(p.states, a.key + 1, 1) = 'w', s.accepted_at, NULL) AS due_at,
-      iif(substr(p.states, a.key + 1, 1) = 'd', 1, 0) AS attempts, NULL AS first_attempt_at, NULL AS attempted_at, 0 AS held,
+      iif(substr(p.states, a.key + 1, 1) = 'd', 1, 0) AS attempts, NULL AS first_attempt_at, NULL AS attempted_at, 0 AS stood_still,
       l.value ->> 'at' AS settled_at, l.value ->> 'url' AS url, l.value ->> 'status' AS status, NULL AS reason,
       NULL AS finals, s.accepted_at, a.value ->> 2 AS message_id
     FROM progress p JOIN segments s ON s.first = p.segment JOIN contents c ON c.segment = p.segment JOIN json_each(c.about) a
@@ -132,7 +133,7 @@ export const STEPS: readonly Step[] = [
         ON EXISTS (SELECT 1 FROM json_each(l.value, '$.events') e WHERE e.value = s.first + a.key)
     WHERE substr(p.states, a.key + 1, 1) IN ('w', 'd')
     UNION ALL
-    SELECT event, destination, state, due_at, attempts, first_attempt_at, attempted_at, held, settled_at, url, status, reason,
+    SELECT event, destination, state, due_at, attempts, first_attempt_at, attempted_at, stood_still, settled_at, url, status, reason,
       finals, accepted_at, about ->> 2 FROM tried;
   `,
   `
@@ -141,15 +142,16 @@ export const STEPS: readonly Step[] = [
   ALTER TABLE tried ADD COLUMN log TEXT;
   `,
   `
-  -- One row for each spell in which nothing is delivered to a destination because the operator wants it so. "kind" is paused
-  -- (fairlead pause) or unserved (disabled, or not in the config) while it lasts, and until_at is NULL; then it is over. Such
-  -- time does not count towards the cutoff of what waited then.
-  CREATE TABLE spells (
-    destination TEXT    NOT NULL,
-    kind        TEXT    NOT NULL,
-    from_at     INTEGER NOT NULL,
-    until_at    INTEGER,
-    PRIMARY KEY (destination, kind, from_at)
+  -- The clock by which a destination's deliveries reach their cutoff, once it has stood still. It stands still while one of
+  -- these times is set: paused_at (fairlead pause), unserved_at (disabled, or not in the config), offline_at (this machine has
+  -- no network). stopped_at is when it last stopped, NULL while it runs; stood_still is how long it had stood still before.
+  CREATE TABLE clocks (
+    destination TEXT PRIMARY KEY,
+    paused_at   INTEGER,
+    unserved_at INTEGER,
+    offline_at  INTEGER,
+    stopped_at  INTEGER,
+    stood_still INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
   `

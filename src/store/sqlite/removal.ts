@@ -72,7 +72,7 @@ export function createRemoval(db: Database, { counts, tried }: { counts: Counts;
 
   function setApart({ destination, states }: States, packed: Segment): void {
     const { segment, acceptedAt } = packed;
-    const waiting = { destination, segment, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 };
+    const waiting = { destination, segment, acceptedAt, dueAt: acceptedAt, attempts: 0, stoodStill: 0 };
     unpackBodies(packed).forEach((body, at) => {
       if (states[at] === "w") tried.add({ ...waiting, id: segment + at, body });
     });

@@ -48,7 +48,7 @@ export function createReplayRows(db: Database, { counts, progress, tried }: Repl
     const by = deliveredBy(place);
     const log = by ? logOfFirst(by) : NO_ATTEMPTS;
     progress.again(place);
-    const waiting = { ...place, ...bodies.read(place), dueAt: at, attempts: 0, held: 0 };
+    const waiting = { ...place, ...bodies.read(place), dueAt: at, attempts: 0, stoodStill: 0 };
     tried.add(waiting, { at, log });
     return true;
   }

@@ -18,6 +18,7 @@ import { watchClock } from "../timeline.ts";
 import { createAppend } from "./append.ts";
 import { createBacklog } from "./backlog.ts";
 import { createClaims } from "./claims.ts";
+import { createStoredClocks } from "./clocks.ts";
 import { type Commits, createCommits } from "./commits.ts";
 import { createCounts } from "./counts.ts";
 import { createStoredDeletions } from "./deletions/deletions.ts";
@@ -25,7 +26,6 @@ import { createIsForgotten } from "./deletions/forgotten.ts";
 import { createNotices } from "./deletions/notices.ts";
 import { createUserHash } from "./deletions/user-hash.ts";
 import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
-import { createStoredHalts } from "./halts.ts";
 import { createIndexCheck } from "./index-check.ts";
 import { createIntake } from "./intake.ts";
 import { lockOutbox } from "./lock.ts";
@@ -197,7 +197,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
       failed: unwritable,
     }),
     members: createMembers(db, { ...withdrawal, ...options, ...tables, ...about, commits, failed: unwritable }),
-    halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
+    clocks: createStoredClocks(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, presence, bounds }),
     rescue: createRescue(db, options),
     timeline: meta.timeline,

@@ -31,27 +31,30 @@ type TriedPlace = Pick<Delivery, "id" | "destination">;
 /** What came before the operator wanted it to be sent again, and when that was. */
 type Again = { readonly at: At; readonly log: AttemptLog };
 
-type Waiting = Pick<Delivery, "id" | "destination" | "segment" | "dueAt" | "attempts" | "held" | "acceptedAt" | "body">;
+type Waiting = Pick<
+  Delivery,
+  "id" | "destination" | "segment" | "dueAt" | "attempts" | "stoodStill" | "acceptedAt" | "body"
+>;
 
 export function createTried(db: Database): Tried {
   const { insert, update, giveUp, move, replay, hurry, readBy, readLog, find } = prepare(db);
 
   return {
-    add({ id, destination, segment, dueAt, attempts, held, acceptedAt, body }, again) {
-      const waiting = [id, destination, dueAt, attempts, held, acceptedAt] as const;
+    add({ id, destination, segment, dueAt, attempts, stoodStill, acceptedAt, body }, again) {
+      const waiting = [id, destination, dueAt, attempts, stoodStill, acceptedAt] as const;
       const before = again ? [again.at, JSON.stringify(again.log)] : [null, null];
       const { changes } = insert.run(...waiting, ...before, String(id - segment), body, segment);
       // It would wait nowhere. Whoever throws here takes back what it has left.
       if (changes !== 1) throw damaged(segment, "it has no contents");
     },
     settle({ id, destination }, settlement) {
-      const { state, attempts, firstAttemptAt, attemptedAt, held, finals } = settlement;
+      const { state, attempts, firstAttemptAt, attemptedAt, stoodStill, finals } = settlement;
       const [dueAt, settledAt] = state === "waiting" ? [settlement.dueAt, null] : [null, attemptedAt];
       const [url, status] = state === "delivered" ? [settlement.url, settlement.status] : [null, null];
       const reason = state === "delivered" ? null : settlement.reason;
       const refusals = finals.length === 0 ? null : JSON.stringify(finals);
       const log = settlement.log ? JSON.stringify(withAttempts(logOf(id, destination), settlement.log)) : null;
-      const progress = [attempts, firstAttemptAt, attemptedAt, held, settledAt];
+      const progress = [attempts, firstAttemptAt, attemptedAt, stoodStill, settledAt];
       return update.run(state, dueAt, ...progress, url, status, reason, refusals, log, id, destination).changes > 0;
     },
     giveUp: ({ id, destination }, { at, reason }) => void giveUp.run(at, reason, id, destination),
@@ -74,12 +77,12 @@ export function createTried(db: Database): Tried {
 function prepare(db: Database) {
   db.function("checksum", { deterministic: true }, (about, body) => checksum(String(about), String(body)));
   const insert = db.prepare(
-    `INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, replayed_at, log, about, body, sum)
+    `INSERT INTO tried (event, destination, state, due_at, attempts, stood_still, accepted_at, replayed_at, log, about, body, sum)
      SELECT ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, told, body, checksum(told, body)
      FROM (SELECT about -> ('$[' || ? || ']') AS told, ? AS body FROM contents WHERE segment = ?)`,
   );
   const update = db.prepare(
-    `UPDATE tried SET state = ?, due_at = ?, attempts = ?, first_attempt_at = ?, attempted_at = ?, held = ?, settled_at = ?,
+    `UPDATE tried SET state = ?, due_at = ?, attempts = ?, first_attempt_at = ?, attempted_at = ?, stood_still = ?, settled_at = ?,
        url = ?, status = ?, reason = ?, finals = ?,
        log = coalesce(?, log) WHERE event = ? AND destination = ? AND state = 'waiting'`,
   );
@@ -90,11 +93,11 @@ function prepare(db: Database) {
   );
   const move = db.prepare<[string, number, string]>(
     `UPDATE tried SET destination = ?, due_at = accepted_at, attempts = 0, first_attempt_at = NULL, attempted_at = NULL,
-       replayed_at = NULL, held = 0, reason = NULL, finals = NULL, log = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
+       replayed_at = NULL, stood_still = 0, reason = NULL, finals = NULL, log = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
   );
   const replay = db.prepare<[At, At, string | null, number, string, SettledState]>(
     `UPDATE tried SET state = 'waiting', due_at = ?, replayed_at = ?, log = coalesce(log, ?), attempts = 0, first_attempt_at = NULL,
-       attempted_at = NULL, held = 0, settled_at = NULL, url = NULL, status = NULL, reason = NULL, finals = NULL
+       attempted_at = NULL, stood_still = 0, settled_at = NULL, url = NULL, status = NULL, reason = NULL, finals = NULL
      WHERE event = ? AND destination = ? AND state = ?`,
   );
   const hurry = db.prepare<[At, number, string, At]>(

@@ -19,7 +19,7 @@ export function untried({ id, destination, segment, messageId, type, body, accep
     firstAttemptAt: null,
     attemptedAt: null,
     replayedAt: null,
-    held: 0,
+    stoodStill: 0,
     dueAt: acceptedAt,
     finals: NONE,
   };

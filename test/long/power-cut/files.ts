@@ -52,7 +52,7 @@ export async function cutUpgrade(seed: number): Promise<void> {
   await writeFile(w.path(OUTBOX), gunzipSync(kept));
   const db = await openDatabase(w.path(OUTBOX));
   const insert = db.prepare<[number, number]>(
-    `INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, about, body)
+    `INSERT INTO tried (event, destination, state, due_at, attempts, stood_still, accepted_at, about, body)
       VALUES (?, 'gone', 'waiting', 5, 1, 0, ?, '["website","track","m","u1"]', '{}')`,
   );
   db.transaction(() => {

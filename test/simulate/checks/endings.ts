@@ -35,10 +35,11 @@ function checkFailed(world: World, { reason, messageId, destination, source, eve
 
 /** Nothing expires untried, or before its time: and no more time is granted to it than it has lost. */
 function checkExpired(world: World, row: Row): string | null {
-  const { attempts, firstAttemptAt, settledAt, held, destination } = row;
+  const { attempts, firstAttemptAt, settledAt, stoodStill, destination } = row;
   if (attempts < 1 || firstAttemptAt === null || settledAt === null) return "it was never tried";
   const { cutoff } = world.shape;
-  if (settledAt < firstAttemptAt + cutoff + held) return `${firstAttemptAt + cutoff + held - settledAt} ms too early`;
+  if (settledAt < firstAttemptAt + cutoff + stoodStill)
+    return `${firstAttemptAt + cutoff + stoodStill - settledAt} ms too early`;
   const lost = lostBetween(world, destination, { from: firstAttemptAt, until: settledAt });
-  return held > lost ? `it was granted ${held} ms, and has lost ${lost}` : null;
+  return stoodStill > lost ? `it was granted ${stoodStill} ms, and has lost ${lost}` : null;
 }

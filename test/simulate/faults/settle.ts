@@ -27,7 +27,7 @@ export const SETTLE_FAULTS = [
   fault<typeof Settle>("does not take off the time that was lost", "settle/settle.ts", ({ settle }) => ({
     settle(delivery, outcomes, context) {
       const real = settle(delivery, outcomes, context);
-      return real && { ...real, held: real.held + 60_000 };
+      return real && { ...real, stoodStill: real.stoodStill + 60_000 };
     },
   })),
   fault<typeof Backoff>("tries again too early", "settle/backoff.ts", ({ backoff }) => ({

@@ -34,7 +34,7 @@ export function describeAppend(open: OpenStore): void {
           firstAttemptAt: null,
           attemptedAt: null,
           replayedAt: null,
-          held: 0,
+          stoodStill: 0,
           dueAt: now,
           finals: [],
         },

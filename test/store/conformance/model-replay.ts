@@ -23,7 +23,7 @@ function expectReplay(expected: Expected, place: Key, now: At): "replayed" | "hu
     attempts: 0,
     firstAttemptAt: null,
     attemptedAt: null,
-    held: 0,
+    stoodStill: 0,
     finals: [],
     dueAt: now,
     replayedAt: now,

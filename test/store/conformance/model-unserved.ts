@@ -41,8 +41,8 @@ function waitingFor({ segments, tried, handed }: Expected, destination: string):
 type Why = { readonly at: At; readonly reason: string };
 
 function giveUp({ tried }: Expected, { delivery, segment }: Waiting, { at, reason }: Why): void {
-  const { attempts, firstAttemptAt, held, finals } = delivery;
-  const last = { attempts, firstAttemptAt, attemptedAt: at, held, finals, state: "failed", reason } as const;
+  const { attempts, firstAttemptAt, stoodStill, finals } = delivery;
+  const last = { attempts, firstAttemptAt, attemptedAt: at, stoodStill, finals, state: "failed", reason } as const;
   tried.set(keyOf(delivery), { delivery: { ...delivery, segment: 0 }, last });
   if (segment === null) return;
   segment.waiting.delete(keyOf(delivery));
@@ -64,7 +64,7 @@ function segmentOf({ segments }: Expected, id: number): Segment | undefined {
 
 function handOver(expected: Expected, { delivery, segment }: Waiting, to: string): void {
   const old = keyOf(delivery);
-  const fresh = { attempts: 0, firstAttemptAt: null, attemptedAt: null, replayedAt: null, held: 0, finals: [] };
+  const fresh = { attempts: 0, firstAttemptAt: null, attemptedAt: null, replayedAt: null, stoodStill: 0, finals: [] };
   const moved = { ...delivery, ...fresh, destination: to, dueAt: delivery.acceptedAt };
   expected.handed.set(keyOf(moved), moved);
   if (segment !== null) {

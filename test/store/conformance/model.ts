@@ -71,7 +71,15 @@ type Numbers = { readonly id: number; readonly segment: number; readonly now: At
 function deliveriesOf({ event, body, deliverTo }: Entry, { id, segment, now }: Numbers): readonly Delivery[] {
   return deliverTo.map((destination) => ({
     ...{ id, destination, segment, messageId: event.messageId, type: event.type, body, acceptedAt: now },
-    ...{ attempts: 0, firstAttemptAt: null, attemptedAt: null, replayedAt: null, held: 0, dueAt: now, finals: [] },
+    ...{
+      attempts: 0,
+      firstAttemptAt: null,
+      attemptedAt: null,
+      replayedAt: null,
+      stoodStill: 0,
+      dueAt: now,
+      finals: [],
+    },
   }));
 }
 
@@ -113,9 +121,12 @@ function settleFirst({ tried, handed }: Expected, { segment, key, settlement }: 
 
 /** What is read of it after this round. */
 function after(delivery: Delivery, settlement: Settlement): Tried {
-  const { attempts, firstAttemptAt, attemptedAt, held, finals } = settlement;
+  const { attempts, firstAttemptAt, attemptedAt, stoodStill, finals } = settlement;
   const dueAt = settlement.state === "waiting" ? settlement.dueAt : delivery.dueAt;
-  return { delivery: { ...delivery, attempts, firstAttemptAt, attemptedAt, held, finals, dueAt }, last: settlement };
+  return {
+    delivery: { ...delivery, attempts, firstAttemptAt, attemptedAt, stoodStill, finals, dueAt },
+    last: settlement,
+  };
 }
 
 export function needsPrune(expected: Expected, before: PruneBefore): boolean {

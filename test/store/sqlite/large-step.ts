@@ -34,7 +34,7 @@ export const NEXT = STEPS.length + 1;
 /** Rows for it, in a store of the present schema. */
 export function fillTried(db: Database): void {
   const insert = db.prepare<[number]>(
-    `INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, about, body)
+    `INSERT INTO tried (event, destination, state, due_at, attempts, stood_still, accepted_at, about, body)
       VALUES (?, 'crm', 'waiting', 5, 1, 0, 1, '["website","track","m","u1"]', '{}')`,
   );
   db.transaction(() => {

@@ -1,0 +1,177 @@
+/**
+ * The clocks of all destinations: why each of them stands still, and for how long it has. There are three reasons, and several
+ * can hold at once:
+ *
+ * paused:    by command, until it is resumed by command; a restart or another config does not change that.
+ * unserved:  disabled, or not in the config. It begins with the start or reload that finds it so while something waits, and
+ *            ends with the one that finds it served again.
+ * offline:   this machine has no network. It begins when a round of attempts ends of which none has left the machine, and
+ *            counts from the last attempt that has; it ends with the next one that does.
+ *
+ * A destination for which nothing waits needs no clock: the next start or reload forgets what it has counted.
+ */
+import type { Destination } from "../model/destination.ts";
+import type { DestinationClock, StoredClock, StoredClocks } from "../model/destination-clock.ts";
+import type { Fault } from "../model/fault.ts";
+import type { Paused, Pauses, Resumed } from "../model/pause.ts";
+import type { Backlog, Clock } from "../model/ports.ts";
+import { type At, type Ms, SECOND } from "../model/units.ts";
+import { createDestinationClock, type LiveClock, neverStopped, started, stopped } from "./destination-clock.ts";
+
+/** How long until what the store did not take is offered to it again. */
+const RETRY: Ms = 10 * SECOND;
+
+export type Clocks = {
+  of(destination: string): NetworkClock;
+  /** These are in the config from now on. */
+  serve(destinations: readonly Destination[]): void;
+  readonly pauses: Pauses;
+};
+
+/** A destination's clock, and what its attempts say of this machine's network. */
+export type NetworkClock = DestinationClock & {
+  /** An attempt has left the machine. */
+  online(now: At): void;
+  /** None of the attempts of a round has left it. */
+  offline(): void;
+};
+
+export type ClocksWorld = {
+  readonly clock: Pick<Clock, "now" | "sleep">;
+  /** As they are in the store. */
+  readonly clocks: StoredClocks;
+  readonly backlog: Pick<Backlog, "counts">;
+  readonly stopping: AbortSignal;
+  /** Called when a destination was paused or resumed. */
+  readonly changed: () => void;
+};
+
+export function createClocks(world: ClocksWorld): Clocks {
+  const { clock, clocks: store, backlog } = world;
+  const startedAt = clock.now();
+  const known = new Map<string, { readonly live: LiveClock; readonly own: NetworkClock }>();
+  const saver = createSaver(world, (destination) => liveOf(destination).stored());
+  for (const one of store.all()) add(one.destination, createDestinationClock(one));
+
+  return {
+    of: (destination) => entryOf(destination).own,
+    serve(destinations) {
+      const enabled = new Set(destinations.filter((one) => one.enabled).map(({ name }) => name));
+      const waiting = waitingFor();
+      for (const name of new Set([...known.keys(), ...waiting])) {
+        if (serveOne(liveOf(name), { waits: waiting.has(name), enabled: enabled.has(name) })) saver.changed(name);
+      }
+    },
+    pauses: {
+      since: (destination) => known.get(destination)?.live.stored().pausedAt ?? null,
+      pause: (destination) => saver.inTurn(() => pause(destination)),
+      resume: (destination) => saver.inTurn(() => resume(destination)),
+    },
+  };
+
+  async function pause(destination: string): Promise<Paused | Fault> {
+    const live = liveOf(destination);
+    const { pausedAt } = live.stored();
+    if (pausedAt !== null) return { since: pausedAt, changed: false };
+    const since = clock.now();
+    const refused = await store.save([stopped(live.stored(), "pausedAt", since)]);
+    if (refused !== null) return refused;
+    live.stop("pausedAt", since);
+    world.changed();
+    return { since, changed: true };
+  }
+
+  async function resume(destination: string): Promise<Resumed | Fault> {
+    const live = liveOf(destination);
+    const { pausedAt: since } = live.stored();
+    if (since === null) return { since };
+    const now = clock.now();
+    const refused = await store.save([started(live.stored(), "pausedAt", now)]);
+    if (refused !== null) return refused;
+    live.start("pausedAt", now);
+    world.changed();
+    return { since };
+  }
+
+  function serveOne(live: LiveClock, { waits, enabled }: { waits: boolean; enabled: boolean }): boolean {
+    if (!waits) return live.forget();
+    return enabled ? live.start("unservedAt", clock.now()) : live.stop("unservedAt", clock.now());
+  }
+
+  function waitingFor(): ReadonlySet<string> {
+    const counts = backlog.counts().filter(({ state, count }) => state === "waiting" && count > 0);
+    return new Set(counts.map(({ destination }) => destination));
+  }
+
+  function liveOf(destination: string): LiveClock {
+    return entryOf(destination).live;
+  }
+
+  function entryOf(destination: string) {
+    return known.get(destination) ?? add(destination, createDestinationClock(neverStopped(destination)));
+  }
+
+  function add(destination: string, live: LiveClock) {
+    let onlineAt: At = startedAt;
+    const own: NetworkClock = {
+      stoodStill: live.stoodStill,
+      standsStill: live.standsStill,
+      online(now) {
+        onlineAt = now;
+        if (live.start("offlineAt", now)) saver.changed(destination);
+      },
+      offline() {
+        if (live.stop("offlineAt", onlineAt)) saver.changed(destination);
+      },
+    };
+    const entry = { live, own };
+    known.set(destination, entry);
+    return entry;
+  }
+}
+
+type Saver = {
+  /** Works that write, one after the other, in the order in which they were asked for. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>;
+  /** This clock has changed, and counts so at once: it is written as soon as the store can, mostly with the next commit. */
+  changed(destination: string): void;
+};
+
+function createSaver({ clock, clocks, stopping }: ClocksWorld, storedOf: (destination: string) => StoredClock): Saver {
+  const unsaved = new Set<string>();
+  let turn: Promise<unknown> = Promise.resolve();
+  let saving = false;
+
+  return {
+    inTurn,
+    changed(destination) {
+      unsaved.add(destination);
+      // It never rejects: the store logs what is wrong with it.
+      if (!saving) void saveAll();
+    },
+  };
+
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = turn.then(work);
+    turn = result.catch(() => {});
+    return result;
+  }
+
+  async function saveAll(): Promise<void> {
+    saving = true;
+    while (unsaved.size > 0) {
+      if ((await inTurn(save)) === null) continue;
+      if (stopping.aborted) break;
+      await clock.sleep(RETRY, stopping);
+    }
+    saving = false;
+  }
+
+  async function save(): Promise<Fault | null> {
+    const destinations = [...unsaved];
+    unsaved.clear();
+    const refused = await clocks.save(destinations.map(storedOf));
+    if (refused !== null) for (const one of destinations) unsaved.add(one);
+    return refused;
+  }
+}
