@@ -11,12 +11,9 @@ import { describeChanges } from "./config/changes.ts";
 import { keysForRestart, withFixedKeys } from "./config/restart.ts";
 import { createRequestDeletion } from "./deletion/request.ts";
 import { createDeletionWorker, type Worker as DeletionWorker } from "./deletion/worker.ts";
-import { createActivity } from "./deliver/activity.ts";
 import { createDeliver, type Deliver } from "./deliver/deliver.ts";
-import { createHealth } from "./deliver/health.ts";
+import { createActivity, createHealth } from "./deliver/health.ts";
 import { createLanes } from "./deliver/lanes.ts";
-import { tellPaused } from "./deliver/paused.ts";
-import { tellUnserved } from "./deliver/unserved.ts";
 import { createBodies } from "./http/body.ts";
 import { type Handles, openListeners } from "./http/listeners.ts";
 import { createStreams } from "./http/stream.ts";
@@ -122,14 +119,12 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   deliver.start();
   syncing = syncs.run(leaving.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
-  const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.knock() });
+  const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.checkLiveness() });
   return { addresses, deliver, vitals, renew: listeners.renew, serve, stop };
 
   function serve(next: Config): void {
     ports.metrics.declare(namesOf(next));
     deliver.serve(next.destinations);
-    tellUnserved(next.destinations, store.backlog, ports.report);
-    tellPaused(next.destinations, { ...ports, ...store, pauses: deliver.pauses });
   }
 
   /** The operator's listener stays until the end: what the daemon does while it stops can be watched. */
@@ -182,7 +177,7 @@ function wire(store: Store, world: World): Parts {
     return store.settle(delivery, settlement);
   };
   const deliver = createDeliver({ ...world, ...store, settle, lanes, activity, delivery: () => config().delivery });
-  const accept = createAccept({ config, append: store.append, offer: deliver.offer, arrivals, report });
+  const accept = createAccept({ config, append: store.append, enqueue: deliver.enqueue, arrivals, report });
   const rejections = createRejections({ clock, timeline, report });
   const bodies = createBodies(clock, world.freeMemory);
   const stopping = (): boolean => leaving.aborted;

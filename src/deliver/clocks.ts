@@ -47,87 +47,80 @@ export type ClocksWorld = {
 };
 
 export function createClocks(world: ClocksWorld): Clocks {
-  const { clock, clocks: store, backlog } = world;
+  const { clock, backlog } = world;
   const startedAt = clock.now();
-  const known = new Map<string, { readonly live: LiveClock; readonly own: NetworkClock }>();
-  const saver = createSaver(world, (destination) => liveOf(destination).stored());
-  for (const one of store.all()) add(one.destination, createDestinationClock(one));
+  const known = new Map<string, Entry>();
+  const saver = createSaver(world, (destination) => entryOf(destination).live.stored());
+  for (const one of world.clocks.all()) add(createDestinationClock(one), one.destination);
 
   return {
     of: (destination) => entryOf(destination).own,
     serve(destinations) {
       const enabled = new Set(destinations.filter((one) => one.enabled).map(({ name }) => name));
-      const waiting = waitingFor();
+      const counts = backlog.counts().filter(({ state, count }) => state === "waiting" && count > 0);
+      const waiting = new Set(counts.map(({ destination }) => destination));
       for (const name of new Set([...known.keys(), ...waiting])) {
-        if (serveOne(liveOf(name), { waits: waiting.has(name), enabled: enabled.has(name) })) saver.changed(name);
+        const { live } = entryOf(name);
+        if (!waiting.has(name)) note(live.forget(), name);
+        else if (enabled.has(name)) note(live.start("unservedAt", clock.now()), name);
+        else note(live.stop("unservedAt", clock.now()), name);
       }
     },
     pauses: {
       since: (destination) => known.get(destination)?.live.stored().pausedAt ?? null,
-      pause: (destination) => saver.inTurn(() => pause(destination)),
-      resume: (destination) => saver.inTurn(() => resume(destination)),
+      pause: (destination) => saver.inTurn(() => pause(entryOf(destination).live, world)),
+      resume: (destination) => saver.inTurn(() => resume(entryOf(destination).live, world)),
     },
   };
 
-  async function pause(destination: string): Promise<Paused | Fault> {
-    const live = liveOf(destination);
-    const { pausedAt } = live.stored();
-    if (pausedAt !== null) return { since: pausedAt, changed: false };
-    const since = clock.now();
-    const refused = await store.save([stopped(live.stored(), "pausedAt", since)]);
-    if (refused !== null) return refused;
-    live.stop("pausedAt", since);
-    world.changed();
-    return { since, changed: true };
+  function entryOf(destination: string): Entry {
+    return known.get(destination) ?? add(createDestinationClock(neverStopped(destination)), destination);
   }
 
-  async function resume(destination: string): Promise<Resumed | Fault> {
-    const live = liveOf(destination);
-    const { pausedAt: since } = live.stored();
-    if (since === null) return { since };
-    const now = clock.now();
-    const refused = await store.save([started(live.stored(), "pausedAt", now)]);
-    if (refused !== null) return refused;
-    live.start("pausedAt", now);
-    world.changed();
-    return { since };
-  }
-
-  function serveOne(live: LiveClock, { waits, enabled }: { waits: boolean; enabled: boolean }): boolean {
-    if (!waits) return live.forget();
-    return enabled ? live.start("unservedAt", clock.now()) : live.stop("unservedAt", clock.now());
-  }
-
-  function waitingFor(): ReadonlySet<string> {
-    const counts = backlog.counts().filter(({ state, count }) => state === "waiting" && count > 0);
-    return new Set(counts.map(({ destination }) => destination));
-  }
-
-  function liveOf(destination: string): LiveClock {
-    return entryOf(destination).live;
-  }
-
-  function entryOf(destination: string) {
-    return known.get(destination) ?? add(destination, createDestinationClock(neverStopped(destination)));
-  }
-
-  function add(destination: string, live: LiveClock) {
+  function add(live: LiveClock, destination: string): Entry {
     let onlineAt: At = startedAt;
     const own: NetworkClock = {
       stoodStill: live.stoodStill,
       standsStill: live.standsStill,
       online(now) {
         onlineAt = now;
-        if (live.start("offlineAt", now)) saver.changed(destination);
+        note(live.start("offlineAt", now), destination);
       },
-      offline() {
-        if (live.stop("offlineAt", onlineAt)) saver.changed(destination);
-      },
+      offline: () => note(live.stop("offlineAt", onlineAt), destination),
     };
-    const entry = { live, own };
-    known.set(destination, entry);
-    return entry;
+    known.set(destination, { live, own });
+    return { live, own };
   }
+
+  function note(hasChanged: boolean, destination: string): void {
+    if (hasChanged) saver.changed(destination);
+  }
+}
+
+type Entry = { readonly live: LiveClock; readonly own: NetworkClock };
+
+/** A pause counts once it is durable, and so does its end. */
+async function pause(live: LiveClock, { clock, clocks, changed }: ClocksWorld): Promise<Paused | Fault> {
+  const { pausedAt } = live.stored();
+  if (pausedAt !== null) return { since: pausedAt, changed: false };
+  const since = clock.now();
+  const refused = await clocks.save([stopped(live.stored(), "pausedAt", since)]);
+  if (refused !== null) return refused;
+  // The live clock may have changed meanwhile: then it is saved again.
+  live.stop("pausedAt", since);
+  changed();
+  return { since, changed: true };
+}
+
+async function resume(live: LiveClock, { clock, clocks, changed }: ClocksWorld): Promise<Resumed | Fault> {
+  const { pausedAt: since } = live.stored();
+  if (since === null) return { since };
+  const now = clock.now();
+  const refused = await clocks.save([started(live.stored(), "pausedAt", now)]);
+  if (refused !== null) return refused;
+  live.start("pausedAt", now);
+  changed();
+  return { since };
 }
 
 type Saver = {

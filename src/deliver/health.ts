@@ -1,6 +1,7 @@
 import type { Destination } from "../model/destination.ts";
 import type { Clock } from "../model/ports.ts";
-import type { AttemptError, DestinationHealth, Health, LaneStatus, WebhookHealth } from "../model/status.ts";
+import { createRate, type Rate } from "../model/rate.ts";
+import type { Activity, AttemptError, DestinationHealth, Health, LaneStatus, WebhookHealth } from "../model/status.ts";
 import { type At, MINUTE, type Ms } from "../model/units.ts";
 import { withoutQuery } from "../model/url.ts";
 import type { Lanes } from "./lanes.ts";
@@ -70,4 +71,17 @@ function webhookState(lane: LaneStatus, now: At): WebhookHealth["state"] {
   if (lastFailure?.offline) return "offline";
   if (state === "closed") return "down";
   return state === "slowed" ? "slowed" : "failing";
+}
+
+/** Counts what was delivered lately, in memory: for the operator, who asks now and then. */
+export function createActivity(clock: Pick<Clock, "now">): Activity & { delivered(destination: string): void } {
+  const rates = new Map<string, Rate>();
+  return {
+    delivered(destination) {
+      const rate = rates.get(destination) ?? createRate();
+      rates.set(destination, rate);
+      rate.add(1, clock.now());
+    },
+    of: (destination) => rates.get(destination)?.perSecond(clock.now()) ?? 0,
+  };
 }

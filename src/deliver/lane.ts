@@ -37,7 +37,7 @@ export type Lane = {
   /** How many slots are taken. */
   busy(): number;
   /** Takes a slot for a delivery that was tried before, or was not. It is given back through `done`. */
-  take(ask: Pick<LaneAsk, "tried" | "now">): void;
+  takeSlot(ask: Pick<LaneAsk, "tried" | "now">): void;
   done(result: LaneResult, circumstances: LaneCircumstances): void;
   /** Until when no slot is given. May lie in the past. */
   shutUntil(): At;
@@ -93,7 +93,7 @@ export function createLane(name: LaneName, report: Report): Lane {
   return {
     hasRoom: (ask) => hasRoom(lane, ask),
     busy: () => lane.busy,
-    take({ tried, now }) {
+    takeSlot({ tried, now }) {
       if (stateOf(lane) === "slowed") lane.nextAt = Math.max(lane.nextAt, now + PACE);
       lane.busy += 1;
       if (tried) lane.busyTried += 1;
@@ -106,7 +106,7 @@ export function createLane(name: LaneName, report: Report): Lane {
       const before = stateOf(lane);
       if (result.sign === "taken") succeed(lane, circumstances.now);
       else fail(lane, result, circumstances);
-      tellChange({ before, after: stateOf(lane) }, { name, report, lane, result, now: circumstances.now });
+      logChange({ before, after: stateOf(lane) }, { name, report, lane, result, now: circumstances.now });
     },
     shutUntil: () => Math.max(lane.heldUntil, lane.nextAt),
     isClosed: () => stateOf(lane) === "closed",
@@ -235,7 +235,7 @@ type About = {
   readonly now: At;
 };
 
-function tellChange({ before, after }: Change, { name, report, lane, result, now }: About): void {
+function logChange({ before, after }: Change, { name, report, lane, result, now }: About): void {
   if (before === after) return;
   const { destination, url } = name;
   if (after === "closed") report.laneClosed(destination, url, result.reason, lane.nextAt - now);

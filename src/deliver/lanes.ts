@@ -16,7 +16,7 @@ export type Lanes = {
    * Takes a slot for each of these webhooks that has one. A closed one alone is not asked while another takes more in a
    * moment: a probe goes along with what may be delivered.
    */
-  take(destination: string, webhooks: readonly Webhook[], ask: SlotAsk): readonly Webhook[];
+  takeSlots(destination: string, webhooks: readonly Webhook[], ask: SlotAsk): readonly Webhook[];
   /** Whether the webhook is only probed now. */
   isClosed(destination: string, webhook: Webhook): boolean;
   /** Gives a slot back, with what came of it. */
@@ -54,7 +54,7 @@ export function createLanes(report: Report): Lanes {
       return false;
     },
     isAlive: (destination, webhooks, now) => lanesOf(destination, webhooks).some((lane) => lane.isAlive(now)),
-    take(destination, webhooks, ask) {
+    takeSlots(destination, webhooks, ask) {
       const lanes = lanesOf(destination, webhooks);
       if (!haveRoom(lanes, ask, slots)) return [];
       return webhooks.filter((_, nth) => {

@@ -6,15 +6,14 @@ import type { Clock, Post, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy, Settlement } from "../model/settlement.ts";
 import type { Ms } from "../model/units.ts";
+import { withoutQuery } from "../model/url.ts";
 import { describeAnswer, judge, signOf } from "../settle/judge.ts";
 import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
-import type { Limits } from "./attempt.ts";
-import { attempt, type Made } from "./attempt.ts";
+import { attempt, type Limits, type Made } from "./attempt.ts";
 import type { NetworkClock } from "./clocks.ts";
 import { standing, withEntries } from "./finals.ts";
 import type { Lanes } from "./lanes.ts";
-import { noteAttempt } from "./note.ts";
 
 export type RoundWorld = {
   readonly clock: Clock;
@@ -26,7 +25,7 @@ export type RoundWorld = {
   readonly report: Report;
 };
 
-export type Asked = {
+type Asked = {
   readonly destination: Destination;
   readonly destinationClock: NetworkClock;
   /** The webhooks that gave a slot: each is asked once. */
@@ -157,4 +156,42 @@ function decide(delivery: Delivery, { outcomes, log }: SoFar, { asked, world }: 
   if (settlement === null || log.length === 0) return settlement;
   // While the round goes on, more may be added to the list.
   return { ...settlement, finals: withEntries(settlement.finals, destination), log: [...log] };
+}
+
+/**
+ * How long the text of a refusal is waited for. It mostly comes with the headers or right behind them; and the delivery
+ * is not settled meanwhile, so that the wait stays well below the one before the first retry.
+ */
+const LONGEST_READ: Ms = 250;
+
+/** An attempt as it is kept for the operator; null if nothing is known of it. */
+async function noteAttempt(
+  { outcome, text }: Made,
+  trigger: Attempt["trigger"],
+  limits: Limits,
+): Promise<Attempt | null> {
+  const judgement = judge(outcome);
+  if (judgement === "unknown") return null;
+  const { startedAt: at, duration } = outcome;
+  return {
+    ...{ at, url: withoutQuery(outcome.url), duration, outcome: judgement },
+    status: outcome.kind === "answered" ? outcome.status : null,
+    reason: describeAnswer(outcome),
+    answer: text === null || judgement === "delivered" ? null : await readSoon(text, limits),
+    trigger,
+  };
+}
+
+/** The text, or null if it takes its time. */
+function readSoon(text: Promise<string>, limits: Limits): Promise<string | null> {
+  const limit = limits.start(LONGEST_READ);
+  return new Promise((resolve) => {
+    // The daemon may be stopping, and wait for nothing.
+    if (limit.signal.aborted) resolve(null);
+    limit.signal.addEventListener("abort", () => resolve(null));
+    void text.then((read) => {
+      limit.end();
+      resolve(read);
+    });
+  });
 }

@@ -15,7 +15,7 @@ const KEPT = 100;
 export type Slots = {
   /** Whether one more of this lane leaves to every other lane what is kept for it. */
   hasRoom(lane: Lane): boolean;
-  take(lane: Lane, ask: Parameters<Lane["take"]>[0]): void;
+  take(lane: Lane, ask: Parameters<Lane["takeSlot"]>[0]): void;
   /** The lane has given one back. */
   free(lane: Lane): void;
   /** There is one lane more. */
@@ -40,7 +40,7 @@ export function createSlots(): Slots {
     hasRoom: (lane) => (isModest(lane) ? hasAny() : hasMore()),
     take(lane, ask) {
       if (isModest(lane)) kept -= 1;
-      lane.take(ask);
+      lane.takeSlot(ask);
       busy += 1;
     },
     free(lane) {

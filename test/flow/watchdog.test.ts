@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
-import { createActivity } from "../../src/deliver/activity.ts";
+import { createActivity } from "../../src/deliver/health.ts";
 import { createDeliver } from "../../src/deliver/deliver.ts";
 import { createLanes } from "../../src/deliver/lanes.ts";
 import type { Vitals } from "../../src/model/supervisor.ts";
@@ -138,7 +138,7 @@ describe("the watchdog of a daemon", () => {
       backlog: { ...store.backlog, counts: () => [] },
       clocks: { all: () => [], save: async () => null },
     });
-    await using watchdog = await watch(clock, () => ({ store: Promise.resolve(true), stuckLoops: deliver.knock() }));
+    await using watchdog = await watch(clock, () => ({ store: Promise.resolve(true), stuckLoops: deliver.checkLiveness() }));
     deliver.start();
     deliver.serve([makeDestination({ name: "lake", enabled: false })]);
     assert.equal(await watchdog.meals(), 20);

@@ -1,6 +1,7 @@
 import type * as Attempt from "../../../src/deliver/attempt.ts";
 import type * as Bell from "../../../src/deliver/bell.ts";
 import type * as Clocks from "../../../src/deliver/clocks.ts";
+import type * as DestinationClock from "../../../src/deliver/destination-clock.ts";
 import type * as Finals from "../../../src/deliver/finals.ts";
 import type * as Lane from "../../../src/deliver/lane.ts";
 import type * as Loop from "../../../src/deliver/loop.ts";
@@ -49,8 +50,8 @@ export const DELIVER_FAULTS = [
           real.serve(destination);
           reloads += 1;
         },
-        offer(delivery) {
-          if (reloads <= 1 || dropped === reloads) return real.offer(delivery);
+        enqueue(delivery) {
+          if (reloads <= 1 || dropped === reloads) return real.enqueue(delivery);
           dropped = reloads;
         },
       };
@@ -86,6 +87,16 @@ export const DELIVER_FAULTS = [
       return { ...real, of: (destination) => ({ ...real.of(destination), stoodStill: () => 0 }) };
     },
   })),
+  fault<typeof DestinationClock>(
+    "stores of a clock only the last time that it stood still",
+    "deliver/destination-clock.ts",
+    ({ createDestinationClock }) => ({
+      createDestinationClock(first) {
+        const real = createDestinationClock(first);
+        return { ...real, stored: () => ({ ...real.stored(), stoodStill: 0 }) };
+      },
+    }),
+  ),
   fault<typeof Lane>("does not hold a lane whose receiver wants silence", "deliver/lane.ts", ({ createLane }) => ({
     createLane(name, report) {
       const real = createLane(name, report);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { tellPaused } from "../../src/deliver/paused.ts";
+import { logPaused } from "../../src/deliver/deliver.ts";
 import { MINUTE } from "../../src/model/units.ts";
 import { createFalseClock, START } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
@@ -21,7 +21,7 @@ describe("a config that was just read", () => {
       makeDestination({ name: "idle" }),
       makeDestination({ name: "off", enabled: false }),
     ];
-    tellPaused(destinations, {
+    logPaused(destinations, {
       ...{ clock, pauses: { since }, backlog: { counts } },
       report: { stillPaused: (...what) => void told.push(what) },
     });
