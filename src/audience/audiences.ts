@@ -38,7 +38,7 @@ const PATIENCE: Ms = 5 * SECOND;
 type AudiencesWorld = BeginWorld & {
   /** Why a source takes no calls now; null if it does. */
   readonly refusalOf: (source: string) => Fault | null;
-  readonly suppressed: Pick<Suppressed, "any" | "has">;
+  readonly suppressed: Pick<Suppressed, "among">;
   readonly report: Pick<Report, "syncFailed" | "callRejected">;
 };
 
@@ -80,12 +80,13 @@ export function createAudiences(world: AudiencesWorld): Audiences {
 
   async function exclusively(wanted: Wanted, work: Work): Promise<Synced | Fault> {
     const name: ComputationName = { ...wanted, key: snakeCase(wanted.name) };
-    const known = members.find(name);
-    if (known && !isSame(known, name)) return nameTaken(name, known);
     const place = placeOf(name);
-    if (taken.has(place) || openOf(place, members)) return busy(name);
+    if (taken.has(place)) return busy(name);
     taken.add(place);
     try {
+      const known = await members.find(name);
+      if (known && !isSame(known, name)) return nameTaken(name, known);
+      if (await isRunning(place, members)) return busy(name);
       const begun = await work(name, known);
       if (!isFault(begun)) return await answerOf(begun, world);
       report.syncFailed(wanted, begun);
@@ -98,9 +99,9 @@ export function createAudiences(world: AudiencesWorld): Audiences {
 
 type Work = (name: ComputationName, known: Computation | null) => Promise<Begun | Fault>;
 
-/** The sync of this place that is being sent. */
-function openOf(place: string, members: Members): OpenSync | undefined {
-  return members.open().find(({ computation }) => placeOf(computation) === place);
+/** Whether a sync of this place is being sent. */
+async function isRunning(place: string, members: Members): Promise<boolean> {
+  return (await members.open()).some(({ computation }) => placeOf(computation) === place);
 }
 
 async function answerOf({ answer, finished }: Begun, { members, clock }: AudiencesWorld): Promise<Synced> {
@@ -110,13 +111,13 @@ async function answerOf({ answer, finished }: Begun, { members, clock }: Audienc
   const late = clock.sleep(PATIENCE, patience.signal).then(() => null);
   const done = await Promise.race([finished, late]);
   patience.abort();
-  const now = done ?? members.open().find(({ sync }) => sync.number === number);
+  const now = done ?? (await members.open()).find(({ sync }) => sync.number === number);
   return { ...answer, sync: now?.sync ?? answer.sync };
 }
 
-function findSame(wanted: Wanted, members: Members): Computation | null {
+async function findSame(wanted: Wanted, members: Members): Promise<Computation | null> {
   const name = { ...wanted, key: snakeCase(wanted.name) };
-  const known = members.find(name);
+  const known = await members.find(name);
   return known && isSame(known, name) ? known : null;
 }
 
@@ -233,7 +234,7 @@ async function takeList(
   { name, known, rows, options }: ListAsk,
   world: BeginWorld & AllowedWorld,
 ): Promise<Begun | Fault> {
-  const upload = world.members.upload();
+  const upload = await world.members.upload();
   try {
     const refusal = await stage(upload, rows, world);
     if (refusal) return refusal;
@@ -247,7 +248,7 @@ async function takeList(
     const pages = allowedPages(comparedPages(compared, world), name, world);
     return await beginSync({ name, known, kind: "list", pages }, world);
   } finally {
-    upload.close();
+    await upload.close();
   }
 }
 
@@ -258,16 +259,16 @@ async function stage(
 ): Promise<Fault | null> {
   for await (const some of rows) {
     if (stopping()) return STOPPING;
-    const refusal = isFault(some) ? some : add(upload, some);
+    const refusal = isFault(some) ? some : await add(upload, some);
     if (refusal) return refusal;
     await clock.nextTurn();
   }
   return null;
 }
 
-function add(upload: Upload, members: readonly Member[]): Fault | null {
+async function add(upload: Upload, members: readonly Member[]): Promise<Fault | null> {
   try {
-    upload.add(members);
+    await upload.add(members);
     return null;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);

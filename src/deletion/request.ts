@@ -25,14 +25,14 @@ export function createRequestDeletion(world: RequestWorld): RequestDeletion {
   const { config, deletions, backlog, wake, clock, random, report } = world;
   return async function requestDeletion({ userIds, sources, ...wishes }) {
     const reach: ReachWorld = { destinations: () => config().destinations, backlog };
-    const affected = affectedSources(config(), sources, reach);
+    const affected = await affectedSources(config(), sources, reach);
     if (isFault(affected)) return affected;
     const users = [...new Set(userIds)];
     const requestedAt = clock.wall();
     // It begins with the time, so that they sort as they came.
     const id = `del-${requestedAt.toString(16).padStart(12, "0")}-${random.hex(6)}`;
     const scope = sources && [...new Set(sources)];
-    const untold = beyondReach(reach);
+    const untold = await beyondReach(reach);
     const what = { ...wishes, userIds: users, sources: scope };
     const recorded = await deletions.record({ ...what, id, requestedAt, affected, untold });
     if (isFault(recorded)) return recorded;
@@ -44,18 +44,20 @@ export function createRequestDeletion(world: RequestWorld): RequestDeletion {
 }
 
 /** Sources that were named, or all, less those whose events go to nobody. */
-function affectedSources(
+async function affectedSources(
   config: Config,
   named: readonly string[] | null,
   reach: ReachWorld,
-): readonly string[] | Fault {
+): Promise<readonly string[] | Fault> {
   const known = config.sources.map((source) => source.name);
   const unknown = named?.find((name) => !known.includes(name));
   if (unknown !== undefined) {
     const why = `no source is named ${JSON.stringify(unknown)}; there are: ${known.join(", ")}`;
     return fault("unknown_source", `${why}. A request that names none is for all, also for those that were removed`);
   }
-  return [...new Set(named ?? known)].filter((name) => isHeard(name, reach));
+  const heard: string[] = [];
+  for (const name of new Set(named ?? known)) if (await isHeard(name, reach)) heard.push(name);
+  return heard;
 }
 
 /**

@@ -66,7 +66,7 @@ export function createDeletionWorker(world: DeletionWorkerWorld): Worker {
     let wait = LOOK_EVERY;
     const erased: Deletion[] = [];
     for (const stage of STAGES) {
-      let page = deletions.unfinished(stage, "");
+      let page = await deletions.unfinished(stage, "");
       while (page.length > 0) {
         for (const deletion of page) {
           if (running.signal.aborted) return null;
@@ -74,12 +74,13 @@ export function createDeletionWorker(world: DeletionWorkerWorld): Worker {
           if (refused === "erased") erased.push(deletion);
           else if (refused) wait = Math.min(wait, refused.retryAfter ?? TRY_AGAIN);
         }
-        page = deletions.unfinished(stage, page.at(-1)?.id ?? "");
+        page = await deletions.unfinished(stage, page.at(-1)?.id ?? "");
       }
     }
     const refused = await finish(erased, traces, running);
     if (refused !== null) wait = Math.min(wait, refused);
-    return STAGES.some((stage) => deletions.unfinished(stage, "").length > 0) ? wait : null;
+    const left = await Promise.all(STAGES.map((stage) => deletions.unfinished(stage, "")));
+    return left.some((those) => those.length > 0) ? wait : null;
   }
 }
 
@@ -180,10 +181,10 @@ async function announceFrom(source: string, of: Announcing, world: AnnounceWorld
   const { deletion, held } = of;
   for (;;) {
     if (signal.aborted) return null;
-    const users = deletions.unnoticed({ id: deletion.id, source }, IN_COMMIT);
+    const users = await deletions.unnoticed({ id: deletion.id, source }, IN_COMMIT);
     if (users.length === 0) return true;
     const events = users.map((user) => makeNotice(user, source, deletion));
-    const alsoTo = holdersOf(source, world);
+    const alsoTo = await holdersOf(source, world);
     const extras = users.map((user) => ({ ...extraOf(user, source, { deletion, held }), alsoTo }));
     const receipts = await accept(source, events, extras);
     if (isFault(receipts)) return receipts;
@@ -210,7 +211,7 @@ type EraseWorld = {
  */
 async function erase(deletion: Deletion, world: EraseWorld): Promise<boolean | Fault | null> {
   const { deletions, rejections } = world;
-  const userIds = deletions.people(deletion.id);
+  const userIds = await deletions.people(deletion.id);
   if (userIds.length === 0) return true;
   rejections.forget(userIds, deletion.scope);
   const erased = await eraseEvents(deletion, userIds, world);

@@ -14,7 +14,7 @@ import type { Destination } from "../model/destination.ts";
 import type { DestinationClock, StoredClock, StoredClocks } from "../model/destination-clock.ts";
 import type { Fault } from "../model/fault.ts";
 import type { Paused, Pauses, Resumed } from "../model/pause.ts";
-import type { Backlog, Clock } from "../model/ports.ts";
+import type { Clock } from "../model/ports.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import { createDestinationClock, type LiveClock, neverStopped, started, stopped } from "./destination-clock.ts";
 
@@ -23,10 +23,13 @@ const RETRY: Ms = 10 * SECOND;
 
 export type Clocks = {
   of(destination: string): NetworkClock;
-  /** These are in the config from now on. */
-  serve(destinations: readonly Destination[]): void;
+  /** These are in the config from now on, and for those something waits. */
+  serve(destinations: readonly Destination[], waiting: Waiting): void;
   readonly pauses: Pauses;
 };
+
+/** The destinations for which something waits. */
+type Waiting = Pick<ReadonlyMap<string, unknown>, "has" | "keys">;
 
 /** A destination's clock, and what its attempts say of this machine's network. */
 export type NetworkClock = DestinationClock & {
@@ -40,14 +43,13 @@ export type ClocksWorld = {
   readonly clock: Pick<Clock, "now" | "sleep">;
   /** As they are in the store. */
   readonly clocks: StoredClocks;
-  readonly backlog: Pick<Backlog, "counts">;
   readonly stopping: AbortSignal;
   /** Called when a destination was paused or resumed. */
   readonly changed: () => void;
 };
 
 export function createClocks(world: ClocksWorld): Clocks {
-  const { clock, backlog } = world;
+  const { clock } = world;
   const startedAt = clock.now();
   const known = new Map<string, Entry>();
   const saver = createSaver(world, (destination) => entryOf(destination).live.stored());
@@ -55,11 +57,9 @@ export function createClocks(world: ClocksWorld): Clocks {
 
   return {
     of: (destination) => entryOf(destination).own,
-    serve(destinations) {
+    serve(destinations, waiting) {
       const enabled = new Set(destinations.filter((one) => one.enabled).map(({ name }) => name));
-      const counts = backlog.counts().filter(({ state, count }) => state === "waiting" && count > 0);
-      const waiting = new Set(counts.map(({ destination }) => destination));
-      for (const name of new Set([...known.keys(), ...waiting])) {
+      for (const name of new Set([...known.keys(), ...waiting.keys()])) {
         const { live } = entryOf(name);
         if (!waiting.has(name)) note(live.forget(), name);
         else if (enabled.has(name)) note(live.start("unservedAt", clock.now()), name);

@@ -1,7 +1,7 @@
 import type { Delivery } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
 import type { PauseReport, Pauses } from "../model/pause.ts";
-import type { Backlog, Clock } from "../model/ports.ts";
+import type { Clock, DeliveryCount } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { WhileIdle } from "../model/unserved.ts";
 import { createLimits } from "./attempt.ts";
@@ -13,9 +13,9 @@ export type Deliver = {
   start(): void;
   /**
    * Delivers to these destinations from now on. Those that are gone, disabled or paused keep their waiting deliveries, and the
-   * log says which they are.
+   * log says which they are. `counts`: what the store has of each.
    */
-  serve(destinations: readonly Destination[]): void;
+  serve(destinations: readonly Destination[], counts: readonly DeliveryCount[]): void;
   /** These were committed just now. One that is not enqueued is read from the store at the next start. */
   enqueue(deliveries: readonly Delivery[]): void;
   /**
@@ -51,12 +51,13 @@ export function createDeliver(world: DeliverWorld): Deliver {
 
   return {
     start: loops.start,
-    serve(destinations) {
+    serve(destinations, counts) {
       configured = destinations;
-      clocks.serve(destinations);
+      const waiting = countWaiting(counts);
+      clocks.serve(destinations, waiting);
       setDestinations();
-      logUnserved(destinations, world);
-      logPaused(destinations, { ...world, pauses });
+      logUnserved(destinations, waiting, world.report);
+      logPaused(destinations, { waiting, pauses, clock: world.clock, report: world.report });
     },
     enqueue(deliveries) {
       for (const delivery of deliveries) loops.all.get(delivery.destination)?.enqueue(delivery);
@@ -139,14 +140,17 @@ function createLoops(world: LoopWorld): Loops {
   }
 }
 
-type LogWorld = { readonly backlog: Pick<Backlog, "counts">; readonly report: Pick<Report, "daemon"> };
+/** How many deliveries wait for each destination for which any does. */
+function countWaiting(counts: readonly DeliveryCount[]): ReadonlyMap<string, number> {
+  const waiting = counts.filter(({ state, count }) => state === "waiting" && count > 0);
+  return new Map(waiting.map(({ destination, count }) => [destination, count]));
+}
 
 /** Waiting deliveries of a destination that is disabled or not in the config stay, and the operator should know. */
-function logUnserved(destinations: readonly Destination[], { backlog, report }: LogWorld): void {
+function logUnserved(destinations: readonly Destination[], waiting: ReadonlyMap<string, number>, report: Report): void {
   const enabled = new Set(destinations.filter((one) => one.enabled).map(({ name }) => name));
-  for (const { destination, state, count } of backlog.counts()) {
-    if (state !== "waiting" || count === 0 || enabled.has(destination)) continue;
-    report.daemon("unserved", { destination, waiting: count, hint: UNSERVED_HINT });
+  for (const [destination, count] of waiting) {
+    if (!enabled.has(destination)) report.daemon("unserved", { destination, waiting: count, hint: UNSERVED_HINT });
   }
 }
 
@@ -154,19 +158,17 @@ const UNSERVED_HINT =
   "it is not in the config, or disabled: enable it and they go on, or end them with `fairlead move` or `fairlead discard`";
 
 type PausedWorld = {
+  readonly waiting: ReadonlyMap<string, number>;
   readonly pauses: Pick<Pauses, "since">;
-  readonly backlog: Pick<Backlog, "counts">;
   readonly clock: Pick<Clock, "now" | "wall">;
   readonly report: Pick<PauseReport, "stillPaused">;
 };
 
 /** A pause outlives restarts and changes of the config: each config that is read is a reminder. */
-export function logPaused(destinations: readonly Destination[], { pauses, backlog, clock, report }: PausedWorld): void {
-  const waiting = backlog.counts().filter(({ state }) => state === "waiting");
+export function logPaused(destinations: readonly Destination[], { waiting, pauses, clock, report }: PausedWorld): void {
   for (const { name, enabled } of destinations) {
     const since = pauses.since(name);
     if (since === null || !enabled) continue;
-    const count = waiting.find(({ destination }) => destination === name)?.count ?? 0;
-    report.stillPaused(name, { since: clock.wall() - (clock.now() - since), waiting: count });
+    report.stillPaused(name, { since: clock.wall() - (clock.now() - since), waiting: waiting.get(name) ?? 0 });
   }
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createClocks } from "../../src/deliver/clocks.ts";
 import { neverStopped } from "../../src/deliver/destination-clock.ts";
+import type { Destination } from "../../src/model/destination.ts";
 import type { StoredClock, StoredClocks } from "../../src/model/destination-clock.ts";
 import { type Fault, fault } from "../../src/model/fault.ts";
 import { SECOND } from "../../src/model/units.ts";
@@ -30,12 +31,13 @@ function start(stored: readonly StoredClock[] = []) {
       return null;
     },
   };
-  const backlog = { counts: () => [{ destination: "crm", state: "waiting", count: store.waiting }] as const };
+  const waiting = (): ReadonlySet<string> => new Set(store.waiting > 0 ? ["crm"] : []);
   const changed = () => {
     changes += 1;
   };
-  const clocks = createClocks({ clock, clocks: saving, backlog, stopping: leaving.signal, changed });
-  const { pauses, serve } = clocks;
+  const clocks = createClocks({ clock, clocks: saving, stopping: leaving.signal, changed });
+  const { pauses } = clocks;
+  const serve = (destinations: readonly Destination[]) => clocks.serve(destinations, waiting());
   return { clock, store, leaving, pauses, serve, crm: clocks.of("crm"), changes: () => changes };
 }
 

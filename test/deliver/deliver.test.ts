@@ -10,10 +10,7 @@ describe("a config that was just read", () => {
     const told: unknown[] = [];
     const clock = createFalseClock();
     clock.setWall(START + 5 * MINUTE);
-    const counts = () => [
-      { destination: "crm", state: "delivered" as const, count: 3 },
-      { destination: "crm", state: "waiting" as const, count: 2 },
-    ];
+    const waiting = new Map([["crm", 2]]);
     const since = (name: string) => (name === "lake" ? null : START - MINUTE);
     const destinations = [
       makeDestination(),
@@ -22,7 +19,7 @@ describe("a config that was just read", () => {
       makeDestination({ name: "off", enabled: false }),
     ];
     logPaused(destinations, {
-      ...{ clock, pauses: { since }, backlog: { counts } },
+      ...{ clock, pauses: { since }, waiting },
       report: { stillPaused: (...what) => void told.push(what) },
     });
     const at = START + 4 * MINUTE;

@@ -81,12 +81,6 @@ export const DELIVER_FAULTS = [
       return { ...real, of: (destination) => ({ ...real.of(destination), stoodStill: (at) => at }) };
     },
   })),
-  fault<typeof Clocks>("has clocks that never stand still", "deliver/clocks.ts", ({ createClocks }) => ({
-    createClocks(world) {
-      const real = createClocks(world);
-      return { ...real, of: (destination) => ({ ...real.of(destination), stoodStill: () => 0 }) };
-    },
-  })),
   fault<typeof DestinationClock>(
     "stores of a clock only the last time that it stood still",
     "deliver/destination-clock.ts",
