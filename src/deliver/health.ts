@@ -6,10 +6,10 @@ import { type At, MINUTE, type Ms } from "../model/units.ts";
 import { withoutQuery } from "../model/url.ts";
 import type { Lanes } from "./lanes.ts";
 
-/** A webhook that has taken something so lately works, whatever it has refused since. */
+/** A webhook that took something within this time works, whatever it has refused since. */
 const LATELY: Ms = MINUTE;
 
-/** Says how destinations are, by their lanes. */
+/** The state of each destination, by its lanes. */
 export function createHealth(lanes: Pick<Lanes, "status">, clock: Pick<Clock, "now">): Health {
   return {
     of(destination) {
@@ -73,7 +73,7 @@ function webhookState(lane: LaneStatus, now: At): WebhookHealth["state"] {
   return state === "slowed" ? "slowed" : "failing";
 }
 
-/** Counts what was delivered lately, in memory: for the operator, who asks now and then. */
+/** Counts recent successes for the operator, in memory. */
 export function createActivity(clock: Pick<Clock, "now">): Activity & { delivered(destination: string): void } {
   const rates = new Map<string, Rate>();
   return {

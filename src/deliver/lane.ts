@@ -20,16 +20,16 @@ import type { Sign } from "../settle/judge.ts";
 
 export const FIRST_SLOTS = 4;
 const MOST_SLOTS = 256;
-/** Results after which a round is over, if it has few slots: fewer say little about a receiver that takes some events. */
+/** A round has at least so many results, because fewer say little about a receiver that takes some events. */
 const SHORTEST_ROUND = 16;
-/** Failures in a row from which on it matters which delivery is tried next: the old ones may be the trouble. */
+/** After so many failures in a row, the deliveries that were tried may be the trouble, and others get more turns. */
 const SUSPICIOUS = 4;
 const SILENCES_TO_CLOSE = 10;
 const LEAST_TRUST = 10;
 const MOST_TRUST = 1_000;
 /** Between two requests of a slowed lane, and after a 429. */
 const PACE: Ms = SECOND / 4;
-/** A receiver that took nothing for so long was broken; for a shorter time, the events may have been the trouble. */
+/** A receiver that took nothing for so long was out of order. For a shorter time, the events may have been the trouble. */
 const SHORTEST_OUTAGE: Ms = 5 * MINUTE;
 
 export type Lane = {
@@ -43,13 +43,13 @@ export type Lane = {
   shutUntil(): At;
   /** Whether what takes a slot now is a probe. */
   isClosed(): boolean;
-  /** Whether it has a slot for more now, or in a moment: it is neither closed, nor held by the receiver's own wish. */
+  /** Whether it gives slots now or in a moment: it is neither closed, nor has its receiver asked for silence. */
   isAlive(now: At): boolean;
   /** Whether the last few attempts have all failed. */
   isSuspect(): boolean;
   /** The last outage of the receiver that is over, or null. */
   outage(): Outage | null;
-  /** Waits for no probe any more; with `all`, nor for the time that the receiver has asked for. */
+  /** Ends the wait for the next probe; with `all`, also the silence that the receiver has asked for. */
   tryNow(all: boolean): void;
   status(): LaneStatus;
 };
@@ -62,7 +62,7 @@ export type LaneAsk = {
   readonly urgent: boolean;
   /** Whether it is for a delivery that was tried before. */
   readonly tried: boolean;
-  /** Whether there is one that was not. */
+  /** Whether another one waits that was never tried. */
   readonly untriedWaits: boolean;
 };
 
@@ -197,17 +197,17 @@ function fail(lane: State, result: LaneResult, { now, random, policy }: LaneCirc
   const state = stateOf(lane);
   if (state !== "closed") {
     Object.assign(lane, { closedAt: null, probes: 0 });
-    // Until now the lane had a probe to wait for, which is answered.
+    // The probe that the lane waited for is answered.
     if (wasClosed) lane.nextAt = 0;
     if (state === "slowed" || sign === "crowded") lane.nextAt = now + PACE;
     return;
   }
-  // What was under way when the lane was closed is no probe, and says nothing new.
+  // An attempt that began before the lane was closed is no probe, and says nothing new.
   if (lane.closedAt !== null && startedAt <= lane.closedAt) return;
   lane.closedAt ??= now;
   lane.trust = LEAST_TRUST;
   lane.probes += 1;
-  // A network that comes back is noticed soon: looking for it costs nobody anything.
+  // Looking for a network that is back costs nobody anything, so the waits are short.
   const waits = sign === "offline" ? { ...policy, ...OFFLINE_WAITS } : policy;
   lane.nextAt = now + backoff(lane.probes, waits, random);
 }
@@ -217,7 +217,7 @@ function countResult(lane: State): void {
   const { round, slots } = lane;
   round.results += 1;
   const isOver = round.successes >= slots || round.results >= Math.max(slots, SHORTEST_ROUND);
-  // A receiver that takes some of what it gets is not overloaded: it refuses the rest for what they are.
+  // A receiver that takes some events is not overloaded: it refuses the others because of what is in them.
   if (isOver) setSlots(lane, round.successes > 0 ? slots * 2 : slots / 2);
 }
 

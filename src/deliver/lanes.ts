@@ -13,15 +13,15 @@ export type Lanes = {
   /** Whether one of these webhooks takes more now, or in a moment. */
   isAlive(destination: string, webhooks: readonly Webhook[], now: At): boolean;
   /**
-   * Takes a slot for each of these webhooks that has one. A closed one alone is not asked while another takes more in a
-   * moment: a probe goes along with what may be delivered.
+   * Takes a slot for each of these webhooks that has one. A closed one is probed together with an open one, and alone only
+   * if all are closed.
    */
   takeSlots(destination: string, webhooks: readonly Webhook[], ask: SlotAsk): readonly Webhook[];
   /** Whether the webhook is only probed now. */
   isClosed(destination: string, webhook: Webhook): boolean;
-  /** Gives a slot back, with what came of it. */
+  /** Gives a slot back, with the result of the attempt. */
   done(destination: string, webhook: Webhook, result: LaneResult & LaneMoment): void;
-  /** Whoever was called because of `starved` has looked, and has perhaps left a slot for the next. */
+  /** A loop that `starved` woke is done: wakes the next one, if there is a slot left. */
   passOn(): void;
   /** When the first of the destination's lanes that are shut now gives slots again, or null if none is shut. */
   nextOpenAt(destination: Destination, now: At): At | null;
@@ -29,7 +29,7 @@ export type Lanes = {
   isSuspect(destination: Destination): boolean;
   /** The outage of one of its webhooks that ended last, or null. */
   outage(destination: Destination): Outage | null;
-  /** Probes at once those of its lanes that are closed; with `all`, those too whose receiver has asked for silence. */
+  /** Ends the wait for the next probe of its closed lanes; with `all`, also the silence that receivers have asked for. */
   tryNow(destination: Destination, all: boolean): void;
   /** How its webhooks are, in the order of the config. */
   status(destination: Destination): readonly LaneStatus[];
@@ -111,10 +111,10 @@ type Directory = {
   allOf(destination: Destination): readonly Lane[];
 };
 
-/** Finds the lane of a webhook, which a reload does not change: it goes by destination and URL. */
+/** Finds the lane of a webhook by destination and URL, so that a reload does not change it. */
 function createDirectory(report: Report, added: (lane: Lane) => void): Directory {
   const lanes = new Map<string, Lane>();
-  // They are asked for several times with each attempt.
+  // Each attempt asks for them several times.
   const byWebhook = new WeakMap<Webhook, { readonly destination: string; readonly lane: Lane }>();
   const byWebhooks = new WeakMap<readonly Webhook[], readonly Lane[]>();
   return { laneOf, lanesOf, allOf };

@@ -32,13 +32,13 @@ type Asked = {
   readonly webhooks: readonly Webhook[];
   readonly timeout: Ms;
   readonly policy: RetryPolicy;
-  /** Called after each attempt: also those that come after the decision held a slot until then. */
+  /** Called after each attempt, also after those that end when the round is decided already. */
   readonly slotFreed: () => void;
 };
 
 /**
- * Sends a delivery to each of the webhooks asked, at once. Resolves as soon as that is decided (SPEC.md 6: the first
- * success does), or with null if it was released first. Answers that come later are reported, and change nothing.
+ * Sends a delivery to each of these webhooks at once. Resolves as soon as the round is decided (SPEC.md 6: the first
+ * success does that), or with null if the attempts were abandoned first. Later answers are reported, and change nothing.
  */
 export function sendRound(delivery: Delivery, asked: Asked, world: RoundWorld): Promise<Settlement | null> {
   const outcomes: Outcome[] = [];
@@ -51,7 +51,7 @@ export function sendRound(delivery: Delivery, asked: Asked, world: RoundWorld): 
     const trigger = triggerOf(delivery, webhook, { asked, world });
     const made = await ask(webhook, delivery, { asked, world });
     if (judge(made.outcome) === "unknown") return null;
-    // What goes well at once, as most does, costs nothing more; beside one of its round that has failed it is worth a line.
+    // A success at the first attempt needs no log, unless another attempt of its round has failed.
     const note =
       log.length === 0 && isPlain(delivery, made.outcome) ? null : await noteAttempt(made, trigger, world.limits);
     if (note) log.push(note);
@@ -99,7 +99,7 @@ async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here)
   return made;
 }
 
-/** Whatever happened, the slot is free again. */
+/** Frees the slot, whatever the outcome. */
 function giveBack(
   webhook: Webhook,
   outcome: Outcome | null,
@@ -123,7 +123,7 @@ function giveBack(
   slotFreed();
 }
 
-/** Only 429 and 503 speak for the whole webhook; and nobody may hold it for longer than a delivery lives. */
+/** Only 429 and 503 speak for the whole webhook, and a hold lasts at most as long as a delivery. */
 function holdOf(outcome: Outcome, policy: RetryPolicy): Ms | null {
   if (outcome.kind !== "answered" || (outcome.status !== 429 && outcome.status !== 503)) return null;
   return outcome.retryAfter === null ? null : Math.min(outcome.retryAfter, policy.cutoff);
@@ -154,17 +154,17 @@ function decide(delivery: Delivery, { outcomes, log }: SoFar, { asked, world }: 
     },
   });
   if (settlement === null || log.length === 0) return settlement;
-  // While the round goes on, more may be added to the list.
+  // The list is copied because the round may still add to it.
   return { ...settlement, finals: withEntries(settlement.finals, destination), log: [...log] };
 }
 
 /**
- * How long the text of a refusal is waited for. It mostly comes with the headers or right behind them; and the delivery
- * is not settled meanwhile, so that the wait stays well below the one before the first retry.
+ * How long the settlement waits for the text of a refusal, which mostly comes with the headers. It has to be well below
+ * the wait before the first retry.
  */
 const LONGEST_READ: Ms = 250;
 
-/** An attempt as it is kept for the operator; null if nothing is known of it. */
+/** An attempt as it is logged for the operator; null if its outcome is unknown. */
 async function noteAttempt(
   { outcome, text }: Made,
   trigger: Attempt["trigger"],
@@ -182,11 +182,11 @@ async function noteAttempt(
   };
 }
 
-/** The text, or null if it takes its time. */
+/** The text, or null if it takes too long. */
 function readSoon(text: Promise<string>, limits: Limits): Promise<string | null> {
   const limit = limits.start(LONGEST_READ);
   return new Promise((resolve) => {
-    // The daemon may be stopping, and wait for nothing.
+    // The daemon may have to stop at once.
     if (limit.signal.aborted) resolve(null);
     limit.signal.addEventListener("abort", () => resolve(null));
     void text.then((read) => {
