@@ -1,14 +1,13 @@
 import type { Command } from "commander";
 import type { ComputationClass } from "../model/audience.ts";
-import { createClock } from "../runtime/clock.ts";
-import { print } from "../runtime/output.ts";
 import { computationDetail, computationList, synced } from "../wire/computations.ts";
+import type { Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { LIST_TYPES, listPathOf, pathOf, type SyncOptions, syncList, toList, toOne, toResult } from "./computations.ts";
 import { confirm } from "./confirm.ts";
-import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
+import { addDaemonOptions, askDaemon, type PrintOptions, printAnswer } from "./daemon.ts";
+import type { ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 import { format } from "./waiting.ts";
 
@@ -63,7 +62,7 @@ type Words = {
   readonly help: string;
 };
 
-type PlaceOptions = DaemonOptions & { readonly source: string; readonly json?: boolean };
+type PlaceOptions = PrintOptions & { readonly source: string };
 
 /** `fairlead audience`, `fairlead traits`: each with its commands. */
 function declareComputations(program: Command, done: Done, words: Words): void {
@@ -96,7 +95,7 @@ function declareSync(group: Command, done: Done, { kind, command, sync, name, fi
     .action((name: string, path: string, options: SyncOptions) => done(syncList({ kind, name }, path, options)));
 }
 
-type ListOptions = DaemonOptions & { readonly source?: string; readonly json?: boolean };
+type ListOptions = PrintOptions & { readonly source?: string };
 
 function declareList(group: Command, done: Done, { kind, command }: Words): void {
   const declared = group
@@ -109,14 +108,11 @@ function declareList(group: Command, done: Done, { kind, command }: Words): void
     .action((options: ListOptions) => done(list(kind, options)));
 }
 
-async function list(kind: ComputationClass, options: ListOptions): Promise<ExitCode> {
+function list(kind: ComputationClass, options: ListOptions): Promise<ExitCode> {
   const question = { path: listPathOf(kind, options.source), answer: computationList[kind] };
-  const answer = await askDaemon(options, question);
-  if ("code" in answer) return complain(answer);
-  const { value } = answer;
-  const all = "audiences" in value ? value.audiences : value.traits;
-  print(options.json ? printable(JSON.stringify(value)) : toList(kind, all, createClock().wall()));
-  return EXIT.done;
+  return printAnswer(options, question, {
+    words: (value, now) => toList(kind, "audiences" in value ? value.audiences : value.traits, now),
+  });
 }
 
 function declareShow(group: Command, done: Done, { kind, command, name }: Words): void {
@@ -131,14 +127,11 @@ function declareShow(group: Command, done: Done, { kind, command, name }: Words)
     .action((name: string, options: PlaceOptions) => done(show(kind, name, options)));
 }
 
-async function show(kind: ComputationClass, name: string, options: PlaceOptions): Promise<ExitCode> {
+function show(kind: ComputationClass, name: string, options: PlaceOptions): Promise<ExitCode> {
   const question = { path: pathOf(kind, options.source, name), answer: computationDetail[kind] };
-  const answer = await askDaemon(options, question);
-  if ("code" in answer) return complain(answer);
-  const { value } = answer;
-  if (options.json) print(printable(JSON.stringify(value)));
-  else print(toOne("audience" in value ? value.audience : value.trait, value.syncs, createClock().wall()));
-  return EXIT.done;
+  return printAnswer(options, question, {
+    words: (value, now) => toOne("audience" in value ? value.audience : value.trait, value.syncs, now),
+  });
 }
 
 type RemoveOptions = PlaceOptions & { readonly silent?: boolean; readonly yes?: boolean };
@@ -167,8 +160,6 @@ async function removeOne(kind: ComputationClass, name: string, options: RemoveOp
   if (refusal !== null) return complain(refusal);
   const by = { method: "DELETE" };
   const query = options.silent ? "?silent=1" : "";
-  const answer = await askDaemon(options, { path: path + query, by, answer: synced });
-  if ("code" in answer) return complain(answer);
-  print(options.json ? printable(JSON.stringify(answer.value)) : toResult(kind, name, answer.value));
-  return EXIT.done;
+  const words = (done: Received<typeof synced>): string => toResult(kind, name, done);
+  return printAnswer(options, { path: path + query, by, answer: synced }, { words });
 }

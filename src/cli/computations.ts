@@ -2,14 +2,14 @@ import type { ComputationClass } from "../model/audience.ts";
 import { formatDuration, HOUR, type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { openBytes } from "../runtime/input.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
+import { print } from "../runtime/output.ts";
 import { type computation, computationDetail, type sync, synced } from "../wire/computations.ts";
 import type { Received } from "../wire/fields.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { askDaemon, type DaemonOptions } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
-import { createProgressBar, type ProgressBar } from "./progress.ts";
+import { type Counter, openCounter } from "./progress.ts";
 import { table } from "./table.ts";
 import { format } from "./waiting.ts";
 
@@ -28,7 +28,7 @@ type Place = { readonly kind: ComputationClass; readonly name: string };
 
 /** Sends a list to the daemon, shows how far it is, and waits until all that it changes is in the outbox. */
 export async function syncList(place: Place, file: string, options: SyncOptions): Promise<ExitCode> {
-  const bar = createBar();
+  const bar = openCounter(createClock());
   const sent = await send(place, { file, options, bar });
   if ("code" in sent) {
     bar.clear();
@@ -41,17 +41,7 @@ export async function syncList(place: Place, file: string, options: SyncOptions)
   return EXIT.done;
 }
 
-type Bar = Pick<ProgressBar, "clear"> & { show(done: number, total: number | null): void };
-
-function createBar(): Bar {
-  const clock = createClock();
-  const terminal = { write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now: clock.now };
-  const bar = createProgressBar(terminal);
-  const began = clock.now();
-  return { clear: bar.clear, show: (done, total) => bar.show({ done, total, elapsed: clock.now() - began }) };
-}
-
-type Sending = { readonly file: string; readonly options: SyncOptions; readonly bar: Bar };
+type Sending = { readonly file: string; readonly options: SyncOptions; readonly bar: Counter };
 
 async function send({ kind, name }: Place, { file, options, bar }: Sending): Promise<Synced | Complaint> {
   const headers = headersFor(file, options.format);
@@ -71,7 +61,7 @@ async function send({ kind, name }: Place, { file, options, bar }: Sending): Pro
   return "code" in answer ? answer : answer.value;
 }
 
-type Following = { readonly said: Synced; readonly options: SyncOptions; readonly bar: Bar };
+type Following = { readonly said: Synced; readonly options: SyncOptions; readonly bar: Counter };
 
 /** A daemon that is started again meanwhile goes on with it: so does this. */
 async function follow({ kind, name }: Place, { said, options, bar }: Following): Promise<Synced | Complaint> {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { MB } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
+import { print } from "../runtime/output.ts";
 import { deletionRequested, MOST_USERS } from "../wire/deletions.ts";
 import type { Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
@@ -12,7 +12,7 @@ import { untoldLines } from "./deletions.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { readTyped } from "./input.ts";
 import { printable } from "./printable.ts";
-import { createProgressBar } from "./progress.ts";
+import { openCounter } from "./progress.ts";
 import { format } from "./waiting.ts";
 
 /** `fairlead delete-user`: tells all that take events of these users to delete them. */
@@ -71,10 +71,7 @@ async function requestAll(
   took: (requested: Requested) => void,
 ): Promise<Complaint | null> {
   const { source: sources, erase = false, suppress = false } = options;
-  const clock = createClock();
-  const began = clock.now();
-  const terminal = { write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now: clock.now };
-  const bar = createProgressBar(terminal);
+  const bar = openCounter(createClock());
   let done = 0;
   for (const userIds of inParts(users)) {
     const body = { userIds, erase, suppress, ...(sources && { sources }) };
@@ -86,7 +83,7 @@ async function requestAll(
     const { id, status, notifications, sources: affected, untold } = answer.value;
     took({ id, status, notifications, sources: affected, untold, users: userIds.length });
     done += userIds.length;
-    bar.show({ done, total: users.length, elapsed: clock.now() - began });
+    bar.show(done, users.length);
   }
   bar.clear();
   return null;

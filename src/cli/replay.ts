@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { Clock } from "../model/ports.ts";
 import { type At, parseDuration, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
+import { print } from "../runtime/output.ts";
 import { replayPage, SETTLED_STATES } from "../wire/deliveries.ts";
 import type { Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
@@ -12,7 +12,7 @@ import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { addFilterOptions, type Filter, filterOf, oneOf } from "./options.ts";
 import { printable } from "./printable.ts";
-import { createProgressBar, onInterrupt } from "./progress.ts";
+import { onInterrupt, openCounter } from "./progress.ts";
 import { retryDelivery } from "./retry.ts";
 import { deliveries, format, progressOf } from "./waiting.ts";
 
@@ -83,7 +83,7 @@ async function replayByFilter(options: FilterOptions): Promise<ExitCode> {
     if (plan.replayed === 0) return tell(NOTHING, options, toPlan(plan));
     const refusal = options.yes ? null : await confirm(toQuestion(plan));
     if (refusal !== null) return complain(refusal);
-    const bar = progressBar(clock);
+    const bar = openCounter(clock);
     const took = (total: Total): void => bar.show(total.replayed, plan.replayed);
     const { total, ended } = await goThrough({ ...world, ask: ask(false), rate: options.rate ?? null, took });
     bar.clear();
@@ -109,17 +109,6 @@ function asker(options: DaemonOptions, wish: Wish): PagesWorld["ask"] {
   return async (page): Promise<Page | Complaint> => {
     const answer = await askDaemon(options, { path: "/api/replay", body: { ...wish, ...page }, answer: replayPage });
     return "code" in answer ? answer : answer.value;
-  };
-}
-
-function progressBar(clock: ReturnType<typeof createClock>) {
-  const began = clock.now();
-  const terminal = { write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now: clock.now };
-  const bar = createProgressBar(terminal);
-  return {
-    show: (done: number, total: number): void =>
-      bar.show({ done, total: Math.max(done, total), elapsed: clock.now() - began }),
-    clear: bar.clear,
   };
 }
 
