@@ -144,8 +144,8 @@ type StoreContents = {
   readonly schema: number;
   /** The newest schema that this binary knows. */
   readonly newest: number;
-  /** Whether an upgrade was begun and not finished. */
-  readonly unfinished: boolean;
+  /** Why this binary cannot use this schema; null if it can. */
+  readonly refused: { readonly code: string; readonly message: string } | null;
   /** Null if it is an SQLite file of something else. */
   readonly contents: Contents | null;
   /** What is wrong with it; null if it was not looked through. */
@@ -177,17 +177,13 @@ const RESCUE =
   "start it. If the file was only moved, move it back";
 const RESTORE = "stop the daemon, copy the file elsewhere, and restore a backup (fairlead restore)";
 
-function judgeSchema({ path, schema, newest, unfinished, contents }: StoreContents): Finding {
+function judgeSchema({ path, schema, newest, refused, contents }: StoreContents): Finding {
   const version = `its schema is version ${schema}`;
-  if (schema > newest) {
-    const what = `${version}, and this binary knows up to ${newest}`;
-    return store.error("schema_newer", what, "use the newer Fairlead that wrote it");
+  if (refused) {
+    const remedy = refused.code === "schema_newer" ? "use the newer Fairlead that wrote it" : "set another outbox.path";
+    return store.error(refused.code, refused.message, remedy);
   }
   if (contents === null) return store.error("store_unknown", `${path} is no outbox of Fairlead`, "look at outbox.path");
-  if (unfinished) {
-    const what = `an upgrade to schema ${schema} is not finished`;
-    return store.warning("schema_unfinished", what, "the next start continues it");
-  }
   if (schema < newest) {
     const what = `${version}, and this binary brings it to ${newest} when it starts`;
     return store.warning("schema_older", what, "run fairlead backup before");

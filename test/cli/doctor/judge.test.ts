@@ -146,7 +146,7 @@ describe("fairlead doctor, of the outbox", () => {
     deliveries: { waiting: 1, delivered: 0, failed: 0, expired: 0 },
   };
   const read: Extract<StoreFacts, { kind: "read" }> = {
-    ...{ kind: "read", path: "/o.db", bytes: MB, schema: 6, newest: 6, unfinished: false, contents, damage: [] },
+    ...{ kind: "read", path: "/o.db", bytes: MB, schema: 6, newest: 6, refused: null, contents, damage: [] },
   };
   const judge = (more: Partial<Extract<StoreFacts, { kind: "read" }>>) => codes(judgeStore({ ...read, ...more }));
 
@@ -159,10 +159,10 @@ describe("fairlead doctor, of the outbox", () => {
     ]);
   });
 
-  it("finds a schema that is newer, older, half upgraded, or none at all", () => {
-    assert.deepEqual(judge({ schema: 7 }), ["error schema_newer", "ok"]);
+  it("finds a schema that is newer, older, or none at all", () => {
+    const refused = { code: "schema_newer", message: "its schema is version 7" };
+    assert.deepEqual(judge({ schema: 7, refused }), ["error schema_newer", "ok"]);
     assert.deepEqual(judge({ schema: 5 }), ["warning schema_older", "ok"]);
-    assert.deepEqual(judge({ unfinished: true }), ["warning schema_unfinished", "ok"]);
     assert.deepEqual(judge({ contents: null }), ["error store_unknown", "ok"]);
   });
 
