@@ -4,18 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
-import { createAdmin } from "../../src/admin/api.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
 import { createStreams } from "../../src/http/stream.ts";
 import type { Audiences, Computation, ListOptions, Member, Sync, Wanted } from "../../src/model/audience.ts";
 import { fault, isFault } from "../../src/model/fault.ts";
 import { createClock } from "../../src/runtime/clock.ts";
-import { createServe } from "../../src/runtime/serve.ts";
-import { UNSHIFTED } from "../flow/clock.ts";
 import { makeSource } from "../flow/make.ts";
-import { askAdmin, SLOW } from "./run.ts";
+import { serveAdmin } from "./admin.ts";
+import { SLOW } from "./run.ts";
 
-const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 const HOUR_AGO = Date.now() - 3_600_000;
 
 const SYNC: Sync = {
@@ -69,16 +66,15 @@ async function startAdmin(looks = 0) {
     },
   };
   const world: Partial<AdminWorld> = {
-    admin: () => ({ listen: LISTEN, token: null }),
     sources: () => [makeSource()],
-    ...{ audiences, streams: createStreams(createClock()), clock: createClock(), timeline: UNSHIFTED },
+    ...{ audiences, streams: createStreams(createClock()) },
   };
-  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  const daemon = await serveAdmin(world);
   return {
     taken,
     removed,
-    run: (...args: readonly string[]) => askAdmin(args, listener.address).ended,
-    [Symbol.asyncDispose]: () => listener.stop(),
+    run: (...args: readonly string[]) => daemon.run(args),
+    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
   };
 }
 

@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createAdmin } from "../../src/admin/api.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
-import { createBodies } from "../../src/http/body.ts";
 import type { Deletion, StoredDeletions } from "../../src/model/deletion.ts";
-import { createClock } from "../../src/runtime/clock.ts";
-import { createServe } from "../../src/runtime/serve.ts";
-import { askAdmin, SLOW } from "./run.ts";
+import { serveAdmin } from "./admin.ts";
+import { SLOW } from "./run.ts";
 
-const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 const NONE = { waiting: 0, delivered: 0, failed: 0, expired: 0, forgotten: 0 };
 
 const FAILED: Deletion = {
@@ -51,16 +47,14 @@ async function startAdmin() {
     suppressed: { among: async (userIds) => new Set(userIds), lift: async (userIds) => Math.min(1, userIds.length) },
   };
   const world: Partial<AdminWorld> = {
-    admin: () => ({ listen: LISTEN, token: null }),
-    bodies: createBodies(createClock()),
     deletions: deletions as StoredDeletions,
     wakeDeletion: () => void asked.push("woken"),
   };
-  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  const daemon = await serveAdmin(world);
   return {
     asked,
-    run: (...args: readonly string[]) => askAdmin(["deletions", ...args], listener.address).ended,
-    [Symbol.asyncDispose]: () => listener.stop(),
+    run: (...args: readonly string[]) => daemon.run(["deletions", ...args]),
+    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
   };
 }
 

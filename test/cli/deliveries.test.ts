@@ -1,15 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createAdmin } from "../../src/admin/api.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
 import { type Delivery, type Detail, detailWords, listWords } from "../../src/cli/deliveries.ts";
 import { toQueryTime } from "../../src/cli/options.ts";
 import type { ListedDelivery, PageAsk, Search } from "../../src/model/lookup.ts";
-import { createServe } from "../../src/runtime/serve.ts";
-import { UNSHIFTED } from "../flow/clock.ts";
-import { askAdmin, SLOW } from "./run.ts";
+import { serveAdmin } from "./admin.ts";
+import { SLOW } from "./run.ts";
 
-const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 const NOW = Date.UTC(2026, 10, 20, 12);
 
 function makeListed(id: number): ListedDelivery {
@@ -34,10 +31,8 @@ type Asked = { readonly search: Search; readonly page: PageAsk };
 /** The operator's API of a daemon with five deliveries, of which it finds two at a time, and each second time none. */
 async function startAdmin() {
   const asked: Asked[] = [];
-  const world: Pick<AdminWorld, "admin" | "clock" | "timeline" | "lookup" | "destinations"> = {
-    admin: () => ({ listen: LISTEN, token: null }),
+  const world: Partial<AdminWorld> = {
     clock: { now: () => NOW } as AdminWorld["clock"],
-    timeline: UNSHIFTED,
     destinations: () => [],
     lookup: {
       async deliveries(search, page) {
@@ -51,11 +46,11 @@ async function startAdmin() {
       event: async () => ({ events: [], seen: [], complete: true }),
     },
   };
-  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  const daemon = await serveAdmin(world);
   return {
     asked,
-    run: (...args: readonly string[]) => askAdmin(["deliveries", ...args], listener.address).ended,
-    [Symbol.asyncDispose]: () => listener.stop(),
+    run: (...args: readonly string[]) => daemon.run(["deliveries", ...args]),
+    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
   };
 }
 

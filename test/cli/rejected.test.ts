@@ -1,16 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createAdmin } from "../../src/admin/api.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
 import { type Asked, type RejectedCall, toWords } from "../../src/cli/rejected.ts";
 import { fault } from "../../src/model/fault.ts";
 import type { Rejection } from "../../src/model/refusal.ts";
 import { Secret } from "../../src/model/secret.ts";
-import { createServe } from "../../src/runtime/serve.ts";
 import { makeSource } from "../flow/make.ts";
-import { askAdmin, SLOW } from "./run.ts";
-
-const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
+import { serveAdmin } from "./admin.ts";
+import { SLOW } from "./run.ts";
 
 const OLD: Rejection = {
   ...{ at: Date.UTC(2026, 1, 3, 4, 5, 6, 7), source: "website", type: "track", messageId: "m1" },
@@ -26,16 +23,15 @@ const NEW: Rejection = {
 
 /** The operator's API of a daemon that has refused two calls, and the command that asks it. */
 async function startAdmin(token: string | null = null) {
-  const world: Pick<AdminWorld, "admin" | "rejections" | "sources"> = {
-    admin: () => ({ listen: LISTEN, token: token === null ? null : new Secret(token) }),
+  const world: Partial<AdminWorld> = {
+    admin: () => ({ listen: { kind: "unix", path: "/unused" }, token: token === null ? null : new Secret(token) }),
     sources: () => [makeSource({ name: "website" }), makeSource({ name: "a&b=c" })],
     rejections: { newest: (limit) => [NEW, OLD].slice(0, limit) },
   };
-  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  const daemon = await serveAdmin(world);
   return {
-    rejected: (args: readonly string[], more: Record<string, string> = {}) =>
-      askAdmin(["rejected", ...args], listener.address, more).ended,
-    [Symbol.asyncDispose]: () => listener.stop(),
+    rejected: (args: readonly string[], more: Record<string, string> = {}) => daemon.run(["rejected", ...args], more),
+    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
   };
 }
 
