@@ -16,7 +16,8 @@ export function declareAudience(program: Command, done: Done): void {
   declareComputations(program, done, {
     kind: "audience",
     command: "audience",
-    description: "keep audiences in step with lists of their members; receivers hear who enters and who leaves",
+    description:
+      "keep audiences in step with lists of their members; receivers are notified of each user who enters or leaves",
     sync: "compare an audience with the list of all its members; a call goes out for each who enters or leaves",
     remove: "delete an audience; its members get false",
     name: "big-spenders",
@@ -27,7 +28,7 @@ export function declareAudience(program: Command, done: Done): void {
 
 const AUDIENCE_HELP = `The list is CSV with a header (userId), JSON lines or a JSON array of user ids,
 or of objects with a userId; it may end in .gz. It has to be the whole of it:
-whoever is missing has left. One that would remove more than half of at least
+users who are missing have left. One that would remove more than half of at least
 100 members is refused unless --allow-shrink says that it is meant. Ctrl-C ends
 the upload, and nothing is changed; what has begun by then, the daemon finishes.`;
 
@@ -36,7 +37,7 @@ export function declareTraits(program: Command, done: Done): void {
   declareComputations(program, done, {
     kind: "trait",
     command: "traits",
-    description: "give users the values that were computed for them; receivers hear of those that have changed",
+    description: "give users the values that were computed for them; receivers are notified of each change",
     sync: "compare a trait with a list of users and values; a call goes out for each whose value is another one",
     remove: "delete a trait; its users get null",
     name: "lifetime-value",
@@ -142,8 +143,8 @@ function declareRemove(group: Command, done: Done, { kind, command, remove, name
     .description(remove)
     .argument("<name>", "which one")
     .requiredOption("--source <name>", "whose it is")
-    .option("--silent", "receivers do not hear of it")
-    .option("--yes", "do not ask; needed where nobody can be asked")
+    .option("--silent", "do not notify receivers")
+    .option("--yes", "do not ask; needed without a terminal")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(declared)
     .addHelpText("after", examples(`fairlead ${command} delete ${name} --source website --yes`))

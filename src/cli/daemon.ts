@@ -48,8 +48,8 @@ config; with an address from elsewhere, only of one that --config names.`;
 
 /**
  * Finds the running daemon, and the token for it: in `$FAIRLEAD_ADMIN_TOKEN`, else in the config. There is no option for
- * the token: everybody on the machine could read it in the list of processes. A config that nobody named says nothing
- * about an address that somebody did: its token stays at home.
+ * the token, because every program on the machine could read it in the list of processes. The token of a config that was not
+ * named is never sent to an address that was.
  */
 export function findDaemon(options: DaemonOptions, resolve: Resolve): Daemon | Complaint {
   const said = saidAddress(options, resolve);

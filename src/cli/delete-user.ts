@@ -25,7 +25,7 @@ export function declareDeleteUser(program: Command, done: Done): void {
     .option("--source <name>", "only as users of this source; may come again (default: of all)", collect)
     .option("--erase", "also remove what Fairlead itself has of them, once the notifications have gone out")
     .option("--suppress", "also refuse their later calls, until `fairlead deletions unsuppress`")
-    .option("--yes", "do not ask; needed where nobody can be asked")
+    .option("--yes", "do not ask; needed without a terminal")
     .option("--json", "print what was set off as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
@@ -115,7 +115,7 @@ type Requested = Omit<Received<typeof deletionRequested>, "success"> & { readonl
 function toWords(requested: readonly Requested[]): string {
   const lines = requested.flatMap(({ id, users, notifications, untold }) => [
     `${printable(id)}: ${usersOf(users)}, ${notifications === 1 ? "1 notification" : `${format(notifications)} notifications`}`,
-    ...(notifications === 0 ? ["  nobody takes events of these sources: there is nobody to tell"] : []),
+    ...(notifications === 0 ? ["  no destination gets events of these sources: there is no one to notify"] : []),
     ...untoldLines(untold).map(printable),
   ]);
   const [one] = requested;

@@ -150,14 +150,14 @@ function toList({ deletions, cursor }: List): string {
   return `${table([head, ...rows])}${last}`;
 }
 
-/** For a person: all there is to know of one. */
+/** For a person: everything that is known of one. */
 function toShown(one: Receipt): string {
   const { id, requestedAt, endedAt, users, scope, sources, notices, erased, untold } = one;
   const from = scope === null ? "all sources" : scope.join(", ");
   const lines = [
     `${id} is ${statusOf(one)}${endedAt === null ? "" : ` since ${endedAt}`}.`,
     `  requested ${requestedAt}: ${users === 1 ? "1 user" : `${format(users)} users`} of ${from}${wishesIn(one)}`,
-    ...(sources.length === 0 ? ["  Nobody takes events of these sources: there was nobody to tell."] : []),
+    ...(sources.length === 0 ? ["  No destination gets events of these sources: there was no one to notify."] : []),
     ...notices.map((notice) => `  ${notice.source} to ${notice.destination}: ${countsOf(notice)}`),
     ...untoldLines(untold),
     ...(erased ? [`  erased: ${format(erased.events)} events and ${format(erased.deliveries)} deliveries`] : []),
@@ -204,7 +204,7 @@ function personOf({ userId, hash, suppressed }: Receipt["people"][number]): stri
 
 const RECOGNISE = "Whether it was a certain user: fairlead deletions --user USER_ID; by hand: fairlead deletions salt";
 
-/** Who is not told, and has to be by other means. */
+/** The destinations that are not notified, and have to be by other means. */
 export function untoldLines(untold: readonly string[]): readonly string[] {
   return untold.map((name) => `  not told: ${name}, which has got events once and is not in the config any more`);
 }

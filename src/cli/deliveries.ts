@@ -13,7 +13,7 @@ import { addFilterOptions, type Filter, filterOf, oneOf, upTo } from "./options.
 import { printable } from "./printable.ts";
 import { table } from "./table.ts";
 
-/** What is listed at most, and if nothing else is said. */
+/** The most that are listed, and the default. */
 const MOST_LISTED = 10_000;
 const LISTED_BY_DEFAULT = 20;
 
@@ -89,7 +89,7 @@ function pathFor(options: Filter, { limit, cursor }: Page): string {
   return `/api/deliveries?${query}`;
 }
 
-/** `fairlead deliveries show ID`: all there is to know of one delivery. */
+/** `fairlead deliveries show ID`: everything that is known of one delivery. */
 function declareShow(deliveries: Command, done: Done): void {
   const command = deliveries
     .command("show")

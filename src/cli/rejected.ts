@@ -13,7 +13,7 @@ const MOST = MOST_LISTED.rejected;
 
 export type RejectedCall = Received<typeof rejectionList>["rejected"][number];
 
-/** `fairlead rejected`: shows the last calls that the running daemon did not take: when, whose, why, and what they said. */
+/** `fairlead rejected`: shows the last calls that the running daemon has refused. */
 export function declareRejected(program: Command, done: Done): void {
   const command = program
     .command("rejected")

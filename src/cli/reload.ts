@@ -10,7 +10,7 @@ import { addDaemonOptions, askDaemon, type PrintOptions } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 
-/** `fairlead reload`: has the running daemon read its config anew, and says what is different now, or what is wrong. */
+/** `fairlead reload`: has the running daemon reload its config, and says what has changed, or what is wrong. */
 export function declareReload(program: Command, done: Done): void {
   const command = program
     .command("reload")

@@ -28,7 +28,7 @@ export function declareReplay(program: Command, done: Done): void {
   addFilterOptions(command)
     .option("--dry-run", "only say how many there are, of the oldest and the newest event")
     .option("--rate <count>", "so many a second at most (default: as fast as they can be written)", toRate)
-    .option("--yes", "do not ask; needed where nobody can be asked")
+    .option("--yes", "do not ask; needed without a terminal")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
@@ -154,7 +154,7 @@ type Ended = "done" | "interrupted" | Complaint;
 const MOST_IN_PAGE = 500;
 
 /**
- * Goes through all that is wanted, page by page: whoever ends this ends the whole work. Answers what came of it, and how it
+ * Goes through all that is wanted, page by page, until it is interrupted. Answers what came of it, and how it
  * ended.
  */
 export async function goThrough(world: PagesWorld): Promise<{ readonly total: Total; readonly ended: Ended }> {
@@ -238,7 +238,7 @@ function leftOver({
 
 /** Why fewer were sent again than were counted. */
 function goneMeanwhile(gone: number, wanted: number): string {
-  const removed = "they were removed, for their age or to make room, or sent again by somebody else";
+  const removed = "they were removed, for their age or to make room, or sent again by another command";
   return `${deliveries(gone)} of the ${format(wanted)} that were counted were not there any more: ${removed}`;
 }
 

@@ -32,7 +32,7 @@ anybody. Rates are of the last minute. A destination is degraded if one of its
 webhooks works and another does not, and failing if none does; what it could not
 deliver is tried again for four hours.`;
 
-/** What fairlead doctor finds on this machine without asking anybody, if the daemon is the one of the config here. */
+/** What fairlead doctor finds on this machine without asking others, if the daemon is the one of the config here. */
 function problemsAround(options: PrintOptions, said: DaemonStatus, clock: Clock): DaemonStatus["problems"] {
   if (isSaidElsewhere(options, createResolve())) return [];
   const known = new Set(said.problems.map(({ code }) => code));

@@ -59,7 +59,7 @@ describe("fairlead delete-user", () => {
     const nobody = await admin.run("nobodys", "--yes");
     assert.match(
       nobody.out,
-      /^del-2: 1 user, 0 notifications\n {2}nobody takes events of these sources: there is nobody to tell\n/,
+      /^del-2: 1 user, 0 notifications\n {2}no destination gets events of these sources: there is no one to notify\n/,
     );
   });
 

@@ -76,7 +76,7 @@ const SHOWN = `del-2 is failed since 2026-01-02T00:00:00.000Z.
 
 const ERASED = `del-1 is finished since 2026-01-02T00:00:00.000Z.
   requested 2026-01-01T00:00:00.000Z: 2 users of all sources, with erase, suppress
-  Nobody takes events of these sources: there was nobody to tell.
+  No destination gets events of these sources: there was no one to notify.
   erased: 12 events and 3 deliveries
 
   erased, SHA-256 abc (suppressed)
