@@ -120,7 +120,13 @@ type Scan = {
 /** One JSON array. Its entries are found by their brackets and quotes, and parsed one by one. */
 export function splitJsonArray(): Splitter {
   const scan: Scan = {
-    ...{ state: "before", rest: "", at: 0, depth: 0, quoted: false, entries: 0, wanting: false },
+    state: "before",
+    rest: "",
+    at: 0,
+    depth: 0,
+    quoted: false,
+    entries: 0,
+    wanting: false,
     found: [],
   };
   return {

@@ -76,7 +76,11 @@ function describeOperation(route: Route, shapes: Shapes): Json {
 
 function pathParameters({ params = {} }: Route): readonly Json[] {
   return Object.entries(params).map(([name, description]) => ({
-    ...{ name, in: "path", required: true, description, schema: { type: "string" } },
+    name,
+    in: "path",
+    required: true,
+    description,
+    schema: { type: "string" },
   }));
 }
 
@@ -84,7 +88,9 @@ function queryParameters({ query }: Route, shapes: Shapes): readonly Json[] {
   return Object.entries(query?.entries ?? {}).map(([name, entry]) => {
     const { description, default: written, ...schema } = shapes.output(entry);
     return {
-      ...{ name, in: "query", required: !isOptional(entry) },
+      name,
+      in: "query",
+      required: !isOptional(entry),
       ...(description !== undefined && { description }),
       // As it is read: in a query all is text.
       schema: written === undefined ? schema : { ...schema, default: v.parse(entry, undefined) },

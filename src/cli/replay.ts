@@ -132,8 +132,13 @@ function conclude(total: Total, options: FilterOptions, { ended, counted }: Outc
 type Total = Omit<Page, "cursor" | "success">;
 
 const NOTHING: Total = {
-  ...{ replayed: 0, destinations: {}, left: 0, deleted: 0, superseded: 0 },
-  ...{ oldest: null, newest: null },
+  replayed: 0,
+  destinations: {},
+  left: 0,
+  deleted: 0,
+  superseded: 0,
+  oldest: null,
+  newest: null,
 };
 
 export type PagesWorld = {
@@ -182,7 +187,9 @@ function add(total: Total, page: Page): Total {
     destinations[name] = (destinations[name] ?? 0) + count;
   }
   return {
-    ...{ replayed: total.replayed + page.replayed, destinations, left: total.left + page.left },
+    replayed: total.replayed + page.replayed,
+    destinations,
+    left: total.left + page.left,
     deleted: total.deleted + page.deleted,
     superseded: total.superseded + page.superseded,
     oldest: [total.oldest, page.oldest].filter(isTime).sort()[0] ?? null,

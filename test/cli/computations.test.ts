@@ -16,12 +16,26 @@ import { SLOW } from "./run.ts";
 const HOUR_AGO = Date.now() - 3_600_000;
 
 const SYNC: Sync = {
-  ...{ number: 3, id: "audience-0", kind: "list", startedAt: HOUR_AGO - 2_000, finishedAt: HOUR_AGO },
-  ...{ added: 1_200, changed: 0, removed: 3, done: 1_203 },
+  number: 3,
+  id: "audience-0",
+  kind: "list",
+  startedAt: HOUR_AGO - 2_000,
+  finishedAt: HOUR_AGO,
+  added: 1_200,
+  changed: 0,
+  removed: 3,
+  done: 1_203,
 };
 const ONE: Computation = {
-  ...{ number: 1, id: "aud_1", source: "website", class: "audience", name: "Big Spenders", key: "big_spenders" },
-  ...{ size: 1_234, createdAt: HOUR_AGO, syncs: [SYNC] },
+  number: 1,
+  id: "aud_1",
+  source: "website",
+  class: "audience",
+  name: "Big Spenders",
+  key: "big_spenders",
+  size: 1_234,
+  createdAt: HOUR_AGO,
+  syncs: [SYNC],
 };
 
 const folder = mkdtempSync(join(tmpdir(), "fairlead-computations-"));
@@ -67,7 +81,8 @@ async function startAdmin(looks = 0) {
   };
   const world: Partial<AdminWorld> = {
     sources: () => [makeSource()],
-    ...{ audiences, streams: createStreams(createClock()) },
+    audiences,
+    streams: createStreams(createClock()),
   };
   const daemon = await serveAdmin(world);
   return {

@@ -8,8 +8,18 @@ import { SLOW } from "./run.ts";
 const NONE = { waiting: 0, delivered: 0, failed: 0, expired: 0, forgotten: 0 };
 
 const FAILED: Deletion = {
-  ...{ id: "del-2", status: "failed", stage: "settling", requestedAt: Date.UTC(2026, 0, 1), upTo: 7, forced: false },
-  ...{ endedAt: Date.UTC(2026, 0, 2), users: 2, scope: ["website"], sources: ["website"], erase: true, suppress: true },
+  id: "del-2",
+  status: "failed",
+  stage: "settling",
+  requestedAt: Date.UTC(2026, 0, 1),
+  upTo: 7,
+  forced: false,
+  endedAt: Date.UTC(2026, 0, 2),
+  users: 2,
+  scope: ["website"],
+  sources: ["website"],
+  erase: true,
+  suppress: true,
   notices: [
     { source: "website", destination: "crm", ...NONE, delivered: 1, failed: 1 },
     { source: "website", destination: "lake", ...NONE, waiting: 2 },
@@ -18,7 +28,13 @@ const FAILED: Deletion = {
   untold: [],
 };
 const DONE: Deletion = {
-  ...{ ...FAILED, id: "del-1", status: "finished", stage: "done", scope: null, sources: [], notices: [] },
+  ...FAILED,
+  id: "del-1",
+  status: "finished",
+  stage: "done",
+  scope: null,
+  sources: [],
+  notices: [],
   erased: { events: 12, deliveries: 3 },
 };
 

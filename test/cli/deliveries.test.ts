@@ -11,17 +11,20 @@ const NOW = Date.UTC(2026, 10, 20, 12);
 
 function makeListed(id: number): ListedDelivery {
   return {
-    ...{ id, destination: "crm", state: "failed", source: "website", type: "track", messageId: `m${id}` },
-    ...{
-      userId: "u\u001b1",
-      acceptedAt: NOW - 60_000,
-      replayedAt: null,
-      attempts: 1,
-      dueAt: null,
-      settledAt: NOW,
-      url: null,
-      status: null,
-    },
+    id,
+    destination: "crm",
+    state: "failed",
+    source: "website",
+    type: "track",
+    messageId: `m${id}`,
+    userId: "u\u001b1",
+    acceptedAt: NOW - 60_000,
+    replayedAt: null,
+    attempts: 1,
+    dueAt: null,
+    settledAt: NOW,
+    url: null,
+    status: null,
     reason: "refused: answered 400",
   };
 }
@@ -104,26 +107,37 @@ describe("fairlead deliveries", () => {
 const at = (ms: number): string => new Date(NOW + ms).toISOString();
 
 const ONE: Delivery = {
-  ...{ id: "42-crm", destination: "crm", state: "waiting", source: "website", type: "track", messageId: "m1" },
-  ...{
-    userId: "u1",
-    acceptedAt: at(-60_000),
-    attempts: 2,
-    dueAt: at(4_000),
-    settledAt: null,
-    replayedAt: null,
-    url: null,
-    status: null,
-  },
+  id: "42-crm",
+  destination: "crm",
+  state: "waiting",
+  source: "website",
+  type: "track",
+  messageId: "m1",
+  userId: "u1",
+  acceptedAt: at(-60_000),
+  attempts: 2,
+  dueAt: at(4_000),
+  settledAt: null,
+  replayedAt: null,
+  url: null,
+  status: null,
   reason: "503",
 };
 const ATTEMPT: Detail["log"]["first"][number] = {
-  ...{ at: at(-60_000), url: "https://crm.example.com/in", duration: 40, outcome: "retry", status: 503 },
-  ...{ reason: "503", answer: "closed\u001b[2J\nfor today\n", trigger: "first" },
+  at: at(-60_000),
+  url: "https://crm.example.com/in",
+  duration: 40,
+  outcome: "retry",
+  status: 503,
+  reason: "503",
+  answer: "closed\u001b[2J\nfor today\n",
+  trigger: "first",
 };
 const DETAIL: Detail = {
   ...ONE,
-  ...{ firstAttemptAt: at(-60_000), finals: [], body: '{"type":"track","properties":{"a":"\u0080"}}' },
+  firstAttemptAt: at(-60_000),
+  finals: [],
+  body: '{"type":"track","properties":{"a":"\u0080"}}',
   requests: [{ url: "https://crm.example.com/in", headers: { Authorization: "***" } }],
   troubled: [],
   log: { first: [ATTEMPT], omitted: 0, last: [] },

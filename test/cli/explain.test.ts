@@ -6,8 +6,16 @@ import { serveAdmin } from "./admin.ts";
 import { SLOW } from "./run.ts";
 
 const EVENT: FoundEvent = {
-  ...{ id: 7, source: "website", type: "track", messageId: "a/b", userId: "u\u001b[2J", acceptedAt: 0 },
-  ...{ skipped: [], deliveries: [], forgotten: [], whole: true },
+  id: 7,
+  source: "website",
+  type: "track",
+  messageId: "a/b",
+  userId: "u\u001b[2J",
+  acceptedAt: 0,
+  skipped: [],
+  deliveries: [],
+  forgotten: [],
+  whole: true,
 };
 
 /** The operator's API of a daemon that knows this event. */
@@ -17,7 +25,9 @@ async function startAdmin() {
     return { events: known ? [EVENT] : [], seen: [], complete: true };
   };
   const world = {
-    ...{ rejections: { newest: () => [] }, sources: () => [{ name: "website" }], startedAt: 0 },
+    rejections: { newest: () => [] },
+    sources: () => [{ name: "website" }],
+    startedAt: 0,
     ...{
       lookup: { event },
       report: { unexpected: (_: string, error: unknown) => console.error(error) },

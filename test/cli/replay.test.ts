@@ -119,7 +119,9 @@ describe("fairlead replay", () => {
   it("has nothing to ask if there is nothing", SLOW, async () => {
     await using admin = await startAdmin(0);
     assert.deepEqual(await admin.run("--state", "expired"), {
-      ...{ code: 0, out: "There is nothing to be sent again\n", err: "" },
+      code: 0,
+      out: "There is nothing to be sent again\n",
+      err: "",
     });
   });
 
@@ -151,7 +153,9 @@ describe("fairlead replay", () => {
     await using admin = await startAdmin(0);
     const both = await admin.run("1-crm", "--user", "u1");
     assert.deepEqual(both, {
-      ...{ code: 2, out: "", err: "fairlead: say either ids or --user: ids name the deliveries already\n" },
+      code: 2,
+      out: "",
+      err: "fairlead: say either ids or --user: ids name the deliveries already\n",
     });
     const waiting = await admin.run("--state", "waiting");
     assert.equal(waiting.code, 2);
