@@ -8,7 +8,7 @@ import type { Handle, Listener } from "../../src/model/ports.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { createServe } from "../../src/runtime/serve.ts";
 import { closed } from "./receiver.ts";
-import { ask, askOnce, fixture, GET, makeTls, openPlain, openTls, startScript } from "./tls-client.ts";
+import { ask, askOnce, fixture, GET, makeTls, openPlain, openTls, startScript } from "./tls.ts";
 
 const LOOPBACK = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 const GOOD = makeTls("good");
