@@ -80,10 +80,10 @@ function cannotStart(error: unknown): ExitCode {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const said = CODES_OF_OUTBOX.has(code) ? `${code}: ${message}` : message;
-  return refuse(said, code === "schema_newer" ? EXIT.config : EXIT.failed);
+  return refuse(said, code.startsWith("schema_") ? EXIT.config : EXIT.failed);
 }
 
-const CODES_OF_OUTBOX: ReadonlySet<string> = new Set(["schema_newer", "no_room_for_copy"]);
+const CODES_OF_OUTBOX: ReadonlySet<string> = new Set(["schema_newer", "schema_unsupported", "no_room_for_copy"]);
 
 type Started = {
   readonly file: string;
