@@ -23,7 +23,7 @@ export type Ask = {
 };
 
 /** `sent` is called with the number of bytes sent so far, after each piece. */
-export type Upload = { readonly source: ByteSource; readonly sent: (bytes: number) => void };
+type Upload = { readonly source: ByteSource; readonly sent: (bytes: number) => void };
 
 export type Exchange =
   | { readonly kind: "answered"; readonly status: number; readonly headers: Headers; readonly text: string }
