@@ -181,6 +181,14 @@ const missing = find.path("missing.yaml");
 /** Modes do not hold root back, and do not hold back the owner of the folders here. */
 const skip = process.getuid?.() !== 0 && "only root can become somebody else";
 
+function findAsOrdinaryUser(places: readonly string[]): string | null {
+  return asOrdinaryUser(() => findConfigFile(undefined, places));
+}
+
+function adviceFor(path: string): string | null {
+  return asOrdinaryUser(() => howToRead(path));
+}
+
 describe("where the config file is", () => {
   it("is the first place that has one", () => {
     assert.equal(findConfigFile(undefined, [missing, openFile, guarded]), openFile);
@@ -189,34 +197,19 @@ describe("where the config file is", () => {
   });
 
   it("is a place that may not be looked at, where no other has one: there may be one", { skip }, () => {
-    assert.equal(
-      asOrdinaryUser(() => findConfigFile(undefined, [missing, guarded])),
-      guarded,
-    );
-    assert.equal(
-      asOrdinaryUser(() => findConfigFile(undefined, [guarded, openFile])),
-      openFile,
-    );
+    assert.equal(findAsOrdinaryUser([missing, guarded]), guarded);
+    assert.equal(findAsOrdinaryUser([guarded, openFile]), openFile);
   });
 });
 
 describe("how a file that may not be read can be", () => {
   it("is nothing to say of a file that can be read, or that is not there", { skip }, () => {
-    assert.equal(
-      asOrdinaryUser(() => howToRead(openFile)),
-      null,
-    );
-    assert.equal(
-      asOrdinaryUser(() => howToRead(missing)),
-      null,
-    );
+    assert.equal(adviceFor(openFile), null);
+    assert.equal(adviceFor(missing), null);
   });
 
   it("is by sudo where only its owner may", { skip }, () => {
-    assert.equal(
-      asOrdinaryUser(() => howToRead(guarded)),
-      "use sudo",
-    );
+    assert.equal(adviceFor(guarded), "use sudo");
   });
 
   it("is by its group as well, where that may: of the file, or of the folder that hides it", { skip }, () => {
@@ -226,15 +219,9 @@ describe("how a file that may not be read can be", () => {
     // Group 1 is daemon wherever there is an /etc/group.
     chownTo(1, join(shared, "config.yaml"), 0o640);
     const advice = "use sudo, or join the group daemon (sudo usermod -aG daemon NAME, then log in again)";
-    assert.equal(
-      asOrdinaryUser(() => howToRead(join(shared, "config.yaml"))),
-      advice,
-    );
+    assert.equal(adviceFor(join(shared, "config.yaml")), advice);
     chownTo(1, shared, 0o750);
-    assert.equal(
-      asOrdinaryUser(() => howToRead(join(shared, "config.yaml"))),
-      advice,
-    );
+    assert.equal(adviceFor(join(shared, "config.yaml")), advice);
   });
 });
 
