@@ -11,7 +11,7 @@ import { createResolve } from "../runtime/config-files.ts";
 import { beginOwnFile } from "../runtime/new-file.ts";
 import { print } from "../runtime/output.ts";
 import { goLast, keepFilesPrivate } from "../runtime/process.ts";
-import { download } from "../runtime/request.ts";
+import { request } from "../runtime/request.ts";
 import { storedFile } from "../runtime/stored-file.ts";
 import { type DaemonStatus, status } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";
@@ -234,14 +234,15 @@ async function copyFromDaemon(holder: Holder, { begin }: CopyJob): Promise<Backu
 async function downloadFrom({ daemon }: Holder, file: NewFile): Promise<Complaint | null> {
   const authorization = daemon.token && { Authorization: `Bearer ${daemon.token.secret.reveal()}` };
   let unflushed = 0;
-  const ask = { base: daemon.base, method: "GET", path: PATH, headers: { ...authorization }, timeout: LONGEST };
-  const exchange = await download(ask, (piece) => {
+  function receive(piece: Uint8Array): void {
     file.write(piece);
     unflushed += piece.length;
     if (unflushed < UNFLUSHED) return;
     file.flush();
     unflushed = 0;
-  });
+  }
+  const headers = { ...authorization };
+  const exchange = await request({ base: daemon.base, method: "GET", path: PATH, headers, timeout: LONGEST, receive });
   if (exchange.kind === "answered" && exchange.status === 200) return null;
   const question = { path: PATH, answer: v.never() };
   const answer = readAnswer(exchange, { daemon, question });

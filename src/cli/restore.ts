@@ -15,6 +15,7 @@ import {
   keepAs,
   linkOwner,
   moveFile,
+  type Owner,
   realPathOf,
   type StoredFile,
   storedFile,
@@ -133,8 +134,6 @@ function whoseIs(named: string, outbox: string): Owner {
   const [folder, before] = [storedFile(dirname(outbox)), storedFile(outbox)];
   return folder && (before === null || before.uid === folder.uid) ? folder : { uid: 0, gid: 0 };
 }
-
-type Owner = Pick<StoredFile, "uid" | "gid">;
 
 function whereIs(path: string): string {
   try {
