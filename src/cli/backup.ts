@@ -46,11 +46,9 @@ import { isStatus, type SaidStatus } from "./status/said.ts";
 export function declareBackup(program: Command, done: Done): void {
   const command = program
     .command("backup")
-    .description(
-      "copy the outbox into one file, as it is at one moment, and check the copy; the daemon goes on meanwhile",
-    )
-    .argument("<file>", "where the copy is to be")
-    .option("--force", "take the place of a file that is there already, once the copy is good")
+    .description("copy the outbox into one file, as it is at one moment, and check the copy; the daemon keeps running")
+    .argument("<file>", "the path of the copy")
+    .option("--force", "replace an existing file, once the copy is checked")
     .option("--json", "print what was copied as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
@@ -59,11 +57,11 @@ export function declareBackup(program: Command, done: Done): void {
 
 const HELP = `${examples("fairlead backup /var/backups/fairlead.db", "fairlead backup --force --json /mnt/nas/fairlead.db")}
 
-It reads the outbox's file by itself, so run it as the daemon's user or as root.
-If the daemon runs and that file was removed, replaced or cut short, it gets what
-the daemon still has through the daemon.
-Everything that Fairlead remembers is in it; the config and the files of secrets
-are not. fairlead restore puts it back.`;
+It reads the outbox's file directly, so run it as the daemon's user or as root.
+If the daemon runs and that file was removed, replaced or cut short, the copy of
+what the daemon still has comes through the daemon.
+The copy contains everything that Fairlead stores, but not the config and the
+files of secrets. fairlead restore puts it back.`;
 
 type BackupOptions = DaemonOptions & { readonly force?: boolean; readonly json?: boolean };
 

@@ -42,12 +42,10 @@ import { printable } from "./printable.ts";
 export function declareRestore(program: Command, done: Done): void {
   program
     .command("restore")
-    .description(
-      "put a backup in the place of the outbox, once it is checked; what was there is kept. No daemon may run",
-    )
-    .argument("<file>", "the backup, or another copy of an outbox; it stays as it is")
+    .description("replace the outbox by a backup, once that is checked; the previous outbox is kept. No daemon may run")
+    .argument("<file>", "the backup, or another copy of an outbox; it is only read")
     .option(...CONFIG_OPTION)
-    .option("--force", "put an outbox that is there aside, under another name")
+    .option("--force", "keep an existing outbox under another name")
     .option("--json", "print what was restored as JSON")
     .addHelpText("after", HELP)
     .action((file: string, options: RestoreOptions) => done(restoreFile(file, options)));
@@ -55,8 +53,8 @@ export function declareRestore(program: Command, done: Done): void {
 
 const HELP = `${examples("fairlead restore /var/backups/fairlead.db", "fairlead restore --force /var/backups/fairlead.db")}
 
-Stop the daemon before. What waits in the backup is delivered when it starts
-again: what was delivered since the backup was made, a second time.`;
+Stop the daemon first. When it starts again, it sends all deliveries that wait in
+the backup, also those that were delivered since the backup was made.`;
 
 type RestoreOptions = { readonly config?: string; readonly force?: boolean; readonly json?: boolean };
 

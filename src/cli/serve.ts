@@ -29,7 +29,7 @@ export function declareServe(program: Command, done: Done): void {
     .command("serve")
     .description("run the daemon in the foreground, until SIGTERM or SIGINT; it reloads a config that changes")
     .option(...CONFIG_OPTION)
-    .option("--no-copy", "keep no copy of the outbox before an upgrade rewrites it, where the disk has no room for one")
+    .option("--no-copy", "do not copy the outbox before an upgrade rewrites it, for a disk without room for a copy")
     .addHelpText("after", examples("fairlead serve --config /etc/fairlead/config.yaml"))
     .action((options: ServeOptions) => done(serve(options)));
 }
