@@ -120,11 +120,12 @@ export async function readData(said: string | undefined): Promise<CallParts["dat
   const from = path ?? "standard input";
   const input = await readTyped(path, { what: "the call", most: MOST_BYTES });
   if (!input.ok) return `cannot read --data ${said}: ${input.why}`;
-  const text = decode(input.bytes);
+  const text = decodeText(input.bytes);
   return text === null ? `cannot use --data ${said}: it is not UTF-8 text` : { text, from };
 }
 
-function decode(bytes: Uint8Array): string | null {
+/** Null if the bytes are not UTF-8. */
+export function decodeText(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {

@@ -100,11 +100,10 @@ function createReloadableApp(started: Started, machine: Machine): Reloadable {
   const { file, config, reader, supervisor, copy } = started;
   const reloader = createReloader({ ...machine, file, read: () => reader.read(file, machine.clock), apply });
   const reload = tellReloads(reloader.reload, supervisor);
-  const migrating = tellMigration(supervisor, machine.report);
-  const migration = { migrating, beginFile: copy ? beginFile : undefined };
   const app = createApp(config, {
     ...machine,
-    ...migration,
+    migrating: tellMigration(supervisor, machine.report),
+    beginFile: copy ? beginFile : undefined,
     freeMemory,
     reload,
     lastReload: reloader.status,
