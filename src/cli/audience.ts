@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { createClock } from "../runtime/clock.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { isListOf, isShown, isSynced, type Kind } from "./computations/said.ts";

@@ -6,13 +6,13 @@ import type { Contents } from "../model/contents.ts";
 import type { NewFile } from "../model/new-file.ts";
 import { formatDuration, formatSize, formatTime, HOUR, MB, type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { createResolve } from "../runtime/files.ts";
+import { createResolve } from "../runtime/config-files.ts";
 import { beginOwnFile } from "../runtime/new-file.ts";
-import { goLast } from "../runtime/priority.ts";
+import { print } from "../runtime/output.ts";
+import { goLast, keepFilesPrivate } from "../runtime/process.ts";
 import { download } from "../runtime/request.ts";
 import { storedFile } from "../runtime/stored-file.ts";
-import { print } from "../runtime/terminal.ts";
-import { keepFilesPrivate } from "../runtime/umask.ts";
+
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain, failed, wrongUsage } from "./complain.ts";
 import { findOutbox } from "./config-file.ts";

@@ -1,4 +1,4 @@
-import { printError } from "../runtime/terminal.ts";
+import { printError } from "../runtime/output.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 

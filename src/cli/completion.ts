@@ -1,5 +1,5 @@
 import { Argument, type Command } from "commander";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import {
   type ArgumentRow,

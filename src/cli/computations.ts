@@ -1,7 +1,7 @@
 import { formatDuration, HOUR, type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { openOutgoing } from "../runtime/outgoing.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/terminal.ts";
+import { openBytes } from "../runtime/input.ts";
+import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
 import { type Complaint, complain } from "./complain.ts";
 import {
   isShown,
@@ -61,17 +61,18 @@ type Sending = { readonly file: string; readonly options: SyncOptions; readonly 
 async function send({ kind, name }: Place, { file, options, bar }: Sending): Promise<SaidSynced | Complaint> {
   const headers = headersFor(file, options.format);
   if ("code" in headers) return headers as Complaint;
-  let size: number | null = null;
-  const outgoing = openOutgoing(file === "-" ? null : file, (bytes) => bar.show(bytes, size));
-  if ("why" in outgoing) return { code: EXIT.usage, message: `cannot read ${file}: ${outgoing.why}` };
-  size = outgoing.size;
+  const opened = await openBytes(file === "-" ? null : file);
+  if (!opened.ok) return { code: EXIT.usage, message: `cannot read ${file}: ${opened.why}` };
+  const { source } = opened;
+  const body = { source, sent: (bytes: number) => bar.show(bytes, source.size) };
   const query = new URLSearchParams({
     ...(options.dryRun && { dryRun: "1" }),
     ...(options.allowShrink && { allowShrink: "1" }),
   });
   const path = `${pathOf(kind, options.source, name)}${query.size > 0 ? `?${query}` : ""}`;
-  const by = { method: "PUT", headers, body: outgoing, timeout: LONGEST };
+  const by = { method: "PUT", headers, body, timeout: LONGEST };
   const answer = await askDaemon(options, { path, by, isSaid: isSynced, explain: explainComputation });
+  await source.close();
   return "code" in answer ? answer : answer.said;
 }
 

@@ -5,11 +5,11 @@ import { formatProblem } from "../config/problems.ts";
 import type { Config, Problem } from "../model/config.ts";
 import type { Resolve } from "../model/ports.ts";
 import { createClock } from "../runtime/clock.ts";
+import { createResolve, findConfigFile, readConfigFile } from "../runtime/config-files.ts";
 import { spaceFor } from "../runtime/disk.ts";
-import { createResolve, howToRead, readConfigFile } from "../runtime/files.ts";
-import { findConfigFile } from "../runtime/find-file.ts";
+import { howToRead } from "../runtime/file-error.ts";
+import { printError } from "../runtime/output.ts";
 import { isFolder, isInOpenFolders } from "../runtime/stored-file.ts";
-import { printError } from "../runtime/terminal.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { EXIT } from "./exit.ts";
 

@@ -1,12 +1,9 @@
 import { loadConfig } from "../config/load.ts";
-import type { Read } from "../config/reloader.ts";
-import type { Seen } from "../config/watch.ts";
+import type { Read, Seen } from "../config/reload.ts";
 import type { Clock, FileText, Resolve } from "../model/ports.ts";
 import type { FileState, Look } from "../model/reload.ts";
 import { formatDuration, type Ms, SECOND } from "../model/units.ts";
-import { createResolve, readFileLater } from "../runtime/files.ts";
-import { findConfigFile } from "../runtime/find-file.ts";
-import { look, lookNow } from "../runtime/look.ts";
+import { createResolve, findConfigFile, look, lookNow, readFileLater } from "../runtime/config-files.ts";
 
 /** For all files of a config together. A file server that is gone would block a reload forever. */
 const DEADLINE: Ms = 5 * SECOND;

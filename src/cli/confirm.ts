@@ -1,5 +1,5 @@
 import { isInputTerminal, readLine } from "../runtime/input.ts";
-import { printError } from "../runtime/terminal.ts";
+import { printError } from "../runtime/output.ts";
 import type { Complaint } from "./complain.ts";
 import { EXIT } from "./exit.ts";
 

@@ -4,7 +4,7 @@ import { quote } from "../config/problems.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
 import { MB } from "../model/units.ts";
-import { createResolve } from "../runtime/files.ts";
+import { createResolve } from "../runtime/config-files.ts";
 import { type Ask, type Exchange, request } from "../runtime/request.ts";
 import type { Complaint } from "./complain.ts";
 import { CONFIG_OPTION, complaintOfFile, openConfigFile } from "./config-file.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { MB } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/terminal.ts";
+import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { confirm, type Plan } from "./confirm.ts";

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";

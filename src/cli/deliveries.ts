@@ -4,7 +4,7 @@ import { isCalendarDay } from "../model/calendar.ts";
 import { parseExactly } from "../model/exact-json.ts";
 import { type At, formatDuration, parseDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";

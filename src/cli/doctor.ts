@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { createClock } from "../runtime/clock.ts";
-import { goLast } from "../runtime/priority.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
+import { goLast } from "../runtime/process.ts";
 import { VERSION } from "../runtime/version.ts";
 import { type Done, examples } from "./command.ts";
 import { addDaemonOptions, type DaemonOptions } from "./daemon.ts";

@@ -5,9 +5,9 @@ import { findJsonFault, placeOf } from "../model/json-fault.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
 import { MB } from "../model/units.ts";
-import { createResolve } from "../runtime/files.ts";
+import { createResolve } from "../runtime/config-files.ts";
 import { type Input, isInputTerminal, readInput } from "../runtime/input.ts";
-import { printError } from "../runtime/terminal.ts";
+import { printError } from "../runtime/output.ts";
 import type { CallParts } from "./send/call.ts";
 
 /** The option of commands that check signatures. */

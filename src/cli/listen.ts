@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { parseListen } from "../config/listen.ts";
+import { parseListen } from "../config/addresses.ts";
 import type { Listener } from "../model/ports.ts";
 import type { Secret } from "../model/secret.ts";
 import { MB, parseDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
+import { print, printError } from "../runtime/output.ts";
+import { onSignals } from "../runtime/process.ts";
 import { createServe } from "../runtime/serve.ts";
-import { onSignals } from "../runtime/signals.ts";
-import { print, printError } from "../runtime/terminal.ts";
 import { verify } from "../webhook/signature.ts";
 import { type Done, examples } from "./command.ts";
 import { complain, failed } from "./complain.ts";

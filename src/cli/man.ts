@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { VERSION } from "../runtime/version.ts";
 import { type Done, examples } from "./command.ts";
 import { type ArgumentRow, type CommandRow, describeCommand, listCommands, type OptionRow } from "./command-table.ts";

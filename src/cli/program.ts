@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { suggest } from "../config/suggest.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { runtimeName, VERSION } from "../runtime/version.ts";
 import { declareAudience, declareTraits } from "./audience.ts";
 import { declareBackup } from "./backup.ts";

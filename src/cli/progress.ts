@@ -1,6 +1,6 @@
 import { formatDuration, type Ms, SECOND } from "../model/units.ts";
-import { onSignals } from "../runtime/signals.ts";
-import { errorColumns, isErrorTerminal, printError } from "../runtime/terminal.ts";
+import { errorColumns, isErrorTerminal, printError } from "../runtime/output.ts";
+import { onSignals } from "../runtime/process.ts";
 
 /** How far a long piece of work is. */
 export type Progress = {

@@ -1,5 +1,5 @@
 import type { Listen } from "../model/config.ts";
-import { addressOf } from "../runtime/listen-address.ts";
+import { addressOf } from "../runtime/listen.ts";
 
 /**
  * The address of a listener for a command on the same machine, as `http://127.0.0.1:8080` or `unix:/path`. A listener on all

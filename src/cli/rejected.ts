@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { suggest } from "../config/suggest.ts";
 import { FAULT_STATUS } from "../model/fault.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { formatProblem } from "../config/problems.ts";
 import type { Problem } from "../model/config.ts";
-import { print, printError } from "../runtime/terminal.ts";
+import { print, printError } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
 import type { Refusal } from "./daemon.ts";

@@ -3,11 +3,13 @@ import process from "node:process";
 import type { Command } from "commander";
 import type { Contents } from "../model/contents.ts";
 import { formatSize } from "../model/units.ts";
-import { actAs } from "../runtime/act-as.ts";
 import { createClock } from "../runtime/clock.ts";
-import { reasonOf } from "../runtime/files.ts";
+import { reasonOf } from "../runtime/file-error.ts";
 import { beginFile, syncFolderOf } from "../runtime/new-file.ts";
+import { print } from "../runtime/output.ts";
+import { keepFilesPrivate } from "../runtime/process.ts";
 import {
+  actAs,
   dropFile,
   giveTo,
   keepAs,
@@ -17,8 +19,6 @@ import {
   type StoredFile,
   storedFile,
 } from "../runtime/stored-file.ts";
-import { print } from "../runtime/terminal.ts";
-import { keepFilesPrivate } from "../runtime/umask.ts";
 import { contentsJson, contentsWords } from "./backup.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain, failed, wrongUsage } from "./complain.ts";

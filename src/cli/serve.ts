@@ -1,22 +1,22 @@
 import type { Command } from "commander";
 import { type App, createApp } from "../app.ts";
-import { createReloader } from "../config/reloader.ts";
-import { watchConfig } from "../config/watch.ts";
+import { createReloader, watchConfig } from "../config/reload.ts";
 import type { Config } from "../model/config.ts";
 import type { Applied, Reload } from "../model/reload.ts";
 import type { Supervisor } from "../model/supervisor.ts";
-import { look } from "../runtime/look.ts";
+import { look } from "../runtime/config-files.ts";
 import { createMachine, type Machine } from "../runtime/machine.ts";
-import { freeMemory } from "../runtime/memory.ts";
 import { beginFile } from "../runtime/new-file.ts";
-import { onSignals } from "../runtime/signals.ts";
-import { createSupervisor } from "../runtime/systemd.ts";
-import { refusePassedSockets, takeSystemdEnvironment } from "../runtime/systemd-environment.ts";
-import { tellMigration } from "../runtime/systemd-migration.ts";
-import { tellReloads } from "../runtime/systemd-reload.ts";
-import { feedWatchdog } from "../runtime/systemd-watchdog.ts";
-import { printError } from "../runtime/terminal.ts";
-import { keepFilesPrivate } from "../runtime/umask.ts";
+import { printError } from "../runtime/output.ts";
+import { freeMemory, keepFilesPrivate, onSignals } from "../runtime/process.ts";
+import {
+  createSupervisor,
+  feedWatchdog,
+  refusePassedSockets,
+  takeSystemdEnvironment,
+  tellMigration,
+  tellReloads,
+} from "../runtime/systemd.ts";
 import { VERSION } from "../runtime/version.ts";
 import { type Done, examples } from "./command.ts";
 import { CONFIG_OPTION, requireConfig } from "./config-file.ts";

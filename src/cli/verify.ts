@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { CALL_TYPES, type Event, type EventType } from "../model/event.ts";
 import { parseExactly } from "../model/exact-json.ts";
 import { MB } from "../model/units.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { writeBody } from "../webhook/body.ts";
 import { sign, verify } from "../webhook/signature.ts";
 import { type Done, examples } from "./command.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../model/ports.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { isErrorTerminal, print, printError } from "../runtime/terminal.ts";
+import { isErrorTerminal, print, printError } from "../runtime/output.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { confirm } from "./confirm.ts";
 import { askDaemon, type DaemonOptions, explainDestination, type Refusal } from "./daemon.ts";

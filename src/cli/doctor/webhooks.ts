@@ -1,5 +1,5 @@
-import { fullPath } from "../../config/full-path.ts";
 import type { Inspected } from "../../config/load.ts";
+import { fullPath } from "../../config/references.ts";
 import { child, listOf, mapOf, type Tree, textOf } from "../../config/tree.ts";
 import type { WebhookTls } from "../../model/destination.ts";
 import type { Clock, Resolve } from "../../model/ports.ts";

@@ -1,13 +1,12 @@
 import { basename } from "node:path";
 import { writeBare } from "../../client/envelope.ts";
 import { formatDuration, MINUTE, type Ms, SECOND } from "../../model/units.ts";
-import { openBytes } from "../../runtime/byte-source.ts";
 import { createClock } from "../../runtime/clock.ts";
-import { isInputTerminal } from "../../runtime/input.ts";
+import { isInputTerminal, openBytes } from "../../runtime/input.ts";
+import { removeFile, writeFileAt } from "../../runtime/new-file.ts";
+import { print, printError } from "../../runtime/output.ts";
 import { createRandom } from "../../runtime/random.ts";
-import { removeFile, writeFileAt } from "../../runtime/side-file.ts";
 import { storedFile } from "../../runtime/stored-file.ts";
-import { print, printError } from "../../runtime/terminal.ts";
 import { complain, failed, wrongUsage } from "../complain.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
 import { printable } from "../printable.ts";
