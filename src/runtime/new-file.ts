@@ -1,5 +1,5 @@
 import { closeSync, fdatasyncSync, fsyncSync, openSync, renameSync, rmSync, statfsSync, writeSync } from "node:fs";
-import { type FileHandle, open, rename, rm, writeFile } from "node:fs/promises";
+import { appendFile, type FileHandle, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
@@ -74,30 +74,9 @@ function inWords<T>(target: string, run: () => T): T {
 /** Only its owner may read what a command keeps beside a file: that may hold personal data. */
 const PRIVATE_BESIDE = 0o600;
 
-/** Writes a file anew, whole or not at all: whoever reads it finds the old text or the new one. Rejects in words. */
-export async function replaceFile(path: string, text: string): Promise<void> {
-  const beside = `${path}.new`;
-  await explainWrite(path, async () => {
-    await writeFile(beside, text, { mode: PRIVATE_BESIDE });
-    await rename(beside, path);
-  });
-}
-
-/** Writes text at this place of a file, which ends after it; the file is made if there is none. Answers its length. */
-export async function writeFileAt(path: string, at: number, text: string): Promise<number> {
-  return explainWrite(path, async () => {
-    const file = await open(path, at === 0 ? "w" : "r+", PRIVATE_BESIDE);
-    try {
-      const bytes = Buffer.from(text);
-      for (let done = 0; done < bytes.length; ) {
-        done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
-      }
-      await file.truncate(at + bytes.length);
-      return at + bytes.length;
-    } finally {
-      await file.close();
-    }
-  });
+/** Appends text to a file, which is made if there is none. Rejects in words. */
+export async function appendToFile(path: string, text: string): Promise<void> {
+  await explainWrite(path, () => appendFile(path, text, { mode: PRIVATE_BESIDE }));
 }
 
 /** Removes a file; none is fine. Rejects in words. */
