@@ -5,21 +5,21 @@ import { type At, formatSize, GB } from "../model/units.ts";
 import { disk } from "../runtime/disk.ts";
 import { accessTo, storedFile } from "../runtime/stored-file.ts";
 import { type Copied, checkCopy, copyPages, countRows, damageOfLog, readContents } from "../store/sqlite/copy.ts";
-import { type Database, isDamaged, messageOf, openExisting, openToRead } from "../store/sqlite/driver.ts";
+import { type Database, isDamaged, messageOf, openExisting, openToRead, sizeOf } from "../store/sqlite/driver.ts";
 import { LARGEST_LOG, lockOutbox, logOf } from "../store/sqlite/files.ts";
 import { readMemory } from "../store/sqlite/meta.ts";
-import { sizeOf, unfinishedStep } from "../store/sqlite/migrate.ts";
-import { SCHEMA_VERSION } from "../store/sqlite/migrations.ts";
+import { faultOfSchema, SCHEMA_VERSION, type SchemaFault } from "../store/sqlite/schema.ts";
 import { type Complaint, failed } from "./complain.ts";
 import type { StoreFacts } from "./doctor/judge.ts";
 
-export { type Copied, isDamaged, LARGEST_LOG, lockOutbox, logOf, messageOf, SCHEMA_VERSION };
+export { type Copied, isDamaged, LARGEST_LOG, lockOutbox, logOf, messageOf };
 
 /** An outbox that is read, whether a daemon has it open or not. Nothing in it changes. */
 export type OutboxFile = {
   /** Bytes of its pages. */
   readonly size: number;
-  readonly schema: number;
+  /** Why this version cannot use its schema; null if it can. */
+  readonly schemaFault: SchemaFault | null;
   /** Null if it is an SQLite file of something else. */
   contents(): Contents | null;
   /** Copies it as it is at one moment, and checks the copy. `stepped` is called after each step; what it throws ends the copy. */
@@ -40,7 +40,7 @@ export async function openOutbox(path: string): Promise<OutboxFile> {
     return {
       size: sizeOf(db),
       // This is the first look into it, which opens its log, too.
-      schema: schemaOf(db),
+      schemaFault: faultOfSchema(schemaOf(db)),
       contents: () => readContents(db),
       copyTo: (file, options) => copyAndCheck(db, file, options),
       close: () => db.close(),
@@ -78,7 +78,7 @@ async function rowsOf(path: string): Promise<Rows> {
 
 /** Checks all of a finished copy, and says what is in it. `subject` is what cannot be used otherwise. */
 export async function checkOutbox(path: string, subject: string): Promise<Contents | Complaint> {
-  const checked = await checkCopy(path, { newest: SCHEMA_VERSION, depth: "full" });
+  const checked = await checkCopy(path, "full");
   if ("contents" in checked) return checked.contents;
   return failed(`${checked.code}: ${subject} cannot be used: ${checked.message}`);
 }
@@ -148,7 +148,7 @@ async function readFacts(db: Database, path: string, depth: Depth): Promise<Stor
     bytes,
     schema,
     newest: SCHEMA_VERSION,
-    unfinished: unfinishedStep(db) !== null,
+    refused: faultOfSchema(schema),
     contents,
     damage: lost === null ? inFile : [lost, ...(inFile ?? [])],
   };

@@ -39,7 +39,7 @@ export function isInputTerminal(): boolean {
   return process.stdin.isTTY === true;
 }
 
-/** A file or a pipe that is read piece by piece. */
+/** A file or a pipe that is read piece by piece, once. */
 export type ByteSource = {
   /** In bytes, when it was opened; null for a pipe. */
   readonly size: number | null;
@@ -50,11 +50,11 @@ export type ByteSource = {
 
 type Opened = { readonly ok: true; readonly source: ByteSource } | { readonly ok: false; readonly why: string };
 
-const PIECE = 256 * KB;
+const PIECE_BYTES = 256 * KB;
 
 /** Opens a file or a named pipe, or with `path` null standard input. The reason does not repeat the path. */
 export async function openBytes(path: string | null): Promise<Opened> {
-  if (path === null) return { ok: true, source: pipe(process.stdin) };
+  if (path === null) return { ok: true, source: pipe(process.stdin as AsyncIterable<Uint8Array>) };
   try {
     const file = await open(path);
     const stats = await file.stat();
@@ -62,8 +62,8 @@ export async function openBytes(path: string | null): Promise<Opened> {
       await file.close();
       return { ok: false, why: "it is a folder" };
     }
-    if (!stats.isFile()) return { ok: true, source: pipe(file.createReadStream()) };
-    const pieces = file.createReadStream({ highWaterMark: PIECE, autoClose: false });
+    const pieces = file.createReadStream({ highWaterMark: PIECE_BYTES });
+    if (!stats.isFile()) return { ok: true, source: pipe(pieces) };
     return { ok: true, source: { size: stats.size, pieces, close: () => file.close() } };
   } catch (error) {
     return { ok: false, why: reasonOf(error, path) };

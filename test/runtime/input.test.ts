@@ -55,10 +55,10 @@ async function open(path: string): Promise<ByteSource> {
   return opened.ok ? opened.source : assert.fail(opened.why);
 }
 
-async function readAll(source: ByteSource): Promise<{ readonly text: string; readonly pieces: number }> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of source.pieces) pieces.push(piece);
-  return { text: Buffer.concat(pieces).toString(), pieces: pieces.length };
+async function readAll({ pieces }: ByteSource): Promise<{ readonly text: string; readonly count: number }> {
+  const read: Uint8Array[] = [];
+  for await (const piece of pieces) read.push(piece);
+  return { text: Buffer.concat(read).toString(), count: read.length };
 }
 
 describe("the bytes of a file", () => {
@@ -67,7 +67,17 @@ describe("the bytes of a file", () => {
     await using file = await makeFile(text);
     const source = await open(file.path);
     assert.equal(source.size, text.length);
-    assert.deepEqual(await readAll(source), { text, pieces: 3 });
+    assert.deepEqual(await readAll(source), { text, count: 3 });
+    await source.close();
+  });
+
+  it("are left where the reader stops", async () => {
+    await using file = await makeFile("0123456789".repeat(60 * KB));
+    const source = await open(file.path);
+    for await (const piece of source.pieces) {
+      assert.equal(piece.length, 256 * KB);
+      break;
+    }
     await source.close();
   });
 

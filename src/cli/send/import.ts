@@ -134,12 +134,13 @@ function refusedOf({ refused }: Batch, { rejected }: Taken): readonly RefusedLin
 
 /** Writes refused lines to a file. The list of an earlier import stays until the first batch of this one is acknowledged. */
 export function createRefusedList(path: string | null, { append }: { append: boolean }): ImportWorld["listRefused"] {
-  let isBegun = append;
+  let begun = append;
   return async (refused) => {
     if (path === null) return;
-    if (!isBegun) await removeFile(path);
-    isBegun = true;
-    if (refused.length > 0) await appendToFile(path, refused.map((one) => `${JSON.stringify(one)}\n`).join(""));
+    if (!begun) await removeFile(path);
+    begun = true;
+    const list = refused.map((one) => `${JSON.stringify(one)}\n`).join("");
+    if (list !== "") await appendToFile(path, list);
   };
 }
 
