@@ -34,7 +34,7 @@ import {
 import { printable } from "./printable.ts";
 import { onInterrupt, openProgressBar } from "./progress.ts";
 
-/** `fairlead backup FILE`: a copy of the outbox as it is at one moment, while the daemon goes on. */
+/** `fairlead backup FILE`: a copy of the outbox as it is at one moment, while the daemon keeps running. */
 export function declareBackup(program: Command, done: Done): void {
   const command = program
     .command("backup")
@@ -57,10 +57,10 @@ files of secrets. fairlead restore puts it back.`;
 
 type BackupOptions = DaemonOptions & { readonly force?: boolean; readonly json?: boolean };
 
-async function backup(said: string, options: BackupOptions): Promise<ExitCode> {
+async function backup(file: string, options: BackupOptions): Promise<ExitCode> {
   const outbox = findOutbox(options.config);
   if ("code" in outbox) return complain(outbox);
-  const target = resolve(said);
+  const target = resolve(file);
   const refusal = judgeTarget(target, { outbox: outbox.path, force: options.force === true });
   if (refusal) return complain(refusal);
   const holder = await findHolder(options);
@@ -150,7 +150,7 @@ const NOT_THERE =
   "it is made by the first start; if it was removed while the daemon runs, say where that is with --admin: it still has it open";
 
 const KEEP_AS_IT_IS =
-  "copy the outbox and its -wal as they are, while no daemon runs; the next start goes on with what is left, and it can be backed up then";
+  "copy the outbox and its -wal as they are, while no daemon runs; the next start continues with what is left, which can be backed up then";
 
 async function copyFrom(source: OutboxFile, job: CopyJob): Promise<Backup | Complaint> {
   const { outbox, target, signal } = job;
@@ -185,8 +185,8 @@ function longestLog({ size }: OutboxFile, { maxSize }: Config["outbox"]): number
 
 function tooMuchTraffic(log: number): string {
   return (
-    `log_too_long: so much comes in that the daemon's log has ${formatSize(log)} already, and it cannot begin anew ` +
-    "before the copy is done; try again when there is less, or onto a faster disk"
+    `log_too_long: so much comes in that the daemon's log has ${formatSize(log)} already, and it cannot ` +
+    "shrink before the copy is done; try again when there is less, or copy to a faster disk"
   );
 }
 

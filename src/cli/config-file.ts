@@ -30,8 +30,8 @@ type Unreadable = {
 };
 
 /** Finds the config file and reads its text. */
-export function openConfigFile(said: string | undefined): ConfigText {
-  const file = findConfigFile(said);
+export function openConfigFile(named: string | undefined): ConfigText {
+  const file = findConfigFile(named);
   if (file === null) {
     const message = "there is no config file; write ./config.yaml (see config.example.yaml) or name one with --config";
     return { kind: "unreadable", message, remedy: null };
@@ -56,10 +56,10 @@ export function complaintOfFile({ message, remedy }: Unreadable, otherwise?: str
 
 /** Reads the config and prints its problems on standard error. Null if it cannot be used. */
 export function requireConfig(
-  said: string | undefined,
+  named: string | undefined,
   resolve: Resolve,
 ): { readonly file: string; readonly config: Config } | null {
-  const opened = openConfigFile(said);
+  const opened = openConfigFile(named);
   if (opened.kind === "unreadable") {
     const remedy = opened.remedy && "the user that runs the daemon has to be able to read it";
     complain(complaintOfFile({ ...opened, remedy }));
@@ -77,8 +77,8 @@ export function printProblems(problems: readonly Problem[]): void {
 }
 
 /** The outbox settings of the config. The secrets of the config need not be readable. */
-export function findOutbox(said: string | undefined): Config["outbox"] | Complaint {
-  const opened = openConfigFile(said);
+export function findOutbox(named: string | undefined): Config["outbox"] | Complaint {
+  const opened = openConfigFile(named);
   if (opened.kind === "unreadable") return complaintOfFile(opened);
   const outbox = readOutboxPart({ ...opened, resolve: createResolve() });
   if ("faulty" in outbox) return { code: EXIT.config, message: outbox.message };

@@ -22,8 +22,8 @@ export type LaterFiles = { readonly look: Look; readonly read: (path: string) =>
 
 const REAL: LaterFiles = { look: fileState, read: readFileLater };
 
-/** `said`: the config file that the operator named, if any. */
-export function createReader(said: string | undefined, later: LaterFiles = REAL): Reader {
+/** `named`: the config file that the operator named, if any. */
+export function createReader(named: string | undefined, later: LaterFiles = REAL): Reader {
   let seen = new Map<string, FileState>();
   const machine = createResolve();
   const resolve = {
@@ -34,7 +34,7 @@ export function createReader(said: string | undefined, later: LaterFiles = REAL)
       return machine.file(path);
     },
   };
-  const first = findConfigFile(said);
+  const first = findConfigFile(named);
   if (first !== null) seen.set(first, fileStateNow(first));
 
   return {

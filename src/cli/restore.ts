@@ -57,10 +57,10 @@ the backup, also those that were delivered since the backup was made.`;
 
 type RestoreOptions = { readonly config?: string; readonly force?: boolean; readonly json?: boolean };
 
-async function restoreFile(said: string, options: RestoreOptions): Promise<ExitCode> {
+async function restoreFile(file: string, options: RestoreOptions): Promise<ExitCode> {
   const outbox = findOutbox(options.config);
   if ("code" in outbox) return complain(outbox);
-  const from = resolve(said);
+  const from = resolve(file);
   const there = storedFile(from);
   if (there === null) return complain(wrongUsage(`there is no file ${from}, or this user may not see it`));
   if (there.kind !== "file") return complain(wrongUsage(`${from} is no file`));
@@ -121,7 +121,7 @@ async function restore(job: RestoreJob): Promise<Restored | Complaint> {
 }
 
 const USE_IT_ALL_THE_SAME =
-  "To go on without them, put it and its -wal in the place of the outbox by hand: the start takes what is left";
+  "To continue without them, put it and its -wal in the place of the outbox by hand: the next start uses what is left";
 
 /** The owner of the outbox's folder, or of a link to the outbox; root if the outbox belongs to somebody else. */
 function whoseIs(named: string, outbox: string): Owner {

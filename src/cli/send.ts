@@ -11,7 +11,7 @@ import { CONFIG_OPTION } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { readData } from "./input.ts";
 import { sendCall, toJson, toWords } from "./send/answer.ts";
-import { buildCall, type CallOptions, sayingOne, TEST_CALLS, TEST_USER } from "./send/call.ts";
+import { buildCall, type CallOptions, optionOfOneCall, TEST_CALLS, TEST_USER } from "./send/call.ts";
 import { type ImportOptions, importCalls } from "./send/import.ts";
 import type { SendWorld } from "./send/sender.ts";
 import { createFetch } from "./send/sender.ts";
@@ -100,13 +100,13 @@ const HELP = examples(
 type SendOptions = CallOptions & TargetOptions & ImportOptions & { readonly data?: string; readonly import?: string };
 
 async function importAll(file: string, type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
-  const beside = type ?? sayingOne(options);
-  if (beside !== undefined) return complain(wrongUsage(`${beside} is of one call; ${EACH_LINE}`));
+  const single = type ?? optionOfOneCall(options);
+  if (single !== undefined) return complain(wrongUsage(`${single} describes one call; ${EACH_LINE}`));
   const target = findTarget(options, createResolve());
   return "code" in target ? complain(target) : importCalls(file, target, options);
 }
 
-const EACH_LINE = "with --import each line says all of its own";
+const EACH_LINE = "with --import each line is a whole call";
 
 async function sendOne(type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
   if (options.fromLine !== undefined) return complain(wrongUsage("--from-line goes with --import"));
