@@ -46,9 +46,9 @@ async function reload(options: ReloadOptions): Promise<ExitCode> {
 
 /** Exported for its test. */
 export function toWords({ changes, needsRestart }: Pick<Reloaded, "changes" | "needsRestart">): string {
-  const changed = changes.length === 0 ? ["Read, and nothing is different."] : ["Changed:", ...indented(changes)];
+  const changed = changes.length === 0 ? ["Reloaded: no changes."] : ["Changed:", ...indented(changes)];
   if (needsRestart.length === 0) return changed.join("\n");
-  return [...changed, "As it was until the daemon is started again:", ...indented(needsRestart)].join("\n");
+  return [...changed, "Unchanged until a restart:", ...indented(needsRestart)].join("\n");
 }
 
 function indented(lines: readonly string[]): readonly string[] {
@@ -59,7 +59,7 @@ function indented(lines: readonly string[]): readonly string[] {
 function explain(refusal: Refusal): Complaint | null {
   if (refusal.code !== "config_invalid") return null;
   const problems = isReceived(refusedConfig, refusal) ? refusal.problems : [];
-  const all = [...problems.map(shown), printable(`${refusal.message}; the config before it stays in force`)];
+  const all = [...problems.map(shown), printable(`${refusal.message}; the old config stays in force`)];
   const message = problems.length === 0 ? all.join("\n") : `\n${all.join("\n")}`;
   return { code: EXIT.config, message, error: refusal.code, more: { message: refusal.message, problems } };
 }

@@ -1,5 +1,5 @@
 import { basename, dirname, resolve as fullPathOf, join } from "node:path";
-import { type Inspected, inspectConfig } from "../../config/load.ts";
+import { type Loaded, loadConfig } from "../../config/load.ts";
 import { readOutboxPart } from "../../config/parts.ts";
 import { fullPath } from "../../config/references.ts";
 import { child, listOf, mapOf, type Tree, textOf } from "../../config/tree.ts";
@@ -90,7 +90,7 @@ async function lookBesideDaemon(path: string, depth: Depth, daemon: DaemonFacts)
 
 type Outbox = { readonly path: string; readonly maxSize: number; readonly freeDisk: number };
 /** `outbox`: null if the config does not say where it is, which is one of its problems. */
-type Installation = { readonly file: string; readonly inspected: Inspected; readonly outbox: Outbox | null };
+type Installation = { readonly file: string; readonly inspected: Loaded; readonly outbox: Outbox | null };
 
 /** Checks the config, except for the modes of files and the room on the disk: those are examined here in more detail. */
 function inspect(
@@ -107,7 +107,7 @@ function inspect(
   };
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
   const file = fullPathOf(opened.file);
-  const inspected = inspectConfig({
+  const inspected = loadConfig({
     file,
     text: opened.text,
     resolve: quiet,
@@ -123,7 +123,7 @@ function clockFacts(clock: Clock): Omit<ClockFacts, "seenAt"> {
   return { wall: clock.wall(), synchronized: isClockSynchronized(), builtAt: clock.builtAt };
 }
 
-function configFacts(file: string, inspected: Inspected, daemon: DaemonFacts): ConfigFacts {
+function configFacts(file: string, inspected: Loaded, daemon: DaemonFacts): ConfigFacts {
   const said = daemon.kind === "answers" ? daemon.status.config : null;
   return {
     kind: "read",
@@ -184,7 +184,7 @@ function lookAtFile(path: string, holds: GuardedFile["holds"]): GuardedFile {
   return { path, holds, mode: storedFile(path)?.mode ?? null, inOpenFolders: isInOpenFolders(path) };
 }
 
-function referredFiles({ origins }: Inspected): readonly string[] {
+function referredFiles({ origins }: Loaded): readonly string[] {
   return [...origins.values()].flat().flatMap((origin) => (origin.kind === "file" ? [origin.path] : []));
 }
 
