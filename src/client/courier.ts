@@ -54,7 +54,7 @@ export function createCourier({ settings, world, debug, ledger }: Parts): Courie
   };
 
   function add(entry: Entry): Promise<void> | null {
-    // A call made in onError must not drop another: onError would be called for that one, and so on for ever.
+    // A call made in onError must not drop another: onError would be called for that one, and so on.
     const added = queue.add(entry, world.trail.isIn("onError") ? "keep" : "displace");
     if (added.kind === "full") throw full(settings);
     ledger.added();
