@@ -4,7 +4,7 @@ import { createReloader, watchConfig } from "../config/reload.ts";
 import type { Config } from "../model/config.ts";
 import type { Applied, Reload } from "../model/reload.ts";
 import type { Supervisor } from "../model/supervisor.ts";
-import { look } from "../runtime/config-files.ts";
+import { fileState } from "../runtime/config-files.ts";
 import { createMachine, type Machine } from "../runtime/machine.ts";
 import { beginFile } from "../runtime/new-file.ts";
 import { printError } from "../runtime/output.ts";
@@ -20,14 +20,14 @@ import {
 import { VERSION } from "../runtime/version.ts";
 import { type Done, examples } from "./command.ts";
 import { CONFIG_OPTION, requireConfig } from "./config-file.ts";
+import { createReader, type Reader } from "./config-reader.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { createReader, type Reader } from "./serve/reader.ts";
 
-/** `fairlead serve`: runs the daemon in the foreground, until SIGTERM or SIGINT. A second one does not wait. */
+/** `fairlead serve`: runs the daemon in the foreground until SIGTERM or SIGINT. A second signal stops it at once. */
 export function declareServe(program: Command, done: Done): void {
   program
     .command("serve")
-    .description("run the daemon in the foreground, until SIGTERM or SIGINT; it reads a config that changes anew")
+    .description("run the daemon in the foreground, until SIGTERM or SIGINT; it reloads a config that changes")
     .option(...CONFIG_OPTION)
     .option("--no-copy", "keep no copy of the outbox before an upgrade rewrites it, where the disk has no room for one")
     .addHelpText("after", examples("fairlead serve --config /etc/fairlead/config.yaml"))
@@ -60,7 +60,7 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
     return cannotStart(error);
   }
   const watching = new AbortController();
-  void watchConfig({ clock, look, seen: reader.seen, reload }, watching.signal);
+  void watchConfig({ clock, look: fileState, seen: reader.seen, reload }, watching.signal);
   feedWatchdog({ clock, supervisor, vitals: app.vitals, report }, watching.signal).catch((error: unknown) =>
     report.unexpected("feed the watchdog", error),
   );
@@ -75,15 +75,15 @@ function refuse(message: string, code: ExitCode): ExitCode {
   return code;
 }
 
-/** To start again would not mend a config that is wrong, nor an outbox that is of a newer version. */
+/** Exit code 78 keeps systemd from restarting: a restart does not help against an outbox of a newer version. */
 function cannotStart(error: unknown): ExitCode {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const said = CODES_OF_OUTBOX.has(code) ? `${code}: ${message}` : message;
-  return refuse(said, code === "schema_newer" ? EXIT.config : EXIT.failed);
+  return refuse(said, code.startsWith("schema_") ? EXIT.config : EXIT.failed);
 }
 
-const CODES_OF_OUTBOX: ReadonlySet<string> = new Set(["schema_newer", "no_room_for_copy"]);
+const CODES_OF_OUTBOX: ReadonlySet<string> = new Set(["schema_newer", "schema_unsupported", "no_room_for_copy"]);
 
 type Started = {
   readonly file: string;
@@ -95,7 +95,7 @@ type Started = {
 
 type Reloadable = { readonly app: App; readonly reload: Reload };
 
-/** The daemon, and how it comes by another config: whoever asks for it, it is one file that is read. */
+/** The daemon, and its reload. Every kind of reload reads the same file. */
 function createReloadableApp(started: Started, machine: Machine): Reloadable {
   const { file, config, reader, supervisor, copy } = started;
   const reloader = createReloader({ ...machine, file, read: () => reader.read(file, machine.clock), apply });
@@ -121,7 +121,7 @@ function createReloadableApp(started: Started, machine: Machine): Reloadable {
 
 type Signalled = Reloadable & { readonly supervisor: Supervisor };
 
-/** Resolves with the exit code when a signal has stopped the daemon. */
+/** Resolves with the exit code once a signal has stopped the daemon. */
 function stopBySignal({ app, reload, supervisor }: Signalled, { report }: Machine): Promise<ExitCode> {
   return new Promise((resolve) => {
     let stopping = false;

@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createSegments } from "../../../src/store/sqlite/append.ts";
+import { createBacklog, createClaims } from "../../../src/store/sqlite/claims.ts";
+import type { Commits } from "../../../src/store/sqlite/commits.ts";
+import { createCounts } from "../../../src/store/sqlite/counts.ts";
+import { createStoredDeletions } from "../../../src/store/sqlite/deletions.ts";
+import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
+import { createStoredHalts } from "../../../src/store/sqlite/halts.ts";
+import { createKept } from "../../../src/store/sqlite/kept.ts";
+import { createLookup } from "../../../src/store/sqlite/lookup.ts";
+import { createMeta } from "../../../src/store/sqlite/meta.ts";
+import { createNotices } from "../../../src/store/sqlite/notices.ts";
+import { createProgress } from "../../../src/store/sqlite/progress.ts";
+import { createPrune } from "../../../src/store/sqlite/prune.ts";
+import { createRepeats } from "../../../src/store/sqlite/repeats.ts";
+import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/schema.ts";
+import { createTried } from "../../../src/store/sqlite/settle.ts";
+import { createCallHash, createForget, createSuperseding } from "../../../src/store/sqlite/superseded.ts";
+import { createIsForgotten, createSuppression, createUserHash } from "../../../src/store/sqlite/suppressed.ts";
+import { createFalseClock, UNSHIFTED } from "../../flow/clock.ts";
+import { createFalseReport } from "../harness.ts";
+
+describe("the schema", () => {
+  it("is made in an empty file, and its version stands in user_version", async () => {
+    const db = await openDatabase(":memory:");
+    migrate(db);
+    assert.equal(db.pragma("user_version", { simple: true }), SCHEMA_VERSION);
+    const tables = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").pluck();
+    const audiences = ["call_key", "changes", "computations", "members", "syncs"];
+    const deletions = ["deletion_notices", "deletion_users", "deletions", "salt", "suppressed"];
+    const others = ["contents", "counts", "meta", "progress", "seen", "segments", "spells", "tried"];
+    assert.deepEqual(tables.all(), [...audiences, ...deletions, ...others].sort());
+    const views = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name").pluck();
+    assert.deepEqual(views.all(), ["deliveries", "events"]);
+    db.close();
+  });
+
+  it("is left as it is where it is there already", async () => {
+    const db = await openDatabase(":memory:");
+    migrate(db);
+    db.exec("INSERT INTO meta VALUES ('last_at', 7)");
+    const before = db.pragma("schema_version", { simple: true });
+    migrate(db);
+    assert.equal(db.pragma("schema_version", { simple: true }), before);
+    assert.deepEqual(db.prepare("SELECT * FROM meta").all(), [{ name: "last_at", value: 7 }]);
+    db.close();
+  });
+
+  it("serves every statement of the store: none reads a table through, or sorts", async () => {
+    const { db, statements } = await recordStatements();
+    const plans = statements.map((sql) => ({ sql, plan: planOf(db, sql) }));
+    const wrong = plans.filter(({ plan }) => plan.some((line) => /TEMP B-TREE|^SCAN (?!CONSTANT)/.test(line)));
+    assert.ok(plans.length >= 30, `only ${plans.length} statements were recorded`);
+    assert.deepEqual(
+      wrong.map(({ sql }) => sql.replace(/\s+/g, " ")),
+      // All at the start, and the second in its own order, with a limit.
+      [
+        "SELECT destination, state, count FROM counts",
+        "SELECT * FROM seen ORDER BY first LIMIT ?",
+        "SELECT * FROM seen ORDER BY first",
+        // Of the one row that the inner one has.
+        "SELECT * FROM (SELECT first, events, accepted_at AS acceptedAt, open, settled_at AS settledAt FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
+        "SELECT first + events AS next FROM segments ORDER BY first DESC LIMIT 1",
+        "SELECT name, value FROM meta",
+        "SELECT accepted_at FROM segments ORDER BY first DESC LIMIT 1",
+        "SELECT destination, kind, from_at AS 'from', until_at AS until FROM spells ORDER BY destination, kind, from_at",
+        // Of an index of those that are not finished.
+        "SELECT number FROM syncs WHERE state <> 'finished'",
+        "SELECT s.number FROM syncs s CROSS JOIN computations c ON c.number = s.computation WHERE s.state <> 'finished' AND c.source = ?",
+        "SELECT value FROM salt",
+        "SELECT hash, source FROM suppressed ORDER BY hash, source",
+        "SELECT 1 FROM deletions LIMIT 1",
+        "SELECT value FROM call_key",
+      ],
+    );
+    db.close();
+  });
+
+  it("would be found not to serve a statement without an index", async () => {
+    const { db } = await recordStatements();
+    assert.match(planOf(db, "SELECT * FROM tried WHERE reason = ?").join(), /^SCAN tried/);
+    assert.match(planOf(db, "SELECT * FROM segments WHERE first > ? ORDER BY events").join(), /TEMP B-TREE/);
+    db.close();
+  });
+});
+
+/** The statements that the parts of the store prepare. */
+async function recordStatements(): Promise<{ readonly db: Database; readonly statements: readonly string[] }> {
+  const db = await openDatabase(":memory:");
+  migrate(db);
+  const statements: string[] = [];
+  const recording = new Proxy(db, {
+    get(target, name) {
+      if (name !== "prepare") return name === "function" ? target.function.bind(target) : Reflect.get(target, name);
+      return (sql: string) => {
+        statements.push(sql);
+        return target.prepare(sql);
+      };
+    },
+  });
+  const counts = createCounts(recording);
+  const repeats = createRepeats(recording);
+  const progress = createProgress(recording);
+  const kept = createKept(recording, progress.flush);
+  const tried = createTried(recording);
+  const segments = createSegments(recording, counts);
+  const meta = createMeta(recording, { clock: createFalseClock(), report: createFalseReport([]) });
+  createStoredHalts(recording, { commits: {} as Commits, meta, failed: () => assert.fail() });
+  const report = { storeFailed: () => {} };
+  createClaims(recording, report);
+  createBacklog(recording, counts);
+  createLookup(recording, { clock: { nextTurn: async () => {} }, repeats, kept, timeline: UNSHIFTED });
+  const world = { kept, commits: {} as Commits, clock: createFalseClock(), failed: () => assert.fail() };
+  const notices = createNotices(recording, world);
+  const room = { refusal: () => null };
+  const size = { borrow: <T>(run: () => T): T => run(), repaid() {} };
+  const forgetMembers = createForget(recording, { forget() {} });
+  const userHash = createUserHash(recording);
+  createStoredDeletions(recording, {
+    ...world,
+    counts,
+    segments,
+    notices,
+    room,
+    size,
+    report,
+    forgetMembers,
+    userHash,
+    suppression: createSuppression(recording, userHash),
+  });
+  createIsForgotten(recording, { hash: userHash, kept });
+  createSuperseding(recording, { kept, callHash: createCallHash(recording) });
+  createPrune(recording, { counts, repeats, progress, tried, kept });
+  return { db, statements };
+}
+
+function planOf(db: Database, sql: string): readonly string[] {
+  const values = Array.from(sql.matchAll(/\?/g), () => 1);
+  const rows = db.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...values);
+  return rows.map(({ detail }) => detail);
+}
