@@ -115,7 +115,7 @@ function createPacer({ settings, world, debug, send }: PacerParts) {
   }
 
   function start(): void {
-    // Left, because a call that a function of the program makes may start the timer for the calls of all.
+    // Leaves the trail: a function of the program may start the timer, which then sends the calls of all.
     cancel ??= world.after(settings.flushAfterMs, () => world.trail.leave(pass));
   }
 
@@ -153,8 +153,7 @@ function createEnding({ flush, courier, ledger, world, debug }: EndingParts) {
   return {
     /** The program closes it. Calls that are not delivered in time are returned. */
     close: (timeoutMs: number) => finish(timeoutMs, giveBack),
-    /** The program has nothing left to do and did not close it: calls are sent for some seconds. */
-    // Never rejects, as no flush does.
+    /** The program has nothing left to do and did not close it: calls are sent for some seconds. Never rejects. */
     idle: () => void finish(EXIT_TIMEOUT_MS, giveUp),
     /** The program ends now: all calls are lost, and reported so. */
     gone: giveUp,

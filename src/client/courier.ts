@@ -39,8 +39,8 @@ export function createCourier({ settings, world, debug, ledger }: Parts): Courie
     add,
     sendUpTo(seq) {
       due = Math.max(due, seq);
-      // Left, because what follows is done for the calls of all. `work` never rejects: a failure to send loses the
-      // batch, and the program's functions are guarded.
+      // Leaves the trail: what follows is not on behalf of the function that began it, but sends the calls of all.
+      // `work` never rejects: a failure to send loses the batch, and the program's functions are guarded.
       if (inFlight.length === 0) world.trail.leave(() => void work(stopping.signal));
     },
     hurry: sender.hurry,
