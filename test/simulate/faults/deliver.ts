@@ -82,13 +82,10 @@ export const DELIVER_FAULTS = [
     },
   })),
   fault<typeof DestinationClock>(
-    "stores of a clock only the last time that it stood still",
+    "stores a clock without the time that it stood still",
     "deliver/destination-clock.ts",
-    ({ createDestinationClock }) => ({
-      createDestinationClock(first) {
-        const real = createDestinationClock(first);
-        return { ...real, stored: () => ({ ...real.stored(), stoodStill: 0 }) };
-      },
+    ({ started }) => ({
+      started: (clock, reason, at) => ({ ...started(clock, reason, at), stoodStill: clock.stoodStill }),
     }),
   ),
   fault<typeof Lane>("does not hold a lane whose receiver wants silence", "deliver/lane.ts", ({ createLane }) => ({
