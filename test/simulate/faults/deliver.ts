@@ -81,13 +81,9 @@ export const DELIVER_FAULTS = [
       return { ...real, of: (destination) => ({ ...real.of(destination), stoodStill: (at) => at }) };
     },
   })),
-  fault<typeof DestinationClock>(
-    "stores a clock without the time that it stood still",
-    "deliver/destination-clock.ts",
-    ({ started }) => ({
-      started: (clock, reason, at) => ({ ...started(clock, reason, at), stoodStill: clock.stoodStill }),
-    }),
-  ),
+  fault<typeof DestinationClock>("stops a clock too late", "deliver/destination-clock.ts", ({ stopped }) => ({
+    stopped: (clock, reason, at) => stopped(clock, reason, at + 60_000),
+  })),
   fault<typeof Lane>("does not hold a lane whose receiver wants silence", "deliver/lane.ts", ({ createLane }) => ({
     createLane(name, report) {
       const real = createLane(name, report);
