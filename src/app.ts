@@ -21,9 +21,11 @@ import { createDoor, type Door } from "./ingest/door.ts";
 import { createRejections } from "./ingest/rejections.ts";
 import type { Config } from "./model/config.ts";
 import type { Addresses, App, Names, Ports } from "./model/daemon.ts";
+import type { DeliveryKey } from "./model/delivery.ts";
 import type { Fault } from "./model/fault.ts";
-import type { Store } from "./model/ports.ts";
-import type { Bounds } from "./model/space.ts";
+import { never } from "./model/never.ts";
+import type { Store, StoreChange } from "./model/ports.ts";
+import type { Report } from "./model/report.ts";
 import type { Vitals } from "./model/supervisor.ts";
 import { createJanitor, type Janitor } from "./store/janitor.ts";
 import { openStore } from "./store/sqlite/store.ts";
@@ -105,9 +107,14 @@ type Parts = {
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const leaving = new AbortController();
   const world: World = { ...current, ...ports, leaving: leaving.signal };
-  let parts: Parts | null = null;
-  const store = await openOutbox(world, () => parts);
-  parts = wire(store, world);
+  const store = await (ports.openStore ?? openStore)({
+    ...ports,
+    path: current.config().outbox.path,
+    bounds: () => current.config().outbox,
+  });
+  ports.metrics.expose(store);
+  const parts = wire(store, world);
+  store.changes((change) => hear(change, parts, ports.report));
   const { deliver, janitor, deletion, syncs, handles } = parts;
   const closing = new AbortController();
   const cleaning = janitor.run(closing.signal);
@@ -148,20 +155,30 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   }
 }
 
-/** `parts` are there before anything is written; null until then. */
-async function openOutbox(world: World, parts: () => Parts | null): Promise<Store> {
-  const { config, metrics } = world;
-  const bounds = (): Bounds => config().outbox;
-  const crowded = (): void => parts()?.janitor.wake();
-  const moved = (): void => parts()?.deliver.readAgain();
-  const withdrawn: Deliver["withdraw"] = (deliveries) => {
-    parts()?.deliver.withdraw(deliveries);
-    const byName = Map.groupBy(deliveries, ({ destination }) => destination);
-    for (const [name, those] of byName) world.report.withdrawn(name, those.length);
-  };
-  const store = await openStore({ ...world, path: config().outbox.path, bounds, crowded, moved, withdrawn });
-  metrics.expose(store);
-  return store;
+/** What the store has changed by itself, or for another part. */
+function hear(change: StoreChange, { deliver, janitor }: Parts, report: Report): void {
+  switch (change.kind) {
+    case "moved":
+      deliver.readAgain();
+      break;
+    case "lost":
+      deliver.forget(change.has);
+      break;
+    case "crowded":
+      janitor.wake();
+      break;
+    case "withdrawn":
+      deliver.withdraw(change.deliveries);
+      reportWithdrawn(change.deliveries, report);
+      break;
+    default:
+      never(change);
+  }
+}
+
+function reportWithdrawn(deliveries: readonly DeliveryKey[], report: Report): void {
+  const byName = Map.groupBy(deliveries, ({ destination }) => destination);
+  for (const [name, those] of byName) report.withdrawn(name, those.length);
 }
 
 /** Gives each part what it asks for. */

@@ -1,4 +1,4 @@
-import type { Delivery } from "../model/delivery.ts";
+import type { Delivery, DeliveryKey, DeliveryRef } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
 import type { PauseReport, Pauses } from "../model/pause.ts";
 import type { Clock, DeliveryCount } from "../model/ports.ts";
@@ -26,7 +26,9 @@ export type Deliver = {
   /** The store has moved waiting deliveries: they are read again. */
   readAgain(): void;
   /** The store has settled these without an attempt: they are not sent any more. */
-  withdraw(deliveries: readonly Pick<Delivery, "id" | "destination">[]): void;
+  withdraw(deliveries: readonly DeliveryKey[]): void;
+  /** Another daemon delivers these from now on. */
+  forget(has: (ref: DeliveryRef) => boolean): void;
   /** Probes a destination at once; with `all`, it is sent everything, due or not, whatever its receivers have asked for. */
   tryNow(destination: string, all?: boolean): void;
   /** Runs work that takes waiting deliveries away from a destination: meanwhile none of them is sent. */
@@ -69,6 +71,9 @@ export function createDeliver(world: DeliverWorld): Deliver {
     withdraw(deliveries) {
       const byName = Map.groupBy(deliveries, ({ destination }) => destination);
       for (const [name, those] of byName) loops.all.get(name)?.withdraw(new Set(those.map(({ id }) => id)));
+    },
+    forget(has) {
+      for (const loop of loops.all.values()) loop.forget(has);
     },
     tryNow(destination, all = false) {
       for (const one of configured) if (one.name === destination) world.lanes.tryNow(one, all);

@@ -7,7 +7,7 @@
  * is settled (settle/settle.ts) and written to the store. What has to be tried again goes back to the window.
  */
 import type { Config } from "../model/config.ts";
-import type { Delivery } from "../model/delivery.ts";
+import type { Delivery, DeliveryRef } from "../model/delivery.ts";
 import type { Destination, Webhook } from "../model/destination.ts";
 import type { Queue, Settle } from "../model/ports.ts";
 import type { Settlement } from "../model/settlement.ts";
@@ -48,6 +48,8 @@ export type Loop = {
   readAgain(): void;
   /** These events must not be sent any more. */
   withdraw(ids: ReadonlySet<number>): void;
+  /** Another daemon delivers these from now on. */
+  forget(has: (ref: DeliveryRef) => boolean): void;
   /** From the next round on, deliver like this; null: not at all. */
   serve(destination: Destination | null): void;
   /** Runs `work`, which may take waiting deliveries away, while nothing is sent; or answers why it cannot. */
@@ -93,6 +95,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       bell.ring();
     },
     withdraw: (ids) => loop.window.withdraw(ids),
+    forget: (has) => loop.window.forget(has),
     serve(destination) {
       loop.destination = destination;
       bell.ring();
@@ -253,7 +256,7 @@ async function deliver(loop: State, delivery: Delivery, { destination, webhooks,
     if (settlement !== null && (await write(delivery, settlement, world))) noteSettled(loop, delivery, settlement);
     else loop.abandoned += 1;
   } catch (error) {
-    window.forget(delivery, world.clock.now());
+    window.unsettled(delivery, world.clock.now());
     bell.ring();
     world.report.unexpected(`deliver to ${name}`, error);
   } finally {

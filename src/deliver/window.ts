@@ -12,7 +12,7 @@
  * aside:    retries that wait for a webhook without a slot were put back to make room for others, or a delivery met a
  *           bug. After a while everything is read from the start again, except what is in memory.
  */
-import type { Delivery } from "../model/delivery.ts";
+import type { Delivery, DeliveryRef } from "../model/delivery.ts";
 import type { Backlog, ClaimAsk, ClaimPage, Claims, Queue } from "../model/ports.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import type { Outage } from "./lane.ts";
@@ -58,9 +58,11 @@ export type Window = {
   /** Its settlement is written. It is read again when it is due, or with null not at all. */
   settled(delivery: Delivery, dueAt: At | null): void;
   /** It was not settled: it is read again in a while. */
-  forget(delivery: Delivery, now: At): void;
+  unsettled(delivery: Delivery, now: At): void;
   /** These must not be sent any more. One that is being sent still ends with `settled`. */
   withdraw(ids: ReadonlySet<number>): void;
+  /** The same of those that another daemon delivers now. The store refuses what is still settled here. */
+  forget(has: (ref: DeliveryRef) => boolean): void;
   /**
    * No retry here can start. Puts them aside if they keep others from being read, unless one of them will have a slot in a
    * moment. Answers whether there may be others.
@@ -115,7 +117,7 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       // Its write took longer than its wait: later ones were read meanwhile, and it would be passed over.
       if (isBehind({ dueAt, id: delivery.id }, retry.after)) restart(retry);
     },
-    forget({ id }, now) {
+    unsettled({ id }, now) {
       known.delete(id);
       state.asideUntil ??= now + ASIDE;
     },
@@ -127,6 +129,10 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       return retry.more;
     },
     withdraw: (ids) => withdraw(ids, state),
+    forget(has) {
+      const waiting = [first, retry, latest].flatMap((reading) => reading.waiting);
+      withdraw(new Set(waiting.filter(({ ref }) => has(ref)).map(({ id }) => id)), state);
+    },
     readAgain: () => readAllAgain(state),
     receive: (delivery) => receive(delivery, state),
     hurry(outage) {

@@ -15,13 +15,20 @@ export function formatId({ id, destination }: Pick<Delivery, "id" | "destination
 /** Where it stands when nothing more is to be done for it. */
 export type SettledState = Exclude<DeliveryState, "waiting">;
 
+declare const inside: unique symbol;
+/** What an engine knows a delivery by. */
+export type DeliveryRef = { readonly [inside]: never };
+
+/** What names a delivery. */
+export type DeliveryKey = Pick<Delivery, "id" | "destination">;
+
 /** One event on its way to one destination, known by the two: the unit of retry. Its times are of `clock.now()`. */
 export type Delivery = {
   /** The number of its event: events are counted from 1, in the order in which they were accepted. */
   readonly id: number;
   readonly destination: string;
-  /** The number of the first event that was stored together with this one: by it the store finds it again. */
-  readonly segment: number;
+  /** By this its store finds it again. Nobody else looks inside. */
+  readonly ref: DeliveryRef;
   readonly messageId: string;
   readonly type: EventType;
   /** What every receiver gets: these bytes, in UTF-8, at each attempt. */

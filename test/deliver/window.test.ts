@@ -42,6 +42,17 @@ describe("the window", () => {
     );
   });
 
+  it("forgets what another daemon delivers from now on, and goes on with the rest", async () => {
+    const window = createWindow("crm", makeStore(rows(6)));
+    await window.fill(0);
+    const [lost] = rows(2).slice(1);
+    window.forget((ref) => ref === lost?.ref);
+    assert.deepEqual(
+      takeAll(window, "first").map(({ id }) => id),
+      [1, 3, 4, 5, 6],
+    );
+  });
+
   it("asks no more once it has seen the end", async () => {
     const store = makeStore(rows(3));
     const window = createWindow("crm", store);
@@ -375,7 +386,7 @@ describe("the window", () => {
     await window.fill(0);
     const [delivery] = takeAll(window, "first");
     assert.ok(delivery);
-    window.forget(delivery, 0);
+    window.unsettled(delivery, 0);
     await window.fill(window.nextDueAt() ?? 0);
     assert.equal(takeAll(window, "first").length, 1);
   });

@@ -4,6 +4,7 @@ import type { RetryPolicy, Settlement } from "../../src/model/settlement.ts";
 import { type At, HOUR, type Ms } from "../../src/model/units.ts";
 import { WAITS } from "../../src/settle/backoff.ts";
 import { type SettleContext, settle } from "../../src/settle/settle.ts";
+import { refOf } from "../../src/store/sqlite/segment.ts";
 import { URL_A } from "../flow/make.ts";
 
 /** When the first attempt of a delivery began. */
@@ -33,7 +34,7 @@ export function makeOutcome(answer: Answer, { url = URL_A, startedAt = FIRST_AT 
 /** A delivery that has not been tried. */
 export function makeDelivery(delivery: Partial<Delivery> = {}): Delivery {
   return {
-    segment: 1,
+    ref: refOf(1),
     id: 1,
     destination: "crm",
     messageId: "m1",

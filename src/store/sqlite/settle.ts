@@ -7,7 +7,7 @@ import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import type { Kept, Waiting } from "./kept.ts";
 import type { Delivered, Progress } from "./progress.ts";
-import { checksum, damaged } from "./segment.ts";
+import { checksum, damaged, segmentOf } from "./segment.ts";
 
 export type SettleParts = { readonly counts: Counts; readonly progress: Progress; readonly tried: Tried };
 
@@ -25,15 +25,17 @@ export function createSettle({ counts, progress, tried }: SettleParts) {
 
   /** Most deliveries are taken at the first attempt, and cost a letter; the others get a row of their own. */
   function write(delivery: Delivery, settlement: Settlement): boolean {
-    if (delivery.attemptedAt !== null || progress.letter(delivery) !== "w") return tried.settle(delivery, settlement);
+    if (delivery.attemptedAt !== null) return tried.settle(delivery, settlement);
+    const place = { id: delivery.id, destination: delivery.destination, segment: segmentOf(delivery.ref) };
+    if (progress.letter(place) !== "w") return tried.settle(delivery, settlement);
     // An attempt of the same round that failed is to be seen too: then it has a row, which has a log.
     if (settlement.state === "delivered" && settlement.attempts === 1 && !settlement.log) {
       const { attemptedAt: at, url, status } = settlement;
-      progress.deliver(delivery, { at, url, status });
+      progress.deliver(place, { at, url, status });
       return true;
     }
-    progress.setApart(delivery, settlement.attemptedAt);
-    tried.add(delivery);
+    progress.setApart(place, settlement.attemptedAt);
+    tried.add({ ...delivery, segment: place.segment });
     return tried.settle(delivery, settlement);
   }
 }
@@ -61,10 +63,9 @@ type TriedPlace = Pick<Delivery, "id" | "destination">;
 /** What came before the operator wanted it to be sent again, and when that was. */
 type Again = { readonly at: At; readonly log: AttemptLog };
 
-type NewRow = Pick<
-  Delivery,
-  "id" | "destination" | "segment" | "dueAt" | "attempts" | "stoodStill" | "acceptedAt" | "body"
->;
+type NewRow = Pick<Delivery, "id" | "destination" | "dueAt" | "attempts" | "stoodStill" | "acceptedAt" | "body"> & {
+  readonly segment: number;
+};
 
 export function createTried(db: Database): Tried {
   const { insert, update, giveUp, move, replay, hurry, readBy, readLog, find } = prepare(db);
