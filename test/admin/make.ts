@@ -1,6 +1,5 @@
 import { createAdmin } from "../../src/admin/api.ts";
-import type { StatusWorld } from "../../src/admin/status.ts";
-import type { UnservedWorld } from "../../src/admin/unserved.ts";
+import type { AdminWorld } from "../../src/admin/world.ts";
 import { createBodies } from "../../src/http/body.ts";
 import { createStreams } from "../../src/http/stream.ts";
 import type { Audiences } from "../../src/model/audience.ts";
@@ -19,13 +18,12 @@ import type { At } from "../../src/model/units.ts";
 import type { Unserved } from "../../src/model/unserved.ts";
 import { createFalseClock, type FalseClock, UNSHIFTED } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
-import { assertDocumented } from "./openapi/documented.ts";
-import { NEVER_PAUSED } from "./pauses.ts";
+import { assertDocumented } from "./documented.ts";
 
-export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string };
-export type Wish = Parameters<RequestDeletion>[0];
+type Answer = { readonly status: number; readonly headers: Headers; readonly text: string };
+type Wish = Parameters<RequestDeletion>[0];
 
-export type TestAdmin = {
+type TestAdmin = {
   readonly clock: FalseClock;
   /** The store's state, for a test to change. */
   readonly store: { writable: boolean; refusal: Fault | null; probe: () => Promise<boolean> };
@@ -42,11 +40,11 @@ type Counts = Awaited<ReturnType<Backlog["counts"]>>;
 
 type AdminOptions = {
   /** What waits, and for whom. */
-  readonly stranded?: Partial<Omit<UnservedWorld, "backlog" | "report" | "pauses">> & {
+  readonly stranded?: Partial<Omit<AdminWorld, "backlog" | "report" | "pauses">> & {
     readonly counts?: Counts;
     readonly pauses?: Partial<Pauses>;
   };
-  readonly status?: Partial<Pick<StatusWorld, "webhooks" | "arrivals">> & {
+  readonly status?: Partial<Pick<AdminWorld, "webhooks" | "arrivals">> & {
     readonly oldestAt?: At;
     readonly config?: Partial<ConfigStatus>;
   };
@@ -189,3 +187,10 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     },
   };
 }
+
+/** Nothing is paused, or can be. */
+export const NEVER_PAUSED: Pauses = {
+  since: () => null,
+  pause: () => Promise.reject(new Error("nobody should be paused")),
+  resume: async () => ({ since: null }),
+};

@@ -7,7 +7,7 @@ import { createDeliver } from "../../src/deliver/deliver.ts";
 import { createLanes } from "../../src/deliver/lanes.ts";
 import type { Vitals } from "../../src/model/supervisor.ts";
 import { GB } from "../../src/model/units.ts";
-import { feedWatchdog } from "../../src/runtime/systemd-watchdog.ts";
+import { feedWatchdog } from "../../src/runtime/systemd.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { makeDelivery, makeReport, makeStore } from "../deliver/make.ts";
 import { SLOW } from "../slow.ts";
