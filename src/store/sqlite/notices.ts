@@ -2,7 +2,7 @@ import type { Notice, NoticeCount, NoticeState, Unnoticed } from "../../model/de
 import type { Fault } from "../../model/fault.ts";
 import type { FoundEvent } from "../../model/lookup.ts";
 import type { Clock } from "../../model/ports.ts";
-import type { Commits } from "./commits.ts";
+import type { Commits, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Kept } from "./kept.ts";
 import { readEvent } from "./lookup.ts";
@@ -12,10 +12,11 @@ import { fromStoredId } from "./suppressed.ts";
 const STEP = 50;
 
 export type Notices = {
-  /** Inside a transaction: whether the notice was made already. */
+  /** Whether the notice was made already. */
   has(notice: Notice, source: string): boolean;
-  /** Inside a transaction: it was made, as this event. */
+  /** It was made, as this event. */
   note(
+    tx: Tx,
     notice: Notice,
     as: { readonly source: string; readonly event: number; readonly deliverTo: readonly string[] },
   ): void;
@@ -24,8 +25,8 @@ export type Notices = {
   check(id: string): Promise<Fault | null>;
   /** Whether anything can become of one of them still. */
   areOpen(id: string): boolean;
-  /** Inside a transaction: nothing can become of them any more. */
-  close(id: string): void;
+  /** Nothing can become of them any more. */
+  close(tx: Tx, id: string): void;
 };
 
 type NoticesWorld = {
@@ -44,7 +45,7 @@ export function createNotices(db: Database, { commits, kept, clock, failed }: No
 
   return {
     has: ({ deletion, nth }, source) => find.get(deletion, source, nth) !== undefined,
-    note({ deletion, nth }, { source, event, deliverTo }) {
+    note(_tx, { deletion, nth }, { source, event, deliverTo }) {
       const now: Fates = deliverTo.map((destination) => [destination, "waiting"]);
       insert.run(deletion, source, nth, event, JSON.stringify(now), Number(now.length > 0));
       count(deletion, [{ source, nth, before: [], now, open: true }]);
@@ -62,7 +63,7 @@ export function createNotices(db: Database, { commits, kept, clock, failed }: No
       }
     },
     areOpen: (id) => sql.open.get(id, 0, 1) !== undefined,
-    close: (id) => void close.run(id),
+    close: (_tx, id) => void close.run(id),
   };
 
   function changeOf({ source, nth, event, fates }: Row): readonly Change[] {

@@ -7,7 +7,7 @@ import type { Replay, ReplayPage, Wish } from "../../model/replay.ts";
 import type { At } from "../../model/units.ts";
 import { isEnded } from "../ended.ts";
 import type { Room } from "../room.ts";
-import type { Commits } from "./commits.ts";
+import type { Commits, Tx } from "./commits.ts";
 import { createReplayRows, type ReplayParts, type ReplayRows, type Settled } from "./replay-rows.ts";
 import type { Superseding } from "./superseded.ts";
 
@@ -29,7 +29,7 @@ type ReplayWorld = ReplayParts & {
 
 export function createReplay(world: ReplayWorld): Replay {
   const rows = createReplayRows(world);
-  const { lookup, clock, commits, tried, isForgotten } = world;
+  const { lookup, commits, tried, isForgotten } = world;
   return {
     page: (wish) => replayPage(wish, { ...world, rows }),
     async one(place) {
@@ -41,7 +41,7 @@ export function createReplay(world: ReplayWorld): Replay {
         if (isFault(done)) return done;
         return done.length > 0 ? "replayed" : "due";
       }
-      const run = (): Hurried => (tried.hurry(place, clock.now()) ? "hurried" : "due");
+      const run = (tx: Tx): Hurried => (tried.hurry(tx, place) ? "hurried" : "due");
       const hurried = await commits.add<Hurried | Fault>({ rows: 1, run, failed: world.failed });
       if (hurried === "hurried") await announce(world);
       return hurried;
@@ -124,20 +124,19 @@ async function sendAgain(
   world: Rows,
 ): Promise<readonly Settled[] | Fault> {
   if (wanted.length === 0) return [];
-  const { clock, commits, rows, room, failed, isForgotten, superseding } = world;
+  const { commits, rows, room, failed, isForgotten, superseding } = world;
   const grows = wanted.some(({ state }) => state === "delivered");
   const refusal = room.refusal() ?? (grows ? room.refusalToReplay() : null);
   if (refusal) return refusal;
   const isOld = (one: Found): boolean => !mayBeOld && superseding.isSuperseded(one);
-  const run = (): readonly Settled[] => {
-    const now = clock.now();
+  const run = (tx: Tx): readonly Settled[] => {
     // Asked again: somebody may have been deleted since they were found, or something newer have come.
     const allowed = newestFirst(wanted).filter((one) => {
       if (isForgotten(one) || isOld(one)) return false;
-      superseding.keep(one, now);
+      superseding.keep(tx, one);
       return true;
     });
-    return rows.run(allowed, now);
+    return rows.run(tx, allowed);
   };
   const done = await commits.add<readonly Settled[] | Fault>({ rows: wanted.length, run, failed });
   if (!isFault(done) && done.length > 0) await announce(world);

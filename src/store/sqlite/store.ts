@@ -17,7 +17,7 @@ import { createRoom, type Room, watchRoom } from "../room.ts";
 import { watchClock } from "../timeline.ts";
 import { createAppend, createIntake, createSegments } from "./append.ts";
 import { createBacklog, createClaims } from "./claims.ts";
-import { type Commits, createCommits } from "./commits.ts";
+import { type Commits, createCommits, type Tx } from "./commits.ts";
 import { createCounts } from "./counts.ts";
 import { createStoredDeletions } from "./deletions.ts";
 import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
@@ -172,7 +172,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     ...createIntake({ ...options, commits, room, appendRows, withdrawal }),
     claims: async (ask) => claims(ask),
     settle(delivery, settlement) {
-      const run = (): Written => (settleRow(delivery, settlement) ? "written" : "gone");
+      const run = (tx: Tx): Written => (settleRow(tx, delivery, settlement) ? "written" : "gone");
       return commits.add<Written>({ rows: 1, run, keepsUp: true, failed: () => "unwritten" });
     },
     backlog: createBacklog(db, counts),
@@ -278,23 +278,23 @@ function createPrunePort({ commits, rows, moved }: PruneWorld): Store["prune"] {
       rows.finish();
       return null;
     }
-    const run = (): ReturnType<PruneRows["run"]> => rows.run(before, limit);
+    const run = (tx: Tx): ReturnType<PruneRows["run"]> => rows.run(tx, before, limit);
     const { moved: left, ...counts } = await commits.add({ rows: limit, keepsUp: true, run });
     if (left > 0) moved();
     return counts;
   };
 }
 
-type UnservedWorld = Pick<StoreOptions, "clock" | "moved"> & { readonly commits: Commits; readonly rows: UnservedRows };
+type UnservedWorld = Pick<StoreOptions, "moved"> & { readonly commits: Commits; readonly rows: UnservedRows };
 
-function createUnservedPort({ commits, rows, clock, moved }: UnservedWorld): Unserved {
+function createUnservedPort({ commits, rows, moved }: UnservedWorld): Unserved {
   return {
     discard(destination, limit) {
-      const run = (): Discarded => rows.discard(destination, { limit, now: clock.now() });
+      const run = (tx: Tx): Discarded => rows.discard(tx, destination, limit);
       return commits.add<Discarded | Fault>({ rows: limit, run, failed: unwritable });
     },
     async move(by, limit) {
-      const run = (): Moved => rows.move(by, { limit, now: clock.now() });
+      const run = (tx: Tx): Moved => rows.move(tx, by, limit);
       const answer = await commits.add<Moved | Fault>({ rows: limit, run, failed: unwritable });
       if ("moved" in answer && answer.moved > 0) moved();
       return answer;

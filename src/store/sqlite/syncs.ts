@@ -1,5 +1,6 @@
 import type { ComparedPage, Comparison, Member, NewSync, Sync, SyncCounts, SyncKind } from "../../model/audience.ts";
 import type { At } from "../../model/units.ts";
+import type { Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import { toText, toValue } from "./members.ts";
 import type { Staged, Uploads } from "./uploads.ts";
@@ -14,19 +15,18 @@ export type SyncRows = {
   running(): readonly { readonly sync: Sync; readonly computation: number }[];
   read(number: number): Sync | null;
   pending(sync: number, limit: number): readonly Member[];
-  /** Inside a transaction, all of these. */
-  prepare(sync: NewSync, now: At): number;
-  note(sync: number, changes: readonly Member[]): void;
-  begin(sync: number, computation: number, what: SyncCounts & { readonly now: At }): void;
-  finish(sync: number, computation: number, now: At): void;
+  prepare(tx: Tx, sync: NewSync): number;
+  note(tx: Tx, sync: number, changes: readonly Member[]): void;
+  begin(tx: Tx, sync: number, what: SyncCounts & { readonly computation: number }): void;
+  finish(tx: Tx, sync: number, computation: number): void;
   /** Of a computation that goes. */
-  removeAll(computation: number): void;
+  removeAll(tx: Tx, computation: number): void;
   /** One that is prepared will never be begun. */
-  abandon(sync: number): void;
+  abandon(tx: Tx, sync: number): void;
   /** Whether there is one. */
   isUntidy(): boolean;
   /** Removes so many rows of those. Answers whether there may be more. */
-  discard(limit: number): boolean;
+  discard(tx: Tx, limit: number): boolean;
 };
 
 type Row = {
@@ -67,19 +67,19 @@ export function createSyncRows(db: Database): SyncRows {
   );
   return {
     ...createReads(db),
-    prepare: ({ id, kind }, now) => Number(prepare.run(id, kind, now).lastInsertRowid),
-    note(sync, changes) {
+    prepare: ({ now }, { id, kind }) => Number(prepare.run(id, kind, now).lastInsertRowid),
+    note(_tx, sync, changes) {
       for (const { user, value } of changes) note.run(sync, user, toText(value));
     },
-    begin(sync, computation, { added, changed, removed, now }) {
+    begin({ now }, sync, { computation, added, changed, removed }) {
       begin.run(computation, now, added, changed, removed, sync);
     },
-    finish(sync, computation, now) {
+    finish({ now }, sync, computation) {
       finish.run(now, sync);
       prune.run(computation, computation, KEPT);
     },
-    abandon: (sync) => void abandon.run(sync),
-    removeAll: (computation) => void removeAll.run(computation),
+    abandon: (_tx, sync) => void abandon.run(sync),
+    removeAll: (_tx, computation) => void removeAll.run(computation),
     ...createDiscard(db),
   };
 }
@@ -114,7 +114,7 @@ function createDiscard(db: Database): Pick<SyncRows, "isUntidy" | "discard"> {
   const remove = db.prepare<[number]>("DELETE FROM syncs WHERE number = ?");
   return {
     isUntidy: () => find.get() !== undefined,
-    discard(limit) {
+    discard(_tx, limit) {
       const sync = find.get();
       if (sync === undefined) return false;
       if (removeChanges.run(sync, sync, limit).changes === limit) return true;
