@@ -1,13 +1,10 @@
 import { NO_ATTEMPTS } from "../../model/attempt.ts";
-import type { Delivery, SettledState } from "../../model/delivery.ts";
+import type { Settled } from "../replay.ts";
 import type { Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Kept } from "./kept.ts";
 import type { Progress } from "./progress.ts";
 import { logOfFirst, type Tried } from "./settle.ts";
-
-/** A delivery that was settled when it was looked up. */
-export type Settled = Pick<Delivery, "id" | "destination"> & { readonly state: SettledState };
 
 export type ReplayRows = {
   /** Those of them that are still settled so wait again. Answers them. */

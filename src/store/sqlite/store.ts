@@ -13,6 +13,7 @@ import {
 import type { Migrating } from "../../model/supervisor.ts";
 import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
 import { createPresence, OutboxGone, type Presence } from "../presence.ts";
+import { createReplay } from "../replay.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
 import { watchClock } from "../timeline.ts";
 import { createAppend, createIntake, createSegments } from "./append.ts";
@@ -33,7 +34,7 @@ import { createNotices } from "./notices.ts";
 import { createProgress } from "./progress.ts";
 import { createPrune, createSize, type PruneRows, type Size } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
-import { createReplay } from "./replay.ts";
+import { createReplaySteps } from "./replay.ts";
 import { createRescue, keepRescued } from "./rescue.ts";
 import { createSettle, createTried } from "./settle.ts";
 import { createCallHash, createForget, createSuperseding } from "./superseded.ts";
@@ -166,6 +167,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   surroundings.watch("indexes", createIndexCheck(db, { ...options, commits, counts, gone: presence.check }));
   const lookup = createLookup(db, { clock, repeats, kept, timeline: meta.timeline });
   const about = createAbout(db, tables);
+  const replaySteps = createReplaySteps({ ...tables, ...about, commits, failed: unwritable });
   let closing: Promise<void> | null = null;
 
   return {
@@ -179,7 +181,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     prune: createPrunePort({ commits, rows: createPrune(db, tables), moved: options.moved }),
     lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
-    replay: createReplay({ ...options, ...tables, ...about, commits, lookup, room, failed: unwritable }),
+    replay: createReplay({ ...replaySteps, clock, lookup, room, moved: options.moved }),
     deletions: createStoredDeletions(db, {
       ...{ ...tables, clock, commits, room, size, notices, report },
       failed: unwritable,
