@@ -1,6 +1,6 @@
 import type { Attempt } from "../model/attempt.ts";
 import { formatId } from "../model/delivery.ts";
-import { type Fault, fault } from "../model/fault.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { DeliveryDetail, FoundEvent, ListedDelivery } from "../model/lookup.ts";
 import type { Timeline } from "../model/timeline.ts";
 import { withoutQuery } from "../model/url.ts";
@@ -58,15 +58,13 @@ export async function getDeliveries(
   const refusal = cursor === null ? await refuseFilter(search, world) : null;
   if (refusal) return refusal;
   const page = await world.lookup.deliveries(search, { limit, cursor });
-  if (page === "bad_cursor") return fault("invalid_request", BAD_CURSOR);
+  if (isFault(page)) return page;
   return {
     deliveries: page.deliveries.map((one) => describeListed(one, world.timeline)),
     cursor: page.cursor,
     troubled: troubleFor(page.deliveries, world),
   };
 }
-
-const BAD_CURSOR = "cursor must be the one of an answer to the same question; leave it out for the first page";
 
 /** `GET /api/deliveries/:id`: everything that is known of one. */
 export async function getDelivery(id: string, world: AdminWorld): Promise<Answered<typeof deliveryRoute>> {

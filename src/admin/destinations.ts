@@ -1,8 +1,8 @@
 import * as v from "valibot";
 import { suggest } from "../config/suggest.ts";
 import { type Fault, type FaultCode, fault, isFault } from "../model/fault.ts";
-import { KB, SECOND } from "../model/units.ts";
-import type { Redirect } from "../model/unserved.ts";
+import { KB } from "../model/units.ts";
+import { destinationInUse, type Redirect } from "../model/unserved.ts";
 import { discardedPage, movedPage, waitingCount } from "../wire/deliveries.ts";
 import { about } from "../wire/fields.ts";
 import { pausedDestination, resumedDestination, retriedDestination } from "../wire/status.ts";
@@ -151,7 +151,6 @@ export async function postDiscard(
   if (refusal) return refusal;
   if (dryRun) return { success: true, waiting: await waitingFor(name, world) };
   const page = await world.whileIdle(name, () => world.unserved.discard(name, limit));
-  if (typeof page === "string") return notIdle(name, page);
   if (isFault(page)) return page;
   if (page.discarded > 0) world.report.discarded(name, page.discarded);
   return { success: true, ...page };
@@ -171,7 +170,6 @@ export async function postMove(
   if (dryRun) return { success: true, waiting: await waitingFor(name, world) };
   const by: Redirect = { from: name, to };
   const page = await world.whileIdle(name, () => world.unserved.move(by, limit));
-  if (typeof page === "string") return notIdle(name, page);
   if (isFault(page)) return page;
   if (page.moved + page.doubled > 0) world.report.moved(by, page);
   return { success: true, ...page };
@@ -179,18 +177,7 @@ export async function postMove(
 
 /** Faults: `unknown_destination`, and `destination_in_use` for one that is served. */
 async function refuseServed(name: string, world: AdminWorld): Promise<Fault | null> {
-  return isServed(name, world) ? inUse(name) : refuseUnknown(name, world);
-}
-
-function notIdle(name: string, why: "served" | "busy"): Fault {
-  if (why === "served") return inUse(name);
-  // An attempt under way could still deliver here, and then the event would be delivered a second time elsewhere.
-  return fault("destination_busy", `attempts for ${name} that were begun before still run; try again`, SECOND);
-}
-
-function inUse(name: string): Fault {
-  const remedy = "pause it, disable it, or remove it from the config, before you move or discard what waits for it";
-  return fault("destination_in_use", `${name} is served now; ${remedy}`);
+  return isServed(name, world) ? destinationInUse(name) : refuseUnknown(name, world);
 }
 
 type KnownWorld = Pick<AdminWorld, "destinations" | "backlog">;

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { formatId } from "../model/delivery.ts";
-import { fault, isFault } from "../model/fault.ts";
+import { isFault } from "../model/fault.ts";
 import { KB } from "../model/units.ts";
 import { replayPage, retriedDelivery, SETTLED_STATES } from "../wire/deliveries.ts";
 import { about } from "../wire/fields.ts";
@@ -69,7 +69,6 @@ export async function postReplay(
   if (refusal) return refusal;
   const isKnown = (name: string): boolean => destinations().some((one) => one.name === name);
   const page = await world.replay.page({ search, page: { limit, cursor }, dryRun, isKnown });
-  if (page === "bad_cursor") return fault("invalid_request", BAD_CURSOR);
   if (isFault(page)) return page;
   if (!dryRun) {
     for (const [destination, count] of page.replayed) {
@@ -90,11 +89,6 @@ export async function postReplay(
   };
 }
 
-const BAD_CURSOR = "cursor: must be the one of an answer for the same filter; leave it out for the first page";
-
-const USER_DELETED =
-  "its user was deleted after its event had come: sending it again would bring the user back; receivers get the calls that come from now on";
-
 /** `POST /api/deliveries/:id/retry`: sends one delivery again, whatever its state. */
 export async function postRetry(id: string, world: AdminWorld): Promise<Answered<typeof retryRoute>> {
   const place = parseId(id);
@@ -103,7 +97,6 @@ export async function postRetry(id: string, world: AdminWorld): Promise<Answered
   const did = place && (await world.replay.one(place));
   if (!did) return unknownDelivery(id);
   if (typeof did !== "string") return did;
-  if (did === "deleted") return fault("user_deleted", USER_DELETED);
   world.tryNow(place.destination);
   if (did === "replayed") world.report.replayed(place.destination, 1);
   return { success: true, id: formatId(place), did };

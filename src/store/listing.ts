@@ -1,3 +1,4 @@
+import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { ListedDelivery, ListedPage, PageAsk, Search } from "../model/lookup.ts";
 import type { Clock } from "../model/ports.ts";
 
@@ -24,9 +25,9 @@ export async function readPage(
   search: Search,
   { limit, cursor }: PageAsk,
   { walk, clock }: Way,
-): Promise<ListedPage | "bad_cursor"> {
+): Promise<ListedPage | Fault> {
   const after = cursor === null ? null : parseCursor(cursor, walk);
-  if (after === "bad_cursor") return after;
+  if (isFault(after)) return after;
   const hits: Hit[] = [];
   let next = after;
   for (let steps = 0; steps < MOST_STEPS && hits.length < limit; steps += 1) {
@@ -45,17 +46,23 @@ function formatCursor(position: Position, { name }: Walk): string {
   return Buffer.from(JSON.stringify([name, ...position])).toString("base64url");
 }
 
-function parseCursor(cursor: string, { name }: Walk): Position | "bad_cursor" {
+function parseCursor(cursor: string, { name }: Walk): Position | Fault {
   try {
     const [walk, first, second]: unknown[] = JSON.parse(Buffer.from(cursor, "base64url").toString());
-    if (walk !== name || !Number.isSafeInteger(first)) return "bad_cursor";
+    if (walk !== name || !Number.isSafeInteger(first)) return BAD_CURSOR;
     return typeof second === "string" || Number.isSafeInteger(second)
       ? [Number(first), second as string | number]
-      : "bad_cursor";
+      : BAD_CURSOR;
   } catch {
-    return "bad_cursor";
+    return BAD_CURSOR;
   }
 }
+
+/** A cursor that is not of such a list. */
+export const BAD_CURSOR = fault(
+  "invalid_request",
+  "cursor must be the one of an answer to the same question; leave it out for the first page",
+);
 
 /** Whether a delivery is what is searched for. */
 export function isWanted(one: ListedDelivery, search: Search): boolean {

@@ -1,10 +1,11 @@
 import type { SettledState } from "../model/delivery.ts";
-import { type Fault, isFault } from "../model/fault.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { ListedDelivery, Lookup } from "../model/lookup.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Replay, ReplayPage, Wish } from "../model/replay.ts";
 import type { At } from "../model/units.ts";
 import { isEnded } from "./ended.ts";
+import { BAD_CURSOR } from "./listing.ts";
 import type { Room } from "./room.ts";
 
 /** Deliveries in one transaction: their bodies are written, and nobody should wait long behind it. */
@@ -40,7 +41,7 @@ export function createReplay(world: ReplayWorld): Replay {
     async one(place) {
       const found = await world.lookup.delivery(place);
       if (found === null) return null;
-      if ((await world.outdated([found])).get(found) === "deleted") return "deleted";
+      if ((await world.outdated([found])).get(found) === "deleted") return USER_DELETED;
       if (!isSettled(found)) {
         const hurried = await world.hurry(place);
         if (hurried === "hurried") await announce(world);
@@ -53,6 +54,11 @@ export function createReplay(world: ReplayWorld): Replay {
   };
 }
 
+const USER_DELETED = fault(
+  "user_deleted",
+  "its user was deleted after its event had come: sending it again would bring the user back; receivers get the calls that come from now on",
+);
+
 function isSettled(one: ListedDelivery): one is Settled {
   return one.state !== "waiting";
 }
@@ -61,14 +67,13 @@ function isSettled(one: ListedDelivery): one is Settled {
  * Step by step, each a commit: where one fails, what was done before it is answered, with a cursor that leads to it; the next
  * page answers the fault. So an answer always says what was done.
  */
-async function replayPage(wish: Wish, world: ReplayWorld): Promise<ReplayPage | "bad_cursor" | Fault> {
+async function replayPage(wish: Wish, world: ReplayWorld): Promise<ReplayPage | Fault> {
   const start = readCursor(wish, world.clock.now());
-  if (start === "bad_cursor") return start;
+  if (isFault(start)) return start;
   let cursor: Cursor | null = start;
   let page = NOTHING;
   for (let left = wish.page.limit; left > 0 && cursor !== null; ) {
     const step: StepResult = await replayStep(wish, { cursor, limit: Math.min(left, IN_COMMIT) }, world);
-    if (step === "bad_cursor") return step;
     if (isFault(step)) return page.replayed.size > 0 ? { ...page, cursor: formatCursor(cursor) } : step;
     page = add(page, step);
     cursor = step.next;
@@ -80,7 +85,7 @@ async function replayPage(wish: Wish, world: ReplayWorld): Promise<ReplayPage | 
 }
 
 type Step = ReplayPage & { readonly found: number; readonly next: Cursor | null };
-type StepResult = Step | "bad_cursor" | Fault;
+type StepResult = Step | Fault;
 type StepOf = { readonly cursor: Cursor; readonly limit: number };
 
 async function replayStep(
@@ -90,7 +95,7 @@ async function replayStep(
 ): Promise<StepResult> {
   const { state, until } = cursor;
   const list = await world.lookup.deliveries({ ...search, state, until }, { limit, cursor: cursor.list });
-  if (list === "bad_cursor") return list;
+  if (isFault(list)) return list;
   const found = list.deliveries.filter(isSettled);
   const outdated = await world.outdated(found);
   const {
@@ -187,7 +192,7 @@ type Cursor = {
 };
 
 /** Reads the cursor of a page, or makes that of the first one. It has to be of the same filter. */
-function readCursor({ search, page }: Wish, now: At): Cursor | "bad_cursor" {
+function readCursor({ search, page }: Wish, now: At): Cursor | Fault {
   const states: readonly string[] = search.state === null ? ["failed", "expired"] : [search.state];
   if (page.cursor === null) {
     const until = search.until ?? now + 1;
@@ -198,7 +203,7 @@ function readCursor({ search, page }: Wish, now: At): Cursor | "bad_cursor" {
     };
   }
   const [, state = "", until = "", list = ""] = /^([a-z]+):(\d{1,15}):(.*)$/.exec(page.cursor) ?? [];
-  if (!states.includes(state) || Number(until) > (search.until ?? Number(until))) return "bad_cursor";
+  if (!states.includes(state) || Number(until) > (search.until ?? Number(until))) return BAD_CURSOR;
   const at = Number(until);
   return { state: state as SettledState, until: at, untilNext: at, list: list === "" ? null : list };
 }

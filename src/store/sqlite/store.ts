@@ -170,7 +170,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     claims: async (ask) => claims(ask),
     settle(delivery, settlement) {
       const run = (tx: Tx): Written => (settleRow(tx, delivery, settlement) ? "written" : "gone");
-      return commits.add<Written>({ rows: 1, run, keepsUp: true, failed: () => "unwritten" });
+      return commits.add<Written>({ rows: 1, run, keepsUp: true, failed: unwritable });
     },
     backlog: createBacklog(db, counts),
     prune: createPrunePort({ commits, rows: createPrune(db, tables), moved }),
