@@ -121,13 +121,7 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       known.delete(id);
       state.asideUntil ??= now + ASIDE;
     },
-    setAside(now, inLine) {
-      if (hasRoom(retry) || retry.waiting.some(inLine)) return false;
-      for (const { id } of retry.waiting.splice(0)) known.delete(id);
-      retry.size = 0;
-      state.asideUntil ??= now + ASIDE;
-      return retry.more;
-    },
+    setAside: (now, inLine) => setAside(now, inLine, state),
     withdraw: (ids) => withdraw(ids, state),
     forget(has) {
       const waiting = [first, retry, latest].flatMap((reading) => reading.waiting);
@@ -290,6 +284,15 @@ function keep(page: ClaimPage, reading: Reading, { known, withdrawn, hurry }: St
 /** A delivery that failed while the receiver took others, before the outage or since, may be the trouble itself. */
 function keepsItsWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Outage): boolean {
   return (attemptedAt ?? 0) >= until || (firstAttemptAt ?? from) < from;
+}
+
+function setAside(now: At, inLine: (delivery: Delivery) => boolean, state: State): boolean {
+  const { retry, known } = state;
+  if (hasRoom(retry) || retry.waiting.some(inLine)) return false;
+  for (const { id } of retry.waiting.splice(0)) known.delete(id);
+  retry.size = 0;
+  state.asideUntil ??= now + ASIDE;
+  return retry.more;
 }
 
 function withdraw(ids: ReadonlySet<number>, { first, retry, latest, known, withdrawn }: State): void {
