@@ -34,7 +34,6 @@ import {
   messageOf,
   type OutboxFile,
   openOutbox,
-  SCHEMA_VERSION,
 } from "./outbox-file.ts";
 import { printable } from "./printable.ts";
 
@@ -189,9 +188,10 @@ async function replace(job: Replacement, before: StoredFile | null): Promise<Res
 
 /** Why a file is no outbox that can be used, as far as that is known before it is copied. */
 function unusable(from: string, source: OutboxFile): string | null {
-  if (source.schema > SCHEMA_VERSION) {
-    const known = `and this Fairlead knows up to ${SCHEMA_VERSION}; restore it with the newer Fairlead that wrote it`;
-    return `schema_newer: the schema of ${from} is version ${source.schema}, ${known}`;
+  const refused = source.refused;
+  if (refused) {
+    const remedy = refused.code === "schema_newer" ? "; restore it with the newer Fairlead that wrote it" : "";
+    return `${refused.code}: ${from} cannot be used: ${refused.message}${remedy}`;
   }
   return source.contents() ? null : `store_unknown: ${from} is an SQLite file, but no outbox of Fairlead`;
 }

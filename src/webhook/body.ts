@@ -6,16 +6,16 @@ import { formatTime } from "../model/units.ts";
 const BODY_VERSION = 1;
 
 /**
- * Writes the body that receivers get for an event (SPEC.md 2.2): compact JSON, in the documented key order. It is written
- * once, then stored, signed and sent as the same bytes at every attempt. Parsing and writing it again gives the same
- * text, because receivers commonly check the signature that way (with all digits of its integers, which JavaScript's own
- * parser rounds beyond 2^53). A key without a value is left out.
+ * The body that a receiver gets for an event (SPEC.md 2.2): compact JSON, in the key order that receivers know. It is
+ * written once, stored, signed, and sent as the same bytes at every attempt. Parsing and writing it gives the same text,
+ * because receivers commonly check the signature that way; integers beyond 2^53, which JavaScript's own parser rounds, need
+ * a parser that keeps their digits. A key without a value is left out.
  */
 export function writeBody(event: Event): string {
   if (event.type === "delete") return JSON.stringify(notice(event));
   const own = ownFields(event, event.type);
-  // A key keeps its first position. The second `own` restores the defaults that the other fields have overwritten.
-  return JSON.stringify({ ...own, ...otherFields(event), ...own });
+  // A key stays where it first stood, so `own` once more restores its defaults that `alsoHad` has overwritten.
+  return JSON.stringify({ ...own, ...alsoHad(event), ...own });
 }
 
 /** A delete notification has these three keys and nothing else (SPEC.md 2.2). */
@@ -23,7 +23,7 @@ function notice({ type, userId, timestamp }: Event): object {
   return { type, userId, timestamp };
 }
 
-/** The fields that SPEC.md 2.2 lists for each type, with an empty object where the call had none. */
+/** What SPEC.md 2.2 lists for each type, with an empty object where the call had none. */
 function ownFields(event: Event, type: CallType): object {
   const { userId, name, properties = {}, traits = {}, timestamp, context = {} } = event;
   const version = BODY_VERSION;
@@ -45,8 +45,8 @@ function ownFields(event: Event, type: CallType): object {
   }
 }
 
-/** The fields beyond those of the type: nothing that the client sent is lost. */
-function otherFields(event: Event): object {
+/** The other fields of the call, so that nothing that the client sent is lost. */
+function alsoHad(event: Event): object {
   return {
     anonymousId: event.anonymousId,
     messageId: event.messageId,

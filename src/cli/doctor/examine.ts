@@ -11,11 +11,11 @@ import { aliasOf, spaceFor } from "../../runtime/disk.ts";
 import { openFilesOf } from "../../runtime/process.ts";
 import { isFolder, isInOpenFolders, namesIn, storedFile } from "../../runtime/stored-file.ts";
 import { VERSION } from "../../runtime/version.ts";
+import { type DaemonStatus, status } from "../../wire/status.ts";
 import { summary } from "../check.ts";
 import { openConfigFile } from "../config-file.ts";
-import { type DaemonOptions, findDaemon, isNobodyThere, readSaid, send } from "../daemon.ts";
+import { type DaemonOptions, findDaemon, isNobodyThere, readAnswer, send } from "../daemon.ts";
 import { type Depth, lookAtStore, type StoreLook } from "../outbox-file.ts";
-import { isStatus, type SaidStatus } from "../status/said.ts";
 import {
   type ClockFacts,
   type ConfigFacts,
@@ -64,7 +64,7 @@ const NO_OUTBOX = "where the outbox is cannot be known before the config is fixe
  * The errors and warnings that can be seen at once, without asking anybody, besides what the daemon has answered. None if the
  * config cannot be read.
  */
-export function examineAround(options: DaemonOptions, status: SaidStatus, clock: Clock): readonly Finding[] {
+export function examineAround(options: DaemonOptions, status: DaemonStatus, clock: Clock): readonly Finding[] {
   const opened = openConfigFile(options.config);
   if (opened.kind === "unreadable") return [];
   const { file, inspected, outbox } = inspect(opened, createResolve(), clock);
@@ -138,10 +138,10 @@ function configFacts(file: string, inspected: Loaded, daemon: DaemonFacts): Conf
 async function lookAtDaemon(options: DaemonOptions, resolve: Resolve, outbox: string | null): Promise<DaemonFacts> {
   const daemon = findDaemon(options, resolve);
   if ("code" in daemon) return { kind: "closed", message: daemon.message };
-  const question = { path: "/api/status", isSaid: isStatus };
+  const question = { path: "/api/status", answer: status };
   const exchange = await send(daemon, question);
-  const answer = readSaid(exchange, { daemon, question });
-  if ("said" in answer) return { kind: "answers", status: withFullPath(answer.said), version: VERSION, outbox };
+  const answer = readAnswer(exchange, { daemon, question });
+  if ("value" in answer) return { kind: "answers", status: withFullPath(answer.value), version: VERSION, outbox };
   if (exchange.kind === "failed" && isNobodyThere(exchange.code)) {
     return { kind: "down", message: `no daemon answers at ${daemon.base} (${daemon.from})` };
   }
@@ -149,7 +149,7 @@ async function lookAtDaemon(options: DaemonOptions, resolve: Resolve, outbox: st
 }
 
 /** A daemon that was started by hand may know its outbox by a relative path. */
-function withFullPath(status: SaidStatus): SaidStatus {
+function withFullPath(status: DaemonStatus): DaemonStatus {
   return { ...status, outbox: { ...status.outbox, path: fullPathOf(status.outbox.path) } };
 }
 
