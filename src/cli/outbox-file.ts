@@ -12,7 +12,7 @@ import { faultOfSchema, SCHEMA_VERSION } from "../store/sqlite/schema.ts";
 import { type Complaint, failed } from "./complain.ts";
 import type { StoreFacts } from "./doctor/judge.ts";
 
-export { type Copied, isDamaged, LARGEST_LOG, lockOutbox, logOf, messageOf, SCHEMA_VERSION };
+export { type Copied, faultOfSchema, isDamaged, LARGEST_LOG, lockOutbox, logOf, messageOf };
 
 /** An outbox that is read, whether a daemon has it open or not. Nothing in it changes. */
 export type OutboxFile = {

@@ -25,6 +25,7 @@ import { type Complaint, complain, failed, wrongUsage } from "./complain.ts";
 import { CONFIG_OPTION, findOutbox } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import {
+  faultOfSchema,
   foldLog,
   isDamaged,
   lackOfRoom,
@@ -188,7 +189,7 @@ async function replace(job: Replacement, before: StoredFile | null): Promise<Res
 
 /** Why a file is no outbox that can be used, as far as that is known before it is copied. */
 function unusable(from: string, source: OutboxFile): string | null {
-  const refused = source.refused;
+  const refused = faultOfSchema(source.schema);
   if (refused) {
     const remedy = refused.code === "schema_newer" ? "; restore it with the newer Fairlead that wrote it" : "";
     return `${refused.code}: ${from} cannot be used: ${refused.message}${remedy}`;
