@@ -25,7 +25,7 @@ import { declareReload } from "./reload.ts";
 import { declareReplay } from "./replay.ts";
 import { declareRestore } from "./restore.ts";
 import { declareRetry } from "./retry.ts";
-import { declareSchema } from "./schema-command.ts";
+import { declareSchema } from "./schema.ts";
 import { declareSend } from "./send.ts";
 import { declareServe } from "./serve.ts";
 import { declareStatus } from "./status.ts";
