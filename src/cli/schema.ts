@@ -3,7 +3,7 @@ import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
-/** `fairlead schema`: prints what a config file may hold, for editors and for people. */
+/** `fairlead schema`: prints what a config file may contain, for editors and for people. */
 export function declareSchema(program: Command, done: Done): void {
   program
     .command("schema")
@@ -19,14 +19,13 @@ const REFERENCE = "print the reference of all keys, in Markdown, instead";
 type SchemaOptions = { readonly example?: boolean; readonly reference?: boolean };
 
 async function schema(options: SchemaOptions): Promise<ExitCode> {
-  const text = await textOf(options);
-  print(text.trimEnd());
+  print((await textOf(options)).trimEnd());
   return EXIT.done;
 }
 
 /**
- * `make example reference` writes the two texts from the schema; the binary embeds them. All are imported late: no other
- * command needs them.
+ * `make example reference` writes the two texts from the schema, and the binary embeds them. They are imported late, as is
+ * what makes a JSON Schema: no other command needs them.
  */
 async function textOf({ example, reference }: SchemaOptions): Promise<string> {
   if (example) return (await import("../../config.example.yaml", { with: { type: "text" } })).default;
