@@ -8,12 +8,19 @@ import { type Sending, shownHeaders } from "../webhook/headers.ts";
 import { type delivery, deliveryDetail, deliveryList, type event, trail } from "../wire/deliveries.ts";
 import { type Answer, about } from "../wire/fields.ts";
 import { describeRejection } from "./rejected.ts";
-import { type Answered, type Asked, route, wallTime, wallTimeOf } from "./route.ts";
+import { type Answered, type Asked, route, type Serve, wallTime, wallTimeOf } from "./route.ts";
 import { refuseFilter, searchQuery, toFilter } from "./search.ts";
 import { troubleOf } from "./status.ts";
 import type { AdminWorld } from "./world.ts";
 
-export const deliveriesRoute = route({
+/** Deliveries, and the calls they come from. */
+export function serveDeliveries(serve: Serve, world: AdminWorld): void {
+  serve(deliveriesRoute, ({ query }) => getDeliveries(query, world));
+  serve(deliveryRoute, ({ params }) => getDelivery(params.id, world));
+  serve(eventRoute, ({ params }) => getEvent(params.messageId, world));
+}
+
+const deliveriesRoute = route({
   id: "listDeliveries",
   method: "get",
   path: "/api/deliveries",
@@ -28,7 +35,7 @@ export const deliveriesRoute = route({
 
 const DELIVERY_ID = "The number of its event, a hyphen, and its destination: `42-crm`.";
 
-export const deliveryRoute = route({
+const deliveryRoute = route({
   id: "getDelivery",
   method: "get",
   path: "/api/deliveries/:id",
@@ -38,7 +45,7 @@ export const deliveryRoute = route({
   faults: ["unknown_delivery"],
 });
 
-export const eventRoute = route({
+const eventRoute = route({
   id: "explainEvent",
   method: "get",
   path: "/api/events/:messageId",
@@ -48,7 +55,7 @@ export const eventRoute = route({
 });
 
 /** `GET /api/deliveries`: a page of those that match. */
-export async function getDeliveries(
+async function getDeliveries(
   query: Asked<typeof deliveriesRoute>["query"],
   world: AdminWorld,
 ): Promise<Answered<typeof deliveriesRoute>> {
@@ -67,7 +74,7 @@ export async function getDeliveries(
 }
 
 /** `GET /api/deliveries/:id`: everything that is known of one. */
-export async function getDelivery(id: string, world: AdminWorld): Promise<Answered<typeof deliveryRoute>> {
+async function getDelivery(id: string, world: AdminWorld): Promise<Answered<typeof deliveryRoute>> {
   const { lookup, destinations, clock, timeline } = world;
   const place = parseId(id);
   const found = place && (await lookup.delivery(place));
@@ -137,7 +144,7 @@ function describeListed({ id, ...one }: ListedDelivery, timeline: Timeline): Ans
 }
 
 /** `GET /api/events/:messageId`: what is known of the calls with this messageId. */
-export async function getEvent(messageId: string, world: AdminWorld): Promise<Answered<typeof eventRoute>> {
+async function getEvent(messageId: string, world: AdminWorld): Promise<Answered<typeof eventRoute>> {
   const { lookup, rejections, sources, startedAt, timeline } = world;
   const rejected = rejections.newest(Number.POSITIVE_INFINITY).filter((one) => one.messageId === messageId);
   const names = sources().map(({ name }) => name);

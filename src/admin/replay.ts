@@ -6,9 +6,15 @@ import { replayPage, retriedDelivery, SETTLED_STATES } from "../wire/deliveries.
 import { about } from "../wire/fields.ts";
 import { parseId, unknownDelivery } from "./deliveries.ts";
 import { refuseRemoved } from "./destinations.ts";
-import { type Answered, type Asked, keysRule, limitEntry, route, wallTimeOf } from "./route.ts";
+import { type Answered, type Asked, keysRule, limitEntry, route, type Serve, wallTimeOf } from "./route.ts";
 import { FILTER, FILTER_KEYS, refuseFilter, toFilter } from "./search.ts";
 import type { AdminWorld } from "./world.ts";
+
+/** Sending deliveries again. */
+export function serveReplay(serve: Serve, world: AdminWorld): void {
+  serve(retryRoute, ({ params }) => postRetry(params.id, world));
+  serve(replayRoute, ({ body }) => postReplay(body, world));
+}
 
 const filter = v.strictObject(
   {
@@ -20,7 +26,7 @@ const filter = v.strictObject(
   keysRule(`state, ${FILTER_KEYS}`),
 );
 
-export const replayRoute = route({
+const replayRoute = route({
   id: "replay",
   method: "post",
   path: "/api/replay",
@@ -47,7 +53,7 @@ export const replayRoute = route({
   faults: ["unknown_destination", "unknown_source", "store_full", "store_failed"],
 });
 
-export const retryRoute = route({
+const retryRoute = route({
   id: "retryDelivery",
   method: "post",
   path: "/api/deliveries/:id/retry",
@@ -59,7 +65,7 @@ export const retryRoute = route({
 });
 
 /** `POST /api/replay`: sends a page of settled deliveries again, or with `dryRun` counts it. */
-export async function postReplay(
+async function postReplay(
   { filter, limit, cursor, dryRun }: Asked<typeof replayRoute>["body"],
   world: AdminWorld,
 ): Promise<Answered<typeof replayRoute>> {
@@ -90,7 +96,7 @@ export async function postReplay(
 }
 
 /** `POST /api/deliveries/:id/retry`: sends one delivery again, whatever its state. */
-export async function postRetry(id: string, world: AdminWorld): Promise<Answered<typeof retryRoute>> {
+async function postRetry(id: string, world: AdminWorld): Promise<Answered<typeof retryRoute>> {
   const place = parseId(id);
   const removed = place && refuseRemoved(place.destination, world);
   if (removed) return removed;
