@@ -253,10 +253,6 @@ const SCHEMA = `
     PRIMARY KEY (sync, user)
   ) STRICT, WITHOUT ROWID;
 
-  -- The key of the hashes of users in the messageIds of audiences and traits, in one row. It is never shown.
-  CREATE TABLE call_key (value TEXT NOT NULL) STRICT;
-  INSERT INTO call_key VALUES (lower(hex(randomblob(32))));
-
   -- For people: the events that are still in their segments (with their body, unless it is compressed), and all
   -- deliveries. Both read everything; the daemon does not use them.
   CREATE VIEW events AS
@@ -279,6 +275,11 @@ const SCHEMA = `
     UNION ALL
     SELECT event, destination, state, due_at, attempts, first_attempt_at, attempted_at, stood_still, settled_at, url, status, reason,
       finals, accepted_at, about ->> 2 FROM tried;
+
+  -- The key of the hashes of users in the messageIds of audiences and traits, in one row. It is never shown.
+  -- A table comes last: if SQLite looks at a view first, integrity_check and quick_check miss pages that nothing refers to.
+  CREATE TABLE call_key (value TEXT NOT NULL) STRICT;
+  INSERT INTO call_key VALUES (lower(hex(randomblob(32))));
 `;
 
 /** `PRAGMA user_version` of the schema above. Lower ones are of development versions. */
