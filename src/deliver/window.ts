@@ -129,10 +129,7 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       return retry.more;
     },
     withdraw: (ids) => withdraw(ids, state),
-    forget(has) {
-      const waiting = [first, retry, latest].flatMap((reading) => reading.waiting);
-      withdraw(new Set(waiting.filter(({ ref }) => has(ref)).map(({ id }) => id)), state);
-    },
+    forget: (has) => withdraw(idsOf(has, state), state),
     readAgain: () => readAllAgain(state),
     receive: (delivery) => receive(delivery, state),
     hurry(outage) {
@@ -290,6 +287,11 @@ function keep(page: ClaimPage, reading: Reading, { known, withdrawn, hurry }: St
 /** A delivery that failed while the receiver took others, before the outage or since, may be the trouble itself. */
 function keepsItsWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Outage): boolean {
   return (attemptedAt ?? 0) >= until || (firstAttemptAt ?? from) < from;
+}
+
+function idsOf(has: (ref: DeliveryRef) => boolean, { first, retry, latest }: State): ReadonlySet<number> {
+  const waiting = [first, retry, latest].flatMap((reading) => reading.waiting);
+  return new Set(waiting.filter(({ ref }) => has(ref)).map(({ id }) => id));
 }
 
 function withdraw(ids: ReadonlySet<number>, { first, retry, latest, known, withdrawn }: State): void {
