@@ -3,7 +3,7 @@ import type { Read, Seen } from "../config/reload.ts";
 import type { Clock, FileText, Resolve } from "../model/ports.ts";
 import type { FileState, Look } from "../model/reload.ts";
 import { formatDuration, type Ms, SECOND } from "../model/units.ts";
-import { createResolve, findConfigFile, look, lookNow, readFileLater } from "../runtime/config-files.ts";
+import { createResolve, fileState, fileStateNow, findConfigFile, readFileLater } from "../runtime/config-files.ts";
 
 /** For all files of a config together. A file server that is gone would block a reload forever. */
 const DEADLINE: Ms = 5 * SECOND;
@@ -20,22 +20,22 @@ export type Reader = {
 /** How files are read without blocking. */
 export type LaterFiles = { readonly look: Look; readonly read: (path: string) => Promise<FileText> };
 
-const REAL: LaterFiles = { look, read: readFileLater };
+const REAL: LaterFiles = { look: fileState, read: readFileLater };
 
-/** `said`: the config file that the operator named, if any. */
-export function createReader(said: string | undefined, later: LaterFiles = REAL): Reader {
+/** `named`: the config file that the operator named, if any. */
+export function createReader(named: string | undefined, later: LaterFiles = REAL): Reader {
   let seen = new Map<string, FileState>();
   const machine = createResolve();
   const resolve = {
     ...machine,
     file(path: string) {
       // The state before reading, so that a change in between is noticed.
-      seen.set(path, lookNow(path));
+      seen.set(path, fileStateNow(path));
       return machine.file(path);
     },
   };
-  const first = findConfigFile(said);
-  if (first !== null) seen.set(first, lookNow(first));
+  const first = findConfigFile(named);
+  if (first !== null) seen.set(first, fileStateNow(first));
 
   return {
     resolve,
@@ -60,16 +60,17 @@ async function readAll(file: string, { files, machine, clock }: World): Promise<
     const main = files.get(file);
     if (!main?.ok) return { unreadable: `cannot read the config file ${file}: ${main?.why}` };
     const asked = new Set<string>();
-    const resolve = { ...machine, file: (path: string) => files.get(path) ?? unread(asked.add(path)) };
+    const readOrAsk = (path: string): FileText => {
+      const found = files.get(path);
+      if (found === undefined) asked.add(path);
+      // The reason is never seen: the text is parsed again once the file is read.
+      return found ?? { ok: false, why: "it was not read yet" };
+    };
+    const resolve = { ...machine, file: readOrAsk };
     const { config, problems } = loadConfig({ file, text: main.text, resolve, now: clock.wall() });
     if (asked.size === 0) return { config, problems };
     missing = [...asked];
   }
-}
-
-/** What it is instead does not matter: it is read before anybody hears of this. */
-function unread(_: Set<string>): FileText {
-  return { ok: false, why: "it was not read yet" };
 }
 
 type Files = {

@@ -1,12 +1,10 @@
 import type { Command } from "commander";
 import { formatDuration } from "../model/units.ts";
-import { createClock } from "../runtime/clock.ts";
-import { print } from "../runtime/output.ts";
+import type { Received } from "../wire/fields.ts";
+import { pausedDestination, resumedDestination } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
-import { addDaemonOptions, askDaemon, type DaemonOptions, destinationPath, explainDestination } from "./daemon.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
-import { isPaused, isResumed, type SaidPaused, type SaidResumed } from "./pause/said.ts";
+import { addDaemonOptions, destinationPath, type PrintOptions, printAnswer } from "./daemon.ts";
+import type { ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 import { aboutOf } from "./waiting.ts";
 
@@ -19,7 +17,7 @@ export function declarePause(program: Command, done: Done): void {
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
-    .action((name: string, options: PauseOptions) => done(pause(name, options)));
+    .action((name: string, options: PrintOptions) => done(pause(name, options)));
 }
 
 const HELP = `${examples("fairlead pause crm", "fairlead pause crm --json")}
@@ -28,20 +26,20 @@ Attempts that run already are finished. The time until fairlead resume does not
 count towards the four hours of what waits, and nothing is given up in it.
 A destination stays paused over restarts, and whatever becomes of the config.`;
 
-type PauseOptions = DaemonOptions & { readonly json?: boolean };
-
-async function pause(name: string, options: PauseOptions): Promise<ExitCode> {
-  const question = { path: destinationPath(name, "pause"), body: {}, isSaid: isPaused, explain: explainDestination };
-  const answer = await askDaemon(options, question);
-  if ("code" in answer) return complain(answer);
-  const { since, changed, waiting } = answer.said;
-  if (options.json) print(printable(JSON.stringify({ destination: name, paused: true, since, changed, waiting })));
-  else print(pausedWords(name, answer.said, createClock().wall()));
-  return EXIT.done;
+function pause(name: string, options: PrintOptions): Promise<ExitCode> {
+  const question = { path: destinationPath(name, "pause"), body: {}, answer: pausedDestination };
+  return printAnswer(options, question, {
+    words: (paused, now) => pausedWords(name, paused, now),
+    json: ({ since, changed, waiting }) => ({ destination: name, paused: true, since, changed, waiting }),
+  });
 }
 
 /** `now`: by the wall clock. Exported for its test. */
-export function pausedWords(name: string, { since, changed, waiting }: SaidPaused, now: number): string {
+export function pausedWords(
+  name: string,
+  { since, changed, waiting }: Omit<Received<typeof pausedDestination>, "success">,
+  now: number,
+): string {
   const age = formatDuration(Math.max(0, now - Date.parse(since)));
   const done = changed ? `Paused ${printable(name)}.` : `${printable(name)} is paused already, for ${age}.`;
   return `${done} ${aboutOf(waiting, name)}.`;
@@ -56,7 +54,7 @@ export function declareResume(program: Command, done: Done): void {
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
     .addHelpText("after", RESUME_HELP)
-    .action((name: string, options: ResumeOptions) => done(resume(name, options)));
+    .action((name: string, options: PrintOptions) => done(resume(name, options)));
 }
 
 const RESUME_HELP = `${examples("fairlead resume crm", "fairlead resume crm --json")}
@@ -64,20 +62,22 @@ const RESUME_HELP = `${examples("fairlead resume crm", "fairlead resume crm --js
 What was due meanwhile goes out first, the oldest before the others; each has
 as much left of its four hours as it had when the destination was paused.`;
 
-type ResumeOptions = DaemonOptions & { readonly json?: boolean };
-
-async function resume(name: string, options: ResumeOptions): Promise<ExitCode> {
-  const question = { path: destinationPath(name, "resume"), body: {}, isSaid: isResumed, explain: explainDestination };
-  const answer = await askDaemon(options, question);
-  if ("code" in answer) return complain(answer);
-  const { since, changed, waiting, served } = answer.said;
-  const facts = { destination: name, paused: false, since, changed, waiting, served };
-  print(options.json ? printable(JSON.stringify(facts)) : resumedWords(name, answer.said, createClock().wall()));
-  return EXIT.done;
+function resume(name: string, options: PrintOptions): Promise<ExitCode> {
+  const question = { path: destinationPath(name, "resume"), body: {}, answer: resumedDestination };
+  return printAnswer(options, question, {
+    words: (resumed, now) => resumedWords(name, resumed, now),
+    json: ({ since, changed, waiting, served }) => {
+      return { destination: name, paused: false, since, changed, waiting, served };
+    },
+  });
 }
 
 /** `now`: by the wall clock. Exported for its test. */
-export function resumedWords(name: string, { since, waiting, served }: SaidResumed, now: number): string {
+export function resumedWords(
+  name: string,
+  { since, waiting, served }: Omit<Received<typeof resumedDestination>, "success">,
+  now: number,
+): string {
   const shown = printable(name);
   const done =
     since === null

@@ -4,7 +4,7 @@ import { createReloader, watchConfig } from "../config/reload.ts";
 import type { Config } from "../model/config.ts";
 import type { Applied, Reload } from "../model/reload.ts";
 import type { Supervisor } from "../model/supervisor.ts";
-import { look } from "../runtime/config-files.ts";
+import { fileState } from "../runtime/config-files.ts";
 import { createMachine, type Machine } from "../runtime/machine.ts";
 import { beginFile } from "../runtime/new-file.ts";
 import { printError } from "../runtime/output.ts";
@@ -29,7 +29,7 @@ export function declareServe(program: Command, done: Done): void {
     .command("serve")
     .description("run the daemon in the foreground, until SIGTERM or SIGINT; it reloads a config that changes")
     .option(...CONFIG_OPTION)
-    .option("--no-copy", "keep no copy of the outbox before an upgrade rewrites it, where the disk has no room for one")
+    .option("--no-copy", "do not copy the outbox before an upgrade rewrites it, for a disk without room for a copy")
     .addHelpText("after", examples("fairlead serve --config /etc/fairlead/config.yaml"))
     .action((options: ServeOptions) => done(serve(options)));
 }
@@ -60,7 +60,7 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
     return cannotStart(error);
   }
   const watching = new AbortController();
-  void watchConfig({ clock, look, seen: reader.seen, reload }, watching.signal);
+  void watchConfig({ clock, look: fileState, seen: reader.seen, reload }, watching.signal);
   feedWatchdog({ clock, supervisor, vitals: app.vitals, report }, watching.signal).catch((error: unknown) =>
     report.unexpected("feed the watchdog", error),
   );
@@ -100,11 +100,10 @@ function createReloadableApp(started: Started, machine: Machine): Reloadable {
   const { file, config, reader, supervisor, copy } = started;
   const reloader = createReloader({ ...machine, file, read: () => reader.read(file, machine.clock), apply });
   const reload = tellReloads(reloader.reload, supervisor);
-  const migrating = tellMigration(supervisor, machine.report);
-  const migration = { migrating, beginFile: copy ? beginFile : undefined };
   const app = createApp(config, {
     ...machine,
-    ...migration,
+    migrating: tellMigration(supervisor, machine.report),
+    beginFile: copy ? beginFile : undefined,
     freeMemory,
     reload,
     lastReload: reloader.status,

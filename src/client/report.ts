@@ -176,20 +176,20 @@ type DebugWorld = Pick<ClientWorld, "log" | "debugNames" | "trail">;
 export function createDebug(debug: boolean | ((line: string) => void), world: DebugWorld): Debug {
   const { log, trail } = world;
   if (typeof debug === "function") {
-    // Calls that the function makes are not shown to it: it would be called for these again, and so on for ever.
+    // Calls that the function makes are not shown to it: it would be called for these again, and so on.
     return (line) => {
       if (!trail.isIn("debug"))
         trail.enter("debug", () => callListener(() => debug(printable(line())), undefined, log));
     };
   }
-  if (!debug && !names(world.debugNames(), "analytics")) return () => {};
+  if (!debug && !isNamed(world.debugNames())) return () => {};
   return (line) => log(`analytics ${printable(line())}`);
 }
 
-/** DEBUG is a list with commas or spaces; `*` is everything, and a minus takes a name out. */
-export function names(list: string, name: string): boolean {
-  const listed = list.split(/[\s,]+/);
-  return !listed.includes(`-${name}`) && (listed.includes(name) || listed.includes("*"));
+/** DEBUG is a list with commas or spaces; `*` is everything, and a minus excludes a name. */
+function isNamed(list: string): boolean {
+  const names = list.split(/[\s,]+/);
+  return !names.includes("-analytics") && (names.includes("analytics") || names.includes("*"));
 }
 
 /**

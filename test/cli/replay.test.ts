@@ -1,19 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createAdmin } from "../../src/admin/api.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
-import type { SaidPage } from "../../src/cli/replay/said.ts";
-import { goThrough, type PagesWorld } from "../../src/cli/replay.ts";
-import { createBodies } from "../../src/http/body.ts";
+import { goThrough, type Page, type PagesWorld } from "../../src/cli/replay.ts";
 import { type Fault, fault } from "../../src/model/fault.ts";
 import type { Replay, ReplayPage, Wish } from "../../src/model/replay.ts";
-import { createClock } from "../../src/runtime/clock.ts";
-import { createServe } from "../../src/runtime/serve.ts";
-import { createFalseClock, UNSHIFTED } from "../flow/clock.ts";
+import { createFalseClock } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
-import { askAdmin, SLOW } from "./run.ts";
+import { serveAdmin } from "./admin.ts";
+import { SLOW } from "./run.ts";
 
-const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 const NONE: ReplayPage = {
   replayed: new Map(),
   left: 0,
@@ -48,21 +43,17 @@ async function startAdmin(failed: number, { one, failAt }: Options = {}) {
     };
   }
   const world: Partial<AdminWorld> = {
-    admin: () => ({ listen: LISTEN, token: null }),
     tryNow() {},
-    bodies: createBodies(createClock()),
-    timeline: UNSHIFTED,
     destinations: () => [makeDestination()],
-    clock: createClock(),
     backlog: { counts: () => [] } as unknown as AdminWorld["backlog"],
     replay: { page, one: one ?? (async () => null) },
     report: { replayed() {} } as unknown as AdminWorld["report"],
   };
-  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  const daemon = await serveAdmin(world);
   return {
     wishes,
-    run: (...args: readonly string[]) => askAdmin(["replay", ...args], listener.address).ended,
-    [Symbol.asyncDispose]: () => listener.stop(),
+    run: (...args: readonly string[]) => daemon.run(["replay", ...args]),
+    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
   };
 }
 
@@ -128,7 +119,9 @@ describe("fairlead replay", () => {
   it("has nothing to ask if there is nothing", SLOW, async () => {
     await using admin = await startAdmin(0);
     assert.deepEqual(await admin.run("--state", "expired"), {
-      ...{ code: 0, out: "There is nothing to be sent again\n", err: "" },
+      code: 0,
+      out: "There is nothing to be sent again\n",
+      err: "",
     });
   });
 
@@ -160,7 +153,9 @@ describe("fairlead replay", () => {
     await using admin = await startAdmin(0);
     const both = await admin.run("1-crm", "--user", "u1");
     assert.deepEqual(both, {
-      ...{ code: 2, out: "", err: "fairlead: say either ids or --user: ids name the deliveries already\n" },
+      code: 2,
+      out: "",
+      err: "fairlead: say either ids or --user: ids name the deliveries already\n",
     });
     const waiting = await admin.run("--state", "waiting");
     assert.equal(waiting.code, 2);
@@ -170,7 +165,8 @@ describe("fairlead replay", () => {
 });
 
 const NEVER = new AbortController().signal;
-const NOTHING: SaidPage = {
+const NOTHING: Page = {
+  success: true,
   replayed: 0,
   destinations: {},
   left: 0,
@@ -240,7 +236,7 @@ describe("the pages of a replay", () => {
   });
 
   it("add up to the oldest and the newest of all", async () => {
-    const pages: SaidPage[] = [
+    const pages: Page[] = [
       { ...NOTHING, replayed: 1, destinations: { crm: 1 }, oldest: "2026-01-02", newest: "2026-01-03", cursor: "a" },
       { ...NOTHING, left: 2, deleted: 1, superseded: 3, cursor: "b" },
       { ...NOTHING, replayed: 2, destinations: { crm: 1, lake: 1 }, oldest: "2026-01-01", newest: "2026-01-02" },

@@ -4,7 +4,7 @@ import type { Contents } from "../../model/contents.ts";
 import { type Alias, describeAlias } from "../../model/space.ts";
 import { describeDoubt, doubtOf } from "../../model/timeline.ts";
 import { type At, formatSize, formatTime } from "../../model/units.ts";
-import type { SaidStatus } from "../status/said.ts";
+import type { DaemonStatus } from "../../wire/status.ts";
 
 type Check = "config" | "secrets" | "store" | "disk" | "clock" | "files" | "daemon" | "webhooks";
 
@@ -295,7 +295,7 @@ export function judgeFiles({ of, limit, open }: FileFacts): readonly Finding[] {
   if (limit === null) return [files.skipped("unseen", `how many files ${whose} may open cannot be seen`)];
   if (limit === Infinity) return [files.ok(`${whose} may open any number of files and connections`)];
   const clients = Math.max(0, limit - OWN);
-  const what = `${whose} may have ${limit} files and connections open, room for ${clients} clients beside its own ${OWN}`;
+  const what = `${whose} may have ${limit} files and connections open, room for ${clients} clients besides its own ${OWN}`;
   if (clients < 100) return [files.error("files_few", what, RAISE)];
   if (clients < CLIENTS) return [files.warning("files_few", what, RAISE)];
   if (of === "daemon" && open !== null && open > limit * 0.8) {
@@ -310,7 +310,12 @@ const RAISE = "raise LimitNOFILE= of its unit, or ulimit -n where it is started"
 const daemon = findingsOf("daemon");
 
 export type DaemonFacts =
-  | { readonly kind: "answers"; readonly status: SaidStatus; readonly version: string; readonly outbox: string | null }
+  | {
+      readonly kind: "answers";
+      readonly status: DaemonStatus;
+      readonly version: string;
+      readonly outbox: string | null;
+    }
   /** Nothing listens where the config says. */
   | { readonly kind: "down"; readonly message: string }
   /** A daemon may be there, and does not answer this user. */
@@ -331,7 +336,7 @@ export function judgeDaemon(facts: DaemonFacts): readonly Finding[] {
 
 const RESTART = "restart it: systemctl restart fairlead";
 
-function judgeRun({ version, config }: SaidStatus, own: string): readonly Finding[] {
+function judgeRun({ version, config }: DaemonStatus, own: string): readonly Finding[] {
   const found: Finding[] = [];
   if (version !== own) {
     const what = `the daemon that runs is version ${version}, and this binary is ${own}`;
@@ -349,7 +354,7 @@ function judgeRun({ version, config }: SaidStatus, own: string): readonly Findin
 }
 
 /** `expected`: where the config has the outbox; null if that is not to be compared. */
-function judgeOutbox({ path, writable, full, used, max }: SaidStatus["outbox"], expected: string | null) {
+function judgeOutbox({ path, writable, full, used, max }: DaemonStatus["outbox"], expected: string | null) {
   const found: Finding[] = [];
   const room = `${formatSize(used)} of ${formatSize(max)}`;
   if (!writable) found.push(daemon.error("store_failed", "the daemon cannot write its outbox", "its log says why"));

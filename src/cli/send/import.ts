@@ -3,10 +3,9 @@ import { writeBare } from "../../client/envelope.ts";
 import { formatDuration, MINUTE, type Ms, SECOND } from "../../model/units.ts";
 import { createClock } from "../../runtime/clock.ts";
 import { isInputTerminal, openBytes } from "../../runtime/input.ts";
-import { removeFile, writeFileAt } from "../../runtime/new-file.ts";
+import { appendToFile, removeFile } from "../../runtime/new-file.ts";
 import { print, printError } from "../../runtime/output.ts";
 import { createRandom } from "../../runtime/random.ts";
-import { storedFile } from "../../runtime/stored-file.ts";
 import { complain, failed, wrongUsage } from "../complain.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
 import { printable } from "../printable.ts";
@@ -26,11 +25,11 @@ export type ImportOptions = {
  * Sends each line of a file, or with `-` of standard input, as a call, and reports the result. Nothing is kept about an
  * interrupted import: the same lines get the same messageIds, so the daemon recognises what it already has.
  */
-export async function importCalls(said: string, target: Target, options: ImportOptions): Promise<ExitCode> {
-  const path = said === "-" ? null : said;
+export async function importCalls(file: string, target: Target, options: ImportOptions): Promise<ExitCode> {
+  const path = file === "-" ? null : file;
   if (path === null && isInputTerminal()) printError("type calls, each as JSON on a line of its own, then Ctrl-D\n");
   const opened = await openBytes(path);
-  if (!opened.ok) return complain(wrongUsage(`cannot read --import ${said}: ${opened.why}`));
+  if (!opened.ok) return complain(wrongUsage(`cannot read --import ${file}: ${opened.why}`));
   const { source } = opened;
   const { json = false, fromLine = 1 } = options;
   const clock = createClock();
@@ -41,9 +40,9 @@ export async function importCalls(said: string, target: Target, options: ImportO
   const world = { clock, random: createRandom(), fetch: createFetch(target.base, MINUTE), log: bar.note };
   const sender = openSender(target, world, { write: writeBare });
   // A pipe has no name, and nothing can be written beside it.
-  const name = source.size === null ? "" : basename(said);
-  const refusedFile = source.size === null ? null : `${said}.refused`;
-  const batches = makeBatches(readLines(source.pieces(0), LONGEST_LINE), { name, fromLine });
+  const name = source.size === null ? "" : basename(file);
+  const refusedFile = source.size === null ? null : `${file}.refused`;
+  const batches = makeBatches(readLines(source.pieces, LONGEST_LINE), { name, fromLine });
   try {
     const ended = await runImport(batches, {
       deliver: createDeliver({ sender, clock, signal: stopping.signal, base: target.base, tell: bar.note }),
@@ -135,15 +134,13 @@ function refusedOf({ refused }: Batch, { rejected }: Taken): readonly RefusedLin
 
 /** Writes refused lines to a file. The list of an earlier import stays until the first batch of this one is acknowledged. */
 export function createRefusedList(path: string | null, { append }: { append: boolean }): ImportWorld["listRefused"] {
-  let length: number | null = null;
+  let begun = append;
   return async (refused) => {
     if (path === null) return;
-    if (length === null) {
-      if (!append) await removeFile(path);
-      length = storedFile(path)?.size ?? 0;
-    }
+    if (!begun) await removeFile(path);
+    begun = true;
     const list = refused.map((one) => `${JSON.stringify(one)}\n`).join("");
-    if (list !== "") length = await writeFileAt(path, length, list);
+    if (list !== "") await appendToFile(path, list);
   };
 }
 

@@ -40,7 +40,7 @@ export function createReplayRows({ counts, progress, tried, kept }: ReplayParts)
     const by = kept.deliveredBy(place);
     const body = kept.body(one);
     progress.again(tx, place);
-    const waiting = { ...place, body, acceptedAt, dueAt: tx.now, attempts: 0, held: 0 };
+    const waiting = { ...place, body, acceptedAt, dueAt: tx.now, attempts: 0, stoodStill: 0 };
     tried.add(tx, waiting, { log: by ? logOfFirst(by) : NO_ATTEMPTS });
     return true;
   }

@@ -8,7 +8,7 @@ import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import type { Kept, Waiting } from "./kept.ts";
 import type { Delivered, Progress } from "./progress.ts";
-import { checksum, damaged } from "./segment.ts";
+import { checksum, damaged, segmentOf } from "./segment.ts";
 
 export type SettleParts = { readonly counts: Counts; readonly progress: Progress; readonly tried: Tried };
 
@@ -26,16 +26,17 @@ export function createSettle({ counts, progress, tried }: SettleParts) {
 
   /** Most deliveries are taken at the first attempt, and cost a letter; the others get a row of their own. */
   function write(tx: Tx, delivery: Delivery, settlement: Settlement): boolean {
-    if (delivery.attemptedAt !== null || progress.letter(tx, delivery) !== "w")
-      return tried.settle(tx, delivery, settlement);
+    if (delivery.attemptedAt !== null) return tried.settle(tx, delivery, settlement);
+    const place = { id: delivery.id, destination: delivery.destination, segment: segmentOf(delivery.ref) };
+    if (progress.letter(tx, place) !== "w") return tried.settle(tx, delivery, settlement);
     // An attempt of the same round that failed is to be seen too: then it has a row, which has a log.
     if (settlement.state === "delivered" && settlement.attempts === 1 && !settlement.log) {
       const { attemptedAt: at, url, status } = settlement;
-      progress.deliver(tx, delivery, { at, url, status });
+      progress.deliver(tx, place, { at, url, status });
       return true;
     }
-    progress.setApart(tx, delivery, settlement.attemptedAt);
-    tried.add(tx, delivery);
+    progress.setApart(tx, place, settlement.attemptedAt);
+    tried.add(tx, { ...delivery, segment: place.segment });
     return tried.settle(tx, delivery, settlement);
   }
 }
@@ -63,27 +64,29 @@ type TriedPlace = Pick<Delivery, "id" | "destination">;
 /** What came before the operator sent it again. */
 type Again = { readonly log: AttemptLog };
 
-type NewRow = Pick<Delivery, "id" | "destination" | "segment" | "dueAt" | "attempts" | "held" | "acceptedAt" | "body">;
+type NewRow = Pick<Delivery, "id" | "destination" | "dueAt" | "attempts" | "stoodStill" | "acceptedAt" | "body"> & {
+  readonly segment: number;
+};
 
 export function createTried(db: Database): Tried {
   const { insert, update, giveUp, move, replay, hurry, readBy, readLog, find } = prepare(db);
 
   return {
-    add({ now }, { id, destination, segment, dueAt, attempts, held, acceptedAt, body }, again) {
-      const waiting = [id, destination, dueAt, attempts, held, acceptedAt] as const;
+    add({ now }, { id, destination, segment, dueAt, attempts, stoodStill, acceptedAt, body }, again) {
+      const waiting = [id, destination, dueAt, attempts, stoodStill, acceptedAt] as const;
       const before = again ? [now, JSON.stringify(again.log)] : [null, null];
       const { changes } = insert.run(...waiting, ...before, String(id - segment), body, segment);
       // It would wait nowhere. Whoever throws here takes back what it has left.
       if (changes !== 1) throw damaged(segment, "it has no contents");
     },
     settle(_tx, { id, destination }, settlement) {
-      const { state, attempts, firstAttemptAt, attemptedAt, held, finals } = settlement;
+      const { state, attempts, firstAttemptAt, attemptedAt, stoodStill, finals } = settlement;
       const [dueAt, settledAt] = state === "waiting" ? [settlement.dueAt, null] : [null, attemptedAt];
       const [url, status] = state === "delivered" ? [settlement.url, settlement.status] : [null, null];
       const reason = state === "delivered" ? null : settlement.reason;
       const refusals = finals.length === 0 ? null : JSON.stringify(finals);
       const log = settlement.log ? JSON.stringify(withAttempts(logOf(id, destination), settlement.log)) : null;
-      const progress = [attempts, firstAttemptAt, attemptedAt, held, settledAt];
+      const progress = [attempts, firstAttemptAt, attemptedAt, stoodStill, settledAt];
       return update.run(state, dueAt, ...progress, url, status, reason, refusals, log, id, destination).changes > 0;
     },
     giveUp: ({ now }, { id, destination }, reason) => void giveUp.run(now, reason, id, destination),
@@ -106,12 +109,12 @@ export function createTried(db: Database): Tried {
 function prepare(db: Database) {
   db.function("checksum", { deterministic: true }, (about, body) => checksum(String(about), String(body)));
   const insert = db.prepare(
-    `INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, replayed_at, log, about, body, sum)
+    `INSERT INTO tried (event, destination, state, due_at, attempts, stood_still, accepted_at, replayed_at, log, about, body, sum)
      SELECT ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, told, body, checksum(told, body)
      FROM (SELECT about -> ('$[' || ? || ']') AS told, ? AS body FROM contents WHERE segment = ?)`,
   );
   const update = db.prepare(
-    `UPDATE tried SET state = ?, due_at = ?, attempts = ?, first_attempt_at = ?, attempted_at = ?, held = ?, settled_at = ?,
+    `UPDATE tried SET state = ?, due_at = ?, attempts = ?, first_attempt_at = ?, attempted_at = ?, stood_still = ?, settled_at = ?,
        url = ?, status = ?, reason = ?, finals = ?,
        log = coalesce(?, log) WHERE event = ? AND destination = ? AND state = 'waiting'`,
   );
@@ -122,11 +125,11 @@ function prepare(db: Database) {
   );
   const move = db.prepare<[string, number, string]>(
     `UPDATE tried SET destination = ?, due_at = accepted_at, attempts = 0, first_attempt_at = NULL, attempted_at = NULL,
-       replayed_at = NULL, held = 0, reason = NULL, finals = NULL, log = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
+       replayed_at = NULL, stood_still = 0, reason = NULL, finals = NULL, log = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
   );
   const replay = db.prepare<[At, At, string | null, number, string, SettledState]>(
     `UPDATE tried SET state = 'waiting', due_at = ?, replayed_at = ?, log = coalesce(log, ?), attempts = 0, first_attempt_at = NULL,
-       attempted_at = NULL, held = 0, settled_at = NULL, url = NULL, status = NULL, reason = NULL, finals = NULL
+       attempted_at = NULL, stood_still = 0, settled_at = NULL, url = NULL, status = NULL, reason = NULL, finals = NULL
      WHERE event = ? AND destination = ? AND state = ?`,
   );
   const hurry = db.prepare<[At, number, string, At]>(
@@ -169,7 +172,7 @@ export function createGiveUp({ counts, progress, tried, kept }: GiveUpParts): Gi
     const body = kept.body(one);
     const acceptedAt = kept.segmentOf(one.id)?.acceptedAt ?? tx.now;
     progress.setApart(tx, one, tx.now);
-    tried.add(tx, { ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 });
+    tried.add(tx, { ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, stoodStill: 0 });
     return body.length;
   }
 }

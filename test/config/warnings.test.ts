@@ -1,0 +1,200 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type LoadInput, loadConfig } from "../../src/config/load.ts";
+import type { SpaceFor } from "../../src/model/space.ts";
+import { GB, KB, MB } from "../../src/model/units.ts";
+import { NOW, worldOf } from "./world.ts";
+
+const HEAD = "sources:\n  website:\n    writeKey: abc\n";
+const DESTINATIONS = "destinations:\n  crm:\n    webhooks: [{ url: https://crm.example.com }]\n";
+
+function load(text: string, more: Partial<LoadInput> = {}) {
+  const world = worldOf({ env: { KEY: "abc", PRICE: "$PRICE" } });
+  return loadConfig({ file: "/etc/config.yaml", text, resolve: world, now: NOW, ...more });
+}
+
+/** As `error destinations.crm: …`. */
+function told(text: string, more: Partial<LoadInput> = {}): readonly string[] {
+  return load(text, more).problems.map(({ severity, path, message }) => `${severity} ${path}: ${message}`);
+}
+
+describe("a value that looks like a variable of another program", () => {
+  const withUrl = (url: string): string => `${HEAD}destinations:\n  crm:\n    webhooks: [{ url: '${url}' }]\n`;
+
+  for (const url of ["https://$HOST/hooks", "https://crm.example.com/$TENANT_ID", "https://a.example.com?key=$KEY&b"]) {
+    it(`is doubted: ${url}`, () => {
+      const [name] = /(?<=\$)\w+/.exec(url) ?? [];
+      assert.deepEqual(
+        told(withUrl(url)).filter((line) => line.startsWith("warning")),
+        [
+          `warning destinations.crm.webhooks[0].url: has $${name}, which is not replaced: write \${${name}} for the environment variable`,
+        ],
+      );
+    });
+  }
+
+  it("is doubted without a word of it, if it is a secret", () => {
+    for (const [key, form] of [
+      ["$WEBSITE_KEY", "$NAME"],
+      ["Bearer $token", "$NAME"],
+      ["'{{ website_key }}'", "{{ NAME }}"],
+      ["'{{ .Env.KEY }}'", "{{ NAME }}"],
+    ]) {
+      assert.deepEqual(told(`sources:\n  website:\n    writeKey: ${key}\n${DESTINATIONS}`), [
+        `warning sources.website.writeKey: looks like ${form}, which is not replaced: write \${NAME} for the environment variable NAME`,
+      ]);
+    }
+  });
+
+  it("is no map, if nobody has put {{ NAME }} in quotes", () => {
+    assert.deepEqual(told(`sources:\n  website:\n    writeKey: {{ website_key }}\n${DESTINATIONS}`), [
+      "error sources.website.writeKey: has {{ }}, which is not replaced: write ${NAME} for the environment variable NAME",
+    ]);
+  });
+
+  it("is taken for what it is where it does not look so", () => {
+    for (const key of [
+      "pa$$word",
+      "a$b",
+      "$5.00",
+      "'$'",
+      "'${KEY}'",
+      "'$${KEY}'",
+      "'${PRICE}'",
+      "'{{'",
+      "x$Y",
+      "US$",
+    ]) {
+      assert.deepEqual(told(`sources:\n  website:\n    writeKey: ${key}\n${DESTINATIONS}`), [], key);
+    }
+  });
+});
+
+describe("a destination with a name that calls use for others", () => {
+  for (const name of ["All", "all", "ALL", "Webhooks", "webhooks"]) {
+    it(`is doubted: ${name}`, () => {
+      const [message = "", ...others] = told(`${HEAD}${DESTINATIONS.replace("crm", name)}`);
+      assert.equal(others.length, 0);
+      assert.match(
+        message,
+        new RegExp(`^warning destinations\\.${name}: has a name with another meaning in the integrations of calls`),
+      );
+    });
+  }
+
+  it("is no other one", () => {
+    assert.deepEqual(told(`${HEAD}${DESTINATIONS.replace("crm", "all-of-it")}`), []);
+  });
+});
+
+describe("secrets in a config file that others can read", () => {
+  it("are doubted once, at the first of them", () => {
+    const text = `${HEAD}${DESTINATIONS}    sharedSecret: def\n`;
+    assert.deepEqual(told(text, { worldReadable: true }), [
+      "warning sources.website.writeKey: is a secret in a file that every user of this machine can read: run chmod o-r /etc/config.yaml, or refer to the secret with ${file:/path}",
+    ]);
+    assert.deepEqual(told(text, { worldReadable: false }), []);
+  });
+
+  it("are none that stand elsewhere", () => {
+    assert.deepEqual(told(`${HEAD.replace("abc", '"${KEY}"')}${DESTINATIONS}`, { worldReadable: true }), []);
+  });
+});
+
+describe("an outbox.path that is a folder", () => {
+  const isFolder = (path: string): boolean => path === "/var/lib/fairlead";
+
+  it("is refused, with what to write", () => {
+    for (const path of ["/var/lib/fairlead", "/nowhere/"]) {
+      const { config, problems } = load(`${HEAD}${DESTINATIONS}outbox: { path: ${path} }\n`, { isFolder });
+      assert.equal(config, null);
+      assert.deepEqual(
+        problems.map(({ path, message }) => `${path}: ${message}`),
+        [`outbox.path: is a folder: name a file in it, as ${path.replace(/\/$/, "")}/fairlead.db (got "${path}")`],
+      );
+    }
+  });
+
+  it("is none if it is a file, or not there yet", () => {
+    assert.deepEqual(told(`${HEAD}${DESTINATIONS}outbox: { path: /var/lib/fairlead/f.db }\n`, { isFolder }), []);
+  });
+});
+
+describe("sizes and levels as other programs write them", () => {
+  it("are understood: KiB, MiB and GiB are KB, MB and GB", () => {
+    for (const [written, bytes] of [
+      ["1GiB", GB],
+      ["64 MiB", 64 * MB],
+      ["2048kib", 2_048 * KB],
+      ["1GB", GB],
+    ] as const) {
+      const { config } = load(`${HEAD}${DESTINATIONS}outbox: { maxSize: ${written} }\n`);
+      assert.equal(config?.outbox.maxSize, bytes, written);
+    }
+  });
+
+  it("are understood: warn is warning", () => {
+    assert.equal(load(`${HEAD}${DESTINATIONS}log: { level: warn }\n`).config?.log.level, "warning");
+    assert.match(told(`${HEAD}log: { level: warnin }\n`).join(), /did you mean warning\?/);
+  });
+});
+
+const REST = `sources: { website: { writeKey: abc } }
+destinations: { crm: { webhooks: [{ url: https://crm.example.com }] } }
+`;
+const OUTBOX = "outbox:\n  path: /var/lib/fairlead/fairlead.db\n  maxSize: 1GB\n";
+
+function warningsOn(space: ReturnType<SpaceFor>, outbox = OUTBOX) {
+  const asked: string[] = [];
+  const spaceFor: SpaceFor = (path) => {
+    asked.push(path);
+    return space;
+  };
+  const text = outbox + REST;
+  const { config, problems } = loadConfig({ file: "/etc/config.yaml", text, resolve: worldOf(), now: NOW, spaceFor });
+  assert.ok(config);
+  assert.ok(problems.every(({ severity, path }) => severity === "warning" && path === "outbox.maxSize"));
+  return { asked, problems, messages: problems.map(({ message }) => message) };
+}
+
+describe("a disk that is smaller than the outbox may become", () => {
+  it("is warned of at maxSize, with the numbers", () => {
+    const { asked, problems, messages } = warningsOn({ free: 900 * MB, total: GB, used: 0 });
+    assert.deepEqual(messages, [
+      "is more than the disk has room for: 1GB and outbox.freeDisk (64MB) do not fit on the 1GB of the disk of " +
+        "/var/lib/fairlead/fairlead.db; calls are refused before",
+    ]);
+    assert.deepEqual([problems[0]?.line, problems[0]?.column], [3, 12]);
+    assert.deepEqual(asked, ["/var/lib/fairlead/fairlead.db"]);
+  });
+
+  it("is one of which others have taken too much, too; what the outbox has is its own", () => {
+    assert.deepEqual(warningsOn({ free: 300 * MB, total: 20 * GB, used: 0 }).messages, [
+      "is more than the disk has room for: 1GB and outbox.freeDisk (64MB) do not fit into the 300MB that are free on " +
+        "the disk of /var/lib/fairlead/fairlead.db; calls are refused before",
+    ]);
+    const [message] = warningsOn({ free: 300 * MB, total: 20 * GB, used: 700 * MB }).messages;
+    assert.match(message ?? "", /the 300MB that are free on .*, with the 700MB that the outbox has; calls/);
+    assert.deepEqual(warningsOn({ free: 388 * MB, total: 20 * GB, used: 700 * MB }).messages, []);
+  });
+
+  it("is not one without a bound that fits, nor one that nobody knows", () => {
+    assert.deepEqual(warningsOn({ free: 1.1 * GB, total: 20 * GB, used: 0 }).messages, []);
+    assert.deepEqual(warningsOn(null).messages, []);
+    const unbounded = `${OUTBOX}  freeDisk: 0\n`;
+    assert.deepEqual(warningsOn({ free: GB, total: GB, used: 0 }, unbounded).messages, []);
+    const [message] = warningsOn({ free: 0, total: MB, used: 0 }, unbounded).messages;
+    assert.match(message ?? "", /: 1GB do not fit on the 1MB of/);
+  });
+
+  it("is found with the default as well, at the section or at the beginning", () => {
+    const small = { free: 0, total: MB, used: 0 };
+    assert.deepEqual(place(warningsOn(small, "log: {}\noutbox: {}\n")), [2, 1]);
+    assert.deepEqual(place(warningsOn(small, "")), [1, 1]);
+  });
+});
+
+function place({ problems }: ReturnType<typeof warningsOn>): readonly unknown[] {
+  return [problems[0]?.line, problems[0]?.column];
+}
