@@ -148,7 +148,6 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const size = createSize(db, room.measured);
   const withdrawal = createWithdraw(tables);
   const settleRow = createSettle(tables);
-  const unserved = createUnserved(tables);
   const claims = createClaims(db, report);
   const commits = createCommits(db, {
     ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size, uploads, suppression, kept] },
@@ -175,7 +174,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     backlog: createBacklog(db, counts),
     prune: createPrunePort({ commits, rows: createPrune(db, tables), moved }),
     lookup,
-    unserved: createUnservedPort({ commits, rows: unserved, moved }),
+    unserved: createUnservedPort({ commits, rows: createUnserved(tables), moved }),
     replay: createReplay({ ...replaySteps, clock, lookup, room, moved }),
     deletions: createStoredDeletions(db, {
       ...{ ...tables, clock, commits, room, size, notices, report },

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Attempt } from "../../../../src/model/attempt.ts";
-import type { Delivery } from "../../../../src/model/delivery.ts";
-import { isFault } from "../../../../src/model/fault.ts";
-import type { ListedDelivery, ListedPage, Search } from "../../../../src/model/lookup.ts";
-import type { Settlement } from "../../../../src/model/settlement.ts";
-import { HOUR } from "../../../../src/model/units.ts";
-import { delivered, expired, failed, makeEntries, makeEntry, retried, URL_A } from "../../make.ts";
-import { startOutbox, type TestOutbox } from "../start.ts";
+import type { Attempt } from "../../../src/model/attempt.ts";
+import type { Delivery } from "../../../src/model/delivery.ts";
+import { isFault } from "../../../src/model/fault.ts";
+import type { ListedDelivery, ListedPage, Search } from "../../../src/model/lookup.ts";
+import type { Settlement } from "../../../src/model/settlement.ts";
+import { HOUR } from "../../../src/model/units.ts";
+import { delivered, expired, failed, makeEntries, makeEntry, retried, URL_A } from "../make.ts";
+import { startOutbox, type TestOutbox } from "./start.ts";
 
 const ALL: Search = {
   ...{ state: null, destination: null, source: null, type: null, user: null, since: null, until: null },
