@@ -5,7 +5,6 @@ import { checkClocks } from "./checks/clocks.ts";
 import { checkCommits } from "./checks/commits.ts";
 import { checkCounters } from "./checks/counters.ts";
 import { checkKept } from "./checks/kept.ts";
-import { checkMemory } from "./checks/memory.ts";
 import { checkOwn } from "./checks/own.ts";
 import { checkPrompt } from "./checks/prompt.ts";
 import { checkReplayed } from "./checks/replayed.ts";
@@ -26,7 +25,6 @@ export async function look(world: World): Promise<void> {
   checkClocks(world, after);
   checkReplayed(world, after);
   await checkCounters(world, after);
-  checkMemory(world);
   checkPrompt(world, after);
   checkTurns(world, after);
   world.rows = after;

@@ -1,5 +1,6 @@
 import { createFalseClock } from "../flow/clock.ts";
 import { ACTS } from "./acts.ts";
+import type { Fault } from "./faults.ts";
 import { look } from "./look.ts";
 import type { Plan, Step } from "./plan.ts";
 import { createChance } from "./random.ts";
@@ -23,13 +24,20 @@ export type Verdict = {
 /** What each run ends with: all is well, for a long time. */
 export const LAST: Step = { act: "calm", with: { all: true } };
 
+export type RunOptions = {
+  /** Called after each step. */
+  readonly watching?: (world: World, step: Step) => void;
+  /** What every process of the run does wrong. */
+  readonly fault?: Fault | null;
+};
+
 /** Runs a plan in a world of its own. The same plan always ends in the same way. */
 export async function runPlan(
   plan: Plan,
   disk: FalseDisk,
-  watching: (world: World, step: Step) => void = () => {},
+  { watching = () => {}, fault = null }: RunOptions = {},
 ): Promise<Verdict> {
-  const world = createWorld(plan, disk);
+  const world = createWorld(plan, { disk, fault });
   try {
     await begin(world, disk.fresh());
     for (const [nth, step] of [...plan.steps, LAST].entries()) {
@@ -66,9 +74,9 @@ async function end(world: World): Promise<void> {
   disk.forget(life.path);
 }
 
-function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
+function createWorld({ seed, shape }: Plan, { disk, fault }: Pick<World, "disk" | "fault">): World {
   const world: World = {
-    ...{ chance: createChance(seed ^ 0x5eed), disk, shape, nextShape: null, ledger: createLedger() },
+    ...{ chance: createChance(seed ^ 0x5eed), disk, fault, shape, nextShape: null, ledger: createLedger() },
     tracks: createTracks({
       cutoff: () => world.shape.cutoff,
       webhooks: (name) => Math.max(...shapesOf(world).map((one) => one.destinations[name as "crm"].webhooks.length)),

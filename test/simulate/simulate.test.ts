@@ -52,7 +52,7 @@ describe("a plan", () => {
   it("is the same for the same seed, and so is its run", LIMIT, async () => {
     const lives = [[], []] as string[][];
     for (const one of lives) {
-      await runPlan(makePlan(7, 25), disk, (world) => one.push(describeWorld(world)));
+      await runPlan(makePlan(7, 25), disk, { watching: (world) => one.push(describeWorld(world)) });
     }
     assert.deepEqual(lives[0], lives[1]);
     assert.notDeepEqual(makePlan(7, 25), makePlan(8, 25));

@@ -1,4 +1,5 @@
 import { createApp } from "../../../src/app.ts";
+import type { Config } from "../../../src/model/config.ts";
 import type { Ports } from "../../../src/model/daemon.ts";
 import type { Clock, Handle } from "../../../src/model/ports.ts";
 import type { Report } from "../../../src/model/report.ts";
@@ -9,7 +10,7 @@ import { disk } from "../../../src/runtime/disk.ts";
 import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
 import { diskError } from "./disk.ts";
 import { createPost } from "./network.ts";
-import { toConfig } from "./shape.ts";
+import { type Shape, toConfig } from "./shape.ts";
 import { forgetTurns, isBack, upset } from "./turns.ts";
 import { type Answer, type Life, type Vanished, type World, wrong } from "./world.ts";
 
@@ -34,6 +35,8 @@ export async function startLife(world: World, { path, startAt, number, boot }: B
   clock.skip(`${boot.uptime}ms`);
   const handles = new Map<number, Handle>();
   const answers: Answers = new Map();
+  const config = configOf(world, world.shape, path);
+  const ports = portsOf(world, { clock, handles, answers, life: () => life });
   const life: Life = {
     ...{
       number,
@@ -46,7 +49,7 @@ export async function startLife(world: World, { path, startAt, number, boot }: B
       started: false,
       backlog: null,
     },
-    app: createApp(toConfig(world.shape, path), portsOf(world, { clock, handles, answers, life: () => life })),
+    app: createApp(config, world.fault?.ports?.(ports, config) ?? ports),
     async ask(port, request) {
       const handle = handles.get(port);
       if (!handle || life.dead) return never();
@@ -82,6 +85,12 @@ export async function startLife(world: World, { path, startAt, number, boot }: B
   life.startedAt = clock.now();
   if (failure !== null && !life.dead) throw failure;
   return life;
+}
+
+/** The config of this shape, as the daemon takes it. */
+export function configOf({ fault }: World, shape: Shape, path: string): Config {
+  const config = toConfig(shape, path);
+  return fault?.config?.(config) ?? config;
 }
 
 /** A process can die here: whatever it has begun ends in the middle, and another one finds what is in the files. */

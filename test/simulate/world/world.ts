@@ -3,6 +3,7 @@ import type { App } from "../../../src/model/daemon.ts";
 import type { Backlog } from "../../../src/model/ports.ts";
 import type { At, Ms } from "../../../src/model/units.ts";
 import type { FalseClock } from "../../flow/clock.ts";
+import type { Fault } from "../faults.ts";
 import type { Chance } from "../random.ts";
 import type { Stop } from "./clocks.ts";
 import type { FalseDisk, Refusing } from "./disk.ts";
@@ -56,6 +57,8 @@ export type Noted = { readonly ahead: Ms; readonly error: Ms };
 export type World = {
   readonly chance: Chance;
   readonly disk: FalseDisk;
+  /** What every process does wrong; null if nothing. */
+  readonly fault: Fault | null;
   readonly ledger: Ledger;
   readonly tracks: Tracks;
   /** Who has had a turn, and when. */
