@@ -9,18 +9,17 @@ import { checkOwn } from "./checks/own.ts";
 import { checkPrompt } from "./checks/prompt.ts";
 import { checkReplayed } from "./checks/replayed.ts";
 import { checkTurns } from "./checks/turns.ts";
+import { readRows } from "./world/rows.ts";
 import type { World } from "./world/world.ts";
 
 export async function look(world: World): Promise<void> {
   const before = world.rows;
-  const after = world.shell.read();
+  const after = await readRows(world);
   world.forgetful ||= world.told.some(({ what, args }) => what === "pruned" && args[1] === "space");
   checkEvents(world, before, after);
   checkAnswers(world, before, after);
-  if (before !== after) {
-    checkKept(world, before, after);
-    checkOwn(world, before, after);
-  }
+  checkKept(world, before, after);
+  checkOwn(world, after);
   checkCommits(world);
   checkClocks(world, after);
   checkReplayed(world, after);

@@ -90,7 +90,7 @@ function createWorld({ seed, shape }: Plan, { disk, fault }: Pick<World, "disk" 
       turns: createTurns(),
       life: NOBODY,
       nextPath: null,
-      shell: { read: () => NO_ROWS, close() {} },
+      reading: false,
       rows: NO_ROWS,
     },
     ...{
@@ -138,6 +138,7 @@ const NOBODY: Life = {
     dead: true,
     started: false,
     backlog: null,
+    store: null,
   },
   ask: () => new Promise(() => {}),
 };

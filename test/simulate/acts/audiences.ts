@@ -1,12 +1,11 @@
 import type { Act } from "../act.ts";
 import type { Chance } from "../random.ts";
 import { command } from "../world/ask.ts";
-import { USERS } from "../world/calls.ts";
+import { PEOPLE } from "../world/calls.ts";
 import { SOURCES, type SourceName } from "../world/shape.ts";
 import { type Answer, meet, type World, wrong } from "../world/world.ts";
 
 const NAMES = ["buyers", "Big Spenders"] as const;
-const PEOPLE = [...USERS, "fay", "gus", "hal", "ivy", "jon", "kim", "lee"] as const;
 
 type Place = { readonly source: SourceName; readonly name: string };
 

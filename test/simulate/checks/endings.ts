@@ -19,16 +19,15 @@ function checkDelivered({ tracks }: World, { messageId, destination }: Row): str
   return tracks.of(messageId, destination).some((track) => track.succeededAt !== null) ? null : "no receiver has it";
 }
 
-function checkFailed(world: World, { reason, messageId, destination, source, event }: Row): string | null {
+function checkFailed(world: World, { reason, messageId, destination, source, userId }: Row): string | null {
   if (reason === null) return "there is no reason";
   if (reason.startsWith("refused: ")) {
     return world.tracks.of(messageId, destination).some((track) => track.refusals > 0) ? null : "nobody has refused it";
   }
-  const user = world.shell.read().events.get(event)?.userId ?? "";
   const reasons: Record<string, boolean> = {
     "discarded by operator": world.discarding === destination,
     superseded: messageId.startsWith("audience-"),
-    "user deleted": world.deleted.has(`${user} ${source}`),
+    "user deleted": world.deleted.has(`${userId} ${source}`),
   };
   if (reason.endsWith(" has this event already")) return world.moving?.from === destination ? null : "it was not moved";
   return reasons[reason] ? null : `the reason is ${reason}`;

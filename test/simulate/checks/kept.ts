@@ -12,17 +12,16 @@ export function checkKept(world: World, before: Rows, after: Rows): void {
     const is = after.deliveries.get(key);
     if (!is) checkGone(world, was, after);
     // Erased: of what it was, only its letter is left.
-    else if (is !== was) checkChange(world, was, is.messageId === "" ? { ...is, ...namesOf(was) } : is);
+    else checkChange(world, was, is.messageId === "" ? { ...is, ...namesOf(was) } : is);
   }
   for (const [key, is] of after.deliveries) if (!before.deliveries.has(key)) checkBorn(world, is, before);
 }
 
-function namesOf({ messageId, source }: Row): Pick<Row, "messageId" | "source"> {
-  return { messageId, source };
+function namesOf({ messageId, source, userId }: Row): Pick<Row, "messageId" | "source" | "userId"> {
+  return { messageId, source, userId };
 }
 
 function checkGone(world: World, was: Row, after: Rows): void {
-  const event = after.events.get(was.event);
   const { moving } = world;
   if (was.state === "waiting" && moving?.from === was.destination) {
     if (after.deliveries.has(keyOf(was.event, moving.to))) {
@@ -35,7 +34,7 @@ function checkGone(world: World, was: Row, after: Rows): void {
       return;
     }
   }
-  if (world.erasable.has(`${userOf(world, was)} ${was.source}`) || event?.messageId === "") return;
+  if (world.erasable.has(`${was.userId} ${was.source}`) || was.messageId === "") return;
   const ended = was.state !== "waiting" || isEnded(world, was) || isWithdrawn(world, was);
   if (ended && (isPruned(world) || mayBePruned(world, was))) return;
   wrong(world, `${nameOf(was)} is gone; it was ${was.state}`);
@@ -64,14 +63,10 @@ function changeTaker(world: World, was: Row, to: string): void {
   }
 }
 
-function userOf(world: World, { event }: Row): string | null {
-  return world.rows.events.get(event)?.userId ?? null;
-}
-
 /** It was ended without an attempt, and that was long ago by the clock of the next process. */
 function isWithdrawn(world: World, was: Row): boolean {
   const removed = world.told.some(({ what, args }) => what === "pruned" && (args[0] as { failed: number }).failed > 0);
-  const isDeleted = world.deleted.has(`${userOf(world, was)} ${was.source}`);
+  const isDeleted = world.deleted.has(`${was.userId} ${was.source}`);
   return removed && (isDeleted || world.discarding === was.destination || was.messageId.startsWith("audience-"));
 }
 

@@ -28,12 +28,14 @@ export function noteLine(world: World, pause: Pause): Before {
  * later as nobody ran. Only a machine that was off meanwhile has nothing but its clock to measure that by; and if it is one
  * that cannot be, as in 1972 or 2102, the time counts as nothing.
  */
-export function checkLine(world: World, { at, down, boots, isNoted }: Before): void {
+export function checkLine(
+  world: World,
+  { at, down, boots, isNoted, isNew }: Before & { readonly isNew: boolean },
+): void {
   const { life, clockError, noted } = world;
-  if (life.dead || !life.started) return;
   const ahead = life.clock.now() - rightTime(world);
   // A store in which nothing was ever written has no time to keep.
-  if (world.shell.read().events.size === 0) {
+  if (isNew) {
     world.noted = { ahead, error: clockError };
     return;
   }

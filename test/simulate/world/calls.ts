@@ -10,6 +10,8 @@ import { ALL_TYPES, type DestinationName, type DestinationShape, type Shape, typ
 export type Call = Readonly<Record<string, unknown>> & { readonly type: string; readonly messageId: string };
 
 export const USERS = ["ann", "bob", "cy", "dee", "eve"] as const;
+/** Who may be in an audience. */
+export const PEOPLE = [...USERS, "fay", "gus", "hal", "ivy", "jon", "kim", "lee"] as const;
 
 /**
  * The nth call: the same number is the same call, so that it can be sent again. Only in which step it was is another, by which

@@ -7,6 +7,7 @@ import type { FileMark } from "../../../src/model/space.ts";
 import type { Boot } from "../../../src/model/timeline.ts";
 import type { At } from "../../../src/model/units.ts";
 import { disk } from "../../../src/runtime/disk.ts";
+import { openStore } from "../../../src/store/sqlite/store.ts";
 import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
 import { diskError } from "./disk.ts";
 import { createPost } from "./network.ts";
@@ -26,17 +27,24 @@ const QUIET = new Set(["requestAnswered"]);
 const MOST_TURNS = 20_000;
 
 /** `boot`: the machine's, as the kernel says it at the start of the process. */
-export type Birth = { readonly path: string; readonly startAt: At; readonly number: number; readonly boot: Boot };
+export type Birth = {
+  readonly path: string;
+  readonly startAt: At;
+  readonly number: number;
+  readonly boot: Boot;
+  /** Called when the store is open, before anything is done with it. */
+  readonly opened: () => Promise<void>;
+};
 
 /** Another process on this outbox, at this time. It may die while it starts. Rejects if it refuses to start. */
-export async function startLife(world: World, { path, startAt, number, boot }: Birth): Promise<Life> {
+export async function startLife(world: World, { path, startAt, number, boot, opened }: Birth): Promise<Life> {
   const clock = createFalseClock(startAt - boot.uptime, MOST_TURNS);
   clock.reboot(boot.id);
   clock.skip(`${boot.uptime}ms`);
   const handles = new Map<number, Handle>();
   const answers: Answers = new Map();
   const config = configOf(world, world.shape, path);
-  const ports = portsOf(world, { clock, handles, answers, life: () => life });
+  const ports = portsOf(world, { clock, handles, answers, opened, life: () => life });
   const life: Life = {
     ...{
       number,
@@ -48,6 +56,7 @@ export async function startLife(world: World, { path, startAt, number, boot }: B
       dead: false,
       started: false,
       backlog: null,
+      store: null,
     },
     app: createApp(config, world.fault?.ports?.(ports, config) ?? ports),
     async ask(port, request) {
@@ -95,7 +104,7 @@ export function configOf({ fault }: World, shape: Shape, path: string): Config {
 
 /** A process can die here: whatever it has begun ends in the middle, and another one finds what is in the files. */
 export function moment(world: World, life: Life): void {
-  if (life.dead || life !== world.life || world.diesIn === null) return;
+  if (life.dead || life !== world.life || world.diesIn === null || world.reading) return;
   world.diesIn -= 1;
   if (world.diesIn <= 0) kill(world, life);
 }
@@ -134,11 +143,12 @@ type Around = {
   readonly clock: FalseClock;
   readonly handles: Map<number, Handle>;
   readonly answers: Answers;
+  readonly opened: () => Promise<void>;
   readonly life: () => Life;
 };
 
 function portsOf(world: World, around: Around): Ports {
-  const { clock, handles, answers, life } = around;
+  const { clock, handles, answers, opened, life } = around;
   const { chance } = world;
   const isDead = (): boolean => life().dead;
   return {
@@ -174,6 +184,12 @@ function portsOf(world: World, around: Around): Ports {
         handles.delete(port);
         await Promise.all(runningAt(answers, port));
       }
+    },
+    async openStore(options) {
+      const store = await openStore(options);
+      life().store = store;
+      if (!isDead()) await opened();
+      return store;
     },
     reload: async () => ({ kind: "refused", reason: "there is no file", problems: [] }),
     lastReload: () => ({ file: "config.yaml", readAt: clock.wall(), refused: null, needsRestart: [] }),

@@ -1,6 +1,6 @@
 /** What a run consists of: one world, in which one process after the other works on one outbox. */
 import type { App } from "../../../src/model/daemon.ts";
-import type { Backlog } from "../../../src/model/ports.ts";
+import type { Backlog, Store } from "../../../src/model/ports.ts";
 import type { At, Ms } from "../../../src/model/units.ts";
 import type { FalseClock } from "../../flow/clock.ts";
 import type { Fault } from "../faults.ts";
@@ -9,7 +9,7 @@ import type { Stop } from "./clocks.ts";
 import type { FalseDisk, Refusing } from "./disk.ts";
 import type { Entry, Ledger } from "./ledger.ts";
 import type { Manner } from "./receivers.ts";
-import type { Rows, Shell } from "./rows.ts";
+import type { Rows } from "./rows.ts";
 import type { Shape } from "./shape.ts";
 import type { Tracks } from "./tracks.ts";
 import type { Turns } from "./turns.ts";
@@ -32,7 +32,10 @@ export type Life = {
   /** Dead: whatever it does still has no effect on the world. */
   dead: boolean;
   started: boolean;
+  /** As the daemon has it. */
   backlog: Pick<Backlog, "counts"> | null;
+  /** The real one, once it is open. */
+  store: Store | null;
   /** Resolves with the answer, or never, if the process dies before. */
   ask(port: 8080 | 8081, request: Request): Promise<Answer>;
 };
@@ -115,7 +118,8 @@ export type World = {
   readonly paused: Set<string>;
   /** The rows, as they were when they were last looked at. */
   rows: Rows;
-  shell: Shell;
+  /** The rows are being read: nobody dies meanwhile. */
+  reading: boolean;
   /** What was told since the step began. */
   readonly told: Told[];
   /** The number of the step, when it began, and what it is. */
