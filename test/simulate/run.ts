@@ -4,14 +4,13 @@ import type { Fault } from "./faults.ts";
 import { look } from "./look.ts";
 import type { Plan, Step } from "./plan.ts";
 import { createChance } from "./random.ts";
+import { createLedger } from "./world/calls.ts";
 import { isStopped } from "./world/clocks.ts";
 import type { FalseDisk } from "./world/disk.ts";
-import { createLedger } from "./world/ledger.ts";
 import { begin, closeAll, revive } from "./world/lives.ts";
 import { NO_ROWS, type Row, type Rows } from "./world/rows.ts";
 import { headerOf, type Shape } from "./world/shape.ts";
-import { createTracks, type Track } from "./world/tracks.ts";
-import { createTurns } from "./world/turns.ts";
+import { createTracks, createTurns, type Track } from "./world/tracks.ts";
 import { type Life, type World, wrong } from "./world/world.ts";
 
 /** How a run has ended. `failedAt`: the number of the step after which something was wrong; null if nothing was. */

@@ -3,11 +3,9 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { ACTS, type ActName } from "./acts.ts";
-import { makePlan, WEIGHTS } from "./plan.ts";
+import { makePlan, readPlan, WEIGHTS, writePlan } from "./plan.ts";
 import { runPlan } from "./run.ts";
-import { search } from "./search.ts";
-import { shrink } from "./shrink.ts";
-import { readPlan, writePlan } from "./trace.ts";
+import { search, shrink } from "./search.ts";
 import { createFalseDisk, type FalseDisk } from "./world/disk.ts";
 import type { World } from "./world/world.ts";
 

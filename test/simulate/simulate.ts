@@ -4,9 +4,9 @@
  */
 import { readFileSync } from "node:fs";
 import type { Step } from "./plan.ts";
+import { readPlan, writeStep, writeTrace } from "./plan.ts";
 import { runPlan } from "./run.ts";
 import { search } from "./search.ts";
-import { readPlan, writeStep, writeTrace } from "./trace.ts";
 import { createFalseDisk } from "./world/disk.ts";
 import type { World } from "./world/world.ts";
 

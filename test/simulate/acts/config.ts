@@ -1,7 +1,7 @@
 import { GB } from "../../../src/model/units.ts";
-import type { Act } from "../act.ts";
+import type { Act } from "../acts.ts";
 import type { Chance } from "../random.ts";
-import { advanceUntil } from "../world/advance.ts";
+import { advanceUntil } from "../world/ask.ts";
 import { beginStop, endStop } from "../world/clocks.ts";
 import { configOf } from "../world/life.ts";
 import {
@@ -12,7 +12,7 @@ import {
   type Shape,
   SOURCES,
 } from "../world/shape.ts";
-import { upset } from "../world/turns.ts";
+import { upset } from "../world/tracks.ts";
 import { meet, type World, wrong } from "../world/world.ts";
 
 type Change = {

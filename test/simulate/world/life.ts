@@ -12,7 +12,7 @@ import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
 import { diskError } from "./disk.ts";
 import { createPost } from "./network.ts";
 import { type Shape, toConfig } from "./shape.ts";
-import { forgetTurns, isBack, upset } from "./turns.ts";
+import { forgetTurns, isBack, upset } from "./tracks.ts";
 import { type Answer, type Life, type Vanished, type World, wrong } from "./world.ts";
 
 /** What a dead process waits for. Each time another one: whatever waits for it is gone with it, and forgotten. */

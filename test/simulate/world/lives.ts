@@ -2,8 +2,8 @@
 
 import type { Boot } from "../../../src/model/timeline.ts";
 import { type At, type Ms, SECOND } from "../../../src/model/units.ts";
-import { checkLine, noteLine, type Pause } from "../checks/line.ts";
-import { advanceUntil } from "./advance.ts";
+import { checkLine, noteLine, type Pause } from "../checks/clocks.ts";
+import { advanceUntil } from "./ask.ts";
 import { endStop, reopenStops } from "./clocks.ts";
 import { type Birth, startLife } from "./life.ts";
 import { readRows } from "./rows.ts";

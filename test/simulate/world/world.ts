@@ -5,14 +5,13 @@ import type { At, Ms } from "../../../src/model/units.ts";
 import type { FalseClock } from "../../flow/clock.ts";
 import type { Fault } from "../faults.ts";
 import type { Chance } from "../random.ts";
+import type { Entry, Ledger } from "./calls.ts";
 import type { Stop } from "./clocks.ts";
 import type { FalseDisk, Refusing } from "./disk.ts";
-import type { Entry, Ledger } from "./ledger.ts";
-import type { Manner } from "./receivers.ts";
+import type { Manner } from "./network.ts";
 import type { Rows } from "./rows.ts";
 import type { Shape } from "./shape.ts";
-import type { Tracks } from "./tracks.ts";
-import type { Turns } from "./turns.ts";
+import type { Tracks, Turns } from "./tracks.ts";
 
 /** What a process told its operator. */
 export type Told = { readonly what: string; readonly args: readonly unknown[]; readonly at: At; readonly life: number };
