@@ -51,8 +51,9 @@ const SCHEMA = `
   --   state             waiting, until an attempt settles it: then delivered, failed or expired
   --   due_at            when the next attempt is due; NULL once it is settled
   --   first_attempt_at  when the first attempt that left the machine began
+  --   stood_still       for how long the destination's clock had stood still until then, in all ("clocks"): what it has
+  --                     stood still since does not count towards the cutoff
   --   attempted_at      when the last attempt ended
-  --   stood_still       how long the clock of its destination had stood still at the first attempt ("clocks")
   --   settled_at        NULL while it waits
   --   url, status       who took it
   --   reason            why it waits, or was given up
@@ -115,10 +116,12 @@ const SCHEMA = `
     value INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
-  -- The clock by which the deliveries of a destination reach their cutoff, once it has stood still. It stands still while
-  -- one of these times is set: paused_at (fairlead pause), unserved_at (disabled, or not in the config), offline_at (this
-  -- machine has no network). stopped_at is when it last stopped, NULL while it runs; stood_still is how long it had stood
-  -- still before.
+  -- One row for each destination whose clock has ever stood still. By this clock its deliveries reach their cutoff.
+  --   paused_at    fairlead pause
+  --   unserved_at  disabled, or not in the config, while something waits for it
+  --   offline_at   this machine has no network
+  --   stopped_at   while one of these is set, the clock stands still since then; NULL while it runs
+  --   stood_still  for how long it had stood still before that, in milliseconds
   CREATE TABLE clocks (
     destination TEXT PRIMARY KEY,
     paused_at   INTEGER,
@@ -283,7 +286,7 @@ const SCHEMA = `
 `;
 
 /** `PRAGMA user_version` of the schema above. Lower ones are of development versions. */
-export const FIRST_SCHEMA = 9;
+export const FIRST_SCHEMA = 8;
 
 /**
  * What later versions change: the SQL of each step from FIRST_SCHEMA on, which has to be quick on an outbox of any size. A step

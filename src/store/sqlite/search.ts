@@ -1,8 +1,8 @@
 import type { ListedDelivery, Search } from "../../model/lookup.ts";
 import type { At } from "../../model/units.ts";
+import { type Hit, isWanted, type Position, type Walk } from "../listing.ts";
 import type { Database } from "./driver.ts";
 import { fromRow, type Kept, LISTED, type Segment, type TriedRow } from "./kept.ts";
-import { type Hit, isWanted, type Position, type Walk } from "./lookup.ts";
 import type { Letter } from "./segment.ts";
 
 /** Rows of `tried` in one step, and segments that are looked at. */

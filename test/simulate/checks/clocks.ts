@@ -14,6 +14,7 @@ export function checkClocks(world: World, after: Rows): void {
     const granted = grantedTo(world, row, after);
     const between = { from: firstAttemptAt, until: world.life.clock.now() };
     const atLeast = stoodStillAtLeast(world, destination, { ...between, from: firstAttemptAt + WHILE_IT_RAN });
+    if (atLeast > 0) meet(world, "granted at least");
     if (granted < atLeast)
       wrong(world, `${nameOf(row)} is granted ${granted} ms, and its destination was paused for ${atLeast} ms`);
     const atMost = stoodStillAtMost(world, destination, between);

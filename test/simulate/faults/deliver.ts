@@ -81,16 +81,9 @@ export const DELIVER_FAULTS = [
       return { ...real, of: (destination) => ({ ...real.of(destination), stoodStill: (at) => at }) };
     },
   })),
-  fault<typeof DestinationClock>(
-    "stores of a clock only the last time that it stood still",
-    "deliver/destination-clock.ts",
-    ({ createDestinationClock }) => ({
-      createDestinationClock(first) {
-        const real = createDestinationClock(first);
-        return { ...real, stored: () => ({ ...real.stored(), stoodStill: 0 }) };
-      },
-    }),
-  ),
+  fault<typeof DestinationClock>("stops a clock too late", "deliver/destination-clock.ts", ({ stopped }) => ({
+    stopped: (clock, reason, at) => stopped(clock, reason, at + 60_000),
+  })),
   fault<typeof Lane>("does not hold a lane whose receiver wants silence", "deliver/lane.ts", ({ createLane }) => ({
     createLane(name, report) {
       const real = createLane(name, report);

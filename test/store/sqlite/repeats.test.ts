@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { createRepeats, type Repeats } from "../../../src/store/sqlite/repeats.ts";
 import { migrate } from "../../../src/store/sqlite/schema.ts";
+import { makeTx } from "../harness.ts";
 
 async function startDatabase(): Promise<Database & Disposable> {
   const db = await openDatabase(":memory:");
@@ -17,12 +18,12 @@ function see(
   ids: readonly string[],
   { at = 1_000, since = 0, fails = false } = {},
 ): readonly boolean[] {
-  const answers = ids.map((id) => repeats.isRepeat("website", id, since));
+  const answers = ids.map((id) => repeats.isRepeat(makeTx(at), "website", id, since));
   if (fails) {
     repeats.rolledBack();
     return answers;
   }
-  repeats.write(at);
+  repeats.write(makeTx(at));
   repeats.committed();
   return answers;
 }
@@ -87,8 +88,11 @@ describe("repeats", () => {
     see(repeats, many(10, "b"), { at: 2_000 });
     see(repeats, many(10, "c"), { at: 3_000 });
     assert.deepEqual([repeats.hasBefore(1_000), repeats.hasBefore(1_001)], [false, true]);
-    assert.deepEqual([repeats.prune(1_000, 10), repeats.prune(3_000, 2), repeats.prune(3_000, 2)], [0, 300, 10]);
-    assert.deepEqual([repeats.hasBefore(3_000), repeats.prune(3_000, 2)], [false, 0]);
+    assert.deepEqual(
+      [repeats.prune(makeTx(), 1_000, 10), repeats.prune(makeTx(), 3_000, 2), repeats.prune(makeTx(), 3_000, 2)],
+      [0, 300, 10],
+    );
+    assert.deepEqual([repeats.hasBefore(3_000), repeats.prune(makeTx(), 3_000, 2)], [false, 0]);
     assert.ok(!see(repeats, many(10, "c")).includes(false));
     assert.ok(!see(repeats, [...many(300, "a"), ...many(10, "b")]).includes(true));
   });
@@ -117,7 +121,7 @@ describe("repeats", () => {
           if (end !== "roll back") for (const [id, seenAt] of now) seen.set(id, seenAt);
           if (end === "restart") repeats = createRepeats(db);
           if (end === "prune") {
-            repeats.prune(since, 3);
+            repeats.prune(makeTx(), since, 3);
             repeats.committed();
           }
         }
