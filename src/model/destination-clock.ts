@@ -22,8 +22,8 @@ export type StoredClock = {
 };
 
 export type StoredClocks = {
-  /** Those that have ever stood still, as they were last written. Kept in memory: asking is free. */
-  all(): readonly StoredClock[];
+  /** Those that have ever stood still, as they were last written. */
+  all(): Promise<readonly StoredClock[]>;
   /** Writes these in place of what was known of their destinations. Answers why it could not: then nothing is changed. */
   save(clocks: readonly StoredClock[]): Promise<Fault | null>;
 };

@@ -89,7 +89,8 @@ export function startCrowd(chance: Chance, first: readonly Destination[]) {
     ...{ clock, post, lanes, activity: createActivity(clock), report: makeReport() },
     ...{ claims: rows.claims, backlog: rows.backlog, settle: rows.settle },
     random: { fraction: chance.fraction, hex: () => "" },
-    clocks: { all: () => [], save: async () => null },
+    clocks: { save: async () => null },
+    storedClocks: [],
     delivery: () => ({ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: CONCURRENCY }),
   });
   deliver.serve(destinations, []);

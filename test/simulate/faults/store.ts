@@ -97,7 +97,7 @@ export const STORE_FAULTS = [
     "forgets at a start who is paused",
     "store/sqlite/clocks.ts",
     ({ createStoredClocks }) => ({
-      createStoredClocks: (db, parts) => ({ ...createStoredClocks(db, parts), all: () => [] }),
+      createStoredClocks: (db, parts) => ({ ...createStoredClocks(db, parts), all: async () => [] }),
     }),
   ),
 ];
