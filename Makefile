@@ -13,7 +13,7 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 # path of this folder in it, for which better-sqlite3 has no use there.
 COMPILE := build --compile --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define __dirname=undefined
 BUILT_AT := --define FAIRLEAD_BUILT_AT=$(or $(SOURCE_DATE_EPOCH),0)
-SOURCES := $(shell find src) package.json bun.lock tsconfig.json Makefile
+SOURCES := $(shell find src) config.example.yaml docs/config.md package.json bun.lock tsconfig.json Makefile
 
 # Deno runs the same sources and the same tests: one on the PATH of the same generation, else one of our own from npm.
 DENO_VERSION := 2.9.6
@@ -89,15 +89,15 @@ fuzz: install ## try odd inputs for long, print what fails and where to keep it 
 bench: build ## measure Fairlead against a bare server (BENCH=drain for one row, PEERS=1 beside BullMQ on Redis)
 	@$(BUN) bench/bench.ts $(BENCH) $(if $(PEERS),--peers)
 
-example: install ## write config.example.yaml anew, from the schema of the config
+example: install ## write config.example.yaml from the schema of the config
 	@mkdir -p dist
 	@# Not in place: a schema that fails must not leave an empty file.
-	$(BUN) src/main.ts schema --example > dist/config.example.yaml
+	$(BUN) packaging/config-example.ts > dist/config.example.yaml
 	@mv dist/config.example.yaml config.example.yaml
 
-reference: install ## write docs/config.md anew, from the schema of the config
+reference: install ## write docs/config.md from the schema of the config
 	@mkdir -p dist
-	$(BUN) src/main.ts schema --reference > dist/config.md
+	$(BUN) packaging/config-reference.ts > dist/config.md
 	@mv dist/config.md docs/config.md
 
 format: install ## put all files into the form that `make test` asks for

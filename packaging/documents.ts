@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { describeCommand } from "../src/cli/command-table.ts";
 import { COMPLETIONS } from "../src/cli/completion.ts";
-import { manPage } from "../src/cli/manual/man.ts";
-import { describeCommand } from "../src/cli/manual/table.ts";
+import { manPage } from "../src/cli/man.ts";
 import { createProgram } from "../src/cli/program.ts";
 import { noticesText } from "./notices.ts";
 import { ROOT } from "./run.ts";

@@ -5,11 +5,9 @@
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
 import { createAdmin } from "./admin/api.ts";
-import { createAudiences } from "./audience/audiences.ts";
-import { refuseSource } from "./audience/refuse-source.ts";
+import { createAudiences, refuseSource } from "./audience/audiences.ts";
 import { createSyncWorker, type Worker as SyncWorker } from "./audience/worker.ts";
-import { describeChanges } from "./config/changes.ts";
-import { keysForRestart, withFixedKeys } from "./config/restart.ts";
+import { describeChanges, keysForRestart, withFixedKeys } from "./config/changes.ts";
 import { createRequestDeletion } from "./deletion/request.ts";
 import { createDeletionWorker, type Worker as DeletionWorker } from "./deletion/worker.ts";
 import { createActivity } from "./deliver/activity.ts";
@@ -63,7 +61,7 @@ export function createApp(first: Config, ports: Ports): App {
       const applied = { changes: describeChanges(config, wanted), needsRestart: keysForRestart(config, next) };
       config = wanted;
       door = nextDoor;
-      running?.serve(config);
+      await running?.serve(config);
       for (const { name } of config.destinations) running?.deliver.tryNow(name);
       return applied;
     },
@@ -92,7 +90,7 @@ type Daemon = {
   readonly vitals: App["vitals"];
   /** Does what can fail before another config counts. */
   renew(next: Config): Promise<void>;
-  serve(config: Config): void;
+  serve(config: Config): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -119,18 +117,19 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const deleting = deletion.run(AbortSignal.any([leaving.signal, closing.signal]));
   let syncing = Promise.resolve();
   const listeners = await openListeners(ports.serve, current.config(), handles).catch(closeAll);
-  serve(current.config());
+  await serve(current.config());
   deliver.start();
   syncing = syncs.run(leaving.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
   const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.knock() });
   return { addresses, deliver, vitals, renew: listeners.renew, serve, stop };
 
-  function serve(next: Config): void {
+  async function serve(next: Config): Promise<void> {
     ports.metrics.declare(namesOf(next));
-    deliver.serve(next.destinations);
-    tellUnserved(next.destinations, store.backlog, ports.report);
-    tellPaused(next.destinations, { ...ports, ...store, pauses: deliver.pauses });
+    const counts = await store.backlog.counts();
+    deliver.serve(next.destinations, counts);
+    tellUnserved(next.destinations, counts, ports.report);
+    tellPaused(next.destinations, { ...ports, counts, pauses: deliver.pauses });
   }
 
   /** The operator's listener stays until the end: what the daemon does while it stops can be watched. */
@@ -188,7 +187,7 @@ function wire(store: Store, world: World): Parts {
   const bodies = createBodies(clock, world.freeMemory);
   const stopping = (): boolean => leaving.aborted;
   const { suppressed } = store.deletions;
-  const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, suppressed, report });
+  const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, report });
   const destinations = (): Config["destinations"] => config().destinations;
   const deletion = createDeletionWorker({ ...world, ...store, destinations, accept, rejections });
   const requestDeletion = createRequestDeletion({ ...world, ...store, wake: deletion.wake });

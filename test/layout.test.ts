@@ -27,8 +27,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "deletion/": ["model/"],
   "audience/": ["model/"],
   "config/": ["model/", "ipaddr.js", "yaml", "valibot", "@valibot/to-json-schema"],
+  "wire/": ["model/", "valibot"],
   "admin/": [
     "model/",
+    "wire/",
     "http/",
     "hono",
     "valibot",
@@ -40,11 +42,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "client/": ["model/", "webhook/signature.ts"],
   "client/receive/hono.ts": ["model/", "webhook/signature.ts", "hono"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
-  "cli/": ["model/", "config/", "runtime/", "client/", "webhook/", "commander", "valibot"],
+  "cli/": ["model/", "config/", "runtime/", "client/", "webhook/", "wire/", "commander", "valibot"],
+  "cli/schema.ts": ["model/", "config/", "runtime/", "config.example.yaml", "docs/config.md"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],
-  "cli/backup/copy.ts": ["model/", "config/", "runtime/", "store/"],
-  "cli/doctor/look-store.ts": ["model/", "config/", "runtime/", "store/"],
-  "cli/restore/replace.ts": ["model/", "config/", "runtime/", "store/"],
+  "cli/outbox-file.ts": ["model/", "config/", "runtime/", "store/"],
   "app.ts": [
     ...["model/", "accept/", "admin/", "audience/", "config/", "deletion/", "deliver/", "http/", "ingest/", "store/"],
     // Everything but the command line and the machine, which come in from outside.

@@ -1,6 +1,6 @@
 import type { Config } from "../model/config.ts";
 import type { Delivery } from "../model/delivery.ts";
-import type { Event } from "../model/event.ts";
+import type { Event, EventType } from "../model/event.ts";
 import { fault, isFault } from "../model/fault.ts";
 import type { Accept, Append, Entry, Extra, Receipt } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
@@ -45,8 +45,7 @@ export function createAccept({ config, append, offer, arrivals, report }: Accept
     }
     if (isFault(receipts)) return receipts;
     for (const receipt of receipts) if (receipt.kind === "accepted") offer(receipt.deliveries);
-    arrivals.saw(source, entries.length);
-    tell(source, { entries, receipts, report });
+    arrivals.saw(source, reportAccepted(source, { entries, receipts, report }));
     return receipts;
   };
 }
@@ -70,19 +69,27 @@ function withExtra(entry: Entry, { alsoTo = [], ...extra }: Extra = {}): Entry {
 
 type Accepted = { readonly entries: readonly Entry[]; readonly receipts: readonly Receipt[]; readonly report: Report };
 
-/** An event that no destination takes is counted with the rules that decided: it must not vanish without a word. */
-function tell(source: string, { entries, receipts, report }: Accepted): void {
-  const duplicates = receipts.filter((receipt) => receipt.kind === "duplicate").length;
-  report.callsAccepted(
-    source,
-    entries.map((entry) => entry.event.type),
-    duplicates,
-  );
-  entries.forEach((entry, index) => {
-    if (entry.deliverTo.length > 0 || receipts[index]?.kind === "duplicate") return;
+/**
+ * Reports what was accepted, and returns how many events that were. An event that no destination takes is reported with
+ * the rules that decided: it must not vanish silently.
+ */
+function reportAccepted(source: string, { entries, receipts, report }: Accepted): number {
+  const types: EventType[] = [];
+  const unrouted: Entry[] = [];
+  let duplicates = 0;
+  receipts.forEach((receipt, index) => {
+    const entry = entries[index];
+    if (entry === undefined || receipt.kind === "suppressed") return;
+    types.push(entry.event.type);
+    if (receipt.kind === "duplicate") duplicates += 1;
+    else if (entry.deliverTo.length === 0) unrouted.push(entry);
+  });
+  report.callsAccepted(source, types, duplicates);
+  for (const { skipped } of unrouted) {
     report.eventUnrouted(
       source,
-      entry.skipped.map((skip) => skip.rule),
+      skipped.map(({ rule }) => rule),
     );
-  });
+  }
+  return types.length;
 }

@@ -1,5 +1,4 @@
-import { pathOf } from "../http/path.ts";
-import { bearerToken, isSameToken } from "../http/tokens.ts";
+import { bearerToken, isSameToken, pathOf } from "../http/request.ts";
 import type { Config, Listen } from "../model/config.ts";
 import { type Fault, fault } from "../model/fault.ts";
 

@@ -1,143 +1,148 @@
-import { type Context, Hono } from "hono";
-import type { BlankEnv } from "hono/types";
-import type { Bodies } from "../http/body.ts";
-import { respondFault } from "../http/respond.ts";
-import type { Config } from "../model/config.ts";
-import { fault } from "../model/fault.ts";
+import { Hono } from "hono";
+import { respond, respondFault } from "../http/respond.ts";
+import { fault, isFault } from "../model/fault.ts";
 import type { Handle } from "../model/ports.ts";
-import type { Rejections } from "../model/refusal.ts";
-import type { Reload } from "../model/reload.ts";
-import type { Report } from "../model/report.ts";
 import { checkAccess } from "./access.ts";
 import {
-  type AudiencesWorld,
+  audienceRoutes,
   deleteComputation,
   getComputation,
   getComputations,
   getComputationsOf,
+  membersRoute,
   postMembers,
   putList,
+  traitRoutes,
 } from "./audiences.ts";
-import { type BackupWorld, backupRoute, getBackup } from "./backup.ts";
-import { audienceRoutes, membersRoute, traitRoutes } from "./computation-routes.ts";
-import { eraseRoute, postErase, postUnsuppress, unsuppressRoute } from "./deletion-changes.ts";
 import {
-  type DeletionsWorld,
+  backupRoute,
+  createReadiness,
+  getBackup,
+  getMetrics,
+  healthRoute,
+  metricsRoute,
+  postReload,
+  readinessRoute,
+  reloadRoute,
+} from "./daemon.ts";
+import {
   deletionRoute,
   deletionsRoute,
+  eraseRoute,
   getDeletion,
   getDeletions,
-  getSalt,
   postDeletion,
+  postErase,
+  postUnsuppress,
   receiptRoute,
   saltRoute,
+  unsuppressRoute,
 } from "./deletions.ts";
-import { type DeliveriesWorld, deliveriesRoute, deliveryRoute, getDeliveries, getDelivery } from "./deliveries.ts";
-import { discardRoute, moveRoute, postDiscard, postMove } from "./destinations.ts";
-import { type EventsWorld, eventRoute, getEvent } from "./events.ts";
+import { deliveriesRoute, deliveryRoute, eventRoute, getDeliveries, getDelivery, getEvent } from "./deliveries.ts";
 import {
-  createReadiness,
-  getHealth,
-  getMetrics,
-  type HealthWorld,
-  healthRoute,
-  type MetricsWorld,
-  metricsRoute,
-  readinessRoute,
-} from "./health.ts";
-import { createOpenApi, openApiRoute } from "./openapi/route.ts";
-import {
-  type PauseWorld,
+  discardRoute,
+  moveRoute,
   pauseRoute,
+  postDiscard,
+  postMove,
   postPause,
   postResume,
   postRetryDestination,
   resumeRoute,
   retryDestinationRoute,
-} from "./pause.ts";
+} from "./destinations.ts";
+import { describeApi, openApiRoute } from "./openapi.ts";
 import { getRejected, rejectedRoute } from "./rejected.ts";
-import { postReload, reloadRoute } from "./reload.ts";
-import { postReplay, postRetry, type ReplayWorld, replayRoute, retryRoute } from "./replay.ts";
-import type { Route } from "./route.ts";
-import { getStatus, type StatusWorld, statusRoute } from "./status.ts";
-import type { UnservedWorld } from "./unserved.ts";
+import { postReplay, postRetry, replayRoute, retryRoute } from "./replay.ts";
+import { type Answered, type Asked, type Route, readBody, readQuery } from "./route.ts";
+import { getStatus, statusRoute } from "./status.ts";
+import type { AdminWorld } from "./world.ts";
 
-export type AdminWorld = StatusWorld &
-  UnservedWorld &
-  PauseWorld &
-  DeliveriesWorld &
-  EventsWorld &
-  HealthWorld &
-  MetricsWorld &
-  DeletionsWorld &
-  AudiencesWorld &
-  BackupWorld &
-  ReplayWorld & {
-    readonly admin: () => Config["admin"];
-    readonly bodies: Bodies;
-    readonly reload: Reload;
-    readonly rejections: Rejections;
-    readonly report: Report;
-  };
-
-/** The operator's API: health, metrics, deletions, refused calls, deliveries, destinations. It has a listener of its own. */
+/** The operator's API, on a listener of its own. */
 export function createAdmin(world: AdminWorld): Handle {
   const api = createApi(world);
   return (request) => api.fetch(request);
 }
 
-/** The same, with its routes to be seen. Each is served by `on`, so that `/openapi.json` has it too. */
+/** The same as a Hono app, so that tests can list its routes. */
 export function createApi(world: AdminWorld): Hono {
   const api = new Hono({ strict: false });
   const routes: Route[] = [];
+  let openApi: Readonly<Record<string, unknown>> | null = null;
 
   api.use(async (context, next) => {
     const refusal = checkAccess(context.req.raw, world.admin());
     return refusal ? respondFault(refusal) : next();
   });
-  on(healthRoute, getHealth);
-  on(readinessRoute, createReadiness(world));
-  on(metricsRoute, () => getMetrics(world));
-  on(openApiRoute, createOpenApi(routes, world));
-  on(backupRoute, () => getBackup(world));
-  on(statusRoute, () => getStatus(world));
-  on(rejectedRoute, ({ req }) => getRejected(req.query(), world));
-  on(deliveriesRoute, ({ req }) => getDeliveries(req.query(), world));
-  on(deliveryRoute, ({ req }) => getDelivery(req.param("id"), world));
-  on(retryRoute, ({ req }) => postRetry(req.param("id"), world));
-  on(replayRoute, ({ req }) => postReplay(req.raw, world));
-  on(eventRoute, ({ req }) => getEvent(req.param("messageId"), world));
-  on(reloadRoute, () => postReload(world.reload));
-  on(deletionRoute, ({ req }) => postDeletion(req.raw, world));
-  on(deletionsRoute, ({ req }) => getDeletions(req.query(), world));
-  on(saltRoute, () => getSalt(world));
-  on(receiptRoute, ({ req }) => getDeletion(req.param("id"), world));
-  on(unsuppressRoute, ({ req }) => postUnsuppress(req.raw, world));
-  on(eraseRoute, ({ req }) => postErase(req.param("id"), world));
-  on(discardRoute, ({ req }) => postDiscard(req.raw, req.param("name"), world));
-  on(moveRoute, ({ req }) => postMove(req.raw, req.param("name"), world));
-  on(pauseRoute, ({ req }) => postPause(req.param("name"), world));
-  on(retryDestinationRoute, ({ req }) => postRetryDestination(req.param("name"), world));
-  on(resumeRoute, ({ req }) => postResume(req.param("name"), world));
-  for (const [kind, routes] of [["audience", audienceRoutes] as const, ["trait", traitRoutes] as const]) {
-    on(routes.all, () => getComputations(kind, world));
-    on(routes.ofSource, ({ req }) => getComputationsOf(req.param("source"), kind, world));
-    on(routes.one, ({ req }) => getComputation({ ...req.param(), class: kind }, world));
-    on(routes.put, ({ req }) => putList(req.raw, { ...req.param(), class: kind }, world));
-    on(routes.remove, ({ req }) => deleteComputation(req.raw, { ...req.param(), class: kind }, world));
-  }
-  on(membersRoute, ({ req }) => postMembers(req.raw, { ...req.param(), class: "audience" }, world));
   api.notFound((context) => respondFault(fault("not_found", `nothing is at ${context.req.path.slice(0, 100)}`)));
   api.onError((error) => {
     world.report.unexpected("answer the operator", error);
     return respondFault(fault("internal", "something unexpected went wrong; see the log"));
   });
+  serve(openApiRoute, () => {
+    openApi ??= describeApi(routes, world.version);
+    return openApi;
+  });
+  serveDaemon(serve, world);
+  serveDeliveries(serve, world);
+  serveUsers(serve, world);
   return api;
 
-  function on<P extends string>(route: Route & { readonly path: P }, handle: Answering<P>): void {
+  /** Every route is served by this, so that `/openapi.json` has it as well. */
+  function serve<const R extends Route>(route: R, handle: Handler<R>): void {
     routes.push(route);
-    api.on(route.method, [route.path], handle);
+    api.on(route.method, [route.path], async ({ req }) => {
+      const query = readQuery(route.query, req.query());
+      if (isFault(query)) return respondFault(query);
+      const body = await readBody(route.body, req.raw, world.bodies);
+      if (isFault(body)) return respondFault(body);
+      const asked = { request: req.raw, params: req.param(), query: query.value, body: body.value };
+      const answer = (await handle(asked as Asked<R>)) as object;
+      if (answer instanceof Response) return answer;
+      return isFault(answer) ? respondFault(answer) : respond(200, answer);
+    });
   }
 }
 
-type Answering<P extends string> = (context: Context<BlankEnv, P>) => Response | Promise<Response>;
+type Serve = <const R extends Route>(route: R, handle: Handler<R>) => void;
+type Handler<R extends Route> = (asked: Asked<R>) => Answered<R> | Promise<Answered<R>>;
+
+function serveDaemon(serve: Serve, world: AdminWorld): void {
+  serve(healthRoute, () => ({ status: "alive" as const }));
+  serve(readinessRoute, createReadiness(world));
+  serve(metricsRoute, () => getMetrics(world));
+  serve(backupRoute, () => getBackup(world));
+  serve(statusRoute, () => getStatus(world));
+  serve(reloadRoute, () => postReload(world));
+}
+
+function serveDeliveries(serve: Serve, world: AdminWorld): void {
+  serve(rejectedRoute, ({ query }) => getRejected(query, world));
+  serve(deliveriesRoute, ({ query }) => getDeliveries(query, world));
+  serve(deliveryRoute, ({ params }) => getDelivery(params.id, world));
+  serve(retryRoute, ({ params }) => postRetry(params.id, world));
+  serve(replayRoute, ({ body }) => postReplay(body, world));
+  serve(eventRoute, ({ params }) => getEvent(params.messageId, world));
+  serve(discardRoute, ({ params, body }) => postDiscard(params.name, body, world));
+  serve(moveRoute, ({ params, body }) => postMove(params.name, body, world));
+  serve(pauseRoute, ({ params }) => postPause(params.name, world));
+  serve(retryDestinationRoute, ({ params }) => postRetryDestination(params.name, world));
+  serve(resumeRoute, ({ params }) => postResume(params.name, world));
+}
+
+function serveUsers(serve: Serve, world: AdminWorld): void {
+  serve(deletionRoute, ({ body }) => postDeletion(body, world));
+  serve(deletionsRoute, ({ query }) => getDeletions(query, world));
+  serve(saltRoute, async () => ({ salt: await world.deletions.salt() }));
+  serve(receiptRoute, ({ params }) => getDeletion(params.id, world));
+  serve(unsuppressRoute, ({ body }) => postUnsuppress(body, world));
+  serve(eraseRoute, ({ params }) => postErase(params.id, world));
+  for (const [kind, routes] of [["audience", audienceRoutes] as const, ["trait", traitRoutes] as const]) {
+    serve(routes.all, () => getComputations(kind, world));
+    serve(routes.ofSource, ({ params }) => getComputationsOf(params.source, kind, world));
+    serve(routes.one, ({ params }) => getComputation({ ...params, class: kind }, world));
+    serve(routes.put, ({ request, params, query }) => putList(request, { ...params, ...query, class: kind }, world));
+    serve(routes.remove, ({ params, query }) => deleteComputation({ ...params, ...query, class: kind }, world));
+  }
+  serve(membersRoute, ({ params, body }) => postMembers({ ...params, class: "audience" }, body, world));
+}

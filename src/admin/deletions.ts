@@ -1,21 +1,26 @@
 import * as v from "valibot";
-import type { Bodies } from "../http/body.ts";
-import { respondFault } from "../http/respond.ts";
-import type { Deletion, Receipt, StoredDeletions } from "../model/deletion.ts";
+import type { Deletion } from "../model/deletion.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
-import type { RequestDeletion } from "../model/ports.ts";
 import { formatTime, KB } from "../model/units.ts";
-import { deletion, deletionEntries, deletionStatus, receipt } from "./answers/deletion.ts";
-import { about, count, success, text, timeOf } from "./answers/fields.ts";
-import { limitQuery, readBody, readQuery } from "./read.ts";
-import { answer, type Like, route } from "./route.ts";
+import {
+  type deletion,
+  deletionList,
+  deletionReceipt,
+  deletionRequested,
+  erasing,
+  salt,
+  unsuppressed,
+} from "../wire/deletions.ts";
+import { type Answer, about } from "../wire/fields.ts";
+import { type Answered, type Asked, limitQuery, route, textQuery, timeOf } from "./route.ts";
+import type { AdminWorld } from "./world.ts";
 
-export const MAX_BODY_BYTES = 500 * KB;
+const MAX_BODY_BYTES = 500 * KB;
 const MOST_USERS = 1_000;
-/** What one answer lists at most. */
+/** The most that one answer lists. */
 const MOST_LISTED = 1_000;
 
-export const userIds = v.pipe(
+const userIds = v.pipe(
   v.array(v.pipe(v.string(), v.minLength(1, "each must be a string that is not empty"))),
   v.minLength(1, "name at least one user"),
   v.maxLength(MOST_USERS, `name at most ${MOST_USERS} users in one request`),
@@ -27,10 +32,10 @@ export const deletionRoute = route({
   id: "deleteUsers",
   method: "post",
   path: "/api/deletions",
-  summary: "Delete users: notify all that take their events",
+  summary: "Delete users: notify everyone who gets their events",
   description:
-    "A delete notification for each user and source, to all that take events of it. What waits of these users does not go " +
-    "out any more. Answered when the request is durable; it is kept, and `GET /api/deletions/{id}` says how far it is.",
+    "A delete notification for each user and source, to each destination that gets events of it. What waits of these users " +
+    "is not sent any more. Answered when the request is durable; it is kept, and `GET /api/deletions/{id}` says how far it is.",
   body: {
     shape: v.strictObject({
       userIds,
@@ -39,20 +44,9 @@ export const deletionRoute = route({
       suppress: about("Refuses their later calls from these sources, until that is taken back.", flag),
     }),
     maxBytes: MAX_BODY_BYTES,
+    example: '{"userIds": ["…"], "sources": ["…"]}',
   },
-  answers: {
-    200: about(
-      "How many notifications are set off, and from which sources.",
-      v.strictObject({
-        success,
-        id: v.string(),
-        status: deletionStatus,
-        notifications: count,
-        sources: v.array(v.string()),
-        untold: deletionEntries.untold,
-      }),
-    ),
-  },
+  answers: { 200: deletionRequested },
   faults: ["unknown_source", "store_full", "store_failed"],
 });
 
@@ -64,101 +58,127 @@ export const deletionsRoute = route({
   query: v.strictObject(
     {
       limit: limitQuery({ most: MOST_LISTED, byDefault: 20 }),
-      cursor: about(
-        "Of an answer to the same question.",
-        v.optional(v.pipe(v.string(), v.nonEmpty("must not be empty"))),
-      ),
-      user: about(
-        "Those of this userId, erased or not.",
-        v.optional(v.pipe(v.string(), v.nonEmpty("must not be empty; leave it out for all"))),
-      ),
+      cursor: about("Of an answer to the same question.", textQuery),
+      user: about("Those of this userId, erased or not.", textQuery),
     },
     "is not known; there are limit, cursor and user",
   ),
-  answers: {
-    200: about(
-      "A page. `cursor` leads to the next one, and is null after the last.",
-      v.strictObject({ deletions: v.array(deletion), cursor: text }),
-    ),
-  },
+  answers: { 200: deletionList },
 });
 
 export const receiptRoute = route({
   id: "getDeletion",
   method: "get",
   path: "/api/deletions/:id",
-  summary: "Tell all there is to know of a deletion request",
+  summary: "Show everything that is known of a deletion request",
   params: { id: "As it was answered when the request was made." },
-  answers: { 200: about("The request, with its users.", receipt) },
+  answers: { 200: deletionReceipt },
   faults: ["unknown_deletion"],
 });
 
+/** Apart from the receipts, so that someone who is shown a receipt cannot try ids. */
 export const saltRoute = route({
   id: "getSalt",
   method: "get",
   path: "/api/deletions/salt",
-  summary: "Tell the salt of the hashes in receipts",
+  summary: "Show the salt of the hashes in receipts",
   description: "For comparing them by hand; `GET /api/deletions?user=` finds the requests of a user without it.",
-  answers: { 200: about("The same for as long as the outbox lives.", v.strictObject({ salt: v.string() })) },
+  answers: { 200: salt },
 });
 
-export type DeletionsWorld = {
-  readonly bodies: Bodies;
-  readonly requestDeletion: RequestDeletion;
-  readonly deletions: StoredDeletions;
-  readonly wakeDeletion: () => void;
-};
+export const unsuppressRoute = route({
+  id: "unsuppressUsers",
+  method: "post",
+  path: "/api/deletions/unsuppress",
+  summary: "Accept calls of deleted users again",
+  body: { shape: v.strictObject({ userIds }), maxBytes: MAX_BODY_BYTES },
+  answers: { 200: unsuppressed },
+  faults: ["store_failed"],
+});
 
-/** `POST /api/deletions {userIds, sources?, erase?, suppress?}` (SPEC.md 6): answered when the request is durable. */
-export async function postDeletion(request: Request, { bodies, requestDeletion }: DeletionsWorld): Promise<Response> {
-  const read = await readBody(request, deletionRoute.body, bodies);
-  if (isFault(read)) return respondFault(read.code === "invalid_request" ? withForm(read) : read);
-  const { sources = null, ...wishes } = read.value;
-  const said = await requestDeletion({ ...wishes, sources });
-  return answer(deletionRoute, isFault(said) ? said : { success: true, ...said });
+export const eraseRoute = route({
+  id: "eraseDeletion",
+  method: "post",
+  path: "/api/deletions/:id/erase",
+  summary: "Erase the users of a request although a notification was given up",
+  description: "Notifications that are still on their way are waited for. The one that was given up is erased as well.",
+  params: { id: "Of a request with `erase`." },
+  answers: { 200: erasing },
+  faults: ["unknown_deletion", "invalid_request", "store_failed"],
+});
+
+/** `POST /api/deletions` (SPEC.md 6): answered when the request is durable. */
+export async function postDeletion(
+  { sources, ...wishes }: Asked<typeof deletionRoute>["body"],
+  { requestDeletion }: AdminWorld,
+): Promise<Answered<typeof deletionRoute>> {
+  const requested = await requestDeletion({ ...wishes, sources: sources ?? null });
+  return isFault(requested) ? requested : { success: true, ...requested };
 }
 
-function withForm(refusal: Fault): Fault {
-  return { ...refusal, message: `${refusal.message}; send {"userIds": ["…"], "sources": ["…"]}` };
+/** `GET /api/deletions`: the requests that were made, the newest first. */
+export async function getDeletions(
+  { limit, cursor, user }: Asked<typeof deletionsRoute>["query"],
+  { deletions }: AdminWorld,
+): Promise<Answered<typeof deletionsRoute>> {
+  const page = await deletions.page({ limit, cursor: cursor ?? null, user: user ?? null });
+  return { deletions: page.deletions.map(describe), cursor: page.cursor };
 }
 
-/** `GET /api/deletions?limit=&cursor=&user=`: the requests that were made, the newest first. */
-export function getDeletions(given: Readonly<Record<string, string>>, { deletions }: DeletionsWorld): Response {
-  const read = readQuery(deletionsRoute.query, given);
-  if (isFault(read)) return respondFault(read);
-  const { limit, cursor = null, user = null } = read.value;
-  const page = deletions.page({ limit, cursor, user });
-  return answer(deletionsRoute, { deletions: page.deletions.map(describe), cursor: page.cursor });
+/** `GET /api/deletions/:id`: one of them, and its users, or the hashes by which they can be recognised. */
+export async function getDeletion(id: string, { deletions }: AdminWorld): Promise<Answered<typeof receiptRoute>> {
+  const found = await deletions.receipt(id);
+  if (found === null) return unknownDeletion(id);
+  const people = found.people.map(({ userId, hash, suppressed }) => ({ userId, hash, suppressed }));
+  return { ...describe(found), people };
 }
 
-/** `GET /api/deletions/:id`: one of them, and who its users are, or by which hash they can be recognised. */
-export function getDeletion(id: string, { deletions }: DeletionsWorld): Response {
-  const found = deletions.receipt(id);
-  return answer(receiptRoute, found === null ? unknownDeletion(id) : describeReceipt(found));
+/** `POST /api/deletions/unsuppress`: answers how many of the users were suppressed. */
+export async function postUnsuppress(
+  { userIds }: Asked<typeof unsuppressRoute>["body"],
+  { deletions }: AdminWorld,
+): Promise<Answered<typeof unsuppressRoute>> {
+  const lifted = await deletions.suppressed.lift(userIds);
+  return typeof lifted === "number" ? { success: true, unsuppressed: lifted } : lifted;
 }
 
-/** `GET /api/deletions/salt`: apart from the hashes, so that whoever is shown a receipt cannot try ids. */
-export function getSalt({ deletions }: DeletionsWorld): Response {
-  return answer(saltRoute, { salt: deletions.salt });
+/** `POST /api/deletions/:id/erase`: a notification that was given up need not be replayed first. */
+export async function postErase(
+  id: string,
+  { deletions, wakeDeletion }: AdminWorld,
+): Promise<Answered<typeof eraseRoute>> {
+  const found = await deletions.receipt(id);
+  if (found === null) return unknownDeletion(id);
+  if (!found.erase) return fault("invalid_request", NOT_ERASING);
+  const forced = await deletions.force(id);
+  if (isFault(forced)) return forced;
+  wakeDeletion();
+  return { success: true, deletion: describe(forced) };
 }
 
-export function unknownDeletion(id: string): Fault {
+const NOT_ERASING = "this request was made without erase; make another one for its users that has it";
+
+function unknownDeletion(id: string): Fault {
   return fault(
     "unknown_deletion",
     `there is no deletion ${JSON.stringify(id.slice(0, 100))}; fairlead deletions lists them`,
   );
 }
 
-export function describe(one: Deletion): Like<typeof deletion> {
-  const { id, status, stage, requestedAt, endedAt, users, scope, sources, untold, ...others } = one;
-  const { erase, suppress, notices, erased } = others;
-  const times = { requestedAt: formatTime(requestedAt), endedAt: timeOf(endedAt) };
-  return { id, status, stage, ...times, users, scope, sources, untold, erase, suppress, notices, erased };
-}
-
-function describeReceipt({ people, ...one }: Receipt): Like<typeof receipt> {
+function describe(one: Deletion): Answer<typeof deletion> {
   return {
-    ...describe(one),
-    people: people.map(({ userId, hash, suppressed }) => ({ userId, hash, suppressed })),
+    id: one.id,
+    status: one.status,
+    stage: one.stage,
+    requestedAt: formatTime(one.requestedAt),
+    endedAt: timeOf(one.endedAt),
+    users: one.users,
+    scope: one.scope,
+    sources: one.sources,
+    untold: one.untold,
+    erase: one.erase,
+    suppress: one.suppress,
+    notices: one.notices,
+    erased: one.erased,
   };
 }

@@ -1,20 +1,17 @@
-import * as v from "valibot";
-import { respondFault } from "../http/respond.ts";
 import type { Attempt } from "../model/attempt.ts";
 import { formatId } from "../model/delivery.ts";
-import { type Fault, fault, isFault } from "../model/fault.ts";
-import type { DeliveryDetail, ListedDelivery, Lookup } from "../model/lookup.ts";
+import { type Fault, fault } from "../model/fault.ts";
+import type { DeliveryDetail, FoundEvent, ListedDelivery } from "../model/lookup.ts";
 import type { Timeline } from "../model/timeline.ts";
 import { withoutQuery } from "../model/url.ts";
 import { type Sending, shownHeaders } from "../webhook/headers.ts";
-import { detail, listed, troubledWebhooks } from "./answers/delivery.ts";
-import { about, wallTime, wallTimeOf } from "./answers/fields.ts";
-import { type FilterWorld, refuseFilter } from "./known.ts";
-import { answer, type Like, route, type Said } from "./route.ts";
-import { readSearch, searchQuery } from "./search.ts";
-import { type TroubleWorld, troubleOf } from "./status.ts";
-
-export type DeliveriesWorld = TroubleWorld & FilterWorld & { readonly lookup: Lookup };
+import { type delivery, deliveryDetail, deliveryList, type event, trail } from "../wire/deliveries.ts";
+import { type Answer, about } from "../wire/fields.ts";
+import { describeRejection } from "./rejected.ts";
+import { type Answered, type Asked, route, wallTime, wallTimeOf } from "./route.ts";
+import { refuseFilter, searchQuery, toFilter } from "./search.ts";
+import { troubleOf } from "./status.ts";
+import type { AdminWorld } from "./world.ts";
 
 export const deliveriesRoute = route({
   id: "listDeliveries",
@@ -22,62 +19,65 @@ export const deliveriesRoute = route({
   path: "/api/deliveries",
   summary: "List deliveries, the newest first",
   description:
-    "Failed and expired ones by when they became so, all others by when their event came. Each request looks at so many " +
-    "only: a page may have fewer than `limit`, or none, although there is another one behind its cursor.",
+    "Failed and expired ones by when they became so, all others by when their event came. Each request looks at a bounded " +
+    "number: a page may have fewer than `limit`, or none, although there is another one behind its cursor.",
   query: searchQuery,
-  answers: {
-    200: about(
-      "A page. `cursor` leads to the next one, and is null after the last.",
-      v.strictObject({ deliveries: v.array(listed), cursor: v.nullable(v.string()), troubled: troubledWebhooks }),
-    ),
-  },
+  answers: { 200: deliveryList },
   faults: ["unknown_destination", "unknown_source"],
 });
+
+const DELIVERY_ID = "The number of its event, a hyphen, and its destination: `42-crm`.";
 
 export const deliveryRoute = route({
   id: "getDelivery",
   method: "get",
   path: "/api/deliveries/:id",
-  summary: "Tell all there is to know of a delivery",
-  params: { id: "The number of its event, a hyphen, and its destination: `42-crm`." },
-  answers: { 200: about("The delivery, with its body and its attempts.", detail) },
+  summary: "Show everything that is known of a delivery",
+  params: { id: DELIVERY_ID },
+  answers: { 200: about("The delivery, with its body and its attempts.", deliveryDetail) },
   faults: ["unknown_delivery"],
 });
 
-/**
- * `GET /api/deliveries?state=&destination=&source=&type=&user=&since=&until=&limit=&cursor=`: the deliveries that are
- * wanted, the newest first, as `{deliveries, cursor}`. A cursor leads to the next page, null after the last one; a page
- * may have fewer than `limit` although there is another, as each request looks at so many only.
- */
+export const eventRoute = route({
+  id: "explainEvent",
+  method: "get",
+  path: "/api/events/:messageId",
+  summary: "Show what became of a call",
+  params: { messageId: "Its messageId, which the client chose, or else the server." },
+  answers: { 200: trail },
+});
+
+/** `GET /api/deliveries`: a page of those that match. */
 export async function getDeliveries(
-  given: Readonly<Record<string, string>>,
-  world: DeliveriesWorld,
-): Promise<Response> {
-  const ask = readSearch(given, world);
-  if (isFault(ask)) return respondFault(ask);
-  // Behind a cursor the names were known, whatever the config says by now.
-  const refusal = ask.page.cursor === null ? await refuseFilter(ask.search, world) : null;
-  if (refusal) return respondFault(refusal);
-  const page = await world.lookup.deliveries(ask.search, ask.page);
-  if (page === "bad_cursor") return respondFault(fault("invalid_request", BAD_CURSOR));
-  return answer(deliveriesRoute, {
+  query: Asked<typeof deliveriesRoute>["query"],
+  world: AdminWorld,
+): Promise<Answered<typeof deliveriesRoute>> {
+  const { limit, cursor = null, state = null, ...filter } = query;
+  const search = { state, ...toFilter(filter, world) };
+  // The names were known on the first page, whatever the config says by now.
+  const refusal = cursor === null ? await refuseFilter(search, world) : null;
+  if (refusal) return refusal;
+  const page = await world.lookup.deliveries(search, { limit, cursor });
+  if (page === "bad_cursor") return fault("invalid_request", BAD_CURSOR);
+  return {
     deliveries: page.deliveries.map((one) => describeListed(one, world.timeline)),
     cursor: page.cursor,
     troubled: troubleFor(page.deliveries, world),
-  });
+  };
 }
 
 const BAD_CURSOR = "cursor must be the one of an answer to the same question; leave it out for the first page";
 
-/** `GET /api/deliveries/:id`: all there is to know of one; its id is `<number of the event>-<destination>`. */
-export async function getDelivery(id: string, world: DeliveriesWorld): Promise<Response> {
+/** `GET /api/deliveries/:id`: everything that is known of one. */
+export async function getDelivery(id: string, world: AdminWorld): Promise<Answered<typeof deliveryRoute>> {
   const { lookup, destinations, clock, timeline } = world;
   const place = parseId(id);
   const found = place && (await lookup.delivery(place));
-  if (!found) return respondFault(unknownDelivery(id));
+  if (!found) return unknownDelivery(id);
   const destination = destinations().find(({ name }) => name === found.destination);
+  const describeAttempt = ({ at, ...attempt }: Attempt) => ({ at: wallTime(at, timeline), ...attempt });
   const { body, firstAttemptAt, finals, log, ...listed } = found;
-  return answer(deliveryRoute, {
+  return {
     ...describeListed(listed, timeline),
     firstAttemptAt: wallTimeOf(firstAttemptAt, timeline),
     finals: finals.map(({ url, reason }) => ({ url, reason })),
@@ -85,20 +85,24 @@ export async function getDelivery(id: string, world: DeliveriesWorld): Promise<R
     requests: destination ? requestsOf(found, { destination, at: clock.wall() }) : [],
     troubled: troubleFor([found], world),
     log: { first: log.first.map(describeAttempt), omitted: log.omitted, last: log.last.map(describeAttempt) },
-  });
-
-  function describeAttempt({ at, ...attempt }: Attempt): Detail["log"]["first"][number] {
-    return { at: wallTime(at, timeline), ...attempt };
-  }
+  };
 }
 
-/** What keeps back those of them that wait. */
-export function troubleFor(
-  deliveries: readonly Pick<ListedDelivery, "destination" | "state">[],
-  world: TroubleWorld,
-): ReturnType<typeof troubleOf> {
+/** What is sent by the config as it is now: the one of the past is not kept. */
+function requestsOf(detail: DeliveryDetail, sending: Sending) {
+  return sending.destination.webhooks.map((webhook) => ({
+    url: withoutQuery(webhook.url),
+    headers: shownHeaders(webhook, detail, sending),
+  }));
+}
+
+/** The webhooks that hold back those of them that wait. */
+function troubleFor(deliveries: readonly Pick<ListedDelivery, "destination" | "state">[], world: AdminWorld) {
   const waiting = deliveries.filter(({ state }) => state === "waiting");
-  return troubleOf(new Set(waiting.map(({ destination }) => destination)), world);
+  return troubleOf(
+    waiting.map(({ destination }) => destination),
+    world,
+  );
 }
 
 /** The name of a destination may have a hyphen, the number of an event has none. */
@@ -107,30 +111,73 @@ export function parseId(id: string): { readonly id: number; readonly destination
   return event === undefined || destination === undefined ? null : { id: Number(event), destination };
 }
 
-/** The fault of an id that nothing has, or nothing any more. */
+/** The fault for an id that no delivery has, or that none has any more. */
 export function unknownDelivery(id: string): Fault {
   const kept = "delivered ones are kept for outbox.keepDelivered, failed and expired ones for outbox.keepFailed";
   const form = "an id is the number of an event and a destination, as 42-crm";
   return fault("unknown_delivery", `there is no delivery ${JSON.stringify(id.slice(0, 100))}; ${form}, and ${kept}`);
 }
 
-export function describeListed({ id, ...one }: ListedDelivery, timeline: Timeline): Like<typeof listed> {
-  const { destination, state, source, type, messageId, userId, acceptedAt, attempts } = one;
+function describeListed({ id, ...one }: ListedDelivery, timeline: Timeline): Answer<typeof delivery> {
   return {
-    ...{ id: formatId({ id, destination }), destination, state, source, type, messageId, userId },
-    ...{ acceptedAt: wallTime(acceptedAt, timeline), attempts, dueAt: wallTimeOf(one.dueAt, timeline) },
+    id: formatId({ id, destination: one.destination }),
+    destination: one.destination,
+    state: one.state,
+    source: one.source,
+    type: one.type,
+    messageId: one.messageId,
+    userId: one.userId,
+    acceptedAt: wallTime(one.acceptedAt, timeline),
+    attempts: one.attempts,
+    dueAt: wallTimeOf(one.dueAt, timeline),
     settledAt: wallTimeOf(one.settledAt, timeline),
     replayedAt: wallTimeOf(one.replayedAt, timeline),
-    ...{ url: one.url, status: one.status, reason: one.reason },
+    url: one.url,
+    status: one.status,
+    reason: one.reason,
   };
 }
 
-type Detail = Said<typeof deliveryRoute>;
+/** `GET /api/events/:messageId`: what is known of the calls with this messageId. */
+export async function getEvent(messageId: string, world: AdminWorld): Promise<Answered<typeof eventRoute>> {
+  const { lookup, rejections, sources, startedAt, timeline } = world;
+  const rejected = rejections.newest(Number.POSITIVE_INFINITY).filter((one) => one.messageId === messageId);
+  const names = sources().map(({ name }) => name);
+  const { events, seen, complete } = await lookup.event(messageId, names);
+  const deliveries = events.flatMap((event) => event.deliveries);
+  return {
+    messageId,
+    rejected: rejected.map(describeRejection),
+    rejectedSince: wallTime(startedAt, timeline),
+    events: events.map((event) => describeEvent(event, world)),
+    seen: seen
+      .toSorted((one, other) => other.at - one.at)
+      .map(({ source, at }) => ({ source, at: wallTime(at, timeline) })),
+    troubled: troubleFor(deliveries, world),
+    complete,
+  };
+}
 
-/** What goes out, by the config as it is now: that of the past is not kept. */
-function requestsOf(detail: DeliveryDetail, sending: Sending): Detail["requests"] {
-  return sending.destination.webhooks.map((webhook) => ({
-    url: withoutQuery(webhook.url),
-    headers: shownHeaders(webhook, detail, sending),
-  }));
+function describeEvent({ id, acceptedAt, deliveries, ...found }: FoundEvent, world: AdminWorld): Answer<typeof event> {
+  const { source, type, messageId, userId, skipped, forgotten, whole } = found;
+  return {
+    event: id,
+    source,
+    type,
+    messageId,
+    userId,
+    acceptedAt: wallTime(acceptedAt, world.timeline),
+    skipped,
+    deliveries: deliveries.map((one) => ({ ...describeListed(one, world.timeline), served: servedAs(one, world) })),
+    forgotten,
+    whole,
+  };
+}
+
+/** Whether anything is delivered to its destination now. */
+function servedAs({ destination }: ListedDelivery, { destinations, pauses }: AdminWorld) {
+  const found = destinations().find(({ name }) => name === destination);
+  if (!found) return "removed";
+  if (!found.enabled) return "disabled";
+  return pauses.since(destination) === null ? "yes" : "paused";
 }

@@ -1,90 +1,228 @@
 import * as v from "valibot";
-import type { Bodies } from "../http/body.ts";
-import { respondFault } from "../http/respond.ts";
-import { type Fault, isFault } from "../model/fault.ts";
-import { KB } from "../model/units.ts";
-import { about, count, success } from "./answers/fields.ts";
-import { keysRule, limitEntry, readBody } from "./read.ts";
-import { answer, route } from "./route.ts";
-import { countMovable, countWaiting, discardPage, movePage, type UnservedWorld } from "./unserved.ts";
+import { suggest } from "../config/suggest.ts";
+import { type Fault, type FaultCode, fault, isFault } from "../model/fault.ts";
+import { KB, SECOND } from "../model/units.ts";
+import type { Redirect } from "../model/unserved.ts";
+import { discardedPage, movedPage, waitingCount } from "../wire/deliveries.ts";
+import { about } from "../wire/fields.ts";
+import { pausedDestination, resumedDestination, retriedDestination } from "../wire/status.ts";
+import { type Answered, type Asked, keysRule, limitEntry, route, wallTime } from "./route.ts";
+import type { AdminWorld } from "./world.ts";
 
-const MAX_BODY_BYTES = 4 * KB;
-/** Deliveries in one page: the daemon does nothing else while one is written. */
-export const MOST_IN_PAGE = 1_000;
-const IN_PAGE_BY_DEFAULT = 500;
+const served = {
+  method: "post",
+  params: { name: "The destination." },
+  faults: ["unknown_destination", "store_failed"],
+} as const;
 
-const page = {
-  limit: limitEntry({ most: MOST_IN_PAGE, byDefault: IN_PAGE_BY_DEFAULT }),
-  dryRun: about("Says how many wait, and changes nothing.", v.optional(v.boolean("must be true or false"), false)),
-};
-const name = v.pipe(v.string("must name a destination"), v.nonEmpty("must name a destination"));
-const discardWish = v.strictObject(page, keysRule("limit and dryRun"));
-const moveWish = v.strictObject({ to: name, ...page }, keysRule("to, limit and dryRun"));
+export const pauseRoute = route({
+  ...served,
+  id: "pauseDestination",
+  path: "/api/destinations/:name/pause",
+  summary: "Send nothing new to a destination until it is resumed",
+  description: "What comes in for it waits, and that time does not count towards its four hours. Kept across restarts.",
+  answers: { 200: pausedDestination },
+});
 
-const more = about("Whether others wait still.", v.boolean());
-const waiting = about("A dry run: how many wait.", v.strictObject({ success, waiting: count }));
+export const resumeRoute = route({
+  ...served,
+  id: "resumeDestination",
+  path: "/api/destinations/:name/resume",
+  summary: "Resume a destination",
+  answers: { 200: resumedDestination },
+});
 
-const common = {
+export const retryDestinationRoute = route({
+  ...served,
+  id: "retryDestination",
+  path: "/api/destinations/:name/retry",
+  summary: "Try a destination now",
+  description:
+    "Everything that waits for it is due now, and its webhooks are asked at once, without waiting for a probe or for the end of a Retry-After.",
+  answers: { 200: retriedDestination },
+});
+
+const unserved = {
   method: "post",
   params: { name: "The destination for which they wait. It has to be paused, disabled, or out of the config." },
   faults: ["unknown_destination", "destination_in_use", "destination_busy", "store_failed"],
 } as const;
+const MAX_BODY_BYTES = 4 * KB;
+const page = {
+  // The daemon does nothing else while a page is written.
+  limit: limitEntry({ most: 1_000, byDefault: 500 }),
+  dryRun: about("Says how many wait, and changes nothing.", v.optional(v.boolean("must be true or false"), false)),
+};
+const to = v.pipe(v.string("must name a destination"), v.nonEmpty("must name a destination"));
 
 export const discardRoute = route({
-  ...common,
+  ...unserved,
   id: "discardWaiting",
   path: "/api/destinations/:name/discard",
   summary: "Give up a page of what waits for a destination",
   description: "They become failed, and are kept as others that failed. Ask again while there are more.",
-  body: { shape: discardWish, maxBytes: MAX_BODY_BYTES },
-  answers: {
-    200: about("What was done.", v.union([v.strictObject({ success, discarded: count, more }), waiting])),
-  },
+  body: { shape: v.strictObject(page, keysRule("limit and dryRun")), maxBytes: MAX_BODY_BYTES },
+  answers: { 200: about("What was done.", v.union([discardedPage, waitingCount])) },
 });
 
 export const moveRoute = route({
-  ...common,
+  ...unserved,
   id: "moveWaiting",
   path: "/api/destinations/:name/move",
-  summary: "Let a page of what waits for a destination wait for another one",
+  summary: "Move a page of what waits for a destination to another one",
   description: "As if they had just been accepted for it: with no attempts so far. Ask again while there are more.",
-  body: { shape: moveWish, maxBytes: MAX_BODY_BYTES },
+  body: { shape: v.strictObject({ to, ...page }, keysRule("to, limit and dryRun")), maxBytes: MAX_BODY_BYTES },
   answers: {
     200: about(
       "What was done. `doubled`: those that have failed because the event was there already.",
-      v.union([v.strictObject({ success, moved: count, doubled: count, more }), waiting]),
+      v.union([movedPage, waitingCount]),
     ),
   },
 });
 
-type World = UnservedWorld & { readonly bodies: Bodies };
+/** `POST /api/destinations/:name/pause`: nothing new is sent to it until it is resumed, across restarts too. */
+export async function postPause(name: string, world: AdminWorld): Promise<Answered<typeof pauseRoute>> {
+  const { pauses, timeline, report } = world;
+  const refusal = await refuseUnlessPaused(name, world);
+  if (refusal) return refusal;
+  const paused = await pauses.pause(name);
+  if (isFault(paused)) return paused;
+  const { since, changed } = paused;
+  const waiting = await waitingFor(name, world);
+  if (changed) report.paused(name, waiting);
+  return { success: true, paused: true, since: wallTime(since, timeline), changed, waiting };
+}
+
+/** `POST /api/destinations/:name/resume`: what waits for it is sent, unless it is disabled or not in the config. */
+export async function postResume(name: string, world: AdminWorld): Promise<Answered<typeof resumeRoute>> {
+  const { clock, pauses, timeline, tryNow, report } = world;
+  const refusal = await refuseUnlessPaused(name, world);
+  if (refusal) return refusal;
+  const resumed = await pauses.resume(name);
+  if (isFault(resumed)) return resumed;
+  const { since } = resumed;
+  tryNow(name);
+  const waiting = await waitingFor(name, world);
+  const served = isEnabled(name, world);
+  if (since === null) return { success: true, paused: false, since, changed: false, waiting, served };
+  report.resumed(name, { paused: clock.now() - since, waiting });
+  return { success: true, paused: false, since: wallTime(since, timeline), changed: true, waiting, served };
+}
+
+/** `POST /api/destinations/:name/retry`: everything that waits for it is due now, whatever its webhooks have answered. */
+export async function postRetryDestination(
+  name: string,
+  world: AdminWorld,
+): Promise<Answered<typeof retryDestinationRoute>> {
+  const refusal = await refuseUnlessPaused(name, world);
+  if (refusal) return refusal;
+  const waiting = await waitingFor(name, world);
+  const served = isServed(name, world);
+  if (served) {
+    world.tryNow(name, true);
+    world.report.retriedNow(name, waiting);
+  }
+  return { success: true, waiting, served };
+}
+
+/** A destination that is paused is known, even if the config and the outbox have lost it. */
+async function refuseUnlessPaused(name: string, world: AdminWorld): Promise<Fault | null> {
+  return world.pauses.since(name) === null ? refuseUnknown(name, world) : null;
+}
+
+function isEnabled(name: string, { destinations }: AdminWorld): boolean {
+  return destinations().some((one) => one.name === name && one.enabled);
+}
+
+function isServed(name: string, world: AdminWorld): boolean {
+  return isEnabled(name, world) && world.pauses.since(name) === null;
+}
 
 /**
- * `POST /api/destinations/:name/discard {limit?, dryRun?}`: the next page of what waits for a destination that nothing is
- * delivered to becomes `failed`. Answers `{discarded, more}`, or with `dryRun` only `{waiting}`. The caller paces.
+ * `POST /api/destinations/:name/discard`: the next page of what waits for a destination that is not served becomes `failed`.
+ * The caller sets the pace.
  */
-export async function postDiscard(request: Request, from: string, world: World): Promise<Response> {
-  const read = await readBody(request, discardRoute.body, world.bodies);
-  if (isFault(read)) return respondFault(read);
-  const { limit, dryRun } = read.value;
-  if (dryRun) return answer(discardRoute, asWaiting(countWaiting(from, world)));
-  return answer(discardRoute, asDone(await discardPage(from, limit, world)));
+export async function postDiscard(
+  name: string,
+  { limit, dryRun }: Asked<typeof discardRoute>["body"],
+  world: AdminWorld,
+): Promise<Answered<typeof discardRoute>> {
+  const refusal = await refuseServed(name, world);
+  if (refusal) return refusal;
+  if (dryRun) return { success: true, waiting: await waitingFor(name, world) };
+  const page = await world.whileIdle(name, () => world.unserved.discard(name, limit));
+  if (typeof page === "string") return notIdle(name, page);
+  if (isFault(page)) return page;
+  if (page.discarded > 0) world.report.discarded(name, page.discarded);
+  return { success: true, ...page };
 }
 
-/** `POST /api/destinations/:name/move {to, limit?, dryRun?}`: likewise, to another destination: `{moved, doubled, more}`. */
-export async function postMove(request: Request, from: string, world: World): Promise<Response> {
-  const read = await readBody(request, moveRoute.body, world.bodies);
-  if (isFault(read)) return respondFault(read);
-  const { to, limit, dryRun } = read.value;
-  const by = { from, to };
-  if (dryRun) return answer(moveRoute, asWaiting(countMovable(by, world)));
-  return answer(moveRoute, asDone(await movePage(by, limit, world)));
+/** `POST /api/destinations/:name/move`: the next page of what waits for one that is not served waits for another one. */
+export async function postMove(
+  name: string,
+  { to, limit, dryRun }: Asked<typeof moveRoute>["body"],
+  world: AdminWorld,
+): Promise<Answered<typeof moveRoute>> {
+  const refusal = await refuseServed(name, world);
+  if (refusal) return refusal;
+  if (name === to) return fault("invalid_request", `to: must be another destination than ${name}`);
+  const removed = refuseRemoved(to, world);
+  if (removed) return removed;
+  if (dryRun) return { success: true, waiting: await waitingFor(name, world) };
+  const by: Redirect = { from: name, to };
+  const page = await world.whileIdle(name, () => world.unserved.move(by, limit));
+  if (typeof page === "string") return notIdle(name, page);
+  if (isFault(page)) return page;
+  if (page.moved + page.doubled > 0) world.report.moved(by, page);
+  return { success: true, ...page };
 }
 
-function asWaiting(count: number | Fault) {
-  return typeof count === "number" ? { success: true as const, waiting: count } : count;
+/** Faults: `unknown_destination`, and `destination_in_use` for one that is served. */
+async function refuseServed(name: string, world: AdminWorld): Promise<Fault | null> {
+  return isServed(name, world) ? inUse(name) : refuseUnknown(name, world);
 }
 
-function asDone<T extends object>(what: T | Fault) {
-  return isFault(what) ? what : { success: true as const, ...what };
+function notIdle(name: string, why: "served" | "busy"): Fault {
+  if (why === "served") return inUse(name);
+  // An attempt under way could still deliver here, and then the event would be delivered a second time elsewhere.
+  return fault("destination_busy", `attempts for ${name} that were begun before still run; try again`, SECOND);
+}
+
+function inUse(name: string): Fault {
+  const remedy = "pause it, disable it, or remove it from the config, before you move or discard what waits for it";
+  return fault("destination_in_use", `${name} is served now; ${remedy}`);
+}
+
+type KnownWorld = Pick<AdminWorld, "destinations" | "backlog">;
+
+/** The fault `unknown_destination` for one that is neither in the config nor in the outbox; else null. */
+export async function refuseUnknown(name: string, { destinations, backlog }: KnownWorld): Promise<Fault | null> {
+  const stored = (await backlog.counts()).filter(({ count }) => count > 0);
+  const known = [...destinations().map((one) => one.name), ...stored.map(({ destination }) => destination)];
+  return known.includes(name) ? null : unknownName("unknown_destination", name, known);
+}
+
+/** The fault `unknown_destination` for one that is not in the config (any more); else null. */
+export function refuseRemoved(name: string, { destinations }: Pick<KnownWorld, "destinations">): Fault | null {
+  const names = destinations().map((one) => one.name);
+  return names.includes(name) ? null : unknownName("unknown_destination", name, names);
+}
+
+async function waitingFor(name: string, { backlog }: Pick<KnownWorld, "backlog">): Promise<number> {
+  const found = (await backlog.counts()).find(({ destination, state }) => destination === name && state === "waiting");
+  return found?.count ?? 0;
+}
+
+const NOUNS = { unknown_destination: "destination", unknown_source: "source" } as const;
+/** Up to this many names are all listed, where none is near. */
+const MOST_NAMED = 10;
+
+/** The fault for a name that nothing has: with the one that was probably meant, else with those that there are. */
+export function unknownName(code: FaultCode & keyof typeof NOUNS, name: string, names: readonly string[]): Fault {
+  const known = [...new Set(names)];
+  const meant = suggest(name, known);
+  const all = known.length === 0 ? "; there are none" : `; known are ${known.join(", ")}`;
+  const list = known.length > MOST_NAMED ? "" : all;
+  const hint = meant === null ? list : `; did you mean ${meant}?`;
+  return fault(code, `there is no ${NOUNS[code]} ${JSON.stringify(name.slice(0, 100))}${hint}`);
 }

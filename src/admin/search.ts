@@ -1,26 +1,26 @@
 import * as v from "valibot";
 import { isCalendarDay } from "../model/calendar.ts";
-import { type Fault, isFault } from "../model/fault.ts";
-import type { PageAsk, Search } from "../model/lookup.ts";
-import type { Clock } from "../model/ports.ts";
-import type { Timeline } from "../model/timeline.ts";
+import type { Fault } from "../model/fault.ts";
+import type { Search } from "../model/lookup.ts";
 import { type At, parseDuration } from "../model/units.ts";
-import { about, STATES, TYPES } from "./answers/fields.ts";
-import { limitQuery, readQuery } from "./read.ts";
+import { STATES, TYPES } from "../wire/deliveries.ts";
+import { about } from "../wire/fields.ts";
+import { refuseUnknown, unknownName } from "./destinations.ts";
+import { limitQuery, textQuery } from "./route.ts";
+import type { AdminWorld } from "./world.ts";
 
-/** What one answer lists at most. */
+/** The most that one answer lists. */
 export const MOST_LISTED = 1_000;
 
 const TIME_RULE = "must be a time with its zone, as 2009-11-10T23:00:00Z, or how long ago, as 2h";
-const text = v.optional(v.pipe(v.string(), v.nonEmpty("must not be empty; leave it out for all")));
 const time = v.pipe(v.string(), v.check(isTime, TIME_RULE), v.examples(["2h", "2009-11-10T23:00:00Z"]));
 
 /** What a list and a replay both filter by, beside the state. */
 export const FILTER = {
-  destination: text,
-  source: text,
+  destination: textQuery,
+  source: textQuery,
   type: v.optional(v.picklist(TYPES, `must be one of ${TYPES.join(", ")}`)),
-  user: text,
+  user: textQuery,
   since: about("Those that came into their state since then: a time with its zone, or how long ago.", v.optional(time)),
   until: about("Those that came into their state before then.", v.optional(time)),
 };
@@ -31,41 +31,49 @@ export const searchQuery = v.strictObject(
     state: v.optional(v.picklist(STATES, `must be one of ${STATES.join(", ")}`)),
     ...FILTER,
     limit: limitQuery({ most: MOST_LISTED, byDefault: 20 }),
-    cursor: about("Of an answer to the same question; left out for the first page.", text),
+    cursor: about("Of an answer to the same question; left out for the first page.", textQuery),
   },
   "is not known; there are state, destination, source, type, user, since, until, limit and cursor",
 );
 
-export type SearchAsk = { readonly search: Search; readonly page: PageAsk };
-
-/** What a time in a filter is read by. */
-export type SearchWorld = { readonly clock: Pick<Clock, "now">; readonly timeline: Pick<Timeline, "fromWall"> };
-
-/** Reads which deliveries are wanted. */
-export function readSearch(given: Readonly<Record<string, string>>, world: SearchWorld): SearchAsk | Fault {
-  const read = readQuery(searchQuery, given);
-  if (isFault(read)) return read;
-  const { limit, cursor = null, state = null, ...filter } = read.value;
-  return { search: { state, ...toFilter(filter, world) }, page: { limit, cursor } };
-}
-
 type Filter = v.InferOutput<v.StrictObjectSchema<typeof FILTER, undefined>>;
+type TimesWorld = Pick<AdminWorld, "clock" | "timeline">;
 
-/** What is filtered by, with all that was left out, and with times as they are in rows. */
-export function toFilter(filter: Filter, world: SearchWorld): Omit<Search, "state"> {
+/** The filter with null for what was left out, and with times of `clock.now()`. */
+export function toFilter(filter: Filter, world: TimesWorld): Omit<Search, "state"> {
   const { destination = null, source = null, type = null, user = null, since, until } = filter;
   return { destination, source, type, user, since: toTime(since, world), until: toTime(until, world) };
 }
 
-/** Without its zone, it would be read in that of the machine. */
+/** A time without a zone would be read in that of the machine. */
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 function isTime(text: string): boolean {
   return parseDuration(text) !== null || (ISO.test(text) && isCalendarDay(text) && !Number.isNaN(Date.parse(text)));
 }
 
-function toTime(text: string | undefined, { clock, timeline }: SearchWorld): At | null {
+function toTime(text: string | undefined, { clock, timeline }: TimesWorld): At | null {
   if (text === undefined) return null;
   const ago = parseDuration(text);
   return ago === null ? timeline.fromWall(Date.parse(text)) : clock.now() - ago;
 }
+
+/**
+ * Refuses a filter by a destination or a source that is neither in the config nor in the outbox: a list that is empty
+ * because of a typo looks as if all were well. Faults: `unknown_destination`, `unknown_source`.
+ */
+export async function refuseFilter(
+  { destination, source }: Pick<Search, "destination" | "source">,
+  world: AdminWorld,
+): Promise<Fault | null> {
+  const refusal = destination === null ? null : await refuseUnknown(destination, world);
+  if (refusal || source === null) return refusal;
+  const known = world.sources().map(({ name }) => name);
+  if (known.includes(source)) return null;
+  // A source that was removed is known by its events, as far as one page of them can be searched.
+  const page = await world.lookup.deliveries({ ...ANY, source }, { limit: 1, cursor: null });
+  const isKnown = page === "bad_cursor" || page.deliveries.length > 0 || page.cursor !== null;
+  return isKnown ? null : unknownName("unknown_source", source, known);
+}
+
+const ANY: Search = { state: null, destination: null, source: null, type: null, user: null, since: null, until: null };

@@ -2,28 +2,43 @@ import {
   type Audiences,
   type Computation,
   type ComputationName,
+  type ListOptions,
   LONGEST_NAME,
+  type Member,
   type Members,
   type OpenSync,
+  type SyncCounts,
   type Synced,
+  type SyncKind,
+  type Upload,
   type Wanted,
 } from "../model/audience.ts";
 import type { Suppressed } from "../model/deletion.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
+import type { Clock, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import { type Ms, SECOND } from "../model/units.ts";
-import { type BeginWorld, type Begun, beginSync } from "./begin.ts";
-import { allowedPages, changedPages, comparedPages, noPages } from "./pages.ts";
-import { snakeCase } from "./snake-case.ts";
-import { takeList } from "./take-list.ts";
+import type { Source } from "../model/source.ts";
+import { type At, type Ms, SECOND } from "../model/units.ts";
+import {
+  type AllowedWorld,
+  allowedPages,
+  changedPages,
+  comparedPages,
+  count,
+  NOBODY,
+  noPages,
+  type Pages,
+  plus,
+} from "./pages.ts";
+import type { Worker } from "./worker.ts";
 
 /** How long an answer waits for its sync to be finished: most are, at once. */
 const PATIENCE: Ms = 5 * SECOND;
 
-export type AudiencesWorld = BeginWorld & {
+type AudiencesWorld = BeginWorld & {
   /** Why a source takes no calls now; null if it does. */
   readonly refusalOf: (source: string) => Fault | null;
-  readonly suppressed: Pick<Suppressed, "any" | "has">;
+  readonly suppressed: Pick<Suppressed, "among">;
   readonly report: Pick<Report, "syncFailed" | "callRejected">;
 };
 
@@ -65,12 +80,13 @@ export function createAudiences(world: AudiencesWorld): Audiences {
 
   async function exclusively(wanted: Wanted, work: Work): Promise<Synced | Fault> {
     const name: ComputationName = { ...wanted, key: snakeCase(wanted.name) };
-    const known = members.find(name);
-    if (known && !isSame(known, name)) return nameTaken(name, known);
     const place = placeOf(name);
-    if (taken.has(place) || openOf(place, members)) return busy(name);
+    if (taken.has(place)) return busy(name);
     taken.add(place);
     try {
+      const known = await members.find(name);
+      if (known && !isSame(known, name)) return nameTaken(name, known);
+      if (await isRunning(place, members)) return busy(name);
       const begun = await work(name, known);
       if (!isFault(begun)) return await answerOf(begun, world);
       report.syncFailed(wanted, begun);
@@ -83,9 +99,9 @@ export function createAudiences(world: AudiencesWorld): Audiences {
 
 type Work = (name: ComputationName, known: Computation | null) => Promise<Begun | Fault>;
 
-/** The sync of this place that is being sent. */
-function openOf(place: string, members: Members): OpenSync | undefined {
-  return members.open().find(({ computation }) => placeOf(computation) === place);
+/** Whether a sync of this place is being sent. */
+async function isRunning(place: string, members: Members): Promise<boolean> {
+  return (await members.open()).some(({ computation }) => placeOf(computation) === place);
 }
 
 async function answerOf({ answer, finished }: Begun, { members, clock }: AudiencesWorld): Promise<Synced> {
@@ -95,13 +111,13 @@ async function answerOf({ answer, finished }: Begun, { members, clock }: Audienc
   const late = clock.sleep(PATIENCE, patience.signal).then(() => null);
   const done = await Promise.race([finished, late]);
   patience.abort();
-  const now = done ?? members.open().find(({ sync }) => sync.number === number);
+  const now = done ?? (await members.open()).find(({ sync }) => sync.number === number);
   return { ...answer, sync: now?.sync ?? answer.sync };
 }
 
-function findSame(wanted: Wanted, members: Members): Computation | null {
+async function findSame(wanted: Wanted, members: Members): Promise<Computation | null> {
   const name = { ...wanted, key: snakeCase(wanted.name) };
-  const known = members.find(name);
+  const known = await members.find(name);
   return known && isSame(known, name) ? known : null;
 }
 
@@ -129,7 +145,7 @@ function refuseKey({ class: kind, key }: ComputationName): Fault | null {
 }
 
 /** There is none of this name. */
-export function unknown({ class: kind, name, source }: Wanted): Fault {
+function unknown({ class: kind, name, source }: Wanted): Fault {
   const what = `source ${source} has no ${kind} ${JSON.stringify(name.slice(0, 100))}`;
   return fault(kind === "audience" ? "unknown_audience" : "unknown_trait", what);
 }
@@ -137,4 +153,188 @@ export function unknown({ class: kind, name, source }: Wanted): Fault {
 function busy({ class: kind, name }: ComputationName): Fault {
   const what = `another sync of the ${kind} ${JSON.stringify(name)} is running`;
   return fault("sync_running", `${what}; try again when it is finished`, SECOND);
+}
+
+type BeginWorld = {
+  readonly members: Members;
+  readonly worker: Pick<Worker, "begin" | "wake">;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Whether the daemon is about to end. */
+  readonly stopping: () => boolean;
+};
+
+/** `finished`: null if there is nothing to wait for. */
+type Begun = { readonly answer: Synced; readonly finished: Promise<OpenSync> | null };
+
+type SyncAsk = {
+  readonly name: ComputationName;
+  readonly known: Computation | null;
+  readonly kind: SyncKind;
+  readonly pages: Pages;
+};
+
+/** Writes down what is to be changed, and begins it. */
+async function beginSync({ name, known, kind, pages }: SyncAsk, world: BeginWorld): Promise<Begun | Fault> {
+  const { members, worker, clock, random } = world;
+  const id = `${name.class}-${hexTime(clock.wall())}${random.hex(4)}`;
+  const number = await members.prepare({ id, kind });
+  if (typeof number !== "number") return number;
+  const counts = await note(number, pages, world);
+  const ownId = `${ID_PREFIX[name.class]}_${random.hex(10)}`;
+  const open = isFault(counts) ? counts : await members.begin(number, { ...name, id: ownId, ...counts });
+  if (isFault(open)) {
+    await members.abandon(number);
+    worker.wake();
+    return open;
+  }
+  const { answer } = unchanged(name, known, open.sync);
+  return { answer: { ...answer, sync: open.sync }, finished: worker.begin(open) };
+}
+
+const ID_PREFIX = { audience: "aud", trait: "tra" } as const;
+
+/** So that ids are in the order of time. */
+function hexTime(at: At): string {
+  return at.toString(16).padStart(12, "0");
+}
+
+const STOPPING = fault("stopping", "the daemon is about to end; send it again when it is back", SECOND);
+
+async function note(sync: number, pages: Pages, { members, stopping }: BeginWorld): Promise<SyncCounts | Fault> {
+  let sum = NOBODY;
+  for await (const { changes, counts } of pages) {
+    if (stopping()) return STOPPING;
+    const refusal = changes.length > 0 ? await members.note(sync, changes) : null;
+    if (refusal) return refusal;
+    sum = plus(sum, counts);
+  }
+  return sum;
+}
+
+/** What is, or would be, without a sync. */
+function unchanged(
+  { key }: ComputationName,
+  known: Computation | null,
+  { added, changed, removed }: SyncCounts,
+): Begun {
+  const size = (known?.size ?? 0) + added - removed;
+  return { answer: { key, size, added, changed, removed, sync: null }, finished: null };
+}
+
+type ListAsk = {
+  readonly name: ComputationName;
+  readonly known: Computation | null;
+  readonly rows: AsyncIterable<readonly Member[] | Fault>;
+  readonly options: ListOptions;
+};
+
+/** Takes a whole list in, finds out what it changes, and begins that. Nothing is written before all of it is here. */
+async function takeList(
+  { name, known, rows, options }: ListAsk,
+  world: BeginWorld & AllowedWorld,
+): Promise<Begun | Fault> {
+  const upload = await world.members.upload();
+  try {
+    const refusal = await stage(upload, rows, world);
+    if (refusal) return refusal;
+    const others = name.class === "audience" ? "remove" : "keep";
+    const compared = { upload, known, others } as const;
+    const { suppressed } = world;
+    const counts = await count(allowedPages(comparedPages(compared, world), name, { suppressed }));
+    const shrinking = known && !options.allowShrink ? refuseShrinking(known, counts) : null;
+    if (shrinking) return shrinking;
+    if (options.dryRun) return unchanged(name, known, counts);
+    const pages = allowedPages(comparedPages(compared, world), name, world);
+    return await beginSync({ name, known, kind: "list", pages }, world);
+  } finally {
+    await upload.close();
+  }
+}
+
+async function stage(
+  upload: Upload,
+  rows: ListAsk["rows"],
+  { stopping, clock }: Pick<BeginWorld, "stopping" | "clock">,
+): Promise<Fault | null> {
+  for await (const some of rows) {
+    if (stopping()) return STOPPING;
+    const refusal = isFault(some) ? some : await add(upload, some);
+    if (refusal) return refusal;
+    await clock.nextTurn();
+  }
+  return null;
+}
+
+async function add(upload: Upload, members: readonly Member[]): Promise<Fault | null> {
+  try {
+    await upload.add(members);
+    return null;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return fault("store_failed", `the list cannot be kept in a temporary file: ${why}; see where TMPDIR points to`);
+  }
+}
+
+/** From so many users on, losing more than half of them is taken for a mistake. */
+const LARGE = 100;
+
+/**
+ * Refuses a list that would remove more than half of a large audience: that is usually an export that broke off. Null if it
+ * may be taken.
+ */
+function refuseShrinking({ class: kind, name, size }: Computation, { removed }: SyncCounts): Fault | null {
+  if (size < LARGE || removed * 2 <= size) return null;
+  const share = `${removed} of the ${size} users`;
+  return fault(
+    "list_shrinks",
+    `the list would remove ${share} of the ${kind} ${JSON.stringify(name)}, more than half: is it complete? ` +
+      "If it is meant, allow it: ?allowShrink=1, or --allow-shrink",
+  );
+}
+
+/** Why no calls are made for a source at this moment; null if they are. */
+export function refuseSource(name: string, sources: readonly Source[]): Fault | null {
+  const source = sources.find((one) => one.name === name);
+  if (!source) return fault("unknown_source", `the config has no source ${JSON.stringify(name.slice(0, 100))}`);
+  return source.enabled ? null : fault("source_disabled", `source ${name} is disabled: enable it in the config`);
+}
+
+/**
+ * The trait that receivers get for a name (SPEC.md 6): letters of any script in lower case, with the marks that belong to them,
+ * digits, and `_` between words. Words end at whatever is neither, where a capital follows a small letter or a digit, and
+ * before the last of several capitals if a small letter follows: `HTTPServer v2` is `http_server_v2`. Characters that only
+ * look different (full width, ligatures) are taken for what they are (NFKC). A name without any letter or digit is written as
+ * the numbers of its characters: `★` is `u2605`. Never empty; the same again for what it has made.
+ */
+export function snakeCase(name: string): string {
+  const words = settle(name);
+  return words === "" ? codePoints(name) : words;
+}
+
+/** Some letters become others only once they are in lower case: again, until nothing changes. */
+function settle(text: string): string {
+  const next = pass(text);
+  return next === text ? text : settle(next);
+}
+
+function pass(text: string): string {
+  return (
+    text
+      .normalize("NFKC")
+      .replace(/([\p{Ll}\p{N}]\p{M}*)(?=\p{Lu})/gu, "$1_")
+      .replace(/(\p{Lu}\p{M}*)(?=\p{Lu}\p{M}*\p{Ll})/gu, "$1_")
+      .toLowerCase()
+      .normalize("NFKC")
+      .replace(/[^\p{L}\p{N}\p{M}]+/gu, "_")
+      // A mark that follows no letter belongs to nothing.
+      .replace(/(^|_)\p{M}+/gu, "$1")
+      .replace(/_+/g, "_")
+      .replace(/^_|_$/g, "")
+  );
+}
+
+function codePoints(name: string): string {
+  const codes = [...name].map((character) => `u${character.codePointAt(0)?.toString(16)}`);
+  return codes.length === 0 ? "unnamed" : codes.join("_");
 }

@@ -24,7 +24,7 @@ export type Compared = {
 export async function* comparedPages({ upload, known, others }: Compared, { members, clock }: PagesWorld): Pages {
   let after: string | null = null;
   do {
-    const page: ComparedPage = members.compare({ upload, computation: known?.number ?? null, others, after });
+    const page: ComparedPage = await members.compare({ upload, computation: known?.number ?? null, others, after });
     yield page;
     after = page.after;
     await clock.nextTurn();
@@ -40,7 +40,7 @@ export async function* noPages({ size }: Computation): Pages {
 export async function* changedPages(wanted: readonly Member[], known: Computation, members: Members): Pages {
   for (let from = 0; from < wanted.length; from += IN_PAGE) {
     const part = wanted.slice(from, from + IN_PAGE);
-    const values = members.values(
+    const values = await members.values(
       known.number,
       part.map(({ user }) => user),
     );
@@ -52,7 +52,7 @@ export async function* changedPages(wanted: readonly Member[], known: Computatio
 }
 
 export type AllowedWorld = {
-  readonly suppressed: Pick<Suppressed, "any" | "has">;
+  readonly suppressed: Pick<Suppressed, "among">;
   /** Left out where it is only counted. */
   readonly report?: Pick<Report, "callRejected">;
 };
@@ -64,7 +64,9 @@ export async function* allowedPages(
   { suppressed, report }: AllowedWorld,
 ): Pages {
   for await (const page of pages) {
-    const changes = suppressed.any() ? page.changes.filter(({ user }) => !suppressed.has(user, source)) : page.changes;
+    const users = page.changes.map(({ user }) => user);
+    const deleted = await suppressed.among(users, source);
+    const changes = page.changes.filter(({ user }) => !deleted.has(user));
     const refused = page.changes.length - changes.length;
     if (refused > 0) {
       report?.callRejected({ source, type: "identify", messageId: null, fault: SUPPRESSED, count: refused });

@@ -1,10 +1,9 @@
-import type { Member, Members, OpenSync } from "../model/audience.ts";
-import type { Suppressed } from "../model/deletion.ts";
+import type { Computation, Member, Members, OpenSync, PendingMember } from "../model/audience.ts";
+import { type Event, ownEvent } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Accept, Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import { MINUTE, type Ms, SECOND } from "../model/units.ts";
-import { callFor } from "./call.ts";
+import { type At, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { SUPPRESSED } from "./pages.ts";
 
 /** Changes in one commit: calls that come meanwhile wait for so many. */
@@ -16,11 +15,9 @@ const SWEEP_AFTER: Ms = 10 * MINUTE;
 /** Rows in one commit that only cleans up. */
 const IN_SWEEP = 500;
 
-export type WorkerWorld = {
+type WorkerWorld = {
   readonly members: Members;
   readonly accept: Accept;
-  /** Users who were deleted, and whose calls are refused. */
-  readonly suppressed: Pick<Suppressed, "any" | "has">;
   /** Why a source takes no calls now; null if it does. */
   readonly refusalOf: (source: string) => Fault | null;
   readonly clock: Clock;
@@ -54,7 +51,7 @@ export function createSyncWorker(world: WorkerWorld): Worker {
       await overAndOver(world, signal, async () => {
         nap = new AbortController();
         const startedAt = clock.now();
-        if (!resumed) for (const open of members.open()) take(open);
+        if (!resumed) for (const open of await members.open()) take(open);
         resumed = true;
         const worked = await workOn([...running.values()], signal, { ...world, finished });
         if (worked || (await cleaner.tidy())) await breathe(clock, clock.now() - startedAt, signal);
@@ -190,7 +187,7 @@ async function step(open: OpenSync, world: WorkerWorld): Promise<"worked" | "fin
 
 async function dropPage(open: OpenSync, { members, report }: WorkerWorld): Promise<"worked" | "finished" | Fault> {
   const dropped = await members.drop(open, IN_SWEEP);
-  if (typeof dropped !== "number") return dropped;
+  if (isFault(dropped)) return dropped;
   report.membersChanged(open.computation, Array(dropped).fill({ value: null }));
   return dropped === 0 ? "finished" : "worked";
 }
@@ -200,39 +197,64 @@ async function sendPage(open: OpenSync, world: WorkerWorld): Promise<"worked" | 
   const { sync, computation } = open;
   const refusal = refusalOf(computation.source);
   if (refusal) return refusal;
-  const pending = members.pending(sync.number, IN_PAGE);
+  const pending = await members.pending(sync.number, IN_PAGE);
   if (pending.length === 0) return "finished";
-  const page = await withoutSuppressed(pending, open, world);
-  if (isFault(page)) return page;
-  if (page.length === 0) return "worked";
   const now = clock.wall();
   const receipts = await accept(
     computation.source,
-    page.map((member) => callFor(member, { ...open, hashOf: members.hashOf }, now)),
-    page.map((member) => ({ change: { ...member, sync: sync.number, computation: computation.number } })),
+    pending.map((member) => callFor(member, open, now)),
+    pending.map(({ user, value }) => ({ change: { user, value, sync: sync.number, computation: computation.number } })),
   );
   if (isFault(receipts)) return receipts;
   report.membersChanged(
     computation,
-    page.filter((_, index) => receipts[index]?.kind === "accepted"),
+    pending.filter((_, index) => receipts[index]?.kind === "accepted"),
   );
-  return "worked";
+  const suppressed = pending.filter((_, index) => receipts[index]?.kind === "suppressed");
+  return (await forgetSuppressed(suppressed, open, world)) ?? "worked";
 }
 
-/** Of users who were deleted, and are to stay so, no call is made, and nothing is kept: as their calls are refused at the door. */
-async function withoutSuppressed(
-  page: readonly Member[],
+/** Calls about users who were deleted are refused as those of clients are, and their membership is forgotten. */
+async function forgetSuppressed(
+  suppressed: readonly Member[],
   { computation: { source } }: OpenSync,
-  { members, suppressed, report }: WorkerWorld,
-): Promise<readonly Member[] | Fault> {
-  if (!suppressed.any()) return page;
-  const refused = page.filter(({ user }) => suppressed.has(user, source));
-  for (const { user } of refused) {
+  { members, report }: WorkerWorld,
+): Promise<Fault | null> {
+  for (const { user } of suppressed) {
     const forgotten = await members.forget(user, [source]);
-    if (typeof forgotten !== "number") return forgotten;
+    if (isFault(forgotten)) return forgotten;
   }
-  if (refused.length > 0) {
-    report.callRejected({ source, type: "identify", messageId: null, fault: SUPPRESSED, count: refused.length });
+  if (suppressed.length > 0) {
+    report.callRejected({ source, type: "identify", messageId: null, fault: SUPPRESSED, count: suppressed.length });
   }
-  return page.filter((member) => !refused.includes(member));
+  return null;
+}
+
+/**
+ * The identify call that tells of a change (SPEC.md 6): the trait is true for a member, false for one who has left; for a
+ * computed trait it is the value, or null. Its messageId is the same whenever it is made for this sync and user. `now`: by the
+ * wall clock.
+ */
+function callFor({ user, value, hash }: PendingMember, { sync, computation }: OpenSync, now: At): Event {
+  const { class: kind, key } = computation;
+  const told = kind === "audience" ? value === true : value;
+  return ownEvent({
+    type: "identify",
+    messageId: `${sync.id}-${hash}`,
+    userId: user,
+    traits: { [key]: told },
+    context: { personas: personasOf(computation) },
+    at: now,
+  });
+}
+
+/** Which computation it is about, in the words that receivers of such calls look for. */
+function personasOf({ class: kind, id, key, name, source }: Computation): object {
+  return {
+    computation_class: kind,
+    computation_id: id,
+    computation_key: key,
+    computation_name: name,
+    namespace: source,
+  };
 }

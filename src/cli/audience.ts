@@ -1,6 +1,25 @@
 import type { Command } from "commander";
-import type { Done } from "./command.ts";
-import { declareComputations } from "./computations/commands.ts";
+import { createClock } from "../runtime/clock.ts";
+import { print } from "../runtime/output.ts";
+import { type Done, examples } from "./command.ts";
+import { complain } from "./complain.ts";
+import { isListOf, isShown, isSynced, type Kind } from "./computations/said.ts";
+import {
+  explainComputation,
+  LIST_TYPES,
+  listPathOf,
+  pathOf,
+  type SyncOptions,
+  syncList,
+  toList,
+  toOne,
+  toResult,
+} from "./computations.ts";
+import { confirm } from "./confirm.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
+import { printable } from "./printable.ts";
+import { format } from "./waiting.ts";
 
 /** `fairlead audience sync | list | show | delete`. */
 export function declareAudience(program: Command, done: Done): void {
@@ -12,12 +31,152 @@ export function declareAudience(program: Command, done: Done): void {
     remove: "delete an audience; its members get false",
     name: "big-spenders",
     file: "members.csv",
-    help: HELP,
+    help: AUDIENCE_HELP,
   });
 }
 
-const HELP = `The list is CSV with a header (userId), JSON lines or a JSON array of user ids,
+const AUDIENCE_HELP = `The list is CSV with a header (userId), JSON lines or a JSON array of user ids,
 or of objects with a userId; it may end in .gz. It has to be the whole of it:
 whoever is missing has left. One that would remove more than half of at least
 100 members is refused unless --allow-shrink says that it is meant. Ctrl-C ends
 the upload, and nothing is changed; what has begun by then, the daemon finishes.`;
+
+/** `fairlead traits sync | list | show | delete`. */
+export function declareTraits(program: Command, done: Done): void {
+  declareComputations(program, done, {
+    kind: "trait",
+    command: "traits",
+    description: "give users the values that were computed for them; receivers hear of those that have changed",
+    sync: "compare a trait with a list of users and values; a call goes out for each whose value is another one",
+    remove: "delete a trait; its users get null",
+    name: "lifetime-value",
+    file: "values.jsonl",
+    help: TRAITS_HELP,
+  });
+}
+
+const TRAITS_HELP = `The list is JSON lines or a JSON array of {"userId": …, "value": …} or of
+[userId, value], or CSV with a header (userId and value, all of it text); it may
+end in .gz. A value is a string, a number, true or false; null takes it away.
+Users who are not in the list keep what they have.`;
+
+/** What differs between `fairlead audience` and `fairlead traits`. */
+type Words = {
+  readonly kind: Kind;
+  readonly command: string;
+  readonly description: string;
+  readonly sync: string;
+  readonly remove: string;
+  readonly name: string;
+  readonly file: string;
+  readonly help: string;
+};
+
+type PlaceOptions = DaemonOptions & { readonly source: string; readonly json?: boolean };
+
+/** `fairlead audience`, `fairlead traits`: each with its commands. */
+function declareComputations(program: Command, done: Done, words: Words): void {
+  const group = program.command(words.command).description(words.description).helpCommand(false);
+  group.addHelpText("after", examples(`fairlead ${words.command} sync ${words.name} ${words.file} --source website`));
+  declareSync(group, done, words);
+  declareList(group, done, words);
+  declareShow(group, done, words);
+  declareRemove(group, done, words);
+}
+
+function declareSync(group: Command, done: Done, { kind, command, sync, name, file, help }: Words): void {
+  const declared = group
+    .command("sync")
+    .description(sync)
+    .argument("<name>", `the ${kind}; its name in snake_case is the trait that receivers get`)
+    .argument("<file>", "the list; - is standard input")
+    .requiredOption("--source <name>", "whose users they are")
+    .option("--format <format>", `${Object.keys(LIST_TYPES).join(", ")} (default: by the end of the file's name)`)
+    .option("--dry-run", "only say what would change")
+    .option("--allow-shrink", "it may lose more than half of its users")
+    .option("--json", "print what was done as JSON");
+  const lines = [
+    `fairlead ${command} sync ${name} ${file} --source website`,
+    `fairlead ${command} sync ${name} ${file} --source website --dry-run`,
+    `cat ${file} | fairlead ${command} sync ${name} - --source website --format ${file.replace(/.*\./, "")}`,
+  ];
+  addDaemonOptions(declared)
+    .addHelpText("after", `${examples(...lines)}\n\n${help}`)
+    .action((name: string, path: string, options: SyncOptions) => done(syncList({ kind, name }, path, options)));
+}
+
+type ListOptions = DaemonOptions & { readonly source?: string; readonly json?: boolean };
+
+function declareList(group: Command, done: Done, { kind, command }: Words): void {
+  const declared = group
+    .command("list")
+    .description(`list the ${kind}s, the newest first, with their size and their last sync`)
+    .option("--source <name>", "only those of this source")
+    .option("--json", "print them as JSON, the newest first");
+  addDaemonOptions(declared)
+    .addHelpText("after", examples(`fairlead ${command} list`, `fairlead ${command} list --source website --json`))
+    .action((options: ListOptions) => done(list(kind, options)));
+}
+
+async function list(kind: Kind, options: ListOptions): Promise<ExitCode> {
+  const question = { path: listPathOf(kind, options.source), isSaid: isListOf(kind), explain: explainComputation };
+  const answer = await askDaemon(options, question);
+  if ("code" in answer) return complain(answer);
+  const all = answer.said.audiences ?? answer.said.traits ?? [];
+  print(options.json ? printable(JSON.stringify(answer.said)) : toList(kind, all, createClock().wall()));
+  return EXIT.done;
+}
+
+function declareShow(group: Command, done: Done, { kind, command, name }: Words): void {
+  const declared = group
+    .command("show")
+    .description(`show one ${kind}, and what its last syncs have changed`)
+    .argument("<name>", "which one")
+    .requiredOption("--source <name>", "whose it is")
+    .option("--json", "print it as JSON");
+  addDaemonOptions(declared)
+    .addHelpText("after", examples(`fairlead ${command} show ${name} --source website`))
+    .action((name: string, options: PlaceOptions) => done(show(kind, name, options)));
+}
+
+async function show(kind: Kind, name: string, options: PlaceOptions): Promise<ExitCode> {
+  const question = { path: pathOf(kind, options.source, name), isSaid: isShown(kind), explain: explainComputation };
+  const answer = await askDaemon(options, question);
+  if ("code" in answer) return complain(answer);
+  const found = answer.said.audience ?? answer.said.trait;
+  if (options.json || !found) print(printable(JSON.stringify(answer.said)));
+  else print(toOne(found, answer.said.syncs, createClock().wall()));
+  return EXIT.done;
+}
+
+type RemoveOptions = PlaceOptions & { readonly silent?: boolean; readonly yes?: boolean };
+
+function declareRemove(group: Command, done: Done, { kind, command, remove, name }: Words): void {
+  const declared = group
+    .command("delete")
+    .description(remove)
+    .argument("<name>", "which one")
+    .requiredOption("--source <name>", "whose it is")
+    .option("--silent", "receivers do not hear of it")
+    .option("--yes", "do not ask; needed where nobody can be asked")
+    .option("--json", "print what was done as JSON");
+  addDaemonOptions(declared)
+    .addHelpText("after", examples(`fairlead ${command} delete ${name} --source website --yes`))
+    .action((name: string, options: RemoveOptions) => done(removeOne(kind, name, options)));
+}
+
+async function removeOne(kind: Kind, name: string, options: RemoveOptions): Promise<ExitCode> {
+  const path = pathOf(kind, options.source, name);
+  const found = await askDaemon(options, { path, isSaid: isShown(kind), explain: explainComputation });
+  if ("code" in found) return complain(found);
+  const { size = 0 } = found.said.audience ?? found.said.trait ?? {};
+  const about = `the ${kind} ${printable(name)} has ${format(size)} ${size === 1 ? "user" : "users"}`;
+  const refusal = options.yes ? null : await confirm({ about, question: "Delete it?" });
+  if (refusal !== null) return complain(refusal);
+  const by = { method: "DELETE" };
+  const query = options.silent ? "?silent=1" : "";
+  const answer = await askDaemon(options, { path: path + query, by, isSaid: isSynced, explain: explainComputation });
+  if ("code" in answer) return complain(answer);
+  print(options.json ? printable(JSON.stringify(answer.said)) : toResult(kind, name, answer.said));
+  return EXIT.done;
+}

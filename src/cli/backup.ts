@@ -1,24 +1,46 @@
 import { dirname, resolve } from "node:path";
 import process from "node:process";
 import type { Command } from "commander";
-import { formatDuration, formatSize, MB } from "../model/units.ts";
+import type { Config } from "../model/config.ts";
+import type { Contents } from "../model/contents.ts";
+import type { NewFile } from "../model/new-file.ts";
+import { formatDuration, formatSize, formatTime, HOUR, MB, type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
+import { createResolve } from "../runtime/config-files.ts";
 import { beginOwnFile } from "../runtime/new-file.ts";
-import { goLast } from "../runtime/priority.ts";
+import { print } from "../runtime/output.ts";
+import { goLast, keepFilesPrivate } from "../runtime/process.ts";
+import { download } from "../runtime/request.ts";
 import { storedFile } from "../runtime/stored-file.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/terminal.ts";
-import { keepFilesPrivate } from "../runtime/umask.ts";
-import { type Backup, backUp } from "./backup/copy.ts";
-import { findHolder, type Holder } from "./backup/through-daemon.ts";
-import { contentsJson, contentsWords } from "./backup/words.ts";
+
 import { type Done, examples } from "./command.ts";
-import { type Complaint, complain } from "./complain.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
+import { type Complaint, complain, failed, wrongUsage } from "./complain.ts";
+import { findOutbox } from "./config-file.ts";
+import {
+  addDaemonOptions,
+  type Daemon,
+  type DaemonOptions,
+  findDaemon,
+  type Question,
+  readSaid,
+  send,
+} from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { onInterrupt } from "./interrupt.ts";
-import { findOutbox } from "./outbox-part.ts";
+import {
+  type Copied,
+  checkOutbox,
+  isDamaged,
+  LARGEST_LOG,
+  lackOfRoom,
+  logOf,
+  lossInLog,
+  messageOf,
+  type OutboxFile,
+  openOutbox,
+} from "./outbox-file.ts";
 import { printable } from "./printable.ts";
-import { createProgressBar } from "./progress.ts";
+import { onInterrupt, openProgressBar } from "./progress.ts";
+import { isStatus, type SaidStatus } from "./status/said.ts";
 
 /** `fairlead backup FILE`: a copy of the outbox as it is at one moment, while the daemon goes on. */
 export function declareBackup(program: Command, done: Done): void {
@@ -56,19 +78,16 @@ async function backup(said: string, options: BackupOptions): Promise<ExitCode> {
   goLast();
   const clock = createClock();
   const began = clock.now();
-  const bar = createProgressBar({
-    write: printError,
-    isTerminal: isErrorTerminal(),
-    width: errorColumns,
-    now: clock.now,
-  });
-  const interrupt = { heard: false };
-  const unhook = onInterrupt(() => {
-    interrupt.heard = true;
-  });
+  const bar = openProgressBar(clock);
+  const interrupt = new AbortController();
+  const unhook = onInterrupt(() => interrupt.abort());
   const result = await backUp({
-    ...{ outbox, holder, target, begin: () => beginOwnFile(target, process.pid), interrupted: () => interrupt.heard },
+    outbox,
+    holder,
+    target,
+    begin: () => beginOwnFile(target, process.pid),
     stepped: ({ done, total }) => bar.show({ done: inMb(done), total: inMb(total), elapsed: clock.now() - began }),
+    signal: interrupt.signal,
   });
   unhook();
   bar.clear();
@@ -86,20 +105,158 @@ function inMb(bytes: number): number {
 
 type Place = { readonly outbox: string; readonly force: boolean };
 
-/** Why there must be no copy at this path; null if there may. */
+/** Why the copy cannot be written to this path; null if it can. */
 function judgeTarget(target: string, { outbox, force }: Place): Complaint | null {
   const there = storedFile(target);
-  const usage = (message: string): Complaint => ({ code: EXIT.usage, message });
-  if (storedFile(dirname(target))?.kind !== "folder") return usage(`there is no folder ${dirname(target)}`);
-  if (there?.kind === "folder") return usage(`${target} is a folder; name the file in it that is to be written`);
+  if (storedFile(dirname(target))?.kind !== "folder") return wrongUsage(`there is no folder ${dirname(target)}`);
+  if (there?.kind === "folder") return wrongUsage(`${target} is a folder; name the file in it that is to be written`);
   if (there?.kind === "other")
-    return usage(`${target} is a device or the like; a copy can only be a file, and not piped on`);
+    return wrongUsage(`${target} is a device or the like; a copy can only be a file, and not piped on`);
   const own = ["", "-wal", "-shm", ".lock"].map((end) => `${outbox}${end}`);
   const isOwn = own.some((path) => path === target || (there && storedFile(path)?.identity === there.identity));
-  if (isOwn) return usage(`${target} is the outbox itself; name another file`);
+  if (isOwn) return wrongUsage(`${target} is the outbox itself; name another file`);
   if (there === null || force) return null;
-  return usage(`file_exists: ${target} is there already; name another file, or say --force to replace it`);
+  return wrongUsage(`file_exists: ${target} is there already; name another file, or say --force to replace it`);
 }
+
+export type CopyJob = {
+  readonly outbox: Config["outbox"];
+  /** The final path of the copy. */
+  readonly target: string;
+  /** Begins the copy under another name. */
+  readonly begin: () => NewFile;
+  readonly stepped: (copied: Copied) => void;
+  /** The daemon, if the outbox's file is gone and only the daemon has its content. */
+  readonly holder: Holder | null;
+  /** Ends the copy. */
+  readonly signal: AbortSignal;
+};
+
+/** A checked copy under its final name. */
+type Backup = { readonly bytes: number; readonly contents: Contents };
+
+/** Copies the outbox, whether a daemon has it open or not, and gives the copy its name once it is checked. */
+export async function backUp(job: CopyJob): Promise<Backup | Complaint> {
+  const { outbox, holder } = job;
+  if (holder !== null) return copyFromDaemon(holder, job);
+  if (storedFile(outbox.path) === null) {
+    return failed(`there is no outbox at ${outbox.path}, or this user may not see it; ${NOT_THERE}`);
+  }
+  let source: OutboxFile | null = null;
+  try {
+    const lost = await lossInLog(outbox.path);
+    if (lost !== null) return failed(`store_damaged: ${lost}. A copy would be without them: ${KEEP_AS_IT_IS}`);
+    source = await openOutbox(outbox.path);
+    return await copyFrom(source, job);
+  } catch (error) {
+    const damaged = isDamaged(error) ? "store_damaged: " : "";
+    return failed(`${damaged}cannot back up ${outbox.path}: ${messageOf(error)}`);
+  } finally {
+    source?.close();
+  }
+}
+
+const NOT_THERE =
+  "it is made by the first start; if it was removed while the daemon runs, say where that is with --admin: it still has it open";
+
+const KEEP_AS_IT_IS =
+  "copy the outbox and its -wal as they are, while no daemon runs; the next start goes on with what is left, and it can be backed up then";
+
+async function copyFrom(source: OutboxFile, job: CopyJob): Promise<Backup | Complaint> {
+  const { outbox, target, signal } = job;
+  const folder = dirname(target);
+  // On the daemon's own disk, what the daemon has to keep free is not available.
+  const isShared = storedFile(folder)?.device === storedFile(outbox.path)?.device;
+  const lack = await lackOfRoom(folder, source.size, isShared ? outbox.freeDisk : 0);
+  if (lack !== null) return failed(`${lack}; make room, or name a file on another disk`);
+  const longest = longestLog(source, outbox);
+  const stepped = (copied: Copied): void => {
+    job.stepped(copied);
+    if (signal.aborted) throw new Error("interrupted; nothing was written");
+    const log = storedFile(logOf(outbox.path))?.size ?? 0;
+    if (log > longest) throw new Error(tooMuchTraffic(log));
+  };
+  const file = job.begin();
+  try {
+    return keep(file, await source.copyTo(file, { subject: "the copy", stepped }));
+  } finally {
+    file.drop();
+  }
+}
+
+/**
+ * During a copy the daemon's log grows with every new call. Its extra length counts as used, and at `maxSize` calls are
+ * refused. The copy gives up halfway to the point where that would be felt.
+ */
+function longestLog({ size }: OutboxFile, { maxSize }: Config["outbox"]): number {
+  const crowded = maxSize * 0.9;
+  return LARGEST_LOG + Math.max(16 * MB, (crowded - size) / 2);
+}
+
+function tooMuchTraffic(log: number): string {
+  return (
+    `log_too_long: so much comes in that the daemon's log has ${formatSize(log)} already, and it cannot begin anew ` +
+    "before the copy is done; try again when there is less, or onto a faster disk"
+  );
+}
+
+function keep(file: NewFile, contents: Contents | Complaint): Backup | Complaint {
+  if ("code" in contents) return contents;
+  const bytes = storedFile(file.path)?.size ?? 0;
+  file.keep();
+  return { bytes, contents };
+}
+
+/** A daemon that does not answer in this time is not waited for: the file is read. */
+const PATIENCE: Ms = 5 * SECOND;
+/** For the whole copy. */
+const LONGEST: Ms = 12 * HOUR;
+/** Bytes that are written before they are flushed, as in every copy. */
+const UNFLUSHED = 8 * MB;
+
+/** A running daemon whose outbox file is gone, and what became of the file. */
+export type Holder = { readonly daemon: Daemon; readonly gone: NonNullable<SaidStatus["outbox"]["gone"]> };
+
+/** The daemon, if it runs and says that its outbox is gone: then the file at the path is not what it has open. */
+async function findHolder(options: DaemonOptions): Promise<Holder | null> {
+  const daemon = findDaemon(options, createResolve());
+  if ("code" in daemon) return null;
+  const question = { path: "/api/status", by: { method: "GET", timeout: PATIENCE }, isSaid: isStatus };
+  const answer = readSaid(await send(daemon, question), { daemon, question });
+  const gone = "said" in answer ? answer.said.outbox.gone : null;
+  return gone ? { daemon, gone } : null;
+}
+
+async function copyFromDaemon(holder: Holder, { begin }: CopyJob): Promise<Backup | Complaint> {
+  const file = begin();
+  try {
+    return (await downloadFrom(holder, file)) ?? keep(file, await checkOutbox(file.path, "the copy"));
+  } catch (error) {
+    return failed(messageOf(error));
+  } finally {
+    file.drop();
+  }
+}
+
+/** Writes what the daemon still has of its outbox to a file. Answers why it cannot; null if it is done. */
+async function downloadFrom({ daemon }: Holder, file: NewFile): Promise<Complaint | null> {
+  const authorization = daemon.token && { Authorization: `Bearer ${daemon.token.secret.reveal()}` };
+  let unflushed = 0;
+  const ask = { base: daemon.base, method: "GET", path: PATH, headers: { ...authorization }, timeout: LONGEST };
+  const exchange = await download(ask, (piece) => {
+    file.write(piece);
+    unflushed += piece.length;
+    if (unflushed < UNFLUSHED) return;
+    file.flush();
+    unflushed = 0;
+  });
+  if (exchange.kind === "answered" && exchange.status === 200) return null;
+  const question: Question<never> = { path: PATH, isSaid: (said): said is never => said === undefined };
+  const answer = readSaid(exchange, { daemon, question });
+  return "code" in answer ? answer : null;
+}
+
+const PATH = "/api/backup";
 
 type About = {
   readonly file: string;
@@ -126,4 +283,27 @@ function toWords(
 
 function toJson({ bytes, contents }: Backup, { file, from, took, gone }: About): object {
   return { file, from, bytes, tookMs: took, ...contentsJson(contents), ...(gone !== null && { gone }) };
+}
+
+/** What is in a store, in lines. `now`: by the wall clock. */
+export function contentsWords(contents: Contents, now: number): string {
+  const { events, newestAt, deliveries, computations, suppressed } = contents;
+  const newest = newestAt === null ? "" : `, the newest of ${formatTime(newestAt)} (${ageOf(newestAt, now)})`;
+  const states = Object.entries(deliveries).map(([state, count]) => `${count} ${state}`);
+  return [
+    `  events      ${events}${newest}`,
+    `  deliveries  ${states.join(", ")}`,
+    ...(computations > 0 ? [`  audiences and traits  ${computations}`] : []),
+    ...(suppressed > 0 ? [`  suppressed users  ${suppressed}`] : []),
+    `  schema      ${contents.schema}`,
+  ].join("\n");
+}
+
+function ageOf(at: number, now: number): string {
+  return at > now ? "ahead of this machine's clock" : `${formatDuration(now - at)} ago`;
+}
+
+/** The same for programs. */
+export function contentsJson({ newestAt, ...contents }: Contents): object {
+  return { ...contents, newestAt: newestAt === null ? null : formatTime(newestAt) };
 }

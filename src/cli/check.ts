@@ -1,22 +1,19 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
-import { effectiveConfig } from "../config/explain/effective.ts";
-import { listSettings } from "../config/explain/list.ts";
-import { explainYaml } from "../config/explain/yaml.ts";
+import { effectiveConfig, explainYaml, listSettings } from "../config/explain.ts";
 import { type Inspected, inspectConfig } from "../config/load.ts";
 import { child, listOf, mapOf } from "../config/tree.ts";
-import { aliasOf } from "../runtime/alias.ts";
 import { createClock } from "../runtime/clock.ts";
-import { spaceFor } from "../runtime/disk.ts";
-import { createResolve } from "../runtime/files.ts";
+import { createResolve } from "../runtime/config-files.ts";
+import { aliasOf, spaceFor } from "../runtime/disk.ts";
+import { print } from "../runtime/output.ts";
 import { isFolder } from "../runtime/stored-file.ts";
-import { print } from "../runtime/terminal.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { CONFIG_OPTION, type ConfigText, complaintOfFile, openConfigFile, printProblems } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
-/** `fairlead check`: says whether a config can be used, and all that is wrong with it, without starting anything. */
+/** `fairlead check`: says whether a config can be used, and lists all its problems, without starting anything. */
 export function declareCheck(program: Command, done: Done): void {
   program
     .command("check")
@@ -50,7 +47,7 @@ function check(options: CheckOptions): ExitCode {
   return valid ? EXIT.done : EXIT.config;
 }
 
-/** Outside of systemd's unit nobody can have its credentials, and that is no fault of the config. */
+/** Credentials of the systemd unit exist only inside it: outside, a missing one is no fault of the config. */
 function inspect({ file, text, worldReadable }: Extract<ConfigText, { kind: "read" }>): Inspected {
   const resolve = createResolve();
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
@@ -72,12 +69,12 @@ function headOf(file: string): string {
 
 function report(inspected: Inspected, file: string, valid: boolean): void {
   printProblems(inspected.problems);
-  // Without an error and without a config, there is something that could not be looked at.
+  // No error and no config: something, such as a credential, could not be checked.
   const reservation = inspected.config ? "" : ", as far as it can be checked here";
   if (valid) print(`${file} is valid${reservation}: ${summary(inspected)}`);
 }
 
-/** How much there is in a config, as `1 source, 2 destinations, 2 webhooks`. */
+/** What a config contains, as `1 source, 2 destinations, 2 webhooks`. */
 export function summary({ tree }: Inspected): string {
   const [sources, destinations] = [
     mapOf(child(tree ?? undefined, "sources")),

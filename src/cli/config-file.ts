@@ -1,35 +1,36 @@
+import { resolve } from "node:path";
 import { type Loaded, loadConfig } from "../config/load.ts";
+import { readOutboxPart } from "../config/parts.ts";
 import { formatProblem } from "../config/problems.ts";
 import type { Config, Problem } from "../model/config.ts";
 import type { Resolve } from "../model/ports.ts";
 import { createClock } from "../runtime/clock.ts";
+import { createResolve, findConfigFile, readConfigFile } from "../runtime/config-files.ts";
 import { spaceFor } from "../runtime/disk.ts";
-import { createResolve, howToRead, readConfigFile } from "../runtime/files.ts";
-import { findConfigFile } from "../runtime/find-file.ts";
+import { howToRead } from "../runtime/file-error.ts";
+import { printError } from "../runtime/output.ts";
 import { isFolder, isInOpenFolders } from "../runtime/stored-file.ts";
-import { printError } from "../runtime/terminal.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { EXIT } from "./exit.ts";
 
-/** The option that every command with a config has. */
+/** The option of every command that reads the config. */
 export const CONFIG_OPTION = [
   "--config <file>",
   "the config file (else $FAIRLEAD_CONFIG, ./config.yaml, /etc/fairlead/config.yaml)",
 ] as const;
 
-export type ConfigFile = { readonly kind: "read"; readonly file: string; readonly loaded: Loaded } | Unreadable;
+type ConfigFile = { readonly kind: "read"; readonly file: string; readonly loaded: Loaded } | Unreadable;
 export type ConfigText =
   | { readonly kind: "read"; readonly file: string; readonly text: string; readonly worldReadable: boolean }
   | Unreadable;
 type Unreadable = {
   readonly kind: "unreadable";
   readonly message: string;
-  /** What opens it to a person who may not read it; null if something else is wrong. */
+  /** How a user without permission can read it; null if something else is wrong. */
   readonly remedy: string | null;
 };
 
-/** Finds the config file, and reads what it means. */
-export function readConfig(said: string | undefined, resolve: Resolve = createResolve()): ConfigFile {
+function readConfig(said: string | undefined, resolve: Resolve = createResolve()): ConfigFile {
   const found = openConfigFile(said);
   if (found.kind === "unreadable") return found;
   const { file, text, worldReadable } = found;
@@ -37,7 +38,7 @@ export function readConfig(said: string | undefined, resolve: Resolve = createRe
   return { kind: "read", file, loaded: loadConfig({ file, text, worldReadable, resolve, ...machine }) };
 }
 
-/** Finds the config file, and reads its text. */
+/** Finds the config file and reads its text. */
 export function openConfigFile(said: string | undefined): ConfigText {
   const file = findConfigFile(said);
   if (file === null) {
@@ -52,7 +53,7 @@ export function openConfigFile(said: string | undefined): ConfigText {
   return { kind: "read", file, text: text.text, worldReadable: text.worldReadable && isInOpenFolders(file) };
 }
 
-/** Why there is no config, and what to do: open the file, or what else a command can do without it. */
+/** Why there is no config, and what to do. `otherwise`: how the command works without one. */
 export function complaintOfFile({ message, remedy }: Unreadable, otherwise?: string): Complaint {
   const advice = remedy ?? otherwise;
   return {
@@ -62,7 +63,7 @@ export function complaintOfFile({ message, remedy }: Unreadable, otherwise?: str
   };
 }
 
-/** Reads the config and tells every problem on standard error. Null if it cannot be used. */
+/** Reads the config and prints its problems on standard error. Null if it cannot be used. */
 export function requireConfig(
   said: string | undefined,
   resolve?: Resolve,
@@ -80,4 +81,13 @@ export function requireConfig(
 
 export function printProblems(problems: readonly Problem[]): void {
   for (const problem of problems) printError(`${formatProblem(problem)}\n`);
+}
+
+/** The outbox settings of the config. The secrets of the config need not be readable. */
+export function findOutbox(said: string | undefined): Config["outbox"] | Complaint {
+  const opened = openConfigFile(said);
+  if (opened.kind === "unreadable") return complaintOfFile(opened);
+  const outbox = readOutboxPart({ ...opened, resolve: createResolve() });
+  if ("faulty" in outbox) return { code: EXIT.config, message: outbox.message };
+  return { ...outbox, path: resolve(outbox.path) };
 }

@@ -1,17 +1,18 @@
 import type { Command } from "commander";
+import { MB } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/terminal.ts";
+import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
-import { askDaemon } from "./daemon/ask.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
-import { inParts, readUsers, type UsersOptions } from "./delete-user/users.ts";
-import { type Requested, toPlan, toWords, usersOf, type Wishes } from "./delete-user/words.ts";
-import { isRequested } from "./deletions/said.ts";
+import { confirm, type Plan } from "./confirm.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
+import { isRequested, type SaidRequested } from "./deletions/said.ts";
+import { untoldLines } from "./deletions.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
+import { readTyped } from "./input.ts";
 import { printable } from "./printable.ts";
 import { createProgressBar } from "./progress.ts";
-import { confirm } from "./unserved/confirm.ts";
+import { format } from "./waiting.ts";
 
 /** `fairlead delete-user`: tells all that take events of these users to delete them. */
 export function declareDeleteUser(program: Command, done: Done): void {
@@ -88,4 +89,93 @@ async function requestAll(
   }
   bar.clear();
   return null;
+}
+
+/** What is wanted of them. */
+type Wishes = { readonly source?: readonly string[]; readonly erase?: boolean; readonly suppress?: boolean };
+
+export function usersOf(count: number): string {
+  return count === 1 ? "1 user" : `${format(count)} users`;
+}
+
+/** What a person is asked before it is done. */
+function toPlan(users: readonly string[], { source, erase, suppress }: Wishes): Plan {
+  const [one, ...others] = users;
+  const who = others.length === 0 ? `user ${printable(one ?? "")}` : usersOf(users.length);
+  const where = source ? `of ${source.map(printable).join(", ")}` : "of all sources";
+  const more = [
+    ...(erase ? ["what is kept here of them is erased"] : []),
+    ...(suppress ? ["their later calls are refused"] : []),
+  ];
+  const about = `All that take events ${where} will be told to delete ${who}${more.map((text) => `; ${text}`).join("")}`;
+  return { about, question: "Do that?" };
+}
+
+/** A part of them. */
+type Requested = SaidRequested & { readonly users: number };
+
+function toWords(requested: readonly Requested[]): string {
+  const lines = requested.flatMap(({ id, users, notifications, untold }) => [
+    `${printable(id)}: ${usersOf(users)}, ${notifications === 1 ? "1 notification" : `${format(notifications)} notifications`}`,
+    ...(notifications === 0 ? ["  nobody takes events of these sources: there is nobody to tell"] : []),
+    ...untoldLines(untold).map(printable),
+  ]);
+  const [one] = requested;
+  const next = one ? [`See how far that is: fairlead deletions show ${printable(one.id)}`] : [];
+  return [...lines, ...next].join("\n");
+}
+
+/** A million users, and more. */
+const MOST_BYTES = 64 * MB;
+
+export type UsersOptions = { readonly from?: string };
+
+/** The users who are named, as arguments and in a file with one on each line; `-` is standard input. Each comes once. */
+export async function readUsers(
+  ids: readonly string[],
+  { from }: UsersOptions,
+): Promise<readonly string[] | Complaint> {
+  const lines = from === undefined ? [] : await readLines(from);
+  if ("code" in lines) return lines;
+  const users = [...new Set([...ids, ...lines])];
+  const whence =
+    from === undefined ? "say whom: `fairlead delete-user u-1234`, or --from FILE" : `${from} names nobody`;
+  if (users.length === 0) return { code: EXIT.usage, message: whence };
+  return users.includes("") ? { code: EXIT.usage, message: "a userId is not empty" } : users;
+}
+
+async function readLines(from: string): Promise<readonly string[] | Complaint> {
+  const input = await readTyped(from === "-" ? null : from, {
+    what: "the userIds, one on each line",
+    most: MOST_BYTES,
+  });
+  if (!input.ok) return { code: EXIT.failed, message: `cannot read ${from}: ${input.why}` };
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(input.bytes);
+    return text.split(/\r?\n/).filter((line) => line !== "");
+  } catch {
+    return { code: EXIT.failed, message: `cannot read ${from}: it is not UTF-8` };
+  }
+}
+
+/** In one request to the daemon: users, and characters of their ids as JSON. */
+const MOST_USERS = 1_000;
+const MOST_TEXT = 100_000;
+
+/** Parts of a list that each fit into a request. */
+export function inParts(users: readonly string[]): readonly (readonly string[])[] {
+  const parts: string[][] = [];
+  let size = 0;
+  for (const user of users) {
+    const length = JSON.stringify(user).length;
+    const last = parts.at(-1);
+    if (last && last.length < MOST_USERS && size + length <= MOST_TEXT) {
+      last.push(user);
+      size += length;
+    } else {
+      parts.push([user]);
+      size = length;
+    }
+  }
+  return parts;
 }

@@ -1,14 +1,22 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { askDaemon } from "./daemon/ask.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
-import { declareErase, declareUnsuppress } from "./deletions/change.ts";
-import { isDeletions, isReceipt, isSalt } from "./deletions/said.ts";
-import { toList, toShown } from "./deletions/words.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
+import { inParts, readUsers, type UsersOptions, usersOf } from "./delete-user.ts";
+import {
+  isDeletions,
+  isErasing,
+  isReceipt,
+  isSalt,
+  isUnsuppressed,
+  type SaidDeletion,
+  type SaidReceipt,
+} from "./deletions/said.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
+import { table } from "./table.ts";
+import { format } from "./waiting.ts";
 
 /** What the daemon lists at most, and if nothing else is said. */
 const MOST_LISTED = 1_000;
@@ -96,4 +104,139 @@ async function salt(options: ShowOptions): Promise<ExitCode> {
   const { said } = answer;
   print(options.json ? JSON.stringify(said) : `${said.salt}\nprintf '%s' '${said.salt}:USER_ID' | sha256sum`);
   return EXIT.done;
+}
+
+/** `fairlead deletions unsuppress`: takes calls of these users again. */
+function declareUnsuppress(deletions: Command, done: Done): void {
+  const command = deletions
+    .command("unsuppress")
+    .argument("[userId...]", "whom; or --from")
+    .description("take calls of users again that were deleted with --suppress")
+    .option("--from <file>", "userIds, one on each line; - for standard input")
+    .option("--json", "print how many there were as JSON");
+  addDaemonOptions(command)
+    .addHelpText("after", examples("fairlead deletions unsuppress u-1234"))
+    .action((ids: readonly string[], options: UnsuppressOptions) => done(unsuppress(ids, options)));
+}
+
+type UnsuppressOptions = DaemonOptions & UsersOptions & { readonly json?: boolean };
+
+async function unsuppress(ids: readonly string[], options: UnsuppressOptions): Promise<ExitCode> {
+  const users = await readUsers(ids, options);
+  if ("code" in users) return complain(users);
+  let unsuppressed = 0;
+  for (const userIds of inParts(users)) {
+    const ask = { path: "/api/deletions/unsuppress", body: { userIds }, isSaid: isUnsuppressed };
+    const answer = await askDaemon(options, ask);
+    if ("code" in answer) return complain(answer);
+    unsuppressed += answer.said.unsuppressed;
+  }
+  if (options.json) print(JSON.stringify({ unsuppressed }));
+  else print(`${usersOf(unsuppressed)} of ${usersOf(users.length)} had been suppressed; calls of all are taken now.`);
+  return EXIT.done;
+}
+
+/** `fairlead deletions erase ID`: does not wait until what was given up is replayed. */
+function declareErase(deletions: Command, done: Done): void {
+  const command = deletions
+    .command("erase")
+    .argument("<id>", "of a request with --erase, as `fairlead deletions` lists it")
+    .description("erase its users here although a notification was given up, which goes, too")
+    .option("--json", "print the request as JSON");
+  addDaemonOptions(command)
+    .addHelpText("after", examples("fairlead deletions erase del-01a1fab66cf4-ec51cfdfc017"))
+    .action((id: string, options: DaemonOptions & { readonly json?: boolean }) => done(erase(id, options)));
+}
+
+async function erase(id: string, options: DaemonOptions & { readonly json?: boolean }): Promise<ExitCode> {
+  const path = `/api/deletions/${encodeURIComponent(id)}/erase`;
+  const answer = await askDaemon(options, { path, body: {}, isSaid: isErasing });
+  if ("code" in answer) return complain(answer);
+  const { deletion } = answer.said;
+  if (options.json) print(printable(JSON.stringify(deletion)));
+  else print(printable(`${deletion.id}: its users are erased as soon as no notification is on its way any more.`));
+  return EXIT.done;
+}
+
+/** For a person: a line for each request. The newest comes first. */
+function toList({ deletions }: { readonly deletions: readonly SaidDeletion[] }, more: boolean): string {
+  if (deletions.length === 0) return "There is no deletion request.";
+  const head = ["id", "status", "requested", "users", "sent", "waiting", "given up", "wishes"];
+  const rows = deletions.map((one) => {
+    const { sent, waiting, givenUp } = sumOf(one);
+    const counts = [one.users, sent, waiting, givenUp].map(String);
+    const [users = "", ...others] = counts;
+    return [one.id, statusOf(one), one.requestedAt, users, ...others, wishesOf(one)].map(printable);
+  });
+  const last = more ? "\n\nThere are older ones: --limit shows more." : "";
+  return `${table([head, ...rows])}${last}`;
+}
+
+/** For a person: all there is to know of one. */
+function toShown(one: SaidReceipt): string {
+  const { id, requestedAt, endedAt, users, scope, sources, notices, erased, untold } = one;
+  const from = scope === null ? "all sources" : scope.join(", ");
+  const lines = [
+    `${id} is ${statusOf(one)}${endedAt === null ? "" : ` since ${endedAt}`}.`,
+    `  requested ${requestedAt}: ${users === 1 ? "1 user" : `${format(users)} users`} of ${from}${wishesIn(one)}`,
+    ...(sources.length === 0 ? ["  Nobody takes events of these sources: there was nobody to tell."] : []),
+    ...notices.map((notice) => `  ${notice.source} to ${notice.destination}: ${countsOf(notice)}`),
+    ...untoldLines(untold),
+    ...(erased ? [`  erased: ${format(erased.events)} events and ${format(erased.deliveries)} deliveries`] : []),
+    ...hintsOf(one),
+    "",
+    ...one.people.map((person) => `  ${personOf(person)}`),
+    ...(one.people.some(({ userId }) => userId === null) ? ["", `  ${RECOGNISE}`] : []),
+  ];
+  return lines.map(printable).join("\n");
+}
+
+function hintsOf({ status, stage, erase, id }: SaidDeletion): readonly string[] {
+  if (status !== "failed" || stage !== "settling") return [];
+  return [
+    "  See which: fairlead deliveries --type delete --state failed (or expired). Replay them: fairlead replay ID.",
+    ...(erase ? [`  Nothing is erased until they have gone out, or: fairlead deletions erase ${id}`] : []),
+  ];
+}
+
+/** What the daemon does now, where that is more than waiting for answers. */
+function statusOf({ status, stage }: SaidDeletion): string {
+  return status === "running" && stage === "erasing" ? "running (erasing)" : status;
+}
+
+function wishesOf({ erase, suppress }: SaidDeletion): string {
+  return [...(erase ? ["erase"] : []), ...(suppress ? ["suppress"] : [])].join(", ");
+}
+
+function wishesIn(one: SaidDeletion): string {
+  const wishes = wishesOf(one);
+  return wishes === "" ? "" : `, with ${wishes}`;
+}
+
+function countsOf(notice: SaidDeletion["notices"][number]): string {
+  const counts = (["delivered", "waiting", "failed", "expired", "forgotten"] as const).flatMap((state) =>
+    notice[state] > 0 ? [`${format(notice[state])} ${state}`] : [],
+  );
+  return counts.join(", ");
+}
+
+function personOf({ userId, hash, suppressed }: SaidReceipt["people"][number]): string {
+  return `${userId ?? `erased, SHA-256 ${hash}`}${suppressed ? " (suppressed)" : ""}`;
+}
+
+const RECOGNISE = "Whether it was a certain user: fairlead deletions --user USER_ID; by hand: fairlead deletions salt";
+
+/** Who is not told, and has to be by other means. */
+export function untoldLines(untold: readonly string[] = []): readonly string[] {
+  return untold.map((name) => `  not told: ${name}, which has got events once and is not in the config any more`);
+}
+
+function sumOf({ notices }: SaidDeletion) {
+  const sum = (count: (one: SaidDeletion["notices"][number]) => number): number =>
+    notices.reduce((total, one) => total + count(one), 0);
+  return {
+    sent: sum(({ delivered, forgotten }) => delivered + forgotten),
+    waiting: sum(({ waiting }) => waiting),
+    givenUp: sum(({ failed, expired }) => failed + expired),
+  };
 }

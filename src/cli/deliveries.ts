@@ -1,16 +1,25 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { suggest } from "../config/suggest.ts";
+import { isCalendarDay } from "../model/calendar.ts";
+import { parseExactly } from "../model/exact-json.ts";
+import { type At, formatDuration, parseDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
-import { askDaemon } from "./daemon/ask.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
-import { addFilterOptions, type Filter, filterOf, oneOf } from "./deliveries/filter.ts";
-import { toWords } from "./deliveries/list-words.ts";
-import { isList, type SaidDelivery, type SaidList } from "./deliveries/said.ts";
-import { declareShow } from "./deliveries/show.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
+import {
+  isDetail,
+  isList,
+  type SaidAttempt,
+  type SaidDelivery,
+  type SaidDetail,
+  type SaidList,
+} from "./deliveries/said.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
+import { table } from "./table.ts";
+import { type SaidTroubled, troubleLines } from "./trouble.ts";
 
 /** What is listed at most, and if nothing else is said. */
 const MOST_LISTED = 10_000;
@@ -63,7 +72,7 @@ async function deliveries(options: ListOptions): Promise<ExitCode> {
   else {
     const { cursor, troubled } = list;
     const asked = { limit, most: MOST_LISTED, more: cursor !== null, now: createClock().wall(), troubled };
-    print(toWords(list.deliveries, asked));
+    print(listWords(list.deliveries, asked));
   }
   return EXIT.done;
 }
@@ -90,4 +99,251 @@ function pathFor(options: Filter, { limit, cursor }: Page): string {
   const query = new URLSearchParams({ limit: String(limit), ...filterOf(options) });
   if (cursor !== null) query.set("cursor", cursor);
   return `/api/deliveries?${query}`;
+}
+
+/** `fairlead deliveries show ID`: all there is to know of one delivery. */
+function declareShow(deliveries: Command, done: Done): void {
+  const command = deliveries
+    .command("show")
+    .argument("<id>", "as `fairlead deliveries` lists it: the number of the event and the destination, 42-crm")
+    .description("show one delivery: its request, without secrets, its body, and its attempts as a timeline")
+    .option("--json", "print it as JSON");
+  addDaemonOptions(command)
+    .addHelpText("after", SHOW_HELP)
+    .action((id: string, options: ShowOptions) => done(show(id, options)));
+}
+
+const SHOW_HELP = `${examples("fairlead deliveries show 42-crm", "fairlead deliveries show 42-crm --json | jq -r .body")}
+
+The headers are those that the config gives now. Of many attempts the first
+five and the last five are kept.`;
+
+type ShowOptions = DaemonOptions & { readonly json?: boolean };
+
+async function show(id: string, options: ShowOptions): Promise<ExitCode> {
+  const answer = await askDaemon(options, { path: `/api/deliveries/${encodeURIComponent(id)}`, isSaid: isDetail });
+  if ("code" in answer) return complain(answer);
+  print(options.json ? printable(JSON.stringify(answer.said)) : detailWords(answer.said, createClock().wall()));
+  return EXIT.done;
+}
+
+/** What was asked for. `more`: whether there are others. `now`: by the wall clock. */
+type Asked = {
+  readonly limit: number;
+  readonly most: number;
+  readonly more: boolean;
+  readonly now: At;
+  /** The webhooks that keep some of them back. */
+  readonly troubled?: readonly SaidTroubled[];
+};
+
+/** For a person: a line for each, the newest first. */
+export function listWords(deliveries: readonly SaidDelivery[], asked: Asked): string {
+  if (deliveries.length === 0) return NONE;
+  const rows = deliveries.map((one) => [
+    printable(one.id),
+    printable(one.state),
+    one.settledAt ?? one.replayedAt ?? one.acceptedAt,
+    String(one.attempts),
+    printable(one.source),
+    printable(one.type),
+    cut(printable(one.userId ?? "-"), MOST_OF_USER),
+    cut(printable(whyOf(one, asked.now)), MOST_OF_REASON),
+  ]);
+  const head = ["id", "state", "since", "attempts", "source", "type", "user", "why"];
+  const trouble = troubleLines(asked.troubled ?? [], asked.now);
+  return [table([head, ...rows]), "", ...trouble, summary(deliveries.length, asked)].join("\n");
+}
+
+const NONE =
+  "There is no such delivery, or not any more: outbox.keepDelivered and outbox.keepFailed say how long they are kept.";
+
+/** Columns: a line should fit on a screen. */
+const MOST_OF_USER = 24;
+const MOST_OF_REASON = 80;
+
+function whyOf({ state, dueAt, attempts, replayedAt, reason, status, url }: SaidDelivery, now: At): string {
+  if (state === "delivered") return `${status} from ${url}`;
+  if (state !== "waiting") return reason ?? "";
+  if (attempts === 0 && reason === null) return replayedAt ? "it is sent again" : "its first attempt is due";
+  return `next ${whenDue(dueAt, now)}: ${reason ?? "no attempt yet"}`;
+}
+
+function whenDue(dueAt: string | null, now: At): string {
+  const wait = dueAt === null ? 0 : Date.parse(dueAt) - now;
+  return wait > 0 ? `in ${formatDuration(wait)}` : "when its turn comes";
+}
+
+function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+function summary(shown: number, { limit, most, more }: Asked): string {
+  const count = shown === 1 ? "One delivery" : `${shown} deliveries, the newest first`;
+  if (!more) return `${count}.`;
+  const rest =
+    limit < most ? `--limit ${Math.min(limit * 10, most)} shows more` : "--until the time of the last line shows more";
+  return `${count}. There are others: ${rest}.`;
+}
+
+/** For a person: what it is, how it stands, what is sent, and each attempt. `now`: by the wall clock. */
+export function detailWords(one: SaidDetail, now: At): string {
+  return [about(one, now), requests(one), body(one), timeline(one, now)].join("\n\n");
+}
+
+function about(one: SaidDetail, now: At): string {
+  const { id, state, type, messageId, userId, source, destination, acceptedAt, attempts, replayedAt } = one;
+  const user = userId === null ? "" : ` of user ${userId}`;
+  return [
+    `delivery ${id}: ${state}`,
+    `  event     ${type} ${messageId}${user}`,
+    `  from      ${source}, taken ${acceptedAt} (${formatDuration(Math.max(0, now - Date.parse(acceptedAt)))} ago)`,
+    `  to        ${destination}`,
+    ...(replayedAt ? [`  replayed  ${replayedAt}: what came before does not count`] : []),
+    `  attempts  ${attempts === 1 ? "1 round" : `${attempts} rounds`}`,
+    ...standing(one, now),
+    ...one.finals.map(({ url, reason }) => `  refused   by ${url} for good: ${reason}`),
+  ]
+    .map(printable)
+    .join("\n");
+}
+
+function standing({ state, dueAt, settledAt, url, status, reason, troubled }: SaidDetail, now: At): readonly string[] {
+  if (state === "delivered") return [`  delivered ${settledAt} to ${url}, which answered ${status}`];
+  const why = reason === null ? [] : [`  reason    ${reason}`];
+  if (state !== "waiting") return [`  since     ${settledAt}`, ...why];
+  const lines = troubleLines(troubled, now).map((line) => `  but       ${line}`);
+  return [...why, `  next      ${whenDue(dueAt, now)} (${dueAt})`, ...lines];
+}
+
+function requests({ requests, destination }: SaidDetail): string {
+  if (requests.length === 0) return printable(`The config has no destination ${destination} now: nothing is sent.`);
+  const blocks = requests.map(({ url, headers }) =>
+    [`POST ${url}`, ...Object.entries(headers).map(([name, value]) => `  ${name}: ${value}`)].map(printable).join("\n"),
+  );
+  return blocks.join("\n");
+}
+
+function body({ body }: SaidDetail): string {
+  return layOut(body)
+    .split("\n")
+    .map((line) => printable(`  ${line}`))
+    .join("\n");
+}
+
+function layOut(body: string): string {
+  try {
+    return JSON.stringify(parseExactly(body), null, 2);
+  } catch {
+    return body;
+  }
+}
+
+/** Every attempt that is kept, with the waits between them, and what comes next. */
+function timeline(one: SaidDetail, now: At): string {
+  const { first, omitted, last } = one.log;
+  const left = omitted === 0 ? [] : [`  … ${omitted} more, which are not kept …`];
+  const lines = [
+    ...withWaits(first),
+    ...(omitted === 0 ? waitBetween(first.at(-1), last[0]) : left),
+    ...withWaits(last),
+  ];
+  const next = one.state === "waiting" ? [`  next ${whenDue(one.dueAt, now)}`] : [];
+  if (lines.length === 0 && one.attempts > 0) return ["The attempts so far are not known.", ...next].join("\n");
+  if (lines.length === 0) return one.state === "waiting" ? "No attempt yet." : "No attempt was made.";
+  return ["attempts", ...lines, ...next].join("\n");
+}
+
+function withWaits(attempts: readonly SaidAttempt[]): readonly string[] {
+  return attempts.flatMap((attempt, nth) => [...waitBetween(attempts[nth - 1], attempt), ...describe(attempt)]);
+}
+
+/** Webhooks of a round are asked at once: between those there is none. */
+function waitBetween(before: SaidAttempt | undefined, after: SaidAttempt | undefined): readonly string[] {
+  if (!before || !after) return [];
+  const wait = Date.parse(after.at) - Date.parse(before.at) - (before.duration ?? 0);
+  return wait <= 0 ? [] : [`    ${formatDuration(wait)} later`];
+}
+
+function describe({ at, trigger, outcome, reason, duration, url, ...attempt }: SaidAttempt): readonly string[] {
+  const took = duration === null ? "" : ` after ${formatDuration(duration)}`;
+  const line = `  ${at}  ${trigger}: ${reason}${took} (${MEANING[outcome] ?? outcome}), ${url}`;
+  return [printable(line), ...answerOf({ outcome, ...attempt }).map((text) => `      | ${printable(text)}`)];
+}
+
+const MEANING: Readonly<Record<string, string>> = {
+  delivered: "delivered",
+  retry: "to be retried",
+  final: "final",
+  offline: "never left this machine",
+};
+
+function answerOf({ answer, status, outcome }: Pick<SaidAttempt, "answer" | "status" | "outcome">): readonly string[] {
+  if (answer === null) return status === null || outcome === "delivered" ? [] : ["(its text did not come in time)"];
+  return answer === "" ? [] : answer.trimEnd().split(/\r?\n/);
+}
+
+const TYPES = ["identify", "track", "page", "screen", "group", "alias", "delete"];
+
+/** The options by which deliveries are chosen, beside their state. */
+export function addFilterOptions(command: Command): Command {
+  return command
+    .option("--destination <name>", "only those for this destination")
+    .option("--source <name>", "only those of events from this source")
+    .option("--type <type>", "only those of such events, as track", oneOf(TYPES))
+    .option("--user <id>", "only those of events of this user")
+    .option("--since <time>", "only those that are in their state since then: 2h, or 2009-11-10T23:00", toTime)
+    .option("--until <time>", "only those that were so before then", toTime);
+}
+
+export type Filter = {
+  readonly state?: string;
+  readonly destination?: string;
+  readonly source?: string;
+  readonly type?: string;
+  readonly user?: string;
+  readonly since?: string;
+  readonly until?: string;
+};
+
+/** What the daemon is asked for: the options that were given. */
+export function filterOf({ state, destination, source, type, user, since, until }: Filter): Record<string, string> {
+  const wanted = { state, destination, source, type, user, since, until };
+  const given = Object.entries(wanted).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  );
+  return Object.fromEntries(given);
+}
+
+/** Takes one of these words, and says which was probably meant by another. */
+export function oneOf(words: readonly string[]): (text: string) => string {
+  return (text) => {
+    if (words.includes(text)) return text;
+    const meant = suggest(text, words);
+    throw new InvalidArgumentError(
+      meant === null ? `It must be one of ${words.join(", ")}.` : `Did you mean ${meant}?`,
+    );
+  };
+}
+
+function toTime(text: string): string {
+  const time = toQueryTime(text);
+  if (time !== null) return time;
+  throw new InvalidArgumentError("It must be how long ago, as 2h or 30m, or a time, as 2009-11-10T23:00:00Z.");
+}
+
+const FORM = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/;
+
+/**
+ * A point in time as the daemon takes it: how long ago, as `2h`, stays so; a date or time without a zone is of this
+ * machine's. Null if it is neither.
+ */
+export function toQueryTime(text: string): string | null {
+  if (parseDuration(text) !== null) return text;
+  if (!FORM.test(text) || !isCalendarDay(text)) return null;
+  // A date alone would be taken for one of UTC.
+  const at = Date.parse(text.includes("T") ? text : `${text}T00:00`);
+  const time = Number.isNaN(at) ? "" : new Date(at).toISOString();
+  // A zone may lead out of the years that have four digits: other years begin with a sign.
+  return /^\d/.test(time) ? time : null;
 }

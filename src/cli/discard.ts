@@ -1,12 +1,9 @@
 import type { Command } from "commander";
 import type { Discarded } from "../model/unserved.ts";
 import { type Done, examples } from "./command.ts";
-import { pathOf } from "./daemon/destinations.ts";
-import { addDaemonOptions } from "./daemon/find.ts";
+import { addDaemonOptions, destinationPath } from "./daemon.ts";
 import { printable } from "./printable.ts";
-import { hasMore, hasNumbers } from "./unserved/ask.ts";
-import { type EndOptions, endWaiting, type Way } from "./unserved/end.ts";
-import { deliveries } from "./unserved/words.ts";
+import { deliveries, type EndOptions, endWaiting, hasMore, hasNumbers, type Way } from "./waiting.ts";
 
 /** `fairlead discard DESTINATION`: gives up what waits for a destination that is removed, disabled or paused. */
 export function declareDiscard(program: Command, done: Done): void {
@@ -31,7 +28,7 @@ function wayOf(from: string): Way<Discarded> {
   const count = (pages: readonly Discarded[]): number => pages.reduce((sum, { discarded }) => sum + discarded, 0);
   return {
     from,
-    path: pathOf(from, "discard"),
+    path: destinationPath(from, "discard"),
     body: {},
     isSaid: isDiscarded,
     question: "Discard them? They become failed, and are not sent.",

@@ -1,13 +1,12 @@
 import type { Command } from "commander";
 import { createClock } from "../runtime/clock.ts";
-import { goLast } from "../runtime/priority.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
+import { goLast } from "../runtime/process.ts";
 import { VERSION } from "../runtime/version.ts";
 import { type Done, examples } from "./command.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
+import { addDaemonOptions, type DaemonOptions } from "./daemon.ts";
 import { examine } from "./doctor/examine.ts";
-import { worstOf } from "./doctor/finding.ts";
-import { toJson, toWords } from "./doctor/words.ts";
+import { type Finding, LEVELS, type Level, worstOf } from "./doctor/judge.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 
@@ -33,7 +32,40 @@ type DoctorOptions = DaemonOptions & { readonly full?: boolean; readonly json?: 
 
 async function doctor(options: DoctorOptions): Promise<ExitCode> {
   goLast();
-  const findings = await examine({ ...options, depth: options.full ? "full" : "usual" }, createClock());
+  const findings = await examine(options, options.full ? "full" : "usual", createClock());
   print(options.json ? printable(toJson(findings, VERSION)) : toWords(findings));
   return worstOf(findings) === "error" ? EXIT.failed : EXIT.done;
+}
+
+/** One page for people. */
+export function toWords(findings: readonly Finding[]): string {
+  const lines = findings.flatMap(({ check, level, code, what, remedy }) => {
+    const head = `${level.padEnd(8)} ${check.padEnd(9)}`;
+    const tag = code === "ok" ? "" : ` [${code}]`;
+    return [`${head} ${printable(what)}${tag}`, ...(remedy === undefined ? [] : [`${INDENT}→ ${printable(remedy)}`])];
+  });
+  return [...lines, "", `${sentence(findings)}.`].join("\n");
+}
+
+const INDENT = " ".repeat(19);
+
+function sentence(findings: readonly Finding[]): string {
+  if (worstOf(findings) === "ok") return "All is well";
+  const counts = LEVELS.toReversed().map(
+    (level) => [level, findings.filter((one) => one.level === level).length] as const,
+  );
+  const said = counts
+    .filter(([level, count]) => level !== "ok" && count > 0)
+    .map(([level, count]) => words(level, count));
+  return said.join(", ");
+}
+
+function words(level: Level, count: number): string {
+  if (level === "skipped") return `${count} could not be looked at from here`;
+  return `${count} ${level}${count === 1 ? "" : "s"}`;
+}
+
+/** The same for programs. */
+export function toJson(findings: readonly Finding[], version: string): string {
+  return JSON.stringify({ version, worst: worstOf(findings), findings });
 }

@@ -1,14 +1,15 @@
 import type { Command } from "commander";
+import { type At, DAY, formatDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { askDaemon } from "./daemon/ask.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
+import type { SaidDelivery } from "./deliveries/said.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { isKnown, isTrail } from "./explain/said.ts";
-import { toWords } from "./explain/words.ts";
+import { isKnown, isTrail, type SaidEvent, type SaidTrail } from "./explain/said.ts";
 import { printable } from "./printable.ts";
+import { troubleLines } from "./trouble.ts";
 
 /** `fairlead explain MESSAGE_ID`: says what became of a call. */
 export function declareExplain(program: Command, done: Done): void {
@@ -35,4 +36,122 @@ async function explain(messageId: string, options: ExplainOptions): Promise<Exit
   if ("code" in answer) return complain(answer);
   print(options.json ? printable(JSON.stringify(answer.said)) : toWords(answer.said, createClock().wall()));
   return isKnown(answer.said) ? EXIT.done : EXIT.failed;
+}
+
+/** For a person, in sentences: what became of a call. `now`: by the wall clock. */
+export function toWords(trail: SaidTrail, now: At): string {
+  if (!isKnown(trail)) return unknown(trail);
+  const parts = [
+    ...trail.rejected.map((one) => [refused(one, now)]),
+    ...trail.events.map((event) => told(event, now)),
+    ...gone(trail, now),
+    ...(trail.troubled.length > 0 ? [troubleLines(trail.troubled, now)] : []),
+  ];
+  return parts.map((lines) => lines.map(printable).join("\n")).join("\n\n");
+}
+
+function refused({ at, source, type, code, message, request, from }: SaidTrail["rejected"][number], now: At): string {
+  const what = type === null ? "A call" : `A ${type} call`;
+  const whose = source === null ? "of an unknown source" : `of ${source}`;
+  const way = `${request} from ${from.address ?? "an unknown address"}`;
+  return `${what} ${whose} was refused at the door ${when(at, now)}: ${code}: ${message} It came as ${way}.`;
+}
+
+/** The event, and a line for each destination. */
+function told(event: SaidEvent, now: At): readonly string[] {
+  const { type, source, userId, acceptedAt, deliveries, skipped, forgotten } = event;
+  const user = userId === null ? "" : ` of user ${userId}`;
+  const fates = [
+    ...deliveries.map((one) => `  ${one.destination}: ${fate(one, event, now)}`),
+    ...skipped.map(({ destination, rule }) => `  ${destination}: does not get it, because ${RULES[rule] ?? rule}.`),
+    ...forgotten.map((name) => `  ${name}: ${FORGOTTEN}`),
+  ];
+  return [
+    `A ${type} call${user} from ${source} was taken ${when(acceptedAt, now)}, as event ${event.event}.`,
+    ...(isOwn(event) ? [] : [`  ${repeats(event, now)}`]),
+    ...(fates.length > 0 ? fates : [event.whole ? "  There was no destination for it." : ""]),
+    ...(event.whole ? [] : [`  ${NOT_WHOLE}`]),
+  ].filter((line) => line !== "");
+}
+
+const FORGOTTEN =
+  "its first attempt did not deliver it; what became of it then is not known any more (outbox.keepDelivered, outbox.keepFailed).";
+const NOT_WHOLE =
+  "Other destinations may have got it: what was delivered at once is kept for outbox.keepDelivered only.";
+
+const RULES: Readonly<Record<string, string>> = {
+  destination_disabled: "it was disabled then",
+  source_not_selected: "its `sources` do not have that one",
+  type_not_selected: "its `types` do not have that type",
+  integration_disabled: "the call's `integrations` say no to it",
+  all_integrations_disabled: "the call's `integrations` say no to All, and nothing about it",
+  historical: "the call was older than a day when it came, and its `historical` is skip",
+};
+
+/** An id that this server chose: no other call has it. */
+function isOwn({ messageId }: SaidEvent): boolean {
+  return /^(fl|delete)-[0-9a-f]{12}-/.test(messageId);
+}
+
+function repeats({ source, acceptedAt }: SaidEvent, now: At): string {
+  const until = Date.parse(acceptedAt) + DAY;
+  const one = `another call from ${source} with this messageId`;
+  if (until > now)
+    return `Until ${iso(until)}, ${one} is a repeat of it: acknowledged, counted, and not delivered again.`;
+  return `For 24 hours, until ${iso(until)}, ${one} was a repeat of it. Whether there was any is only counted.`;
+}
+
+function fate(one: SaidDelivery & { readonly served: string }, { acceptedAt }: SaidEvent, now: At): string {
+  const { state, settledAt, url, status, reason } = one;
+  if (state === "waiting") return waiting(one, now);
+  const at = settledAt ?? acceptedAt;
+  const from = one.replayedAt ?? acceptedAt;
+  const after = `${formatDuration(Math.max(0, Date.parse(at) - Date.parse(from)))} after it ${one.replayedAt ? "was sent again by command" : "came"}`;
+  if (state === "delivered") return `delivered ${at}, ${after}, ${rounds(one)}, by ${url}, which answered ${status}.`;
+  return `${state} ${at}, ${after}, ${rounds(one)}: ${reason}. See \`fairlead deliveries show ${one.id}\`.`;
+}
+
+function rounds({ attempts }: SaidDelivery): string {
+  if (attempts === 0) return "without an attempt";
+  return attempts === 1 ? "by its first attempt" : `after ${attempts} rounds of attempts`;
+}
+
+function waiting(one: SaidDelivery & { readonly served: string }, now: At): string {
+  const { id, attempts, dueAt, reason, served, replayedAt } = one;
+  const gone = served === "yes" ? "" : ` Nothing is delivered to it now: the destination is ${served}.`;
+  if (reason === null)
+    return `${replayedAt ? "is sent again by command, and waits" : "waits"} for its first attempt.${gone}`;
+  const due = dueAt === null || Date.parse(dueAt) <= now ? "for its turn" : `until ${dueAt}`;
+  const so = attempts === 0 ? "" : `, after ${attempts === 1 ? "one round" : `${attempts} rounds`} of attempts`;
+  return `waits ${due}${so}; the last one: ${reason}. See \`fairlead deliveries show ${id}\`.${gone}`;
+}
+
+/** Calls that were taken, as their keys say, of which nothing else is known. */
+function gone({ seen, events, complete }: SaidTrail, now: At): readonly (readonly string[])[] {
+  const missing = seen.filter(({ source }) => !events.some((event) => event.source === source));
+  const why = complete ? NOT_KEPT : "Its event was not found among the newest; older ones were not looked through.";
+  return missing.map(({ source, at }) => [`A call from ${source} was taken ${when(at, now)}.`, `  ${why}`]);
+}
+
+const NOT_KEPT =
+  "Its event is not kept any more. So nothing of it waits: what was settled is kept for outbox.keepDelivered and outbox.keepFailed.";
+
+function unknown({ messageId, rejectedSince, complete }: SaidTrail): string {
+  const searched = complete
+    ? "No event that is kept has it, and no source of the config has sent it in the last 24 hours."
+    : "None of the newest events has it, and no source of the config has sent it in the last 24 hours; older ones were not looked through.";
+  return [
+    `Nothing is known of ${printable(messageId)}.`,
+    `  ${searched}`,
+    `  It is not among the last refusals, which are remembered since ${printable(rejectedSince)}: \`fairlead rejected\` shows them.`,
+    "  It may never have come; or it was delivered, or given up, longer ago than outbox.keepDelivered or outbox.keepFailed.",
+  ].join("\n");
+}
+
+function when(time: string, now: At): string {
+  return `${time} (${formatDuration(Math.max(0, now - Date.parse(time)))} ago)`;
+}
+
+function iso(at: At): string {
+  return new Date(at).toISOString();
 }

@@ -1,18 +1,18 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { parseListen } from "../config/listen.ts";
+import { parseListen } from "../config/addresses.ts";
 import type { Listener } from "../model/ports.ts";
 import type { Secret } from "../model/secret.ts";
 import { MB, parseDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
+import { print, printError } from "../runtime/output.ts";
+import { onSignals } from "../runtime/process.ts";
 import { createServe } from "../runtime/serve.ts";
-import { onSignals } from "../runtime/signals.ts";
-import { print, printError } from "../runtime/terminal.ts";
 import { verify } from "../webhook/signature.ts";
 import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
+import { complain, failed } from "./complain.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { type Received, toJsonLine, toLines } from "./received.ts";
-import { readSharedSecret, SECRET_FILE_OPTION } from "./secret.ts";
+import { readSharedSecret, SECRET_FILE_OPTION } from "./input.ts";
+import { printable } from "./printable.ts";
 
 /** `fairlead listen`: a receiver of webhooks that prints what it gets, and can fail on purpose. Runs until a signal. */
 export function declareListen(program: Command, done: Done): void {
@@ -63,29 +63,26 @@ type ListenOptions = {
   readonly json?: boolean;
 };
 
-/** What Fairlead sends is far smaller. */
+/** Far more than Fairlead sends. */
 const MAX_BODY_BYTES = 4 * MB;
 
 async function listen(options: ListenOptions): Promise<ExitCode> {
   const secret = readSharedSecret(options.secretFile);
-  if (typeof secret === "string") return failed(secret);
+  if (typeof secret === "string") return complain(failed(secret));
   const address = parseListen(options.listen);
-  if (typeof address === "string") return failed(`--listen ${address} (got ${JSON.stringify(options.listen)})`);
+  if (typeof address === "string")
+    return complain(failed(`--listen ${address} (got ${JSON.stringify(options.listen)})`));
   const receiver = createReceiver(options, secret);
   let listener: Listener;
   try {
     listener = await createServe()(address, receiver);
   } catch (error) {
-    return failed(error instanceof Error ? error.message : String(error));
+    return complain(failed(error instanceof Error ? error.message : String(error)));
   }
   printError(`listening at ${listener.address}, signatures are ${secret ? "checked" : "not checked"}\n`);
   await new Promise<void>((resolve) => onSignals({ stop: () => resolve(), reload: () => {} }));
   await listener.stop();
   return EXIT.done;
-}
-
-function failed(message: string): ExitCode {
-  return complain({ code: EXIT.failed, message });
 }
 
 /** Answers requests as the options say, and prints each. */
@@ -126,4 +123,41 @@ function check(request: Request, body: string, secret: Secret | null): Received[
   if (secret === null) return signature === null ? "absent" : "unchecked";
   if (signature === null) return "absent";
   return verify(body, signature, secret.reveal()) ? "ok" : "wrong";
+}
+
+/** A request that `fairlead listen` received. */
+type Received = {
+  readonly nth: number;
+  /** Wall time, in milliseconds since 1970. */
+  readonly at: number;
+  /** The status it was answered with. */
+  readonly status: number;
+  readonly request: Request;
+  readonly body: string;
+  /** `absent`: the request has none; `unchecked`: it has one, and the secret is not known. */
+  readonly signature: "ok" | "wrong" | "absent" | "unchecked";
+};
+
+/** For a person: a summary line and the body. */
+function toLines({ nth, at, status, request, body, signature }: Received): string {
+  const time = new Date(at).toISOString().slice(11, 23);
+  const path = new URL(request.url).pathname;
+  return `#${nth} ${time} ${typeOf(body)} at ${path}, signature ${signature}, answered ${status}\n   ${printable(body)}`;
+}
+
+/** For a program: one JSON object on one line. */
+function toJsonLine({ nth, at, status, request, body, signature }: Received): string {
+  const headers = Object.fromEntries(request.headers);
+  const { pathname: path } = new URL(request.url);
+  return JSON.stringify({ nth, at: new Date(at).toISOString(), path, headers, signature, status, body });
+}
+
+function typeOf(body: string): string {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    if (typeof parsed === "object" && parsed !== null && "type" in parsed) return printable(String(parsed.type));
+  } catch {
+    // A request of something else is printed as it is.
+  }
+  return "something else";
 }

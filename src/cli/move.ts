@@ -1,12 +1,9 @@
 import type { Command } from "commander";
 import type { Moved, Redirect } from "../model/unserved.ts";
 import { type Done, examples } from "./command.ts";
-import { pathOf } from "./daemon/destinations.ts";
-import { addDaemonOptions } from "./daemon/find.ts";
+import { addDaemonOptions, destinationPath } from "./daemon.ts";
 import { printable } from "./printable.ts";
-import { hasMore, hasNumbers } from "./unserved/ask.ts";
-import { type EndOptions, endWaiting, type Way } from "./unserved/end.ts";
-import { deliveries } from "./unserved/words.ts";
+import { deliveries, type EndOptions, endWaiting, hasMore, hasNumbers, type Way } from "./waiting.ts";
 
 /** `fairlead move OLD NEW`: has what waits for a destination that is removed, disabled or paused delivered to another. */
 export function declareMove(program: Command, done: Done): void {
@@ -33,7 +30,7 @@ function wayOf({ from, to }: Redirect): Way<Moved> {
   const name = printable(to);
   return {
     from,
-    path: pathOf(from, "move"),
+    path: destinationPath(from, "move"),
     body: { to },
     isSaid: isMoved,
     question: `Move them to ${name}?`,

@@ -2,18 +2,17 @@ import { Argument, type Command } from "commander";
 import * as v from "valibot";
 import { namesUnder } from "../config/parts.ts";
 import { type Ms, SECOND } from "../model/units.ts";
-import { createResolve } from "../runtime/files.ts";
-import { print } from "../runtime/terminal.ts";
+import { createResolve } from "../runtime/config-files.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { openConfigFile } from "./config-file.ts";
-import { readSaid, send } from "./daemon/ask.ts";
-import { addDaemonOptions, type DaemonOptions, findDaemon } from "./daemon/find.ts";
+import { addDaemonOptions, type DaemonOptions, findDaemon, readSaid, send } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
 const SECTIONS = ["destinations", "sources"] as const;
 type Section = (typeof SECTIONS)[number];
 
-/** `fairlead names destinations|sources`: what completions of shells offer. Not in the lists of commands. */
+/** `fairlead names destinations|sources`: a hidden command that the completions of shells call. */
 export function declareNames(program: Command, done: Done): void {
   const command = program
     .command("names", { hidden: true })
@@ -24,7 +23,7 @@ export function declareNames(program: Command, done: Done): void {
     .action((what: Section, options: DaemonOptions) => done(printNames(what, options)));
 }
 
-/** Says nothing of what goes wrong: it would stand in the middle of a line that somebody is typing. */
+/** Prints no errors: they would appear in the middle of the line that the user is typing. */
 async function printNames(what: Section, options: DaemonOptions): Promise<ExitCode> {
   const names = (await askNames(what, options)) ?? readNames(what, options);
   if (names.length > 0) print(names.filter(isName).join("\n"));
@@ -33,7 +32,7 @@ async function printNames(what: Section, options: DaemonOptions): Promise<ExitCo
 
 const PATIENCE: Ms = SECOND / 2;
 
-/** The daemon knows also those that were removed, and that something waits for. Null if it does not answer at once. */
+/** The daemon also knows removed destinations with waiting deliveries. Null if it does not answer at once. */
 async function askNames(what: Section, options: DaemonOptions): Promise<readonly string[] | null> {
   const daemon = findDaemon(options, createResolve());
   if ("code" in daemon) return null;
@@ -54,7 +53,7 @@ function readNames(what: Section, { config }: DaemonOptions): readonly string[] 
   return opened.kind === "read" ? namesUnder(what, opened.text) : [];
 }
 
-/** What a shell takes for one word, as all that a config may have. */
+/** Whether a shell takes it for one word, like all names that a config may have. */
 function isName(name: string): boolean {
   return /^[\w.-]+$/.test(name);
 }

@@ -1,16 +1,14 @@
 import type { Command } from "commander";
 import { formatDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { askDaemon } from "./daemon/ask.ts";
-import { explainDestination, pathOf } from "./daemon/destinations.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions, destinationPath, explainDestination } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { isPaused, type SaidPaused } from "./pause/said.ts";
+import { isPaused, isResumed, type SaidPaused, type SaidResumed } from "./pause/said.ts";
 import { printable } from "./printable.ts";
-import { aboutOf } from "./unserved/words.ts";
+import { aboutOf } from "./waiting.ts";
 
 /** `fairlead pause DESTINATION`: nothing new is sent to it until it is resumed. */
 export function declarePause(program: Command, done: Done): void {
@@ -33,18 +31,58 @@ A destination stays paused over restarts, and whatever becomes of the config.`;
 type PauseOptions = DaemonOptions & { readonly json?: boolean };
 
 async function pause(name: string, options: PauseOptions): Promise<ExitCode> {
-  const question = { path: pathOf(name, "pause"), body: {}, isSaid: isPaused, explain: explainDestination };
+  const question = { path: destinationPath(name, "pause"), body: {}, isSaid: isPaused, explain: explainDestination };
   const answer = await askDaemon(options, question);
   if ("code" in answer) return complain(answer);
   const { since, changed, waiting } = answer.said;
   if (options.json) print(printable(JSON.stringify({ destination: name, paused: true, since, changed, waiting })));
-  else print(toWords(name, answer.said, createClock().wall()));
+  else print(pausedWords(name, answer.said, createClock().wall()));
   return EXIT.done;
 }
 
 /** `now`: by the wall clock. Exported for its test. */
-export function toWords(name: string, { since, changed, waiting }: SaidPaused, now: number): string {
+export function pausedWords(name: string, { since, changed, waiting }: SaidPaused, now: number): string {
   const age = formatDuration(Math.max(0, now - Date.parse(since)));
   const done = changed ? `Paused ${printable(name)}.` : `${printable(name)} is paused already, for ${age}.`;
   return `${done} ${aboutOf(waiting, name)}.`;
+}
+
+/** `fairlead resume DESTINATION`: what waits for a destination that was paused is sent. */
+export function declareResume(program: Command, done: Done): void {
+  const command = program
+    .command("resume")
+    .description("send again to a destination that was paused: what waits for it goes out at once")
+    .argument("<destination>", "which one")
+    .option("--json", "print what was done as JSON");
+  addDaemonOptions(command)
+    .addHelpText("after", RESUME_HELP)
+    .action((name: string, options: ResumeOptions) => done(resume(name, options)));
+}
+
+const RESUME_HELP = `${examples("fairlead resume crm", "fairlead resume crm --json")}
+
+What was due meanwhile goes out first, the oldest before the others; each has
+as much left of its four hours as it had when the destination was paused.`;
+
+type ResumeOptions = DaemonOptions & { readonly json?: boolean };
+
+async function resume(name: string, options: ResumeOptions): Promise<ExitCode> {
+  const question = { path: destinationPath(name, "resume"), body: {}, isSaid: isResumed, explain: explainDestination };
+  const answer = await askDaemon(options, question);
+  if ("code" in answer) return complain(answer);
+  const { since, changed, waiting, served } = answer.said;
+  const facts = { destination: name, paused: false, since, changed, waiting, served };
+  print(options.json ? printable(JSON.stringify(facts)) : resumedWords(name, answer.said, createClock().wall()));
+  return EXIT.done;
+}
+
+/** `now`: by the wall clock. Exported for its test. */
+export function resumedWords(name: string, { since, waiting, served }: SaidResumed, now: number): string {
+  const shown = printable(name);
+  const done =
+    since === null
+      ? `${shown} was not paused.`
+      : `Resumed ${shown}, which was paused for ${formatDuration(Math.max(0, now - Date.parse(since)))}.`;
+  const unserved = served ? "" : "\nNothing is sent to it all the same: it is disabled, or not in the config.";
+  return `${done} ${aboutOf(waiting, name)}.${unserved}`;
 }

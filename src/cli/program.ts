@@ -1,9 +1,12 @@
 import { Command, CommanderError } from "commander";
-import { declareAudience } from "./audience.ts";
+import { suggest } from "../config/suggest.ts";
+import { print } from "../runtime/output.ts";
+import { runtimeName, VERSION } from "../runtime/version.ts";
+import { declareAudience, declareTraits } from "./audience.ts";
 import { declareBackup } from "./backup.ts";
 import { declareCheck } from "./check.ts";
-import type { Declare, Done } from "./command.ts";
-import { complainAsJson, toJson } from "./complain.ts";
+import { type Declare, type Done, examples } from "./command.ts";
+import { type Complaint, complain, complainAsJson, toJson, wrongUsage } from "./complain.ts";
 import { declareCompletion } from "./completion.ts";
 import { declareDeleteUser } from "./delete-user.ts";
 import { declareDeletions } from "./deletions.ts";
@@ -12,25 +15,21 @@ import { declareDiscard } from "./discard.ts";
 import { declareDoctor } from "./doctor.ts";
 import { EXIT } from "./exit.ts";
 import { declareExplain } from "./explain.ts";
-import { declareHelp } from "./help.ts";
 import { declareListen } from "./listen.ts";
 import { declareMan } from "./man.ts";
 import { declareMove } from "./move.ts";
 import { declareNames } from "./names.ts";
-import { declarePause } from "./pause.ts";
+import { declarePause, declareResume } from "./pause.ts";
 import { declareRejected } from "./rejected.ts";
 import { declareReload } from "./reload.ts";
 import { declareReplay } from "./replay.ts";
 import { declareRestore } from "./restore.ts";
-import { declareResume } from "./resume.ts";
 import { declareRetry } from "./retry.ts";
 import { declareSchema } from "./schema-command.ts";
 import { declareSend } from "./send.ts";
 import { declareServe } from "./serve.ts";
 import { declareStatus } from "./status.ts";
-import { declareTraits } from "./traits.ts";
 import { declareVerify } from "./verify.ts";
-import { declareVersion, describeVersion } from "./version.ts";
 
 /** All commands, as `fairlead --help` lists them. */
 const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[]])[] = [
@@ -60,20 +59,20 @@ export async function run(argv: readonly string[]): Promise<number> {
     await program.parseAsync([...argv], { from: "user" });
     return code;
   } catch (error) {
-    // Commander has told what was wrong; help that was asked for comes this way too.
+    // Commander has already printed the error, or the help that was asked for.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     throw error;
   }
 }
 
-/** All of the command line. `done` hears how the command that was run has ended. `json`: what is wrong is told as JSON. */
+/** The whole command line. `done` takes the result of the command that was run. `json`: errors are printed as JSON. */
 export function createProgram(done: Done, { json = false } = {}): Command {
   const program = new Command("fairlead")
     .description("Takes analytics calls, makes them durable, and forwards each as a signed webhook.")
     .version(describeVersion(), "-V, --version", "print the version")
     .exitOverride()
     .configureOutput(json ? { outputError: (text, write) => write(`${jsonOf(text)}\n`) } : {})
-    // What comes behind a command is that one's, and not an option of the same name of the command above it.
+    // An option after a subcommand belongs to it, not to an option of the same name of its parent.
     .enablePositionalOptions()
     .configureHelp({ showGlobalOptions: false })
     .helpCommand(false);
@@ -98,5 +97,63 @@ function jsonOf(text: string): string {
     .replace(/^error: /, "")
     .trim()
     .replaceAll("\n", " ");
-  return toJson({ code: EXIT.usage, message });
+  return toJson(wrongUsage(message));
+}
+
+/** `fairlead help COMMAND`: what `fairlead COMMAND --help` prints. */
+function declareHelp(program: Command, done: Done): void {
+  program
+    .command("help")
+    .description("list the commands, or show how one of them is used")
+    .argument("[command...]", "which one, as send, or deliveries show")
+    .addHelpText("after", examples("fairlead help send", "fairlead help deliveries show"))
+    .action((path: readonly string[]) => {
+      const found = find(program, path);
+      if ("message" in found) return done(complain(found));
+      found.outputHelp();
+      return done(EXIT.done);
+    });
+}
+
+function find(program: Command, path: readonly string[]): Command | Complaint {
+  let command = program;
+  for (const [depth, name] of path.entries()) {
+    const below = command.commands.find((one) => one.name() === name);
+    if (below === undefined) return unknown(path.slice(0, depth + 1), command);
+    command = below;
+  }
+  return command;
+}
+
+function unknown(path: readonly string[], { commands }: Command): Complaint {
+  const meant = suggest(
+    path.at(-1) ?? "",
+    commands.map((one) => one.name()),
+  );
+  const before = path.slice(0, -1);
+  const hint =
+    meant === null
+      ? `${["fairlead", ...before].join(" ")} --help lists what there is`
+      : `did you mean ${[...before, meant].join(" ")}?`;
+  return wrongUsage(`there is no command ${JSON.stringify(path.join(" "))}; ${hint}`);
+}
+
+/** `fairlead version`: what this binary is. */
+function declareVersion(program: Command, done: Done): void {
+  program
+    .command("version")
+    .description("print the version")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", examples("fairlead version --json"))
+    .action(({ json }: { readonly json?: boolean }) => {
+      const facts = { version: VERSION, runtime: runtimeName(), platform: PLATFORM };
+      print(json ? JSON.stringify(facts) : describeVersion());
+      return done(EXIT.done);
+    });
+}
+
+const PLATFORM = `${process.platform}-${process.arch}`;
+
+function describeVersion(): string {
+  return `fairlead ${VERSION} (${runtimeName()}, ${PLATFORM})`;
 }

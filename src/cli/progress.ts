@@ -1,22 +1,24 @@
 import { formatDuration, type Ms, SECOND } from "../model/units.ts";
+import { errorColumns, isErrorTerminal, printError } from "../runtime/output.ts";
+import { onSignals } from "../runtime/process.ts";
 
 /** How far a long piece of work is. */
 export type Progress = {
-  /** How many are done, in what its user counts. */
+  /** How many items are done. */
   readonly done: number;
-  /** How many there will be; null if nobody knows. */
+  /** How many there are in all; null if unknown. */
   readonly total: number | null;
-  /** The part of the work that is done, from 0 to 1, where something other than `done` of `total` says it. */
+  /** The part of the work that is done, from 0 to 1, if it is not `done` of `total`. */
   readonly share?: number;
-  /** Where this run began: what an earlier one did says nothing about the rate, and about the time that is left. */
+  /** Where this run began: rate and remaining time count only what this run did. */
   readonly began?: { readonly done: number; readonly share: number };
   /** Since this run began. */
   readonly elapsed: Ms;
 };
 
 /**
- * Writes it as one line of at most `width` columns: a bar, percent, count, rate and the time that is left. Where that is too
- * narrow the bar goes first, then the rate, then the count. What nobody knows is left out.
+ * One line of at most `width` columns: a bar, percent, count, rate and the remaining time, as far as they are known. In a
+ * narrow window the bar is left out first, then the rate, then the count.
  */
 export function progressLine(progress: Progress, width: number): string {
   const share = shareOf(progress);
@@ -57,7 +59,7 @@ function rateOf({ done, began, elapsed }: Progress): string {
   return `${rate < 10 ? Number(rate.toFixed(1)) : grouped(Math.round(rate))}/s`;
 }
 
-/** The rate so far goes on. Nothing is said in the first second, whose rate says little. */
+/** Assumes that the rate stays the same. Empty in the first second, whose rate means little. */
 function leftOf({ began, elapsed }: Progress, share: number | null): string {
   const gone = share === null ? 0 : share - (began?.share ?? 0);
   if (share === null || gone <= 0 || share === 1 || elapsed < SECOND) return "";
@@ -65,17 +67,17 @@ function leftOf({ began, elapsed }: Progress, share: number | null): string {
   return `${formatDuration(Math.max(SECOND, left))} left`;
 }
 
-/** With commas, as `12,345`, whatever the language of the machine. */
+/** With commas, as `12,345`, in every locale. */
 function grouped(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** What a progress bar writes to. */
-export type Terminal = {
+type Terminal = {
   readonly write: (text: string) => void;
-  /** Whether a person looks at it; nothing is drawn otherwise. */
+  /** Nothing is drawn on anything but a terminal. */
   readonly isTerminal: boolean;
-  /** In columns, at this moment: people change the size of their windows. */
+  /** In columns. Asked for each time, because windows change their size. */
   readonly width: () => number;
   readonly now: () => number;
 };
@@ -83,14 +85,19 @@ export type Terminal = {
 export type ProgressBar = {
   /** Draws it, at most ten times a second. */
   show(progress: Progress): void;
-  /** Writes a line above the bar. Where there is no bar, it is written all the same. */
+  /** Writes a line above the bar; also without a bar. */
   note(line: string): void;
-  /** Takes the bar away: what is written next begins on an empty line. */
+  /** Removes the bar, so that further output begins on an empty line. */
   clear(): void;
 };
 
+/** A progress bar on standard error. */
+export function openProgressBar({ now }: { readonly now: () => number }): ProgressBar {
+  return createProgressBar({ write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now });
+}
+
 const BETWEEN: Ms = 100;
-/** To the start of the line, and remove what is there. */
+/** Moves to the start of the line and clears it. */
 const WIPE = "\r\u001B[K";
 
 /** Draws the progress of one piece of work in place, on the last line of a terminal. */
@@ -107,7 +114,7 @@ export function createProgressBar({ write, isTerminal, width, now }: Terminal): 
     clear,
     show(progress) {
       if (!isTerminal || now() - shownAt < BETWEEN) return;
-      // A character in the last column makes some terminals go on to the next line.
+      // A character in the last column makes some terminals wrap.
       shown = progressLine(progress, width() - 1);
       shownAt = now();
       write(`${WIPE}${shown}`);
@@ -121,4 +128,14 @@ export function createProgressBar({ write, isTerminal, width, now }: Terminal): 
       shown = below;
     },
   };
+}
+
+/** Calls `run` on the first Ctrl-C; a second one ends the process at once. Returns a function that stops listening. */
+export function onInterrupt(run: () => void): () => void {
+  const interrupt = (): void => {
+    unhook();
+    run();
+  };
+  const unhook = onSignals({ stop: interrupt, reload: interrupt });
+  return unhook;
 }

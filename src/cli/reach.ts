@@ -1,9 +1,9 @@
 import type { Listen } from "../model/config.ts";
-import { addressOf } from "../runtime/listen-address.ts";
+import { addressOf } from "../runtime/listen.ts";
 
 /**
- * How a command on the same machine reaches a listener, as `http://127.0.0.1:8080` or `unix:/path`. One on all addresses
- * is reached over loopback. Null for a port that only the daemon knows.
+ * The address of a listener for a command on the same machine, as `http://127.0.0.1:8080` or `unix:/path`. A listener on all
+ * addresses is reached over loopback. Null for port 0: only the daemon knows its port.
  */
 export function baseOf(listen: Listen): string | null {
   if (listen.kind === "unix") return addressOf(listen, 0);
@@ -17,12 +17,12 @@ function loopbackFor(host: string): string {
   return host.includes(":") && /^[0:]+$/.test(host) ? "::1" : host;
 }
 
-/** What `readBase` takes, for messages. */
+/** The forms that `readBase` accepts, for messages. */
 export const BASE_FORMS = "http://host:port, https://host or unix:/path, and nothing more";
 
 /**
- * Reads where a daemon is, as a person writes it. A path is allowed, for a proxy that has Fairlead below one; a password
- * is not, for it would be seen in the list of processes. Null if it is none of the forms.
+ * Reads the address of a daemon. A path is allowed, for a proxy that serves Fairlead below one. A password is not: it would
+ * be visible in the list of processes. Null if the text has none of the forms.
  */
 export function readBase(text: string): string | null {
   if (text.startsWith("unix:/")) return text;

@@ -1,15 +1,12 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { suggest } from "../config/suggest.ts";
 import { FAULT_STATUS } from "../model/fault.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { askDaemon } from "./daemon/ask.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
-import { isRejectedList } from "./rejected/list.ts";
-import { toWords } from "./rejected/words.ts";
 
 /** What the daemon lists at most, and if nothing else is said. */
 export const MOST_LISTED = 100;
@@ -67,4 +64,109 @@ async function rejected(options: RejectedOptions): Promise<ExitCode> {
 function pathFor({ limit, source, code }: Filter): string {
   const query = new URLSearchParams({ limit: String(limit), ...(source && { source }), ...(code && { code }) });
   return `/api/rejected?${query}`;
+}
+
+/** What was asked for, and how many could have been. */
+export type Asked = {
+  readonly limit: number;
+  readonly most: number;
+  readonly source: string | null;
+  readonly code: string | null;
+};
+
+/** For a person: a block for each refused call, the newest first as in every list. */
+export function toWords(calls: readonly RejectedCall[], asked: Asked): string {
+  if (calls.length === 0) return nothing(asked);
+  return [...calls.map(toBlock), summary(calls.length, asked)].join("\n\n");
+}
+
+function nothing({ source, code }: Asked): string {
+  const whose = source === null ? "No call" : `No call of ${printable(source)}`;
+  const why = code === null ? "" : ` with ${printable(code)}`;
+  const memory = source === null && code === null ? "" : ", as far back as it remembers";
+  return `${whose} was refused${why} since the daemon started${memory}.`;
+}
+
+function summary(shown: number, { limit, most }: Asked): string {
+  const more = shown === limit && limit < most ? ` --limit ${most} may show more.` : "";
+  return shown === 1 ? `The last refusal.${more}` : `The last ${shown} refusals, the newest first.${more}`;
+}
+
+function toBlock(call: RejectedCall): string {
+  const { at, source, code, message } = call;
+  return [
+    printable(`${at} ${source ?? "unknown source"}: ${code}`),
+    `  ${printable(message)}`,
+    ...aboutOf(call).map((line) => `  ${printable(line)}`),
+    `  ${cut(printable(senderOf(call)), MOST_COLUMNS)}`,
+    ...sampleOf(call).map((line) => `    ${line}`),
+  ].join("\n");
+}
+
+/** Which call it is, as far as that could be read. */
+function aboutOf({ type, messageId, count }: RejectedCall): readonly string[] {
+  const parts = [
+    ...(count > 1 ? [`${count} calls`] : []),
+    ...(type === null ? [] : [type]),
+    ...(messageId === null ? [] : [`messageId ${messageId}`]),
+  ];
+  return parts.length === 0 ? [] : [parts.join(", ")];
+}
+
+/** Long enough to tell a browser from a library. */
+const MOST_COLUMNS = 100;
+
+function senderOf({ request, from: { address, userAgent, origin } }: RejectedCall): string {
+  const page = origin === null ? "" : `, a page of ${origin}`;
+  const program = userAgent === null ? "" : `, ${userAgent}`;
+  return `${request} from ${address ?? "an unknown address"}${page}${program}`;
+}
+
+function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+/** Line by line as it came, so that JSON that was laid out stays so. */
+function sampleOf({ sample }: RejectedCall): readonly string[] {
+  const lines = sample.trimEnd().replaceAll("\t", "  ").split(/\r?\n/).map(printable);
+  return lines.length === 1 && lines[0] === "" ? ["(nothing of it was read)"] : lines;
+}
+
+/** What the daemon answers at `GET /api/rejected`, the newest first. */
+type RejectedList = { readonly rejected: readonly RejectedCall[] };
+
+/** A refused call, or with `type` null a whole request. All text of it may be a stranger's. */
+export type RejectedCall = {
+  /** ISO 8601, in UTC. */
+  readonly at: string;
+  readonly source: string | null;
+  readonly type: string | null;
+  readonly messageId: string | null;
+  readonly code: string;
+  readonly message: string;
+  /** How many calls it is about. */
+  readonly count: number;
+  readonly from: { readonly address: string | null; readonly userAgent: string | null; readonly origin: string | null };
+  /** `POST /v1/track`. */
+  readonly request: string;
+  /** The first KB. */
+  readonly sample: string;
+};
+
+export function isRejectedList(said: unknown): said is RejectedList {
+  return isObject(said) && Array.isArray(said.rejected) && said.rejected.every(isRejectedCall);
+}
+
+function isRejectedCall(one: unknown): one is RejectedCall {
+  if (!isObject(one) || !isObject(one.from) || typeof one.count !== "number") return false;
+  const { at, code, message, request, sample, source, type, messageId } = one;
+  const { address, userAgent, origin } = one.from;
+  return (
+    [at, code, message, request, sample].every((text) => typeof text === "string") &&
+    [source, type, messageId, address, userAgent, origin].every((text) => text === null || typeof text === "string")
+  );
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
 }

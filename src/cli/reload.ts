@@ -1,12 +1,11 @@
 import type { Command } from "commander";
 import { formatProblem } from "../config/problems.ts";
 import type { Problem } from "../model/config.ts";
-import { print, printError } from "../runtime/terminal.ts";
+import { print, printError } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
-import { askDaemon } from "./daemon/ask.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
-import type { Refusal } from "./daemon/said.ts";
+import type { Refusal } from "./daemon.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 

@@ -1,11 +1,19 @@
 import { type Command, InvalidArgumentError } from "commander";
+import type { Clock } from "../model/ports.ts";
+import { type At, parseDuration, SECOND } from "../model/units.ts";
+import { createClock } from "../runtime/clock.ts";
+import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
-import { addDaemonOptions } from "./daemon/find.ts";
-import { addFilterOptions, filterOf, oneOf } from "./deliveries/filter.ts";
+import { type Complaint, complain } from "./complain.ts";
+import { confirm, type Plan } from "./confirm.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
+import { addFilterOptions, type Filter, filterOf, oneOf } from "./deliveries.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { type FilterOptions, replayByFilter } from "./replay/by-filter.ts";
+import { printable } from "./printable.ts";
+import { createProgressBar, onInterrupt } from "./progress.ts";
+import { isPage, type SaidPage, type SaidRetry } from "./replay/said.ts";
 import { retryDelivery } from "./retry.ts";
+import { deliveries, format, progressOf } from "./waiting.ts";
 
 const STATES = ["failed", "expired", "delivered"];
 
@@ -53,4 +61,217 @@ async function replay(ids: readonly string[], options: FilterOptions): Promise<E
   let code: ExitCode = EXIT.done;
   for (const id of ids) code = Math.max(code, await retryDelivery(id, options)) as ExitCode;
   return code;
+}
+
+type FilterOptions = DaemonOptions &
+  Filter & { readonly dryRun?: boolean; readonly rate?: number; readonly yes?: boolean; readonly json?: boolean };
+
+/** Counts what is wanted, makes sure that it is meant, and has the daemon send it again page by page. */
+async function replayByFilter(options: FilterOptions): Promise<ExitCode> {
+  const clock = createClock();
+  const filter = fixTimes(filterOf(options), clock.wall());
+  const interrupting = new AbortController();
+  const unhook = onInterrupt(() => interrupting.abort());
+  const world = { clock, interrupted: interrupting.signal };
+  const ask = (dryRun: boolean): PagesWorld["ask"] => asker(options, { filter, dryRun });
+  try {
+    const counted = await goThrough({ ...world, ask: ask(true), rate: null, took: () => {} });
+    const plan = counted.total;
+    if (counted.ended !== "done") return complain(complaintOf(counted.ended, 0, plan.replayed));
+    if (options.dryRun) return tell(plan, options, toPlan(plan));
+    if (plan.replayed === 0) return tell(NOTHING, options, toPlan(plan));
+    const refusal = options.yes ? null : await confirm(toQuestion(plan));
+    if (refusal !== null) return complain(refusal);
+    const bar = progressBar(clock);
+    const took = (total: Total): void => bar.show(total.replayed, plan.replayed);
+    const { total, ended } = await goThrough({ ...world, ask: ask(false), rate: options.rate ?? null, took });
+    bar.clear();
+    return conclude(total, options, { ended, counted: plan });
+  } finally {
+    unhook();
+  }
+}
+
+/** A point in time that was so long ago is to be the same for all pages. */
+function fixTimes(filter: Readonly<Record<string, string>>, now: At): Readonly<Record<string, string>> {
+  const fix = (time: string): string => {
+    const ago = parseDuration(time);
+    return ago === null ? time : new Date(now - ago).toISOString();
+  };
+  const isTime = (name: string): boolean => name === "since" || name === "until";
+  return Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, isTime(name) ? fix(value) : value]));
+}
+
+type Wish = { readonly filter: Readonly<Record<string, string>>; readonly dryRun: boolean };
+
+function asker(options: DaemonOptions, wish: Wish): PagesWorld["ask"] {
+  return async (page): Promise<SaidPage | Complaint> => {
+    const answer = await askDaemon(options, { path: "/api/replay", body: { ...wish, ...page }, isSaid: isPage });
+    return "code" in answer ? answer : answer.said;
+  };
+}
+
+function progressBar(clock: ReturnType<typeof createClock>) {
+  const began = clock.now();
+  const terminal = { write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now: clock.now };
+  const bar = createProgressBar(terminal);
+  return {
+    show: (done: number, total: number): void =>
+      bar.show({ done, total: Math.max(done, total), elapsed: clock.now() - began }),
+    clear: bar.clear,
+  };
+}
+
+function tell(total: Total, { json, dryRun }: FilterOptions, words: string): ExitCode {
+  print(json ? printable(JSON.stringify({ ...total, dryRun: dryRun === true })) : `${words}`);
+  return EXIT.done;
+}
+
+type Outcome = { readonly ended: Ended; readonly counted: Total };
+
+function conclude(total: Total, options: FilterOptions, { ended, counted }: Outcome): ExitCode {
+  const wanted = counted.replayed;
+  if (options.json || total.replayed > 0) tell(total, options, toResult(total));
+  if (ended !== "done") return complain(complaintOf(ended, total.replayed, wanted));
+  const newlyLeft = total.left - counted.left + (total.superseded ?? 0) - (counted.superseded ?? 0);
+  const gone = wanted - total.replayed - newlyLeft;
+  return gone > 0 ? complain({ code: EXIT.failed, message: goneMeanwhile(gone, wanted) }) : EXIT.done;
+}
+
+/** What several pages come to. */
+type Total = Omit<SaidPage, "cursor">;
+
+const NOTHING: Total = {
+  ...{ replayed: 0, destinations: {}, left: 0, deleted: 0, superseded: 0 },
+  ...{ oldest: null, newest: null },
+};
+
+export type PagesWorld = {
+  /** Has the daemon do so many, or fewer. */
+  readonly ask: (page: { readonly limit: number; readonly cursor: string | null }) => Promise<SaidPage | Complaint>;
+  /** How many a second at most; null for as fast as the daemon takes them. */
+  readonly rate: number | null;
+  /** Hears how far it is, after each page. */
+  readonly took: (total: Total) => void;
+  /** Aborted: the page under way is the last. */
+  readonly interrupted: AbortSignal;
+  readonly clock: Pick<Clock, "now" | "sleep">;
+};
+
+type Ended = "done" | "interrupted" | Complaint;
+
+/** In one question to the daemon. */
+const MOST_IN_PAGE = 500;
+
+/**
+ * Goes through all that is wanted, page by page: whoever ends this ends the whole work. Answers what came of it, and how it
+ * ended.
+ */
+export async function goThrough(world: PagesWorld): Promise<{ readonly total: Total; readonly ended: Ended }> {
+  const { ask, rate, took, interrupted, clock } = world;
+  const began = clock.now();
+  const limit = rate === null ? MOST_IN_PAGE : Math.max(1, Math.min(MOST_IN_PAGE, Math.floor(rate)));
+  let total = NOTHING;
+  let cursor: string | null = null;
+  do {
+    if (interrupted.aborted) return { total, ended: "interrupted" };
+    const page: SaidPage | Complaint = await ask({ limit, cursor });
+    if ("code" in page) return { total, ended: page };
+    total = add(total, page);
+    took(total);
+    cursor = page.cursor;
+    const due = rate === null || cursor === null ? 0 : began + (total.replayed * SECOND) / rate - clock.now();
+    if (due > 0) await clock.sleep(due, interrupted);
+  } while (cursor !== null);
+  return { total, ended: "done" };
+}
+
+function add(total: Total, page: SaidPage): Total {
+  const destinations = { ...total.destinations };
+  for (const [name, count] of Object.entries(page.destinations)) {
+    destinations[name] = (destinations[name] ?? 0) + count;
+  }
+  return {
+    ...{ replayed: total.replayed + page.replayed, destinations, left: total.left + page.left },
+    deleted: (total.deleted ?? 0) + (page.deleted ?? 0),
+    superseded: (total.superseded ?? 0) + (page.superseded ?? 0),
+    oldest: [total.oldest, page.oldest].filter(isTime).sort()[0] ?? null,
+    newest: [total.newest, page.newest].filter(isTime).sort().at(-1) ?? null,
+  };
+}
+
+/** They are all in the same form, which sorts by time. */
+function isTime(time: string | null): time is string {
+  return time !== null;
+}
+
+/** What would be sent again: how many for each destination, and the oldest and the newest of them. */
+function toPlan({ replayed, destinations, oldest, newest, ...others }: Total): string {
+  const lines = [
+    replayed === 0 ? "There is nothing to be sent again" : `${deliveries(replayed)} would be sent again`,
+    ...Object.entries(destinations).map(([name, count]) => `  ${printable(name)}: ${deliveries(count)}`),
+    ...(oldest === null || newest === null ? [] : [`  of events that were taken from ${oldest} to ${newest}`]),
+    ...leftOver(others),
+  ];
+  return lines.join("\n");
+}
+
+/** What a person is asked before it is done. */
+function toQuestion({ replayed, destinations, oldest, newest }: Total): Plan {
+  const [name, ...others] = Object.keys(destinations);
+  const whose = others.length === 0 ? printable(name ?? "") : `${others.length + 1} destinations`;
+  const about = `${deliveries(replayed)} to ${whose}, of events that were taken from ${oldest} to ${newest}`;
+  return { about, question: replayed === 1 ? "Send it again?" : "Send them again?" };
+}
+
+function toResult({ replayed, ...others }: Total): string {
+  return [`${deliveries(replayed)} ${replayed === 1 ? "is" : "are"} sent again.`, ...leftOver(others)].join("\n");
+}
+
+function leftOver({
+  left,
+  deleted = 0,
+  superseded = 0,
+}: Pick<Total, "left" | "deleted" | "superseded">): readonly string[] {
+  const stays = (count: number): string => (count === 1 ? "stays as it is" : "stay as they are");
+  const whose = deleted === 1 ? "stays as it is: its user was" : "stay as they are: their users were";
+  return [
+    ...(left === 0
+      ? []
+      : [`  ${deliveries(left)} ${stays(left)}: given up by command, or for what is not in the config any more`]),
+    ...(deleted === 0 ? [] : [`  ${deliveries(deleted)} ${whose} deleted`]),
+    ...(superseded === 0
+      ? []
+      : [`  ${deliveries(superseded)} ${stays(superseded)}: a newer call about the user has taken the place`]),
+  ];
+}
+
+/** Why fewer were sent again than were counted. */
+function goneMeanwhile(gone: number, wanted: number): string {
+  const removed = "they were removed, for their age or to make room, or sent again by somebody else";
+  return `${deliveries(gone)} of the ${format(wanted)} that were counted were not there any more: ${removed}`;
+}
+
+/** What became of one that was named by its id. */
+export function toSentence({ id, did }: SaidRetry): string {
+  return printable(`${id} ${DID[did]}`);
+}
+
+const DID: Readonly<Record<SaidRetry["did"], string>> = {
+  replayed: "is sent again, with all of its time.",
+  hurried: "waits still: its next attempt is due now.",
+  due: "waits still, and is due already.",
+};
+
+/** Why not all was done, and how far it came. */
+function complaintOf(ended: Exclude<Ended, "done">, done: number, wanted: number): Complaint {
+  const progress = progressOf(done, wanted);
+  if (ended === "interrupted") {
+    return {
+      code: EXIT.failed,
+      message: `interrupted: ${progress} are sent again, the others stay as they were`,
+      error: "interrupted",
+    };
+  }
+  return done === 0 ? ended : { ...ended, message: `${ended.message}; ${progress} were sent again before` };
 }

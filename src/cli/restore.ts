@@ -1,18 +1,42 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
+import process from "node:process";
 import type { Command } from "commander";
+import type { Contents } from "../model/contents.ts";
 import { formatSize } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { storedFile } from "../runtime/stored-file.ts";
-import { print } from "../runtime/terminal.ts";
-import { keepFilesPrivate } from "../runtime/umask.ts";
-import { contentsJson, contentsWords } from "./backup/words.ts";
+import { reasonOf } from "../runtime/file-error.ts";
+import { beginFile, syncFolderOf } from "../runtime/new-file.ts";
+import { print } from "../runtime/output.ts";
+import { keepFilesPrivate } from "../runtime/process.ts";
+import {
+  actAs,
+  dropFile,
+  giveTo,
+  keepAs,
+  linkOwner,
+  moveFile,
+  realPathOf,
+  type StoredFile,
+  storedFile,
+} from "../runtime/stored-file.ts";
+import { contentsJson, contentsWords } from "./backup.ts";
 import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
-import { CONFIG_OPTION } from "./config-file.ts";
+import { type Complaint, complain, failed, wrongUsage } from "./complain.ts";
+import { CONFIG_OPTION, findOutbox } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { findOutbox } from "./outbox-part.ts";
+import {
+  foldLog,
+  isDamaged,
+  lackOfRoom,
+  lockOutbox,
+  logOf,
+  lossInLog,
+  messageOf,
+  type OutboxFile,
+  openOutbox,
+  SCHEMA_VERSION,
+} from "./outbox-file.ts";
 import { printable } from "./printable.ts";
-import { type Restored, restore as replaceOutbox } from "./restore/replace.ts";
 
 /** `fairlead restore FILE`: puts a backup in the place of the outbox, while no daemon runs. */
 export function declareRestore(program: Command, done: Done): void {
@@ -26,7 +50,7 @@ export function declareRestore(program: Command, done: Done): void {
     .option("--force", "put an outbox that is there aside, under another name")
     .option("--json", "print what was restored as JSON")
     .addHelpText("after", HELP)
-    .action((file: string, options: RestoreOptions) => done(restore(file, options)));
+    .action((file: string, options: RestoreOptions) => done(restoreFile(file, options)));
 }
 
 const HELP = `${examples("fairlead restore /var/backups/fairlead.db", "fairlead restore --force /var/backups/fairlead.db")}
@@ -36,25 +60,205 @@ again: what was delivered since the backup was made, a second time.`;
 
 type RestoreOptions = { readonly config?: string; readonly force?: boolean; readonly json?: boolean };
 
-async function restore(said: string, options: RestoreOptions): Promise<ExitCode> {
+async function restoreFile(said: string, options: RestoreOptions): Promise<ExitCode> {
   const outbox = findOutbox(options.config);
   if ("code" in outbox) return complain(outbox);
   const from = resolve(said);
   const there = storedFile(from);
-  if (there === null)
-    return complain({ code: EXIT.usage, message: `there is no file ${from}, or this user may not see it` });
-  if (there.kind !== "file") return complain({ code: EXIT.usage, message: `${from} is no file` });
+  if (there === null) return complain(wrongUsage(`there is no file ${from}, or this user may not see it`));
+  if (there.kind !== "file") return complain(wrongUsage(`${from} is no file`));
   keepFilesPrivate();
   const now = createClock().wall();
-  const suffix = `before-restore-${new Date(now)
+  const time = new Date(now)
     .toISOString()
     .replace(/\.\d+Z$/, "Z")
-    .replace(/[-:]/g, "")}`;
-  const result = await replaceOutbox({ outbox: outbox.path, from, force: options.force === true, suffix });
+    .replace(/[-:]/g, "");
+  const job = { outbox: outbox.path, from, force: options.force === true, suffix: `before-restore-${time}` };
+  const result = await restore(job);
   if ("code" in result) return complain(result);
   if (options.json) print(printable(JSON.stringify(toJson(result, outbox.path, from))));
   else print(toWords(result, { outbox: outbox.path, from, now }));
   return EXIT.done;
+}
+
+type RestoreJob = {
+  readonly outbox: string;
+  readonly from: string;
+  /** Whether an existing outbox may be put aside. */
+  readonly force: boolean;
+  /** Added to the name of an outbox that is put aside. */
+  readonly suffix: string;
+};
+
+type Restored = {
+  readonly bytes: number;
+  readonly contents: Contents;
+  /** Where the previous outbox is kept, or its log if that was all of it; null if there was none. */
+  readonly kept: string | null;
+  /** Why its log is kept beside it instead of being written into it; null if it was, or there was none. */
+  readonly unfolded: string | null;
+};
+
+/**
+ * Puts a checked copy in the place of the outbox in one moment, and keeps what was there. The outbox is locked throughout, so
+ * that no daemon can have it open.
+ */
+async function restore(job: RestoreJob): Promise<Restored | Complaint> {
+  let source: OutboxFile | null = null;
+  try {
+    const outbox = whereIs(job.outbox);
+    const lost = await lossInLog(job.from);
+    if (lost !== null) return failed(`store_damaged: ${job.from} cannot be used: ${lost}. ${USE_IT_ALL_THE_SAME}`);
+    // As this user: the daemon's user may not be allowed to read it.
+    const opened = await openOutbox(job.from);
+    source = opened;
+    return await actAs(whoseIs(job.outbox, outbox), () =>
+      whileLocked(outbox, (before) => replace({ ...job, outbox, source: opened }, before)),
+    );
+  } catch (error) {
+    const message = messageOf(error);
+    return failed(isDamaged(error) ? `store_damaged: ${job.from} cannot be used: ${message}` : message);
+  } finally {
+    source?.close();
+  }
+}
+
+const USE_IT_ALL_THE_SAME =
+  "To go on without them, put it and its -wal in the place of the outbox by hand: the start takes what is left";
+
+/** The owner of the outbox's folder, or of a link to the outbox; root if the outbox belongs to somebody else. */
+function whoseIs(named: string, outbox: string): Owner {
+  const link = linkOwner(named);
+  if (link !== null && link.uid !== 0) return link;
+  const [folder, before] = [storedFile(dirname(outbox)), storedFile(outbox)];
+  return folder && (before === null || before.uid === folder.uid) ? folder : { uid: 0, gid: 0 };
+}
+
+type Owner = Pick<StoredFile, "uid" | "gid">;
+
+function whereIs(path: string): string {
+  try {
+    return realPathOf(path);
+  } catch (cause) {
+    throw new Error(`cannot replace ${path}: ${reasonOf(cause, path)}`, { cause });
+  }
+}
+
+/** Locks the outbox as a daemon does. `before` is the file that is there; locking makes an empty one if there is none. */
+async function whileLocked<T>(outbox: string, run: (before: StoredFile | null) => Promise<T>): Promise<T> {
+  const before = storedFile(outbox);
+  const folder = storedFile(dirname(outbox));
+  const hadLock = storedFile(`${outbox}.lock`) !== null;
+  if (linkOwner(`${outbox}.lock`))
+    throw new Error(`cannot lock ${outbox}: ${outbox}.lock is a symbolic link; remove it`);
+  const lock = await lockOutbox(outbox, process.pid);
+  try {
+    return await run(before !== null && before.size > 0 ? before : null);
+  } finally {
+    if (before === null && storedFile(outbox)?.size === 0) dropFile(outbox);
+    // The daemon could not open a lock of root's.
+    if (!hadLock && folder) giveTo(folder, `${outbox}.lock`);
+    lock.release();
+  }
+}
+
+type Replacement = RestoreJob & { readonly source: OutboxFile };
+
+async function replace(job: Replacement, before: StoredFile | null): Promise<Restored | Complaint> {
+  const { outbox, from, force, source } = job;
+  if (before !== null && storedFile(from)?.identity === before.identity)
+    return wrongUsage(`${from} is the outbox itself`);
+  if (before !== null && !force) return wrongUsage(await describeThere(outbox));
+  const refusal = unusable(from, source);
+  if (refusal !== null) return failed(refusal);
+  const lack = await lackOfRoom(dirname(outbox), source.size);
+  if (lack !== null) return failed(`${lack}; make room, or move ${outbox} to another disk first`);
+  const file = beginFile(outbox);
+  try {
+    const contents = await source.copyTo(file, { subject: from });
+    if ("code" in contents) return contents;
+    giveTo(before ?? ownerOfFolder(outbox), file.path);
+    const bytes = storedFile(file.path)?.size ?? 0;
+    const aside = await putAside(outbox, { before, kept: unused(`${outbox}.${job.suffix}`) });
+    file.keep();
+    return { bytes, contents, ...aside };
+  } finally {
+    file.drop();
+  }
+}
+
+/** Why a file is no outbox that can be used, as far as that is known before it is copied. */
+function unusable(from: string, source: OutboxFile): string | null {
+  if (source.schema > SCHEMA_VERSION) {
+    const known = `and this Fairlead knows up to ${SCHEMA_VERSION}; restore it with the newer Fairlead that wrote it`;
+    return `schema_newer: the schema of ${from} is version ${source.schema}, ${known}`;
+  }
+  return source.contents() ? null : `store_unknown: ${from} is an SQLite file, but no outbox of Fairlead`;
+}
+
+function ownerOfFolder(outbox: string): Owner {
+  return storedFile(dirname(outbox)) ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+}
+
+async function describeThere(outbox: string): Promise<string> {
+  const waiting = await waitingIn(outbox);
+  const what =
+    waiting === null ? "" : `, in which ${waiting === 1 ? "one delivery waits" : `${waiting} deliveries wait`}`;
+  return (
+    `outbox_exists: there is an outbox at ${outbox}${what}; say --force to put it aside, under another name, and have the ` +
+    "copy in its place"
+  );
+}
+
+/** Null if it cannot be read, which is a reason to restore another. */
+async function waitingIn(outbox: string): Promise<number | null> {
+  let opened: OutboxFile | null = null;
+  try {
+    opened = await openOutbox(outbox);
+    return opened.contents()?.deliveries.waiting ?? null;
+  } catch {
+    return null;
+  } finally {
+    opened?.close();
+  }
+}
+
+/** Two restores may happen within one second. */
+function unused(name: string): string {
+  let free = name;
+  for (let nth = 2; storedFile(free) !== null || storedFile(logOf(free)) !== null; nth += 1) free = `${name}-${nth}`;
+  return free;
+}
+
+type Aside = { readonly before: StoredFile | null; readonly kept: string };
+
+/** Keeps the outbox that is there, and its log, under another name. */
+async function putAside(outbox: string, { before, kept }: Aside): Promise<Pick<Restored, "kept" | "unfolded">> {
+  const why = before === null ? null : await tryToFold(outbox);
+  if (before !== null) {
+    // The outbox also keeps its own name until the copy takes it: there is no moment without an outbox.
+    keepAs(outbox, kept);
+  }
+  // A log that could not be folded, or whose outbox is gone, would be taken for the log of the copy.
+  const left = ["-wal", "-shm"].filter((end) => storedFile(`${outbox}${end}`) !== null);
+  for (const end of left) moveFile(`${outbox}${end}`, `${kept}${end}`);
+  syncFolderOf(outbox);
+  const log = left.includes("-wal") ? `${kept}-wal` : null;
+  return { kept: before === null ? log : kept, unfolded: log && why };
+}
+
+/** Folds the log of a killed daemon into the outbox, so that it is one file. Answers why it cannot. */
+async function tryToFold(outbox: string): Promise<string | null> {
+  // Folding a damaged log would destroy what is behind the damage.
+  const lost = await lossInLog(outbox);
+  if (lost !== null) return lost;
+  try {
+    await foldLog(outbox);
+    return null;
+  } catch (error) {
+    // All of its files are kept as they are.
+    return messageOf(error);
+  }
 }
 
 type About = { readonly outbox: string; readonly from: string; readonly now: number };

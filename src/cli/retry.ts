@@ -1,16 +1,14 @@
 import type { Command } from "commander";
 import * as v from "valibot";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { askDaemon } from "./daemon/ask.ts";
-import { explainDestination, pathOf } from "./daemon/destinations.ts";
-import { addDaemonOptions, type DaemonOptions } from "./daemon/find.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions, destinationPath, explainDestination } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 import { isRetry } from "./replay/said.ts";
-import { toSentence } from "./replay/words.ts";
-import { aboutOf } from "./unserved/words.ts";
+import { toSentence } from "./replay.ts";
+import { aboutOf } from "./waiting.ts";
 
 /** `fairlead retry DESTINATION|ID`: tries what waits for a destination, or one delivery, at once. */
 export function declareRetry(program: Command, done: Done): void {
@@ -47,7 +45,7 @@ async function retry(what: string, options: RetryOptions): Promise<ExitCode> {
     isUnknown = refusal.code === "unknown_destination";
     return explainDestination(refusal);
   };
-  const question = { path: pathOf(what, "retry"), body: {}, isSaid: isDestination, explain };
+  const question = { path: destinationPath(what, "retry"), body: {}, isSaid: isDestination, explain };
   const answer = await askDaemon(options, question);
   if ("code" in answer) return isUnknown && isDeliveryId(what) ? retryDelivery(what, options) : complain(answer);
   const { waiting, served } = answer.said;

@@ -1,18 +1,21 @@
-import { exampleConfig } from "../config/example.ts";
+import example from "../../config.example.yaml" with { type: "text" };
+import reference from "../../docs/config.md" with { type: "text" };
 import { configJsonSchema } from "../config/json-schema.ts";
-import { configMarkdown } from "../config/markdown.ts";
-import { print } from "../runtime/terminal.ts";
+import { print } from "../runtime/output.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
 export type SchemaOptions = { readonly example?: boolean; readonly reference?: boolean };
 
-/** `fairlead schema`: prints the JSON Schema of the config file, its manual, which is itself a config, or its reference. */
+/**
+ * `fairlead schema`: prints the JSON Schema of the config file, its example or its reference. `make example reference`
+ * writes the two texts from the schema; the binary holds them as they are.
+ */
 export function schema(options: SchemaOptions): ExitCode {
   print(textOf(options).trimEnd());
   return EXIT.done;
 }
 
-function textOf({ example, reference }: SchemaOptions): string {
-  if (example) return exampleConfig();
-  return reference ? configMarkdown() : JSON.stringify(configJsonSchema(), null, 2);
+function textOf(options: SchemaOptions): string {
+  if (options.example) return example;
+  return options.reference ? reference : JSON.stringify(configJsonSchema(), null, 2);
 }

@@ -1,24 +1,23 @@
-import { Argument, type Command } from "commander";
+import { Argument, type Command, InvalidArgumentError } from "commander";
 import { CALL_TYPES, type CallType, type JsonObject } from "../model/event.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { createResolve } from "../runtime/files.ts";
+import { createResolve } from "../runtime/config-files.ts";
+import { print, printError } from "../runtime/output.ts";
 import { createRandom } from "../runtime/random.ts";
-import { print, printError } from "../runtime/terminal.ts";
 import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
+import { complain, failed, wrongUsage } from "./complain.ts";
 import { CONFIG_OPTION } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { toJson, toWords } from "./send/answer.ts";
+import { readData } from "./input.ts";
+import { sendCall, toJson, toWords } from "./send/answer.ts";
 import { buildCall, type CallOptions, sayingOne, TEST_CALLS, TEST_USER } from "./send/call.ts";
-import { readData } from "./send/data.ts";
-import { createFetch } from "./send/fetch.ts";
-import { importCalls } from "./send/import/import.ts";
-import type { SendWorld } from "./send/library.ts";
-import { sendCall } from "./send/one.ts";
+import { type ImportOptions, importCalls } from "./send/import.ts";
+import type { SendWorld } from "./send/sender.ts";
+import { createFetch } from "./send/sender.ts";
 import { findTarget, type Target, type TargetOptions } from "./send/target.ts";
 
-/** `fairlead send`: makes one call to the running daemon, as a client library would, and says what came of it. */
+/** `fairlead send`: makes one call to the running daemon, as a client library would, and prints the result. */
 export function declareSend(program: Command, done: Done): void {
   const command = program
     .command("send")
@@ -65,7 +64,13 @@ function addImportOptions(command: Command): void {
     .option(
       "--import <file>",
       "send each line of the file, a whole call as JSON with its type, or - for standard input; can be interrupted",
-    );
+    )
+    .option("--from-line <number>", "with --import: leave out the lines before this one", toLine);
+}
+
+function toLine(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be the number of a line, counted from 1.");
 }
 
 function addTargetOptions(command: Command): void {
@@ -92,12 +97,11 @@ const HELP = examples(
   "fairlead send --import events.jsonl --source website",
 );
 
-type SendOptions = CallOptions &
-  TargetOptions & { readonly data?: string; readonly import?: string; readonly json?: boolean };
+type SendOptions = CallOptions & TargetOptions & ImportOptions & { readonly data?: string; readonly import?: string };
 
 async function importAll(file: string, type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
   const beside = type ?? sayingOne(options);
-  if (beside !== undefined) return complain({ code: EXIT.usage, message: `${beside} is of one call; ${EACH_LINE}` });
+  if (beside !== undefined) return complain(wrongUsage(`${beside} is of one call; ${EACH_LINE}`));
   const target = findTarget(options, createResolve());
   return "code" in target ? complain(target) : importCalls(file, target, options);
 }
@@ -105,9 +109,10 @@ async function importAll(file: string, type: CallType | undefined, options: Send
 const EACH_LINE = "with --import each line says all of its own";
 
 async function sendOne(type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
-  if (type === undefined) return complain({ code: EXIT.usage, message: KINDLESS });
+  if (options.fromLine !== undefined) return complain(wrongUsage("--from-line goes with --import"));
+  if (type === undefined) return complain(wrongUsage(KINDLESS));
   const call = await readCall(type, options);
-  if (typeof call === "string") return complain({ code: EXIT.usage, message: call });
+  if (typeof call === "string") return complain(wrongUsage(call));
   const target = findTarget(options, createResolve());
   if ("code" in target) return complain(target);
   const isWhole = options.data !== undefined;
@@ -116,7 +121,7 @@ async function sendOne(type: CallType | undefined, options: SendOptions): Promis
   const isTaken = answer.kind === "accepted" || answer.kind === "duplicate";
   if (options.json) print(toJson(answer, sent));
   else if (isTaken) print(toWords(answer, sent));
-  else complain({ code: EXIT.failed, message: toWords(answer, sent) });
+  else complain(failed(toWords(answer, sent)));
   return isTaken ? EXIT.done : EXIT.failed;
 }
 

@@ -1,33 +1,33 @@
 import type { Command } from "commander";
 import { type App, createApp } from "../app.ts";
-import { createReloader } from "../config/reloader.ts";
-import { watchConfig } from "../config/watch.ts";
+import { createReloader, watchConfig } from "../config/reload.ts";
 import type { Config } from "../model/config.ts";
 import type { Applied, Reload } from "../model/reload.ts";
 import type { Supervisor } from "../model/supervisor.ts";
-import { look } from "../runtime/look.ts";
+import { look } from "../runtime/config-files.ts";
 import { createMachine, type Machine } from "../runtime/machine.ts";
-import { freeMemory } from "../runtime/memory.ts";
 import { beginFile } from "../runtime/new-file.ts";
-import { onSignals } from "../runtime/signals.ts";
-import { createSupervisor } from "../runtime/systemd.ts";
-import { refusePassedSockets, takeSystemdEnvironment } from "../runtime/systemd-environment.ts";
-import { tellMigration } from "../runtime/systemd-migration.ts";
-import { tellReloads } from "../runtime/systemd-reload.ts";
-import { feedWatchdog } from "../runtime/systemd-watchdog.ts";
-import { printError } from "../runtime/terminal.ts";
-import { keepFilesPrivate } from "../runtime/umask.ts";
+import { printError } from "../runtime/output.ts";
+import { freeMemory, keepFilesPrivate, onSignals } from "../runtime/process.ts";
+import {
+  createSupervisor,
+  feedWatchdog,
+  refusePassedSockets,
+  takeSystemdEnvironment,
+  tellMigration,
+  tellReloads,
+} from "../runtime/systemd.ts";
 import { VERSION } from "../runtime/version.ts";
 import { type Done, examples } from "./command.ts";
 import { CONFIG_OPTION, requireConfig } from "./config-file.ts";
+import { createReader, type Reader } from "./config-reader.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { createReader, type Reader } from "./serve/reader.ts";
 
-/** `fairlead serve`: runs the daemon in the foreground, until SIGTERM or SIGINT. A second one does not wait. */
+/** `fairlead serve`: runs the daemon in the foreground until SIGTERM or SIGINT. A second signal stops it at once. */
 export function declareServe(program: Command, done: Done): void {
   program
     .command("serve")
-    .description("run the daemon in the foreground, until SIGTERM or SIGINT; it reads a config that changes anew")
+    .description("run the daemon in the foreground, until SIGTERM or SIGINT; it reloads a config that changes")
     .option(...CONFIG_OPTION)
     .option("--no-copy", "keep no copy of the outbox before an upgrade rewrites it, where the disk has no room for one")
     .addHelpText("after", examples("fairlead serve --config /etc/fairlead/config.yaml"))
@@ -75,7 +75,7 @@ function refuse(message: string, code: ExitCode): ExitCode {
   return code;
 }
 
-/** To start again would not mend a config that is wrong, nor an outbox that is of a newer version. */
+/** Exit code 78 keeps systemd from restarting: a restart does not help against an outbox of a newer version. */
 function cannotStart(error: unknown): ExitCode {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
@@ -95,7 +95,7 @@ type Started = {
 
 type Reloadable = { readonly app: App; readonly reload: Reload };
 
-/** The daemon, and how it comes by another config: whoever asks for it, it is one file that is read. */
+/** The daemon, and its reload. Every kind of reload reads the same file. */
 function createReloadableApp(started: Started, machine: Machine): Reloadable {
   const { file, config, reader, supervisor, copy } = started;
   const reloader = createReloader({ ...machine, file, read: () => reader.read(file, machine.clock), apply });
@@ -121,7 +121,7 @@ function createReloadableApp(started: Started, machine: Machine): Reloadable {
 
 type Signalled = Reloadable & { readonly supervisor: Supervisor };
 
-/** Resolves with the exit code when a signal has stopped the daemon. */
+/** Resolves with the exit code once a signal has stopped the daemon. */
 function stopBySignal({ app, reload, supervisor }: Signalled, { report }: Machine): Promise<ExitCode> {
   return new Promise((resolve) => {
     let stopping = false;

@@ -1,17 +1,17 @@
 import type { Command } from "commander";
 import type { Clock } from "../model/ports.ts";
+import { type At, formatDuration, formatSize, MINUTE } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { createResolve } from "../runtime/files.ts";
-import { print } from "../runtime/terminal.ts";
+import { createResolve } from "../runtime/config-files.ts";
+import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { askDaemon } from "./daemon/ask.ts";
-import { addDaemonOptions, type DaemonOptions, isSaidElsewhere } from "./daemon/find.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions, isSaidElsewhere } from "./daemon.ts";
 import { examineAround } from "./doctor/examine.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 import { isStatus, type SaidProblem, type SaidStatus } from "./status/said.ts";
-import { toWords } from "./status/words.ts";
+import { table } from "./table.ts";
 
 /** `fairlead status`: how the running daemon is, and each of its sources and destinations. */
 export function declareStatus(program: Command, done: Done): void {
@@ -49,4 +49,103 @@ async function status(options: StatusOptions): Promise<ExitCode> {
   const said = { ...answer.said, problems: [...answer.said.problems, ...problemsAround(options, answer.said, clock)] };
   print(options.json ? printable(JSON.stringify(said)) : toWords(said, clock.wall()));
   return EXIT.done;
+}
+
+/** For a person: first what is wrong, since when and what to do; then all parts, a line each. `now`: by the wall clock. */
+export function toWords(status: SaidStatus, now: At): string {
+  return [problems(status, now), about(status, now), sources(status, now), destinations(status, now)].join("\n\n");
+}
+
+function problems({ problems }: SaidStatus, now: At): string {
+  if (problems.length === 0) return "Problems: none.";
+  const lines = problems.flatMap(({ level, what, since, remedy }) => {
+    const lasts = since === null ? "" : `[${age(since, now)}] `;
+    return [printable(`  ${level === "error" ? "!" : "-"} ${lasts}${what}`), printable(`      ${remedy}`)];
+  });
+  return ["Problems:", ...lines].join("\n");
+}
+
+function about({ version, pid, startedAt, config, outbox, clock }: SaidStatus, now: At): string {
+  const { refused, needsRestart } = config;
+  return [
+    `fairlead ${printable(version)}, process ${pid}, running for ${age(startedAt, now)}`,
+    `config   ${printable(config.file)}, read ${age(config.readAt, now)} ago`,
+    ...(refused ? [`         NOT in force since ${age(refused.at, now)}: ${printable(refused.reason)}`] : []),
+    ...(needsRestart.length > 0 ? [`         waits for a restart: ${printable(needsRestart.join(", "))}`] : []),
+    `outbox   ${printable(outbox.path)}, ${formatSize(outbox.used)} of ${formatSize(outbox.max)}${trouble(outbox)}`,
+    ...clockLine(clock, now),
+    ...absence(outbox, now),
+  ].join("\n");
+}
+
+function clockLine(clock: SaidStatus["clock"], now: At): readonly string[] {
+  if (!clock || clock.plausible) return [];
+  const lasts = clock.since === null ? "" : ` for ${age(clock.since, now)}`;
+  return [`clock    IMPLAUSIBLE${lasts}: ${printable(clock.reason ?? "")}; events get wrong times`];
+}
+
+function trouble({ full, free, writable }: SaidStatus["outbox"]): string {
+  if (full !== null) return `: FULL (outbox.${printable(full)}${left(free)}), calls are refused`;
+  return writable ? "" : ": CANNOT BE WRITTEN, calls are refused; the log says why";
+}
+
+function absence({ gone }: SaidStatus["outbox"], now: At): readonly string[] {
+  if (!gone) return [];
+  return [
+    printable(`         GONE for ${age(gone.since, now)}: ${gone.path} was ${gone.what}; calls are refused.`),
+    "         Do not stop the daemon: fairlead backup FILE copies what it still has.",
+    "         Then stop it, run fairlead restore --force FILE, and start it.",
+  ];
+}
+
+function left(free: number | null): string {
+  return free === null ? "" : `, ${formatSize(free)} of the disk free`;
+}
+
+function sources({ sources }: SaidStatus, now: At): string {
+  if (sources.length === 0) return "There are no sources.";
+  const rows = sources.map(({ name, enabled, perSecond, lastAt }) => [
+    printable(name),
+    enabled ? rate(perSecond) : "disabled",
+    lastAt === null ? "none yet" : `${age(lastAt, now)} ago`,
+  ]);
+  return table([["source", "calls/s", "last call"], ...rows]);
+}
+
+function destinations({ destinations }: SaidStatus, now: At): string {
+  if (destinations.length === 0) return "There are no destinations.";
+  const rows = destinations.map((one) => [
+    printable(one.name),
+    stateOf(one, now),
+    rate(one.perSecond),
+    String(one.counts.waiting),
+    one.oldestWaiting === null ? "-" : formatDuration(one.oldestWaiting),
+    String(one.counts.failed),
+    String(one.counts.expired),
+  ]);
+  const head = ["destination", "state", "sent/s", "waiting", "oldest", "failed", "expired"];
+  return table([head, ...rows]);
+}
+
+function stateOf({ state, pausedSince, failingSince, webhooks }: SaidStatus["destinations"][number], now: At): string {
+  if (pausedSince !== null) {
+    const paused = `paused for ${age(pausedSince, now)}`;
+    return state === "paused" ? paused : printable(`${state}, ${paused}`);
+  }
+  if (state === "degraded") {
+    const bad = webhooks.filter((webhook) => webhook.failingSince !== null).length;
+    return `degraded (${bad} of ${webhooks.length} webhooks)`;
+  }
+  if (failingSince === null || (state !== "failing" && state !== "offline")) return printable(state);
+  return `${state} for ${age(failingSince, now)}`;
+}
+
+/** Exact where little happens. */
+function rate(perSecond: number): string {
+  if (perSecond === 0) return "0";
+  return perSecond * (MINUTE / 1_000) < 600 ? perSecond.toFixed(2) : String(Math.round(perSecond));
+}
+
+function age(time: string, now: At): string {
+  return formatDuration(Math.max(0, now - Date.parse(time)));
 }

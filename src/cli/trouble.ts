@@ -17,11 +17,11 @@ export type SaidWebhook = v.InferOutput<typeof saidWebhook>;
 export type SaidTroubled = v.InferOutput<typeof saidTroubled>[number];
 
 /** A line for each: since when it does not work, its last answer, and when it is asked again. `now`: by the wall clock. */
-export function toLines(troubled: readonly SaidTroubled[], now: At): readonly string[] {
+export function troubleLines(troubled: readonly SaidTroubled[], now: At): readonly string[] {
   return troubled.map((one) => printable(`${one.destination}: ${one.url} ${describeTrouble(one, now)}`));
 }
 
-const STATES: Readonly<Record<string, string>> = {
+const TROUBLE: Readonly<Record<string, string>> = {
   failing: "takes nothing",
   slowed: "refuses everything",
   down: "does not answer",
@@ -31,7 +31,7 @@ const STATES: Readonly<Record<string, string>> = {
 function describeTrouble({ state, failingSince, lastFailure, nextTryAt }: SaidWebhook, now: At): string {
   const since = failingSince === null ? "" : ` for ${formatDuration(Math.max(0, now - Date.parse(failingSince)))}`;
   const last = lastFailure === null ? "" : `, last answer: ${lastFailure.reason}`;
-  return `${STATES[state] ?? state}${since}${last}${nextTry(nextTryAt, now)}`;
+  return `${TROUBLE[state] ?? state}${since}${last}${nextTry(nextTryAt, now)}`;
 }
 
 function nextTry(nextTryAt: string | null, now: At): string {

@@ -1,13 +1,14 @@
 import type { Command } from "commander";
+import { CALL_TYPES, type Event, type EventType } from "../model/event.ts";
+import { parseExactly } from "../model/exact-json.ts";
 import { MB } from "../model/units.ts";
-import { print } from "../runtime/terminal.ts";
-import { sign } from "../webhook/signature.ts";
+import { print } from "../runtime/output.ts";
+import { writeBody } from "../webhook/body.ts";
+import { sign, verify } from "../webhook/signature.ts";
 import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
+import { complain, wrongUsage } from "./complain.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { readSharedSecret, SECRET_FILE_OPTION } from "./secret.ts";
-import { readTyped } from "./typed-input.ts";
-import { type Claim, type Comparison, compare, type OtherSecret } from "./verify/compare.ts";
+import { readSharedSecret, readTyped, SECRET_FILE_OPTION } from "./input.ts";
 
 /** `fairlead verify`: checks the X-Signature of a webhook's body, or makes one, for people who write receivers. */
 export function declareVerify(program: Command, done: Done): void {
@@ -19,7 +20,7 @@ export function declareVerify(program: Command, done: Done): void {
     .option(...SECRET_FILES_OPTION)
     .option("--json", "print the result as JSON")
     .addHelpText("after", HELP)
-    .action((options: VerifyOptions) => done(check(options)));
+    .action((options: VerifyOptions) => done(verifyBody(options)));
 }
 
 const SECRET_FILES_OPTION = [
@@ -44,30 +45,31 @@ type VerifyOptions = {
   readonly json?: boolean;
 };
 
-/** No receiver gets as much from Fairlead. */
+/** Far more than Fairlead sends. */
 const MOST_BYTES = 16 * MB;
 
-async function check({ body: file, signature, secretFile, json }: VerifyOptions): Promise<ExitCode> {
-  const secrets = readSecrets(secretFile);
-  if (typeof secrets === "string") return cannot(secrets);
+async function verifyBody({ body: file, signature, secretFile, json }: VerifyOptions): Promise<ExitCode> {
+  const secrets = readSecrets(secretFile ?? [undefined]);
+  if (typeof secrets === "string") return complain(wrongUsage(secrets));
   const { secret, others } = secrets;
   const body = await readTyped(file ?? null, { what: "the body", most: MOST_BYTES });
-  if (!body.ok) return cannot(`cannot read ${file === undefined ? "standard input" : `--body ${file}`}: ${body.why}`);
+  if (!body.ok)
+    return complain(wrongUsage(`cannot read ${file === undefined ? "standard input" : `--body ${file}`}: ${body.why}`));
   if (signature === undefined) {
     const made = sign(body.bytes, secret);
     print(json ? JSON.stringify({ signature: made }) : made);
     return EXIT.done;
   }
   const result = compare({ body: body.bytes, signature, secret, others });
-  print(json ? toJson(result) : toWords(result));
-  return result.kind === "ok" ? EXIT.done : EXIT.failed;
+  print(json ? JSON.stringify(result) : toWords(result));
+  return result.valid ? EXIT.done : EXIT.failed;
 }
 
-/** The one that signs, and the rest of its list. Answers what is wrong as text. */
-function readSecrets(
-  files: readonly (string | undefined)[] = [undefined],
-): Required<Pick<Claim, "secret" | "others">> | string {
-  const found: OtherSecret[] = [];
+type FoundSecret = { readonly from: string; readonly secret: string };
+
+/** The secret that signs, and the rest of its list. An error as text. */
+function readSecrets(files: readonly (string | undefined)[]): Required<Pick<Claim, "secret" | "others">> | string {
+  const found: FoundSecret[] = [];
   for (const file of files) {
     const secret = readSharedSecret(file);
     if (secret === null) return "there is no secret: set $FAIRLEAD_SECRET, or name its file with --secret-file";
@@ -78,18 +80,98 @@ function readSecrets(
   return { secret: first?.secret ?? "", others };
 }
 
-function cannot(message: string): ExitCode {
-  return complain({ code: EXIT.usage, message });
-}
-
-function toJson(result: Comparison): string {
-  if (result.kind === "ok") return JSON.stringify({ valid: true });
-  const { expected, hint } = result;
-  return JSON.stringify({ valid: false, expected, ...(hint !== null && { hint }) });
-}
-
 function toWords(result: Comparison): string {
-  if (result.kind === "ok") return "ok";
+  if (result.valid) return "ok";
   const { expected, hint } = result;
-  return `wrong: the signature of this body with this secret is ${expected}${hint === null ? "" : `\nhint: ${hint}`}`;
+  return `wrong: the signature of this body with this secret is ${expected}${hint === undefined ? "" : `\nhint: ${hint}`}`;
+}
+
+type Claim = {
+  readonly body: Uint8Array;
+  readonly signature: string;
+  /** The one that signs. */
+  readonly secret: string;
+  /** The rest of its list. */
+  readonly others?: readonly FoundSecret[];
+};
+
+/** `expected`: the right signature. `hint`: the likely mistake. */
+type Comparison =
+  | { readonly valid: true }
+  | { readonly valid: false; readonly expected: string; readonly hint: string | undefined };
+
+/** Compares a signature byte for byte (SPEC.md 5.4), and looks for the mistakes that receivers make most. */
+export function compare(claim: Claim): Comparison {
+  if (verify(claim.body, claim.signature, claim.secret)) return { valid: true };
+  return { valid: false, expected: sign(claim.body, claim.secret), hint: hintFor(claim) };
+}
+
+function hintFor({ body, signature, secret, others = [] }: Claim): string | undefined {
+  const meant = signature
+    .trim()
+    .replace(/^(x-signature:\s*)?(sha1=)?/i, "")
+    .toLowerCase();
+  if (verify(body, meant, secret))
+    return "it is right but for its form, which is 40 lowercase hexadecimal digits and no more";
+  if (!/^[\da-f]{40}$/.test(meant))
+    return "a signature is 40 lowercase hexadecimal digits: the whole value of X-Signature";
+  const other = others.find((one) => verify(body, meant, one.secret));
+  if (other) return `it was made with the secret in ${other.from}: of a list, Fairlead signs with the first`;
+  if (body.length === 0) return "the body is empty";
+  return hintForText(Buffer.from(body).toString(), (text) => verify(text, meant, secret));
+}
+
+/** Looks for what changed the body on its way. */
+function hintForText(text: string, isRight: (text: string) => boolean): string | undefined {
+  const trimmed = text.replace(/\r?\n$/, "");
+  if (isRight(trimmed)) return NEWLINE;
+  const parsed = parseJson(trimmed);
+  if (parsed === null) return undefined;
+  if (isRight(parsed.rewritten)) return REWRITTEN;
+  const ordered = inWrittenOrder(parsed.value);
+  if (ordered === null) return undefined;
+  return isRight(ordered) ? REORDERED : OTHER_ORDER;
+}
+
+const NEWLINE = "it is right without the newline at the end of the body; echo adds one, printf '%s' does not";
+const KEEP = "keep the body's bytes as they came, and parse them after checking";
+const REWRITTEN = `it is right for this JSON without its spaces: ${KEEP}`;
+const REORDERED = `it is right for this JSON with its keys in the order in which Fairlead writes them: ${KEEP}`;
+const OTHER_ORDER = `the keys of this JSON are not in the order in which Fairlead writes them: ${KEEP}`;
+
+/** Null if it is not JSON, or nested too deeply to be serialised again. */
+function parseJson(text: string): { readonly value: unknown; readonly rewritten: string } | null {
+  try {
+    const value = parseExactly(text);
+    return { value, rewritten: JSON.stringify(value) };
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The same JSON with its top-level keys in the order in which Fairlead writes them. Null if they are in that order, or if it
+ * is no body of Fairlead.
+ */
+export function inWrittenOrder(value: unknown): string | null {
+  const type = typeof value === "object" && value !== null && "type" in value ? value.type : null;
+  const known = TYPES.find((one) => one === type);
+  if (known === undefined) return null;
+  const order = Object.keys(JSON.parse(writeBody(fullEvent(known))));
+  const rank = ([name]: Entry): number => (order.includes(name) ? order.indexOf(name) : order.length);
+  const entries: readonly Entry[] = Object.entries(Object(value));
+  const ordered = entries.toSorted((one, other) => rank(one) - rank(other));
+  return ordered.every((entry, index) => entry === entries[index]) ? null : JSON.stringify(Object.fromEntries(ordered));
+}
+
+type Entry = readonly [name: string, value: unknown];
+
+const TYPES: readonly EventType[] = [...CALL_TYPES, "delete"];
+
+/** An event with every field, so that its body has every key. */
+function fullEvent(type: EventType): Event {
+  const ids = { messageId: "-", ownId: false, userId: "-", anonymousId: "-", previousId: "-", groupId: "-" };
+  const words = { event: "-", name: "-", category: "-", channel: "-" };
+  const objects = { properties: {}, traits: {}, context: {}, integrations: {} };
+  return { type, ...ids, ...words, ...objects, timestamp: "-", originalTimestamp: "-", sentAt: "-", receivedAt: 0 };
 }

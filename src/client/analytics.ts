@@ -10,41 +10,46 @@ import type {
   TrackCall,
 } from "./calls.ts";
 import { type Client, createClient } from "./client.ts";
-import type { FlushReport } from "./flushes.ts";
 import { type Options, readOptions } from "./options.ts";
 import { platform } from "./platform.ts";
+import type { FlushReport } from "./report.ts";
 
 export * from "./calls.ts";
+export { VERSION } from "./envelope.ts";
 export * from "./errors.ts";
-export type { FlushReport } from "./flushes.ts";
 export * from "./memory-transport.ts";
 export type { Options } from "./options.ts";
-// For whoever gets webhooks of Fairlead; with Hono, from `fairlead/client/hono`.
-export type { ReceiveOptions } from "./receive/answer.ts";
+export type { Fetch, FetchInit, FetchResponse } from "./platform.ts";
 export * from "./receive/calls.ts";
-export * from "./receive/node.ts";
-export * from "./receive/parse.ts";
-export * from "./receive/receiver.ts";
-export { type Secrets, verifySignature } from "./receive/signature.ts";
-export { VERSION } from "./version.ts";
-export type { Fetch, FetchInit, FetchResponse } from "./world.ts";
+// For receivers of Fairlead's webhooks. That for Hono is in `fairlead/client/hono`.
+export {
+  type Handler,
+  type NodeRequest,
+  type NodeResponse,
+  nodeReceiver,
+  type ReceiveOptions,
+  receiver,
+  type Secrets,
+  verifySignature,
+} from "./receive/receiver.ts";
+export type { FlushReport } from "./report.ts";
 
 export type CloseOptions = {
-  /** How long close waits for what is queued, in milliseconds: 10,000 unless said otherwise; Infinity waits for all. */
+  /** How long close waits, in milliseconds (10,000). Infinity waits for all calls. */
   readonly timeout?: number | undefined;
 };
 
 const CLOSE_TIMEOUT_MS = 10_000;
 
 /**
- * A client of one source (SPEC.md 2.3, 4.3). Calls are checked and written down at once, queued in memory, and sent in
- * batches in the background. It is a class because its users know it as one: `new Analytics("WRITE_KEY")`.
+ * A client of one source (SPEC.md 2.3, 4.3). Calls are checked and written as JSON at once, queued in memory, and sent
+ * in batches in the background. It is a class because its users know it as one: `new Analytics("WRITE_KEY")`.
  *
  * With `new Analytics<{ "Signed Up": { plan: string } }>(…)` names and properties of events are checked at compile time.
  *
  * Each call throws an {@link InvalidCallError} if it breaks a rule, a `CallTooLargeError` beyond 32 KB, a
- * `ClosedError` after close(), and a `QueueFullError` where the queue says so. What it returns need not be awaited: it
- * resolves to the call's messageId once the call has its place in the queue, which is at once unless
+ * `ClosedError` after close(), and a `QueueFullError` if the queue is full and must not drop. The promise that it returns
+ * need not be awaited. It resolves to the call's messageId once the call is in the queue, which is at once unless
  * `queue.whenFull` is "block", and never rejects.
  */
 export class Analytics<Events extends object = AnyEvents> {
@@ -55,7 +60,7 @@ export class Analytics<Events extends object = AnyEvents> {
     this.#client = createClient(readOptions(writeKey, options), platform);
   }
 
-  /** Ties a user to traits: once when the account is made, and again when they change. */
+  /** Sets traits of a user: when the account is created, and when they change. */
   identify(call: IdentifyCall): Promise<string> {
     return this.#call("identify", call);
   }
@@ -75,29 +80,29 @@ export class Analytics<Events extends object = AnyEvents> {
     return this.#call("screen", call);
   }
 
-  /** Says that a user belongs to a group, and what the group is like. */
+  /** Says that a user belongs to a group, and sets traits of the group. */
   group(call: GroupCall): Promise<string> {
     return this.#call("group", call);
   }
 
-  /** Says that two ids are of the same user: the anonymous one from before, and the new one. */
+  /** Says that two ids belong to the same user: the earlier anonymous one, and the new one. */
   alias(call: AliasCall): Promise<string> {
     return this.#call("alias", call);
   }
 
   /**
-   * Sends what is queued, and resolves when all of it is settled, with what became of it. Never rejects. It keeps the
-   * program alive meanwhile: in an outage until the retries are used up, which for a server that answers 429 and names a
-   * time takes half a day. close() has a deadline.
+   * Sends the queue, and resolves to a report when all of it is settled. Never rejects. Keeps the program alive
+   * meanwhile: in an outage until the retries are used up, which takes half a day if the server answers 429 and names a
+   * time. close() has a deadline.
    */
   flush(): Promise<FlushReport> {
     return this.#client.flush();
   }
 
   /**
-   * Sends what is queued, and resolves when all of it is settled or the time is over, with what became of it; what
-   * could not be delivered by then is in `undelivered`. Never rejects. A second close gives the result of the first.
-   * Throws an InvalidOptionError for a timeout that is none.
+   * Sends the queue, and resolves to a report when all of it is settled or the time is over; `undelivered` then has the
+   * rest. Never rejects. A second close returns the result of the first. Throws an InvalidOptionError if the timeout is
+   * no number of at least 0.
    */
   close({ timeout = CLOSE_TIMEOUT_MS }: CloseOptions = {}): Promise<FlushReport> {
     return this.#client.close(timeout);

@@ -1,37 +1,37 @@
-/** The six calls as a program writes them (SPEC.md 2.3), and as they are sent. */
+/** The six calls as a program makes them (SPEC.md 2.3), and as they are sent. */
 import type { CallType } from "../model/event.ts";
 
-/** Numbers become strings; they must be whole ones that JavaScript can tell apart. */
+/** A number becomes a string. It must be a whole number that JavaScript holds exactly. */
 export type Id = string | number;
 
 /** Names of destinations: `{ All: false, crm: true }` reaches crm alone (SPEC.md 4.3 rule 4). */
 export type Integrations = { readonly [destination: string]: boolean | object };
 
-/** An object with keys of any kind. Arrays are refused; Map, Set and Promise, too, as JSON has them without what is in them. */
+/** An object with any keys. Arrays are refused; so are Map, Set and Promise, which JSON writes without their content. */
 export type Attributes = { readonly [key: string]: unknown } | OfInterface;
 
-/** What is declared as an interface has no index. */
+/** An interface has no index signature. */
 type OfInterface = object & { readonly [Symbol.iterator]?: never; readonly then?: never };
 
-/** What any call may have. */
+/** The fields of every call. */
 export type Common = {
-  /** Where and how it happened; no attributes of the user. */
+  /** Where and how it happened; not the user's attributes. */
   readonly context?: Attributes | undefined;
   readonly integrations?: Integrations | undefined;
-  /** When it happened, for historical import; the time of the call when left out. Text must be ISO 8601. */
+  /** When it happened, for historical imports; the time of the call when left out. Text must be ISO 8601. */
   readonly timestamp?: Date | string | undefined;
-  /** Names the call to its receivers, below 100 characters; a random UUID when left out. */
+  /** By it receivers recognise the call. Below 100 characters; a random UUID when left out. */
   readonly messageId?: string | undefined;
 };
 
-/** Who it is about: at least one of the two. */
+/** The user: at least one of the two. */
 export type Who =
   | { readonly userId: Id; readonly anonymousId?: Id | undefined }
   | { readonly userId?: Id | undefined; readonly anonymousId: Id };
 
 export type IdentifyCall = Common & Who & { readonly traits?: Attributes | undefined };
 
-/** `traits` is what the Go client calls the properties of a page. They travel as properties. */
+/** `traits` is the Go client's name for the properties of a page. They are sent as properties. */
 export type PageCall = ScreenCall & { readonly traits?: Attributes | undefined };
 
 export type ScreenCall = Common &
@@ -43,15 +43,15 @@ export type ScreenCall = Common &
 
 export type GroupCall = Common & Who & { readonly groupId: Id; readonly traits?: Attributes | undefined };
 
-/** `previousId` is the id from before, `userId` the new one. */
+/** `previousId` is the old id, `userId` the new one. */
 export type AliasCall = Common & { readonly userId: Id; readonly previousId: Id };
 
-/** Events that are not declared: any name, with any properties. */
+/** Events without declared types: any name, with any properties. */
 export type AnyEvents = { readonly [event: string]: Attributes };
 
 export type EventName<Events extends object> = keyof Events & string;
 
-/** `properties` may be left out where the event has none, or none that it needs. */
+/** `properties` may be left out if the event requires none. */
 export type TrackCall<Events extends object = AnyEvents, Name extends EventName<Events> = EventName<Events>> = Common &
   Who & { readonly event: Name } & PropertiesOf<Events[Name]>;
 
@@ -63,7 +63,7 @@ type PropertiesOf<Properties> = [Properties] extends [null | undefined]
 
 type Nothing = Record<never, never>;
 
-/** A call as it was sent: what reaches the program again in errors and reports. */
+/** A call as it was sent. Errors and reports give it back to the program. */
 export type SentCall = {
   readonly type: CallType;
   readonly messageId: string;

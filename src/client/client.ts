@@ -1,17 +1,14 @@
 import type { CallType } from "../model/event.ts";
-import { createCourier } from "./courier.ts";
-import { createDebug } from "./debug.ts";
-import { checkTimeout, createEnding } from "./ending.ts";
+import { type Courier, createCourier } from "./courier.ts";
 import { measureCall } from "./envelope.ts";
-import { ClosedError } from "./errors.ts";
-import type { FlushReport } from "./flushes.ts";
-import { createLedger } from "./ledger.ts";
+import { ClosedError, InvalidOptionError, LostCallError } from "./errors.ts";
 import type { Settings } from "./options.ts";
-import { createPacer } from "./pacer.ts";
-import type { Cancel, World } from "./world.ts";
+import type { Cancel, ClientWorld, World } from "./platform.ts";
+import { createDebug, createLedger, type Debug, type FlushReport, type Ledger } from "./report.ts";
+import { show } from "./show.ts";
 import { write } from "./write.ts";
 
-/** What is behind `Analytics`: the same for all six calls, and for every world. */
+/** What is behind `Analytics`, on any platform. */
 export type Client = {
   call(type: CallType, call: unknown): Promise<string>;
   flush(): Promise<FlushReport>;
@@ -21,18 +18,15 @@ export type Client = {
 
 /**
  * A call is queued, is due at a flush, is in flight, and is then settled once: delivered, lost, or returned by close().
- * Whatever the program does, there is no other way out.
+ * There is no other way out, whatever the program does.
  */
-export function createClient(settings: Settings, world: World): Client {
-  const trail = world.createTrail();
-  const own = { ...world, trail, log: quietly(world.log) };
-  const debug = createDebug(settings.debug, own);
-  const ledger = createLedger(settings, own, { idle: () => ending.idle(), gone: () => ending.gone() });
-  const courier = createCourier({ settings, world: own, trail, debug, ledger });
-  // A queue that is shorter would never hold as many.
-  const flushAt = Math.min(settings.flushAt, settings.queueLimit);
-  const pace = { flushAt, flushAfterMs: settings.flushAfterMs };
-  const pacer = createPacer({ ...pace, after, send: () => courier.sendUpTo(seq), debug });
+export function createClient(settings: Settings, platform: World): Client {
+  const trail = platform.createTrail();
+  const world: ClientWorld = { ...platform, trail, log: quietly(platform.log) };
+  const debug = createDebug(settings.debug, world);
+  const ledger = createLedger(settings, world, { idle: () => ending.idle(), gone: () => ending.gone() });
+  const courier = createCourier({ settings, world, debug, ledger });
+  const pacer = createPacer({ settings, world, debug, send: () => courier.sendUpTo(seq) });
   const ending = createEnding({ flush: flushNow, courier, ledger, world, debug });
   let seq = 0;
   let closing: Promise<FlushReport> | null = null;
@@ -42,27 +36,20 @@ export function createClient(settings: Settings, world: World): Client {
     flush: () => closing ?? flushNow(),
     close(timeoutMs) {
       checkTimeout(timeoutMs);
-      // A function that is told of it may close once more: it has to begin after this is noted.
+      // Begins in another turn: a function of the program that runs meanwhile may close, too, and must find `closing` set.
       closing ??= Promise.resolve(timeoutMs).then(ending.close).finally(pacer.stop);
       return closing;
     },
   };
-
-  /** A call made on behalf of a function may set the timer for all the others. */
-  function after(ms: number, run: () => void): Cancel {
-    return world.after(ms, () => trail.leave(run));
-  }
 
   function call(type: CallType, given: unknown): Promise<string> {
     if (closing) throw new ClosedError();
     const written = write(type, given, world);
     const bytes = measureCall(written, settings);
     seq += 1;
-    const place = courier.add({ ...written, seq, type, bytes });
-    ledger.came();
-    place.after();
+    const room = courier.add({ ...written, seq, type, bytes });
     pacer.queued(written.text);
-    return place.room ? waitFor(place.room, written.messageId) : Promise.resolve(written.messageId);
+    return room ? waitFor(room, written.messageId) : Promise.resolve(written.messageId);
   }
 
   async function waitFor(room: Promise<void>, messageId: string): Promise<string> {
@@ -79,13 +66,138 @@ export function createClient(settings: Settings, world: World): Client {
   }
 }
 
-/** Programs put functions of their own in the place of console.error, and these may throw. */
+/** Programs replace console.error by functions of their own, which may throw. */
 function quietly(log: (line: string) => void): (line: string) => void {
   return (line) => {
     try {
       log(line);
     } catch {
-      // There is nobody left to tell.
+      // There is nowhere left to log that.
     }
   };
+}
+
+/** Decides when to flush (SPEC.md 4.3 rule 2). */
+type Pacer = {
+  /** A call was queued. */
+  queued(text: string): void;
+  /** Sends all calls that were queued. */
+  flush(): void;
+  stop(): void;
+};
+
+type PacerParts = {
+  readonly settings: Settings;
+  readonly world: ClientWorld;
+  readonly debug: Debug;
+  readonly send: () => void;
+};
+
+/**
+ * Counts the calls since the last flush, and runs a timer from it. Idle, there is no timer: it ends with the first
+ * interval without a call, and begins again with the next call.
+ */
+function createPacer({ settings, world, debug, send }: PacerParts): Pacer {
+  // A shorter queue would never hold as many.
+  const flushAt = Math.min(settings.flushAt, settings.queueLimit);
+  let buffered = 0;
+  let cancel: Cancel | null = null;
+
+  return { queued, flush, stop };
+
+  function queued(text: string): void {
+    buffered += 1;
+    debug(() => `buffer (${buffered}/${flushAt}) ${text}`);
+    if (buffered < flushAt) {
+      start();
+      return;
+    }
+    debug(() => `exceeded ${flushAt} messages – flushing`);
+    flush();
+  }
+
+  function flush(): void {
+    buffered = 0;
+    stop();
+    start();
+    send();
+  }
+
+  function start(): void {
+    // Left, because a call that a function of the program makes may start the timer for the calls of all.
+    cancel ??= world.after(settings.flushAfterMs, () => world.trail.leave(pass));
+  }
+
+  function stop(): void {
+    cancel?.();
+    cancel = null;
+  }
+
+  function pass(): void {
+    cancel = null;
+    const waiting = buffered;
+    debug(() => (waiting === 0 ? "interval reached – nothing to send" : `interval reached - flushing ${waiting}`));
+    if (waiting > 0) flush();
+  }
+}
+
+function checkTimeout(timeoutMs: number): void {
+  if (typeof timeoutMs === "number" && timeoutMs >= 0) return;
+  throw new InvalidOptionError(`the timeout of close must be 0 or more (got ${show(timeoutMs)})`);
+}
+
+/** The ways in which a client comes to its end. */
+type Ending = {
+  /** The program closes it. Calls that are not delivered in time are returned. */
+  close(timeoutMs: number): Promise<FlushReport>;
+  /** The program has nothing left to do and did not close it: calls are sent for some seconds. */
+  idle(): void;
+  /** The program ends now: all calls are lost, and reported so. */
+  gone(): void;
+};
+
+type EndingParts = {
+  readonly flush: () => Promise<FlushReport>;
+  readonly courier: Pick<Courier, "hurry" | "abandon">;
+  readonly ledger: Pick<Ledger, "settle" | "end">;
+  readonly world: Pick<World, "after">;
+  readonly debug: Debug;
+};
+
+/** How long an idle program is kept alive for its queue. */
+const EXIT_TIMEOUT_MS = 5_000;
+/** The most that a timer can hold. A longer timeout means no deadline. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+function createEnding({ flush, courier, ledger, world, debug }: EndingParts): Ending {
+  return {
+    close: (timeoutMs) => finish(timeoutMs, giveBack),
+    // Never rejects, as no flush does.
+    idle: () => void finish(EXIT_TIMEOUT_MS, giveUp),
+    gone: giveUp,
+  };
+
+  /** Sends all calls, without waiting for the next attempt, until they are settled or the time is over. */
+  async function finish(timeoutMs: number, whenLate: () => void): Promise<FlushReport> {
+    debug(() => "exit requested – draining");
+    const settled = flush();
+    courier.hurry();
+    const cancel = timeoutMs > LONGEST_MS ? () => {} : world.after(timeoutMs, whenLate);
+    const report = await settled;
+    cancel();
+    ledger.end();
+    return report;
+  }
+
+  function giveBack(): void {
+    for (const entry of courier.abandon()) ledger.settle(entry, { kind: "returned" });
+  }
+
+  function giveUp(): void {
+    const why = "the program has ended; await close() before that";
+    for (const entry of courier.abandon()) {
+      ledger.settle(entry, { kind: "lost", error: new LostCallError(entry, { reason: "exited", why }) });
+    }
+    ledger.end();
+  }
 }

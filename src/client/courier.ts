@@ -1,45 +1,35 @@
-import type { Rejections } from "./answer.ts";
-import { createBatches, isTooLarge } from "./batches.ts";
-import type { Debug } from "./debug.ts";
-import type { Entry } from "./entry.ts";
-import { LostCallError, QueueFullError } from "./errors.ts";
-import type { Settlement } from "./flushes.ts";
-import type { Ledger } from "./ledger.ts";
+import { type Loss, LostCallError, QueueFullError } from "./errors.ts";
+import type { Rejections } from "./judge.ts";
 import type { Settings } from "./options.ts";
+import type { ClientWorld } from "./platform.ts";
+import { createQueue, type Entry } from "./queue.ts";
+import type { Debug, Ledger, Settlement } from "./report.ts";
 import { createSender, type Sending } from "./sender.ts";
 import { showCauses } from "./show.ts";
-import type { Trail, World } from "./world.ts";
 
 export type Courier = {
-  /** Queues a call. Throws a QueueFullError if it gets no place. */
-  add(entry: Entry): Place;
-  /** Begins to send all up to this seq, unless that is under way already. */
+  /** Queues a call. Null if it has its place, else a promise of one. Throws a QueueFullError. */
+  add(entry: Entry): Promise<void> | null;
+  /** Begins to send all calls up to this seq, unless sending is under way. */
   sendUpTo(seq: number): void;
+  /** Makes the next attempt now, unless the server has named its time. */
   hurry(): void;
-  /** Stops sending, and takes back all that is not settled, in its order. */
+  /** Stops sending, and removes all calls that are not settled, in their order. */
   abandon(): readonly Entry[];
 };
 
-export type Place = {
-  /** Resolves when the call has its place; null if it has it. */
-  readonly room: Promise<void> | null;
-  /** Settles the call that had to go for this one. */
-  readonly after: () => void;
-};
-
-export type CourierParts = {
+type Parts = {
   readonly settings: Settings;
-  readonly world: World;
-  readonly trail: Trail;
+  readonly world: ClientWorld;
   readonly debug: Debug;
-  readonly ledger: Pick<Ledger, "settle" | "repeated">;
+  readonly ledger: Pick<Ledger, "added" | "settle" | "repeated">;
 };
 
-const NOTHING = (): void => {};
+type Concluded = Exclude<Sending, { kind: "stopped" }>;
 
-/** Carries calls to the server: one batch after another, so that their order is kept. */
-export function createCourier({ settings, world, trail, debug, ledger }: CourierParts): Courier {
-  const batches = createBatches(settings);
+/** Sends calls to the server, one batch after the other, so that their order is kept. */
+export function createCourier({ settings, world, debug, ledger }: Parts): Courier {
+  const queue = createQueue(settings);
   const sender = createSender(settings, world, { debug });
   let stopping = new AbortController();
   let inFlight: readonly Entry[] = [];
@@ -49,58 +39,64 @@ export function createCourier({ settings, world, trail, debug, ledger }: Courier
     add,
     sendUpTo(seq) {
       due = Math.max(due, seq);
-      // Never rejects: what fails in sending loses the batch, and the program's functions are guarded.
-      // Whoever has set it off: what follows is about the calls of all.
-      if (inFlight.length === 0) trail.leave(() => void work(stopping.signal));
+      // Left, because what follows is done for the calls of all. `work` never rejects: a failure to send loses the
+      // batch, and the program's functions are guarded.
+      if (inFlight.length === 0) world.trail.leave(() => void work(stopping.signal));
     },
     hurry: sender.hurry,
     abandon() {
       stopping.abort();
       stopping = new AbortController();
-      const all = [...inFlight, ...batches.drain()];
+      const all = [...inFlight, ...queue.drain()];
       inFlight = [];
       return all;
     },
   };
 
-  function add(entry: Entry): Place {
-    // Made in onError, it would displace another, of which onError is told, and so on for ever.
-    const added = batches.add(entry, trail.isIn("onError") ? "keep" : "displace");
+  function add(entry: Entry): Promise<void> | null {
+    // A call made in onError must not drop another: onError would be called for that one, and so on for ever.
+    const added = queue.add(entry, world.trail.isIn("onError") ? "keep" : "displace");
     if (added.kind === "full") throw full(settings);
-    if (added.kind !== "displaced") return { room: added.kind === "waits" ? added.room : null, after: NOTHING };
-    const { oldest } = added;
-    return { room: null, after: () => ledger.settle(oldest, dropped(oldest, settings.queueLimit)) };
+    ledger.added();
+    if (added.kind === "displaced") ledger.settle(added.oldest, dropped(added.oldest, settings.queueLimit));
+    return added.kind === "waits" ? added.room : null;
   }
 
   async function work(signal: AbortSignal): Promise<void> {
-    for (let batch = batches.take(due); batch.length > 0; batch = batches.take(due)) {
+    for (let batch = queue.take(due); batch.length > 0; batch = queue.take(due)) {
       inFlight = batch;
       const sending = await sender.send(batch, { signal }).catch(failed);
-      // Whoever has aborted has taken the batch back, and may be sending others by now.
+      // After an abort the batch belongs to `abandon`, and another `work` may be under way.
       if (sending.kind === "stopped" || signal.aborted) return;
       inFlight = [];
-      if (batch.length > 1 && sending.kind === "lost" && isTooLarge(sending.loss)) batches.halve(batch);
+      if (batch.length > 1 && sending.kind === "lost" && isTooLarge(sending.loss)) queue.halve(batch);
       else conclude(batch, sending);
-      // One of the program's functions may have set it off again.
+      // One of the program's functions may have begun to send.
       if (inFlight.length > 0 || signal.aborted) return;
     }
   }
 
-  function conclude(batch: readonly Entry[], sending: Exclude<Sending, { kind: "stopped" }>): void {
+  function conclude(batch: readonly Entry[], sending: Concluded): void {
     if (sending.kind === "taken" && sending.duplicates > 0) ledger.repeated(batch, sending.duplicates);
     if (sending.kind === "taken" && sending.rejections.unknown > 0) world.log(unknownLine(batch, sending.rejections));
     for (const entry of batch) ledger.settle(entry, settlementOf(entry, sending));
   }
 }
 
-/** Only if the library or its platform is broken; but without this, whoever waits for these calls would wait for ever. */
+/** A fault of the library or its platform. Without this, nobody would settle these calls. */
 function failed(cause: unknown): Sending {
   const why = `it could not be sent: ${showCauses(cause)}`;
-  const loss = { reason: "gave_up", code: "gave_up", why, status: null, attempts: 1, cause } as const;
-  return { kind: "lost", loss, answer: { kind: "failed", cause } };
+  return { kind: "lost", loss: { reason: "gave_up", why, attempts: 1, cause }, answer: { kind: "failed", cause } };
 }
 
-function settlementOf(entry: Entry, sending: Exclude<Sending, { kind: "stopped" }>): Settlement {
+const TOO_LARGE = ["body_too_large", "envelope_too_large", "too_many_events"];
+
+/** Whether the server may take the calls in smaller requests. Proxies answer 413. */
+function isTooLarge({ reason, code = "", status }: Loss): boolean {
+  return reason === "refused" && (status === 413 || TOO_LARGE.includes(code));
+}
+
+function settlementOf(entry: Entry, sending: Concluded): Settlement {
   if (sending.kind === "lost") return { kind: "lost", error: new LostCallError(entry, sending.loss) };
   const rejection = sending.rejections.of.get(entry);
   if (!rejection) return { kind: "delivered" };
@@ -117,15 +113,14 @@ function unknownLine(batch: readonly Entry[], { unknown }: Rejections<Entry>): s
 
 function dropped(entry: Entry, limit: number): Settlement {
   const why = `the queue was full (${limit} calls), and this was the oldest`;
-  const loss = { reason: "dropped", code: "dropped", why, status: null, attempts: 0 } as const;
-  return { kind: "lost", error: new LostCallError(entry, loss) };
+  return { kind: "lost", error: new LostCallError(entry, { reason: "dropped", why }) };
 }
 
 function full({ queueLimit, whenFull }: Settings): QueueFullError {
-  const words = {
+  const reasons = {
     block: `the queue is full (${queueLimit} calls), and as many wait for room: await what calls return`,
     reject: `the queue is full (${queueLimit} calls)`,
     dropOldest: `the queue is full (${queueLimit} calls), and a call made in onError displaces no other`,
   };
-  return new QueueFullError(queueLimit, words[whenFull]);
+  return new QueueFullError(queueLimit, reasons[whenFull]);
 }

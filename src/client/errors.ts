@@ -1,6 +1,6 @@
 import type { CallType } from "../model/event.ts";
 import type { SentCall } from "./calls.ts";
-import type { Entry } from "./entry.ts";
+import type { Entry } from "./queue.ts";
 
 /** What the library throws or reports. The codes are stable: programs may match on them. */
 export class AnalyticsError extends Error {
@@ -32,7 +32,7 @@ export type InvalidCallCode =
   | "message_id_too_long"
   | "not_serialisable";
 
-/** A call that breaks the rules (SPEC.md 2.3). Thrown by the call, with the sentence that the Go client has for it. */
+/** A call that breaks the rules (SPEC.md 2.3). Thrown by the call, with the Go client's message where it has one. */
 export class InvalidCallError extends AnalyticsError {
   override readonly name = "InvalidCallError";
   declare readonly code: InvalidCallCode;
@@ -42,7 +42,7 @@ export class InvalidCallError extends AnalyticsError {
   }
 }
 
-/** A call over `maxCallSize` (SPEC.md 8). Thrown by the call. Sizes in bytes of JSON in UTF-8. */
+/** A call over `maxCallSize` (SPEC.md 8). Thrown by the call. Sizes are bytes of JSON in UTF-8. */
 export class CallTooLargeError extends AnalyticsError {
   override readonly name = "CallTooLargeError";
   readonly bytes: number;
@@ -55,7 +55,7 @@ export class CallTooLargeError extends AnalyticsError {
   }
 }
 
-/** There is no room for a call. Thrown by the call, which changes nothing. */
+/** The queue has no room for a call. Thrown by the call, which changes nothing. */
 export class QueueFullError extends AnalyticsError {
   override readonly name = "QueueFullError";
   readonly limit: number;
@@ -76,25 +76,25 @@ export class ClosedError extends AnalyticsError {
 }
 
 /**
- * Why a call was lost: `rejected` by the server, alone of its batch; `refused` with its batch, finally; `gave_up` after
- * all retries; `dropped` from a full queue; `exited`: the program ended first.
+ * Why a call was lost: `rejected` by the server, alone of its batch; `refused` with its whole batch; `gave_up` after all
+ * retries; `dropped` from a full queue; `exited`: the program ended first.
  */
 export type LostReason = "rejected" | "refused" | "gave_up" | "dropped" | "exited";
 
 export type Loss = {
   readonly reason: LostReason;
-  /** The server's code, as `call_too_large` or `unknown_write_key`; else the reason. */
-  readonly code: string;
+  /** The server's code, as `call_too_large` or `unknown_write_key`; the reason when left out. */
+  readonly code?: string;
   /** What happened, as a clause. */
   readonly why: string;
-  /** Of the last answer, or null if there was none. */
-  readonly status: number | null;
-  /** How often it was sent. */
-  readonly attempts: number;
+  /** Of the last answer; null or left out if there was none. */
+  readonly status?: number | null;
+  /** How often the call was sent; 0 when left out. */
+  readonly attempts?: number;
   readonly cause?: unknown;
 };
 
-/** A call that will not be delivered. Goes to `onError`, and into the reports of flush() and close(). */
+/** A call that will not be delivered. Passed to `onError`, and listed in the reports of flush() and close(). */
 export class LostCallError extends AnalyticsError {
   override readonly name = "LostCallError";
   readonly reason: LostReason;
@@ -105,16 +105,16 @@ export class LostCallError extends AnalyticsError {
   readonly #text: string;
 
   constructor({ type, messageId, text }: Entry, { reason, code, why, status, attempts, cause }: Loss) {
-    super(code, `${type} ${messageId} is lost: ${why}`, cause === undefined ? undefined : { cause });
+    super(code ?? reason, `${type} ${messageId} is lost: ${why}`, cause === undefined ? undefined : { cause });
     this.reason = reason;
-    this.status = status;
-    this.attempts = attempts;
+    this.status = status ?? null;
+    this.attempts = attempts ?? 0;
     this.type = type;
     this.messageId = messageId;
     this.#text = text;
   }
 
-  /** The call as it was sent, or would have been: to be stored, or made once more with the same messageId. */
+  /** The call as it was sent, or would have been. Store it, or make it again with the same messageId. */
   get call(): SentCall {
     return JSON.parse(this.#text);
   }

@@ -1,5 +1,5 @@
 import type { SentCall } from "./calls.ts";
-import type { Fetch, FetchInit, FetchResponse } from "./world.ts";
+import type { Fetch, FetchInit, FetchResponse } from "./platform.ts";
 
 /** A request as it would have gone out. */
 export type MemoryRequest = {
@@ -8,7 +8,7 @@ export type MemoryRequest = {
   readonly calls: readonly SentCall[];
 };
 
-/** What a false server answers: a status, or all of it. The body says `success` by itself, unless it is told otherwise. */
+/** What the server answers: a status, or more of the answer. `success` is added to the body unless it is given. */
 export type MemoryAnswer =
   | number
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: object };
@@ -16,17 +16,17 @@ export type MemoryAnswer =
 export type MemoryTransport = {
   /** For the client: `new Analytics("test", { fetch: transport.fetch })`. */
   readonly fetch: Fetch;
-  /** The calls of all requests that were answered with a 2xx, in their order. */
+  /** The calls of all requests that were answered with a 2xx, in order. */
   readonly calls: readonly SentCall[];
-  /** All requests, also those that were refused. */
+  /** All requests, including those that were refused. */
   readonly requests: readonly MemoryRequest[];
-  /** Forgets both. */
+  /** Empties both lists. */
   clear(): void;
 };
 
 /**
- * A transport for tests: nothing leaves the program, and what would have is recorded once it is flushed. `answer` says what
- * a server would; what it throws is a fault of the network.
+ * A transport for tests: requests are recorded instead of sent. `answer` stands for the server; if it throws, the network
+ * has failed.
  */
 export function memoryTransport(
   answer: (request: MemoryRequest) => MemoryAnswer | Promise<MemoryAnswer> = () => 200,

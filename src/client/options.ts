@@ -1,46 +1,45 @@
 import type { SentCall } from "./calls.ts";
-import type { CallLimits } from "./envelope.ts";
+import { type CallLimits, VERSION } from "./envelope.ts";
 import { InvalidOptionError, type LostCallError } from "./errors.ts";
-import { checkShape, only, whole } from "./option-checks.ts";
+import type { Fetch } from "./platform.ts";
 import type { WhenFull } from "./queue.ts";
-import { readTarget, type Target } from "./target.ts";
-import type { Fetch } from "./world.ts";
+import { base64, createMask, type Mask, show } from "./show.ts";
 
 /** What `new Analytics` takes beside the write key. Times are in milliseconds, sizes in bytes. */
 export type Options = {
-  /** Where Fairlead listens: `http://127.0.0.1:8080` unless said otherwise. `/v1/batch` is added, unless it ends so. */
+  /** Where Fairlead listens (`http://127.0.0.1:8080`). `/v1/batch` is added unless it ends so. */
   readonly endpoint?: string | undefined;
   /** So many calls are sent at once (20, at most 2,500); `size` is the same. 1 sends each call immediately. */
   readonly flushAt?: number | undefined;
   readonly size?: number | undefined;
-  /** What is queued is sent when so much time has passed since the last flush (5,000); `interval` is the same. */
+  /** The queue is sent when so much time has passed since the last flush (5,000); `interval` is the same. */
   readonly flushAfter?: number | undefined;
   readonly interval?: number | undefined;
-  /** The most that a request may hold (512,000). */
+  /** The largest request (512,000). */
   readonly maxBatchSize?: number | undefined;
-  /** The most that a call may be (32,768). */
+  /** The largest call (32,768). */
   readonly maxCallSize?: number | undefined;
   readonly queue?: QueueOptions | undefined;
-  /** How often a batch is tried again before it is lost (10). */
+  /** How often a batch is retried before it is lost (10). */
   readonly retries?: number | undefined;
   /** How long one request may take until its answer is read (10,000). */
   readonly timeout?: number | undefined;
   /** Sent with each request. */
   readonly headers?: { readonly [name: string]: string } | undefined;
-  /** Sends the requests, instead of the platform's own. */
+  /** Sends the requests, instead of the platform's own `fetch`. */
   readonly fetch?: Fetch | undefined;
-  /** Told of each call that is lost. Without it, losses are written to standard error. */
+  /** Called for each call that is lost. Without it, losses are written to standard error. */
   readonly onError?: ((error: LostCallError) => void) | undefined;
-  /** Told of each call that was taken. */
+  /** Called for each call that the server has taken. */
   readonly onDelivered?: ((call: SentCall) => void) | undefined;
-  /** Says on standard error what happens, or to a function, line by line; also switched on by DEBUG=analytics. */
+  /** Writes what happens to standard error, or to a function, line by line; DEBUG=analytics switches it on, too. */
   readonly debug?: boolean | ((line: string) => void) | undefined;
 };
 
-export type QueueOptions = {
-  /** How many calls may wait, beside those that are being sent (10,000). */
+type QueueOptions = {
+  /** The most calls that are queued, beside those that are being sent (10,000). */
   readonly limit?: number | undefined;
-  /** What becomes of a call beyond that ("dropOldest"). */
+  /** What happens to a call beyond that ("dropOldest"). */
   readonly whenFull?: WhenFull | undefined;
 };
 
@@ -60,13 +59,12 @@ export type Settings = {
   readonly debug: NonNullable<Options["debug"]>;
 };
 
-/** What a timer can hold: some 24 days. */
+/** The most that a timer can hold: some 24 days. */
 const LONGEST_MS = 2 ** 31 - 1;
-/** Beyond, the server rejects what a batch has. */
+/** The server rejects the calls of a batch beyond that. */
 const MOST_IN_BATCH = 2_500;
 /** SPEC.md 8. */
 export const LIMITS: CallLimits = { maxBatchSize: 500 * 1_024, maxCallSize: 32 * 1_024 };
-const MOST = Number.MAX_SAFE_INTEGER;
 
 /** Checks the options and fills in what was left out. Throws an InvalidOptionError. */
 export function readOptions(writeKey: string, options: Options): Settings {
@@ -78,11 +76,11 @@ export function readOptions(writeKey: string, options: Options): Settings {
     target: readTarget(writeKey, options),
     flushAt: whole(flushAt, options[flushAt] ?? 20, { least: 1, most: MOST_IN_BATCH }),
     flushAfterMs: whole(flushAfter, options[flushAfter] ?? 5_000, { least: 1, most: LONGEST_MS }),
-    maxBatchSize: whole("maxBatchSize", options.maxBatchSize ?? LIMITS.maxBatchSize, { least: 1_024, most: MOST }),
-    maxCallSize: whole("maxCallSize", options.maxCallSize ?? LIMITS.maxCallSize, { least: 256, most: MOST }),
-    queueLimit: whole("queue.limit", queue.limit ?? 10_000, { least: 1, most: MOST }),
+    maxBatchSize: whole("maxBatchSize", options.maxBatchSize ?? LIMITS.maxBatchSize, { least: 1_024 }),
+    maxCallSize: whole("maxCallSize", options.maxCallSize ?? LIMITS.maxCallSize, { least: 256 }),
+    queueLimit: whole("queue.limit", queue.limit ?? 10_000, { least: 1 }),
     whenFull: only("queue.whenFull", queue.whenFull ?? "dropOldest", ["block", "reject", "dropOldest"]),
-    retries: whole("retries", options.retries ?? 10, { least: 0, most: MOST }),
+    retries: whole("retries", options.retries ?? 10, { least: 0 }),
     timeoutMs: whole("timeout", options.timeout ?? 10_000, { least: 1, most: LONGEST_MS }),
     fetch: options.fetch,
     onError: options.onError,
@@ -96,4 +94,140 @@ function either<A extends keyof Options, B extends keyof Options>(name: A, other
   if (options[other] === undefined) return name;
   if (options[name] === undefined) return other;
   throw new InvalidOptionError(`${name} and ${other} are the same: give one of them`);
+}
+
+const KNOWN =
+  "endpoint, flushAt, size, flushAfter, interval, maxBatchSize, maxCallSize, queue, retries, timeout, headers, fetch, onError, onDelivered, debug";
+const FUNCTIONS = ["fetch", "onError", "onDelivered"] as const;
+
+/** The options of other clients, and what to use here. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  writeKey: "it is the first argument",
+  host: "it is endpoint here",
+  path: "it is part of endpoint here",
+  dataPlaneUrl: "it is endpoint here",
+  maxEventsInBatch: "it is flushAt here",
+  flushInterval: "it is flushAfter here",
+  maxRetries: "it is retries here",
+  httpRequestTimeout: "it is timeout here",
+  httpClient: "it is fetch here",
+  disable: "give the fetch of a memoryTransport",
+  verbose: "it is debug here",
+  errorHandler: "it is onError here",
+  maxQueueSize: "it is queue.limit here",
+};
+
+/** Programs in JavaScript pass anything. An option that would be ignored is refused. */
+function checkShape(options: Options): void {
+  checkObject("the options", options);
+  const { queue = {}, headers = {}, debug = false } = options;
+  checkObject("queue", queue);
+  checkNames(options, queue);
+  // Headers, a Map and a list of pairs have no keys that could be read.
+  if (typeof headers === "object" && headers !== null && Symbol.iterator in headers) {
+    throw new InvalidOptionError("headers must be a plain object: give Object.fromEntries(headers)");
+  }
+  checkObject("headers", headers);
+  const noFunction = FUNCTIONS.find((name) => options[name] !== undefined && typeof options[name] !== "function");
+  if (noFunction) throw wrong(noFunction, "a function", options[noFunction]);
+  if (typeof debug !== "boolean" && typeof debug !== "function")
+    throw wrong("debug", "true, false or a function", debug);
+}
+
+function checkNames(options: Options, queue: QueueOptions): void {
+  const unknown = Object.keys(options).find((name) => !KNOWN.split(", ").includes(name));
+  if (unknown !== undefined) {
+    const hint = Object.hasOwn(ELSEWHERE, unknown) ? ELSEWHERE[unknown] : `there are ${KNOWN}`;
+    throw new InvalidOptionError(`there is no option ${unknown}: ${hint}`);
+  }
+  const inQueue = Object.keys(queue).find((name) => name !== "limit" && name !== "whenFull");
+  if (inQueue === undefined) return;
+  throw new InvalidOptionError(`there is no option queue.${inQueue}: there are queue.limit and queue.whenFull`);
+}
+
+function checkObject(name: string, value: unknown): void {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong(name, "an object", value);
+}
+
+function wrong(name: string, wanted: string, value: unknown): InvalidOptionError {
+  return new InvalidOptionError(`${name} must be ${wanted} (got ${kindOf(value)})`);
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+function whole(name: string, value: unknown, { least, most = Infinity }: { least: number; most?: number }): number {
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= least && value <= most) return value;
+  const range = most === Infinity ? `of at least ${least}` : `from ${least} to ${most}`;
+  throw new InvalidOptionError(`${name} must be a whole number ${range} (got ${show(value)})`);
+}
+
+function only<T extends string>(name: string, value: T, known: readonly T[]): T {
+  if (known.includes(value)) return value;
+  throw new InvalidOptionError(`${name} must be ${known.join(", ")} (got ${show(value)})`);
+}
+
+/** Where requests go, the headers that they all have, and what hides the write key in their answers. */
+type Target = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly mask: Mask;
+};
+
+const DEFAULT_ENDPOINT = "http://127.0.0.1:8080";
+
+/** Throws an InvalidOptionError, which never shows the write key. */
+export function readTarget(
+  writeKey: unknown,
+  { endpoint = DEFAULT_ENDPOINT, headers = {} }: Pick<Options, "endpoint" | "headers">,
+): Target {
+  if (typeof writeKey !== "string" || writeKey === "") {
+    throw new InvalidOptionError("the first argument must be the write key of a source: it is empty, or no text");
+  }
+  const own = {
+    "Content-Type": "application/json",
+    "User-Agent": `fairlead-client (version: ${VERSION})`,
+    Authorization: `Basic ${base64(`${writeKey}:`)}`,
+  };
+  for (const [name, value] of Object.entries(headers)) checkHeader(name, value);
+  return { url: readUrl(endpoint), headers: { ...headers, ...own }, mask: createMask(writeKey) };
+}
+
+function readUrl(endpoint: string): string {
+  const url = parse(endpoint);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new InvalidOptionError(`endpoint must be an http or https URL (got ${show(endpoint)})`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new InvalidOptionError("endpoint must not hold a user or a password: no fetch takes them");
+  }
+  const path = url.pathname.replace(/\/+$/, "");
+  url.pathname = `${path.replace(/\/v1(?:\/batch)?$/, "")}/v1/batch`;
+  url.hash = "";
+  return url.href;
+}
+
+function parse(text: string): URL | null {
+  try {
+    return new URL(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Headers that the client sets itself, and those of the connection. */
+const RESERVED =
+  /^(authorization|content-type|content-length|content-encoding|user-agent|host|connection|transfer-encoding|x-retry-count)$/i;
+
+/** An invalid header would fail every request. */
+function checkHeader(name: string, value: unknown): void {
+  const shown = `headers[${JSON.stringify(name)}]`;
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw new InvalidOptionError(`${shown} is no name that a header can have`);
+  if (RESERVED.test(name)) throw new InvalidOptionError(`${shown} is set by the client itself`);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a header must not have
+  if (typeof value === "string" && !/[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]/.test(value)) return;
+  throw new InvalidOptionError(`${shown} has a value that a header cannot have`);
 }

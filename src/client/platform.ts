@@ -1,8 +1,80 @@
-/** The real world on Bun, Deno and Node: the only file of the library that names it. */
+/** What the library needs from the platform that it runs on. Tests bring a world of their own. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import process from "node:process";
-import type { Cancel, ExitHooks, Listener, Trail, World } from "./world.ts";
 
+export type Cancel = () => void;
+
+export type World = {
+  /** The machine's clock, in milliseconds since 1970. */
+  wall(): number;
+  /** Runs once, so many milliseconds from now, unless cancelled. Never keeps the program alive. */
+  after(ms: number, run: () => void): Cancel;
+  /** Keeps the program alive until cancelled. */
+  keepAlive(): Cancel;
+  /** Calls the hooks when the program ends, until cancelled. */
+  onExit(hooks: ExitHooks): Cancel;
+  /** Evenly from 0 (included) to 1 (excluded). */
+  fraction(): number;
+  uuid(): string;
+  createTrail(): Trail;
+  readonly fetch: Fetch;
+  /** Writes a line to standard error. */
+  log(line: string): void;
+  /** The environment variable DEBUG, or an empty text. */
+  debugNames(): string;
+};
+
+/** The world of one client. */
+export type ClientWorld = World & { readonly trail: Trail };
+
+/** Knows which of the program's functions have led to the running code, also after an `await`, a timer or a request. */
+export type Trail = {
+  /** Runs code on behalf of this function. */
+  enter(listener: Listener, run: () => void): void;
+  isIn(listener: Listener): boolean;
+  /** Runs code on behalf of none: work of the library that only happens to begin here. */
+  leave(run: () => void): void;
+};
+
+type Listener = "onError" | "debug";
+
+export type ExitHooks = {
+  /** The program has nothing left to do. What begins now keeps it alive. */
+  readonly idle: () => void;
+  /** The program ends now: nothing can be waited for. */
+  readonly gone: () => void;
+};
+
+/** The part of the platform's `fetch` that the library uses. A fetch through a Unix socket fits, too. */
+export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>;
+
+export type FetchInit = {
+  readonly method: "POST";
+  readonly headers: Record<string, string>;
+  readonly body: string;
+  /** Aborted when the request takes too long, or when close() gives up waiting. */
+  readonly signal: AbortSignal;
+  readonly redirect: "manual";
+};
+
+export type FetchResponse = {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: { get(name: string): string | null };
+  text(): Promise<string>;
+  /** Read instead of `text()` if present, so that an endless answer does not fill the memory. */
+  readonly body?: FetchBody | null;
+};
+
+/** The part of a ReadableStream that the library uses. */
+type FetchBody = {
+  getReader(): {
+    read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+    cancel(): Promise<void>;
+  };
+};
+
+/** Bun, Deno and Node. */
 export const platform: World = {
   wall: () => Date.now(),
   after(ms, run) {
@@ -18,13 +90,13 @@ export const platform: World = {
   fraction: () => Math.random(),
   uuid: () => crypto.randomUUID(),
   createTrail,
-  // Looked up at each request: whoever observes or replaces it later is asked, too.
+  // Looked up at each request, so that a fetch that is wrapped or replaced later is used.
   fetch: (url, init) => globalThis.fetch(url, init),
   log: (line) => console.error(line),
   debugNames,
 };
 
-/** What a timer can hold. */
+/** The most that a timer can hold. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 type DenoNamespace = {
@@ -33,15 +105,14 @@ type DenoNamespace = {
 };
 const deno = (globalThis as { readonly Deno?: DenoNamespace }).Deno;
 
-/** Versions of Deno differ in what a timer is there. */
+/** A timer is a number on some versions of Deno. */
 function unref(timer: unknown): void {
   if (typeof timer === "number") deno?.unrefTimer(timer);
   else (timer as { unref(): void }).unref();
 }
 
-/** What was entered within another is in both. */
 function createTrail(): Trail {
-  // Costs nothing before it is entered; then Node before 24 takes a little longer over each promise.
+  // Costs nothing until it is entered. From then on, promises cost a little more on Node before 24.
   const storage = new AsyncLocalStorage<readonly Listener[] | undefined>();
   return {
     enter: (listener, run) => storage.run([...(storage.getStore() ?? []), listener], run),
@@ -52,29 +123,29 @@ function createTrail(): Trail {
 
 const hooked = new Set<ExitHooks>();
 
-/** However many clients there are, the process has one listener for all: Node warns of more than ten. */
+/** The process gets one listener for all clients: Node warns about more than ten. */
 function onExit(hooks: ExitHooks): Cancel {
   if (hooked.size === 0) {
-    process.on("beforeExit", tellIdle);
-    process.on("exit", tellGone);
+    process.on("beforeExit", callIdle);
+    process.on("exit", callGone);
   }
   hooked.add(hooks);
   return () => {
     if (!hooked.delete(hooks) || hooked.size > 0) return;
-    process.off("beforeExit", tellIdle);
-    process.off("exit", tellGone);
+    process.off("beforeExit", callIdle);
+    process.off("exit", callGone);
   };
 }
 
-function tellIdle(): void {
+function callIdle(): void {
   for (const { idle } of [...hooked]) idle();
 }
 
-function tellGone(): void {
+function callGone(): void {
   for (const { gone } of [...hooked]) gone();
 }
 
-/** Deno would stop the program to ask its user: a variable that may not be read is as good as none. */
+/** A variable that may not be read counts as unset: Deno would stop the program and ask its user. */
 function debugNames(): string {
   if (deno && deno.permissions.querySync({ name: "env", variable: "DEBUG" }).state !== "granted") return "";
   return process.env.DEBUG ?? "";

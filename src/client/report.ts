@@ -1,31 +1,62 @@
-import { type ComplaintWorld, createComplaint } from "./complaint.ts";
-import type { Entry } from "./entry.ts";
+import type { SentCall } from "./calls.ts";
 import type { LostCallError } from "./errors.ts";
-import type { Settlement } from "./flushes.ts";
 import type { Settings } from "./options.ts";
-import { tell } from "./tell.ts";
-import type { Trail } from "./world.ts";
+import type { Cancel, ClientWorld, ExitHooks } from "./platform.ts";
+import type { Entry } from "./queue.ts";
+import { printable, showThrown } from "./show.ts";
 
-type ReportWorld = ComplaintWorld & { readonly trail: Trail };
+/** What became of the calls that a flush() or close() waited for. Each is in one of the three lists. */
+export type FlushReport = {
+  /** The messageIds of the calls that the server has taken. */
+  readonly delivered: readonly string[];
+  readonly lost: readonly LostCallError[];
+  /** The calls that close() gave up waiting for. The server may have some of them: make them again with the same messageId. */
+  readonly undelivered: readonly SentCall[];
+  /** How many the server said it had already, in the batches that these calls were in. */
+  readonly duplicates: number;
+};
 
-export type Report = {
-  settled(entry: Entry, settlement: Settlement): void;
-  /** Writes down what has not been told yet. */
+/** What became of one call. */
+export type Settlement =
+  | { readonly kind: "delivered" }
+  | { readonly kind: "lost"; readonly error: LostCallError }
+  | { readonly kind: "returned" };
+
+/** Counts the open calls, and reports each one's settlement to flushes and to the program. */
+export type Ledger = {
+  added(): void;
+  settle(entry: Entry, settlement: Settlement): void;
+  /** The server had so many calls of this batch already. Comes before they are settled. */
+  repeated(batch: readonly Entry[], duplicates: number): void;
+  /** Resolves when all calls that are open now are settled. `upTo` is the seq of the newest. */
+  settled(upTo: number): Promise<FlushReport>;
+  /** Writes what is left to be written to standard error. */
   end(): void;
 };
 
-/** Tells the program what becomes of its calls; or standard error, if the program does not listen. */
-export function createReport({ onError, onDelivered }: Settings, world: ReportWorld): Report {
-  const { log } = world;
-  const losses = createComplaint(world);
+/** While calls are open, `hooks` hear of the program's end. */
+export function createLedger({ onError, onDelivered }: Settings, world: ClientWorld, hooks: ExitHooks): Ledger {
+  const { log, trail } = world;
+  const flushes = createFlushes(world.keepAlive);
+  const losses = createLossLog(world);
+  let open = 0;
   let returned = 0;
+  let leave: Cancel = () => {};
 
   return {
-    settled({ text }, settlement) {
-      if (settlement.kind === "returned") returned += 1;
-      else if (settlement.kind === "lost") tellLost(settlement.error);
-      else if (onDelivered) tell(onDelivered, JSON.parse(text), log);
+    added() {
+      if (open === 0) leave = world.onExit(hooks);
+      open += 1;
     },
+    settle(entry, settlement) {
+      open -= 1;
+      if (open === 0) leave();
+      // First of all: a flush that the program's functions begin is not about this call.
+      flushes.settled(entry, settlement);
+      report(entry, settlement);
+    },
+    repeated: flushes.repeated,
+    settled: (upTo) => flushes.open(upTo, open),
     end() {
       losses.end();
       if (returned > 0 && !onError)
@@ -34,8 +65,150 @@ export function createReport({ onError, onDelivered }: Settings, world: ReportWo
     },
   };
 
-  function tellLost(error: LostCallError): void {
-    if (onError) world.trail.enter("onError", () => tell(onError, error, log));
-    else losses.add(error.message);
+  function report({ text }: Entry, settlement: Settlement): void {
+    if (settlement.kind === "returned") {
+      returned += 1;
+    } else if (settlement.kind === "delivered") {
+      if (onDelivered) callListener(onDelivered, JSON.parse(text), log);
+    } else if (onError) {
+      trail.enter("onError", () => callListener(onError, settlement.error, log));
+    } else {
+      losses.add(settlement.error.message);
+    }
   }
+}
+
+type Flush = {
+  readonly upTo: number;
+  readonly delivered: string[];
+  readonly lost: LostCallError[];
+  readonly undelivered: SentCall[];
+  readonly resolve: (report: FlushReport) => void;
+  duplicates: number;
+  /** How many calls are not settled yet. */
+  left: number;
+};
+
+/** The flushes that wait. They keep the program alive. */
+function createFlushes(keepAlive: () => Cancel) {
+  const waiting = new Set<Flush>();
+  let release: Cancel = () => {};
+
+  return { open, settled, repeated };
+
+  function open(upTo: number, count: number): Promise<FlushReport> {
+    return new Promise((resolve) => {
+      const flush: Flush = { upTo, left: count, delivered: [], lost: [], undelivered: [], duplicates: 0, resolve };
+      if (count === 0) return resolve(reportOf(flush));
+      if (waiting.size === 0) release = keepAlive();
+      waiting.add(flush);
+    });
+  }
+
+  function settled(entry: Entry, settlement: Settlement): void {
+    for (const flush of waiting) {
+      if (entry.seq > flush.upTo) continue;
+      note(flush, entry, settlement);
+      flush.left -= 1;
+      if (flush.left > 0) continue;
+      waiting.delete(flush);
+      if (waiting.size === 0) release();
+      flush.resolve(reportOf(flush));
+    }
+  }
+
+  function repeated([first]: readonly Entry[], duplicates: number): void {
+    for (const flush of waiting) if (first && first.seq <= flush.upTo) flush.duplicates += duplicates;
+  }
+}
+
+function note(flush: Flush, entry: Entry, settlement: Settlement): void {
+  if (settlement.kind === "delivered") flush.delivered.push(entry.messageId);
+  else if (settlement.kind === "lost") flush.lost.push(settlement.error);
+  else flush.undelivered.push(JSON.parse(entry.text));
+}
+
+function reportOf({ delivered, lost, undelivered, duplicates }: Flush): FlushReport {
+  return { delivered, lost, undelivered, duplicates };
+}
+
+const QUIET_MS = 1_000;
+
+/**
+ * Writes losses to standard error when the program has no onError. An outage loses thousands of calls: the first is
+ * written at once, then a line a second says how many more. What is left is written when the program ends.
+ */
+function createLossLog({ log, after, onExit }: ClientWorld) {
+  let last = "";
+  let count = 0;
+  let quiet: Cancel | null = null;
+  let leave: Cancel = () => {};
+
+  return { add, end };
+
+  function add(message: string): void {
+    last = message;
+    count += 1;
+    if (quiet === null) write(last);
+    else if (count === 1) leave = onExit({ idle: end, gone: end });
+  }
+
+  function end(): void {
+    quiet?.();
+    quiet = null;
+    if (count > 0) write(count === 1 ? last : `${count} more calls are lost; the last: ${last}`);
+  }
+
+  function write(line: string): void {
+    leave();
+    count = 0;
+    log(printable(`analytics: ${line}`));
+    quiet = after(QUIET_MS, end);
+  }
+}
+
+/** Takes a function that makes a line, which is called only if somebody reads the line. */
+export type Debug = (line: () => string) => void;
+
+type DebugWorld = Pick<ClientWorld, "log" | "debugNames" | "trail">;
+
+/** `debug`: true, a function that takes the lines, or false to leave it to the environment variable DEBUG (SPEC.md 4.3 rule 6). */
+export function createDebug(debug: boolean | ((line: string) => void), world: DebugWorld): Debug {
+  const { log, trail } = world;
+  if (typeof debug === "function") {
+    // Calls that the function makes are not shown to it: it would be called for these again, and so on for ever.
+    return (line) => {
+      if (!trail.isIn("debug"))
+        trail.enter("debug", () => callListener(() => debug(printable(line())), undefined, log));
+    };
+  }
+  if (!debug && !names(world.debugNames(), "analytics")) return () => {};
+  return (line) => log(`analytics ${printable(line())}`);
+}
+
+/** DEBUG is a list with commas or spaces; `*` is everything, and a minus takes a name out. */
+export function names(list: string, name: string): boolean {
+  const listed = list.split(/[\s,]+/);
+  return !listed.includes(`-${name}`) && (listed.includes(name) || listed.includes("*"));
+}
+
+/**
+ * Calls a function of the program. If it throws, or its promise rejects, that is logged and changes nothing: the library
+ * has calls to send, and no rejection may be left unhandled.
+ */
+function callListener<T>(listener: (value: T) => unknown, value: T, log: (line: string) => void): void {
+  try {
+    const result = listener(value);
+    if (isThenable(result)) result.then(undefined, complain);
+  } catch (error) {
+    complain(error);
+  }
+
+  function complain(error: unknown): void {
+    log(`analytics: a callback has thrown: ${showThrown(error)}`);
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

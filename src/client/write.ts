@@ -1,23 +1,18 @@
 import type { CallType } from "../model/event.ts";
 import { InvalidCallError } from "./errors.ts";
-import { readId, readObject, readText } from "./fields.ts";
-import { showCauses } from "./show.ts";
-import { readTimestamp } from "./timestamp.ts";
+import { show, showCauses } from "./show.ts";
 
-/** A call as JSON. `ownTime`: its caller said when it happened. */
-export type Written = { readonly messageId: string; readonly text: string; readonly ownTime: boolean };
+/** A call as JSON. `ownTime`: the caller gave its timestamp. */
+type Written = { readonly messageId: string; readonly text: string; readonly ownTime: boolean };
 
-export type WriteWorld = { wall(): number; uuid(): string };
+type WriteWorld = { wall(): number; uuid(): string };
 
 type Fields = { readonly [name: string]: unknown };
 
 /** The daemon's bound. */
 const MAX_MESSAGE_ID = 100;
 
-/**
- * Checks a call and writes it down as it goes out (SPEC.md 2.3). Dates become ISO 8601; else all is as JSON.stringify
- * writes it. Throws an InvalidCallError.
- */
+/** Checks a call and writes it as JSON (SPEC.md 2.3). Dates become ISO 8601. Throws an InvalidCallError. */
 export function write(type: CallType, call: unknown, world: WriteWorld): Written {
   const given = readObject({ [type]: call }, type);
   if (!given) throw new InvalidCallError("invalid_call", `${type} needs an object, as { userId: "user-42" }`);
@@ -33,10 +28,11 @@ export function write(type: CallType, call: unknown, world: WriteWorld): Written
     context: readObject(given, "context"),
     integrations: readObject(given, "integrations"),
   };
-  return { messageId, text: stringify(type, fields), ownTime: timestamp !== undefined };
+  const text = serialised(`the ${type} call`, () => JSON.stringify(fields));
+  return { messageId, text, ownTime: timestamp !== undefined };
 }
 
-/** What each call has beside what all have, in the order in which it is written. */
+/** The fields of each type beside those of all, in the order in which they are written. */
 const OWN_FIELDS: Readonly<Record<CallType, (call: Fields) => Fields>> = {
   identify: (call) => ({ ...who(call), traits: readObject(call, "traits") }),
   track: (call) => ({ ...who(call), event: readText(call, "event"), properties: readObject(call, "properties") }),
@@ -54,14 +50,14 @@ function view(call: Fields): Fields {
   return { category: readText(call, "category"), name: readText(call, "name") };
 }
 
-/** The Go client has them as traits, and sends them as properties. */
+/** The Go client takes them as traits, and sends them as properties. */
 function propertiesOfPage(call: Fields): Fields | undefined {
   const traits = readObject(call, "traits");
   const properties = readObject(call, "properties");
   return traits && properties ? { ...traits, ...properties } : (properties ?? traits);
 }
 
-/** In the order of the Go client, with its sentences. */
+/** In the order of the Go client, with its messages. */
 function checkRequired(type: CallType, { userId, anonymousId, previousId, groupId, event }: Fields): void {
   if (type === "alias" && !userId) throw new InvalidCallError("missing_id", "You must pass a 'userId'.");
   if (type === "alias" && !previousId) {
@@ -79,11 +75,98 @@ function readMessageId(call: Fields): string | undefined {
   throw new InvalidCallError("message_id_too_long", `messageId must be below ${MAX_MESSAGE_ID} characters`);
 }
 
-function stringify(type: CallType, fields: Fields): string {
+function serialised<T>(what: string, make: () => T): T {
   try {
-    return JSON.stringify(fields);
+    return make();
   } catch (cause) {
-    const why = `the ${type} call cannot be written as JSON: ${showCauses(cause)}`;
+    const why = `${what} cannot be written as JSON: ${showCauses(cause)}`;
     throw new InvalidCallError("not_serialisable", why, { cause });
   }
+}
+
+/** An id as text; undefined if there is none, or an empty one, as for the Go client. */
+function readId(call: Fields, field: string): string | undefined {
+  const value = call[field];
+  if (typeof value !== "number") return readText(call, field);
+  if (Number.isSafeInteger(value)) return String(value);
+  throw wrong(field, "a string, or a whole number of up to 15 digits", value);
+}
+
+function readText(call: Fields, field: string): string | undefined {
+  const value = call[field];
+  if (value === undefined || value === null || value === "") return undefined;
+  if (typeof value === "string") return value;
+  throw wrong(field, "a string", value);
+}
+
+/** An object whose JSON is an object. */
+function readObject(call: Fields, field: string): Fields | undefined {
+  const value = asWritten(call[field], field);
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "object" && !Array.isArray(value) && nameOf(value) === null) return value as Fields;
+  throw wrong(field, "an object", value);
+}
+
+/** The result of `toJSON`, which may be no object. It is called once, as JSON.stringify does. */
+function asWritten(value: unknown, field: string): unknown {
+  if (!hasToJson(value) || value instanceof Date) return value;
+  return serialised(field, () => {
+    const written = value.toJSON(field);
+    return hasToJson(written) ? { ...written, toJSON: undefined } : written;
+  });
+}
+
+function hasToJson(value: unknown): value is { toJSON(key: string): unknown } {
+  return typeof value === "object" && value !== null && typeof (value as Fields).toJSON === "function";
+}
+
+/** Names objects that JSON writes as a text, or without their content. */
+function nameOf(value: object): string | null {
+  if (value instanceof Date) return "a Date";
+  if (value instanceof Map) return "a Map";
+  if (value instanceof Set) return "a Set";
+  return value instanceof Promise ? "a Promise" : null;
+}
+
+function wrong(field: string, wanted: string, value: unknown): InvalidCallError {
+  return new InvalidCallError("invalid_call", `${field} must be ${wanted} (got ${kindOf(value)})`);
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return nameOf(value) ?? "an object";
+  if (typeof value === "number" || typeof value === "bigint") return String(value);
+  return `a ${typeof value}`;
+}
+
+/** The forms that the daemon takes. */
+const ISO_8601 =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d{1,9})?)?\s?(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/i;
+
+/** The timestamp of a call as ISO 8601, or undefined if it has none. */
+export function readTimestamp({ timestamp }: { readonly timestamp?: unknown }): string | undefined {
+  if (timestamp === undefined || timestamp === null) return undefined;
+  if (timestamp instanceof Date && isWritable(timestamp)) return timestamp.toISOString();
+  if (typeof timestamp === "string" && isTime(timestamp)) return timestamp;
+  const wanted = "timestamp must be a Date, or ISO 8601 like 2009-11-10T23:00:00.000Z";
+  throw new InvalidCallError("invalid_timestamp", `${wanted} (got ${show(timestamp)})`);
+}
+
+/** Other years begin with a sign, which the daemon does not take. */
+function isWritable(date: Date): boolean {
+  const year = date.getUTCFullYear();
+  return year >= 0 && year <= 9_999;
+}
+
+function isTime(text: string): boolean {
+  const match = ISO_8601.exec(text);
+  if (!match) return false;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
+    .slice(1)
+    .map((part) => Number(part ?? 0));
+  // The calendar repeats every 400 years, and Date takes the years 0 to 99 for 1900 to 1999. It moves 31 February to March.
+  const date = new Date(Date.UTC(2_000 + (year % 400), month - 1, day));
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return false;
+  // 60 is a leap second.
+  return hour <= 23 && minute <= 59 && second <= 60;
 }

@@ -1,59 +1,46 @@
 import type { Listen } from "../model/config.ts";
 import { formatSize, MB, parseSize } from "../model/units.ts";
-import { isLocal, isSameAddress, parseListen } from "./listen.ts";
-import type { Finding } from "./problems.ts";
+import { isLocal, isSameAddress, parseListen } from "./addresses.ts";
+import { errorAt, type Finding, keyPlace } from "./problems.ts";
 import { ADMIN_LISTEN, INGEST_LISTEN, MAX_BATCH, MAX_CALL } from "./schema.ts";
 import { suggest } from "./suggest.ts";
 import { BROKEN, child, listOf, mapOf, type Tree, textOf, withGot } from "./tree.ts";
 
 /**
- * Finds what is wrong between values that are each right by themselves. Works on whatever could be read, so that these
- * Problems come together with all others.
+ * Finds conflicts between values that are each valid. Works on whatever could be read, so that these errors are reported
+ * together with all others.
  */
 export function crossCheck(root: Tree): readonly Finding[] {
+  const sources = child(root, "sources");
   const destinations = [...mapOf(child(root, "destinations")).values()];
+  const webhooks = destinations.flatMap((destination) => listOf(child(destination, "webhooks")));
   return [
-    ...addresses(root),
+    ...openAdmin(child(root, "admin")),
+    ...sameListen(root),
     ...largestCall(child(root, "ingest")),
-    ...writeKeys([...mapOf(child(root, "sources")).values()]),
-    ...destinations.flatMap((destination) => unknownSources(destination, child(root, "sources"))),
+    ...sameWriteKeys([...mapOf(sources).values()]),
+    ...destinations.flatMap((destination) => unknownSources(destination, sources)),
     ...destinations.flatMap(sameUrls),
     ...destinations.flatMap(standardWebhooks),
-    ...destinations.flatMap((destination) => listOf(child(destination, "webhooks")).flatMap(sameHeaders)),
+    ...webhooks.flatMap(sameHeaders),
   ];
 }
 
-function addresses(root: Tree): readonly Finding[] {
-  const [ingest, admin] = [child(root, "ingest"), child(root, "admin")];
-  const [calls, operators] = [child(ingest, "listen"), child(admin, "listen")];
-  const ingestListen = listenOf(calls, INGEST_LISTEN);
-  const adminListen = listenOf(operators, ADMIN_LISTEN);
-  const findings: Finding[] = [];
-  if (admin && adminListen && !isLocal(adminListen) && child(admin, "token") === undefined) {
-    const message = "is missing here: it is required unless admin.listen is a loopback address or a Unix socket";
-    findings.push({ severity: "error", path: `${admin.path}.token`, message, at: admin.keyAt });
-  }
-  // With both left out they are different: one of the two is there to be pointed at.
-  const blamed = operators ?? calls;
-  if (blamed && ingestListen && adminListen && isSameAddress(ingestListen, adminListen)) {
-    const other = blamed === operators ? "ingest.listen" : "admin.listen";
-    findings.push(error(blamed, withGot(`is the address of ${other} too: each needs one of its own`, blamed)));
-  }
-  return findings;
+function openAdmin(admin: Tree | undefined): readonly Finding[] {
+  const listen = listenOf(child(admin, "listen"), ADMIN_LISTEN);
+  if (!admin || !listen || isLocal(listen) || child(admin, "token") !== undefined) return [];
+  const message = "is missing here: it is required unless admin.listen is a loopback address or a Unix socket";
+  return [errorAt({ path: `${admin.path}.token`, at: admin.keyAt }, message)];
 }
 
-/** A call that is larger than a request may be could never come in. */
-function largestCall(ingest: Tree | undefined): readonly Finding[] {
-  const call = child(ingest, "maxCall");
-  const [most, all] = [sizeOf(call, MAX_CALL), sizeOf(child(ingest, "maxBatch"), MAX_BATCH)];
-  // What is out of its range has been found already.
-  if (!call || most === null || all === null || most > MB || all < MAX_BATCH || most <= all) return [];
-  return [error(call, withGot(`is more than ingest.maxBatch, which is ${formatSize(all)}: raise that too`, call))];
-}
-
-function sizeOf(tree: Tree | undefined, byDefault: number): number | null {
-  if (tree === undefined) return byDefault;
-  return typeof tree.value === "string" || typeof tree.value === "number" ? parseSize(String(tree.value)) : null;
+function sameListen(root: Tree): readonly Finding[] {
+  const [ingest, admin] = [child(root, "ingest", "listen"), child(root, "admin", "listen")];
+  const [one, other] = [listenOf(ingest, INGEST_LISTEN), listenOf(admin, ADMIN_LISTEN)];
+  // The defaults are different, so one of the two is in the file.
+  const blamed = admin ?? ingest;
+  if (!blamed || !one || !other || !isSameAddress(one, other)) return [];
+  const first = blamed === admin ? "ingest.listen" : "admin.listen";
+  return [errorAt(blamed, withGot(`is the address of ${first} too: each needs one of its own`, blamed))];
 }
 
 function listenOf(tree: Tree | undefined, byDefault: string): Listen | null {
@@ -61,61 +48,69 @@ function listenOf(tree: Tree | undefined, byDefault: string): Listen | null {
   return typeof listen === "string" ? null : listen;
 }
 
-function writeKeys(sources: readonly Tree[]): readonly Finding[] {
+/** A call that is larger than a request may be could never be accepted. */
+function largestCall(ingest: Tree | undefined): readonly Finding[] {
+  const call = child(ingest, "maxCall");
+  const [most, all] = [sizeOf(call, MAX_CALL), sizeOf(child(ingest, "maxBatch"), MAX_BATCH)];
+  // A size out of its range has an error already.
+  if (!call || most === null || all === null || most > MB || all < MAX_BATCH || most <= all) return [];
+  return [errorAt(call, withGot(`is more than ingest.maxBatch, which is ${formatSize(all)}: raise that too`, call))];
+}
+
+function sizeOf(tree: Tree | undefined, byDefault: number): number | null {
+  if (tree === undefined) return byDefault;
+  return typeof tree.value === "string" || typeof tree.value === "number" ? parseSize(String(tree.value)) : null;
+}
+
+function sameWriteKeys(sources: readonly Tree[]): readonly Finding[] {
   const keys = sources.flatMap((source) => child(source, "writeKey") ?? []);
   return repeated(keys, textOf).map(([key, first]) =>
-    error(key, `is the same as ${first.path}: each source needs a key of its own`),
+    errorAt(key, `is the same as ${first.path}: each source needs a key of its own`),
   );
 }
 
 function unknownSources(destination: Tree, sources: Tree | undefined): readonly Finding[] {
   if (sources?.value === BROKEN) return [];
   const known = [...mapOf(sources).keys()];
-  const named = listOf(child(destination, "sources"));
-  return named.flatMap((tree) => {
+  return listOf(child(destination, "sources")).flatMap((tree) => {
     const name = textOf(tree);
     if (name === null || name === "" || known.includes(name)) return [];
     const meant = suggest(name, known);
-    return error(tree, withGot(`is not one of the sources${meant ? `: did you mean ${meant}?` : ""}`, tree));
+    return errorAt(tree, withGot(`is not one of the sources${meant ? `: did you mean ${meant}?` : ""}`, tree));
   });
 }
 
 function sameUrls(destination: Tree): readonly Finding[] {
   const urls = listOf(child(destination, "webhooks")).flatMap((webhook) => child(webhook, "url") ?? []);
   const same = repeated(urls, (tree) => URL.parse(textOf(tree) ?? "")?.href ?? null);
-  return same.map(([url, first]) => error(url, withGot(`is the same as ${first.path}: remove one of them`, url)));
+  return same.map(([url, first]) => errorAt(url, withGot(`is the same as ${first.path}: remove one of them`, url)));
 }
 
-/** What Standard Webhooks asks of the secrets that sign. */
+/** Standard Webhooks needs a secret to sign with, in its own format. */
 function standardWebhooks(destination: Tree): readonly Finding[] {
   const asked = child(destination, "standardWebhooks");
   if (asked?.value !== true) return [];
   const secret = child(destination, "sharedSecret");
-  if (!secret) return [error(asked, "needs a sharedSecret to sign with: add one, or remove this key")];
+  if (!secret) return [errorAt(asked, "needs a sharedSecret to sign with: add one, or remove this key")];
   const secrets = Array.isArray(secret.value) ? listOf(secret) : [secret];
-  return secrets.filter((one) => !isStandardSecret(textOf(one) ?? "")).map((one) => error(one, NOT_BASE64));
+  const message = "begins with whsec_, and standardWebhooks needs base64 after that: copy the secret again";
+  return secrets.filter((one) => !isStandardSecret(textOf(one) ?? "")).map((one) => errorAt(one, message));
 }
 
-const NOT_BASE64 = "begins with whsec_, and standardWebhooks needs base64 after that: copy the secret anew";
-
-/** Receivers' libraries refuse what is no base64 after the prefix; any other text is a secret as it stands. */
+/** After the prefix, receivers' libraries only take base64; any other text is a secret as it stands. */
 function isStandardSecret(secret: string): boolean {
-  return (
-    !secret.startsWith("whsec_") ||
-    /^whsec_(?=.)(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/.test(secret)
-  );
+  const base64 = /^whsec_(?=.)(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
+  return !secret.startsWith("whsec_") || base64.test(secret);
 }
 
 function sameHeaders(webhook: Tree): readonly Finding[] {
   const headers = [...mapOf(child(webhook, "headers"))];
-  const same = repeated(headers, ([name]) => name.toLowerCase());
-  return same.map(([[, tree], [first]]) => {
-    const message = `is the same header as ${first}: upper and lower case do not count`;
-    return { severity: "error", path: tree.path, message, at: tree.keyAt };
-  });
+  return repeated(headers, ([name]) => name.toLowerCase()).map(([[, tree], [first]]) =>
+    errorAt(keyPlace(tree), `is the same header as ${first}: upper and lower case do not count`),
+  );
 }
 
-/** Those whose key was there before, each with the first that had it. A null or empty key is like no other. */
+/** The items whose key is that of an earlier one, each with the first that had it. A null or empty key is never the same. */
 function repeated<Item>(items: readonly Item[], keyOf: (item: Item) => string | null): readonly [Item, Item][] {
   const firsts = new Map<string, Item>();
   return items.flatMap((item) => {
@@ -126,8 +121,4 @@ function repeated<Item>(items: readonly Item[], keyOf: (item: Item) => string | 
     firsts.set(key, item);
     return [];
   });
-}
-
-function error(tree: Tree, message: string): Finding {
-  return { severity: "error", path: tree.path, message, at: tree.at };
 }

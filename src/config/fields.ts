@@ -5,9 +5,15 @@
  */
 import * as v from "valibot";
 import { formatDuration, formatSize, type Ms, parseDuration, parseSize } from "../model/units.ts";
-import { form, PATH_FORM } from "./form.ts";
-import { LISTEN_FORMS, LISTEN_PATTERN, parseListen } from "./listen.ts";
-import { NETWORK_FORMS, NETWORK_PATTERN, parseNetwork } from "./networks.ts";
+import {
+  LISTEN_FORMS,
+  LISTEN_PATTERN,
+  NETWORK_FORMS,
+  NETWORK_PATTERN,
+  parseListen,
+  parseNetwork,
+} from "./addresses.ts";
+import { form, PATH_FORM } from "./key.ts";
 import { suggest } from "./suggest.ts";
 
 const DURATION_PATTERN = /^(\d+(\.\d+)?(ms|s|m|h|d)\s*)+$/;

@@ -1,6 +1,12 @@
-import { isAlias, isCollection, isScalar, type ParsedNode } from "yaml";
-import { lastOf } from "./refuse.ts";
-import { isSecretKey, parts } from "./scalars.ts";
+/**
+ * Hides secrets in the text of a config file, so that its lines can be shown. Each character of a secret becomes a `*`,
+ * and every other character stays in its place.
+ */
+import { isAlias, isCollection, isMap, isNode, isScalar, isSeq, type ParsedNode } from "yaml";
+import { suggest } from "./suggest.ts";
+
+/** The values of these keys are never shown. */
+const SECRET_KEYS = ["writeKey", "token", "sharedSecret", "headers", "secret", "password"];
 
 /** A reference with its default apart, or any other character. What only looks like one may be part of a password. */
 const REFERENCE = /\$\$\{|(\$\{(?:[A-Za-z_]\w*|(?:file|credential):[^}]{1,1024}))(:-[^}]{0,1024})?\}|\S/g;
@@ -11,10 +17,7 @@ const PRIVATE_KEY = /(-----BEGIN (?:[A-Z]{1,16} )?PRIVATE KEY-----)(.*?)(?=-----
 /** A key and its colon. Starts at a whole word, so that a huge line without a colon does not take quadratic time. */
 const KEY = /(?<![\w-])([\w-]{1,64})["']?\s*:/g;
 
-/**
- * The text of the file with a `*` for every character of a secret, so that its lines can be shown and every place in
- * it stays where it was. References such as `${NAME}` are no secrets; the default in `${NAME:-default}` is.
- */
+/** References such as `${NAME}` are not secret; the default in `${NAME:-default}` is. */
 export function hideSecrets(text: string, contents: ParsedNode | null): string {
   let hidden = "";
   let done = 0;
@@ -25,7 +28,7 @@ export function hideSecrets(text: string, contents: ParsedNode | null): string {
   return hideAnywhere(hidden + text.slice(done));
 }
 
-/** The same for a file whose syntax is broken, so that its values cannot all be found: goes by lines as well. */
+/** For a file with broken syntax. Not all of its values can be found, so it is searched line by line as well. */
 export function hideSecretsOfBroken(text: string, contents: ParsedNode | null): string {
   const hidden = hidePrivateKeys(text).replace(/^.*$/gm, (line) => {
     const key = line.matchAll(KEY).find(([, name = ""]) => isSecretKey(name));
@@ -38,12 +41,9 @@ export function hideSecretsOfBroken(text: string, contents: ParsedNode | null): 
 
 /** Hides what is secret under any key: the user name, the password and the query of a URL, and private keys. */
 export function hideAnywhere(text: string): string {
-  return hideQueries(hideUserInfo(hidePrivateKeys(text)));
-}
-
-/** What stands behind `?name=`, also in what only looks like a URL: it may be a token. */
-function hideQueries(text: string): string {
-  return text.replace(/(\?[\w.-]{1,64}=)([^\s"']+)/g, (_, name: string, rest: string) => name + stars(rest));
+  const hidden = hidePrivateKeys(text).replace(/[^\s"']+/g, hideUserInfo);
+  // Also in what only looks like a URL: the value of `?name=` may be a token.
+  return hidden.replace(/(\?[\w.-]{1,64}=)([^\s"']+)/g, (_, name: string, rest: string) => name + stars(rest));
 }
 
 function hidePrivateKeys(text: string): string {
@@ -51,43 +51,44 @@ function hidePrivateKeys(text: string): string {
 }
 
 /** Up to the last @: a password may hold anything. */
-function hideUserInfo(text: string): string {
-  return text.replace(/[^\s"']+/g, (word) => {
-    const [start, end] = [word.indexOf("://") + 3, word.lastIndexOf("@")];
-    return start < 3 || end < start ? word : word.slice(0, start) + stars(word.slice(start, end)) + word.slice(end);
-  });
-}
-
-function secretRanges(text: string, contents: ParsedNode | null): readonly Range[] {
-  const ranges: Range[] = [];
-  for (const { node, secret } of parts(contents)) if (secret) ranges.push(...rangesOf(node, text));
-  return ranges.sort(([a], [b]) => a - b);
+function hideUserInfo(word: string): string {
+  const [start, end] = [word.indexOf("://") + 3, word.lastIndexOf("@")];
+  return start < 3 || end < start ? word : word.slice(0, start) + stars(word.slice(start, end)) + word.slice(end);
 }
 
 type Range = readonly [start: number, end: number];
 
-/**
- * What of a secret node is not to be seen. A password without quotes may look like an anchor, a tag or an alias, and
- * end in what looks like a comment.
- */
+function secretRanges(text: string, contents: ParsedNode | null): readonly Range[] {
+  const ranges: Range[] = [];
+  for (const { node, secret } of nodesOf(contents)) if (secret) ranges.push(...rangesOf(node, text));
+  return ranges.sort(([a], [b]) => a - b);
+}
+
+/** A password without quotes may look like an anchor, a tag or an alias, and end in what looks like a comment. */
 function rangesOf(node: ParsedNode, text: string): readonly Range[] {
   const [start, end] = node.range;
   const comment = /[ \t]*#[^\n]*/y;
   comment.lastIndex = end;
-  const ranges: Range[] = [
-    [marksOf(node, text), start],
+  const around: Range[] = [
+    [startOfMarks(node, text), start],
     [end, comment.test(text) ? comment.lastIndex : end],
   ];
-  if (isCollection(node)) return ranges;
+  if (isCollection(node)) return around;
   const quotes = isScalar(node) && node.type?.startsWith("QUOTE") ? 1 : 0;
-  return [...ranges, [start + quotes, Math.max(start + quotes, end - quotes)]];
+  return [...around, [start + quotes, Math.max(start + quotes, end - quotes)]];
 }
 
-function marksOf(node: ParsedNode, text: string): number {
+function startOfMarks(node: ParsedNode, text: string): number {
   const start = node.range[0];
   if (isAlias(node)) return start;
-  const anchor = node.anchor === undefined ? start : lastOf(`&${node.anchor}`, { text, start });
-  return node.tag === undefined ? anchor : Math.min(anchor, lastOf("!", { text, start }));
+  const anchor = node.anchor === undefined ? start : markBefore(`&${node.anchor}`, { text, start });
+  return node.tag === undefined ? anchor : Math.min(anchor, markBefore("!", { text, start }));
+}
+
+/** The place of the anchor or the tag before a node that starts at `start`. */
+export function markBefore(mark: string, { text, start }: { text: string; start: number }): number {
+  const at = text.lastIndexOf(mark, start);
+  return at === -1 ? start : at;
 }
 
 function hideValue(value: string): string {
@@ -98,4 +99,41 @@ function hideValue(value: string): string {
 
 function stars(text: string): string {
   return text.replace(/\S/g, "*");
+}
+
+/** True also of a misspelt secret key: its value is as secret. */
+export function isSecretKey(key: string): boolean {
+  return suggest(key, SECRET_KEYS) !== null;
+}
+
+/** A key as the file has it: `123` and `true` are names like others. Null if it is not simple text. */
+export function keyText(key: unknown): string | null {
+  if (!isScalar(key) || key.value === null) return null;
+  return typeof key.value === "string" ? key.value : (key.source ?? null);
+}
+
+/** What is secret of a node and of the nodes in it. Of headers only the values are: their names can be shown. */
+type Secrecy = "nothing" | "values" | "all";
+
+/** Every node, keys included. Keeps a list instead of recursing, which would fail on a very deep file. */
+export function* nodesOf(root: ParsedNode | null): Generator<{ readonly node: ParsedNode; readonly secret: boolean }> {
+  const rest: { readonly node: unknown; readonly secrecy: Secrecy }[] = [{ node: root, secrecy: "nothing" }];
+  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    const { node, secrecy } = next;
+    if (!isNode(node) || !node.range) continue;
+    yield { node: node as ParsedNode, secret: secrecy !== "nothing" };
+    // One by one: a function takes no more than some 100,000 arguments.
+    if (isSeq(node)) for (const item of node.items) rest.push({ node: item, secrecy });
+    if (!isMap(node)) continue;
+    for (const { key, value } of node.items) {
+      rest.push({ node: key, secrecy: secrecy === "all" ? "all" : "nothing" });
+      rest.push({ node: value, secrecy: secrecy === "nothing" ? secrecyBelow(key) : "all" });
+    }
+  }
+}
+
+function secrecyBelow(key: unknown): Secrecy {
+  const meant = suggest(keyText(key) ?? "", SECRET_KEYS);
+  if (meant === "headers") return "values";
+  return meant === null ? "nothing" : "all";
 }

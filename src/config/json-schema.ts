@@ -1,5 +1,5 @@
 import { toJsonSchema } from "@valibot/to-json-schema";
-import type { Manual } from "./manual.ts";
+import type { Manual } from "./key.ts";
 import { configSchema } from "./schema.ts";
 
 /** As much of JSON Schema as a config file needs. */

@@ -1,67 +1,64 @@
+import * as v from "valibot";
 import type { ParsedNode } from "yaml";
-import type { Config, Problem } from "../model/config.ts";
+import type { Config, Problem, Tls } from "../model/config.ts";
+import type { Destination, WebhookTls } from "../model/destination.ts";
 import type { Resolve } from "../model/ports.ts";
+import { Secret } from "../model/secret.ts";
 import type { Disk, SpaceFor } from "../model/space.ts";
 import type { At } from "../model/units.ts";
-import { build } from "./build.ts";
-import { check } from "./check.ts";
 import { crossCheck } from "./cross.ts";
-import { refuseAlias, warnOfSmallDisk } from "./disk.ts";
-import { parse } from "./document.ts";
-import { refuseFolder, warnOfNames, warnOfOpenSecrets } from "./doubts.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
-import { warnOfIdle } from "./idle.ts";
-import { warnOfEverybody } from "./networks.ts";
-import { type Finding, toProblems } from "./problems.ts";
-import { type Reading, readTree } from "./read.ts";
-import { type Credentials, createReferences, type Origin } from "./references.ts";
-import { configSchema } from "./schema.ts";
-import { readTls } from "./tls.ts";
-import type { Tree } from "./tree.ts";
-import { readTlsOfWebhooks } from "./webhook-tls.ts";
+import { errorAt, type Finding, keyPath, keyPlace, toProblems } from "./problems.ts";
+import { readTree } from "./read.ts";
+import { type Credentials, createReferences, fullPath, type Origin, type References } from "./references.ts";
+import { type Checked, configSchema } from "./schema.ts";
+import { type Document, parse } from "./syntax.ts";
+import { readTls, readTlsOfWebhooks, type TlsOfWebhooks } from "./tls.ts";
+import { BROKEN, child, listOf, plain, type Tree, withGot } from "./tree.ts";
+import * as checks from "./warnings.ts";
 
 export type LoadInput = {
-  /** The path of the config file: named in Problems, and relative paths in it start at its folder. */
+  /** The path of the config file: problems name it, and relative paths start at its folder. */
   readonly file: string;
   readonly text: string;
   readonly resolve: Resolve;
   /** Wall time: certificates expire. */
   readonly now: At;
-  /** Whether the process can have any; `at hand` when left out. */
+  /** Whether the process can read credentials; `at hand` by default. */
   readonly credentials?: Credentials;
-  /** Left out, or where it answers null, the disk of the outbox is taken to be large enough. */
+  /** Left out, or where it answers null, the outbox's disk counts as large enough. */
   readonly spaceFor?: SpaceFor;
-  /** Left out, nothing is taken for a folder. */
+  /** Left out, no path counts as a folder. */
   readonly isFolder?: (path: string) => boolean;
-  /** Whether every user of the machine can read the file; no when left out. */
+  /** Whether every user of the machine can read the file; false by default. */
   readonly worldReadable?: boolean;
-  /** Whether the outbox can be opened by another path; not looked at when left out. */
+  /** Whether the outbox has another path as well; not checked if left out. */
   readonly aliasOf?: Disk["alias"];
 };
 
 export type Loaded = {
-  /** Null if any Problem is an error, and if a credential is for systemd's unit alone to see. */
+  /** Null if a problem is an error, or if a credential can only be seen by systemd's unit. */
   readonly config: Config | null;
-  /** All of them, in the order of the file. */
+  /** In the order of the file. */
   readonly problems: readonly Problem[];
-  /** The secret and certificate files that the config is made of, those that could not be read included. */
+  /** The secret and certificate files that the config names, those that could not be read included. */
   readonly files: readonly string[];
 };
 
 /**
- * Turns the text of a config file into a Config, or into all that is wrong with it. Never throws, and reaches the
- * outside world only through `resolve`. No Problem holds a secret.
+ * Turns the text of a config file into a Config, or into every problem with it. Never throws, and reaches the outside
+ * world only through its input. No problem holds a secret.
  */
 export function loadConfig(input: LoadInput): Loaded {
   const { config, problems, files } = inspectConfig(input);
   return { config, problems, files };
 }
 
-/** What was loaded, with what the file itself says: for those who show it to the operator. */
+/** A loaded config with the values of its file, to show them to the operator. */
 export type Inspected = Loaded & {
   /** The values, secrets included; null if the file cannot be read. */
   readonly tree: Tree | null;
-  /** Where the references in the values lead to, by the path of the value. */
+  /** What the references in the values stand for, by the path of the value. */
   readonly origins: ReadonlyMap<string, readonly Origin[]>;
   /** The line of an offset in the text, from 1. */
   lineOf(at: number): number;
@@ -69,64 +66,134 @@ export type Inspected = Loaded & {
 
 /** Does the same as `loadConfig`, and shows how. */
 export function inspectConfig(input: LoadInput): Inspected {
-  const { file, text: raw, resolve, now, credentials = "at hand", spaceFor = () => null, aliasOf = () => null } = input;
-  const { isFolder = () => false, worldReadable = false } = input;
-  // A byte order mark would move every column of the first line.
-  const text = raw.replace(/^\uFEFF/, "");
-  const { contents, lines, findings: syntax } = parse(text);
+  const { file, resolve, credentials = "at hand" } = input;
+  const document = parse(input.text);
+  const { contents, lines, findings: syntax } = document;
   const references = createReferences({ file, resolve, credentials });
   const origins = new Map<string, readonly Origin[]>();
   const { config, tree, findings } =
-    syntax.length > 0 || contents === null
+    contents === null || syntax.length > 0
       ? { config: null, tree: null, findings: syntax }
-      : interpret({
-          file,
-          references,
-          text,
-          contents,
-          lines,
-          now,
-          spaceFor,
-          aliasOf,
-          isFolder,
-          worldReadable,
-          origins,
-        });
-  const shown = (): string => (syntax.length > 0 ? hideSecretsOfBroken(text, contents) : hideSecrets(text, contents));
-  // Hiding walks over the whole file, while calls wait: not for one that nothing is said of.
-  const problems = findings.length === 0 ? [] : toProblems(findings, { file, shownText: shown(), lines });
+      : interpret(contents, { input, document, references, origins });
+  const problems = problemsIn(document, findings, file);
   return { config, problems, files: references.files(), tree, origins, lineOf: (at) => lines.linePos(at).line };
 }
 
-type Readable = Omit<Reading, "findings"> &
-  Required<Pick<LoadInput, "file" | "now" | "spaceFor" | "aliasOf" | "isFolder" | "worldReadable">> & {
-    readonly contents: ParsedNode;
-    readonly origins: ReadonlyMap<string, readonly Origin[]>;
-  };
+/** Gives findings their lines, with secrets hidden. */
+export function problemsIn(document: Document, findings: readonly Finding[], file: string): readonly Problem[] {
+  // Hiding takes a walk over the whole file, while calls wait.
+  if (findings.length === 0) return [];
+  const { text, contents, lines } = document;
+  const hide = document.findings.length > 0 ? hideSecretsOfBroken : hideSecrets;
+  return toProblems(findings, { file, shownText: hide(text, contents), lines });
+}
+
+type Context = {
+  readonly input: LoadInput;
+  readonly document: Document;
+  readonly references: References;
+  readonly origins: Map<string, readonly Origin[]>;
+};
 type Interpreted = { readonly config: Config | null; readonly tree: Tree; readonly findings: readonly Finding[] };
 
-function interpret({ contents, now, spaceFor, aliasOf, isFolder, worldReadable, ...reading }: Readable): Interpreted {
-  const { file, origins } = reading;
+function interpret(contents: ParsedNode, { input, document, references, origins }: Context): Interpreted {
+  const { file, now, spaceFor = () => null, isFolder = () => false, aliasOf = () => null } = input;
+  const { text, lines } = document;
   const found: Finding[] = [];
-  const tree = readTree(contents, configSchema, { ...reading, findings: found });
+  const tree = readTree(contents, configSchema, { text, lines, references, findings: found, origins });
   const { checked, findings } = check(tree);
-  const pems = { references: reading.references, now, findings: found };
-  const beside = { file, tls: readTls(tree, pems), tlsOfWebhooks: readTlsOfWebhooks(tree, pems) };
-  const all = [
-    ...found,
-    ...findings,
+  const pems = { references, now, findings: found };
+  const [tls, tlsOfWebhooks] = [readTls(tree, pems), readTlsOfWebhooks(tree, pems)];
+  const conflicts = [
     ...crossCheck(tree),
-    ...warnOfEverybody(tree),
-    ...refuseFolder(tree, { file, isFolder }),
+    ...checks.warnOfEverybody(tree),
+    ...checks.refuseFolder(tree, file, isFolder),
   ];
+  const all = [...found, ...findings, ...conflicts];
+  // The other warnings could echo an error.
   if (all.some(({ severity }) => severity === "error")) return { config: null, tree, findings: all };
-  // Before the errors are mended, such a warning may only echo one of them.
-  const config = checked && build(checked, beside);
-  const warnings = [
-    ...warnOfIdle(tree),
-    ...warnOfNames(tree),
-    ...(worldReadable ? warnOfOpenSecrets(tree, { file, origins }) : []),
-    ...(config ? [...warnOfSmallDisk(tree, config, spaceFor), ...refuseAlias(tree, config, aliasOf)] : []),
-  ];
-  return { config, tree, findings: [...all, ...warnings] };
+  all.push(...checks.warnOfIdle(tree), ...checks.warnOfNames(tree));
+  if (input.worldReadable) all.push(...checks.warnOfOpenSecrets(tree, file, origins));
+  const config = checked && build(checked, { file, tls, tlsOfWebhooks });
+  if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
+  return { config, tree, findings: all };
+}
+
+/** Checks the values against the schema. `checked` is null if there are findings. */
+export function check(tree: Tree): { readonly checked: Checked | null; readonly findings: readonly Finding[] } {
+  const result = v.safeParse(configSchema, plain(tree));
+  if (result.success) return { checked: result.output, findings: [] };
+  const issues = result.issues.flatMap((issue) => innermost(issue));
+  return { checked: null, findings: issues.flatMap((issue) => toFinding(issue, tree) ?? []) };
+}
+
+type Path = readonly v.IssuePathItem[];
+type Issue = { readonly message: string; readonly path: Path };
+
+/** A choice fails as a whole; the issues inside the option that was meant say more. */
+function innermost({ message, path = [] as never, issues }: v.BaseIssue<unknown>): readonly Issue[] {
+  const inner = issues?.filter((sub) => sub.path !== undefined) ?? [];
+  if (inner.length === 0) return [{ message, path }];
+  return inner.map((sub) => ({ message: sub.message, path: [...path, ...(sub.path ?? [])] }));
+}
+
+function toFinding({ message, path }: Issue, root: Tree): Finding | null {
+  const tree = follow(root, path);
+  if (tree === undefined) {
+    const parent = follow(root, path.slice(0, -1)) ?? root;
+    const missing = { path: keyPath(parent.path, String(path.at(-1)?.key)), at: parent.keyAt };
+    return errorAt(missing, "is missing here: it is required");
+  }
+  if (tree.value === BROKEN) return null;
+  if (path.at(-1)?.origin === "key") return errorAt(keyPlace(tree), message);
+  return errorAt(tree, withGot(message, tree));
+}
+
+function follow(root: Tree, path: Path): Tree | undefined {
+  return path.reduce<Tree | undefined>((tree, { key }) => {
+    return typeof key === "number" ? listOf(tree)[key] : child(tree, String(key));
+  }, root);
+}
+
+/** The config file, and what its certificate files hold. */
+type Files = { readonly file: string; readonly tls: Tls | null; readonly tlsOfWebhooks: TlsOfWebhooks };
+
+/** Makes the Config out of checked values. */
+function build(checked: Checked, { file, tls, tlsOfWebhooks }: Files): Config {
+  const { ingest, admin, outbox, delivery, log, sources, destinations } = checked;
+  return {
+    ingest: {
+      ...ingest,
+      tls,
+      trustedProxies: ingest.trustedProxies.map(({ cidr }) => cidr),
+      corsOrigins: ingest.corsOrigins.map((origin) => origin.toLowerCase()),
+    },
+    admin: { listen: admin.listen, token: admin.token === undefined ? null : new Secret(admin.token) },
+    outbox: { ...outbox, path: fullPath(outbox.path, file) },
+    delivery,
+    log,
+    sources: Object.entries(sources).map(([name, { writeKey, ...source }]) => {
+      return { name, writeKey: new Secret(writeKey), ...source };
+    }),
+    destinations: Object.entries(destinations).map(([name, destination]) => {
+      return { name, ...buildDestination(destination, tlsOfWebhooks.get(name) ?? []) };
+    }),
+  };
+}
+
+type Built = Omit<Destination, "name">;
+
+function buildDestination(checked: Checked["destinations"][string], tlses: readonly (WebhookTls | null)[]): Built {
+  const { sources = null, types = null, webhooks, sharedSecret = [], ...settings } = checked;
+  return {
+    ...settings,
+    sources,
+    types,
+    webhooks: webhooks.map(({ url, headers }, index) => ({
+      url,
+      headers: Object.entries(headers).map(([header, value]) => [header, new Secret(value)] as const),
+      tls: tlses[index] ?? null,
+    })),
+    sharedSecrets: [sharedSecret].flat().map((secret) => new Secret(secret)),
+  };
 }

@@ -1,99 +1,81 @@
+/**
+ * Single values of a config file, for commands that may not read the secrets of its other sections. A value is found
+ * whatever may be wrong elsewhere in the file.
+ */
 import * as v from "valibot";
-import { isMap } from "yaml";
+import { isMap, type ParsedNode, YAMLMap } from "yaml";
 import type { Config, Listen, Problem } from "../model/config.ts";
 import { Secret } from "../model/secret.ts";
-import { parse } from "./document.ts";
-import { fullPath } from "./full-path.ts";
-import { parseListen } from "./listen.ts";
-import { type LoadInput, loadConfig } from "./load.ts";
-import { formatProblem } from "./problems.ts";
+import { parseListen } from "./addresses.ts";
+import { keyText } from "./hide.ts";
+import { check, type LoadInput, problemsIn } from "./load.ts";
+import { type Finding, formatProblem } from "./problems.ts";
 import { readTree } from "./read.ts";
-import { createReferences } from "./references.ts";
-import { keyText } from "./scalars.ts";
-import { ADMIN_LISTEN, configSchema, INGEST_LISTEN } from "./schema.ts";
-import { readSection } from "./section.ts";
-import { outbox as outboxSchema } from "./sections/outbox.ts";
+import { createReferences, fullPath } from "./references.ts";
+import { ADMIN_LISTEN, configSchema, INGEST_LISTEN, outbox as outboxSchema } from "./schema.ts";
 import { suggest } from "./suggest.ts";
-import { BROKEN, child, mapOf, plain, type Tree, textOf } from "./tree.ts";
-
-/** Single values of a config file. Each answers what is wrong with it, whatever may be wrong elsewhere in the file. */
-export type ConfigParts = {
-  ingestListen(): IngestPart | PartFault;
-  /** Of the source of that name, or with `undefined` of the first that is enabled. */
-  writeKey(source: string | undefined): Secret | PartFault;
-};
-
-/** Where calls are taken, and whether over TLS. */
-export type IngestPart = { readonly listen: Listen; readonly tls: boolean };
+import { parse } from "./syntax.ts";
+import { child, mapOf, plain, type Tree, textOf } from "./tree.ts";
 
 /** Why a value cannot be had: the file is at fault, or the name that was asked for. */
 export type PartFault = { readonly faulty: "file" | "name"; readonly message: string };
 
-export type PartsInput = Omit<LoadInput, "now">;
+type PartsInput = Pick<LoadInput, "file" | "text" | "resolve">;
 
-/**
- * Looks up what a client of the daemon has to know. Whoever runs one often may not read the other secrets that the
- * config refers to, so that it is broken to them as a whole.
- */
-export function readConfigParts({ file, text: raw, resolve }: PartsInput): ConfigParts {
-  const input = { file, text: raw.replace(/^\uFEFF/, ""), resolve };
-  const tree = readValues(input);
-  // What depends on the time is a warning, and no concern of a client.
-  const errors = loadConfig({ ...input, now: 0 }).problems.filter(({ severity }) => severity === "error");
+/** What a client of the daemon has to know. */
+export type ConfigParts = {
+  /** Where calls are accepted, and whether over TLS. */
+  ingestListen(): { readonly listen: Listen; readonly tls: boolean } | PartFault;
+  /** The write key of a source; without a name, of the first source that is enabled. */
+  writeKey(source: string | undefined): Secret | PartFault;
+};
+
+export function readConfigParts(input: PartsInput): ConfigParts {
+  const { file } = input;
   return {
     ingestListen() {
-      const found = errorsAbout("ingest.listen", errors);
-      if (found.length > 0) return unusable(file, found);
-      const listen = parseListen(textOf(child(child(tree, "ingest"), "listen")) ?? INGEST_LISTEN);
-      if (typeof listen === "string") return fileFault(`ingest.listen in ${file} ${listen}`);
-      return { listen, tls: child(child(tree, "ingest"), "tls") !== undefined };
+      const ingest = readSection("ingest", input);
+      const listen = listenIn(ingest, INGEST_LISTEN, file);
+      return "faulty" in listen ? listen : { listen, tls: child(ingest.tree, "tls") !== undefined };
     },
     writeKey(name) {
+      const { tree, errors } = readSection("sources", input);
       const source = findSource(tree, name, file);
-      const found = "faulty" in source ? errorsAtTop(errors) : errorsAbout(source.path, errors);
+      const isMissing = "faulty" in source;
+      // A source may be missing because its section is misspelt, or because the file cannot be read.
+      const found = isMissing ? errors.filter(({ path }) => !/[.[]/.test(path)) : errorsAbout(source.path, errors);
       if (found.length > 0) return unusable(file, found);
-      return "faulty" in source ? source : new Secret(textOf(child(source, "writeKey")) ?? "");
+      return isMissing ? source : new Secret(textOf(child(source, "writeKey")) ?? "");
     },
   };
 }
 
 /** How the operator's API is reached. */
 export type AdminPart = {
-  /** `written` is false if the file has none, and the default counts. */
+  /** `written` is false if the file has no address, and the default is in force. */
   listen(): { readonly listen: Listen; readonly written: boolean } | PartFault;
   /** Null if the file has none. */
   token(): Secret | null | PartFault;
 };
 
-/** Looks up what an operator's command has to know. Nothing is resolved for any other section of the file. */
+/** What an operator's command has to know. */
 export function readAdminPart(input: PartsInput): AdminPart {
-  const { file } = input;
-  const { tree, errors } = readSection("admin", input);
-  function find(key: string): { readonly text: string | null } | PartFault {
-    const value = child(tree, key);
-    const found = errorsAbout(value?.path ?? `${tree?.path ?? "admin"}.${key}`, errors);
-    return found.length > 0 ? unusable(file, found) : { text: textOf(value) };
-  }
+  const admin = readSection("admin", input);
   return {
     listen() {
-      const found = find("listen");
-      if ("faulty" in found) return found;
-      const listen = parseListen(found.text ?? ADMIN_LISTEN);
-      if (typeof listen === "string") return fileFault(`admin.listen in ${file} ${listen}`);
-      return { listen, written: found.text !== null };
+      const listen = listenIn(admin, ADMIN_LISTEN, input.file);
+      return "faulty" in listen ? listen : { listen, written: child(admin.tree, "listen") !== undefined };
     },
     token() {
-      const found = find("token");
-      if ("faulty" in found) return found;
-      return found.text === null ? null : new Secret(found.text);
+      const found = errorsOf(admin, "token");
+      if (found.length > 0) return unusable(input.file, found);
+      const token = textOf(child(admin.tree, "token"));
+      return token === null ? null : new Secret(token);
     },
   };
 }
 
-/**
- * Looks up where the outbox is, and its bounds, for who copies or looks at it. Nothing is resolved for any other section of
- * the file.
- */
+/** The outbox's path and bounds, for commands that copy or examine it. */
 export function readOutboxPart(input: PartsInput): Config["outbox"] | PartFault {
   const { tree, errors } = readSection("outbox", input);
   if (errors.length > 0) return unusable(input.file, errors);
@@ -101,46 +83,78 @@ export function readOutboxPart(input: PartsInput): Config["outbox"] | PartFault 
   return { ...outbox, path: fullPath(outbox.path, input.file) };
 }
 
-/** The names that stand under a key of the file, however wrong the rest of it is. Nothing is resolved for them. */
+/** The names in a section of the file, whatever else is wrong with it. */
 export function namesUnder(key: "destinations" | "sources", text: string): readonly string[] {
-  const { contents } = parse(text.replace(/^\uFEFF/, ""));
+  const { contents } = parse(text);
   const section = isMap(contents) ? contents.items.find((item) => keyText(item.key) === key)?.value : null;
   return isMap(section) ? section.items.flatMap((item) => keyText(item.key) ?? []) : [];
 }
 
-/** The values of the file with their references replaced, as far as they can be read. */
-function readValues({ file, text, resolve }: PartsInput): Tree {
-  const { contents, lines } = parse(text);
-  if (contents === null) return { path: "", at: 0, keyAt: 0, got: null, value: BROKEN };
-  const references = createReferences({ file, resolve });
-  return readTree(contents, configSchema, { text, lines, references, findings: [] });
+type SectionName = keyof typeof configSchema.entries;
+
+type Section = {
+  readonly name: SectionName;
+  /** Undefined if the file has no such section, or cannot be read. */
+  readonly tree: Tree | undefined;
+  readonly errors: readonly Problem[];
+};
+
+/** Reads one section as if the file had no other. No reference of another section is resolved. */
+export function readSection(name: SectionName, { file, text, resolve }: PartsInput): Section {
+  const document = parse(text);
+  const { contents, lines, findings: syntax } = document;
+  if (contents === null || syntax.length > 0) {
+    return { name, tree: undefined, errors: problemsIn(document, syntax, file) };
+  }
+  const findings: Finding[] = [];
+  const reading = { text: document.text, lines, references: createReferences({ file, resolve }), findings };
+  const tree = readTree(only(name, contents), configSchema, reading);
+  const errors = [...findings, ...check(tree).findings].filter(({ severity }) => severity === "error");
+  return { name, tree: child(tree, name), errors: problemsIn(document, errors, file) };
 }
 
-/** Why a source may be missing: its key is misspelt, or the file cannot be read at all. */
-function errorsAtTop(errors: readonly Problem[]): readonly Problem[] {
-  return errors.filter(({ path }) => !/[.[]/.test(path));
+/** The document with one section, and with the keys that are probably meant as its name. */
+function only(name: SectionName, contents: ParsedNode): ParsedNode {
+  if (!isMap(contents)) return contents;
+  const items = contents.items.filter(({ key }) => {
+    const text = keyText(key);
+    return text !== null && suggest(text, Object.keys(configSchema.entries)) === name;
+  });
+  return Object.assign(new YAMLMap(), contents, { items });
 }
 
-/** Those of the part itself, of what it stands in, and of the file as a whole. */
+function listenIn(section: Section, byDefault: string, file: string): Listen | PartFault {
+  const found = errorsOf(section, "listen");
+  if (found.length > 0) return unusable(file, found);
+  const listen = parseListen(textOf(child(section.tree, "listen")) ?? byDefault);
+  return typeof listen === "string" ? fileFault(`${section.name}.listen in ${file} ${listen}`) : listen;
+}
+
+/** The errors that concern one key of a section; a misspelt key has a path of its own. */
+function errorsOf({ name, tree, errors }: Section, key: string): readonly Problem[] {
+  return errorsAbout(child(tree, key)?.path ?? `${tree?.path ?? name}.${key}`, errors);
+}
+
+function findSource(sources: Tree | undefined, name: string | undefined, file: string): Tree | PartFault {
+  const all = [...mapOf(sources)];
+  const isMeant = (each: string, source: Tree): boolean =>
+    name === undefined ? child(source, "enabled")?.value !== false : each === name;
+  const found = all.find(([each, source]) => isMeant(each, source));
+  if (found) return found[1];
+  if (name === undefined) return fileFault(`${file} has no enabled source`);
+  const names = all.map(([each]) => each);
+  const meant = suggest(name, names);
+  const hint = meant === null ? `it has ${names.join(", ") || "none"}` : `did you mean ${meant}?`;
+  return { faulty: "name", message: `${file} has no source ${JSON.stringify(name)}: ${hint}` };
+}
+
+/** The errors of a value, of what is in it, of what it is in, and of the file as a whole. */
 function errorsAbout(part: string, errors: readonly Problem[]): readonly Problem[] {
   return errors.filter(({ path }) => path === "" || isIn(path, part) || isIn(part, path));
 }
 
 function isIn(path: string, outer: string): boolean {
   return path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
-}
-
-function findSource(tree: Tree, name: string | undefined, file: string): Tree | PartFault {
-  const sources = [...mapOf(child(tree, "sources"))];
-  const found = sources.find(([each, source]) =>
-    name === undefined ? child(source, "enabled")?.value !== false : each === name,
-  );
-  if (found) return found[1];
-  if (name === undefined) return fileFault(`${file} has no enabled source`);
-  const names = sources.map(([each]) => each);
-  const meant = suggest(name, names);
-  const hint = meant === null ? `it has ${names.join(", ") || "none"}` : `did you mean ${meant}?`;
-  return { faulty: "name", message: `${file} has no source ${JSON.stringify(name)}: ${hint}` };
 }
 
 function unusable(file: string, problems: readonly Problem[]): PartFault {

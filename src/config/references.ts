@@ -1,30 +1,30 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as messages show them.
+import { dirname, isAbsolute, join } from "node:path";
 import type { FileText, Resolve } from "../model/ports.ts";
-import { fullPath } from "./full-path.ts";
 
-/** A text with its references replaced. With an error among the faults the text is not to be used. */
-export type Expanded = {
+/** A text with its references replaced. It is not to be used if one of the faults is an error. */
+type Expanded = {
   readonly text: string;
   readonly faults: readonly ReferenceFault[];
-  /** Where its references lead to, in their order; those with an error are left out. */
+  /** What its references stand for, in their order; without those that have an error. */
   readonly origins: readonly Origin[];
-  /** False if it is for systemd's unit alone to see: the text is not to be used then either. */
+  /** False if a credential in it cannot be seen from here: then the text is not to be used either. */
   readonly known: boolean;
 };
 
-/** What a reference leads to. The path is a full one. */
+/** What a reference stands for. Paths are absolute. */
 export type Origin =
   | { readonly kind: "variable" | "default"; readonly name: string }
   | { readonly kind: "file"; readonly path: string }
   | { readonly kind: "credential"; readonly name: string };
 
 /**
- * Credentials are there only for processes that systemd started with them. What looks at a config from outside
- * (`unit only`) is warned of each, and goes on without knowing what it holds.
+ * systemd passes credentials to the processes of a unit alone. A command outside the unit (`unit only`) warns of each,
+ * and goes on without its value.
  */
 export type Credentials = "at hand" | "unit only";
 
-export type ReferenceFault = {
+type ReferenceFault = {
   readonly severity: "error" | "warning";
   readonly message: string;
   /** The reference as the file has it, to find its place. */
@@ -33,37 +33,31 @@ export type ReferenceFault = {
 
 export type References = {
   expand(text: string): Expanded;
-  /** Reads a file that is named without `${file:…}`. A relative path starts at the folder of the config file. */
+  /** Reads a file that is named without `${file:…}`. */
   open(path: string): NamedFile;
-  /** The files asked for so far, also those that could not be read: all worth watching. */
+  /** The files read so far, those that could not be read included: all are worth watching. */
   files(): readonly string[];
 };
 
-/** A file with its full path. */
-export type NamedFile = { readonly path: string; readonly content: FileText };
+/** A file with its absolute path. */
+type NamedFile = { readonly path: string; readonly content: FileText };
 
-/** Each form of a reference, and what it stands for. */
+/** Each form of a reference, and its value. */
 export const REFERENCE_FORMS: readonly (readonly [form: string, meaning: string])[] = [
   ["${NAME}", "the environment variable NAME"],
-  ["${NAME:-default}", "the same, with a text for when it is not set or empty"],
-  ["${file:/path}", "what a file holds, without its last newline; relative paths start at the config file's folder"],
+  ["${NAME:-default}", "the same, or `default` if it is not set or empty"],
+  ["${file:/path}", "a file's content without its last newline; relative paths start at the config file's folder"],
   ["${credential:name}", "a credential that systemd passes in (LoadCredential= in the unit)"],
   ["$${", "just ${"],
 ];
-
-type Found = {
-  readonly text: string;
-  readonly fault?: Omit<ReferenceFault, "reference">;
-  readonly origin?: Origin;
-  readonly unknown?: true;
-};
-
-type Context = { readonly file: string; readonly resolve: Resolve; readonly credentials?: Credentials };
 
 /** The bound keeps a file full of `${` from taking quadratic time. */
 const REFERENCE = /\$\$\{|\$\{([^}]{0,1024})\}|\$\{/g;
 const ENVIRONMENT = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s;
 const FORMS = "${NAME}, ${NAME:-default}, ${file:/path} and ${credential:name}";
+
+/** `file`: the config file. */
+type Context = { readonly file: string; readonly resolve: Resolve; readonly credentials?: Credentials };
 
 /** Replaces `${NAME}`, `${NAME:-default}`, `${file:/path}` and `${credential:name}` in text; `$${` stands for `${`. */
 export function createReferences({ file, resolve, credentials = "at hand" }: Context): References {
@@ -75,7 +69,7 @@ export function createReferences({ file, resolve, credentials = "at hand" }: Con
     let known = true;
     const expanded = text.replace(REFERENCE, (reference: string, inside: string | undefined) => {
       if (reference === "$${") return "${";
-      const found = inside === undefined ? unclosed() : lookUp(inside, world);
+      const found = inside === undefined ? error(UNCLOSED) : lookUp(inside, world);
       if (found.fault) faults.push({ ...found.fault, reference });
       if (found.origin) origins.push(found.origin);
       if (found.unknown) known = false;
@@ -86,26 +80,27 @@ export function createReferences({ file, resolve, credentials = "at hand" }: Con
   return { expand, open: (path) => open(path, world), files: () => [...read.keys()] };
 }
 
+const UNCLOSED = "has a ${ without a closing }; write $${ if it is meant as text";
+
 type World = Required<Context> & { readonly read: Map<string, FileText> };
+
+type Found = {
+  readonly text: string;
+  readonly fault?: Omit<ReferenceFault, "reference">;
+  readonly origin?: Origin;
+  readonly unknown?: true;
+};
 
 function lookUp(inside: string, world: World): Found {
   if (inside.includes("${")) return error("has a reference inside a reference, which is not supported");
   if (inside.startsWith("file:")) return fromFile(inside.slice("file:".length), world);
   if (inside.startsWith("credential:")) return fromCredential(inside.slice("credential:".length), world);
   const [, name, fallback] = ENVIRONMENT.exec(inside) ?? [];
-  // Nothing of it is quoted: it may be a piece of a password.
+  // Not quoted: it may be part of a password.
   if (name === undefined) return error(`has a \${ that is none of ${FORMS}; write $\${ if it is meant as text`);
-  return fromEnvironment(world.resolve.env(name), { name, fallback });
-}
-
-/** As in a shell, the default also stands in for an empty variable. */
-function fromEnvironment(
-  value: string | undefined,
-  { name, fallback }: { name: string; fallback: string | undefined },
-): Found {
-  if (fallback !== undefined && (value === undefined || value === "")) {
-    return { text: fallback, origin: { kind: "default", name } };
-  }
+  const value = world.resolve.env(name);
+  // As in a shell, the default also replaces an empty variable.
+  if (fallback !== undefined && !value) return { text: fallback, origin: { kind: "default", name } };
   if (value === undefined) return error(`needs the environment variable ${name}, which is not set`);
   return { text: value, origin: { kind: "variable", name } };
 }
@@ -143,15 +138,39 @@ function fromCredential(name: string, { resolve, credentials }: World): Found {
   return { text: withoutLastNewline(content.text), origin };
 }
 
-/** Most editors end a file with a newline that is no part of the secret. */
+/** Most editors end a file with a newline that is not part of the secret. */
 function withoutLastNewline(text: string): string {
   return text.replace(/\r?\n$/, "");
-}
-
-function unclosed(): Found {
-  return error("has a ${ without a closing }; write $${ if it is meant as text");
 }
 
 function error(message: string): Found {
   return { text: "", fault: { severity: "error", message } };
 }
+
+/** The absolute path for a path in the config file `file`: a relative one starts at the folder of that file. */
+export function fullPath(path: string, file: string): string {
+  return isAbsolute(path) ? path : join(dirname(file), path);
+}
+
+/** A whole reference, to be taken out of a text. */
+const ANY_REFERENCE = /\$?\$\{[^}]{0,1024}\}?/g;
+/** A shell variable: the whole text, or a part of it in capitals. A `$` within a word is often part of a password. */
+const SHELL = /^\$([A-Za-z_]\w*)$|(?:^|[\s/:=@&?])\$([A-Z_][A-Z0-9_]+)(?![\w$])|\s\$([A-Za-z_]\w*)$/;
+/** A variable of Jinja, Helm or Ansible. */
+const TEMPLATE = /\{\{[^{}]{1,100}\}\}/;
+
+/** A hint for a text with a variable in the syntax of another program; null if it has none. */
+export function doubtText(written: string, { secret }: { readonly secret: boolean }): string | null {
+  const text = written.replace(ANY_REFERENCE, "x");
+  const [shell, ...names] = SHELL.exec(text) ?? [];
+  const name = names.find((one) => one !== undefined) ?? "NAME";
+  // A secret may look like this by chance: no part of it is shown.
+  if (shell !== undefined && !secret) {
+    return `has $${name}, which is not replaced: write \${${name}} for the environment variable`;
+  }
+  const form = shell !== undefined ? "$NAME" : TEMPLATE.test(text) ? "{{ NAME }}" : null;
+  return form && `looks like ${form}, which is not replaced: write \${NAME} for the environment variable NAME`;
+}
+
+/** For a template where text is expected: YAML reads it as a map. */
+export const BARE_TEMPLATE = "has {{ }}, which is not replaced: write ${NAME} for the environment variable NAME";

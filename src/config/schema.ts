@@ -1,22 +1,316 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the example file shows them.
+import * as v from "valibot";
+import { LOG_FORMATS, LOG_LEVELS } from "../model/config.ts";
+import { CALL_TYPES } from "../model/event.ts";
+import { IP_POLICIES, SOURCE_TYPES } from "../model/source.ts";
+import { DAY, GB, HOUR, KB, MB, SECOND } from "../model/units.ts";
+import { address, count, duration, flag, list, network, oneOf, path, ruled, size, text } from "./fields.ts";
+import { form, key } from "./key.ts";
+import {
+  HEADER_NAME_PATTERN,
+  HEADER_VALUE_PATTERN,
+  headerNameFault,
+  headerValueFault,
+  NAME_PATTERN,
+  NOT_A_HEADER,
+  NOT_A_NAME,
+  NOT_AN_ORIGIN,
+  nameFault,
+  ORIGIN_PATTERN,
+  originFault,
+  TOKEN_PATTERN,
+  tokenFault,
+  URL_PATTERN,
+  URL_START,
+  urlFault,
+} from "./text-rules.ts";
+
+/** What client libraries count on (SPEC.md 8); fewer would cost calls that they take to be small enough. */
+export const MAX_CALL = 32 * KB;
+export const MAX_BATCH = 500 * KB;
+
+export const INGEST_LISTEN = "127.0.0.1:8080";
+
+const tls = v.strictObject({
+  cert: key(path(), {
+    description: "The file of the certificate, as PEM. A relative path starts at the config file's folder.",
+    more: "The server's own certificate comes first, then those of its issuers: of Let's Encrypt, fullchain.pem.",
+    example: "/etc/fairlead/tls/fullchain.pem",
+  }),
+  key: key(path(), {
+    description: "The file of its private key, as PEM without a passphrase.",
+    more: "Only Fairlead's user should be able to read it.",
+    example: "/etc/fairlead/tls/privkey.pem",
+  }),
+});
+
+const networks = list(network(), { of: "addresses or networks", example: "[127.0.0.1, 10.0.0.0/8]" });
+const origins = list(ruled(originFault, { pattern: ORIGIN_PATTERN, must: NOT_AN_ORIGIN }), {
+  of: "origins",
+  example: "[https://example.com]",
+});
+
+const ingest = v.strictObject({
+  listen: key(v.optional(address(), INGEST_LISTEN), {
+    description: "Where it listens: host:port, [v6]:port or unix:/path.",
+    example: "unix:/run/fairlead/ingest.sock",
+    more: `Behind a reverse proxy on this machine, leave it on loopback or give it a socket, as in
+      unix:/run/fairlead/ingest.sock. Write 0.0.0.0:8080 to be reached from other machines without one.`,
+  }),
+  tls: key(v.optional(tls), {
+    description: "Serves HTTPS with this certificate. Plain HTTP when left out.",
+    leftOut: "plain HTTP",
+    more: `Behind a reverse proxy leave it out: the proxy speaks TLS. When the files are renewed, new connections get the
+      new certificate.`,
+  }),
+  trustedProxies: key(v.optional(networks, []), {
+    description: "The proxies whose word on who the client is counts (X-Forwarded-For), as addresses or networks.",
+    example: ["127.0.0.1", "10.0.0.0/8"],
+    more: `Behind a reverse proxy, name its address, such as 127.0.0.1 for one on this machine: all clients seem to have
+      that address otherwise. \`[10.0.0.0/8, fd00::/8]\` names networks. Whoever can connect to a Unix socket is trusted
+      without it.`,
+  }),
+  corsOrigins: key(v.optional(origins, ["*"]), {
+    description: "The pages that may send calls, by their origins. Those of all sites with *, none with an empty list.",
+    example: ["https://example.com", "https://*.example.com"],
+    more: `\`[https://example.com, https://*.example.com]\` stands for a site and all of its subdomains. An app in a web
+      view has an origin such as capacitor://localhost, and a sandboxed frame "null". Calls with an Origin that is not
+      listed are refused. Programs send none and are not concerned.`,
+  }),
+  maxCall: key(v.optional(size({ min: MAX_CALL, max: MB }), "32KB"), {
+    description: "The largest call that is taken, as compact JSON and with what its batch adds to it.",
+    example: "256KB",
+    more: `Receivers get bodies of this size, or twice as much where traits come in two places. Up to 200 of them are on
+      their way at once.`,
+  }),
+  maxBatch: key(v.optional(size({ min: MAX_BATCH, max: 8 * MB }), "500KB"), {
+    description: "The largest request that is taken, decompressed.",
+    example: "4MB",
+    more: `RudderStack's libraries send larger ones at their defaults, and drop what is refused (docs/clients.md). A proxy in
+      front has a limit of its own, such as client_max_body_size of nginx.`,
+  }),
+});
+
+export const ADMIN_LISTEN = "127.0.0.1:8081";
+
+const admin = v.strictObject({
+  listen: key(v.optional(address(), ADMIN_LISTEN), {
+    description: "Where it listens: host:port, [v6]:port or unix:/path.",
+    example: "unix:/run/fairlead/admin.sock",
+    more: `Change it if something else has the port, or to let a monitoring system on another machine read the metrics;
+      then it needs a token.`,
+  }),
+  token: key(v.optional(ruled(tokenFault, { pattern: TOKEN_PATTERN })), {
+    description: "What its clients must send. Required unless it listens on loopback or a Unix socket.",
+    more: `They send it as \`Authorization: Bearer TOKEN\`, so that it may hold letters, digits and punctuation of ASCII,
+      and no spaces. Make one with \`openssl rand -hex 16\`.`,
+    example: "${ADMIN_TOKEN}",
+    leftOut: "none",
+  }),
+});
+
+const LONGEST_KEEP = 36_500 * DAY;
+/** More than SQLite can hold, and still an exact number. */
+const LARGEST_STORE = 256 * 1_024 * GB;
+
+const keep = duration({ min: 0, max: LONGEST_KEEP });
+
+export const outbox = v.strictObject({
+  path: key(v.optional(path(), "fairlead.db"), {
+    description: "An SQLite file, made on the first start. A relative path starts at the config file's folder.",
+    example: "/var/lib/fairlead/fairlead.db",
+    more: "Put it on a disk that keeps what it has written: Fairlead answers a call once its events are on it.",
+  }),
+  maxSize: key(v.optional(size({ min: MB, max: LARGEST_STORE }), "1GB"), {
+    description: "How large the store may grow before new calls are refused with 503.",
+    example: "4GB",
+    more: `What waits is still delivered then, and is never dropped; what is settled goes before its time from nine
+      tenths of that size on. Four hours of your busiest traffic should fit, and 21 bytes for each call of the last
+      day.`,
+  }),
+  freeDisk: key(v.optional(size({ min: 0, max: LARGEST_STORE }), "64MB"), {
+    description: "How much of its disk must stay free: below that, new calls are refused with 503.",
+    example: "512MB",
+    more: `Delivery goes on by what is left, and delivered events go before their time. Calls are taken again once a quarter
+      more than that is free. More if other programs fill that disk fast; 0 switches it off.`,
+  }),
+  keepDelivered: key(v.optional(keep, "24h"), {
+    description: "How long delivered events are kept to be looked up.",
+    example: "7d",
+    more: `Events that came at the same moment are kept together, until none of them waits any more and the last was
+      delivered so long ago. Shorter saves space, 0s keeps none.`,
+  }),
+  keepFailed: key(v.optional(keep, "30d"), {
+    description: "How long failed and expired deliveries are kept to be looked up.",
+    example: "90d",
+    more: "Longer if nobody looks every month.",
+  }),
+});
+
+const delivery = v.strictObject({
+  timeout: key(v.optional(duration({ min: 1, max: 5 * SECOND }), "5s"), {
+    description: "How long a receiver may take to answer; 5s at most.",
+    example: "2s",
+    more: "Shorter if yours are fast, so that a hanging one is noticed sooner.",
+  }),
+  cutoff: key(v.optional(duration({ min: 1, max: 4 * HOUR }), "4h"), {
+    description: "How long after its first attempt a delivery is tried again; 4h at most.",
+    example: "30m",
+    more: "Shorter if late events are worth nothing.",
+  }),
+  concurrency: key(v.optional(count({ min: 1, max: 200 }), 64), {
+    description: "How many requests may be under way to one webhook at a time, from 1 to 200.",
+    example: 8,
+    more: `Lower it for a receiver that cannot take that many. Fairlead starts with a few and goes up to this while the
+      receiver keeps answering.`,
+  }),
+});
+
+const log = v.strictObject({
+  level: key(v.optional(oneOf(LOG_LEVELS, { warn: "warning" }), "info"), {
+    description: "How much is written: debug, info, warning or error.",
+    example: "warning",
+    more: "Each level includes those after it. warn is the same as warning.",
+  }),
+  format: key(v.optional(oneOf(LOG_FORMATS), "auto"), {
+    description: "text for people, json or logfmt for programs; auto chooses by where the lines go.",
+    example: "json",
+  }),
+});
+
+/** One entry of `sources`. */
+const source = v.strictObject({
+  writeKey: key(text(), {
+    description: "The key that its pages and programs send; any text, different for each source.",
+    more: `A browser shows it to everyone, so give your servers a source of their own. Make a key with
+      \`openssl rand -hex 16\`.`,
+    example: "${WEBSITE_KEY:-change-me}",
+  }),
+  enabled: key(v.optional(flag(), true), {
+    description: "Whether its calls are taken.",
+    example: false,
+    more: "false answers them with 401 and keeps the rest of the entry for later.",
+  }),
+  type: key(v.optional(oneOf(SOURCE_TYPES), "auto"), {
+    description: "What sends its calls: web, mobile, server, or auto, by which each call tells.",
+    example: "server",
+    more: `In calls from web and mobile, and in those whose context.direct is true, context.ip and context.userAgent are
+      filled in from the connection: they are the user's. In calls from a server they are not, as its own address says
+      nothing about its users. A call tells by its library, its channel, or an Origin header.`,
+  }),
+  ip: key(v.optional(oneOf(IP_POLICIES), "keep"), {
+    description: "What becomes of users' IP addresses: keep, truncate or drop.",
+    example: "truncate",
+    more: `truncate sets the last octet of an IPv4 address and the last 80 bits of an IPv6 address to zero, also in an
+      address that the client itself sent; drop removes context.ip.`,
+  }),
+});
+
+/** One entry of a destination's `webhooks`. */
+const webhook = v.strictObject({
+  url: key(ruled(urlFault, { pattern: URL_PATTERN, must: URL_START, is: "URL" }), {
+    description: "The full URL that gets a POST for each event, with http:// or https://.",
+    more: `A certificate that is self-signed, expired, of another host or from an unknown authority is refused. A user
+      name and password do not go into the URL but into an Authorization header.`,
+    example: "https://crm.example.com/hooks",
+  }),
+  headers: key(v.optional(headers(), {}), {
+    description: "Headers that every request to this URL carries.",
+    more: `Content-Type, User-Agent, X-Signature, the headers of Standard Webhooks, Host and headers about the connection
+      cannot be set.`,
+    entries: { "X-Environment": "production" },
+    commentedOut: { Authorization: "Bearer ${file:/etc/fairlead/crm-token}" },
+  }),
+  ca: key(v.optional(path()), {
+    description: "A file with the authorities that this webhook's certificate may come from, as PEM.",
+    more: `For receivers with a certificate of your own authority. Only those in the file are trusted, for this webhook
+      alone. Left out, it is those that every browser trusts, and those in $NODE_EXTRA_CA_CERTS. A relative path starts
+      at the config file's folder.`,
+    example: "/etc/fairlead/tls/authority.pem",
+    leftOut: "the public authorities",
+  }),
+  cert: key(v.optional(path()), {
+    description: "The file of a certificate for receivers that ask who connects (mutual TLS), as PEM.",
+    more: `Fairlead's own certificate comes first, then those of its issuers but the last. When the file is renewed, new
+      connections get the new certificate.`,
+    example: "/etc/fairlead/tls/client.pem",
+    leftOut: "none",
+  }),
+  key: key(v.optional(path()), {
+    description: "The file of that certificate's private key, as PEM without a passphrase.",
+    more: "Only Fairlead's user should be able to read it.",
+    example: "/etc/fairlead/tls/client-key.pem",
+    leftOut: "none",
+  }),
+});
+
+function headers() {
+  const name = ruled(headerNameFault, { pattern: HEADER_NAME_PATTERN, must: NOT_A_HEADER });
+  const value = ruled(headerValueFault, { pattern: HEADER_VALUE_PATTERN });
+  return v.pipe(v.record(name, value), form("map of names to texts"));
+}
+
+const sources = list(text(), { of: "sources", empty: "must name a source: leave it out for all of them" });
+const types = list(oneOf(CALL_TYPES), { of: "call types", empty: "must name a type: leave it out for all six" });
+const webhooks = list(webhook, {
+  of: "webhooks",
+  empty: "must have an entry with a url",
+  max: 5,
+  example: "[{ url: https://example.com }]",
+});
+const secrets = v.pipe(
+  v.union([text(), list(text(), { of: "texts", empty: "must hold a secret" })], "must be text or a list of texts"),
+  form("text, or list of texts"),
+);
+
+/** One entry of `destinations`. */
+const destination = v.strictObject({
+  enabled: key(v.optional(flag(), true), {
+    description: "Whether it gets new events.",
+    example: false,
+    more: "false keeps those that wait already.",
+  }),
+  sources: key(v.optional(sources), {
+    description: "Which sources it gets events from. All of them when left out.",
+    example: ["website"],
+    leftOut: "all sources",
+  }),
+  types: key(v.optional(types), {
+    description: `Which calls it gets: ${CALL_TYPES.join(", ")}. All six when left out.`,
+    more: "Notices that a user is to be deleted always go out.",
+    example: ["identify", "track"],
+    leftOut: "all six",
+  }),
+  historical: key(v.optional(oneOf(["accept", "skip"]), "accept"), {
+    description: "Whether it gets events that were more than 24 hours old when they came in: accept or skip.",
+    example: "skip",
+    more: "An import of history sends such events.",
+  }),
+  webhooks: key(webhooks, {
+    description: "One to five URLs that stand in for each other.",
+    more: `Each event goes to all of them at once, and the first 2xx settles it. For several receivers that are each to
+      get every event, make several destinations.`,
+  }),
+  sharedSecret: key(v.optional(secrets), {
+    description: "Signs each request: X-Signature is the HMAC-SHA1 of the body in hexadecimal.",
+    more: `By it the receiver knows that a request comes from here. Not signed when left out. While you replace a
+      secret, write a list: the first one signs.`,
+    example: "${credential:crm-secret}",
+    leftOut: "not signed",
+  }),
+  standardWebhooks: key(v.optional(flag(), false), {
+    description: "Whether each request carries the headers of Standard Webhooks beside X-Signature.",
+    more: `They are webhook-id, webhook-timestamp and webhook-signature, with an HMAC-SHA256 by each sharedSecret, for
+      receivers that use a library of that standard. A secret that begins with whsec_ is base64 to them.`,
+    example: true,
+  }),
+});
+
 /**
  * Every key of the config file: its type, its default, what it is for and when to change it, a file for each section.
  * The checks, the known keys and the hints for misspelt ones come from here, and so do config.example.yaml and the
  * JSON Schema.
  */
-import * as v from "valibot";
-import { ruled } from "./fields.ts";
-import { key } from "./manual.ts";
-import { admin } from "./sections/admin.ts";
-import { delivery } from "./sections/delivery.ts";
-import { destination } from "./sections/destination.ts";
-import { ingest } from "./sections/ingest.ts";
-import { log } from "./sections/log.ts";
-import { outbox } from "./sections/outbox.ts";
-import { source } from "./sections/source.ts";
-import { NAME_PATTERN, NOT_A_NAME, nameFault } from "./webhook-rules.ts";
-
-export { ADMIN_LISTEN } from "./sections/admin.ts";
-export { INGEST_LISTEN, MAX_BATCH, MAX_CALL } from "./sections/ingest.ts";
 
 /** The whole file. */
 export const configSchema = v.strictObject({

@@ -1,6 +1,49 @@
-import type { ErrorCode, LineCounter, ParsedNode, YAMLParseError } from "yaml";
+import { type ErrorCode, isScalar, LineCounter, type ParsedNode, parseDocument, type YAMLParseError } from "yaml";
+import { formatSize, MB } from "../model/units.ts";
+import { nodesOf } from "./hide.ts";
 import { type Finding, fileError } from "./problems.ts";
-import { scalars } from "./scalars.ts";
+
+/** A config file before anything is known of what it means. */
+export type Document = {
+  /** Without a byte order mark, which would move every column of the first line. */
+  readonly text: string;
+  /** A guess if there are findings; null if there is nothing to guess from. */
+  readonly contents: ParsedNode | null;
+  readonly lines: LineCounter;
+  /** Why the text cannot be read: the first fault of each line. */
+  readonly findings: readonly Finding[];
+};
+
+const MAX_SIZE = MB;
+const TOO_LARGE = `the file is too large: a config file may have ${formatSize(MAX_SIZE)}`;
+const DIRECTIVE = "a %YAML line is not supported: remove it";
+const EMPTY =
+  "the file is empty: it needs at least `sources:` and `destinations:` (config.example.yaml shows every key)";
+
+/** Parses YAML, and reports what is wrong with its syntax. */
+export function parse(raw: string): Document {
+  const text = raw.replace(/^\uFEFF/, "");
+  if (new TextEncoder().encode(text).length > MAX_SIZE) {
+    return { text: "", contents: null, lines: linesOf(""), findings: [fileError(TOO_LARGE)] };
+  }
+  const lines = linesOf(text);
+  // Repeated keys are reported later, with both places.
+  const { contents, errors, directives } = parseDocument(text, { prettyErrors: false, uniqueKeys: false });
+  const document = { text, contents, lines, findings: [] };
+  if (errors.length > 0) return { ...document, findings: syntaxFindings(errors, document) };
+  // %YAML 1.1 would change what `yes`, `0777` and `<<` mean.
+  if (directives?.yaml.explicit) return { ...document, findings: [fileError(DIRECTIVE, text.search(/^%YAML/m))] };
+  const isEmpty = contents === null || (isScalar(contents) && contents.value === null);
+  return isEmpty ? { ...document, findings: [fileError(EMPTY)] } : document;
+}
+
+/** Counts the lines of the text itself: the parser only reports those that it reached. */
+function linesOf(text: string): LineCounter {
+  const lines = new LineCounter();
+  lines.addNewLine(0);
+  for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", end + 1)) lines.addNewLine(end + 1);
+  return lines;
+}
 
 const UNEXPECTED =
   "this cannot stand here: check the indentation, and put text that holds any of : # [ ] { } , in quotes";
@@ -9,7 +52,7 @@ const ANCHOR = "anchors (&) and aliases (*) are not supported: write the value o
 
 const TAB = "a tab cannot indent: use spaces";
 
-/** In our own words: the parser's may quote the file, and a secret with it. */
+/** Our own words: those of the parser may quote the file, and a secret with it. */
 const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   ALIAS_PROPS: ANCHOR,
   BAD_ALIAS: ANCHOR,
@@ -30,15 +73,9 @@ const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   TAB_AS_INDENT: TAB,
 };
 
-type Text = { readonly text: string; readonly contents: ParsedNode | null; readonly lines: LineCounter };
-type Source = Pick<Text, "text" | "lines"> & {
-  /** Where the scalar began that ends there. */
-  readonly startOf: (end: number) => number | undefined;
-};
-
-/** One fault often makes the parser stumble again, over the same line and those below: likely echoes are left out. */
-export function syntaxFindings(errors: readonly YAMLParseError[], { contents, ...text }: Text): readonly Finding[] {
-  const source = { ...text, startOf: createStartOf(contents) };
+/** One fault often makes the parser fail again, on the same line and those below: likely echoes are left out. */
+function syntaxFindings(errors: readonly YAMLParseError[], document: Document): readonly Finding[] {
+  const startOf = createStartOf(document.contents);
   const first = new Map<number, Finding>();
   const firstUnexpected = errors.find(({ code }) => code === "UNEXPECTED_TOKEN");
   const tooDeep = tooDeepKeys(errors);
@@ -46,15 +83,15 @@ export function syntaxFindings(errors: readonly YAMLParseError[], { contents, ..
     if (error.code === "UNEXPECTED_TOKEN" && error !== firstUnexpected) continue;
     if (error.code === "BLOCK_AS_IMPLICIT_KEY" && tooDeep.has(error.pos[0])) continue;
     const isTooDeep = error.code === "MULTILINE_IMPLICIT_KEY" && tooDeep.has(error.pos[0]);
-    const found = isTooDeep ? tooDeepKey(error, source) : syntaxFinding(error, source);
-    const { line } = source.lines.linePos(found.at);
+    const found = isTooDeep ? tooDeepKey(error, document) : syntaxFinding(error, { ...document, startOf });
+    const { line } = document.lines.linePos(found.at);
     if (!first.has(line)) first.set(line, found);
   }
-  return withOneTab([...first.values()], source);
+  return withOneTab([...first.values()], document);
 }
 
-/** Tabs come in many lines, and are one mistake: whatever else is said of these lines comes from it. */
-function withOneTab(all: readonly Finding[], { text, lines }: Source): readonly Finding[] {
+/** Tabs on many lines are one mistake, and cause whatever else is reported on these lines. */
+function withOneTab(all: readonly Finding[], { text, lines }: Document): readonly Finding[] {
   const tabbed = new Set([...text.matchAll(/^ *\t[ \t]*(?=[^\s#])/gm)].map(({ index }) => lines.linePos(index).line));
   const isOfTab = ({ at, message }: Finding): boolean => message === TAB || tabbed.has(lines.linePos(at).line);
   const first = all.find(isOfTab);
@@ -66,22 +103,25 @@ function withOneTab(all: readonly Finding[], { text, lines }: Source): readonly 
   });
 }
 
-/** A key that is indented too far looks to the parser like the end of the value above, which it then blames twice. */
+/** The parser takes a key that is indented too far for the end of the value above, and reports that value twice. */
 function tooDeepKeys(errors: readonly YAMLParseError[]): ReadonlySet<number> {
   const starts = new Set(errors.filter(({ code }) => code === "BLOCK_AS_IMPLICIT_KEY").map(({ pos }) => pos[0]));
   const twins = errors.filter(({ code, pos }) => code === "MULTILINE_IMPLICIT_KEY" && starts.has(pos[0]));
   return new Set(twins.map(({ pos }) => pos[0]));
 }
 
-function tooDeepKey({ pos }: YAMLParseError, { text }: Source): Finding {
+function tooDeepKey({ pos }: YAMLParseError, { text }: Document): Finding {
   const line = text.lastIndexOf("\n", pos[1] - 1) + 1;
   return fileError("this key is indented further than its neighbours above", skipSpaces(text, line));
 }
 
-function syntaxFinding(error: YAMLParseError, source: Source): Finding {
-  const at = placeOf(error, source);
+/** Where the scalar began that ends at an offset. */
+type StartOf = (end: number) => number | undefined;
+
+function syntaxFinding(error: YAMLParseError, { text, startOf }: Document & { readonly startOf: StartOf }): Finding {
+  const at = placeOf(error, { text, startOf });
   // In a flow map or list, YAML takes the brace of a reference for its own.
-  const isReference = source.text.slice(Math.max(0, at - 1), at + 1) === "${";
+  const isReference = text.slice(Math.max(0, at - 1), at + 1) === "${";
   if (isReference) return fileError("a reference inside { } or [ ] must be in quotes", at - 1);
   return fileError(syntaxMessage(error), at);
 }
@@ -95,17 +135,21 @@ function syntaxMessage({ code, message }: YAMLParseError): string {
 }
 
 /** Where the fault began; the parser says where it noticed. */
-function placeOf({ message, pos }: YAMLParseError, { text, startOf }: Source): number {
+function placeOf({ message, pos }: YAMLParseError, { text, startOf }: { text: string; startOf: StartOf }): number {
   const start = message.startsWith("Missing closing") ? startOf(pos[0]) : undefined;
-  if (start !== undefined) return start;
-  return Math.min(skipSpaces(text, pos[0]), Math.max(0, text.trimEnd().length - 1));
+  return start ?? Math.min(skipSpaces(text, pos[0]), Math.max(0, text.trimEnd().length - 1));
 }
 
 /** All are looked up at once: a file may have as many faults as scalars. */
-function createStartOf(contents: ParsedNode | null): Source["startOf"] {
+function createStartOf(contents: ParsedNode | null): StartOf {
   let starts: ReadonlyMap<number, number> | null = null;
   return (end) => {
-    starts ??= new Map([...scalars(contents)].reverse().map(({ range }) => [range[1], range[0]]));
+    const scalars = () => [...nodesOf(contents)].filter(({ node }) => isScalar(node));
+    starts ??= new Map(
+      scalars()
+        .reverse()
+        .map(({ node: { range } }) => [range[1], range[0]]),
+    );
     return starts.get(end);
   };
 }

@@ -1,14 +1,12 @@
-/**
- * The values of a config file, each with its place: what is checked, and where a Problem about it points. Text has its
- * references replaced.
- */
+/** The values of a config file, each with its place. References in text are replaced already. */
 export type Tree = {
   /** The key, as `destinations.crm.webhooks[0].url`. */
   readonly path: string;
-  /** Where a Problem about the value points to, and one about the key: offsets into the text. */
+  /** Where a problem with the value points to, as an offset into the text. */
   readonly at: number;
+  /** Where a problem with the key points to. */
   readonly keyAt: number;
-  /** The value as it stands in the file, for messages; null if it must not be shown. */
+  /** The value as it stands in the file, for messages; null if it is a secret. */
   readonly got: string | null;
   readonly value: Value;
 };
@@ -17,12 +15,12 @@ export type Value = TreeMap | TreeList | string | number | boolean | typeof BROK
 export type TreeMap = ReadonlyMap<string, Tree>;
 export type TreeList = readonly Tree[];
 
-/** Stands for a value that a Problem was already found with, or that cannot be known: nothing more is said about it. */
+/** A value that already has a problem, or that cannot be known. Checks pass over it. */
 export const BROKEN = Symbol("broken");
 
-/** What stands under a key; undefined if nothing does, or if the value is not a map. */
-export function child(tree: Tree | undefined, key: string): Tree | undefined {
-  return mapOf(tree).get(key);
+/** The value at the end of some keys; undefined if one of them is not there. */
+export function child(tree: Tree | undefined, ...keys: readonly string[]): Tree | undefined {
+  return keys.reduce((parent, key) => mapOf(parent).get(key), tree);
 }
 
 /** The entries of a map; none if the value is not a map. */
@@ -40,7 +38,7 @@ export function textOf(tree: Tree | undefined): string | null {
   return typeof tree?.value === "string" ? tree.value : null;
 }
 
-/** The values alone, as a library for schemas wants them. A map has no prototype, so that any key is just a key. */
+/** The values alone, for valibot. A map has no prototype, so that any key is just a key. */
 export function plain({ value }: Tree): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (!(value instanceof Map)) return value;
@@ -49,7 +47,7 @@ export function plain({ value }: Tree): unknown {
   return object;
 }
 
-/** Ends a message with what was found instead, unless that is a secret. */
+/** Adds the value found to a message, unless it is a secret. */
 export function withGot(message: string, tree: Tree): string {
   return tree.got === null ? message : `${message} (got ${tree.got})`;
 }

@@ -1,11 +1,12 @@
 import type { Config } from "../model/config.ts";
-import type { StoredDeletions } from "../model/deletion.ts";
+import type { Deletion, StoredDeletions, Unnoticed } from "../model/deletion.ts";
+import { type Event, ownEvent } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Backlog, Clock, Random, RequestDeletion } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import { beyondReach, isHeard, type ReachWorld } from "./reach.ts";
+import { beyondReach, isHeard, type ReachWorld } from "./withdraw.ts";
 
-export type RequestWorld = {
+type RequestWorld = {
   readonly config: () => Config;
   readonly deletions: Pick<StoredDeletions, "record">;
   readonly backlog: Pick<Backlog, "counts">;
@@ -24,14 +25,14 @@ export function createRequestDeletion(world: RequestWorld): RequestDeletion {
   const { config, deletions, backlog, wake, clock, random, report } = world;
   return async function requestDeletion({ userIds, sources, ...wishes }) {
     const reach: ReachWorld = { destinations: () => config().destinations, backlog };
-    const affected = affectedSources(config(), sources, reach);
+    const affected = await affectedSources(config(), sources, reach);
     if (isFault(affected)) return affected;
     const users = [...new Set(userIds)];
     const requestedAt = clock.wall();
     // It begins with the time, so that they sort as they came.
     const id = `del-${requestedAt.toString(16).padStart(12, "0")}-${random.hex(6)}`;
     const scope = sources && [...new Set(sources)];
-    const untold = beyondReach(reach);
+    const untold = await beyondReach(reach);
     const what = { ...wishes, userIds: users, sources: scope };
     const recorded = await deletions.record({ ...what, id, requestedAt, affected, untold });
     if (isFault(recorded)) return recorded;
@@ -43,16 +44,39 @@ export function createRequestDeletion(world: RequestWorld): RequestDeletion {
 }
 
 /** Sources that were named, or all, less those whose events go to nobody. */
-function affectedSources(
+async function affectedSources(
   config: Config,
   named: readonly string[] | null,
   reach: ReachWorld,
-): readonly string[] | Fault {
+): Promise<readonly string[] | Fault> {
   const known = config.sources.map((source) => source.name);
   const unknown = named?.find((name) => !known.includes(name));
   if (unknown !== undefined) {
     const why = `no source is named ${JSON.stringify(unknown)}; there are: ${known.join(", ")}`;
     return fault("unknown_source", `${why}. A request that names none is for all, also for those that were removed`);
   }
-  return [...new Set(named ?? known)].filter((name) => isHeard(name, reach));
+  const heard: string[] = [];
+  for (const name of new Set(named ?? known)) if (await isHeard(name, reach)) heard.push(name);
+  return heard;
+}
+
+/**
+ * The notification that a user is to be deleted (SPEC.md 6). Its messageId is the same whenever it is made: it begins as all
+ * ids of this server do, with the time, so that they sort as they came.
+ */
+export function makeNotice({ nth, userId }: Unnoticed, source: string, { id, sources, requestedAt }: Deletion): Event {
+  const place = `${toHex(nth)}${toHex(sources.indexOf(source))}`;
+  const messageId = `${id.replace(/^del-/, "delete-")}${place}`;
+  return ownEvent({ type: "delete", messageId, userId, at: requestedAt });
+}
+
+/** In four digits: a request has a thousand users at most. */
+function toHex(nth: number): string {
+  return nth.toString(16).padStart(4, "0");
+}
+
+/** Whether any of its notifications waits still, and whether any was given up. */
+export function standingOf({ notices }: Pick<Deletion, "notices">): "waiting" | "given up" | "gone out" {
+  if (notices.some(({ waiting }) => waiting > 0)) return "waiting";
+  return notices.some(({ failed, expired }) => failed + expired > 0) ? "given up" : "gone out";
 }

@@ -1,6 +1,7 @@
-import type { Deletion, StoredDeletions, WalkCursor } from "../model/deletion.ts";
+import type { Deletion, StoredDeletions, WaitingStep, WalkCursor } from "../model/deletion.ts";
+import type { Destination } from "../model/destination.ts";
 import { type Fault, isFault } from "../model/fault.ts";
-import type { Clock } from "../model/ports.ts";
+import type { Backlog, Clock } from "../model/ports.ts";
 import { USER_DELETED, type Withdraw, type Withdrawal } from "../model/withdrawal.ts";
 
 export type WithdrawWorld = {
@@ -22,19 +23,19 @@ export type Held = { take(source: string, userId: string): Withdrawal | undefine
  */
 export async function holdWaiting(deletion: Deletion, world: WithdrawWorld): Promise<Held | Fault | null> {
   const { deletions, withdraw, clock, signal } = world;
-  const of = { users: new Set(deletions.people(deletion.id)), sources: deletion.scope, upTo: deletion.upTo };
+  const of = { users: new Set(await deletions.people(deletion.id)), sources: deletion.scope, upTo: deletion.upTo };
   const held = new Map<string, Set<number>>();
   let after: WalkCursor | null = null;
   do {
     if (signal.aborted) return null;
-    const step = deletions.waiting(of, after);
+    const step: WaitingStep = await deletions.waiting(of, after);
     for (const { event, source, userId } of step.found) {
       // One event may wait in several places, far apart on the way: each counts once.
       const events = held.get(keyOf(source, userId)) ?? new Set();
       held.set(keyOf(source, userId), events.add(event));
       if (events.size < WITH_NOTICE) continue;
       const ended = await withdraw(ending(events));
-      if (isRefused(ended)) return ended;
+      if (isFault(ended)) return ended;
       events.clear();
     }
     after = step.next;
@@ -62,6 +63,36 @@ function keyOf(source: string, userId: string): string {
   return `${source}\n${userId}`;
 }
 
-function isRefused(answer: number | Fault): answer is Fault {
-  return typeof answer === "object" && isFault(answer);
+/** Who can hear of a deletion: the config in force, and the destinations of which the store knows. */
+export type ReachWorld = {
+  readonly destinations: () => readonly Destination[];
+  readonly backlog: Pick<Backlog, "counts">;
+};
+
+/** Destinations that are disabled and were not always: what they have got of a source may be there still, so they hear later. */
+export async function holdersOf(source: string, { destinations, backlog }: ReachWorld): Promise<readonly string[]> {
+  const known = await namesIn(backlog);
+  const disabled = destinations().filter((one) => !one.enabled && takes(one, source));
+  return disabled.map(({ name }) => name).filter((name) => known.has(name));
+}
+
+/** Whether anybody hears of a deletion from this source, now or later. */
+export async function isHeard(source: string, world: ReachWorld): Promise<boolean> {
+  const isTaken = world.destinations().some((one) => one.enabled && takes(one, source));
+  return isTaken || (await holdersOf(source, world)).length > 0;
+}
+
+/** Destinations that have got something once, and are not in the config any more: nobody can tell them. */
+export async function beyondReach({ destinations, backlog }: ReachWorld): Promise<readonly string[]> {
+  const configured = new Set(destinations().map(({ name }) => name));
+  return [...(await namesIn(backlog))].filter((name) => !configured.has(name)).sort();
+}
+
+function takes({ sources }: Destination, source: string): boolean {
+  return sources?.includes(source) ?? true;
+}
+
+/** What was pruned leaves a count of zero. */
+async function namesIn(backlog: Pick<Backlog, "counts">): Promise<ReadonlySet<string>> {
+  return new Set((await backlog.counts()).map(({ destination }) => destination));
 }

@@ -1,13 +1,13 @@
-import type { Deletion, DeletionStage, StoredDeletions } from "../model/deletion.ts";
+import type { Deletion, DeletionStage, StoredDeletions, Unnoticed, WalkCursor } from "../model/deletion.ts";
 import { type Fault, isFault } from "../model/fault.ts";
-import type { Clock } from "../model/ports.ts";
+import type { Accept, Clock, Extra } from "../model/ports.ts";
+import type { ForgetRejections } from "../model/refusal.ts";
 import type { Report } from "../model/report.ts";
 import { MINUTE, type Ms, SECOND } from "../model/units.ts";
-import { type AnnounceWorld, announce } from "./announce.ts";
-import { createTraces, type EraseWorld, erase, type Traces } from "./erase.ts";
-import { standingOf } from "./standing.ts";
+import { makeNotice, standingOf } from "./request.ts";
+import { type Held, holdersOf, holdWaiting, type ReachWorld, type WithdrawWorld } from "./withdraw.ts";
 
-export type DeletionWorkerWorld = Omit<AnnounceWorld & EraseWorld, "signal" | "deletions" | "clock"> & {
+type DeletionWorkerWorld = Omit<AnnounceWorld & EraseWorld, "signal" | "deletions" | "clock"> & {
   readonly deletions: StoredDeletions;
   readonly clock: Clock;
   readonly report: Pick<Report, "deletionEnded" | "unexpected">;
@@ -66,7 +66,7 @@ export function createDeletionWorker(world: DeletionWorkerWorld): Worker {
     let wait = LOOK_EVERY;
     const erased: Deletion[] = [];
     for (const stage of STAGES) {
-      let page = deletions.unfinished(stage, "");
+      let page = await deletions.unfinished(stage, "");
       while (page.length > 0) {
         for (const deletion of page) {
           if (running.signal.aborted) return null;
@@ -74,12 +74,13 @@ export function createDeletionWorker(world: DeletionWorkerWorld): Worker {
           if (refused === "erased") erased.push(deletion);
           else if (refused) wait = Math.min(wait, refused.retryAfter ?? TRY_AGAIN);
         }
-        page = deletions.unfinished(stage, page.at(-1)?.id ?? "");
+        page = await deletions.unfinished(stage, page.at(-1)?.id ?? "");
       }
     }
     const refused = await finish(erased, traces, running);
     if (refused !== null) wait = Math.min(wait, refused);
-    return STAGES.some((stage) => deletions.unfinished(stage, "").length > 0) ? wait : null;
+    const left = await Promise.all(STAGES.map((stage) => deletions.unfinished(stage, "")));
+    return left.some((those) => those.length > 0) ? wait : null;
   }
 }
 
@@ -144,4 +145,120 @@ async function move(from: Deletion, to: Deletion, { deletions, clock, report }: 
   if (isFault(moved)) return moved;
   if (isEnd) report.deletionEnded(moved);
   return null;
+}
+
+type AnnounceWorld = Omit<WithdrawWorld, "deletions"> &
+  ReachWorld & {
+    readonly accept: Accept;
+    readonly deletions: WithdrawWorld["deletions"] & Pick<StoredDeletions, "unnoticed">;
+  };
+
+/** Notifications in one commit. */
+const IN_COMMIT = 20;
+
+/**
+ * Makes the notifications of a request, one for each user and affected source; with each, what waits of that user and source
+ * ends. Those that were made before a crash are not made again. Answers whether all are made; null if the daemon stops.
+ */
+async function announce(deletion: Deletion, world: AnnounceWorld): Promise<true | Fault | null> {
+  const held = await holdWaiting(deletion, world);
+  if (held === null || isFault(held)) return held;
+  for (const source of deletion.sources) {
+    const refused = await announceFrom(source, { deletion, held }, world);
+    if (refused !== true) return refused;
+  }
+  for (const withdrawal of held.rest()) {
+    const ended = await world.withdraw(withdrawal);
+    if (typeof ended !== "number") return ended;
+  }
+  return true;
+}
+
+type Announcing = { readonly deletion: Deletion; readonly held: Held };
+
+async function announceFrom(source: string, of: Announcing, world: AnnounceWorld): Promise<true | Fault | null> {
+  const { accept, deletions, signal } = world;
+  const { deletion, held } = of;
+  for (;;) {
+    if (signal.aborted) return null;
+    const users = await deletions.unnoticed({ id: deletion.id, source }, IN_COMMIT);
+    if (users.length === 0) return true;
+    const events = users.map((user) => makeNotice(user, source, deletion));
+    const alsoTo = await holdersOf(source, world);
+    const extras = users.map((user) => ({ ...extraOf(user, source, { deletion, held }), alsoTo }));
+    const receipts = await accept(source, events, extras);
+    if (isFault(receipts)) return receipts;
+  }
+}
+
+function extraOf({ nth, userId }: Unnoticed, source: string, { deletion, held }: Announcing): Extra {
+  const notice = { deletion: deletion.id, nth };
+  const withdraws = held.take(source, userId);
+  return withdraws ? { notice, withdraws } : { notice };
+}
+
+type EraseWorld = {
+  readonly deletions: Pick<StoredDeletions, "people" | "erase" | "forgetPeople">;
+  readonly rejections: { readonly forget: ForgetRejections };
+  readonly clock: Pick<Clock, "nextTurn">;
+  readonly signal: AbortSignal;
+};
+
+/**
+ * Removes what is kept of the users of a request here: events and attempts, refused calls, and last of all who they were.
+ * Their memberships went with the request itself: those that there are now, a later list has made. Answers whether
+ * nothing is left but traces; false if something is that has to be waited for, null if the daemon stops.
+ */
+async function erase(deletion: Deletion, world: EraseWorld): Promise<boolean | Fault | null> {
+  const { deletions, rejections } = world;
+  const userIds = await deletions.people(deletion.id);
+  if (userIds.length === 0) return true;
+  rejections.forget(userIds, deletion.scope);
+  const erased = await eraseEvents(deletion, userIds, world);
+  return erased === true ? deletions.forgetPeople(deletion) : erased;
+}
+
+type TracesWorld = {
+  readonly deletions: Pick<StoredDeletions, "rewrite" | "scrub">;
+  readonly signal: AbortSignal;
+};
+
+/** Removes the traces of what was erased from the store's files. */
+type Traces = {
+  /** Answers whether none is left of these requests; false if a reader of the files keeps it from that, null if the daemon stops. */
+  remove(requests: readonly string[], world: TracesWorld): Promise<boolean | Fault | null>;
+};
+
+function createTraces(): Traces {
+  // For which only a reader is waited for: nothing is written again for them.
+  let rewritten: ReadonlySet<string> = new Set();
+  return {
+    async remove(requests, { deletions, signal }) {
+      if (requests.some((id) => !rewritten.has(id))) {
+        const done = await deletions.rewrite(signal);
+        if (done !== true) return done;
+        rewritten = new Set(requests);
+      }
+      return deletions.scrub();
+    },
+  };
+}
+
+async function eraseEvents(
+  deletion: Deletion,
+  userIds: readonly string[],
+  { deletions, clock, signal }: EraseWorld,
+): Promise<boolean | Fault | null> {
+  const of = { users: new Set(userIds), sources: deletion.scope, upTo: deletion.upTo };
+  let after: WalkCursor | null = null;
+  let busy = false;
+  do {
+    if (signal.aborted) return null;
+    const step = await deletions.erase(deletion, of, after);
+    if ("code" in step) return step;
+    busy ||= step.busy;
+    after = step.next;
+    await clock.nextTurn();
+  } while (after !== null);
+  return !busy;
 }

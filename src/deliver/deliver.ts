@@ -1,16 +1,17 @@
 import type { Delivery } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
 import type { Pauses } from "../model/pause.ts";
+import type { DeliveryCount } from "../model/ports.ts";
 import type { WhileIdle } from "../model/unserved.ts";
+import { createLimits } from "./attempt.ts";
 import { createHalts, type Halts, type HaltsWorld } from "./halts.ts";
-import { createLimits } from "./limits.ts";
 import { createLoop, type Loop, type LoopWorld } from "./loop.ts";
 
 export type Deliver = {
   /** Begins to deliver. Returns at once. */
   start(): void;
   /** Delivers to these destinations from now on; those that are gone, disabled or paused keep what waits for them. */
-  serve(destinations: readonly Destination[]): void;
+  serve(destinations: readonly Destination[], counts: readonly DeliveryCount[]): void;
   /** These were committed just now. Each delivery is to be offered once, or it waits for the next start. */
   offer(deliveries: readonly Delivery[]): void;
   /**
@@ -51,9 +52,9 @@ export function createDeliver(world: DeliverWorld): Deliver {
       started = true;
       for (const [name, loop] of loops) begin(name, loop);
     },
-    serve(destinations) {
+    serve(destinations, counts) {
       known = destinations;
-      halts.serve(destinations);
+      halts.serve(destinations, counts);
       serveUnlessPaused();
     },
     offer: (deliveries) => offer(deliveries, loops),

@@ -11,7 +11,7 @@
 import type { Destination } from "../model/destination.ts";
 import type { Fault } from "../model/fault.ts";
 import type { Halt, Paused, Pauses, Resumed, Spell, StoredHalts } from "../model/pause.ts";
-import type { Backlog, Clock } from "../model/ports.ts";
+import type { Clock, DeliveryCount } from "../model/ports.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import { addSpell } from "./spells.ts";
 
@@ -19,8 +19,8 @@ import { addSpell } from "./spells.ts";
 const RETRY: Ms = 10 * SECOND;
 
 export type Halts = Pauses & {
-  /** These are in the config from now on. */
-  serve(destinations: readonly Destination[]): void;
+  /** These are in the config from now on; `counts` says for whom something waits. */
+  serve(destinations: readonly Destination[], counts: readonly DeliveryCount[]): void;
   /** Whether nothing is to be delivered to it now. */
   isHalted(destination: string): boolean;
   /** When nothing was to be delivered to it, up to now. They may overlap. */
@@ -31,20 +31,19 @@ export type HaltsWorld = {
   readonly clock: Pick<Clock, "now" | "sleep">;
   /** As they are in the store. */
   readonly halts: StoredHalts;
-  readonly backlog: Pick<Backlog, "counts">;
   readonly stopping: AbortSignal;
   /** Called when a destination was paused or resumed. */
   readonly changed: () => void;
 };
 
 export function createHalts(world: HaltsWorld): Halts {
-  const { clock, backlog, changed } = world;
+  const { clock, changed } = world;
   const ledger = createLedger(world);
   return {
     since: (destination) => ledger.of(destination).pausedAt,
     pause: (destination) => ledger.inTurn(() => pause(destination)),
     resume: (destination) => ledger.inTurn(() => resume(destination)),
-    serve: (destinations) => ledger.set(changesOf(destinations)),
+    serve: (destinations, counts) => ledger.set(changesOf(destinations, counts)),
     isHalted(destination) {
       const { pausedAt, unservedAt } = ledger.of(destination);
       return pausedAt !== null || unservedAt !== null;
@@ -76,10 +75,10 @@ export function createHalts(world: HaltsWorld): Halts {
     return { since };
   }
 
-  function changesOf(destinations: readonly Destination[]): readonly Halt[] {
+  function changesOf(destinations: readonly Destination[], counts: readonly DeliveryCount[]): readonly Halt[] {
     const enabled = new Set(destinations.filter((one) => one.enabled).map(({ name }) => name));
-    const counts = backlog.counts().filter(({ state, count }) => state === "waiting" && count > 0);
-    const waiting = new Set(counts.map(({ destination }) => destination));
+    const backlogs = counts.filter(({ state, count }) => state === "waiting" && count > 0);
+    const waiting = new Set(backlogs.map(({ destination }) => destination));
     const now = clock.now();
     return [...new Set([...ledger.names(), ...waiting])].flatMap((name) => {
       const [before, after] = [ledger.of(name), served(ledger.of(name), { enabled, waiting, now })];

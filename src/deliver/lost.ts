@@ -1,7 +1,7 @@
 import type { Delivery } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
 import type { At, Ms } from "../model/units.ts";
-import { isPastCutoff } from "../settle/cutoff.ts";
+import { isPastCutoff } from "../settle/backoff.ts";
 import type { Halts } from "./halts.ts";
 import type { Lanes } from "./lanes.ts";
 

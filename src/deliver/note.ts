@@ -1,10 +1,8 @@
 import type { Attempt } from "../model/attempt.ts";
 import type { Ms } from "../model/units.ts";
 import { withoutQuery } from "../model/url.ts";
-import { judge } from "../settle/judge.ts";
-import { describeAnswer } from "../settle/reason.ts";
-import type { Made } from "./attempt.ts";
-import type { Limits } from "./limits.ts";
+import { describeAnswer, judge } from "../settle/judge.ts";
+import type { Limits, Made } from "./attempt.ts";
 
 /**
  * How long the text of a refusal is waited for. It mostly comes with the headers or right behind them; and the delivery

@@ -6,15 +6,14 @@ import type { Clock, Post, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy, Settlement } from "../model/settlement.ts";
 import type { Ms } from "../model/units.ts";
-import { judge, signOf } from "../settle/judge.ts";
-import { describeAnswer } from "../settle/reason.ts";
+import { describeAnswer, judge, signOf } from "../settle/judge.ts";
 import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
+import type { Limits } from "./attempt.ts";
 import { attempt, type Made } from "./attempt.ts";
 import { standing, withEntries } from "./finals.ts";
 import type { Halts } from "./halts.ts";
 import type { Lanes } from "./lanes.ts";
-import type { Limits } from "./limits.ts";
 import { lostTime } from "./lost.ts";
 import { noteAttempt } from "./note.ts";
 

@@ -1,11 +1,15 @@
 import type { Destination } from "../model/destination.ts";
-import type { Backlog } from "../model/ports.ts";
+import type { DeliveryCount } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 
 /** What waits for a destination that is gone or disabled stays, and the operator should know. */
-export function tellUnserved(destinations: readonly Destination[], backlog: Backlog, report: Report): void {
+export function tellUnserved(
+  destinations: readonly Destination[],
+  counts: readonly DeliveryCount[],
+  report: Report,
+): void {
   const served = new Set(destinations.filter(({ enabled }) => enabled).map(({ name }) => name));
-  for (const { destination, state, count } of backlog.counts()) {
+  for (const { destination, state, count } of counts) {
     if (state !== "waiting" || count === 0 || served.has(destination)) continue;
     report.daemon("unserved", { destination, waiting: count, hint: HINT });
   }

@@ -1,16 +1,14 @@
-import type { Suppressed } from "../model/deletion.ts";
 import { CALL_TYPES, type Event } from "../model/event.ts";
 import { isLongInteger } from "../model/exact-json.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
-import type { Accept } from "../model/ports.ts";
+import type { Accept, Receipt } from "../model/ports.ts";
 import type { Source } from "../model/source.ts";
 import { validateCall } from "../validate/call.ts";
 import { isObject } from "../validate/shape.ts";
-import type { Envelope } from "./envelope.ts";
-import { type PathKind, shownPath } from "./paths.ts";
+import { type Arriving, senderOf } from "./door.ts";
+import type { Envelope, PathKind } from "./receive.ts";
 import type { Refused, Rejecting } from "./rejections.ts";
-import { type Arriving, senderOf } from "./sender.ts";
-import { claimedKeys } from "./write-key.ts";
+import { claimedKeys, shownPath } from "./write-key.ts";
 
 /** No client library sends more in one batch. */
 const MAX_BATCH_EVENTS = 2_500;
@@ -20,7 +18,6 @@ const MOST_LISTED = 2 * MAX_BATCH_EVENTS;
 export type AdmitWorld = {
   readonly accept: Accept;
   readonly rejections: Rejecting;
-  readonly suppressed: Pick<Suppressed, "any" | "has">;
 };
 
 /** The calls of a request whose source is known. */
@@ -42,19 +39,45 @@ export type Admitted = {
 
 export type Rejected = { readonly index: number; readonly call: unknown; readonly fault: Fault };
 
-/** Lets in those calls of a request that are valid, and tells of the others. */
+/** Accepts the valid calls of a request, and reports the others. */
 export async function admit(admission: Admission, world: AdmitWorld): Promise<Admitted | Fault> {
   const { arriving, source, envelope } = admission;
-  const { events, rejected, unlisted } = validateAll(envelope, refuseSuppressed(source, world));
+  const { events, rejected, unlisted } = validateAll(envelope);
   if (rejected.length > 0) tellRejected(admission, { rejected, unlisted }, world);
   const receipts = events.length === 0 ? [] : await world.accept(source.name, events);
   if (isFault(receipts)) {
     const [call] = envelope.calls;
     return refuse(receipts, { arriving, source, what: call, count: events.length }, world);
   }
-  const duplicate = receipts.filter((receipt) => receipt.kind === "duplicate").length;
-  return { accepted: receipts.length - duplicate, duplicate, rejected, unlisted };
+  const [duplicate, suppressed] = [countOf("duplicate", receipts), countOf("suppressed", receipts)];
+  const admitted = { accepted: receipts.length - duplicate - suppressed, duplicate, rejected, unlisted };
+  if (suppressed === 0) return admitted;
+  const refused = suppressedCalls(envelope, rejected, receipts);
+  tellRejected(admission, { rejected: refused, unlisted: 0 }, world);
+  return { ...admitted, rejected: [...rejected, ...refused].sort((one, other) => one.index - other.index) };
 }
+
+function countOf(kind: Receipt["kind"], receipts: readonly Receipt[]): number {
+  return receipts.reduce((count, receipt) => (receipt.kind === kind ? count + 1 : count), 0);
+}
+
+/** The receipts are those of the calls that were not rejected, in their order. */
+function suppressedCalls(
+  { calls }: Envelope,
+  rejected: readonly Rejected[],
+  receipts: readonly Receipt[],
+): readonly Rejected[] {
+  const invalid = new Set(rejected.map(({ index }) => index));
+  const valid = calls
+    .map((call, index) => ({ index, call, fault: SUPPRESSED }))
+    .filter(({ index }) => !invalid.has(index));
+  return valid.filter((_, nth) => receipts[nth]?.kind === "suppressed");
+}
+
+const SUPPRESSED = fault(
+  "user_suppressed",
+  "this user was deleted, and calls of this user are refused until the operator takes that back",
+);
 
 type Refusing = {
   readonly arriving: Arriving;
@@ -76,31 +99,16 @@ export function refuse(refusal: Fault, refusing: Refusing, { rejections }: Pick<
 type Validated = { readonly events: readonly Event[] } & Pick<Admitted, "rejected" | "unlisted">;
 
 /** One bad call costs the others nothing: client libraries would send the whole batch again, and then drop it. */
-function validateAll({ calls, arrival }: Envelope, refuseEvent: (event: Event) => Fault | null): Validated {
+function validateAll({ calls, arrival }: Envelope): Validated {
   const events: Event[] = [];
   const rejected: Rejected[] = [];
   calls.slice(0, MOST_LISTED).forEach((call, index) => {
     const event = index < MAX_BATCH_EVENTS ? validateCall(call, arrival) : tooMany(calls.length);
-    const checked = isFault(event) ? event : (refuseEvent(event) ?? event);
-    if (isFault(checked)) rejected.push({ index, call, fault: checked });
-    else events.push(checked);
+    if (isFault(event)) rejected.push({ index, call, fault: event });
+    else events.push(event);
   });
   return { events, rejected, unlisted: Math.max(0, calls.length - MOST_LISTED) };
 }
-
-/** Whoever was deleted, and is to stay so, is not let in under any of the ids that a call can have for a user. */
-function refuseSuppressed({ name }: Source, { suppressed }: AdmitWorld): (event: Event) => Fault | null {
-  if (!suppressed.any()) return () => null;
-  return ({ userId, previousId }) => {
-    const people = [userId, previousId].filter((id) => id !== undefined);
-    return people.some((id) => suppressed.has(id, name)) ? SUPPRESSED : null;
-  };
-}
-
-const SUPPRESSED = fault(
-  "user_suppressed",
-  "this user was deleted, and calls of this user are refused until the operator takes that back",
-);
 
 function tooMany(count: number): Fault {
   const message = `the batch holds ${count} calls; the limit is ${MAX_BATCH_EVENTS}, and the calls after that are refused`;
@@ -114,7 +122,7 @@ function tellRejected(admission: Admission, { rejected, unlisted }: Bad, { rejec
   const refused = rejected.map(({ call, fault }): Refused => {
     const type = kind === "batch" ? textOf(call, "type") : kind;
     const known = CALL_TYPES.some((one) => one === type);
-    // Nothing is kept of somebody who is to be forgotten.
+    // Nothing is kept about a user who was deleted.
     const what = fault === SUPPRESSED ? "" : call;
     return { source: source.name, type: known ? type : null, messageId: textOf(call, "messageId"), fault, what };
   });

@@ -1,20 +1,18 @@
 import { type Context, Hono } from "hono";
-import { pathOf } from "../http/path.ts";
+import { pathOf } from "../http/request.ts";
 import { respond, respondFault } from "../http/respond.ts";
+import { CALL_TYPES, type CallType } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Handle } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { SECOND } from "../model/units.ts";
 import { refuse } from "./admit.ts";
-import { addCors, answerPreflight } from "./cors.ts";
-import type { Door } from "./door.ts";
-import { CALL_PATHS, METRICS_PATH, PIXEL_PATHS, SETTINGS_PATH, shownPath } from "./paths.ts";
+import { type Arriving, addCors, answerPreflight, type Door } from "./door.ts";
 import { answerPixel } from "./pixel.ts";
-import type { Arriving } from "./sender.ts";
-import { makeSettings } from "./settings.ts";
-import { type TakeWorld, take, takePixel } from "./take.ts";
+import { type PathKind, type TakeWorld, take, takePixel } from "./receive.ts";
+import { shownPath } from "./write-key.ts";
 
-export type IngestWorld = TakeWorld & {
+type IngestWorld = TakeWorld & {
   /** The rules of the config in force: a reload swaps them. */
   readonly door: () => Door;
   /** Whether the daemon is about to end. */
@@ -139,4 +137,85 @@ function wrongMethod(
 function notFound(path: string): Fault {
   const known = "/v1/identify, /v1/track, /v1/page, /v1/screen, /v1/group, /v1/alias and /v1/batch";
   return fault("not_found", `nothing is at ${path}; calls are taken at ${known}`);
+}
+
+/** Browsers save bytes. */
+const SHORT: Readonly<Record<CallType, string>> = {
+  identify: "i",
+  track: "t",
+  page: "p",
+  screen: "s",
+  group: "g",
+  alias: "a",
+};
+
+/**
+ * Where calls are POSTed, each path with or without a slash at its end: the names that the client libraries know, in
+ * full and short, and RudderStack's for what a page sends while it closes.
+ */
+const CALL_PATHS: ReadonlyMap<string, PathKind> = new Map([
+  ...CALL_TYPES.map((type) => [`/v1/${type}`, type] as const),
+  ...CALL_TYPES.map((type) => [`/v1/${SHORT[type]}`, type] as const),
+  ...["/v1/batch", "/v1/import", "/v1/b", "/beacon/v1/batch"].map((path) => [path, "batch"] as const),
+]);
+
+/** Where calls come as images of mails and pages, by GET. */
+const PIXEL_PATHS: ReadonlyMap<string, CallType> = new Map([
+  ...CALL_TYPES.map((type) => [`/v1/pixel/${type}`, type] as const),
+  ...(["track", "page"] as const).map((type) => [`/pixel/v1/${type}`, type] as const),
+]);
+
+/** Numbers about themselves that browser libraries send: nobody wants them here. */
+const METRICS_PATH = "/v1/m";
+
+/** What a browser library asks for before it sends anything. */
+const SETTINGS_PATH = "/v1/projects/:writeKey/settings";
+
+/** What a browser or mobile library has to know before it sends anything; without an answer it never does. */
+type SettingsInput = {
+  readonly writeKey: string;
+  readonly request: Request;
+  /** Whether this daemon speaks TLS itself. */
+  readonly secure: boolean;
+  /** Whether the headers come from a trusted proxy. */
+  readonly proxied: boolean;
+};
+
+/** With `apiHost` and `protocol` in it, a page has to be told of this server only once, by its `cdnURL`. */
+function makeSettings(input: SettingsInput): object {
+  const { writeKey } = input;
+  const api = { apiKey: writeKey, apiHost: `${hostOf(input)}/v1`, protocol: protocolOf(input) };
+  return {
+    integrations: { "Segment.io": api },
+    plan: { track: { __default: { enabled: true } } },
+    metrics: { sampleRate: 0 },
+  };
+}
+
+/** Under the name by which the client knows it: that need not be one that this machine knows. */
+function hostOf({ request, proxied }: SettingsInput): string {
+  const forwarded = proxied ? request.headers.get("x-forwarded-host") : null;
+  const host = first(forwarded) || request.headers.get("host") || "";
+  return /^[\w.:[\]-]{1,255}$/.test(host) ? host : "localhost";
+}
+
+/**
+ * A page that came by HTTPS may not send by HTTP, so that its request has come by HTTPS too, whatever stands between. Only
+ * the page's own machine it may reach both ways.
+ */
+function protocolOf(input: SettingsInput): "http" | "https" {
+  const { request, secure, proxied } = input;
+  if (secure) return "https";
+  const forwarded = proxied ? first(request.headers.get("x-forwarded-proto")) : "";
+  if (forwarded !== "") return forwarded.toLowerCase() === "https" ? "https" : "http";
+  const page = request.headers.get("origin") ?? request.headers.get("referer") ?? "";
+  return page.startsWith("https://") && !isLoopback(hostOf(input)) ? "https" : "http";
+}
+
+function first(list: string | null): string {
+  return (list ?? "").split(",", 1)[0]?.trim() ?? "";
+}
+
+function isLoopback(host: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?$/i.test(host);
 }

@@ -57,17 +57,20 @@ export type SyncCounts = { readonly added: number; readonly changed: number; rea
 /** A user with the value it is to have. */
 export type Member = { readonly user: string; readonly value: Value };
 
+/** A member whose change is not in the outbox yet. `hash` ends the messageId of its call: always the same, and it says nothing of the user. */
+export type PendingMember = Member & { readonly hash: string };
+
 /** The same as a part of a sync: written with the call that tells of it, in its commit, once. */
 export type MemberChange = Member & { readonly sync: number; readonly computation: number };
 
-/** A list that is being uploaded. It is nowhere but in a temporary file, and goes with the process. */
+/** A list that is being uploaded. Only this daemon sees it, and it goes with the process. */
 export type Upload = {
   /** A user that comes again has the last value. Rejects when it cannot be kept. */
-  add(members: readonly Member[]): void;
+  add(members: readonly Member[]): Promise<void>;
   /** How many users it has. */
-  count(): number;
+  count(): Promise<number>;
   /** Lets go of it. May be called twice. */
-  close(): void;
+  close(): Promise<void>;
 };
 
 /** `others`: what becomes of users who have a value and are not in the list. */
@@ -95,17 +98,15 @@ export type OpenSync = { readonly sync: Sync; readonly computation: Computation 
 /** What the store does with memberships and values. All that it writes can be refused with `store_failed`. */
 export type Members = {
   /** All of all sources, those included that are being removed. */
-  all(): readonly Computation[];
+  all(): Promise<readonly Computation[]>;
   /** The one with this key, or null. */
-  find(place: Pick<ComputationName, "source" | "key">): Computation | null;
-  /** What the messageIds of calls about a user end with: always the same, and it says nothing of the user. */
-  hashOf(user: string): string;
+  find(place: Pick<ComputationName, "source" | "key">): Promise<Computation | null>;
   /** Room for a list. */
-  upload(): Upload;
+  upload(): Promise<Upload>;
   /** A page of what a list would change, of a few hundred users. Reads only. */
-  compare(comparison: Comparison): ComparedPage;
+  compare(comparison: Comparison): Promise<ComparedPage>;
   /** Those of the users who have a value. At most a thousand. */
-  values(computation: number, users: readonly string[]): ReadonlyMap<string, Value>;
+  values(computation: number, users: readonly string[]): Promise<ReadonlyMap<string, Value>>;
   /** Makes room for the changes of a sync, which nobody sees until it is begun. Answers its number. */
   prepare(sync: NewSync): Promise<number | Fault>;
   /** Puts down changes of one that is prepared: at most a thousand. */
@@ -113,9 +114,9 @@ export type Members = {
   /** All are there: from now on it survives a crash. Makes the computation if there is none of this source and key. */
   begin(sync: number, of: ComputationName & SyncCounts & { readonly id: string }): Promise<OpenSync | Fault>;
   /** Those that were begun and are not finished, the oldest first. */
-  open(): readonly OpenSync[];
+  open(): Promise<readonly OpenSync[]>;
   /** The next changes of a sync that are not in the outbox. */
-  pending(sync: number, limit: number): readonly Member[];
+  pending(sync: number, limit: number): Promise<readonly PendingMember[]>;
   /** For a silent removal: so many users lose their value, and no call tells of it. Answers how many did. */
   drop(open: OpenSync, limit: number): Promise<number | Fault>;
   /** It is done; after a removal, the computation is gone. Answers it as it is now. */
@@ -135,8 +136,8 @@ export type Members = {
 
 /** What an operator wants of audiences and traits. */
 export type Audiences = {
-  all(): readonly Computation[];
-  find(wanted: Wanted): Computation | null;
+  all(): Promise<readonly Computation[]>;
+  find(wanted: Wanted): Promise<Computation | null>;
   /** Takes a whole list. The rows come as they are read; a fault among them ends it, and nothing is changed. */
   list(wanted: Wanted, rows: AsyncIterable<readonly Member[] | Fault>, options: ListOptions): Promise<Synced | Fault>;
   /** Changes some users. They are different ones. */

@@ -51,7 +51,7 @@ export type App = {
   start(): Promise<Addresses>;
   /**
    * Works by another config from now on, and answers what that changes. Builds all that it needs first: when it rejects,
-   * nothing has changed. One at a time (`config/reloader.ts`).
+   * nothing has changed. One at a time (`config/reload.ts`).
    */
   reload(config: Config): Promise<Applied>;
   /** Takes no new calls, finishes what runs, commits, and closes. May be called twice. */

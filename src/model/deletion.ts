@@ -101,21 +101,18 @@ export type StoredDeletions = {
    */
   record(request: NewDeletion): Promise<Deletion | Fault>;
   /** Some of those that are in this stage, by their ids, from behind this one on. */
-  unfinished(stage: DeletionStage, after: string): readonly Deletion[];
+  unfinished(stage: DeletionStage, after: string): Promise<readonly Deletion[]>;
   /** The newest first. */
-  page(ask: DeletionsAsk): DeletionPage;
-  receipt(id: string): Receipt | null;
+  page(ask: DeletionsAsk): Promise<DeletionPage>;
+  receipt(id: string): Promise<Receipt | null>;
   /** Of the hashes in receipts. */
-  readonly salt: string;
+  salt(): Promise<string>;
   /** Users whose notification from this source has not been made, at most `limit`. */
-  unnoticed(of: { readonly id: string; readonly source: string }, limit: number): readonly Unnoticed[];
+  unnoticed(of: { readonly id: string; readonly source: string }, limit: number): Promise<readonly Unnoticed[]>;
   /** The userIds that are still known. */
-  people(id: string): readonly string[];
+  people(id: string): Promise<readonly string[]>;
   /** A step through what waits. `next` null: there is no more. */
-  waiting(
-    of: TheirEvents,
-    after: WalkCursor | null,
-  ): { readonly found: readonly WaitingEvent[]; readonly next: WalkCursor | null };
+  waiting(of: TheirEvents, after: WalkCursor | null): Promise<WaitingStep>;
   /** Looks what has become of the notifications. Answers the request as it stands then. */
   check(id: string): Promise<CheckedDeletion | Fault>;
   /** Notes a step forward. */
@@ -133,16 +130,17 @@ export type StoredDeletions = {
   readonly suppressed: Suppressed;
 };
 
+export type WaitingStep = { readonly found: readonly WaitingEvent[]; readonly next: WalkCursor | null };
+
 /** `closed`: nothing can become of its notifications any more. */
 export type CheckedDeletion = Deletion & { readonly closed: boolean };
 
 export type ErasedStep = { readonly next: WalkCursor | null; readonly busy: boolean };
 
-/** Users whose calls are refused. */
+/** Users whose calls are refused. `Append` refuses them by itself. */
 export type Suppressed = {
-  /** Whether there is any: asking is free. */
-  any(): boolean;
-  has(userId: string, source: string): boolean;
+  /** Those of these users whose calls from this source are refused. */
+  among(userIds: readonly string[], source: string): Promise<ReadonlySet<string>>;
   /** Takes their calls again, from all sources. Answers how many of them were suppressed. Faults: `store_failed`. */
   lift(userIds: readonly string[]): Promise<number | Fault>;
 };

@@ -72,6 +72,7 @@ export function fault(code: FaultCode, message: string, retryAfter?: Ms): Fault 
 }
 
 /** Tells a refusal from a value where a function answers either. */
-export function isFault(value: object): value is Fault {
-  return "code" in value && typeof value.code === "string" && Object.hasOwn(FAULT_STATUS, value.code);
+export function isFault(value: unknown): value is Fault {
+  if (typeof value !== "object" || value === null || !("code" in value)) return false;
+  return typeof value.code === "string" && Object.hasOwn(FAULT_STATUS, value.code);
 }

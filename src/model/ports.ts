@@ -102,10 +102,14 @@ export type Extra = Pick<Entry, "withdraws" | "notice" | "change"> & {
   readonly alsoTo?: readonly string[];
 };
 
-/** `deliveries`: what the event's commit has set waiting. */
+/**
+ * `accepted`: the event is durable, and these deliveries wait. `duplicate`: it was accepted before. `suppressed`: it is
+ * about a user who was deleted and whose calls are refused; nothing of it is stored.
+ */
 export type Receipt =
   | { readonly kind: "accepted"; readonly deliveries: readonly Delivery[] }
-  | { readonly kind: "duplicate" };
+  | { readonly kind: "duplicate" }
+  | { readonly kind: "suppressed" };
 
 /**
  * Reads waiting deliveries of one destination, at most `limit` and a few MB of bodies. Reading claims nothing: the
@@ -146,9 +150,11 @@ export type Backlog = {
   nextRetryAt(destination: string, after: Position | null): Promise<At | null>;
   /** When the delivery that waits longest was accepted, or sent again by the operator; null if none waits. */
   oldestWaitingAt(destination: string): Promise<At | null>;
-  /** How many deliveries there are, kept in memory: asking is free. */
-  counts(): readonly { readonly destination: string; readonly state: DeliveryState; readonly count: number }[];
+  /** How many deliveries there are. Cheap: nothing is counted. A destination that had some once has a row of zero. */
+  counts(): Promise<readonly DeliveryCount[]>;
 };
+
+export type DeliveryCount = { readonly destination: string; readonly state: DeliveryState; readonly count: number };
 
 /**
  * Removes what has been kept long enough, about `limit` rows of each kind, and says how many it removed; null if there was

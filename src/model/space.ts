@@ -88,8 +88,8 @@ export type Fullness = {
 
 /** The state of the store itself. */
 export type StoreHealth = {
-  /** False after a failed commit, until one succeeds. */
-  writable(): boolean;
+  /** Costs no more than a look at the file's path. */
+  state(): Promise<StoreState>;
   /** Tries a small durable write. */
   probe(): Promise<boolean>;
   /**
@@ -97,16 +97,21 @@ export type StoreHealth = {
    * else holds the store locked; never resolves when they are stuck.
    */
   responds(): Promise<boolean>;
-  /** What whoever wants to store more gets to hear while the store is full, or its file is gone; null otherwise. */
-  refusal(): Fault | null;
-  /** Looks whether the store's file is still at its path; null if it is. */
-  gone(): Gone | null;
+};
+
+export type StoreState = {
+  /** False after a failed commit, until one succeeds. */
+  readonly writable: boolean;
+  /** Why nothing more can be stored: the store is full, or its file is gone. Null if there is room. */
+  readonly refusal: Fault | null;
+  /** What became of the store's file; null while it is at its path. */
+  readonly gone: Gone | null;
   /** The bound at which it is full; null if it is not. */
-  full(): Bound | null;
+  readonly full: Bound | null;
   /** The bound that is so near that settled deliveries should go before their time; null if none is. */
-  crowding(): Bound | null;
+  readonly crowding: Bound | null;
   /** Bytes of used pages, and the bound; bytes of the disk that are free, null if nobody can say. */
-  size(): { readonly used: number; readonly max: number; readonly free: number | null };
+  readonly size: { readonly used: number; readonly max: number; readonly free: number | null };
 };
 
 /** What the operator hears of it. */

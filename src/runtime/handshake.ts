@@ -1,11 +1,9 @@
-import { connect as connectPlain, type Socket } from "node:net";
+import { connect as connectPlain, isIP, type Socket } from "node:net";
 import type { WebhookTls } from "../model/destination.ts";
 import { type At, formatDuration, type Ms } from "../model/units.ts";
-import { codeOf, replyToError } from "./post-error.ts";
-import { proxyFor } from "./proxy.ts";
-import { describeUntrusted } from "./untrusted.ts";
+import { codeOf, describeUntrusted, proxyFor, replyToError } from "./post-reply.ts";
 
-/** How far one gets to a webhook without sending it anything. */
+/** How far a connection to a webhook gets without sending a request. */
 export type Reached =
   | {
       readonly kind: "reached";
@@ -15,32 +13,27 @@ export type Reached =
     }
   /** Its certificate would be refused, and why. */
   | { readonly kind: "untrusted"; readonly reason: string; readonly until: At | null }
-  /** A proxy stands between, and answers: who is behind it sees only real requests. */
+  /** A proxy stands between, and answers. Only a real request shows what is behind it. */
   | { readonly kind: "behind proxy"; readonly proxy: string }
   | { readonly kind: "failed"; readonly reason: string };
 
-export type Target = { readonly url: string; readonly tls: WebhookTls | null; readonly timeout: Ms };
+type Target = { readonly url: string; readonly tls: WebhookTls | null; readonly timeout: Ms };
 
 /**
- * Connects as a delivery would, up to the end of the TLS handshake, and hangs up: the receiver gets no request, and no event.
+ * Connects as a delivery would, up to the end of the TLS handshake, and closes the connection: the receiver gets no request.
  * Never rejects.
  */
-export async function reach({ url, tls, timeout }: Target, now: () => At): Promise<Reached> {
+export async function reach(target: Target, now: () => At): Promise<Reached> {
+  const { url, tls, timeout } = target;
   const proxy = proxyFor(url);
   const { protocol, hostname, port } = new URL(proxy === null ? url : `http://${proxy}`);
   const isTls = proxy === null && protocol === "https:";
   const place = { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || (isTls ? 443 : 80)) };
   const began = now();
   try {
-    if (proxy !== null) {
-      (await open(connectPlain(place), "connect", timeout)).destroy();
-      return { kind: "behind proxy", proxy };
-    }
-    if (!isTls) {
-      (await open(connectPlain(place), "connect", timeout)).destroy();
-      return { kind: "reached", ms: now() - began, until: null };
-    }
-    return await shakeHands(place, { url, tls, timeout, elapsed: () => now() - began });
+    if (isTls) return await shakeHands(place, { ...target, elapsed: () => now() - began });
+    (await opened(connectPlain(place), "connect", timeout)).destroy();
+    return proxy === null ? { kind: "reached", ms: now() - began, until: null } : { kind: "behind proxy", proxy };
   } catch (error) {
     const reply = replyToError(error, NEVER, { url, tls, proxy });
     return { kind: "failed", reason: "message" in reply ? reply.message : String(error) };
@@ -51,16 +44,21 @@ const NEVER = new AbortController().signal;
 
 type Place = { readonly host: string; readonly port: number };
 
-/** Also one that is not to be trusted is looked at to its end: nothing is sent, and its certificate says more than an error. */
+/** Completes the handshake even with an untrusted certificate: nothing is sent, and the certificate says more than an error. */
 async function shakeHands(place: Place, { url, tls, timeout, elapsed }: Target & { elapsed(): Ms }): Promise<Reached> {
   // Imported late, as in request.ts.
   const { connect } = await import("node:tls");
-  const own = tls?.cert && tls.key ? { cert: tls.cert, key: tls.key.reveal() } : {};
-  const authorities = tls?.ca ? { ca: tls.ca } : {};
-  const socket = connect({ ...place, ...own, ...authorities, ...nameFor(place), rejectUnauthorized: false });
-  await open(socket, "secureConnect", timeout);
-  const { valid_to } = socket.getPeerCertificate();
-  const [end, refused] = [Date.parse(valid_to), socket.authorized ? null : socket.authorizationError];
+  const socket = connect({
+    ...place,
+    ...(tls?.cert && tls.key ? { cert: tls.cert, key: tls.key.reveal() } : {}),
+    ...(tls?.ca ? { ca: tls.ca } : {}),
+    // An address cannot be the name of a server.
+    ...(isIP(place.host) === 0 ? { servername: place.host } : {}),
+    rejectUnauthorized: false,
+  });
+  await opened(socket, "secureConnect", timeout);
+  const end = Date.parse(socket.getPeerCertificate().valid_to);
+  const refused = socket.authorized ? null : socket.authorizationError;
   socket.destroy();
   const until = Number.isNaN(end) ? null : end;
   if (refused === null) return { kind: "reached", ms: elapsed(), until };
@@ -68,25 +66,21 @@ async function shakeHands(place: Place, { url, tls, timeout, elapsed }: Target &
   return { kind: "untrusted", reason: describeUntrusted(code, { url, tls, proxy: null }), until };
 }
 
-/** An address is no name for a server. */
-function nameFor({ host }: Place): { readonly servername?: string } {
-  return /^[\d.]+$|:/.test(host) ? {} : { servername: host };
-}
-
-function open<S extends Socket>(socket: S, event: "connect" | "secureConnect", timeout: Ms): Promise<S> {
+function opened<S extends Socket>(socket: S, event: "connect" | "secureConnect", timeout: Ms): Promise<S> {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => {
+    const timer = setTimeout(() => {
       socket.destroy();
-      const words = `no ${event === "connect" ? "connection" : "TLS handshake"} within ${formatDuration(timeout)}`;
-      reject(Object.assign(new Error(words), { code: words }));
+      const what = event === "connect" ? "connection" : "TLS handshake";
+      const code = `no ${what} within ${formatDuration(timeout)}`;
+      reject(Object.assign(new Error(code), { code }));
     }, timeout);
-    // Stays: an error of the hanging up would have no listener.
+    // Stays: an error while closing would have no listener.
     socket.on("error", (error) => {
-      clearTimeout(late);
+      clearTimeout(timer);
       reject(error);
     });
     socket.once(event, () => {
-      clearTimeout(late);
+      clearTimeout(timer);
       resolve(socket);
     });
   });

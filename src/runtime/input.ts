@@ -1,9 +1,10 @@
 import { createReadStream } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import process from "node:process";
-import { formatSize } from "../model/units.ts";
-import { reasonOf } from "./files.ts";
+import { formatSize, KB } from "../model/units.ts";
+import { reasonOf } from "./file-error.ts";
 
-/** What was read, byte for byte, or why it could not be; the reason does not repeat the path. */
+/** The bytes, or why they cannot be read; the reason does not repeat the path. */
 export type Input = { readonly ok: true; readonly bytes: Uint8Array } | { readonly ok: false; readonly why: string };
 
 /** Reads a file or a pipe to its end, or with `path` null standard input. Refuses more than `most` bytes. */
@@ -23,7 +24,7 @@ export async function readInput(path: string | null, most: number): Promise<Inpu
   return { ok: true, bytes: Buffer.concat(chunks) };
 }
 
-/** Reads what a person types, up to the end of the line. Null if standard input ends before. */
+/** Reads a line that a person types. Null if standard input ends before the end of the line. */
 export async function readLine(): Promise<string | null> {
   let text = "";
   for await (const chunk of process.stdin.setEncoding("utf8") as AsyncIterable<string>) {
@@ -33,7 +34,70 @@ export async function readLine(): Promise<string | null> {
   return null;
 }
 
-/** Whether a person would have to type what is read from standard input. */
+/** Whether standard input is a terminal, so that a person has to type. */
 export function isInputTerminal(): boolean {
   return process.stdin.isTTY === true;
+}
+
+/** A file or a pipe that is read piece by piece. */
+export type ByteSource = {
+  /** In bytes, when it was opened; null for a pipe, which can be read only once. */
+  readonly size: number | null;
+  /** The bytes from this place on; a pipe always goes on where it is. Rejects when it cannot be read. */
+  pieces(from: number): AsyncIterable<Uint8Array>;
+  /** The bytes of a file between two places. */
+  part(from: number, to: number): Promise<Uint8Array>;
+  close(): Promise<void>;
+};
+
+type Opened = { readonly ok: true; readonly source: ByteSource } | { readonly ok: false; readonly why: string };
+
+const PIECE = 256 * KB;
+
+/** Opens a file or a named pipe, or with `path` null standard input. The reason does not repeat the path. */
+export async function openBytes(path: string | null): Promise<Opened> {
+  if (path === null) return { ok: true, source: pipe(process.stdin as AsyncIterable<Uint8Array>) };
+  try {
+    const file = await open(path);
+    const stats = await file.stat();
+    if (stats.isFile()) return { ok: true, source: regular(file, stats.size) };
+    if (!stats.isDirectory()) return { ok: true, source: pipe(file.createReadStream()) };
+    await file.close();
+    return { ok: false, why: "it is a folder" };
+  } catch (error) {
+    return { ok: false, why: reasonOf(error, path) };
+  }
+}
+
+/** Never closed: that would wait for the program that writes to it. */
+function pipe(stream: AsyncIterable<Uint8Array>): ByteSource {
+  return { size: null, pieces: () => stream, part: async () => new Uint8Array(), close: async () => {} };
+}
+
+function regular(file: FileHandle, size: number): ByteSource {
+  return {
+    size,
+    async *pieces(from) {
+      for (let at = from; ; ) {
+        const piece = await readPart(file, at, at + PIECE);
+        if (piece.length === 0) return;
+        at += piece.length;
+        yield piece;
+      }
+    },
+    part: (from, to) => readPart(file, from, to),
+    close: () => file.close(),
+  };
+}
+
+/** Fewer bytes if the file ends before. */
+async function readPart(file: FileHandle, from: number, to: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(to - from);
+  let length = 0;
+  while (length < bytes.length) {
+    const { bytesRead } = await file.read(bytes, length, bytes.length - length, from + length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return bytes.subarray(0, length);
 }

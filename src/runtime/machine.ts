@@ -6,16 +6,14 @@ import type { Report } from "../model/report.ts";
 import type { Disk } from "../model/space.ts";
 import { createClock } from "./clock.ts";
 import { disk } from "./disk.ts";
-import { createLineOutput } from "./line-output.ts";
 import { createLog } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
+import { beginScratch } from "./new-file.ts";
+import { createLineOutput, isErrorTerminal, isJournal, STDERR, STDOUT } from "./output.ts";
 import { createPost } from "./post.ts";
 import { createRandom } from "./random.ts";
-import { createReport } from "./report.ts";
-import { reportDropped } from "./report-daemon.ts";
-import { beginScratch } from "./scratch.ts";
+import { createReport, reportDropped } from "./report.ts";
 import { createServe } from "./serve.ts";
-import { isErrorTerminal, isJournal, STDERR, STDOUT } from "./terminal.ts";
 import { runtimeName, VERSION } from "./version.ts";
 
 /** Everything that the machine gives to the daemon. */

@@ -1,55 +1,14 @@
+import Counter from "prom-client/lib/counter.js";
+import Gauge from "prom-client/lib/gauge.js";
+import Registry from "prom-client/lib/registry.js";
 import type { Names, WatchedWebhooks } from "../model/daemon.ts";
 import { CALL_TYPES } from "../model/event.ts";
 import type { Clock } from "../model/ports.ts";
 import { type Ms, SECOND } from "../model/units.ts";
-import { declareChanges } from "./audience-metrics.ts";
 import { declareProcess, declareStoreGauges, declareWebhookGauges, type ExposedStore } from "./gauges.ts";
-import { Counter, Gauge, Registry } from "./prom.ts";
-import { createHistogram, createRowCounter, createTally, type Row, type Tally, type Timings } from "./tally.ts";
+import { createHistogram, createTally, type Row, type Timings } from "./tally.ts";
 
-export type Metrics = {
-  /** The Content-Type of `text()`. */
-  readonly contentType: string;
-  /** Everything in Prometheus' text format 0.0.4. What the store cannot say just now is left out. */
-  text(): Promise<string>;
-  /** Gives the gauges their store, once it is open. */
-  expose(store: ExposedStore): void;
-  /** Starts the series of configured names at 0, so that `rate()` sees their first event. Call it at each reload. */
-  declare(names: Names): void;
-  /** Gives the gauges of webhooks their values. */
-  watch(read: () => readonly WatchedWebhooks[]): void;
-  /** By status. */
-  readonly requests: Row;
-  /** By source and type. */
-  readonly received: Tally;
-  /** By source (empty while unknown) and the fault's code. */
-  readonly rejected: Tally;
-  /** By source. */
-  readonly duplicates: Row;
-  /** By source and rule. */
-  readonly unrouted: Tally;
-  /** By destination and state. */
-  readonly settled: Tally;
-  /** By destination. */
-  readonly replayed: Row;
-  /** By source and what became of a user: a member of an audience, or somebody with a trait. */
-  readonly audienceChanges: Tally;
-  readonly traitChanges: Tally;
-  /** By state and reason. */
-  readonly pruned: Tally;
-  /** `duration`: how long a receiver took to answer, or null if the attempt reached none. */
-  attempted(
-    webhook: { readonly destination: string; readonly url: string },
-    outcome: string,
-    duration: Ms | null,
-  ): void;
-  storeFailed(): void;
-  slowCommit(): void;
-  logDropped(lines: number): void;
-  reloaded(successful: boolean): void;
-};
-
-export type MetricsOptions = {
+type MetricsOptions = {
   readonly clock: Pick<Clock, "now" | "wall">;
   /** Fairlead's version. */
   readonly version: string;
@@ -57,15 +16,17 @@ export type MetricsOptions = {
   readonly runtime: string;
 };
 
+export type Metrics = ReturnType<typeof createMetrics>;
+
 /** Declares every metric, each once, in a registry of its own. */
-export function createMetrics({ clock, version, runtime }: MetricsOptions): Metrics {
+export function createMetrics({ clock, version, runtime }: MetricsOptions) {
   const registry = new Registry();
   let store: ExposedStore | null = null;
   let declared: Names | null = null;
   let watched: () => readonly WatchedWebhooks[] = () => [];
-  const attempts = declareAttempts(registry);
-  const tallies = declareTallies(registry);
-  const events = declareEvents(registry, clock);
+  const calls = declareCalls(registry);
+  const deliveries = declareDeliveries(registry);
+  const { attempted, declareWebhooks } = declareAttempts(registry);
   declareStoreGauges(registry, {
     clock,
     store: () => store,
@@ -75,84 +36,65 @@ export function createMetrics({ clock, version, runtime }: MetricsOptions): Metr
   declareWebhookGauges(registry, { read: () => watched(), clock });
   declareProcess(registry, { version, runtime });
   return {
-    ...tallies,
-    attempted: attempts.attempted,
-    ...events,
-    contentType: registry.contentType,
+    ...calls,
+    ...deliveries,
+    attempted,
+    ...declareChanges(registry),
+    ...declareOperation(registry),
+    reloaded: declareReloads(registry, clock),
+    /** The Content-Type of `text()`. */
+    contentType: registry.contentType as string,
+    /** All metrics in Prometheus' text format 0.0.4. Gauges that the store cannot answer now are left out. */
     text: () => registry.metrics(),
-    expose(opened) {
+    /** Gives the gauges their store, once it is open. */
+    expose(opened: ExposedStore): void {
       store = opened;
     },
-    watch(read) {
+    /** Gives the gauges of webhooks their values. */
+    watch(read: () => readonly WatchedWebhooks[]): void {
       watched = read;
     },
-    declare(names) {
+    /** Starts the series of configured names at 0, so that `rate()` sees their first event. Called at each reload. */
+    declare(names: Names): void {
       declared = names;
-      attempts.declare(names.webhooks);
-      beginAtZero(tallies, names);
+      declareWebhooks(names.webhooks);
+      for (const source of names.sources) {
+        calls.received.row(source);
+        calls.duplicates.add(source, 0);
+      }
+      for (const destination of names.destinations) {
+        deliveries.settled.row(destination);
+        deliveries.replayed.add(destination, 0);
+      }
     },
   };
 }
 
-type Tallies = ReturnType<typeof declareTallies>;
-
-function beginAtZero({ received, duplicates, settled, replayed }: Tallies, names: Names): void {
-  for (const source of names.sources) {
-    received.row(source);
-    duplicates.add(source, 0);
-  }
-  for (const destination of names.destinations) {
-    settled.row(destination);
-    replayed.add(destination, 0);
-  }
-}
-
-const OUTCOMES = ["delivered", "timeout", "unreachable", "offline", "untrusted", "released"];
-const FAILING_STATUSES = ["status_3xx", "status_4xx", "status_5xx"];
-const ENDS = ["delivered", "failed", "expired"];
-const PRUNED = [...ENDS, "unrouted", "seen"];
-
-function declareTallies(registry: Registry) {
-  const pruned = createTally({
-    registry,
-    name: "fairlead_pruned_total",
-    help: "Rows removed from the store, and why.",
-    labels: ["state", "reason"],
-    known: ["age", "space"],
-  });
-  for (const state of PRUNED) pruned.row(state);
-  return { ...declareCalls(registry), ...declareDeliveries(registry), ...declareChanges(registry), pruned };
-}
-
 function declareCalls(registry: Registry) {
   return {
-    requests: createRowCounter({
-      registry,
+    requests: createTally(registry, {
       name: "fairlead_requests_total",
       help: "HTTP requests answered, by status.",
-      label: "code",
-    }),
-    received: createTally({
-      registry,
+      labels: ["code"],
+    }).row(),
+    received: createTally(registry, {
       name: "fairlead_events_received_total",
-      help: "Events taken in, those included that had been there before.",
+      help: "Events accepted, including repeats.",
       labels: ["source", "type"],
       known: CALL_TYPES,
     }),
-    rejected: createTally({
-      registry,
+    /** `reason` is the fault's code. */
+    rejected: createTally(registry, {
       name: "fairlead_events_rejected_total",
-      help: "Calls, or whole requests, that were refused. The source is empty while nobody knows it.",
+      help: "Calls, or whole requests, that were refused. The source is empty while it is unknown.",
       labels: ["source", "reason"],
     }),
-    duplicates: createRowCounter({
-      registry,
+    duplicates: createTally(registry, {
       name: "fairlead_events_duplicate_total",
-      help: "Events that had been there before, and were not taken again.",
-      label: "source",
-    }),
-    unrouted: createTally({
-      registry,
+      help: "Repeats of events, which were not stored again.",
+      labels: ["source"],
+    }).row(),
+    unrouted: createTally(registry, {
       name: "fairlead_events_unrouted_total",
       help: "Events that go to no destination, once for each rule that kept them from one.",
       labels: ["source", "rule"],
@@ -160,61 +102,61 @@ function declareCalls(registry: Registry) {
   };
 }
 
+const ENDS = ["delivered", "failed", "expired"];
+
 function declareDeliveries(registry: Registry) {
   return {
-    settled: createTally({
-      registry,
+    settled: createTally(registry, {
       name: "fairlead_deliveries_settled_total",
       help: "Deliveries that came to an end, by how they ended.",
       labels: ["destination", "state"],
       known: ENDS,
     }),
-    replayed: createRowCounter({
-      registry,
+    replayed: createTally(registry, {
       name: "fairlead_deliveries_replayed_total",
-      help: "Deliveries that were settled and sent again, because the operator said so.",
-      label: "destination",
-    }),
+      help: "Settled deliveries that the operator sent again.",
+      labels: ["destination"],
+    }).row(),
   };
 }
 
-/** A webhook that the config had when an attempt began, and has no more. */
+const OUTCOMES = ["delivered", "timeout", "unreachable", "offline", "untrusted", "released"];
+const FAILING_STATUSES = ["status_3xx", "status_4xx", "status_5xx"];
+
+/** Up to the five seconds that a receiver has. Timeouts lie above. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** The number of a webhook that was removed from the config while an attempt was under way. */
 const GONE = "gone";
 
-/**
- * Webhooks are told apart by their number in the config, from 1 on: their URLs would be labels without end, and may hold
- * what nobody should read.
- */
+/** Webhooks are numbered as in the config, from 1: their URLs would be unbounded labels, and may hold secrets. */
 function declareAttempts(registry: Registry) {
-  const counts = createTally({
-    registry,
+  const labels = ["destination", "webhook"];
+  const counts = createTally(registry, {
     name: "fairlead_attempts_total",
-    help: "Attempts to deliver, by what came of them. The webhooks of a destination are numbered as in the config.",
-    labels: ["destination", "webhook", "outcome"],
+    help: "Attempts to deliver, by outcome. The webhooks of a destination are numbered as in the config.",
+    labels: [...labels, "outcome"],
     known: [...OUTCOMES, ...FAILING_STATUSES],
   });
-  const timings = createHistogram(
-    {
-      registry,
-      name: "fairlead_attempt_duration_seconds",
-      help: "How long receivers took to answer. Timeouts are included, attempts that reached no receiver are not.",
-      labels: ["destination", "webhook"],
-    },
-    SECONDS,
-  );
+  const timings = createHistogram(registry, {
+    name: "fairlead_attempt_duration_seconds",
+    help: "How long receivers took to answer. Timeouts are included, attempts that reached no receiver are not.",
+    labels,
+    buckets: SECONDS,
+  });
   const info = new Gauge({
     name: "fairlead_webhook_info",
     help: "Always 1. The labels say which host a webhook has.",
-    labelNames: ["destination", "webhook", "host"],
+    labelNames: [...labels, "host"],
     registers: [registry],
   });
   type Series = { readonly counts: Row; readonly timings: Timings };
   let known = new Map<string, Map<string, Series>>();
-  const seriesOf = (destination: string, webhook: string): Series => {
+  function seriesOf(destination: string, webhook: string): Series {
     return { counts: counts.row(destination, webhook), timings: timings(destination, webhook) };
-  };
+  }
   return {
-    declare(webhooks: Names["webhooks"]) {
+    declareWebhooks(webhooks: Names["webhooks"]): void {
       info.reset();
       known = new Map();
       for (const [destination, urls] of webhooks) {
@@ -224,7 +166,9 @@ function declareAttempts(registry: Registry) {
         });
       }
     },
-    attempted({ destination, url }: { destination: string; url: string }, outcome: string, duration: Ms | null) {
+    /** `duration`: how long a receiver took to answer, or null if the attempt reached none. */
+    attempted(webhook: { destination: string; url: string }, outcome: string, duration: Ms | null): void {
+      const { destination, url } = webhook;
       const series = known.get(destination)?.get(url) ?? seriesOf(destination, GONE);
       series.counts.add(outcome);
       if (duration !== null) series.timings.took(duration);
@@ -232,11 +176,32 @@ function declareAttempts(registry: Registry) {
   };
 }
 
-/** Up to the five seconds that a receiver has (SPEC.md 8). Timeouts lie above. */
-const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+function declareChanges(registry: Registry) {
+  return {
+    audienceChanges: createTally(registry, {
+      name: "fairlead_audience_changes_total",
+      help: "Users who entered or left an audience of the source.",
+      labels: ["source", "change"],
+      known: ["added", "removed"],
+    }),
+    traitChanges: createTally(registry, {
+      name: "fairlead_trait_changes_total",
+      help: "Users for whom a computed trait of the source was set, changed or removed.",
+      labels: ["source", "change"],
+      known: ["changed", "removed"],
+    }),
+  };
+}
 
-function declareEvents(registry: Registry, clock: Pick<Clock, "wall">) {
+function declareOperation(registry: Registry) {
   const registers = [registry];
+  const pruned = createTally(registry, {
+    name: "fairlead_pruned_total",
+    help: "Rows removed from the store, and why.",
+    labels: ["state", "reason"],
+    known: ["age", "space"],
+  });
+  for (const state of [...ENDS, "unrouted", "seen"]) pruned.row(state);
   const storeErrors = new Counter({ name: "fairlead_store_errors_total", help: "Failures of the store.", registers });
   const slowCommits = new Counter({
     name: "fairlead_slow_commits_total",
@@ -245,28 +210,28 @@ function declareEvents(registry: Registry, clock: Pick<Clock, "wall">) {
   });
   const logDropped = new Counter({
     name: "fairlead_log_lines_dropped_total",
-    help: "Lines of the log that were dropped, because nobody read it.",
+    help: "Log lines that were dropped, because nothing read the log.",
     registers,
   });
   return {
+    pruned,
     storeFailed: () => storeErrors.inc(),
     slowCommit: () => slowCommits.inc(),
     logDropped: (lines: number) => logDropped.inc(lines),
-    reloaded: declareReloads(registry, clock),
   };
 }
 
-/** The daemon could not have started without a config: it counts as the first success. */
+/** The daemon starts only with a valid config, so the start counts as the first success. */
 function declareReloads(registry: Registry, clock: Pick<Clock, "wall">): (successful: boolean) => void {
   const registers = [registry];
   const successful = new Gauge({
     name: "fairlead_config_last_reload_successful",
-    help: "1 if the config file was taken when it was last read, 0 if an older one is in force.",
+    help: "1 if the config file was valid when it was last read, 0 if an older one is in force.",
     registers,
   });
   const at = new Gauge({
     name: "fairlead_config_last_reload_success_timestamp_seconds",
-    help: "When the config file was last taken, in seconds since 1970.",
+    help: "When a valid config file was last read, in seconds since 1970.",
     registers,
   });
   const reloaded = (success: boolean) => {

@@ -3,10 +3,8 @@ import https from "node:https";
 import process from "node:process";
 import type { WebhookTls } from "../model/destination.ts";
 import type { PostRequest, Reply } from "../model/ports.ts";
-import { readStart } from "./answer-start.ts";
-import { replyToFailure } from "./post-error.ts";
-import { proxyFor } from "./proxy.ts";
-import type { Way } from "./way.ts";
+import type { Way } from "./post-reply.ts";
+import { proxyFor, readStart, replyToFailure } from "./post-reply.ts";
 
 const plain = { request: http.request, agent: new http.Agent({ keepAlive: true }) };
 const secure = { request: https.request, agent: new https.Agent({ keepAlive: true, rejectUnauthorized: true }) };
@@ -40,14 +38,14 @@ export function postWithNode({ url, headers, body, tls, signal }: PostRequest): 
       // Some answers, such as a change to another protocol, end a request without any other event.
       fail(CLOSED);
     });
-    // Stays for the time after the answer: an error then has no other listener, and ends the process.
+    // Stays after the answer: a later error would have no listener, and would end the process.
     sent.on("error", fail);
     sent.on("response", (answer) => resolve(replyTo(answer)));
     sent.end(body);
   });
 }
 
-/** The agent keeps connections with other options apart: a certificate that has changed gets new ones. */
+/** The agent keeps connections with different options apart: a changed certificate gets new ones. */
 function toOptions({ ca, cert, key }: WebhookTls): https.RequestOptions {
   return { ...(ca !== null && { ca }), ...(cert !== null && key !== null && { cert, key: key.reveal() }) };
 }

@@ -1,80 +1,85 @@
 import type { LogLevel } from "../model/config.ts";
 import { type Delivery, formatId } from "../model/delivery.ts";
 import type { EventType } from "../model/event.ts";
+import { never } from "../model/never.ts";
 import type { Answer } from "../model/outcome.ts";
-import type { Clock, PruneCounts } from "../model/ports.ts";
+import type { Clock } from "../model/ports.ts";
 import type { Refusal } from "../model/refusal.ts";
-import type { Report } from "../model/report.ts";
+import type { DaemonEvent, Report } from "../model/report.ts";
 import type { Settlement } from "../model/settlement.ts";
-import type { Ms } from "../model/units.ts";
-import { describeAnswer, describeError, oneLineStack, outcomeOf } from "./describe.ts";
+import { formatDuration, type Ms } from "../model/units.ts";
 import { cut, type Fields, type Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
-import { reportByOperator } from "./report-by-operator.ts";
-import { reportDaemon } from "./report-daemon.ts";
-import { reportDeletions } from "./report-deletions.ts";
-import { reportPauses } from "./report-pauses.ts";
-import { createSpaceReport } from "./report-space.ts";
+import { reportOperator } from "./report-operator.ts";
+import { describeError, reportStore } from "./report-store.ts";
 import { createThrottle, type Throttle } from "./throttle.ts";
 
-export type ReportParts = {
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly clock: Pick<Clock, "now" | "after">;
-};
+/** Where a report goes. */
+export type Sinks = { readonly log: Log; readonly metrics: Metrics; readonly throttle: Throttle };
+
+type ReportOptions = Pick<Sinks, "log" | "metrics"> & { readonly clock: Pick<Clock, "now" | "after"> };
 
 /**
- * The one place that turns "this happened" into a log line and a count. It never throws. What comes with every event
- * (`requestAnswered`, `callsAccepted`, `attempted`, `settled`) only adds numbers while all goes well and the level is
+ * The one place where something that happened becomes a log line and a count. It never throws. What comes with every event
+ * (`requestAnswered`, `callsAccepted`, `attempted`, `settled`) only adds numbers as long as it succeeds and the level is
  * above debug; what can fail with every event is throttled (`throttle.ts`).
  */
-export function createReport({ log, metrics, clock }: ReportParts): Report {
-  const throttle = createThrottle<Summary>({ clock, tell: (summary, leftOut) => tellLeftOut(log, summary, leftOut) });
-  const desk: Desk = { log, metrics, throttle };
-  return unfailing(desk, {
+export function createReport({ log, metrics, clock }: ReportOptions): Report {
+  const throttle = createThrottle({ log, clock });
+  const sinks: Sinks = { log, metrics, throttle };
+  return unfailing(sinks, {
     requestAnswered: (status) => metrics.requests.add(status),
-    callsAccepted: (source, types, duplicates) => callsAccepted(desk, source, { types, duplicates }),
-    callRejected: (refusal) => callRejected(desk, refusal),
-    eventUnrouted: (source, rules) => eventUnrouted(desk, source, rules),
-    attempted: (delivery, answer) => attempted(desk, delivery, answer),
-    settled: (delivery, settlement) => settled(desk, delivery, settlement),
+    callsAccepted: (source, types, duplicates) => callsAccepted(sinks, source, { types, duplicates }),
+    callRejected: (refusal) => callRejected(sinks, refusal),
+    eventUnrouted: (source, rules) => eventUnrouted(sinks, source, rules),
+    attempted: (delivery, answer) => attempted(sinks, delivery, answer),
+    settled: (delivery, settlement) => settled(sinks, delivery, settlement),
     laneClosed: (destination, url, reason, probeIn) =>
       log.line("warning", "lane.closed", { destination, url, reason, probe: { ms: probeIn } }),
     laneSlowed: (destination, url, reason) => log.line("warning", "lane.slowed", { destination, url, reason }),
     laneOpened: (destination, url) => log.line("info", "lane.opened", { destination, url }),
     released: (count) => log.line("info", "delivery.released", { count }),
-    storeFailed: (doing, error) => storeFailed(desk, doing, error),
-    slowCommit: (duration, rows) => slowCommit(desk, duration, rows),
-    pruned: (counts, reason) => pruned(desk, counts, reason),
-    ...reportDeletions(desk),
-    ...reportByOperator(desk),
-    ...reportPauses(log),
-    ...createSpaceReport(log),
-    daemon: reportDaemon(desk),
-    unexpected: (doing, error) => unexpected(desk, doing, error),
+    ...reportStore(sinks),
+    ...reportOperator(sinks),
+    daemon(what, fields) {
+      if (what === "reloaded" || what === "reload_failed") metrics.reloaded(what === "reloaded");
+      log.line(DAEMON_LEVELS[what] ?? "info", `daemon.${what}`, fields);
+    },
+    unexpected: (doing, error) => unexpected(sinks, doing, error),
     summarize: () => throttle.flush(),
   });
 }
 
-type Desk = { readonly log: Log; readonly metrics: Metrics; readonly throttle: Throttle<Summary> };
+const DAEMON_LEVELS: Partial<Record<DaemonEvent, LogLevel>> = {
+  reload_failed: "error",
+  config_problem: "error",
+  config_warning: "warning",
+  unserved: "warning",
+  untrusted_proxy: "warning",
+  stuck: "error",
+  notify_failed: "warning",
+  clock_implausible: "warning",
+  downtime_unknown: "warning",
+};
 
 type Calls = { readonly types: readonly EventType[]; readonly duplicates: number };
 
-function callsAccepted({ log, metrics }: Desk, source: string, { types, duplicates }: Calls): void {
+function callsAccepted({ log, metrics }: Sinks, source: string, { types, duplicates }: Calls): void {
   const received = metrics.received.row(source);
   for (const type of types) received.add(type);
   if (duplicates > 0) metrics.duplicates.add(source, duplicates);
   if (log.enabled("debug")) log.line("debug", "call.accepted", { source, count: types.length, duplicates });
 }
 
-function callRejected(desk: Desk, { source, type, messageId, fault, count = 1 }: Refusal): void {
-  desk.metrics.rejected.row(source ?? "").add(fault.code, count);
-  tellNowAndThen(desk, {
+function callRejected({ metrics, throttle }: Sinks, refusal: Refusal): void {
+  const { source, type, messageId, fault, count = 1 } = refusal;
+  metrics.rejected.row(source ?? "").add(fault.code, count);
+  throttle.line({
     level: "warning",
     name: "call.rejected",
     subject: `call ${source}`,
     kind: fault.code,
-    common: { code: fault.code, source, hint: SEE_REJECTED },
+    common: { code: fault.code, source, hint: "the last of them: fairlead rejected" },
     fields: () => ({
       code: fault.code,
       source,
@@ -85,17 +90,15 @@ function callRejected(desk: Desk, { source, type, messageId, fault, count = 1 }:
   });
 }
 
-const SEE_REJECTED = "the last of them: fairlead rejected";
-
-/** A messageId that was refused can be of any length. */
+/** A refused messageId can have any length. */
 const LONGEST_ID = 100;
 
-function eventUnrouted(desk: Desk, source: string, rules: readonly string[]): void {
-  // Without any destination there is no rule either.
+function eventUnrouted({ metrics, throttle }: Sinks, source: string, rules: readonly string[]): void {
+  // Without a destination there is no rule.
   const distinct = rules.length > 0 ? [...new Set(rules)].sort() : ["no_destination"];
-  const unrouted = desk.metrics.unrouted.row(source);
+  const unrouted = metrics.unrouted.row(source);
   for (const rule of distinct) unrouted.add(rule);
-  tellNowAndThen(desk, {
+  throttle.line({
     level: "warning",
     name: "event.unrouted",
     subject: `event ${source}`,
@@ -107,19 +110,19 @@ function eventUnrouted(desk: Desk, source: string, rules: readonly string[]): vo
 
 type AttemptAnswer = Answer & { readonly url: string; readonly duration: Ms };
 
-function attempted(desk: Desk, delivery: Delivery, answer: AttemptAnswer): void {
-  const { log, metrics, throttle } = desk;
+function attempted(sinks: Sinks, delivery: Delivery, answer: AttemptAnswer): void {
+  const { log, metrics, throttle } = sinks;
   const { destination } = delivery;
   const outcome = outcomeOf(answer);
   const reached = answer.kind === "answered" || answer.kind === "timeout";
   metrics.attempted({ destination, url: answer.url }, outcome, reached ? answer.duration : null);
   const subject = () => `attempt ${destination} ${answer.url}`;
   if (outcome === "delivered" || outcome === "released") {
-    if (outcome === "delivered" && !throttle.isEmpty()) throttle.forgive(subject());
+    if (outcome === "delivered" && !throttle.isEmpty()) throttle.recovered(subject());
     if (log.enabled("debug")) log.line("debug", `attempt.${outcome}`, attemptFields(delivery, answer));
     return;
   }
-  tellNowAndThen(desk, {
+  throttle.line({
     level: outcome === "timeout" || outcome === "untrusted" ? "error" : "warning",
     name: "attempt.failed",
     subject: subject(),
@@ -141,25 +144,28 @@ function attemptFields(delivery: Delivery, answer: AttemptAnswer): Fields {
   };
 }
 
-function settled(desk: Desk, delivery: Delivery, settlement: Settlement): void {
-  const { log, metrics } = desk;
+function settled({ log, metrics, throttle }: Sinks, delivery: Delivery, settlement: Settlement): void {
+  const { destination } = delivery;
   const { state } = settlement;
-  if (state !== "waiting") metrics.settled.row(delivery.destination).add(state);
+  if (state !== "waiting") metrics.settled.row(destination).add(state);
   const name = state === "waiting" ? "delivery.retrying" : `delivery.${state}`;
   const fields = (): Fields => settledFields(delivery, settlement);
   if (state === "failed" || state === "expired") {
-    // A receiver that refuses all there is must not fill the log: the deliveries are kept, each with its reason.
-    const { destination } = delivery;
-    const common = {
-      destination,
-      hint: `all of them: fairlead deliveries --state ${state} --destination ${destination}`,
-    };
-    const subject = `delivery ${destination}`;
-    tellNowAndThen(desk, { level: "error", name, subject, kind: state, most: MOST_GIVEN_UP, common, fields });
+    // A receiver that refuses everything must not fill the log. The deliveries are kept, each with its reason.
+    const hint = `all of them: fairlead deliveries --state ${state} --destination ${destination}`;
+    throttle.line({
+      level: "error",
+      name,
+      subject: `delivery ${destination}`,
+      kind: state,
+      most: MOST_GIVEN_UP,
+      common: { destination, hint },
+      fields,
+    });
   } else if (log.enabled("debug")) log.line("debug", name, fields());
 }
 
-/** Of one destination in ten seconds. */
+/** Lines for one destination in ten seconds. */
 const MOST_GIVEN_UP = 10;
 
 function settledFields(delivery: Delivery, settlement: Settlement): Fields {
@@ -176,37 +182,8 @@ function settledFields(delivery: Delivery, settlement: Settlement): Fields {
   };
 }
 
-function storeFailed(desk: Desk, doing: string, error: unknown): void {
-  desk.metrics.storeFailed();
-  tellNowAndThen(desk, {
-    level: "error",
-    name: "store.failed",
-    subject: "store",
-    kind: doing,
-    common: { doing },
-    fields: () => ({ doing, reason: describeError(error) }),
-  });
-}
-
-function slowCommit({ log, metrics }: Desk, duration: Ms, rows: number): void {
-  metrics.slowCommit();
-  log.line("warning", "store.slow_commit", { duration: { ms: duration }, rows });
-}
-
-function pruned(desk: Desk, counts: PruneCounts, reason: "age" | "space"): void {
-  for (const [state, count] of Object.entries(counts)) desk.metrics.pruned.row(state).add(reason, count);
-  const { seen, ...rows } = counts;
-  const removed = Object.values(rows).reduce((sum, count) => sum + count, 0);
-  if (removed + seen === 0) return;
-  const fields = (): Fields => ({ reason, ...counts });
-  const about = { name: "store.pruned", subject: "pruned", kind: reason, fields, common: { reason } };
-  // For want of space it happens with every few calls.
-  if (reason === "space") tellNowAndThen(desk, { ...about, level: "warning" });
-  else desk.log.line(removed > 0 ? "info" : "debug", "store.pruned", fields());
-}
-
-function unexpected(desk: Desk, doing: string, error: unknown): void {
-  tellNowAndThen(desk, {
+function unexpected({ throttle }: Sinks, doing: string, error: unknown): void {
+  throttle.line({
     level: "error",
     name: "daemon.unexpected",
     subject: "unexpected",
@@ -218,54 +195,67 @@ function unexpected(desk: Desk, doing: string, error: unknown): void {
 
 const BUG = "this is a bug in Fairlead, please report it with this line";
 
-type Repeating = {
-  readonly level: LogLevel;
-  readonly name: string;
-  /** What the line is about, and which of the things that can be said about it. */
-  readonly subject: string;
-  readonly kind: string;
-  /** Lines that are written before others are left out; one if left out. */
-  readonly most?: number;
-  readonly fields: () => Fields;
-  /** What all lines of this subject and kind have in common, and where those that are left out can be seen. */
-  readonly common: Fields;
-};
+type Tell = (...told: never[]) => void;
 
-type Summary = Pick<Repeating, "level" | "name" | "common">;
-
-/** Writes the first of many like lines, and then the number of those left out: with the next one, or after ten seconds. */
-function tellNowAndThen({ log, throttle }: Desk, { fields, ...line }: Repeating): void {
-  const { level, name, common } = line;
-  if (!log.enabled(level)) return;
-  const leftOut = throttle.pass({ ...line, summary: { level, name, common } });
-  if (leftOut === null) return;
-  log.line(level, name, leftOut > 0 ? { ...fields(), suppressed: leftOut } : fields());
+/** The work goes on when a report fails, as with a full disk behind standard error or a strange error object. */
+function unfailing(sinks: Sinks, report: Report): Report {
+  const entries = Object.entries(report) as [string, Tell][];
+  return Object.fromEntries(entries.map(([name, tell]) => [name, guarded(sinks, name, tell)])) as Report;
 }
 
-function tellLeftOut(log: Log, { level, name, common }: Summary, leftOut: number): void {
-  log.line(level, name, { ...common, suppressed: leftOut });
-}
-
-/** Whatever goes wrong in telling (a full disk behind standard error, a strange error object), the work goes on. */
-function unfailing(desk: Desk, report: Report): Report {
-  const entries = Object.entries(report) as [string, (...told: never[]) => void][];
-  return Object.fromEntries(entries.map(([name, tell]) => [name, guarded(desk, name, tell)])) as Report;
-}
-
-function guarded(desk: Desk, name: string, tell: (...told: never[]) => void): (...told: never[]) => void {
+function guarded(sinks: Sinks, name: string, tell: Tell): Tell {
   return (...told) => {
     try {
       tell(...told);
     } catch (error) {
-      confess(desk, name, error);
+      try {
+        unexpected(sinks, `report ${name}`, error);
+      } catch {
+        // Standard error is gone as well.
+      }
     }
   };
 }
 
-function confess(desk: Desk, name: string, error: unknown): void {
-  try {
-    unexpected(desk, `report ${name}`, error);
-  } catch {
-    // Standard error is gone, and there is nobody left to tell.
+/** Says in the log that lines are missing. An error whatever the level: the missing lines could have had any. */
+export function reportDropped(log: Pick<Log, "line">, count: number): void {
+  const hint = "what reads this log had stopped, and more lines came meanwhile than Fairlead keeps";
+  log.line("error", "log.dropped", { count, hint });
+}
+
+/** By hundreds of the status. */
+const STATUS_OUTCOMES = ["status_0xx", "status_1xx", "delivered", "status_3xx", "status_4xx", "status_5xx"];
+
+/** The outcome of an attempt: a label in metrics, and a field in the log. */
+function outcomeOf(answer: Answer): string {
+  if (answer.kind !== "answered") return answer.kind;
+  return STATUS_OUTCOMES[Math.floor(answer.status / 100)] ?? "status_other";
+}
+
+/** Why an attempt failed, as the fields of a log line. */
+function describeAnswer(answer: Answer): Fields {
+  switch (answer.kind) {
+    case "answered":
+      return {
+        location: answer.location,
+        retryAfter: answer.retryAfter === null ? null : { ms: answer.retryAfter },
+      };
+    case "timeout":
+      return { reason: `no answer within ${formatDuration(answer.after)}` };
+    case "unreachable":
+    case "offline":
+      return { code: answer.code, reason: answer.message };
+    case "untrusted":
+      return { code: answer.code, reason: `certificate refused, nothing was sent: ${answer.message}` };
+    case "released":
+      return {};
+    default:
+      return never(answer);
   }
+}
+
+/** Where an error was thrown, on one line; null for what is no error. */
+function oneLineStack(error: unknown): string | null {
+  if (!(error instanceof Error) || !error.stack) return null;
+  return error.stack.replace(/\s*\n\s*/g, " | ");
 }

@@ -1,33 +1,36 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { formatDuration, formatSize, MB, type Ms, SECOND } from "../model/units.ts";
-import { counted, type Outgoing } from "./outgoing.ts";
-import { replyToError } from "./post-error.ts";
+import type { ByteSource } from "./input.ts";
+import { replyToError } from "./post-reply.ts";
 
 /** One HTTP request of a command to a daemon. */
 export type Ask = {
-  /** Whom to ask: `http://host:port` or `https://host`, with or without a first part of the path, or `unix:/path`. */
+  /** The daemon: `http://host:port` or `https://host`, with or without a first part of the path, or `unix:/path`. */
   readonly base: string;
   readonly method: string;
   /** With its query, as `/api/status?limit=1`. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text, or what is sent as it is read: then the answer may come before all of it was. */
-  readonly body?: string | Outgoing;
+  /** Text, or a source that is sent as it is read: then the answer may come before all of it is sent. */
+  readonly body?: string | Upload;
   /** For all of it, from the connection to the last byte of the answer; 10 s when left out. */
   readonly timeout?: Ms;
-  /** The largest answer that is taken, in bytes; 1 MB when left out. */
+  /** The largest answer that is accepted, in bytes; 1 MB when left out. */
   readonly maxBytes?: number;
 };
 
+/** `sent` is called with the number of bytes sent so far, after each piece. */
+export type Upload = { readonly source: ByteSource; readonly sent: (bytes: number) => void };
+
 export type Exchange =
   | { readonly kind: "answered"; readonly status: number; readonly headers: Headers; readonly text: string }
-  /** Why there is no whole answer, in words that go on after a colon. `code` is the system's, where there is one. */
+  /** Why there is no whole answer, to be written after a colon. `code` is the system's, if there is one. */
   | { readonly kind: "failed"; readonly code: string | null; readonly reason: string };
 
 /**
- * Asks a daemon over TCP or a Unix socket, and reads its whole answer. Whatever the network does is an answer: this
- * never rejects. Redirects are not followed, certificates are checked, and no proxy stands between.
+ * Sends a request to a daemon over TCP or a Unix socket, and reads its whole answer. Never rejects. Redirects are not
+ * followed, certificates are checked, and proxies are not used.
  */
 export async function request(ask: Ask): Promise<Exchange> {
   const { base, timeout = 10 * SECOND, maxBytes = MB } = ask;
@@ -44,8 +47,8 @@ export async function request(ask: Ask): Promise<Exchange> {
   }
 }
 
-/** The same, and hands an answer of 200 on as it comes, instead of reading it: then `text` is empty. */
-export async function download(ask: Ask, take: (piece: Uint8Array) => void): Promise<Exchange> {
+/** The same, but passes the body of a 200 on piece by piece: then `text` is empty. */
+export async function download(ask: Ask, receive: (piece: Uint8Array) => void): Promise<Exchange> {
   const deadline = AbortSignal.timeout(ask.timeout ?? 10 * SECOND);
   try {
     const answer = await open(ask, deadline);
@@ -53,29 +56,31 @@ export async function download(ask: Ask, take: (piece: Uint8Array) => void): Pro
     if (status !== 200) {
       return { kind: "answered", status, headers: headersOf(answer), text: (await readText(answer, MB)) ?? "" };
     }
-    for await (const piece of answer as AsyncIterable<Uint8Array>) take(piece);
+    for await (const piece of answer as AsyncIterable<Uint8Array>) receive(piece);
     return { kind: "answered", status, headers: headersOf(answer), text: "" };
   } catch (error) {
     return failed(error, ask.base);
   }
 }
 
-/** Resolves when the head of the answer is here. */
+/** Resolves when the headers of the answer have arrived. */
 async function open({ base, method, path, headers, body }: Ask, signal: AbortSignal): Promise<IncomingMessage> {
   const { url, socketPath } = placeOf(base, path);
-  // Imported late: under Bun these cost a daemon, which has no use for them, 10 MB and 14 ms at the start.
+  // Imported late: the daemon does not need them, and under Bun they cost 10 MB and 14 ms at the start.
   const http = await (url.protocol === "https:" ? import("node:https") : import("node:http"));
-  const size = typeof body === "string" ? Buffer.byteLength(body) : body?.size;
+  const size = typeof body === "string" ? Buffer.byteLength(body) : body?.source.size;
   const length = typeof size === "number" ? { "Content-Length": String(size) } : {};
   return new Promise<IncomingMessage>((resolve, reject): unknown => {
     const sent = http.request(url, {
-      ...{ method, signal, headers: { ...headers, ...length } },
+      method,
+      signal,
+      headers: { ...headers, ...length },
       ...(socketPath !== null && { socketPath }),
       agent: false,
-      // Said outright: NODE_TLS_REJECT_UNAUTHORIZED in the environment would switch the check off.
+      // Explicit: NODE_TLS_REJECT_UNAUTHORIZED in the environment would switch the check off.
       rejectUnauthorized: true,
     });
-    // Stays for the time after the answer's head: an error then has no other listener, and ends the process.
+    // Stays after the headers: a later error would have no listener, and would end the process.
     sent.on("error", reject);
     let answered = false;
     sent.on("response", (answer) => {
@@ -83,10 +88,21 @@ async function open({ base, method, path, headers, body }: Ask, signal: AbortSig
       resolve(answer);
     });
     if (body === undefined || typeof body === "string") return sent.end(body);
-    const reading = Readable.from(counted(body, () => answered));
+    const reading = Readable.from(countSent(body, () => answered));
     reading.on("error", (error) => sent.destroy(error));
     reading.pipe(sent);
   });
+}
+
+/** Stops reading when the answer is here: the daemon needs no more. */
+async function* countSent({ source, sent }: Upload, isOver: () => boolean): AsyncGenerator<Uint8Array, void> {
+  let total = 0;
+  for await (const piece of source.pieces(0)) {
+    if (isOver()) return;
+    yield piece;
+    total += piece.length;
+    sent(total);
+  }
 }
 
 function placeOf(base: string, path: string): { readonly url: URL; readonly socketPath: string | null } {
@@ -95,7 +111,7 @@ function placeOf(base: string, path: string): { readonly url: URL; readonly sock
   return { url: new URL(`${base.replace(/\/$/, "")}${path}`), socketPath: null };
 }
 
-/** Null if there is more of it than may be. Throws if the connection ends before it does. */
+/** Null if it is too large. Throws if the connection ends before the answer does. */
 async function readText(answer: IncomingMessage, maxBytes: number): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let length = 0;

@@ -1,26 +1,24 @@
+/** Counters and histograms for the hot path: adding touches plain numbers only, and prom-client gets them at each scrape. */
+import type { Histogram } from "prom-client";
+import Counter from "prom-client/lib/counter.js";
+import type Registry from "prom-client/lib/registry.js";
 import { type Ms, SECOND } from "../model/units.ts";
-import { Counter, type Histogram, type Registry } from "./prom.ts";
 
-/** Numbers that only rise, by the value of one label. */
-export type Row = { add(label: Label, count?: number): void };
-/** Rows by the values of all labels but the last. The row of the same values stays the same: callers may keep it. */
-export type Tally = { row(...firsts: readonly string[]): Row };
-export type Label = string | number;
+/** Counts by the value of one label. */
+export type Row = { add(label: string | number, count?: number): void };
+/** Rows by the values of all labels but the last. The same values give the same row: callers may keep it. */
+type Tally = { row(...firsts: readonly string[]): Row };
 
-type Naming = { readonly registry: Registry; readonly name: string; readonly help: string };
+type Declaration = { readonly name: string; readonly help: string; readonly labels: readonly string[] };
 
-export type TallyOptions = Naming & {
-  readonly labels: readonly [string, string, ...string[]];
+type TallyOptions = Declaration & {
   /** Values of the last label that start at 0 with each row. */
   readonly known?: readonly string[];
 };
 
-/**
- * Declares a counter with two labels or more. Adding touches plain numbers only, a few nanoseconds each; prom-client gets them
- * when somebody asks for the text.
- */
-export function createTally({ registry, name, help, labels, known = [] }: TallyOptions): Tally {
-  const rows = new Map<string, { readonly firsts: readonly string[]; readonly row: CountedRow }>();
+/** Declares a counter with labels. */
+export function createTally(registry: Registry, { name, help, labels, known = [] }: TallyOptions): Tally {
+  const rows = new Map<string, CountedRow & { readonly firsts: readonly string[] }>();
   new Counter({
     name,
     help,
@@ -28,96 +26,24 @@ export function createTally({ registry, name, help, labels, known = [] }: TallyO
     registers: [registry],
     collect() {
       this.reset();
-      for (const { firsts, row } of rows.values()) {
-        for (const [last, { count }] of row.cells) this.inc(toLabels(labels, [...firsts, last]), count);
+      for (const { firsts, cells } of rows.values()) {
+        for (const [last, { count }] of cells) this.inc(toLabels(labels, [...firsts, last]), count);
       }
     },
   });
   return {
     row(...firsts) {
-      const [first = ""] = firsts;
-      const key = firsts.length === 1 ? first : JSON.stringify(firsts);
+      const key = firsts.length === 1 ? (firsts[0] ?? "") : JSON.stringify(firsts);
       const found = rows.get(key);
-      if (found) return found.row;
-      const row = createRow(known);
-      rows.set(key, { firsts, row });
+      if (found) return found;
+      const row = { ...createRow(known), firsts };
+      rows.set(key, row);
       return row;
     },
   };
 }
 
-function toLabels(labels: readonly string[], values: readonly Label[]): Record<string, Label> {
-  return Object.fromEntries(labels.map((label, nth) => [label, values[nth] ?? ""]));
-}
-
-/** Declares a counter with one label, in the same way. */
-export function createRowCounter({ registry, name, help, label }: Naming & { readonly label: string }): Row {
-  const row = createRow([]);
-  new Counter({
-    name,
-    help,
-    labelNames: [label],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const [value, { count }] of row.cells) this.inc({ [label]: value }, count);
-    },
-  });
-  return row;
-}
-
-/** How long things took, in milliseconds. */
-export type Timings = { took(duration: Ms): void };
-
-/**
- * Declares a histogram in seconds with two labels; each pair of their values has timings of its own. Adding touches plain
- * numbers only, as above.
- */
-export function createHistogram(
-  { registry, name, help, labels }: Omit<TallyOptions, "known">,
-  buckets: readonly number[],
-): (first: string, second: string) => Timings {
-  const all = new Map<string, { readonly labels: Labels; readonly counts: number[]; sum: Ms }>();
-  const [firstLabel, secondLabel] = labels;
-  const metric = {
-    ...{ name, help, type: "histogram", aggregator: "sum" },
-    get: async () => ({
-      ...{ name, help, type: "histogram", aggregator: "sum" },
-      values: [...all.values()].flatMap(({ labels, counts, sum }) => {
-        let count = 0;
-        const steps = [...buckets, "+Inf"].map((le, nth) => {
-          count += counts[nth] ?? 0;
-          return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count };
-        });
-        return [
-          ...steps,
-          { metricName: `${name}_sum`, labels, value: sum / SECOND },
-          { metricName: `${name}_count`, labels, value: count },
-        ];
-      }),
-    }),
-  };
-  // It is all that the registry asks of a metric when it writes its text.
-  registry.registerMetric(metric as unknown as Histogram);
-  return (first, second) => {
-    const key = JSON.stringify([first, second]);
-    const counts = buckets.map(() => 0);
-    const fresh = { labels: { [firstLabel]: first, [secondLabel]: second }, counts: [...counts, 0], sum: 0 };
-    const timings = all.get(key) ?? fresh;
-    all.set(key, timings);
-    return {
-      took(duration) {
-        const nth = buckets.findIndex((bucket) => duration <= bucket * SECOND);
-        const at = nth < 0 ? buckets.length : nth;
-        timings.counts[at] = (timings.counts[at] ?? 0) + 1;
-        timings.sum += duration;
-      },
-    };
-  };
-}
-
-type Labels = Readonly<Record<string, string>>;
-
+type Label = string | number;
 type CountedRow = Row & { readonly cells: ReadonlyMap<Label, { count: number }> };
 
 function createRow(known: readonly string[]): CountedRow {
@@ -129,5 +55,57 @@ function createRow(known: readonly string[]): CountedRow {
       if (cell) cell.count += count;
       else cells.set(label, { count });
     },
+  };
+}
+
+function toLabels(labels: readonly string[], values: readonly Label[]): Record<string, Label> {
+  return Object.fromEntries(labels.map((label, nth) => [label, values[nth] ?? ""]));
+}
+
+/** How long things took. */
+export type Timings = { took(duration: Ms): void };
+
+type Series = { readonly labels: Record<string, Label>; readonly counts: number[]; sum: Ms };
+
+/** Declares a histogram in seconds. The same label values give timings of the same series. */
+export function createHistogram(
+  registry: Registry,
+  { name, help, labels: labelNames, buckets }: Declaration & { readonly buckets: readonly number[] },
+): (...values: readonly string[]) => Timings {
+  const all = new Map<string, Series>();
+  const metric = { name, help, type: "histogram", aggregator: "sum" };
+  const get = async () => ({
+    ...metric,
+    values: [...all.values()].flatMap(({ labels, counts, sum }) => {
+      let count = 0;
+      const steps = [...buckets, "+Inf"].map((le, nth) => {
+        count += counts[nth] ?? 0;
+        return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count };
+      });
+      return [
+        ...steps,
+        { metricName: `${name}_sum`, labels, value: sum / SECOND },
+        { metricName: `${name}_count`, labels, value: count },
+      ];
+    }),
+  });
+  // The registry asks nothing else of a metric when it writes its text.
+  registry.registerMetric({ ...metric, get } as unknown as Histogram);
+  return (...values) => {
+    const key = JSON.stringify(values);
+    const series = all.get(key) ?? {
+      labels: toLabels(labelNames, values),
+      counts: [...buckets, "+Inf"].map(() => 0),
+      sum: 0,
+    };
+    all.set(key, series);
+    return {
+      took(duration) {
+        const nth = buckets.findIndex((bucket) => duration <= bucket * SECOND);
+        const at = nth < 0 ? buckets.length : nth;
+        series.counts[at] = (series.counts[at] ?? 0) + 1;
+        series.sum += duration;
+      },
+    };
   };
 }

@@ -1,113 +1,120 @@
+import type { LogLevel } from "../model/config.ts";
 import type { Cancel, Clock } from "../model/ports.ts";
 import { type Ms, SECOND } from "../model/units.ts";
+import type { Fields, Log } from "./log.ts";
 
-/** Decides which of many like lines are written, and sees to it that those left out are told of. */
-export type Throttle<Summary> = {
-  /** Whether to write this line: null if not, else how many like it were left out since the last one. */
-  pass(line: Repeating<Summary>): number | null;
-  /** The subject is well again: its next line is news. */
-  forgive(subject: string): void;
-  /** Whether there is nothing to forgive. */
+/** A line that can come many times a second. */
+export type RepeatedLine = {
+  readonly level: LogLevel;
+  readonly name: string;
+  /** What the line is about, and what it says about it: lines that have both in common are throttled together. */
+  readonly subject: string;
+  readonly kind: string;
+  /** Lines that are written before others are suppressed; one if left out. */
+  readonly most?: number;
+  readonly fields: () => Fields;
+  /** Fields that all these lines share, for the line that counts the suppressed ones. */
+  readonly common: Fields;
+};
+
+export type Throttle = {
+  /** Writes or suppresses a line. The next one written says how many were suppressed before it. */
+  line(line: RepeatedLine): void;
+  /** The subject has recovered: its next line is written at once. */
+  recovered(subject: string): void;
+  /** Whether no line was written yet, so that no subject can recover. */
   isEmpty(): boolean;
-  /** Tells at once of all that was left out. */
+  /** Writes the counts of suppressed lines now. */
   flush(): void;
 };
 
-export type Repeating<Summary> = {
-  /** What the line is about, and which of the things that can be said about it. */
-  readonly subject: string;
-  readonly kind: string;
-  /** Lines that are written before others are left out; one if left out. */
-  readonly most?: number;
-  /** What is told of those that were left out. */
-  readonly summary: Summary;
-};
-
-export type ThrottleParts<Summary> = {
-  readonly clock: Pick<Clock, "now" | "after">;
-  readonly tell: (summary: Summary, leftOut: number) => void;
-};
-
-/** Like lines within this time are one spell. At its end it is told how many of them were left out. */
+/** Similar lines within this time are suppressed. At its end their number is logged, even if nothing else happens. */
 const QUIET: Ms = 10 * SECOND;
-/** Lines in that time of a subject that fails and recovers again and again. */
+/** Lines in that time of a subject that fails and recovers in turn. */
 const MOST_LINES = 5;
-/** Most pairs of subject and kind remembered; beyond, the subjects that came first are forgotten. */
+/** Most pairs of subject and kind in memory. Beyond that, the oldest subjects are forgotten. */
 const MOST_KEYS = 1_000;
 
-type Spell<Summary> = {
+/** Without the fields of the line: what they refer to, such as a body, is not kept in memory. */
+type Summary = Pick<RepeatedLine, "level" | "name" | "common">;
+
+type Window = {
   readonly since: number;
   readonly summary: Summary;
-  lines: number;
-  leftOut: number;
-  news: boolean;
-  /** Set while lines are left out that were not told of. */
+  written: number;
+  suppressed: number;
+  hasRecovered: boolean;
+  /** Set while suppressed lines are not logged yet. */
   cancel: Cancel | null;
 };
 
-/** Makes a throttle that remembers at most 1,000 keys. */
-export function createThrottle<Summary>({ clock, tell }: ThrottleParts<Summary>): Throttle<Summary> {
-  const subjects = new Map<string, Map<string, Spell<Summary>>>();
+type ThrottleOptions = { readonly log: Pick<Log, "enabled" | "line">; readonly clock: Pick<Clock, "now" | "after"> };
+
+/** Limits how often similar lines are logged: one in ten seconds, then the number of those suppressed. */
+export function createThrottle({ log, clock }: ThrottleOptions): Throttle {
+  const subjects = new Map<string, Map<string, Window>>();
   let keys = 0;
 
-  function begin({ subject, kind, summary }: Repeating<Summary>): void {
-    const kinds = subjects.get(subject) ?? new Map<string, Spell<Summary>>();
+  function open(line: RepeatedLine): void {
+    const { subject, kind, level, name, common } = line;
+    const kinds = subjects.get(subject) ?? new Map<string, Window>();
     if (!kinds.has(kind)) keys++;
-    kinds.set(kind, { since: clock.now(), summary, lines: 1, leftOut: 0, news: false, cancel: null });
+    const summary = { level, name, common };
+    kinds.set(kind, { since: clock.now(), summary, written: 1, suppressed: 0, hasRecovered: false, cancel: null });
     subjects.delete(subject);
     subjects.set(subject, kinds);
-    for (const [oldest, spells] of subjects) {
+    for (const [oldest, windows] of subjects) {
       if (keys <= MOST_KEYS) return;
       subjects.delete(oldest);
-      keys -= spells.size;
-      for (const spell of spells.values()) summarize(spell);
+      keys -= windows.size;
+      for (const window of windows.values()) summarize(window);
     }
   }
 
-  function leaveOut(spell: Spell<Summary>): null {
-    spell.leftOut++;
-    // Nothing else of this kind may ever happen.
-    spell.cancel ??= clock.after(spell.since + QUIET - clock.now(), () => summarize(spell));
-    return null;
+  function summarize(window: Window): void {
+    const { level, name, common } = window.summary;
+    const suppressed = takeSuppressed(window);
+    if (suppressed > 0) log.line(level, name, { ...common, suppressed });
   }
 
-  function summarize(spell: Spell<Summary>): void {
-    const leftOut = settle(spell);
-    if (leftOut > 0) tell(spell.summary, leftOut);
+  function write({ level, name, fields }: RepeatedLine, suppressed: number): void {
+    log.line(level, name, suppressed > 0 ? { ...fields(), suppressed } : fields());
   }
 
   return {
-    pass(line) {
-      const spell = subjects.get(line.subject)?.get(line.kind);
-      if (!spell || clock.now() - spell.since >= QUIET) {
-        begin(line);
-        return spell ? settle(spell) : 0;
+    line(line) {
+      if (!log.enabled(line.level)) return;
+      const window = subjects.get(line.subject)?.get(line.kind);
+      if (!window || clock.now() - window.since >= QUIET) {
+        open(line);
+        write(line, window ? takeSuppressed(window) : 0);
+      } else if (mayWrite(window, line.most ?? 1)) {
+        window.written++;
+        window.hasRecovered = false;
+        write(line, takeSuppressed(window));
+      } else {
+        window.suppressed++;
+        window.cancel ??= clock.after(window.since + QUIET - clock.now(), () => summarize(window));
       }
-      if (!mayPass(spell, line.most ?? 1)) return leaveOut(spell);
-      spell.lines++;
-      spell.news = false;
-      return settle(spell);
     },
-    forgive(subject) {
-      for (const spell of subjects.get(subject)?.values() ?? []) spell.news = true;
+    recovered(subject) {
+      for (const window of subjects.get(subject)?.values() ?? []) window.hasRecovered = true;
     },
     isEmpty: () => subjects.size === 0,
     flush() {
-      for (const spells of subjects.values()) for (const spell of spells.values()) summarize(spell);
+      for (const windows of subjects.values()) for (const window of windows.values()) summarize(window);
     },
   };
 }
 
-/** Beyond the first ones, a line passes only after a success, and even then not without end. */
-function mayPass({ lines, news }: Spell<unknown>, most: number): boolean {
-  return lines < most || (news && lines < MOST_LINES);
+function mayWrite({ written, hasRecovered }: Window, most: number): boolean {
+  return written < most || (hasRecovered && written < MOST_LINES);
 }
 
-/** Answers how many were left out that were not told of. They are now. */
-function settle(spell: Spell<unknown>): number {
-  const { leftOut } = spell;
-  spell.cancel?.();
-  spell.cancel = null;
-  spell.leftOut = 0;
-  return leftOut;
+function takeSuppressed(window: Window): number {
+  const { suppressed } = window;
+  window.cancel?.();
+  window.cancel = null;
+  window.suppressed = 0;
+  return suppressed;
 }

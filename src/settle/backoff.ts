@@ -1,5 +1,7 @@
+import { startOfDay } from "../model/calendar.ts";
+import type { Delivery } from "../model/delivery.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
-import { MINUTE, type Ms, SECOND } from "../model/units.ts";
+import { type At, DAY, HOUR, MINUTE, type Ms, SECOND } from "../model/units.ts";
 
 /** How Fairlead waits: one second, doubling to ten minutes, a fifth more or less by chance. */
 export const WAITS = { firstWait: SECOND, longestWait: 10 * MINUTE, jitter: 0.2 } as const;
@@ -13,4 +15,65 @@ export function backoff(attempts: number, policy: Omit<RetryPolicy, "cutoff">, c
   const doubled = policy.firstWait * 2 ** Math.min(attempts - 1, 40);
   const wait = Math.min(doubled, policy.longestWait);
   return Math.round(wait * (1 + policy.jitter * (2 * chance - 1)));
+}
+
+type Life = Pick<Delivery, "firstAttemptAt" | "held">;
+
+/**
+ * When a delivery is given up if its next attempt fails (SPEC.md 7: four hours after the first one began; time in
+ * which it could not be sent does not count). Null before the first attempt: nothing is given up untried.
+ */
+export function cutoffAt({ firstAttemptAt, held }: Life, cutoff: Ms): At | null {
+  return firstAttemptAt === null ? null : firstAttemptAt + held + cutoff;
+}
+
+/** Whether the next attempt is the last one. */
+export function isPastCutoff(delivery: Life, { now, cutoff }: { readonly now: At; readonly cutoff: Ms }): boolean {
+  return now >= (cutoffAt(delivery, cutoff) ?? Number.POSITIVE_INFINITY);
+}
+
+/**
+ * The three spellings of an HTTP date: the one of today, and two that old servers send. `Date.parse` would take `after
+ * 2099` for a date and 31 February for one in March, and read the third in the machine's own time zone: all are in UTC.
+ */
+const HTTP_DATES = [
+  /^[a-z]{3}, (?<day>\d\d) (?<month>[a-z]{3}) (?<year>\d{4}) (?<time>\d\d:\d\d:\d\d) GMT$/i,
+  /^[a-z]{6,9}, (?<day>\d\d)-(?<month>[a-z]{3})-(?<year>\d\d) (?<time>\d\d:\d\d:\d\d) GMT$/i,
+  /^[a-z]{3} (?<month>[a-z]{3}) (?<day>[ \d]\d) (?<time>\d\d:\d\d:\d\d) (?<year>\d{4})$/i,
+];
+
+/**
+ * Reads a Retry-After header: whole seconds, or an HTTP date, which is compared with the wall clock. Answers how long to
+ * wait from now, or null if there is none or it cannot be read.
+ */
+export function parseRetryAfter(text: string | null, wall: At): Ms | null {
+  if (text === null) return null;
+  const trimmed = text.trim();
+  if (/^\d+$/.test(trimmed)) return Math.min(Number(trimmed) * SECOND, Number.MAX_SAFE_INTEGER);
+  const at = parseHttpDate(trimmed, wall);
+  return at === null ? null : Math.max(0, at - wall);
+}
+
+function parseHttpDate(text: string, wall: At): At | null {
+  const parts = HTTP_DATES.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined);
+  if (!parts) return null;
+  const { day, month = "", year = "", time = "" } = parts;
+  const date = startOfDay({
+    year: fullYear(year, wall),
+    month: MONTHS.indexOf(month.toLowerCase()) + 1,
+    day: Number(day),
+  });
+  const [hour = 0, minute = 0, second = 0] = time.split(":").map(Number);
+  // 60 is a leap second.
+  if (date === null || hour > 23 || minute > 59 || second > 60) return null;
+  return date + hour * HOUR + minute * MINUTE + second * SECOND;
+}
+
+const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+
+/** A year of two digits is of this century, unless that were more than 50 years ahead: then of the last one. */
+function fullYear(year: string, wall: At): number {
+  if (year.length === 4) return Number(year);
+  const soon = new Date(wall + 50 * 365.25 * DAY).getUTCFullYear();
+  return 2_000 + Number(year) > soon ? 1_900 + Number(year) : 2_000 + Number(year);
 }

@@ -3,10 +3,8 @@ import type { Outcome } from "../model/outcome.ts";
 import type { Progress, RetryPolicy, Settlement } from "../model/settlement.ts";
 import { type At, formatDuration, type Ms } from "../model/units.ts";
 import { withoutQuery } from "../model/url.ts";
-import { backoff, OFFLINE_WAITS } from "./backoff.ts";
-import { cutoffAt } from "./cutoff.ts";
-import { judge } from "./judge.ts";
-import { describeAnswer } from "./reason.ts";
+import { backoff, cutoffAt, OFFLINE_WAITS } from "./backoff.ts";
+import { describeAnswer, judge } from "./judge.ts";
 
 export type SettleContext = {
   /** `clock.now()` when the last of the outcomes came. */

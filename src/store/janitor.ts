@@ -13,7 +13,7 @@ const STEP = 500;
 
 export type JanitorWorld = {
   readonly prune: Prune;
-  readonly health: Pick<StoreHealth, "crowding">;
+  readonly health: Pick<StoreHealth, "state">;
   readonly outbox: () => Config["outbox"];
   readonly clock: Clock;
   readonly report: Report;
@@ -55,7 +55,7 @@ async function cleanUp({ prune, health, outbox, clock, report }: JanitorWorld): 
   const old = { delivered: now - keepDelivered, failed: now - keepFailed, seen: now - DAY };
   // What was settled in this very millisecond, too.
   const all = now + 1;
-  const crowding = health.crowding();
+  const { crowding } = await health.state();
   const delivered = { ...old, delivered: all, sparse: now - MINUTE };
   const settled = { ...delivered, failed: all };
   const limits = {

@@ -1,10 +1,8 @@
 import { type Fault, fault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import type { Bound, Bounds, Fullness } from "../model/space.ts";
+import type { Bound, Bounds, Disk, Fullness } from "../model/space.ts";
 import { type At, formatSize, MB, type Ms, SECOND } from "../model/units.ts";
-import { crampedBy, crowdedBy, fullBy, type Measures } from "./bounds.ts";
-import { createLookOut, type LookOutWorld } from "./look-out.ts";
 
 /** How often the machine is asked about the disk. */
 const LOOK_EVERY: Ms = 5 * SECOND;
@@ -16,7 +14,7 @@ const PAUSE: Ms = SECOND;
 /** The reason is in the log: it is the operator's, not the client's. */
 export const UNWRITTEN = fault("store_failed", "the calls could not be made durable; try again later", RETRY_AFTER);
 
-export type RoomWorld = Omit<LookOutWorld, "seen" | "report"> & {
+type RoomWorld = Omit<LookOutWorld, "seen" | "report"> & {
   /** Read anew each time: a reload may change them. */
   readonly bounds: () => Bounds;
   /** Called whenever a bound is found near. */
@@ -131,4 +129,93 @@ function refusalBecauseOf({ bound, used, free, bounds }: Fullness): Fault {
       : `the disk of the outbox is full (${formatSize(free ?? 0)} free, outbox.freeDisk keeps ` +
         `${formatSize(bounds.freeDisk)}); try again later`;
   return fault("store_full", message, RETRY_AFTER);
+}
+
+/** What is known of a store, in bytes. */
+export type Measures = {
+  /** Of pages that hold something. */
+  readonly used: number;
+  /** Of the engine's log, beyond what it may have. */
+  readonly overflow: number;
+  /** Of its disk; null if nobody can say. */
+  readonly free: number | null;
+};
+
+type Shares = Readonly<Record<Bound, number>>;
+
+/** Shares of the bounds: where the store is full, where it opens again, and where settled deliveries begin to make room. */
+const FULL: Shares = { maxSize: 1, freeDisk: 1 };
+const REOPENED: Shares = { maxSize: 0.97, freeDisk: 1.25 };
+const CROWDED: Shares = { maxSize: 0.9, freeDisk: 1.5 };
+/** And where what was delivered is not sent again any more, which takes space: others of its kind would have to go for it. */
+const CRAMPED_SHARES: Shares = { maxSize: 0.8, freeDisk: 2 };
+
+/**
+ * The bound at which a store is full, null if it is not; `was`: what it was before. It is left when a good deal less is
+ * used, or more is free, than what led there: a store that turned to and fro with each delivery would help nobody.
+ */
+export function fullBy(measures: Measures, bounds: Bounds, was: Bound | null): Bound | null {
+  if (was !== null && reaches(was, { measures, bounds, shares: REOPENED })) return was;
+  return reached({ measures, bounds, shares: FULL });
+}
+
+/** The bound that is near; null if none is. What only the log takes, no pruning gives back. */
+export function crowdedBy(measures: Measures, bounds: Bounds): Bound | null {
+  return reached({ measures: { ...measures, overflow: 0 }, bounds, shares: CROWDED });
+}
+
+/** The bound to which it is not far; null if neither is. */
+function crampedBy(measures: Measures, bounds: Bounds): Bound | null {
+  return reached({ measures: { ...measures, overflow: 0 }, bounds, shares: CRAMPED_SHARES });
+}
+
+type Look = { readonly measures: Measures; readonly bounds: Bounds; readonly shares: Shares };
+
+function reached(look: Look): Bound | null {
+  if (reaches("maxSize", look)) return "maxSize";
+  return reaches("freeDisk", look) ? "freeDisk" : null;
+}
+
+function reaches(bound: Bound, { measures, bounds, shares }: Look): boolean {
+  const { used, overflow, free } = measures;
+  if (bound === "maxSize") return used + overflow >= bounds.maxSize * shares.maxSize;
+  return free !== null && free < bounds.freeDisk * shares.freeDisk;
+}
+
+type LookOutWorld = {
+  /** Of the store's file. */
+  readonly path: string;
+  /** The engine's log beside it, and how many bytes it may have. */
+  readonly log: { readonly path: string; readonly most: number };
+  readonly disk: Pick<Disk, "space" | "size">;
+  readonly report: Pick<Report, "diskUnknown">;
+  readonly seen: (measures: Omit<Measures, "used">) => void;
+};
+
+/** What nobody can say is no reason to refuse anything. */
+const UNKNOWN: Omit<Measures, "used"> = { free: null, overflow: 0 };
+
+/** Asks the machine about the disk, one question at a time, however many want to know. The answer never rejects. */
+function createLookOut({ path, log, disk, report, seen }: LookOutWorld): () => Promise<void> {
+  let looking: Promise<void> | null = null;
+  let isKnown = true;
+
+  return function look() {
+    looking ??= ask().finally(() => {
+      looking = null;
+    });
+    return looking;
+  };
+
+  async function ask(): Promise<void> {
+    try {
+      const [{ free }, size] = await Promise.all([disk.space(path), disk.size(log.path)]);
+      isKnown = true;
+      seen({ free, overflow: Math.max(0, size - log.most) });
+    } catch (error) {
+      if (isKnown) report.diskUnknown(path, error);
+      isKnown = false;
+      seen(UNKNOWN);
+    }
+  }
 }

@@ -1,11 +1,9 @@
 import { CALL_TYPES, type CallType, type Event, type JsonObject } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { At } from "../model/units.ts";
-import { checkCommon } from "./common.ts";
 import { type Caller, completeContext } from "./context.ts";
-import { checkLimits } from "./limits.ts";
-import { mergeUnder } from "./merge.ts";
-import { type Call, isObject, kindOf, readShape } from "./shape.ts";
+import { checkCommon, checkLimits } from "./limits.ts";
+import { type Call, isObject, kindOf, mergeUnder, readShape } from "./shape.ts";
 import { correctSkew, formatTimestamp, parseTimestamp } from "./timestamps.ts";
 
 /** SPEC.md does not bound it; every client library stays far below. */

@@ -1,11 +1,12 @@
 import { isLongInteger } from "../model/exact-json.ts";
 import { type Fault, fault } from "../model/fault.ts";
-import { KB } from "../model/units.ts";
+import { formatSize, KB, MB } from "../model/units.ts";
+import type { Arrival } from "./call.ts";
 
 /** Levels of objects and arrays within each other. Deeper JSON breaks receivers, and no program means it. */
-export const MAX_DEPTH = 200;
+const MAX_DEPTH = 200;
 
-export type CallLimits = {
+type CallLimits = {
   readonly numbers: "checked" | "unchecked";
   /** In bytes of compact JSON in UTF-8, envelope context and integrations included. */
   readonly maxCall: number;
@@ -72,4 +73,34 @@ function isObject(value: unknown): value is object {
  */
 export function mayHoldInfinity(text: string): boolean {
   return /\d[eE]\+?\d{3}|\d{210}/.test(text);
+}
+
+/** Of all copies that the calls of one request get. Client libraries stay below one MB. */
+const MOST_COPIED = 4 * MB;
+
+/** By the request it came in: all of its calls bring the same object. */
+const weighed = new WeakMap<Arrival, Fault | null>();
+
+/**
+ * Refuses every call of a batch whose envelope alone is beyond the limits of one call, or makes too much of a small
+ * request. It is looked at once, however many calls it is laid under.
+ */
+export function checkCommon(arrival: Arrival): Fault | null {
+  if (arrival.context === null && arrival.integrations === null) return null;
+  const known = weighed.get(arrival);
+  if (known !== undefined) return known;
+  const found = weigh(arrival);
+  weighed.set(arrival, found);
+  return found;
+}
+
+function weigh(arrival: Arrival): Fault | null {
+  const { context, integrations, calls } = arrival;
+  const limit = checkLimits({ context, integrations }, arrival);
+  if (limit) return limit;
+  const bytes = Buffer.byteLength(JSON.stringify({ context, integrations }));
+  if (bytes * calls <= MOST_COPIED) return null;
+  const copies = `the envelope's context and integrations (${bytes} bytes) lie under ${calls} calls`;
+  const advice = `all copies together may have ${formatSize(MOST_COPIED)}; send smaller batches`;
+  return fault("envelope_too_large", `${copies}, and ${advice}`);
 }

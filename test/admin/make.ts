@@ -1,6 +1,5 @@
 import { createAdmin } from "../../src/admin/api.ts";
-import type { StatusWorld } from "../../src/admin/status.ts";
-import type { UnservedWorld } from "../../src/admin/unserved.ts";
+import type { AdminWorld } from "../../src/admin/world.ts";
 import { createBodies } from "../../src/http/body.ts";
 import { createStreams } from "../../src/http/stream.ts";
 import type { Audiences } from "../../src/model/audience.ts";
@@ -19,13 +18,12 @@ import type { At } from "../../src/model/units.ts";
 import type { Unserved } from "../../src/model/unserved.ts";
 import { createFalseClock, type FalseClock, UNSHIFTED } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
-import { assertDocumented } from "./openapi/documented.ts";
-import { NEVER_PAUSED } from "./pauses.ts";
+import { assertDocumented } from "./documented.ts";
 
-export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string };
-export type Wish = Parameters<RequestDeletion>[0];
+type Answer = { readonly status: number; readonly headers: Headers; readonly text: string };
+type Wish = Parameters<RequestDeletion>[0];
 
-export type TestAdmin = {
+type TestAdmin = {
   readonly clock: FalseClock;
   /** The store's state, for a test to change. */
   readonly store: { writable: boolean; refusal: Fault | null; probe: () => Promise<boolean> };
@@ -38,15 +36,15 @@ export type TestAdmin = {
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
 };
 
-type Counts = ReturnType<Backlog["counts"]>;
+type Counts = Awaited<ReturnType<Backlog["counts"]>>;
 
 type AdminOptions = {
   /** What waits, and for whom. */
-  readonly stranded?: Partial<Omit<UnservedWorld, "backlog" | "report" | "pauses">> & {
+  readonly stranded?: Partial<Omit<AdminWorld, "backlog" | "report" | "pauses">> & {
     readonly counts?: Counts;
     readonly pauses?: Partial<Pauses>;
   };
-  readonly status?: Partial<Pick<StatusWorld, "webhooks" | "arrivals">> & {
+  readonly status?: Partial<Pick<AdminWorld, "webhooks" | "arrivals">> & {
     readonly oldestAt?: At;
     readonly config?: Partial<ConfigStatus>;
   };
@@ -74,8 +72,8 @@ const NOTHING_KNOWN: Lookup = {
 };
 
 const NO_AUDIENCES: Audiences = {
-  all: () => [],
-  find: () => null,
+  all: async () => [],
+  find: async () => null,
   list: async () => fault("store_failed", "there is no store"),
   change: async () => fault("store_failed", "there is no store"),
   remove: async () => fault("store_failed", "there is no store"),
@@ -95,8 +93,8 @@ const NOTHING_SETTLED: Replay = {
 };
 
 const NOTHING_DELETED = {
-  page: () => ({ deletions: [], cursor: null }),
-  receipt: () => null,
+  page: async () => ({ deletions: [], cursor: null }),
+  receipt: async () => null,
 } as unknown as StoredDeletions;
 
 /** The operator's API on a store that is well, unless a test says otherwise. */
@@ -115,14 +113,12 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     ...{ clock, timeline: options.timeline ?? UNSHIFTED },
     bodies: createBodies(clock),
     health: {
-      writable: () => store.writable,
+      async state() {
+        const { writable, refusal } = store;
+        return { writable, refusal, gone: null, full: null, crowding: null, size: { used: 0, max: 1, free: null } };
+      },
       probe: () => store.probe(),
       responds: async () => true,
-      size: () => ({ used: 0, max: 1, free: null }),
-      refusal: () => store.refusal,
-      full: () => null,
-      gone: () => null,
-      crowding: () => null,
     },
     rescue: async () => fault("outbox_in_place", "it is in its place"),
     metrics: { text: metrics, contentType: "text/plain; version=0.0.4" },
@@ -136,7 +132,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     reload: async () => reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
     rejections,
     destinations: () => makeConfig().destinations,
-    backlog: { counts: () => stranded.counts ?? [], oldestWaitingAt: async () => status.oldestAt ?? null },
+    backlog: { counts: async () => stranded.counts ?? [], oldestWaitingAt: async () => status.oldestAt ?? null },
     sources: () => makeConfig().sources,
     outbox: () => ({ path: "/var/lib/fairlead/fairlead.db" }),
     activity: { of: () => 0 },
@@ -191,3 +187,10 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     },
   };
 }
+
+/** Nothing is paused, or can be. */
+export const NEVER_PAUSED: Pauses = {
+  since: () => null,
+  pause: () => Promise.reject(new Error("nobody should be paused")),
+  resume: async () => ({ since: null }),
+};

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { snakeCase } from "../../src/audience/snake-case.ts";
+import { snakeCase } from "../../src/audience/audiences.ts";
 import { SLOW } from "../slow.ts";
 
 const NAMES: Readonly<Record<string, string>> = {

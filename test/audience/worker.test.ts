@@ -16,7 +16,6 @@ describe("the worker of audiences and traits", () => {
       const worker = createSyncWorker({
         members: membersThatThrow(broken),
         accept: () => Promise.reject(new Error("nothing is sent here")),
-        suppressed: { any: () => false, has: () => false },
         refusalOf: () => null,
         ...{ clock, report: createFalseReport(told) },
       });

@@ -54,7 +54,7 @@ describe("a daemon that systemd has started", () => {
     const daemon = await serve(w, socket);
     const [, admin = ""] = /operators at (\S+)$/.exec(await readyStatus(socket)) ?? [];
     daemon.kill("SIGHUP");
-    assert.equal(await readyStatus(socket, 2), "STATUS=runs by the newest config");
+    assert.equal(await readyStatus(socket, 2), "STATUS=runs with the newest config");
     const reload = w.run(["reload", "--admin", admin]);
     assert.equal((await reload.exit).code, 0);
     await readyStatus(socket, 3);
@@ -78,7 +78,7 @@ describe("a daemon that systemd has started", () => {
     await readyStatus(socket);
     await w.write("config.yaml", "nonsense");
     daemon.kill("SIGHUP");
-    const status = "STATUS=runs by the config of before: the new one was refused (the config has errors)";
+    const status = "STATUS=runs with the previous config: the new one was refused (the config has errors)";
     assert.equal(await readyStatus(socket, 2), status);
   });
 

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { copyFile, link, mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { describe, it } from "node:test";
-import { backUp } from "../../src/cli/backup/copy.ts";
+import { backUp } from "../../src/cli/backup.ts";
 import { formatTime, GB, MB } from "../../src/model/units.ts";
 import { beginFile } from "../../src/runtime/new-file.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
+import { logOf } from "../../src/store/sqlite/files.ts";
 import { SCHEMA_VERSION } from "../../src/store/sqlite/migrations.ts";
-import { logOf } from "../../src/store/sqlite/outbox.ts";
 import { noise } from "../model/make.ts";
 import { makeEntry } from "../store/make.ts";
 import { deliveriesIn, HAS, leaveDamagedLog, makePlace, type Place, query, schemaOf } from "./outbox.ts";
@@ -17,7 +17,7 @@ import { SLOW } from "./run.ts";
 function backUpIn(p: Place, more: Partial<Parameters<typeof backUp>[0]> = {}): ReturnType<typeof backUp> {
   const target = p.path("copy.db");
   const outbox = { path: p.outbox, maxSize: GB, freeDisk: 0, keepDelivered: 0, keepFailed: 0 };
-  const world = { holder: null, begin: () => beginFile(target), stepped() {}, interrupted: () => false };
+  const world = { holder: null, begin: () => beginFile(target), stepped() {}, signal: new AbortController().signal };
   return backUp({ outbox, target, ...world, ...more });
 }
 
@@ -217,7 +217,7 @@ describe("a copy of the outbox", () => {
 
   it("that is interrupted leaves nothing", async () => {
     await using p = await makePlace();
-    const result = await backUpIn(p, { interrupted: () => true });
+    const result = await backUpIn(p, { signal: AbortSignal.abort() });
     assert.match("message" in result ? result.message : "", /interrupted; nothing was written$/);
     assert.deepEqual(await p.files(), ["config.yaml"]);
   });

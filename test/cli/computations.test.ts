@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
-import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
+import { createAdmin } from "../../src/admin/api.ts";
+import type { AdminWorld } from "../../src/admin/world.ts";
 import { createStreams } from "../../src/http/stream.ts";
 import type { Audiences, Computation, ListOptions, Member, Sync, Wanted } from "../../src/model/audience.ts";
 import { fault, isFault } from "../../src/model/fault.ts";
@@ -43,8 +44,8 @@ async function startAdmin(looks = 0) {
   let left = looks;
   const running = { ...SYNC, number: 4, finishedAt: null, done: 1 };
   const audiences: Audiences = {
-    all: () => [ONE],
-    find({ name }) {
+    all: async () => [ONE],
+    async find({ name }) {
       left -= 1;
       const last = left > 0 ? running : { ...running, finishedAt: HOUR_AGO, done: 2 };
       return name === ONE.name ? { ...ONE, syncs: [last, SYNC] } : null;

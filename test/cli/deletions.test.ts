@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
+import { createAdmin } from "../../src/admin/api.ts";
+import type { AdminWorld } from "../../src/admin/world.ts";
 import { createBodies } from "../../src/http/body.ts";
 import type { Deletion, StoredDeletions } from "../../src/model/deletion.ts";
 import { createClock } from "../../src/runtime/clock.ts";
@@ -29,11 +30,11 @@ const DONE: Deletion = {
 async function startAdmin() {
   const asked: unknown[] = [];
   const deletions: Partial<StoredDeletions> = {
-    page(ask) {
+    async page(ask) {
       asked.push(ask);
       return { deletions: ask.user === "nobody" ? [] : [FAILED, DONE], cursor: ask.limit === 2 ? "del-1" : null };
     },
-    receipt(id) {
+    async receipt(id) {
       const one = [FAILED, DONE].find((deletion) => deletion.id === id);
       if (!one) return null;
       const people = [
@@ -42,12 +43,12 @@ async function startAdmin() {
       ];
       return { ...one, people };
     },
-    salt: "5a17",
+    salt: async () => "5a17",
     async force(id) {
       asked.push(["force", id]);
       return { ...FAILED, forced: true };
     },
-    suppressed: { any: () => true, has: () => true, lift: async (userIds) => Math.min(1, userIds.length) },
+    suppressed: { among: async (userIds) => new Set(userIds), lift: async (userIds) => Math.min(1, userIds.length) },
   };
   const world: Partial<AdminWorld> = {
     admin: () => ({ listen: LISTEN, token: null }),

@@ -3,7 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import process from "node:process";
 import { describe, it } from "node:test";
 import { fault } from "../../src/model/fault.ts";
-import { startAdmin } from "./unserved/process.ts";
+import { startAdmin } from "./admin.ts";
 
 const SLOW = { timeout: 60_000 };
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type AdminWorld, createAdmin } from "../../src/admin/api.ts";
+import { createAdmin } from "../../src/admin/api.ts";
+import type { AdminWorld } from "../../src/admin/world.ts";
 import type { FoundEvent, Trail } from "../../src/model/lookup.ts";
 import { createServe } from "../../src/runtime/serve.ts";
 import { UNSHIFTED } from "../flow/clock.ts";

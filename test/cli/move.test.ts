@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { startAdmin } from "./unserved/process.ts";
+import { startAdmin } from "./admin.ts";
 
 const SLOW = { timeout: 60_000 };
 

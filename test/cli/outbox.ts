@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
-import { logOf } from "../../src/store/sqlite/outbox.ts";
+import { logOf } from "../../src/store/sqlite/files.ts";
 import { SCRATCH } from "../scratch.ts";
 import { startStore, type TestStore } from "../store/harness.ts";
 import { delivered, failed, makeEntries, makeEntry, retried } from "../store/make.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isPaused } from "../../src/cli/pause/said.ts";
-import { toWords } from "../../src/cli/pause.ts";
+import { isPaused, isResumed } from "../../src/cli/pause/said.ts";
+import { pausedWords, resumedWords } from "../../src/cli/pause.ts";
 import { HOUR } from "../../src/model/units.ts";
-import { NEVER_PAUSED } from "../admin/pauses.ts";
-import { startAdmin } from "./unserved/process.ts";
+import { NEVER_PAUSED } from "../admin/make.ts";
+import { startAdmin } from "./admin.ts";
 
 const SLOW = { timeout: 60_000 };
 const NOW = Date.UTC(2026, 10, 20, 12);
@@ -31,17 +31,47 @@ describe("fairlead pause", () => {
   });
 
   it("says since when, if that was so already", () => {
-    const words = toWords("crm", { ...SAID, changed: false }, NOW);
+    const words = pausedWords("crm", { ...SAID, changed: false }, NOW);
     assert.equal(words, "crm is paused already, for 3h. 1 delivery waits for crm.");
   });
 
   it("cannot be made to write to the terminal", () => {
-    assert.ok(!toWords("\u001b[2J", SAID, NOW).includes("\u001b"));
+    assert.ok(!pausedWords("\u001b[2J", SAID, NOW).includes("\u001b"));
   });
 
   it("understands what the daemon answers, and nothing else", () => {
     assert.ok(isPaused({ ...SAID, success: true }));
     assert.ok(!isPaused({ ...SAID, paused: false }));
     assert.ok(!isPaused(null));
+  });
+});
+
+const RESUMED = { paused: false, since: "2026-11-20T10:00:00.000Z", changed: true, waiting: 7, served: true } as const;
+
+describe("fairlead resume", () => {
+  it("says for how long it was paused, and how many wait", () => {
+    assert.equal(resumedWords("crm", RESUMED, NOW), "Resumed crm, which was paused for 2h. 7 deliveries wait for crm.");
+  });
+
+  it("says so if it was not paused, and if nothing is sent all the same", SLOW, async () => {
+    await using admin = await startAdmin(0);
+    const { code, out, err } = await admin.run(["resume", "off"]);
+    const unserved = "Nothing is sent to it all the same: it is disabled, or not in the config.";
+    assert.deepEqual([code, err], [0, ""]);
+    assert.equal(out, `off was not paused. No delivery waits for off.\n${unserved}\n`);
+    const said = { destination: "crm", paused: false, since: null, changed: false, waiting: 0, served: true };
+    assert.deepEqual(JSON.parse((await admin.run(["resume", "crm", "--json"])).out), said);
+  });
+
+  it("passes on in one line why the daemon does not do it", SLOW, async () => {
+    await using admin = await startAdmin(0);
+    const { code, err } = await admin.run(["resume", "crn"]);
+    assert.deepEqual([code, err], [1, 'fairlead: there is no destination "crn"; did you mean crm?\n']);
+  });
+
+  it("understands what the daemon answers, and nothing else", () => {
+    assert.ok(isResumed({ ...RESUMED, success: true }));
+    assert.ok(!isResumed({ ...RESUMED, served: undefined }));
+    assert.ok(!isResumed(null));
   });
 });

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import process from "node:process";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { exampleConfig } from "../../src/config/example.ts";
 import { configJsonSchema } from "../../src/config/json-schema.ts";
-import { configMarkdown } from "../../src/config/markdown.ts";
 
 describe("fairlead schema", () => {
   it("prints the JSON Schema of the config", () => {
@@ -16,16 +15,20 @@ describe("fairlead schema", () => {
 
   it("prints the example config with --example, to the last byte", () => {
     const { status, stdout } = run("--example");
-    assert.equal(stdout, exampleConfig());
+    assert.equal(stdout, textOf("config.example.yaml"));
     assert.equal(status, 0);
   });
 
   it("prints the reference of all keys with --reference, to the last byte", () => {
     const { status, stdout } = run("--reference");
-    assert.equal(stdout, configMarkdown());
+    assert.equal(stdout, textOf("docs/config.md"));
     assert.equal(status, 0);
   });
 });
+
+function textOf(path: string): string {
+  return readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+}
 
 /** A process of its own: it writes to its standard output directly. */
 function run(...options: readonly string[]) {

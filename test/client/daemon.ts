@@ -1,4 +1,4 @@
-import type { Fetch, FetchInit } from "../../src/client/world.ts";
+import type { Fetch, FetchInit } from "../../src/client/platform.ts";
 import type { TestDaemon } from "../flow/daemon.ts";
 
 /** What stands between a client and its daemon: asked before each request, from 1, whether it gets through. */

@@ -1,7 +1,7 @@
 // Client, daemon and receiver in one process, with the daemon failing in each of its ways.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Fetch } from "../../src/client/world.ts";
+import type { Fetch } from "../../src/client/platform.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { type DaemonOptions, startDaemon, type TestDaemon } from "../flow/daemon.ts";
 import { makeSource } from "../flow/make.ts";

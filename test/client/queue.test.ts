@@ -1,19 +1,21 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Entry } from "../../src/client/entry.ts";
-import { createFifo } from "../../src/client/fifo.ts";
-import { createQueue, type WhenFull } from "../../src/client/queue.ts";
+import { ENVELOPE_BYTES } from "../../src/client/envelope.ts";
+import { createFifo, createQueue, type Entry } from "../../src/client/queue.ts";
 
-const ALL = { upTo: Number.MAX_SAFE_INTEGER, most: 100, bytes: 1_000 };
+const ALL = Number.MAX_SAFE_INTEGER;
+/** Room for so many bytes of calls. */
+const roomFor = (bytes: number): number => ENVELOPE_BYTES + bytes;
+const SETTINGS = { queueLimit: 2, whenFull: "reject", flushAt: 100, maxBatchSize: roomFor(1_000) } as const;
 
 function entry(seq: number, bytes = 1): Entry {
   return { seq, type: "track", messageId: `m${seq}`, text: "", ownTime: false, bytes };
 }
 
-function filled(whenFull: WhenFull, count: number, limit = 2) {
-  const queue = createQueue(limit, whenFull);
-  const added = Array.from({ length: count }, (_, index) => queue.add(entry(index + 1), "displace"));
+function filled(settings: object, count: number, bytes = 1) {
+  const queue = createQueue({ ...SETTINGS, ...settings });
+  const added = Array.from({ length: count }, (_, index) => queue.add(entry(index + 1, bytes), "displace"));
   return { queue, added };
 }
 
@@ -23,7 +25,7 @@ function seqs(entries: readonly Entry[]): readonly number[] {
 
 describe("the queue", () => {
   it("says that it is full, when it is to reject", () => {
-    const { queue, added } = filled("reject", 3);
+    const { queue, added } = filled({ whenFull: "reject" }, 3);
     assert.deepEqual(
       added.map(({ kind }) => kind),
       ["queued", "queued", "full"],
@@ -32,44 +34,40 @@ describe("the queue", () => {
   });
 
   it("gives up the oldest, when it is to drop it", () => {
-    const { queue, added } = filled("dropOldest", 3);
+    const { queue, added } = filled({ whenFull: "dropOldest" }, 3);
     assert.deepEqual(added[2], { kind: "displaced", oldest: entry(1) });
     assert.deepEqual(queue.add(entry(4), "keep"), { kind: "full" });
     assert.deepEqual(seqs(queue.take(ALL)), [2, 3]);
   });
 
   it("lets calls wait for room in their order, and as many of them as it holds", async () => {
-    const { queue, added } = filled("block", 5);
+    const { queue, added } = filled({ whenFull: "block", flushAt: 1 }, 5);
     assert.deepEqual(
       added.map(({ kind }) => kind),
       ["queued", "queued", "waits", "waits", "full"],
     );
-    assert.deepEqual(seqs(queue.take({ ...ALL, most: 1 })), [1]);
+    assert.deepEqual(seqs(queue.take(ALL)), [1]);
     await (added[2]?.kind === "waits" && added[2].room);
-    assert.deepEqual(seqs(queue.take(ALL)), [2, 3]);
+    assert.deepEqual(seqs(queue.take(ALL)), [2]);
     await (added[3]?.kind === "waits" && added[3].room);
-    assert.deepEqual(seqs(queue.drain()), [4]);
+    assert.deepEqual(seqs(queue.drain()), [3, 4]);
   });
 
-  it("gives back all it has, who waits for room included, and keeps nobody waiting", async () => {
-    const { queue, added } = filled("block", 4);
+  it("returns all calls when it is drained, and keeps none waiting for room", async () => {
+    const { queue, added } = filled({ whenFull: "block" }, 4);
     assert.deepEqual(seqs(queue.drain()), [1, 2, 3, 4]);
     await Promise.all(added.map((one) => one.kind === "waits" && one.room));
     assert.deepEqual(queue.take(ALL), []);
   });
 
   it("takes a batch up to its bounds: a seq, a count, and bytes with a comma between two", () => {
-    const bytes = [10, 10, 10];
-    const taken = (bounds: object): readonly number[] => {
-      const queue = createQueue(10, "reject");
-      bytes.forEach((size, index) => void queue.add(entry(index + 1, size), "displace"));
-      return seqs(queue.take({ ...ALL, ...bounds }));
-    };
-    assert.deepEqual(taken({ upTo: 2 }), [1, 2]);
-    assert.deepEqual(taken({ most: 1 }), [1]);
-    assert.deepEqual(taken({ bytes: 32 }), [1, 2, 3]);
-    assert.deepEqual(taken({ bytes: 31 }), [1, 2]);
-    assert.deepEqual(taken({ bytes: 9 }), []);
+    const taken = (settings: object, upTo = ALL): readonly number[] =>
+      seqs(filled({ queueLimit: 10, ...settings }, 3, 10).queue.take(upTo));
+    assert.deepEqual(taken({}, 2), [1, 2]);
+    assert.deepEqual(taken({ flushAt: 1 }), [1]);
+    assert.deepEqual(taken({ maxBatchSize: roomFor(32) }), [1, 2, 3]);
+    assert.deepEqual(taken({ maxBatchSize: roomFor(31) }), [1, 2]);
+    assert.deepEqual(taken({ maxBatchSize: roomFor(9) }), []);
   });
 });
 

@@ -3,8 +3,8 @@ import type { SentCall } from "../../src/client/calls.ts";
 import { type Client, createClient } from "../../src/client/client.ts";
 import type { LostCallError } from "../../src/client/errors.ts";
 import { type Options, readOptions } from "../../src/client/options.ts";
+import type { ExitHooks, Fetch, FetchInit, FetchResponse, World } from "../../src/client/platform.ts";
 import { platform } from "../../src/client/platform.ts";
-import type { ExitHooks, Fetch, FetchInit, FetchResponse, World } from "../../src/client/world.ts";
 import type { CallType } from "../../src/model/event.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 

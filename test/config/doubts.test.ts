@@ -27,7 +27,7 @@ describe("a value that looks like a variable of another program", () => {
       assert.deepEqual(
         told(withUrl(url)).filter((line) => line.startsWith("warning")),
         [
-          `warning destinations.crm.webhooks[0].url: has $${name}, which is taken as it stands: write \${${name}} for the environment variable`,
+          `warning destinations.crm.webhooks[0].url: has $${name}, which is not replaced: write \${${name}} for the environment variable`,
         ],
       );
     });
@@ -41,14 +41,14 @@ describe("a value that looks like a variable of another program", () => {
       ["'{{ .Env.KEY }}'", "{{ NAME }}"],
     ]) {
       assert.deepEqual(told(`sources:\n  website:\n    writeKey: ${key}\n${DESTINATIONS}`), [
-        `warning sources.website.writeKey: looks like ${form}, which is taken as it stands: write \${NAME} for the environment variable NAME`,
+        `warning sources.website.writeKey: looks like ${form}, which is not replaced: write \${NAME} for the environment variable NAME`,
       ]);
     }
   });
 
   it("is no map, if nobody has put {{ NAME }} in quotes", () => {
     assert.deepEqual(told(`sources:\n  website:\n    writeKey: {{ website_key }}\n${DESTINATIONS}`), [
-      "error sources.website.writeKey: has {{ }}, which nothing fills in here: write ${NAME} for the environment variable NAME",
+      "error sources.website.writeKey: has {{ }}, which is not replaced: write ${NAME} for the environment variable NAME",
     ]);
   });
 
@@ -77,7 +77,7 @@ describe("a destination with a name that calls use for others", () => {
       assert.equal(others.length, 0);
       assert.match(
         message,
-        new RegExp(`^warning destinations\\.${name}: has a name that means others in the integrations of calls`),
+        new RegExp(`^warning destinations\\.${name}: has a name with another meaning in the integrations of calls`),
       );
     });
   }

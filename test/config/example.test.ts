@@ -3,14 +3,12 @@ import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import * as v from "valibot";
 import { parse } from "yaml";
-import { exampleConfig } from "../../src/config/example.ts";
+import { exampleConfig, wrapComments } from "../../packaging/config-example.ts";
 import { flag, text } from "../../src/config/fields.ts";
+import { key, shapeOf } from "../../src/config/key.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { key } from "../../src/config/manual.ts";
 import { configSchema } from "../../src/config/schema.ts";
-import { shapeOf } from "../../src/config/shape.ts";
 import { CERTS, EXAMPLE_PEMS, KEY } from "./certificates.ts";
-import { uncomment } from "./uncomment.ts";
 import { NOW, worldOf } from "./world.ts";
 
 const EXAMPLE = readFileSync(new URL("../../config.example.yaml", import.meta.url), "utf8");
@@ -116,4 +114,31 @@ function missing(schema: v.GenericSchema, value: unknown, path = ""): readonly s
     const below = entries.find(([key]) => key === name);
     return below ? missing(entry, below[1], `${path}${name}.`) : [`${path}${name}`];
   });
+}
+
+describe("wrapComments", () => {
+  it("breaks a long comment between words, and keeps what stands before it", () => {
+    assert.deepEqual(wrapComments(["  # one two three four"], 13), ["  # one two", "  # three", "  # four"]);
+    assert.deepEqual(wrapComments(["#   # one two three"], 13), ["#   # one two", "#   # three"]);
+  });
+
+  it("uses every column it may, and none more", () => {
+    assert.deepEqual(wrapComments(["# one two"], 9), ["# one two"]);
+    assert.deepEqual(wrapComments(["# one two"], 8), ["# one", "# two"]);
+  });
+
+  it("keeps together what is in backquotes, and a word that is too long", () => {
+    assert.deepEqual(wrapComments(["# run `a b c`. Then overflowing"], 10), [
+      ...["# run", "# `a b c`.", "# Then", "# overflowing"],
+    ]);
+  });
+
+  it("leaves what is no comment as it is", () => {
+    assert.deepEqual(wrapComments(["key: a # b c d e"], 8), ["key: a # b c d e"]);
+  });
+});
+
+/** The example file with every key set that it shows commented out. The first line is for editors. */
+export function uncomment(example: string): string {
+  return example.replace(/^( *)# (?!yaml-language-server:)((?: {2})*(?:- )?[\w-]+:(?: .*)?)$/gm, "$1$2");
 }

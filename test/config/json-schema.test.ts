@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { parse, stringify } from "yaml";
-import { exampleConfig } from "../../src/config/example.ts";
+import { exampleConfig } from "../../packaging/config-example.ts";
 import { configJsonSchema, type JsonSchema } from "../../src/config/json-schema.ts";
 import { loadConfig } from "../../src/config/load.ts";
+import { uncomment } from "./example.test.ts";
 import { faultsOf } from "./json-schema-validator.ts";
-import { uncomment } from "./uncomment.ts";
 import { NOW, worldOf } from "./world.ts";
 
 const SCHEMA = configJsonSchema();

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { loadConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problems.ts";
 import type { Credentials } from "../../src/config/references.ts";
-import { bearerToken } from "../../src/http/tokens.ts";
+import { bearerToken } from "../../src/http/request.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { DAY, GB, HOUR, KB, MB, MINUTE, SECOND } from "../../src/model/units.ts";
 import { CERTS, KEY } from "./certificates.ts";

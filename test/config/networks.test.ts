@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { NETWORK_PATTERN, parseNetwork } from "../../src/config/networks.ts";
+import { NETWORK_PATTERN, parseNetwork } from "../../src/config/addresses.ts";
 
 describe("parseNetwork", () => {
   it("reads addresses and networks, and writes them in their shortest form", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { ORIGIN_PATTERN, originFault } from "../../src/config/origins.ts";
+import { ORIGIN_PATTERN, originFault } from "../../src/config/text-rules.ts";
 
 describe("originFault", () => {
   const right = [

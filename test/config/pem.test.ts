@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { parseCertificates, parsePrivateKey } from "../../src/config/pem.ts";
+import { parseCertificates, parsePrivateKey } from "../../src/config/tls.ts";
 import { CERTS, ENCRYPTED_KEY, KEY, OTHER_KEY, RSA_KEY } from "./certificates.ts";
 
 /** What `openssl ecparam -genkey` writes before the key. */
@@ -64,7 +64,7 @@ describe("parsePrivateKey", () => {
 
   it("says how to take off a passphrase, in the new form and in the old one", () => {
     const message =
-      /^has a passphrase that nobody can type in when a daemon starts: take it off with `openssl pkey -in KEY -out NEW_KEY`/;
+      /^has a passphrase, which a daemon cannot ask for: remove it with `openssl pkey -in KEY -out NEW_KEY`/;
     const old = KEY.replace("-----\n", "-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AB\n\n");
     assert.match(`${parsePrivateKey(ENCRYPTED_KEY)}`, message);
     assert.match(`${parsePrivateKey(old)}`, message);
@@ -81,7 +81,7 @@ describe("parsePrivateKey", () => {
     const broken = KEY.replace(/\n\w{9}/, "\nAAAAAAAAA");
     assert.equal(
       parsePrivateKey(broken),
-      "has a private key that cannot be read, or of a kind that TLS has no use for: make an RSA or EC key",
+      "has a private key that cannot be read, or of a kind that TLS does not use: make an RSA or EC key",
     );
   });
 });

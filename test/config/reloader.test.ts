@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createReloader, type Read } from "../../src/config/reloader.ts";
+import { createReloader, type Read } from "../../src/config/reload.ts";
 import type { Config, Problem } from "../../src/model/config.ts";
 import type { Report } from "../../src/model/report.ts";
 import { createFalseClock } from "../flow/clock.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { keysForRestart, withFixedKeys } from "../../src/config/restart.ts";
+import { keysForRestart, withFixedKeys } from "../../src/config/changes.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { makeConfig, makeIngest } from "../flow/make.ts";
 

@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as config files have them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { readSection } from "../../src/config/parts.ts";
 import { formatProblem } from "../../src/config/problems.ts";
-import { readSection } from "../../src/config/section.ts";
 import { child, textOf } from "../../src/config/tree.ts";
 import type { Resolve } from "../../src/model/ports.ts";
 import { type World, worldOf } from "./world.ts";

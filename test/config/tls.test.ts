@@ -50,7 +50,7 @@ describe("ingest.tls", () => {
       "a key with a passphrase",
       { "/cert.pem": CERTS.good, "/key.pem": ENCRYPTED_KEY },
       [
-        "ingest.tls.key names /key.pem, which has a passphrase that nobody can type in when a daemon starts: take it off with `openssl pkey -in KEY -out NEW_KEY`",
+        "ingest.tls.key names /key.pem, which has a passphrase, which a daemon cannot ask for: remove it with `openssl pkey -in KEY -out NEW_KEY`",
       ],
     ],
     [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { watchConfig } from "../../src/config/watch.ts";
+import { watchConfig } from "../../src/config/reload.ts";
 import type { Reloaded } from "../../src/model/reload.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 

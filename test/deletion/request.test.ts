@@ -29,7 +29,7 @@ function startDeletion({ config = WORLD, failed, known = [] }: Options = {}) {
         return failed ?? ({ status: "running" } as Deletion);
       },
     },
-    backlog: { counts: () => known.map((destination) => ({ destination, state: "delivered", count: 0 })) },
+    backlog: { counts: async () => known.map((destination) => ({ destination, state: "delivered", count: 0 })) },
     wake: () => void told.push(["woken"]),
     clock,
     random: { fraction: () => 0.5, hex: (bytes) => (ids++).toString(16).padStart(2 * bytes, "0") },

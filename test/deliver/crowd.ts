@@ -124,7 +124,7 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
     halts: { all: () => [], save: async () => null },
     delivery: () => ({ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: CONCURRENCY }),
   });
-  deliver.serve(destinations);
+  deliver.serve(destinations, []);
   deliver.start();
   return {
     ...{ clock, deliver, moods },
@@ -133,7 +133,7 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
     most: () => most,
     serve(next: readonly Destination[]) {
       destinations = next;
-      deliver.serve(next);
+      deliver.serve(next, []);
     },
     /** One event, for all of these. */
     commit(names: readonly string[]) {

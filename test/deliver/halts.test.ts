@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createHalts } from "../../src/deliver/halts.ts";
+import type { Destination } from "../../src/model/destination.ts";
 import { type Fault, fault } from "../../src/model/fault.ts";
 import type { Halt, StoredHalts } from "../../src/model/pause.ts";
 import { createFalseClock, START } from "../flow/clock.ts";
@@ -29,12 +30,13 @@ function start(stored: readonly Halt[] = []) {
       return null;
     },
   };
-  const backlog = { counts: () => [{ destination: "crm", state: "waiting", count: store.waiting }] as const };
+  const counts = () => [{ destination: "crm", state: "waiting", count: store.waiting }] as const;
   const changed = () => {
     changes += 1;
   };
-  const made = createHalts({ clock, halts, backlog, stopping: leaving.signal, changed });
-  return { clock, store, leaving, halts: made, changes: () => changes };
+  const made = createHalts({ clock, halts, stopping: leaving.signal, changed });
+  const serve = (destinations: readonly Destination[]) => made.serve(destinations, counts());
+  return { clock, store, leaving, halts: { ...made, serve }, changes: () => changes };
 }
 
 const NOTHING = { destination: "crm", pausedAt: null, unservedAt: null, spells: [] };

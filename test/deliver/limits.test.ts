@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createLimits, type Limit } from "../../src/deliver/limits.ts";
+import { createLimits, type Limit } from "../../src/deliver/attempt.ts";
 import type { Clock } from "../../src/model/ports.ts";
 import { HOUR, SECOND } from "../../src/model/units.ts";
 import { createFalseClock } from "../flow/clock.ts";

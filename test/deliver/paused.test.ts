@@ -10,7 +10,7 @@ describe("a config that was just read", () => {
     const told: unknown[] = [];
     const clock = createFalseClock();
     clock.setWall(START + 5 * MINUTE);
-    const counts = () => [
+    const counts = [
       { destination: "crm", state: "delivered" as const, count: 3 },
       { destination: "crm", state: "waiting" as const, count: 2 },
     ];
@@ -22,7 +22,7 @@ describe("a config that was just read", () => {
       makeDestination({ name: "off", enabled: false }),
     ];
     tellPaused(destinations, {
-      ...{ clock, pauses: { since }, backlog: { counts } },
+      ...{ clock, pauses: { since }, counts },
       report: { stillPaused: (...what) => void told.push(what) },
     });
     const at = START + 4 * MINUTE;

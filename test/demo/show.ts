@@ -1,6 +1,6 @@
 import process from "node:process";
 import { styleText } from "node:util";
-import { print } from "../../src/runtime/terminal.ts";
+import { print } from "../../src/runtime/output.ts";
 import { kindOf, type Webhook } from "./webhook.ts";
 
 type Style = Parameters<typeof styleText>[0];

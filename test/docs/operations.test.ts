@@ -102,7 +102,7 @@ describe("docs/operations.md", () => {
   });
 
   it("says of each outcome of an attempt what to do", () => {
-    const text = read("src/runtime/describe.ts");
+    const text = read("src/runtime/report.ts");
     const [, statuses = ""] = /const STATUS_OUTCOMES = \[([^\]]+)\]/.exec(text) ?? [];
     const byStatus = [...statuses.matchAll(/"(status_\w+)"/g)].map(([, outcome]) => outcome);
     const [, kinds = ""] = /type Answer =([\s\S]+)$/.exec(read("src/model/outcome.ts")) ?? [];

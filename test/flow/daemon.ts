@@ -9,7 +9,7 @@ import type { Disk, Space } from "../../src/model/space.ts";
 import { GB } from "../../src/model/units.ts";
 import { disk } from "../../src/runtime/disk.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
-import { assertDocumented } from "../admin/openapi/documented.ts";
+import { assertDocumented } from "../admin/documented.ts";
 import { SCRATCH } from "../scratch.ts";
 import { createFalseClock, type FalseClock } from "./clock.ts";
 import { KEY, makeConfig } from "./make.ts";

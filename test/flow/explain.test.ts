@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isTrail, type SaidTrail } from "../../src/cli/explain/said.ts";
-import { toWords } from "../../src/cli/explain/words.ts";
+import { toWords } from "../../src/cli/explain.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, makeSource, URL_A, URL_B } from "./make.ts";

@@ -7,7 +7,7 @@ import { createDeliver } from "../../src/deliver/deliver.ts";
 import { createLanes } from "../../src/deliver/lanes.ts";
 import type { Vitals } from "../../src/model/supervisor.ts";
 import { GB } from "../../src/model/units.ts";
-import { feedWatchdog } from "../../src/runtime/systemd-watchdog.ts";
+import { feedWatchdog } from "../../src/runtime/systemd.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { makeDelivery, makeReport, makeStore } from "../deliver/make.ts";
 import { SLOW } from "../slow.ts";
@@ -135,15 +135,15 @@ describe("the watchdog of a daemon", () => {
       delivery: () => makeConfig().delivery,
       claims: (ask) => (isStuck ? new Promise(() => {}) : store.claims(ask)),
       settle: async () => "written",
-      backlog: { ...store.backlog, counts: () => [] },
+      backlog: store.backlog,
       halts: { all: () => [], save: async () => null },
     });
     await using watchdog = await watch(clock, () => ({ store: Promise.resolve(true), stuckLoops: deliver.knock() }));
     deliver.start();
-    deliver.serve([makeDestination({ name: "lake", enabled: false })]);
+    deliver.serve([makeDestination({ name: "lake", enabled: false })], []);
     assert.equal(await watchdog.meals(), 20);
     isStuck = true;
-    deliver.serve([makeDestination()]);
+    deliver.serve([makeDestination()], []);
     await clock.advance("1m");
     assert.equal(await watchdog.meals(), 0);
     assert.deepEqual(watchdog.told, ["stuck the loop of crm"]);

@@ -1,10 +1,9 @@
 // What the client library is answered, by a daemon or by whatever stands in its place.
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { readAnswer, readRejections } from "../../src/client/answer.ts";
-import { readBody } from "../../src/client/answer-body.ts";
-import { judge } from "../../src/client/judge.ts";
-import type { FetchResponse } from "../../src/client/world.ts";
+import { judge, readAnswer, readRejections } from "../../src/client/judge.ts";
+import type { FetchResponse } from "../../src/client/platform.ts";
+import { readBody } from "../../src/client/post.ts";
 import { fuzz } from "./fuzz.ts";
 import { fuzzTime } from "./slow.ts";
 import { anyCuts, cut, type Text, textLike, written } from "./text.ts";

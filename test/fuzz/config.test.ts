@@ -1,8 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
 import assert from "node:assert/strict";
-import { exampleConfig } from "../../src/config/example.ts";
-import { effectiveConfig } from "../../src/config/explain/effective.ts";
-import { explainYaml } from "../../src/config/explain/yaml.ts";
+import { exampleConfig } from "../../packaging/config-example.ts";
+import { effectiveConfig, explainYaml } from "../../src/config/explain.ts";
 import { type Inspected, inspectConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problems.ts";
 import { CERTS, KEY } from "../config/certificates.ts";

@@ -1,8 +1,7 @@
 // `send --import`: a file of any bytes becomes calls and refused lines, in whatever pieces it is read.
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type ReadLine, readCallLine } from "../../src/cli/send/import/call.ts";
-import { type Line, readLines } from "../../src/cli/send/import/lines.ts";
+import { type Line, type ReadLine, readCallLine, readLines } from "../../src/cli/send/import-lines.ts";
 import { fuzz } from "./fuzz.ts";
 import { fuzzTime } from "./slow.ts";
 import { anyCuts, cut, type Text, textLike, written } from "./text.ts";
@@ -67,7 +66,7 @@ function holdsOfLine(line: Line, read: ReadLine): void {
   if (read.kind === "refused") assert.ok(read.refused.message !== "" && read.refused.line === line.number);
   if (read.kind !== "call") return;
   const { messageId, ...rest } = JSON.parse(read.call.text);
-  const { messageId: own, ...asWritten } = JSON.parse(read.own);
+  const { messageId: own, ...asWritten } = JSON.parse(read.call.original);
   assert.deepEqual(rest, asWritten);
   if (own === undefined || own === null || own === "") assert.match(messageId, /^import-[0-9a-f]{40}$/);
   else assert.deepEqual(messageId, own);
@@ -80,7 +79,7 @@ async function linesOf(pieces: readonly Uint8Array[], most: number): Promise<rea
     yield* pieces;
   }
   const lines: Line[] = [];
-  for await (const line of readLines(all(), { offset: 0, line: 0, most })) {
+  for await (const line of readLines(all(), most)) {
     lines.push({ ...line, text: line.text && new Uint8Array(line.text) });
   }
   return lines;

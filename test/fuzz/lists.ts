@@ -1,7 +1,7 @@
 // What the targets of lists share: how one is read, in whatever pieces it comes.
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { readList, splitterFor } from "../../src/admin/lists/read-list.ts";
+import { readList, splitterFor } from "../../src/admin/lists.ts";
 import { createStreams } from "../../src/http/stream.ts";
 import { FAULT_STATUS, type Fault, isFault } from "../../src/model/fault.ts";
 import { createFalseClock } from "../flow/clock.ts";

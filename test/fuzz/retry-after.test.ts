@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { judge } from "../../src/client/judge.ts";
-import { parseRetryAfter } from "../../src/settle/retry-after.ts";
+import { parseRetryAfter } from "../../src/settle/backoff.ts";
 import { answered, makeRetried, POLICY, settleAnswer, waitOf } from "../settle/make.ts";
 import { fuzz } from "./fuzz.ts";
 import { fuzzTime } from "./slow.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { toQueryTime } from "../../src/cli/deliveries/times.ts";
-import { readTimestamp } from "../../src/client/timestamp.ts";
+import { toQueryTime } from "../../src/cli/deliveries.ts";
+import { readTimestamp } from "../../src/client/write.ts";
 import { parseDuration } from "../../src/model/units.ts";
 import { correctSkew, formatTimestamp, parseTimestamp } from "../../src/validate/timestamps.ts";
 import { fuzz } from "./fuzz.ts";

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { inParts, readUsers } from "../../src/cli/delete-user/users.ts";
+import { inParts, readUsers } from "../../src/cli/delete-user.ts";
 import { type Fuzzed, fuzz } from "./fuzz.ts";
 import { type Text, textLike, written } from "./text.ts";
 

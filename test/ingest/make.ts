@@ -3,7 +3,6 @@ import { createIngest } from "../../src/ingest/api.ts";
 import { createDoor } from "../../src/ingest/door.ts";
 import { createRejections, type Rejecting } from "../../src/ingest/rejections.ts";
 import type { Config } from "../../src/model/config.ts";
-import type { Suppressed } from "../../src/model/deletion.ts";
 import type { Event } from "../../src/model/event.ts";
 import type { Accept, Peer, Receipt } from "../../src/model/ports.ts";
 import type { Refusal } from "../../src/model/refusal.ts";
@@ -48,7 +47,6 @@ export function basic(credentials: string): string {
 
 export type IngestOptions = Partial<Config["ingest"]> & {
   readonly accept?: Accept;
-  readonly suppressed?: Pick<Suppressed, "any" | "has">;
   readonly sources?: readonly Source[];
   /** Hears of bugs. Left out, they are thrown. */
   readonly unexpected?: Report["unexpected"];
@@ -56,7 +54,7 @@ export type IngestOptions = Partial<Config["ingest"]> & {
 
 /** The collection API, with an `accept` that takes everything unless told else. */
 export function startIngest(options: IngestOptions = {}): TestIngest {
-  const { accept, suppressed, sources = SOURCES, unexpected, ...keys } = options;
+  const { accept, sources = SOURCES, unexpected, ...keys } = options;
   const clock = createFalseClock();
   const accepted: Accepted[] = [];
   const refused: Refusal[] = [];
@@ -71,7 +69,6 @@ export function startIngest(options: IngestOptions = {}): TestIngest {
     door: () => door,
     stopping: () => ingest.stopping,
     rejections,
-    suppressed: suppressed ?? { any: () => false, has: () => false },
     bodies: createBodies(clock),
     async accept(source, events) {
       accepted.push({ source, events });

@@ -86,7 +86,7 @@ describe("systemctl reload", () => {
       assert.equal(w.run("systemctl", "reload", "fairlead").code, 1);
       await w.journal(/nonsense/);
       assert.deepEqual([w.show("ActiveState"), w.show("NRestarts")], ["active", "0"]);
-      assert.match(w.show("StatusText"), /^runs by the config of before: the new one was refused/);
+      assert.match(w.show("StatusText"), /^runs with the previous config: the new one was refused/);
     },
   );
 });

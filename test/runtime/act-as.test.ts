@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { describe, it } from "node:test";
-import { actAs } from "../../src/runtime/act-as.ts";
+import { actAs } from "../../src/runtime/stored-file.ts";
 
 const SOMEBODY = { uid: 4_321, gid: 4_322 };
 

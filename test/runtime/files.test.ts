@@ -6,7 +6,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { after, describe, it } from "node:test";
 import type { FileText } from "../../src/model/ports.ts";
-import { createResolve, readConfigFile, readFileLater } from "../../src/runtime/files.ts";
+import { createResolve, readConfigFile, readFileLater } from "../../src/runtime/config-files.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "fairlead-files-"));
 after(() => rmSync(folder, { recursive: true }));

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { after, describe, it } from "node:test";
-import { howToRead } from "../../src/runtime/files.ts";
-import { findConfigFile } from "../../src/runtime/find-file.ts";
+import { findConfigFile } from "../../src/runtime/config-files.ts";
+import { howToRead } from "../../src/runtime/file-error.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "fairlead-find-"));
 chmodSync(folder, 0o755);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Registry } from "prom-client";
 import type { Backlog } from "../../src/model/ports.ts";
+import type { StoreState } from "../../src/model/space.ts";
 import { declareStoreGauges, type ExposedStore } from "../../src/runtime/gauges.ts";
 import { UNSHIFTED } from "../flow/clock.ts";
 
@@ -10,19 +11,19 @@ const NOW = 1_000_000;
 const backlog: Backlog = {
   nextRetryAt: async () => null,
   oldestWaitingAt: async (destination) => (destination === "crm" ? NOW - 90_500 : null),
-  counts: () => [
+  counts: async () => [
     { destination: "crm", state: "waiting", count: 12 },
     { destination: "gone", state: "failed", count: 3 },
   ],
 };
 
 const halts: ExposedStore["halts"] = { all: () => [] };
-const members: ExposedStore["members"] = { all: () => [] };
-const health: ExposedStore["health"] = {
-  size: () => ({ used: 4_096, max: 8_192, free: 1_024 }),
-  full: () => null,
-  gone: () => null,
+const members: ExposedStore["members"] = { all: async () => [] };
+const STATE: StoreState = {
+  ...{ writable: true, refusal: null, gone: null, full: null, crowding: null },
+  size: { used: 4_096, max: 8_192, free: 1_024 },
 };
+const health: ExposedStore["health"] = { state: async () => STATE };
 
 type Served = readonly string[] | null;
 
@@ -57,8 +58,8 @@ describe("declareStoreGauges", () => {
 
   it("counts what waits for destinations that nothing is delivered to, and has no series for others", async () => {
     const name = "fairlead_deliveries_unserved";
-    const counts = () => [
-      ...backlog.counts(),
+    const counts = async () => [
+      ...(await backlog.counts()),
       { destination: "off", state: "waiting" as const, count: 5 },
       { destination: "off", state: "failed" as const, count: 9 },
       { destination: "empty", state: "waiting" as const, count: 0 },
@@ -130,10 +131,10 @@ describe("declareStoreGauges", () => {
     const doubted = { backlog, halts, members, health, timeline: { ...UNSHIFTED, health: () => doubt } };
     assert.deepEqual(only(await read(doubted), "fairlead_clock_implausible"), ["fairlead_clock_implausible 1"]);
     for (const bound of ["maxSize", "freeDisk"] as const) {
-      const full = await read({ backlog, halts, members, health: { ...health, full: () => bound } });
+      const full = await read({ backlog, halts, members, health: { state: async () => ({ ...STATE, full: bound }) } });
       assert.deepEqual(only(full, "fairlead_store_full"), ["fairlead_store_full 1"]);
     }
-    const unknown = { ...health, size: () => ({ used: 1, max: 2, free: null }) };
+    const unknown = { state: async () => ({ ...STATE, size: { used: 1, max: 2, free: null } }) };
     assert.deepEqual(
       only(await read({ backlog, halts, members, health: unknown }), "fairlead_store_free_disk_bytes"),
       [],
@@ -146,10 +147,8 @@ describe("declareStoreGauges", () => {
 
   it("leaves out what a failing store cannot say, and keeps the rest", async () => {
     const oldestWaitingAt = () => Promise.reject(new Error("disk I/O error"));
-    const size = () => {
-      throw new Error("disk I/O error");
-    };
-    const lines = await read({ backlog: { ...backlog, oldestWaitingAt }, halts, members, health: { ...health, size } });
+    const state = () => Promise.reject(new Error("disk I/O error"));
+    const lines = await read({ backlog: { ...backlog, oldestWaitingAt }, halts, members, health: { state } });
     assert.deepEqual(only(lines, "fairlead_store_bytes"), []);
     assert.deepEqual(only(lines, "fairlead_oldest_waiting_seconds"), [
       'fairlead_oldest_waiting_seconds{destination="gone"} 0',

@@ -4,7 +4,7 @@ import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rm
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { createLineOutput, MOST_BYTES } from "../../src/runtime/line-output.ts";
+import { createLineOutput, MOST_BYTES } from "../../src/runtime/output.ts";
 
 /** Of this many, a pipe and the memory hold some thousand. */
 const LINES = 2_000;

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { look, lookNow } from "../../src/runtime/look.ts";
+import { look, lookNow } from "../../src/runtime/config-files.ts";
 
 /** Runs with a file in a folder that goes when it ends. */
 async function withFile(run: (file: string, folder: string) => Promise<void>): Promise<void> {

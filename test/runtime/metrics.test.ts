@@ -126,10 +126,17 @@ describe("createMetrics", () => {
   it("reads the store from the moment it is exposed", async () => {
     const { metrics } = start();
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), undefined);
-    const counts = () => [{ destination: "crm", state: "waiting", count: 1 }] as const;
+    const counts = async () => [{ destination: "crm", state: "waiting", count: 1 }] as const;
     const backlog = { counts, oldestWaitingAt: async () => START - 2_000, nextRetryAt: async () => null };
-    const health = { size: () => ({ used: 10, max: 20, free: 30 }), full: () => null, gone: () => null };
-    metrics.expose({ backlog, halts: { all: () => [] }, members: { all: () => [] }, health, timeline: UNSHIFTED });
+    const nothing = { writable: true, refusal: null, gone: null, full: null, crowding: null };
+    const health = { state: async () => ({ ...nothing, size: { used: 10, max: 20, free: 30 } }) };
+    metrics.expose({
+      backlog,
+      halts: { all: () => [] },
+      members: { all: async () => [] },
+      health,
+      timeline: UNSHIFTED,
+    });
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), 10);
     assert.equal(await readValue(metrics, 'fairlead_deliveries{destination="crm",state="waiting"}'), 1);
     assert.equal(await readValue(metrics, 'fairlead_oldest_waiting_seconds{destination="crm"}'), 2);

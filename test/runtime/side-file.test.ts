@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { removeFile, replaceFile, writeFileAt } from "../../src/runtime/side-file.ts";
+import { removeFile, replaceFile, writeFileAt } from "../../src/runtime/new-file.ts";
 
 async function makeFolder(): Promise<AsyncDisposable & { readonly folder: string; readonly path: string }> {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-side-"));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { HOUR } from "../../src/model/units.ts";
-import { cutoffAt, isPastCutoff } from "../../src/settle/cutoff.ts";
+import { cutoffAt, isPastCutoff } from "../../src/settle/backoff.ts";
 
 describe("the cutoff (SPEC.md 7)", () => {
   const life = { firstAttemptAt: 1_000_000, held: 0 };

@@ -5,7 +5,7 @@ import type { Delivery } from "../../src/model/delivery.ts";
 import type { Answer } from "../../src/model/outcome.ts";
 import type { Settlement } from "../../src/model/settlement.ts";
 import { HOUR, MINUTE, SECOND } from "../../src/model/units.ts";
-import { cutoffAt } from "../../src/settle/cutoff.ts";
+import { cutoffAt } from "../../src/settle/backoff.ts";
 import { judge } from "../../src/settle/judge.ts";
 import {
   answered,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Answer } from "../../src/model/outcome.ts";
-import { describeAnswer } from "../../src/settle/reason.ts";
+import { describeAnswer } from "../../src/settle/judge.ts";
 import { answered, OFFLINE, REFUSED, RELEASED, TIMEOUT, UNTRUSTED } from "./make.ts";
 
 const SENTENCES: readonly (readonly [about: string, answer: Answer, sentence: string])[] = [

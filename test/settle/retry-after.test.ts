@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { HOUR } from "../../src/model/units.ts";
-import { parseRetryAfter } from "../../src/settle/retry-after.ts";
+import { parseRetryAfter } from "../../src/settle/backoff.ts";
 
 const WALL = Date.UTC(2026, 10, 20, 12, 0, 0);
 

@@ -11,7 +11,7 @@ import { checkReplayed } from "./checks/replayed.ts";
 import { checkTurns } from "./checks/turns.ts";
 import type { World } from "./world/world.ts";
 
-export function look(world: World): void {
+export async function look(world: World): Promise<void> {
   const before = world.rows;
   const after = world.shell.read();
   world.forgetful ||= world.told.some(({ what, args }) => what === "pruned" && args[1] === "space");
@@ -23,7 +23,7 @@ export function look(world: World): void {
   }
   checkCommits(world);
   checkReplayed(world, after);
-  checkCounters(world, after);
+  await checkCounters(world, after);
   checkMemory(world);
   checkPrompt(world, after);
   checkTurns(world, after);

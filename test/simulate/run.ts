@@ -52,7 +52,7 @@ async function runStep(world: World, { act, with: given }: Step, nth: number): P
   try {
     await ACTS[act].run(world, given);
     await revive(world);
-    if (world.wrong.length === 0) look(world);
+    if (world.wrong.length === 0) await look(world);
   } catch (error) {
     wrong(world, `${act}: ${error instanceof Error ? error.stack : String(error)}`);
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Bound } from "../../src/model/space.ts";
-import { crowdedBy, fullBy, type Measures } from "../../src/store/bounds.ts";
+import { crowdedBy, fullBy, type Measures } from "../../src/store/room.ts";
 
 const BOUNDS = { maxSize: 1_000, freeDisk: 100 };
 

@@ -55,7 +55,7 @@ export type TestStore = AsyncDisposable & {
   /** As the store's; zero of each if there was nothing to do. */
   prune(before: PruneBefore, limit: number): Promise<PruneCounts>;
   /** As `crm waiting: 2`, in the order of the alphabet; those of zero are left out. */
-  counts(): readonly string[];
+  counts(): Promise<readonly string[]>;
   /** As a stop and a start of the daemon. */
   reopen(clock?: FalseClock): Promise<void>;
 };
@@ -146,8 +146,8 @@ export function makeAsk(ask: Partial<ClaimAsk> = {}): ClaimAsk {
   return { destination: "crm", queue: "first", after: null, dueBy: NO_END, limit: 1_000, ...ask };
 }
 
-function describeCounts({ backlog }: Store): readonly string[] {
-  const some = backlog.counts().filter(({ count }) => count !== 0);
+async function describeCounts({ backlog }: Store): Promise<readonly string[]> {
+  const some = (await backlog.counts()).filter(({ count }) => count !== 0);
   return some.map(({ destination, state, count }) => `${destination} ${state}: ${count}`).sort();
 }
 

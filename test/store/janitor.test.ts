@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { PruneBefore, PruneCounts } from "../../src/model/ports.ts";
-import type { Bound } from "../../src/model/space.ts";
+import type { Bound, StoreState } from "../../src/model/space.ts";
 import { DAY, GB, HOUR, MINUTE } from "../../src/model/units.ts";
 import { createJanitor } from "../../src/store/janitor.ts";
 import { createFalseClock } from "../flow/clock.ts";
@@ -31,7 +31,7 @@ async function startJanitor({ steps = [], crowding = null }: { steps?: Step[]; c
       if (step instanceof Error) throw step;
       return step && { ...NONE, ...step };
     },
-    health: { crowding: () => store.crowding },
+    health: { state: async () => ({ crowding: store.crowding }) as StoreState },
     outbox: () => outbox,
     clock,
     report: createFalseReport(told),

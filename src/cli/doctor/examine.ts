@@ -1,50 +1,77 @@
 import { basename, dirname, resolve as fullPathOf, join } from "node:path";
 import { type Inspected, inspectConfig } from "../../config/load.ts";
 import { readOutboxPart } from "../../config/parts.ts";
+import { fullPath } from "../../config/references.ts";
+import { child, listOf, mapOf, type Tree, textOf } from "../../config/tree.ts";
+import { ownSecrets } from "../../config/warnings.ts";
 import type { Clock, Resolve } from "../../model/ports.ts";
-import { aliasOf } from "../../runtime/alias.ts";
-import { isClockSynchronized } from "../../runtime/clock-sync.ts";
-import { spaceFor } from "../../runtime/disk.ts";
-import { createResolve } from "../../runtime/files.ts";
-import { openFilesOf } from "../../runtime/open-files.ts";
-import { isFolder, namesIn, storedFile } from "../../runtime/stored-file.ts";
+import { isClockSynchronized } from "../../runtime/clock.ts";
+import { createResolve } from "../../runtime/config-files.ts";
+import { aliasOf, spaceFor } from "../../runtime/disk.ts";
+import { openFilesOf } from "../../runtime/process.ts";
+import { isFolder, isInOpenFolders, namesIn, storedFile } from "../../runtime/stored-file.ts";
 import { VERSION } from "../../runtime/version.ts";
 import { summary } from "../check.ts";
 import { openConfigFile } from "../config-file.ts";
-import { readSaid, send } from "../daemon/ask.ts";
-import { type DaemonOptions, findDaemon } from "../daemon/find.ts";
-import { isNobodyThere } from "../daemon/said.ts";
+import { type DaemonOptions, findDaemon, isNobodyThere, readSaid, send } from "../daemon.ts";
+import { type Depth, lookAtStore, type StoreLook } from "../outbox-file.ts";
 import { isStatus, type SaidStatus } from "../status/said.ts";
-import { type ClockFacts, judgeClock } from "./clock.ts";
-import { type ConfigFacts, judgeConfig } from "./config.ts";
-import { type DaemonFacts, judgeDaemon } from "./daemon.ts";
-import { type DiskFacts, judgeDisk } from "./disk.ts";
-import { judgeFiles } from "./files.ts";
-import { type Finding, say } from "./finding.ts";
-import { guardedFiles } from "./look-secrets.ts";
-import { type Depth, lookAtStore, type StoreLook } from "./look-store.ts";
-import { lookAtWebhooks } from "./look-webhooks.ts";
-import { judgeSecrets } from "./secrets.ts";
-import { judgeAlias, judgeStore } from "./store.ts";
-import { judgeWebhooks } from "./webhooks.ts";
+import {
+  type ClockFacts,
+  type ConfigFacts,
+  type DaemonFacts,
+  type DiskFacts,
+  type Finding,
+  findingsOf,
+  type GuardedFile,
+  judgeAlias,
+  judgeClock,
+  judgeConfig,
+  judgeDaemon,
+  judgeDisk,
+  judgeFiles,
+  judgeSecrets,
+  judgeStore,
+} from "./judge.ts";
+import { examineWebhooks } from "./webhooks.ts";
 
-export type ExamineOptions = DaemonOptions & { readonly depth: Depth };
-
-/**
- * What is wrong here, as far as that can be seen at once and without asking anybody: beside what a daemon that answers says
- * of itself. Nothing if the config cannot be read.
- */
-export function examineAround(options: DaemonOptions, status: SaidStatus, clock: Clock): readonly Finding[] {
+/** Looks at everything that can be looked at from here, and judges it. */
+export async function examine(options: DaemonOptions, depth: Depth, clock: Clock): Promise<readonly Finding[]> {
   const resolve = createResolve();
   const opened = openConfigFile(options.config);
+  if (opened.kind === "unreadable") {
+    return [...judgeConfig(opened), ...judgeDaemon(await lookAtDaemon(options, resolve, null))];
+  }
+  const { file, inspected, outbox } = inspect(opened, resolve, clock);
+  const daemon = await lookAtDaemon(options, resolve, outbox?.path ?? null);
+  const store = outbox && (await lookBesideDaemon(outbox.path, depth, daemon));
+  return [
+    ...judgeConfig(configFacts(file, inspected, daemon)),
+    ...judgeSecrets(guardedFiles({ file, inspected, outbox })),
+    ...(store ? judgeStore(store.facts) : [findingsOf("store").skipped("unseen", NO_OUTBOX)]),
+    ...(outbox ? judgeAlias(outbox.path, aliasOf(outbox.path)) : []),
+    ...(outbox ? judgeDisk(diskFacts(outbox)) : [findingsOf("disk").skipped("unseen", NO_OUTBOX)]),
+    ...judgeClock({ ...clockFacts(clock), seenAt: store?.seenAt ?? null }),
+    ...judgeFiles(filesOf(daemon)),
+    ...judgeDaemon(daemon),
+    ...(await examineWebhooks({ inspected, file, resolve }, clock)),
+  ];
+}
+
+const NO_OUTBOX = "where the outbox is cannot be known before the config is fixed";
+
+/**
+ * The errors and warnings that can be seen at once, without asking anybody, besides what the daemon has answered. None if the
+ * config cannot be read.
+ */
+export function examineAround(options: DaemonOptions, status: SaidStatus, clock: Clock): readonly Finding[] {
+  const opened = openConfigFile(options.config);
   if (opened.kind === "unreadable") return [];
-  const outbox = outboxOf(opened, resolve);
-  const file = fullPathOf(opened.file);
-  const inspected = inspect({ ...opened, file }, resolve, clock);
+  const { file, inspected, outbox } = inspect(opened, createResolve(), clock);
   const daemon: DaemonFacts = { kind: "answers", status, version: VERSION, outbox: null };
   const found = [
     ...judgeConfig(configFacts(file, inspected, daemon)),
-    ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
+    ...judgeSecrets(guardedFiles({ file, inspected, outbox })),
     ...(outbox ? judgeDisk(diskFacts(outbox)) : []),
     ...judgeClock({ ...clockFacts(clock), seenAt: null }),
     ...judgeFiles(filesOf(daemon)),
@@ -52,35 +79,7 @@ export function examineAround(options: DaemonOptions, status: SaidStatus, clock:
   return found.filter(({ level }) => level === "error" || level === "warning");
 }
 
-/** Looks at everything that can be looked at from here, and judges it. */
-export async function examine(options: ExamineOptions, clock: Clock): Promise<readonly Finding[]> {
-  const resolve = createResolve();
-  const opened = openConfigFile(options.config);
-  const outbox = opened.kind === "read" ? outboxOf(opened, resolve) : null;
-  const daemon = await lookAtDaemon(options, resolve, outbox?.path ?? null);
-  if (opened.kind === "unreadable") return [...judgeConfig(opened), ...judgeDaemon(daemon)];
-  const file = fullPathOf(opened.file);
-  const inspected = inspect({ ...opened, file }, resolve, clock);
-  const [store, webhooks] = [
-    outbox && (await lookBesideDaemon(outbox.path, options.depth, daemon)),
-    { inspected, file, resolve, clock },
-  ];
-  return [
-    ...judgeConfig(configFacts(file, inspected, daemon)),
-    ...judgeSecrets(guardedFiles({ file, inspected, outbox: outbox?.path ?? null })),
-    ...(store ? judgeStore(store.facts) : [say("store").skipped("unseen", NO_OUTBOX)]),
-    ...(outbox ? judgeAlias(outbox.path, aliasOf(outbox.path)) : []),
-    ...(outbox ? judgeDisk(diskFacts(outbox)) : [say("disk").skipped("unseen", NO_OUTBOX)]),
-    ...judgeClock({ ...clockFacts(clock), seenAt: store?.seenAt ?? null }),
-    ...judgeFiles(filesOf(daemon)),
-    ...judgeDaemon(daemon),
-    ...judgeWebhooks(await lookAtWebhooks(webhooks), clock.wall()),
-  ];
-}
-
-const NO_OUTBOX = "where the outbox is cannot be known before the config is mended";
-
-/** What is at the path says nothing while the daemon has another file open; and who opened it could spoil what is left. */
+/** If the running daemon has another file open, the one at the path says nothing, and opening it could spoil the rest. */
 async function lookBesideDaemon(path: string, depth: Depth, daemon: DaemonFacts): Promise<StoreLook> {
   const outbox = daemon.kind === "answers" && daemon.status.outbox.path === path ? daemon.status.outbox : null;
   if (outbox?.gone) return { facts: { kind: "gone", ...outbox.gone }, seenAt: null };
@@ -89,17 +88,16 @@ async function lookBesideDaemon(path: string, depth: Depth, daemon: DaemonFacts)
   return { facts: { kind: "gone", path, what: "removed", since: null }, seenAt: null };
 }
 
-type Opened = { readonly file: string; readonly text: string };
 type Outbox = { readonly path: string; readonly maxSize: number; readonly freeDisk: number };
+/** `outbox`: null if the config does not say where it is, which is one of its problems. */
+type Installation = { readonly file: string; readonly inspected: Inspected; readonly outbox: Outbox | null };
 
-/** Null if the config does not say: what is wrong with it is told as the config's. */
-function outboxOf(opened: Opened, resolve: Resolve): Outbox | null {
-  const part = readOutboxPart({ ...opened, resolve });
-  return "faulty" in part ? null : { ...part, path: fullPathOf(part.path) };
-}
-
-/** The modes of files and the room on the disk are looked at here in more detail: of those the config says nothing. */
-function inspect({ file, text }: Opened, resolve: Resolve, clock: Clock): Inspected {
+/** Checks the config, except for the modes of files and the room on the disk: those are examined here in more detail. */
+function inspect(
+  opened: { readonly file: string; readonly text: string },
+  resolve: Resolve,
+  clock: Clock,
+): Installation {
   const quiet: Resolve = {
     ...resolve,
     file(path) {
@@ -108,7 +106,17 @@ function inspect({ file, text }: Opened, resolve: Resolve, clock: Clock): Inspec
     },
   };
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
-  return inspectConfig({ file, text, resolve: quiet, credentials, isFolder, now: clock.wall() });
+  const file = fullPathOf(opened.file);
+  const inspected = inspectConfig({
+    file,
+    text: opened.text,
+    resolve: quiet,
+    credentials,
+    isFolder,
+    now: clock.wall(),
+  });
+  const part = readOutboxPart({ ...opened, resolve });
+  return { file, inspected, outbox: "faulty" in part ? null : { ...part, path: fullPathOf(part.path) } };
 }
 
 function clockFacts(clock: Clock): Omit<ClockFacts, "seenAt"> {
@@ -118,7 +126,10 @@ function clockFacts(clock: Clock): Omit<ClockFacts, "seenAt"> {
 function configFacts(file: string, inspected: Inspected, daemon: DaemonFacts): ConfigFacts {
   const said = daemon.kind === "answers" ? daemon.status.config : null;
   return {
-    ...{ kind: "read", file, problems: inspected.problems, summary: summary(inspected) },
+    kind: "read",
+    file,
+    problems: inspected.problems,
+    summary: summary(inspected),
     modifiedAt: storedFile(file)?.modifiedAt ?? 0,
     daemon: said && { file: fullPathOf(said.file), readAt: Date.parse(said.readAt), refused: said.refused !== null },
   };
@@ -143,14 +154,12 @@ function withFullPath(status: SaidStatus): SaidStatus {
 }
 
 function diskFacts({ path, maxSize, freeDisk }: Outbox): DiskFacts {
-  const found = spaceFor(path);
-  const copies = namesIn(dirname(path)).filter((name) => isCopyOf(basename(path), name));
-  return {
-    ...{ outbox: path, maxSize, freeDisk, space: found, used: found?.used ?? 0 },
-    copies: copies
-      .map((name) => join(dirname(path), name))
-      .map((copy) => ({ path: copy, size: storedFile(copy)?.size ?? 0 })),
-  };
+  const space = spaceFor(path);
+  const copies = namesIn(dirname(path))
+    .filter((name) => isCopyOf(basename(path), name))
+    .map((name) => join(dirname(path), name))
+    .map((copy) => ({ path: copy, size: storedFile(copy)?.size ?? 0 }));
+  return { outbox: path, maxSize, freeDisk, space, used: space?.used ?? 0, copies };
 }
 
 function isCopyOf(outbox: string, name: string): boolean {
@@ -161,4 +170,29 @@ function isCopyOf(outbox: string, name: string): boolean {
 function filesOf(daemon: DaemonFacts) {
   if (daemon.kind !== "answers") return { of: "here", ...openFilesOf("self") } as const;
   return { of: "daemon", ...openFilesOf(daemon.status.pid) } as const;
+}
+
+/** The files with secrets or events: the config if it has a secret itself, the files that it refers to, and the outbox. */
+function guardedFiles({ file, inspected, outbox }: Installation): readonly GuardedFile[] {
+  const secrets = new Set([...referredFiles(inspected), ...keyFiles(inspected.tree, file)]);
+  if (inspected.tree && ownSecrets(inspected.tree, inspected.origins).length > 0) secrets.add(file);
+  const guarded = [...secrets].map((path) => lookAtFile(path, "secrets"));
+  return outbox && storedFile(outbox.path) ? [...guarded, lookAtFile(outbox.path, "events")] : guarded;
+}
+
+function lookAtFile(path: string, holds: GuardedFile["holds"]): GuardedFile {
+  return { path, holds, mode: storedFile(path)?.mode ?? null, inOpenFolders: isInOpenFolders(path) };
+}
+
+function referredFiles({ origins }: Inspected): readonly string[] {
+  return [...origins.values()].flat().flatMap((origin) => (origin.kind === "file" ? [origin.path] : []));
+}
+
+/** Private keys are named without a reference. */
+function keyFiles(tree: Tree | null, file: string): readonly string[] {
+  const root = tree ?? undefined;
+  const destinations = [...mapOf(child(root, "destinations")).values()];
+  const webhooks = destinations.flatMap((destination) => listOf(child(destination, "webhooks")));
+  const keys = [child(child(root, "ingest"), "tls"), ...webhooks].map((part) => textOf(child(part, "key")));
+  return keys.flatMap((key) => (key === null ? [] : [fullPath(key, file)]));
 }

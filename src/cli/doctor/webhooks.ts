@@ -1,8 +1,71 @@
-import { type At, DAY, formatDuration, formatTime, type Ms } from "../../model/units.ts";
-import type { Reached } from "../../runtime/handshake.ts";
-import { type Finding, say } from "./finding.ts";
+import type { Inspected } from "../../config/load.ts";
+import { fullPath } from "../../config/references.ts";
+import { child, listOf, mapOf, type Tree, textOf } from "../../config/tree.ts";
+import type { WebhookTls } from "../../model/destination.ts";
+import type { Clock, Resolve } from "../../model/ports.ts";
+import { type At, DAY, formatDuration, formatTime, type Ms, SECOND } from "../../model/units.ts";
+import { type Reached, reach } from "../../runtime/handshake.ts";
+import { type Finding, findingsOf } from "./judge.ts";
 
-/** A webhook, and how far one gets to it. */
+export type Configured = {
+  readonly inspected: Inspected;
+  /** The config file. */
+  readonly file: string;
+  readonly resolve: Resolve;
+};
+
+/** As long as an attempt of a delivery may take. */
+const TIMEOUT = 5 * SECOND;
+/** Connections at once. */
+const AT_ONCE = 16;
+
+/** Connects to each webhook of each enabled destination, and hangs up before a request. */
+export async function examineWebhooks(configured: Configured, clock: Clock): Promise<readonly Finding[]> {
+  const targets = webhooksOf(configured);
+  if (targets.length === 0) return [webhooks.skipped("none", "there is no webhook to look at")];
+  const findings: Finding[] = [];
+  for (let from = 0; from < targets.length; from += AT_ONCE) {
+    const some = targets.slice(from, from + AT_ONCE).map((target) => lookAtWebhook(target, clock));
+    findings.push(...(await Promise.all(some)).map((facts) => judgeWebhook(facts, clock.wall())));
+  }
+  return findings;
+}
+
+const webhooks = findingsOf("webhooks");
+
+type Target = { readonly name: string; readonly url: string | null; readonly tls: WebhookTls | null };
+
+async function lookAtWebhook({ name, url, tls }: Target, clock: Clock): Promise<WebhookFacts> {
+  const parsed = url === null ? null : URL.parse(url);
+  if (url === null || parsed === null) {
+    const why = "its url cannot be known here";
+    return { name, origin: "", reached: { kind: "unknown", why } };
+  }
+  return { name, origin: parsed.origin, reached: await reach({ url, tls, timeout: TIMEOUT }, clock.now) };
+}
+
+function webhooksOf(configured: Configured): readonly Target[] {
+  const { tree, config } = configured.inspected;
+  const destinations = [...mapOf(child(tree ?? undefined, "destinations"))];
+  const enabled = destinations.filter(([, destination]) => child(destination, "enabled")?.value !== false);
+  return enabled.flatMap(([name, destination]) => {
+    const checked = config?.destinations.find((one) => one.name === name);
+    return listOf(child(destination, "webhooks")).map((webhook, index) => ({
+      name: `${name}, webhook ${index + 1}`,
+      url: textOf(child(webhook, "url")),
+      tls: checked ? (checked.webhooks[index]?.tls ?? null) : authoritiesOf(webhook, configured),
+    }));
+  });
+}
+
+/** The trusted authorities of a webhook whose config has errors elsewhere. */
+function authoritiesOf(webhook: Tree, { file, resolve }: Configured): WebhookTls | null {
+  const ca = textOf(child(webhook, "ca"));
+  const content = ca === null ? null : resolve.file(fullPath(ca, file));
+  return content?.ok ? { ca: content.text, cert: null, key: null } : null;
+}
+
+/** A webhook, and what a connection to it showed. */
 export type WebhookFacts = {
   /** As `crm, webhook 1`. */
   readonly name: string;
@@ -11,45 +74,33 @@ export type WebhookFacts = {
   readonly reached: Reached | { readonly kind: "unknown"; readonly why: string };
 };
 
-/** Whoever renews by hand needs so long. */
+/** Time enough to renew a certificate by hand. */
 const SOON: Ms = 14 * DAY;
 
-/** Whether each webhook can be reached and trusted, and for how long. */
-export function judgeWebhooks(webhooks: readonly WebhookFacts[], now: At): readonly Finding[] {
-  if (webhooks.length === 0) return [say("webhooks").skipped("none", "there is no webhook to look at")];
-  return webhooks.map((webhook) => judge(webhook, now));
-}
-
-function judge({ name, origin, reached }: WebhookFacts, now: At): Finding {
-  const { ok, skipped, warning, error } = say("webhooks");
+/** Whether a webhook can be reached and trusted, and for how long. */
+export function judgeWebhook({ name, origin, reached }: WebhookFacts, now: At): Finding {
   const place = `${name} (${origin})`;
   switch (reached.kind) {
     case "unknown":
-      return skipped("unseen", `${name}: ${reached.why}`);
-    case "behind proxy":
-      return skipped(
-        "behind_proxy",
-        `${place} is behind the proxy ${reached.proxy}, which answers; no further without a request`,
-      );
+      return webhooks.skipped("unseen", `${name}: ${reached.why}`);
+    case "behind proxy": {
+      const what = `${place} is behind the proxy ${reached.proxy}, which answers; no further without a request`;
+      return webhooks.skipped("behind_proxy", what);
+    }
     case "failed":
-      return error("webhook_unreachable", `${place} cannot be reached: ${reached.reason}`, SEE_RECEIVER);
-    case "untrusted":
-      return error(
-        "webhook_untrusted",
-        `${place}: ${reached.reason}`,
-        "nothing is sent until then; docs/receivers.md has more",
-      );
-    case "reached":
-      return judgeReached(reached);
-  }
-
-  function judgeReached({ ms, until }: Extract<Reached, { kind: "reached" }>): Finding {
-    const way = `${place} is reached in ${formatDuration(ms)}`;
-    if (until === null) return ok(way);
-    const left = until - now;
-    const end = `its certificate ends ${formatTime(until)}, in ${formatDuration(Math.max(0, left))}`;
-    if (left < SOON) return warning("certificate_ends", `${way}; ${end}`, "it has to be renewed there");
-    return ok(`${way}; ${end}`);
+      return webhooks.error("webhook_unreachable", `${place} cannot be reached: ${reached.reason}`, SEE_RECEIVER);
+    case "untrusted": {
+      const remedy = "nothing is sent until then; docs/receivers.md has more";
+      return webhooks.error("webhook_untrusted", `${place}: ${reached.reason}`, remedy);
+    }
+    case "reached": {
+      const way = `${place} is reached in ${formatDuration(reached.ms)}`;
+      if (reached.until === null) return webhooks.ok(way);
+      const left = reached.until - now;
+      const end = `its certificate ends ${formatTime(reached.until)}, in ${formatDuration(Math.max(0, left))}`;
+      if (left < SOON) return webhooks.warning("certificate_ends", `${way}; ${end}`, "it has to be renewed there");
+      return webhooks.ok(`${way}; ${end}`);
+    }
   }
 }
 

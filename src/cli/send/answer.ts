@@ -1,33 +1,36 @@
+import type { Sendable } from "../../client/envelope.ts";
+import { AnalyticsError } from "../../client/errors.ts";
 import type { FinalAnswer } from "../../client/post.ts";
 import type { Sending } from "../../client/sender.ts";
-import type { CallType } from "../../model/event.ts";
+import type { CallType, JsonObject } from "../../model/event.ts";
 import { never } from "../../model/never.ts";
-import { isNobodyThere, isRefusal, parseSaid, type Refusal } from "../daemon/said.ts";
+import { isNobodyThere, isRefusal, parseSaid, type Refusal } from "../daemon.ts";
 import { printable } from "../printable.ts";
-import { isFairleads, whyNone } from "./library.ts";
+import { isFairleads, NEVER, openSender, type Requests, type SendWorld, whyNone, writeCall } from "./sender.ts";
+import type { Target } from "./target.ts";
 
-/** What became of a call, or why nobody knows. */
+/** The result of a call, or why it is unknown. */
 export type Answer =
   | { readonly kind: "accepted" | "duplicate"; readonly status: number; readonly said: Counts }
-  /** By the daemon: with the status of its answer; or as a call of a batch that was taken. */
+  /** By the daemon: the whole request (`refused`), or this call of a batch (`rejected`). */
   | { readonly kind: "refused"; readonly status: number; readonly said: Refusal; readonly retryAfter: string | null }
   | { readonly kind: "rejected"; readonly status: number; readonly said: Refused }
-  /** By the client library: it was not sent. */
+  /** By the client library, before it was sent. */
   | { readonly kind: "invalid"; readonly status: null; readonly said: Refused }
-  /** Something answers, and it is not Fairlead. */
+  /** Something that is not Fairlead answers. */
   | { readonly kind: "foreign"; readonly status: number }
   | { readonly kind: "unreachable"; readonly code: string | null; readonly reason: string };
 
 type Counts = { readonly success: true; readonly accepted: number; readonly duplicate: number };
 
-/** A refusal that is of one call alone. */
+/** A refusal of one call. */
 type Refused = Refusal & { readonly success: false };
 
-/** The call that was sent, and to whom. */
-export type Sent = { readonly type: CallType; readonly messageId: string; readonly base: string };
+/** The call that was sent, and where to. */
+type Sent = { readonly type: CallType; readonly messageId: string; readonly base: string };
 
-/** Reads what became of one call that was sent once. */
-export function readAnswer(sending: Sending<unknown>): Answer {
+/** Reads the result of one call that was sent once. */
+function readAnswer(sending: Sending<unknown>): Answer {
   if (sending.kind === "stopped") return { kind: "unreachable", code: null, reason: "it was told to stop" };
   if (sending.kind === "lost") return readRefusal(sending.answer);
   const { status, duplicates, rejections } = sending;
@@ -73,7 +76,7 @@ const ACCEPTED = "It is on the daemon's disk, and goes to each destination that 
 const DUPLICATE = `This messageId came before, within 24 hours, so nothing goes out again. For a new call choose another --message-id,
 or none. What became of the first one:`;
 
-/** The command that says what becomes of a call, as a shell takes it. */
+/** The command that explains a call, quoted for a shell. */
 function explaining(messageId: string): string {
   const shown = printable(messageId);
   const isPlain = /^[\w.:@%+,/=][\w.:@%+,/=-]*$/.test(shown);
@@ -92,11 +95,40 @@ function later(retryAfter: string | null): string {
   return retryAfter === null ? "" : `; try again in ${printable(retryAfter)} s`;
 }
 
-/** For a program: what the daemon said, and the messageId. Without an answer of a daemon, the same in its shape. */
+/** For a program: the messageId and the daemon's answer. Without one, an object of the same shape. */
 export function toJson(answer: Answer, sent: Sent): string {
   const { messageId } = sent;
   if ("said" in answer) return JSON.stringify({ messageId, status: answer.status, ...answer.said });
   const status = answer.kind === "foreign" ? answer.status : null;
   const code = answer.kind === "foreign" ? "not_fairlead" : answer.kind;
   return JSON.stringify({ messageId, status, success: false, code, message: toWords(answer, sent) });
+}
+
+export type OneCall = {
+  readonly type: CallType;
+  readonly call: JsonObject;
+  /** Whether it was given whole: then it is sent unchanged, and the daemon judges it. */
+  readonly isWhole: boolean;
+};
+
+/** Sends one call once, with the client library. Never rejects. */
+export async function sendCall(one: OneCall, target: Target, world: SendWorld): Promise<Answer> {
+  const { type, call, isWhole } = one;
+  if (isWhole) return postCall({ text: JSON.stringify(call) }, openSender(target, world, singleCall(type)));
+  try {
+    return await postCall(writeCall(type, call, world), openSender(target, world));
+  } catch (error) {
+    if (!(error instanceof AnalyticsError)) throw error;
+    const { code, message } = error;
+    return { kind: "invalid", status: null, said: { success: false, code, message } };
+  }
+}
+
+async function postCall(call: Sendable, sender: ReturnType<typeof openSender>): Promise<Answer> {
+  return readAnswer(await sender.send([call], { signal: NEVER, again: () => false }));
+}
+
+/** A request whose body is the call itself. */
+function singleCall(type: CallType): Requests {
+  return { path: `/v1/${type}`, write: ([call]) => call?.text ?? "" };
 }

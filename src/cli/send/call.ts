@@ -1,21 +1,21 @@
 import type { CallType, JsonObject } from "../../model/event.ts";
-import { readObject } from "../json-text.ts";
+import { readObject } from "../input.ts";
 
-/** What the options of `fairlead send` say of a call. */
+/** The options of `fairlead send` that describe a call. */
 export type CallOptions = { readonly [Name in keyof typeof FIELDS]?: string };
 
 export type CallParts = {
   readonly options: CallOptions;
-  /** A whole call that the options are laid over, and where it came from. */
+  /** A whole call, whose fields the options replace, and where it is from. */
   readonly data: { readonly text: string; readonly from: string } | null;
-  /** Makes a messageId for a call that brings none, so that it can be looked up. */
+  /** Makes a messageId for a call without one, so that it can be looked up. */
   readonly newId: () => string;
 };
 
-/** Who the default calls are about. */
+/** The user of default calls. */
 export const TEST_USER = "fairlead-test";
 
-/** What each call needs beside a user, for when nobody says it. */
+/** Defaults for what each call needs besides a user. */
 export const TEST_CALLS = {
   identify: {},
   track: { event: "Test Event" },
@@ -51,8 +51,8 @@ const FIELDS = {
 } as const satisfies Readonly<Record<string, Field>>;
 
 /**
- * Makes the call that is sent (SPEC.md 2.3). What nobody said gets a default, but not in a call that came whole: that one
- * is for the daemon to judge. Answers what is wrong with the options as text.
+ * Makes the call that is sent (SPEC.md 2.3). Missing fields get defaults, except in a call that was given whole: that one the
+ * daemon has to judge. An error in the options comes as text.
  */
 export function buildCall(type: CallType, { options, data, newId }: CallParts): JsonObject | string {
   const said = readOptions(type, options);
@@ -67,7 +67,7 @@ export function buildCall(type: CallType, { options, data, newId }: CallParts): 
   };
 }
 
-/** An option that says something of one call, or holds it; undefined if there is none of these. */
+/** The first option that describes a single call; undefined if there is none. */
 export function sayingOne(options: CallOptions & { readonly data?: string }): string | undefined {
   if (options.data !== undefined) return "--data";
   return Object.entries(FIELDS).find(([name]) => options[name as keyof CallOptions] !== undefined)?.[1].option;
@@ -80,7 +80,7 @@ function readOptions(type: CallType, options: CallOptions): JsonObject | string 
     if (text === undefined) continue;
     if (field.of && !field.of.includes(type)) return misplaced(type, field.option, field.of);
     const value = field.json ? readObject(text, field.option) : text;
-    // An object that could not be read.
+    // An error message.
     if (field.json && typeof value === "string") return value;
     said[field.key] = value;
   }

@@ -2,13 +2,13 @@ import { type ConfigParts, type PartFault, readConfigParts } from "../../config/
 import { quote } from "../../config/problems.ts";
 import type { Resolve } from "../../model/ports.ts";
 import type { Secret } from "../../model/secret.ts";
-import type { Complaint } from "../complain.ts";
+import { type Complaint, wrongUsage } from "../complain.ts";
 import { complaintOfFile, openConfigFile } from "../config-file.ts";
 import { EXIT } from "../exit.ts";
+import { readSecret } from "../input.ts";
 import { BASE_FORMS, baseOf, readBase } from "../reach.ts";
-import { readSecret } from "../secret.ts";
 
-/** Where a call goes, as `http://127.0.0.1:8080` or `unix:/path`, and whose it is. */
+/** The daemon's address, as `http://127.0.0.1:8080` or `unix:/path`, and the write key. */
 export type Target = { readonly base: string; readonly writeKey: Secret };
 
 export type TargetOptions = {
@@ -18,20 +18,21 @@ export type TargetOptions = {
   readonly writeKeyFile?: string;
 };
 
-/** Finds out where to send a call, and with which write key: from the config, or without one from `--url` and a secret. */
+/** Finds the daemon and the write key: in the config, or from `--url` and a secret. */
 export function findTarget(options: TargetOptions, resolve: Resolve): Target | Complaint {
   return options.url === undefined ? fromConfig(options, resolve) : fromUrl(options.url, options, resolve);
 }
 
 function fromConfig({ config, source, writeKeyFile }: TargetOptions, resolve: Resolve): Target | Complaint {
-  if (writeKeyFile !== undefined) return usage("--write-key-file goes with --url; without it the config has the key");
+  if (writeKeyFile !== undefined)
+    return wrongUsage("--write-key-file goes with --url; without it the config has the key");
   const parts = openParts(config, resolve);
   if ("code" in parts) return parts;
   const ingest = parts.ingestListen();
   if ("faulty" in ingest) return complaintOf(ingest);
-  if (ingest.tls) return usage(NO_HOST);
+  if (ingest.tls) return wrongUsage(NO_HOST);
   const base = baseOf(ingest.listen);
-  if (base === null) return usage(NO_PORT);
+  if (base === null) return wrongUsage(NO_PORT);
   const writeKey = parts.writeKey(source);
   return "faulty" in writeKey ? complaintOf(writeKey) : { base, writeKey };
 }
@@ -54,13 +55,13 @@ function complaintOf({ faulty, message }: PartFault): Complaint {
 
 function fromUrl(url: string, options: TargetOptions, resolve: Resolve): Target | Complaint {
   const base = readBase(url);
-  if (base === null) return usage(`--url must be ${BASE_FORMS} (got ${quote(url)})`);
+  if (base === null) return wrongUsage(`--url must be ${BASE_FORMS} (got ${quote(url)})`);
   const writeKey = findWriteKey(options, resolve);
   return "code" in writeKey ? writeKey : { base, writeKey };
 }
 
 function findWriteKey({ config, source, writeKeyFile }: TargetOptions, resolve: Resolve): Secret | Complaint {
-  if (writeKeyFile !== undefined && source !== undefined) return usage(TWO_KEYS);
+  if (writeKeyFile !== undefined && source !== undefined) return wrongUsage(TWO_KEYS);
   if (writeKeyFile === undefined && (config !== undefined || source !== undefined)) {
     const parts = openParts(config, resolve);
     if ("code" in parts) return parts;
@@ -69,13 +70,9 @@ function findWriteKey({ config, source, writeKeyFile }: TargetOptions, resolve: 
   }
   const place = { option: "--write-key-file", file: writeKeyFile, variable: "FAIRLEAD_WRITE_KEY" };
   const key = readSecret(place, resolve);
-  if (key === null) return usage(KEYLESS);
-  return typeof key === "string" ? usage(key) : key;
+  if (key === null) return wrongUsage(KEYLESS);
+  return typeof key === "string" ? wrongUsage(key) : key;
 }
 
 const TWO_KEYS = "--source and --write-key-file each say which write key to use: leave one of them out";
 const KEYLESS = "--url needs a write key: set $FAIRLEAD_WRITE_KEY, or name a file of it or a source of the config";
-
-function usage(message: string): Complaint {
-  return { code: EXIT.usage, message };
-}

@@ -1,14 +1,12 @@
 import type { Context, Env } from "hono";
-import { type ReceiveOptions, readWebhook, toAnswer } from "./answer.ts";
 import type { ReceivedCall } from "./calls.ts";
-import { incomingOf } from "./receiver.ts";
-import { readSecrets, type Secrets } from "./signature.ts";
+import { incomingOf, type ReceiveOptions, readSecrets, readWebhook, type Secrets, toAnswer } from "./receiver.ts";
 
 /**
- * A receiver for a route of Hono: `app.post("/hooks", webhook(secret, (call, c) => …))`. It takes only what is signed with
- * the secret, and answers the rest itself (401, 413, 400). What the handler returns as a Response is the answer, else 204;
- * what it throws goes to the app's `onError`, which answers 500 unless it is told otherwise. Throws a TypeError without a
- * secret.
+ * A receiver for a route of Hono: `app.post("/hooks", webhook(secret, (call, c) => …))`. It passes on calls
+ * that are signed with the secret, and answers all else itself (401, 413, 400). A Response that the handler returns is the
+ * answer, else it is 204. What the handler throws goes to the app's `onError`, which answers 500 by default. Throws a
+ * TypeError without a secret.
  */
 export function webhook<E extends Env>(
   secret: Secrets,
@@ -22,7 +20,7 @@ export function webhook<E extends Env>(
   };
 }
 
-/** Where a middleware before has read the body, Hono has kept it. */
+/** Hono keeps the body if a middleware has read it before. */
 async function unread<E extends Env>({ req }: Context<E>): Promise<Request> {
   const { raw } = req;
   if (!raw.bodyUsed) return raw;

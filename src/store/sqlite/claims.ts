@@ -1,12 +1,12 @@
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
-import type { ClaimAsk, ClaimPage, Position } from "../../model/ports.ts";
+import type { Backlog, ClaimAsk, ClaimPage, Position } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import { type At, MB } from "../../model/units.ts";
-import { damaged, damagedRow, type Packed, unpackBodies } from "./bodies.ts";
-import { checksum } from "./checksum.ts";
+import { untried } from "./append.ts";
+import type { Counts } from "./counts.ts";
 import { type Database, withRemedy } from "./driver.ts";
-import { type About, countLetter } from "./letters.ts";
-import { untried } from "./untried.ts";
+import type { Place } from "./progress.ts";
+import { type About, checksum, countLetter, damaged, damagedRow, type Packed, unpackBodies } from "./segment.ts";
 
 /** Bodies in one page, in characters: what waits may be large, and there may be many destinations. */
 const MOST_BODY = 2 * MB;
@@ -151,4 +151,96 @@ const NONE: readonly FinalAnswer[] = [];
 
 function parseFinals(text: string | null): readonly FinalAnswer[] {
   return text === null ? NONE : JSON.parse(text);
+}
+
+/** A delivery that waits: as a letter of its segment, or in a row of its own in `tried`. */
+export type Waiting = Place & {
+  readonly kind: "letter" | "row";
+  /** Of its row, in bytes; 0 for a letter, which is moved without its body. */
+  readonly size: number;
+};
+
+type ReadWaiting = {
+  /** Inside a transaction: the first `limit` of a destination, by age; letters come before rows. */
+  read(destination: string, limit: number): readonly Waiting[];
+  /** Inside a transaction: whether there is any. */
+  any(destination: string): boolean;
+};
+
+type WaitingLetters = { segment: number; states: string };
+type Row = { id: number; size: number };
+
+/** Finds what waits for one destination, whatever kind it is, by indexes of what waits only. */
+export function createReadWaiting(db: Database): ReadWaiting {
+  const letters = db.prepare<[string], WaitingLetters>(
+    "SELECT segment, states FROM progress WHERE destination = ? AND waiting > 0 ORDER BY segment",
+  );
+  const rows = db.prepare<[string, number], Row>(
+    `SELECT event AS id, octet_length(body) AS size FROM tried WHERE destination = ? AND state = 'waiting'
+     ORDER BY coalesce(replayed_at, accepted_at), event LIMIT ?`,
+  );
+  const segmentOf = createSegmentOf(db);
+
+  return {
+    read(destination, limit) {
+      const found = readLetters(destination, limit);
+      return [...found, ...readRows(destination, limit - found.length)];
+    },
+    any: (destination) => letters.get(destination) !== undefined || rows.get(destination, 1) !== undefined,
+  };
+
+  function readLetters(destination: string, limit: number): readonly Waiting[] {
+    const found: Waiting[] = [];
+    for (const { segment, states } of letters.iterate(destination)) {
+      for (let at = states.indexOf("w"); at >= 0; at = states.indexOf("w", at + 1)) {
+        if (found.length === limit) return found;
+        found.push({ kind: "letter", id: segment + at, segment, destination, size: 0 });
+      }
+    }
+    return found;
+  }
+
+  function readRows(destination: string, limit: number): readonly Waiting[] {
+    const found = rows.all(destination, limit);
+    return found.map(({ id, size }) => ({ kind: "row", id, segment: segmentOf(id) ?? 0, destination, size }));
+  }
+}
+
+/** Finds the segment that an event is stored in, or null: what has a row of its own may have outlived it. */
+export function createSegmentOf(db: Database): (id: number) => number | null {
+  const find = db
+    .prepare<[number, number], number>(
+      "SELECT first FROM (SELECT first, events FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
+    )
+    .pluck();
+  return (id) => find.get(id, id) ?? null;
+}
+
+/** What the loop and the gauges ask, each by one step in an index. */
+export function createBacklog(db: Database, counts: Counts): Backlog {
+  const nextRetry = db.prepare<[string, number, number], { at: At }>(
+    `SELECT due_at AS at FROM tried WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?)
+     ORDER BY due_at, event LIMIT 1`,
+  );
+  const oldestFirst = db.prepare<[string], { at: At }>(
+    `SELECT s.accepted_at AS at FROM progress p CROSS JOIN segments s ON s.first = p.segment
+     WHERE p.destination = ? AND p.waiting > 0 ORDER BY p.segment LIMIT 1`,
+  );
+  const oldestTried = db.prepare<[string], { at: At }>(
+    `SELECT coalesce(replayed_at, accepted_at) AS at FROM tried WHERE destination = ? AND state = 'waiting'
+     ORDER BY coalesce(replayed_at, accepted_at), event LIMIT 1`,
+  );
+
+  return {
+    async nextRetryAt(destination, after) {
+      return nextRetry.get(destination, after?.dueAt ?? -1, after?.id ?? -1)?.at ?? null;
+    },
+    async oldestWaitingAt(destination) {
+      const found = [oldestFirst.get(destination), oldestTried.get(destination)].flatMap((row) =>
+        row ? [row.at] : [],
+      );
+      return found.length === 0 ? null : Math.min(...found);
+    },
+    counts: async () => counts.all(),
+  };
 }

@@ -2,8 +2,7 @@ import type { BeginFile } from "../../model/new-file.ts";
 import type { Disk } from "../../model/space.ts";
 import type { Migrating } from "../../model/supervisor.ts";
 import { formatSize } from "../../model/units.ts";
-import { checkCopy } from "./copy/check.ts";
-import { copyPages } from "./copy/pages.ts";
+import { checkCopy, copyPages } from "./copy.ts";
 import type { Database } from "./driver.ts";
 import { isLarge, type Step, schemaOf, sizeOf, unfinishedStep } from "./migrate.ts";
 

@@ -1,5 +1,5 @@
 import type { Disk } from "../../model/space.ts";
-import { LARGEST_LOG } from "./outbox.ts";
+import { LARGEST_LOG } from "./files.ts";
 
 /**
  * SQLite takes a write-ahead log up to the first frame whose checksum is wrong, and for good reasons: a crash may have

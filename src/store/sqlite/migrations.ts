@@ -1,8 +1,8 @@
 import type { Migrating } from "../../model/supervisor.ts";
-import { CHECKSUMS } from "./checksum.ts";
 import type { Database } from "./driver.ts";
-import { COMPUTATIONS } from "./members/schema.ts";
 import { type Step, takeSteps } from "./migrate.ts";
+import { COMPUTATIONS } from "./schema.ts";
+import { CHECKSUMS } from "./segment.ts";
 
 /**
  * The schema, step by step. A step is never changed once it was released: a store of any age is brought up to date by

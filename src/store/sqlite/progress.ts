@@ -1,7 +1,7 @@
 import type { At } from "../../model/units.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import type { Letter } from "./letters.ts";
+import type { Letter } from "./segment.ts";
 
 /** What a transaction changes in the letters of segments: gathered while it runs, written at its end, a row at a time. */
 export type Progress = Keeper & {

@@ -1,16 +1,16 @@
 import type { SettledState } from "../../model/delivery.ts";
 import type { PruneBefore, PruneCounts } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
+import type { Keeper } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import type { Progress } from "./progress.ts";
-import { createRemoval, type Removed } from "./removal.ts";
 import type { Repeats } from "./repeats.ts";
-import type { Tried } from "./tried.ts";
-import { createVacuum } from "./vacuum.ts";
+import { countLetter, type Packed, unpackBodies } from "./segment.ts";
+import type { Tried } from "./settle.ts";
 
 type Settled = { event: number; destination: string };
-type Segment = { first: number };
+type SegmentNumber = { first: number };
 
 export type PruneRows = {
   /** Whether there is anything to remove. An idle daemon must not write to the disk again and again. */
@@ -36,10 +36,10 @@ export function createPrune(db: Database, { counts, repeats, progress, tried }: 
     );
   const settled = { delivered: settledIn("delivered"), failed: settledIn("failed"), expired: settledIn("expired") };
   const removeTried = db.prepare<[number, string]>("DELETE FROM tried WHERE event = ? AND destination = ?");
-  const settledSegments = db.prepare<[number, number], Segment>(
+  const settledSegments = db.prepare<[number, number], SegmentNumber>(
     "SELECT first FROM segments WHERE open = 0 AND settled_at < ? ORDER BY settled_at LIMIT ?",
   );
-  const sparseSegments = db.prepare<[number, number], Segment>(
+  const sparseSegments = db.prepare<[number, number], SegmentNumber>(
     `SELECT first FROM segments WHERE open > 0 AND dense = 0 AND events >= open * 2 AND accepted_at < ? ORDER BY accepted_at LIMIT ?`,
   );
   const vacuum = createVacuum(db);
@@ -84,5 +84,199 @@ export function createPrune(db: Database, { counts, repeats, progress, tried }: 
       counts.add(destination, state, -1);
     }
     return rows.length;
+  }
+}
+
+export type Removed = {
+  readonly delivered: number;
+  readonly unrouted: number;
+  /** Deliveries that go on waiting, in `tried`. */
+  readonly moved: number;
+};
+
+export type Removal = {
+  /** Inside a transaction: removes these segments, until about `limit` events are gone. Those that are dense it marks so. */
+  remove(segments: readonly number[], limit: number): Removed;
+};
+
+type Segment = Packed & { acceptedAt: At };
+type States = { destination: string; waiting: number; states: string };
+
+/** Removes whole segments. What still waits in one gets a row of its own in `tried`, and goes on waiting. */
+export function createRemoval(db: Database, { counts, tried }: { counts: Counts; tried: Tried }): Removal {
+  const read = db.prepare<[number], Segment>(
+    `SELECT s.first AS segment, s.events, s.accepted_at AS acceptedAt, coalesce(c.about, '') AS about,
+       coalesce(c.bodies, '') AS bodies, c.sum
+     FROM segments s LEFT JOIN contents c ON c.segment = s.first WHERE s.first = ?`,
+  );
+  const readStates = db.prepare<[number], States>(
+    "SELECT destination, waiting, states FROM progress WHERE segment = ?",
+  );
+  const removals = ["segments WHERE first", "contents WHERE segment", "progress WHERE segment"].map((what) =>
+    db.prepare<[number]>(`DELETE FROM ${what} = ?`),
+  );
+  const markDense = db.prepare<[number]>("UPDATE segments SET dense = 1 WHERE first = ?");
+  const keepNumber = db.prepare<[number]>(
+    "INSERT INTO meta VALUES ('next_event', ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
+  );
+
+  return {
+    remove(segments, limit) {
+      let [events, delivered, unrouted, moved, next] = [0, 0, 0, 0, 0];
+      for (const first of segments) {
+        const segment = read.get(first);
+        if (!segment) continue;
+        const states = readStates.all(first);
+        if (isDense(states, segment)) {
+          markDense.run(first);
+          continue;
+        }
+        for (const row of states) delivered += removeStates(row, segment);
+        for (const removal of removals) removal.run(first);
+        events += segment.events;
+        moved += states.reduce((sum, { waiting }) => sum + waiting, 0);
+        unrouted += countUnrouted(states, segment.events);
+        next = Math.max(next, first + segment.events);
+        if (events >= limit) break;
+      }
+      if (next > 0) keepNumber.run(next);
+      return { delivered, unrouted, moved };
+    },
+  };
+
+  /** Answers how many were delivered. */
+  function removeStates(row: States, segment: Segment): number {
+    const delivered = countLetter(row.states, "d");
+    counts.add(row.destination, "delivered", -delivered);
+    if (row.waiting > 0) setApart(row, segment);
+    return delivered;
+  }
+
+  function setApart({ destination, states }: States, packed: Segment): void {
+    const { segment, acceptedAt } = packed;
+    const waiting = { destination, segment, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 };
+    unpackBodies(packed).forEach((body, at) => {
+      if (states[at] === "w") tried.add({ ...waiting, id: segment + at, body });
+    });
+  }
+}
+
+/**
+ * Whether what waits in a segment takes more space by itself than all of the segment, which is compressed; or nobody can say,
+ * as it is damaged: it stays where it is, and must not keep the others from going.
+ */
+function isDense(rows: readonly States[], packed: Segment): boolean {
+  const waiting = rows.filter((row) => row.waiting > 0);
+  if (waiting.length === 0) return false;
+  const lines = linesOf(packed);
+  if (lines === null) return true;
+  const sizes = waiting.map(({ states }) =>
+    lines.reduce((sum, line, at) => sum + (states[at] === "w" ? line.length : 0), 0),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0) >= packed.bodies.length;
+}
+
+function linesOf(packed: Segment): readonly string[] | null {
+  try {
+    return unpackBodies(packed);
+  } catch {
+    // Whoever reads it to send it tells.
+    return null;
+  }
+}
+
+function countUnrouted(rows: readonly States[], events: number): number {
+  let unrouted = 0;
+  for (let at = 0; at < events; at += 1) if (rows.every(({ states }) => states[at] === "-")) unrouted += 1;
+  return unrouted;
+}
+
+/** Pages given back to the file system at a time: nobody waits long behind it. */
+const STEP_PAGES = 500;
+/** Free pages that the file keeps: what comes next would only make it grow again. */
+const SPARE_PAGES = 256;
+
+/** Gives back what pruning has freed. Without it the file would stay as long as it ever was. */
+export type Vacuum = {
+  isNeeded(): boolean;
+  /** Inside a transaction: gives back a little. */
+  run(): void;
+  /** Outside of one, when there is nothing more to give back: what was, may still be in the write-ahead log only. */
+  finish(): void;
+};
+
+export function createVacuum(db: Database): Vacuum {
+  const countFree = db.prepare<[], number>("PRAGMA freelist_count").pluck();
+  let hasRun = false;
+
+  return {
+    isNeeded: () => excess() > 0,
+    run() {
+      const pages = Math.min(excess(), STEP_PAGES);
+      if (pages <= 0) return;
+      db.pragma(`incremental_vacuum(${pages})`);
+      hasRun = true;
+    },
+    finish() {
+      if (!hasRun) return;
+      // The file itself gets shorter by a checkpoint, and an idle daemon has no other.
+      db.pragma("wal_checkpoint(PASSIVE)");
+      hasRun = false;
+    },
+  };
+
+  function excess(): number {
+    return Number(countFree.get()) - SPARE_PAGES;
+  }
+}
+
+/** How many bytes of the file are in use. Pages that pruning has freed do not count: they are filled again first. */
+export type Size = Keeper & {
+  used(): number;
+  /** Inside a transaction: what this takes is given back soon, and does not count; what it gives back does not either. */
+  borrow<T>(run: () => T): T;
+  /** Inside a transaction: all of it was given back. */
+  repaid(): void;
+};
+
+/** `measured` hears of it now, and after each commit. */
+export function createSize(db: Database, measured: (used: number) => void): Size {
+  const pageSize = Number(db.pragma("page_size", { simple: true }));
+  const pages = db
+    .prepare<[], number>("SELECT p.page_count - f.freelist_count FROM pragma_page_count p, pragma_freelist_count f")
+    .pluck();
+  let used = measure();
+  let writing = used;
+  // Bytes: as of the last commit, and as of the transaction under way.
+  let [borrowed, borrowing] = [0, 0];
+  measured(used);
+
+  return {
+    used: () => used,
+    borrow(run) {
+      const before = measure();
+      const result = run();
+      borrowing = Math.max(0, borrowing + measure() - before);
+      return result;
+    },
+    repaid() {
+      borrowing = 0;
+    },
+    write() {
+      // Not after the commit: nothing that can fail comes between a commit and its receipts.
+      writing = measure() - borrowing;
+    },
+    committed() {
+      used = writing;
+      borrowed = borrowing;
+      measured(used);
+    },
+    rolledBack() {
+      borrowing = borrowed;
+    },
+  };
+
+  function measure(): number {
+    return Number(pages.get()) * pageSize;
   }
 }

@@ -1,14 +1,14 @@
 import { NO_ATTEMPTS } from "../../model/attempt.ts";
 import type { Delivery, SettledState } from "../../model/delivery.ts";
 import type { At } from "../../model/units.ts";
+import { createSegmentOf } from "./claims.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
-import { logOfFirst } from "./first-attempt.ts";
-import { readSettled } from "./lookup/listed.ts";
-import { createOpenBodies } from "./open-bodies.ts";
+import { readSettled } from "./lookup.ts";
 import type { Delivered, Place, Progress } from "./progress.ts";
-import type { Tried } from "./tried.ts";
-import { createSegmentOf } from "./waiting.ts";
+import { createOpenBodies } from "./segment.ts";
+import type { Tried } from "./settle.ts";
+import { logOfFirst } from "./settle.ts";
 
 /** A delivery that was settled when it was looked up. */
 export type Settled = Pick<Delivery, "id" | "destination"> & { readonly state: SettledState };

@@ -9,15 +9,14 @@ import { isEnded } from "../ended.ts";
 import type { Room } from "../room.ts";
 import type { Commits } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import type { Superseding } from "./members/superseded.ts";
-import type { DeliveryBodies } from "./open-bodies.ts";
-import { type Cursor, formatCursor, readCursor } from "./replay-cursor.ts";
 import { createReplayRows, type ReplayParts, type ReplayRows, type Settled } from "./replay-rows.ts";
+import type { DeliveryBodies } from "./segment.ts";
+import type { Superseding } from "./superseded.ts";
 
 /** Deliveries in one transaction: their bodies are written, and nobody should wait long behind it. */
 const IN_COMMIT = 100;
 
-export type ReplayWorld = ReplayParts & {
+type ReplayWorld = ReplayParts & {
   readonly clock: Pick<Clock, "now" | "nextTurn">;
   readonly lookup: Pick<Lookup, "deliveries" | "delivery">;
   readonly commits: Commits;
@@ -194,4 +193,37 @@ function describe(
 function span(times: readonly At[]): Pick<ReplayPage, "oldest" | "newest"> {
   if (times.length === 0) return { oldest: null, newest: null };
   return { oldest: Math.min(...times), newest: Math.max(...times) };
+}
+
+/** Where a replay goes on. */
+type Cursor = {
+  /** The list that it goes through. */
+  readonly state: SettledState;
+  /** What came into its state from then on is left. */
+  readonly until: At;
+  /** The same for all that follows: what is settled after the replay began was not there to be wanted. */
+  readonly untilNext: At;
+  /** Where in the list; null at its beginning. */
+  readonly list: string | null;
+};
+
+/** Reads the cursor of a page, or makes that of the first one. It has to be of the same filter. */
+function readCursor({ search, page }: Wish, now: At): Cursor | "bad_cursor" {
+  const states: readonly string[] = search.state === null ? ["failed", "expired"] : [search.state];
+  if (page.cursor === null) {
+    const until = search.until ?? now + 1;
+    // What has settled in this very millisecond is wanted too, but only as it is found now: what is delivered later in it is not.
+    return {
+      ...{ state: search.state ?? "failed", list: null },
+      ...{ until: Math.min(until, now + 1), untilNext: Math.min(until, now) },
+    };
+  }
+  const [, state = "", until = "", list = ""] = /^([a-z]+):(\d{1,15}):(.*)$/.exec(page.cursor) ?? [];
+  if (!states.includes(state) || Number(until) > (search.until ?? Number(until))) return "bad_cursor";
+  const at = Number(until);
+  return { state: state as SettledState, until: at, untilNext: at, list: list === "" ? null : list };
+}
+
+function formatCursor({ state, until, list }: Cursor): string {
+  return `${state}:${until}:${list ?? ""}`;
 }

@@ -1,8 +1,13 @@
-import type { Delivery } from "../../model/delivery.ts";
+import { type AttemptLog, NO_ATTEMPTS, withAttempts } from "../../model/attempt.ts";
+import type { Delivery, SettledState } from "../../model/delivery.ts";
 import type { Settlement } from "../../model/settlement.ts";
+import type { At } from "../../model/units.ts";
+import { withoutQuery } from "../../model/url.ts";
+import type { Waiting } from "./claims.ts";
 import type { Counts } from "./counts.ts";
-import type { Progress } from "./progress.ts";
-import type { Tried } from "./tried.ts";
+import type { Database } from "./driver.ts";
+import type { Delivered, Progress } from "./progress.ts";
+import { checksum, createOpenBodies, damaged } from "./segment.ts";
 
 export type SettleParts = { readonly counts: Counts; readonly progress: Progress; readonly tried: Tried };
 
@@ -30,5 +35,146 @@ export function createSettle({ counts, progress, tried }: SettleParts) {
     progress.setApart(delivery, settlement.attemptedAt);
     tried.add(delivery);
     return tried.settle(delivery, settlement);
+  }
+}
+
+/** The deliveries that were not delivered at their first attempt, each with a row of its own. */
+export type Tried = {
+  /** Inside a transaction: takes one out of its segment, where it waits; or has waited, and is to be sent again. */
+  add(delivery: NewRow, again?: Again): void;
+  /** Inside a transaction: writes what became of one that waits. Answers false if none does. */
+  settle(delivery: Delivery, settlement: Settlement): boolean;
+  /** Inside a transaction: one that waits has failed without another attempt. */
+  giveUp(place: TriedPlace, why: { readonly at: At; readonly reason: string }): void;
+  /** Inside a transaction: one that waits is another destination's from now on, and was never tried. */
+  move(place: TriedPlace, to: string): void;
+  /** Inside a transaction: one that is settled so waits again, with all of its time. Answers false if there is none. */
+  replay(place: TriedPlace, from: { readonly state: SettledState; readonly at: At }): boolean;
+  /** Inside a transaction: one that waits is due now. Answers false if it is already, or if there is none. */
+  hurry(place: TriedPlace, now: At): boolean;
+  /** Inside a transaction: whether the destination has a row for the event. */
+  has(place: TriedPlace): boolean;
+};
+
+type TriedPlace = Pick<Delivery, "id" | "destination">;
+
+/** What came before the operator wanted it to be sent again, and when that was. */
+type Again = { readonly at: At; readonly log: AttemptLog };
+
+type NewRow = Pick<Delivery, "id" | "destination" | "segment" | "dueAt" | "attempts" | "held" | "acceptedAt" | "body">;
+
+export function createTried(db: Database): Tried {
+  const { insert, update, giveUp, move, replay, hurry, readBy, readLog, find } = prepare(db);
+
+  return {
+    add({ id, destination, segment, dueAt, attempts, held, acceptedAt, body }, again) {
+      const waiting = [id, destination, dueAt, attempts, held, acceptedAt] as const;
+      const before = again ? [again.at, JSON.stringify(again.log)] : [null, null];
+      const { changes } = insert.run(...waiting, ...before, String(id - segment), body, segment);
+      // It would wait nowhere. Whoever throws here takes back what it has left.
+      if (changes !== 1) throw damaged(segment, "it has no contents");
+    },
+    settle({ id, destination }, settlement) {
+      const { state, attempts, firstAttemptAt, attemptedAt, held, finals } = settlement;
+      const [dueAt, settledAt] = state === "waiting" ? [settlement.dueAt, null] : [null, attemptedAt];
+      const [url, status] = state === "delivered" ? [settlement.url, settlement.status] : [null, null];
+      const reason = state === "delivered" ? null : settlement.reason;
+      const refusals = finals.length === 0 ? null : JSON.stringify(finals);
+      const log = settlement.log ? JSON.stringify(withAttempts(logOf(id, destination), settlement.log)) : null;
+      const progress = [attempts, firstAttemptAt, attemptedAt, held, settledAt];
+      return update.run(state, dueAt, ...progress, url, status, reason, refusals, log, id, destination).changes > 0;
+    },
+    giveUp: ({ id, destination }, { at, reason }) => void giveUp.run(at, reason, id, destination),
+    move: ({ id, destination }, to) => void move.run(to, id, destination),
+    replay({ id, destination }, { state, at }) {
+      const by = readBy.get(id, destination);
+      const log = by ? JSON.stringify(logOfFirst(by)) : null;
+      return replay.run(at, at, log, id, destination, state).changes > 0;
+    },
+    hurry: ({ id, destination }, now) => hurry.run(now, id, destination, now).changes > 0,
+    has: ({ id, destination }) => find.get(id, destination) !== undefined,
+  };
+
+  function logOf(id: number, destination: string): AttemptLog {
+    const log = readLog.get(id, destination);
+    return log ? JSON.parse(log) : NO_ATTEMPTS;
+  }
+}
+
+function prepare(db: Database) {
+  db.function("checksum", { deterministic: true }, (about, body) => checksum(String(about), String(body)));
+  const insert = db.prepare(
+    `INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, replayed_at, log, about, body, sum)
+     SELECT ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, told, body, checksum(told, body)
+     FROM (SELECT about -> ('$[' || ? || ']') AS told, ? AS body FROM contents WHERE segment = ?)`,
+  );
+  const update = db.prepare(
+    `UPDATE tried SET state = ?, due_at = ?, attempts = ?, first_attempt_at = ?, attempted_at = ?, held = ?, settled_at = ?,
+       url = ?, status = ?, reason = ?, finals = ?,
+       log = coalesce(?, log) WHERE event = ? AND destination = ? AND state = 'waiting'`,
+  );
+
+  const giveUp = db.prepare<[At, string, number, string]>(
+    `UPDATE tried SET state = 'failed', due_at = NULL, settled_at = ?, reason = ?
+     WHERE event = ? AND destination = ? AND state = 'waiting'`,
+  );
+  const move = db.prepare<[string, number, string]>(
+    `UPDATE tried SET destination = ?, due_at = accepted_at, attempts = 0, first_attempt_at = NULL, attempted_at = NULL,
+       replayed_at = NULL, held = 0, reason = NULL, finals = NULL, log = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
+  );
+  const replay = db.prepare<[At, At, string | null, number, string, SettledState]>(
+    `UPDATE tried SET state = 'waiting', due_at = ?, replayed_at = ?, log = coalesce(log, ?), attempts = 0, first_attempt_at = NULL,
+       attempted_at = NULL, held = 0, settled_at = NULL, url = NULL, status = NULL, reason = NULL, finals = NULL
+     WHERE event = ? AND destination = ? AND state = ?`,
+  );
+  const hurry = db.prepare<[At, number, string, At]>(
+    "UPDATE tried SET due_at = ? WHERE event = ? AND destination = ? AND state = 'waiting' AND due_at > ?",
+  );
+  // One that its first attempt delivered after all has no log either: who took it stands in its place.
+  const readBy = db.prepare<[number, string], Delivered>(
+    `SELECT settled_at AS at, url, status FROM tried
+     WHERE event = ? AND destination = ? AND state = 'delivered' AND attempts = 1 AND log IS NULL`,
+  );
+  const readLog = db
+    .prepare<[number, string], string | null>("SELECT log FROM tried WHERE event = ? AND destination = ?")
+    .pluck();
+  const find = db.prepare<[number, string]>("SELECT 1 FROM tried WHERE event = ? AND destination = ?");
+  return { insert, update, giveUp, move, replay, hurry, readBy, readLog, find };
+}
+
+/** The log of a delivery that its first attempt delivered: it has none of its own, as what is kept of it says as much. */
+export function logOfFirst({ at, url, status }: Delivered): AttemptLog {
+  const outcome = { outcome: "delivered", status, reason: String(status), answer: null } as const;
+  const attempt = { at, url: withoutQuery(url), duration: null, ...outcome, trigger: "first" } as const;
+  return { ...NO_ATTEMPTS, first: [attempt] };
+}
+
+export type GiveUp = {
+  /** Inside a transaction: it has failed, without another attempt. Answers how many bytes of bodies were written. */
+  run(one: Waiting, why: { readonly at: At; readonly reason: string }): number;
+  /** Lets go of what it has read. */
+  forget(): void;
+};
+
+export type GiveUpParts = { readonly counts: Counts; readonly progress: Progress; readonly tried: Tried };
+
+export function createGiveUp(db: Database, { counts, progress, tried }: GiveUpParts): GiveUp {
+  const bodies = createOpenBodies(db);
+  return {
+    run(one, why) {
+      const body = one.kind === "letter" ? setApart(one, why.at) : one.size;
+      tried.giveUp(one, why);
+      counts.add(one.destination, "waiting", -1);
+      counts.add(one.destination, "failed", 1);
+      return body;
+    },
+    forget: bodies.forget,
+  };
+
+  function setApart(one: Waiting, at: At): number {
+    const { body, acceptedAt } = bodies.read(one);
+    progress.setApart(one, at);
+    tried.add({ ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 });
+    return body.length;
   }
 }

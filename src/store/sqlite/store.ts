@@ -15,43 +15,31 @@ import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
 import { createPresence, OutboxGone, type Presence } from "../presence.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
 import { watchClock } from "../timeline.ts";
-import { createAppend } from "./append.ts";
-import { createBacklog } from "./backlog.ts";
-import { createClaims } from "./claims.ts";
+import { createAppend, createIntake, createSegments } from "./append.ts";
+import { createBacklog, createClaims } from "./claims.ts";
 import { type Commits, createCommits } from "./commits.ts";
 import { createCounts } from "./counts.ts";
-import { createStoredDeletions } from "./deletions/deletions.ts";
-import { createIsForgotten } from "./deletions/forgotten.ts";
-import { createNotices } from "./deletions/notices.ts";
-import { createUserHash } from "./deletions/user-hash.ts";
+import { createStoredDeletions } from "./deletions.ts";
 import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
+import { cannotOpen, LARGEST_LOG, lockOutbox, logOf, openFilesOf, openOutbox, unwritable } from "./files.ts";
 import { createStoredHalts } from "./halts.ts";
 import { createIndexCheck } from "./index-check.ts";
-import { createIntake } from "./intake.ts";
-import { lockOutbox } from "./lock.ts";
 import { findLostCommits } from "./log-check.ts";
-import { createLookup } from "./lookup/lookup.ts";
-import { createCallHash } from "./members/call-hash.ts";
-import { createForget } from "./members/leaving.ts";
-import { createMembers } from "./members/members.ts";
-import { createMemberRows } from "./members/rows.ts";
-import { createSuperseding } from "./members/superseded.ts";
-import { createUploads } from "./members/upload.ts";
+import { createLookup } from "./lookup.ts";
+import { createMemberRows, createMembers } from "./members.ts";
 import { createMeta, type Meta } from "./meta.ts";
-import { createDeliveryBodies } from "./open-bodies.ts";
-import { openFilesOf } from "./open-files.ts";
-import { cannotOpen, LARGEST_LOG, logOf, openOutbox } from "./outbox.ts";
+import { createNotices } from "./notices.ts";
 import { createProgress } from "./progress.ts";
-import { createPrune, type PruneRows } from "./prune.ts";
+import { createPrune, createSize, type PruneRows, type Size } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
 import { createReplay } from "./replay.ts";
 import { createRescue, keepRescued } from "./rescue.ts";
-import { createSegments } from "./segments.ts";
-import { createSettle } from "./settle.ts";
-import { createSize, type Size } from "./size.ts";
-import { createTried } from "./tried.ts";
+import { createDeliveryBodies } from "./segment.ts";
+import { createSettle, createTried } from "./settle.ts";
+import { createCallHash, createForget, createSuperseding } from "./superseded.ts";
+import { createIsForgotten, createSuppression, createUserHash, type UserHash } from "./suppressed.ts";
 import { createUnserved, type UnservedRows } from "./unserved.ts";
-import { unwritable } from "./unwritable.ts";
+import { createUploads } from "./uploads.ts";
 import { createWithdraw, type Withdrawn } from "./withdraw.ts";
 
 export type StoreOptions = {
@@ -161,23 +149,23 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const room = { ...surroundings.room, refusal: () => presence.refusal() ?? surroundings.room.refusal() };
   const { clock, report, bounds } = options;
   const tables = createTables(db, openTemporary);
-  const { counts, repeats, segments, progress, memberRows, uploads } = tables;
+  const { counts, repeats, segments, progress, memberRows, uploads, suppression } = tables;
   const size = createSize(db, room.measured);
   const withdrawal = createWithdraw(db, tables);
   const settleRow = createSettle(tables);
   const unserved = createUnserved(db, tables);
   const claims = createClaims(db, report);
   const commits = createCommits(db, {
-    ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size, uploads] },
+    ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size, uploads, suppression] },
     failed: (error) => isDiskFailure(error) && room.refused(),
     // Who lets go of the files takes the log away itself.
     gone: () => (db.open ? presence.check() : null),
   });
   const notices = createNotices(db, { commits, clock, failed: unwritable });
-  const appendRows = createAppend({ segments, repeats, withdrawal, notices, memberRows });
+  const appendRows = createAppend({ segments, repeats, suppression, withdrawal, notices, memberRows });
   surroundings.watch("indexes", createIndexCheck(db, { ...options, commits, counts, gone: presence.check }));
   const lookup = createLookup(db, { clock, repeats, timeline: meta.timeline });
-  const about = createAbout(db);
+  const about = createAbout(db, tables.userHash);
   let closing: Promise<void> | null = null;
 
   return {
@@ -222,13 +210,24 @@ function createTables(db: Database, openTemporary: () => Database) {
   const progress = createProgress(db);
   const uploads = createUploads(openTemporary);
   const of = { memberRows: createMemberRows(db), uploads, forgetMembers: createForget(db, uploads) };
-  return { counts, segments, progress, tried: createTried(db), repeats: createRepeats(db), ...of };
+  const userHash = createUserHash(db);
+  const suppression = createSuppression(db, userHash);
+  return {
+    counts,
+    segments,
+    progress,
+    tried: createTried(db),
+    repeats: createRepeats(db),
+    userHash,
+    suppression,
+    ...of,
+  };
 }
 
 /** What knows of an event whether it is to be sent again. */
-function createAbout(db: Database) {
+function createAbout(db: Database, hash: UserHash) {
   const [bodies, callHash] = [createDeliveryBodies(db), createCallHash(db)];
-  const isForgotten = createIsForgotten(db, { hash: createUserHash(db), bodies });
+  const isForgotten = createIsForgotten(db, { hash, bodies });
   return { bodies, callHash, isForgotten, superseding: createSuperseding(db, { bodies, callHash }) };
 }
 
@@ -249,17 +248,19 @@ function createHealth({ commits, meta, size, room, presence, bounds }: Vitals): 
     return true;
   }
   return {
-    writable: commits.succeeded,
+    async state() {
+      const gone = presence.check();
+      return {
+        writable: commits.succeeded(),
+        refusal: room.refusal(),
+        gone,
+        full: room.full(),
+        crowding: room.crowding(),
+        size: { used: size.used(), max: bounds().maxSize, free: room.free() },
+      };
+    },
     probe: () => commits.add<boolean>({ rows: 1, run: touch, failed: () => false }),
     responds: () => commits.add<boolean>({ rows: 0, looks: true, run: () => true, failed: isDiskTrouble }),
-    gone: presence.check,
-    refusal() {
-      presence.check();
-      return room.refusal();
-    },
-    full: room.full,
-    crowding: room.crowding,
-    size: () => ({ used: size.used(), max: bounds().maxSize, free: room.free() }),
   };
 }
 

@@ -1,12 +1,12 @@
 import { type At, MB } from "../../model/units.ts";
 import type { Discarded, Moved, Redirect } from "../../model/unserved.ts";
 import { DISCARDED, hasAlready } from "../ended.ts";
+import { createReadWaiting, type Waiting } from "./claims.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
-import { createGiveUp } from "./give-up.ts";
 import type { Progress } from "./progress.ts";
-import type { Tried } from "./tried.ts";
-import { createReadWaiting, type Waiting } from "./waiting.ts";
+import type { Tried } from "./settle.ts";
+import { createGiveUp } from "./settle.ts";
 
 /** Bodies that one page writes, in bytes: nobody waits long behind it. */
 const MOST_BODY = 2 * MB;

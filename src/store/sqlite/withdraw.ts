@@ -1,9 +1,9 @@
 import type { Delivery } from "../../model/delivery.ts";
 import type { At } from "../../model/units.ts";
 import type { Withdrawal } from "../../model/withdrawal.ts";
+import { createSegmentOf, type Waiting } from "./claims.ts";
 import type { Database } from "./driver.ts";
-import { createGiveUp, type GiveUpParts } from "./give-up.ts";
-import { createSegmentOf, type Waiting } from "./waiting.ts";
+import { createGiveUp, type GiveUpParts } from "./settle.ts";
 
 export type Withdrawn = Pick<Delivery, "id" | "destination">;
 

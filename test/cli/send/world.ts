@@ -1,6 +1,6 @@
-import type { SendWorld } from "../../../src/cli/send/library.ts";
+import type { SendWorld } from "../../../src/cli/send/sender.ts";
 import type { Target } from "../../../src/cli/send/target.ts";
-import type { FetchInit, FetchResponse } from "../../../src/client/world.ts";
+import type { FetchInit, FetchResponse } from "../../../src/client/platform.ts";
 import { Secret } from "../../../src/model/secret.ts";
 import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
 

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
+import fc from "fast-check";
 import type { ReceivedCall } from "../../../src/client/receive/calls.ts";
-import { receiver } from "../../../src/client/receive/receiver.ts";
+import { nodeReceiver, receiver, verifySignature } from "../../../src/client/receive/receiver.ts";
 import { sign } from "../../../src/webhook/signature.ts";
 import { BODY, initOf, makeRequest, SECRET, type Sending, streamed, URL_OF_HOOKS } from "./make.ts";
 
@@ -165,3 +169,137 @@ type DenoServe = {
     handle: (request: Request) => Promise<Response>,
   ): { addr: { port: number }; shutdown(): Promise<void> };
 };
+
+async function listen(listener: RequestListener): Promise<AsyncDisposable & { readonly url: string }> {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`;
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function refusalOver(url: string, init: RequestInit): Promise<readonly [number, string]> {
+  const answer = await fetch(url, init);
+  const { code } = (await answer.json()) as { readonly code: string };
+  return [answer.status, code];
+}
+
+describe("a receiver on node:http", () => {
+  it("hands signed calls and their requests to the handler, whole or in pieces", async () => {
+    const calls: ReceivedCall[] = [];
+    const paths: unknown[] = [];
+    await using server = await listen(
+      nodeReceiver(SECRET, (call, request: IncomingMessage) => {
+        calls.push(call);
+        paths.push(request.url);
+      }),
+    );
+    for (const init of [initOf(), streamed(BODY, 5)]) assert.equal((await fetch(server.url, init)).status, 204);
+    assert.deepEqual(calls, [JSON.parse(BODY), JSON.parse(BODY)]);
+    assert.deepEqual(paths, ["/hooks", "/hooks"]);
+  });
+
+  it("refuses the rest, and answers before it lets go of the connection", async () => {
+    await using server = await listen(nodeReceiver(SECRET, () => assert.fail(), { maxBytes: 1000 }));
+    const large = JSON.stringify({ text: "x".repeat(50_000) });
+    assert.deepEqual(await refusalOver(server.url, initOf({ signature: "0".repeat(40) })), [401, "wrong_signature"]);
+    assert.deepEqual(await refusalOver(server.url, initOf({ body: large })), [413, "body_too_large"]);
+    assert.deepEqual(await refusalOver(server.url, streamed(large, 50)), [413, "body_too_large"]);
+    assert.deepEqual(await refusalOver(server.url, initOf({ body: "{}" })), [400, "malformed"]);
+    assert.equal((await fetch(server.url)).status, 405);
+  });
+
+  it("answers 500 if the handler throws, and what it returns as a Response", async () => {
+    const told: unknown[] = [];
+    const outcomes = [() => Promise.reject(new Error("away")), () => Response.json({ a: 1 }, { status: 503 })];
+    await using server = await listen(
+      nodeReceiver(SECRET, () => outcomes.shift()?.(), { onError: (error) => told.push(String(error)) }),
+    );
+    assert.deepEqual(await refusalOver(server.url, initOf()), [500, "handler_failed"]);
+    assert.deepEqual(told, ["Error: away"]);
+    const answer = await fetch(server.url, initOf());
+    assert.deepEqual([answer.status, await answer.json()], [503, { a: 1 }]);
+  });
+
+  it("answers 500 where the handler's Response cannot be sent, or was read by somebody else, and goes on", async () => {
+    const used = Response.json({ a: 1 });
+    await used.text();
+    const outcomes = [Response.error(), used];
+    await using server = await listen(nodeReceiver(SECRET, () => outcomes.shift(), { onError: async () => fails() }));
+    assert.deepEqual(await refusalOver(server.url, initOf()), [500, "handler_failed"]);
+    assert.deepEqual([(await fetch(server.url, initOf())).status, outcomes], [200, []]);
+
+    function fails(): never {
+      throw Object.create(null);
+    }
+  });
+
+  it("leaves no promise unhandled where somebody else has answered", async () => {
+    const ended: unknown[] = [];
+    await using server = await listen((request, response) => {
+      const receive = nodeReceiver(SECRET, () => void response.writeHead(202).end());
+      void receive(request, response).then(() => ended.push("ended"));
+    });
+    assert.equal((await fetch(server.url, initOf())).status, 202);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(ended, ["ended"]);
+  });
+
+  it("says so if the body was read before", async () => {
+    const receive = nodeReceiver(SECRET, () => assert.fail());
+    await using server = await listen(async (request, response) => {
+      for await (const _ of request);
+      await receive(request, response);
+    });
+    assert.deepEqual(await refusalOver(server.url, initOf()), [500, "body_unreadable"]);
+  });
+});
+
+const TEXT = '{"name":"Zoë 🙂"}';
+const RIGHT = sign(TEXT, "new");
+
+describe("verifySignature", () => {
+  it("takes the signature of this body, as text or as bytes", () => {
+    assert.equal(verifySignature(TEXT, RIGHT, "new"), true);
+    assert.equal(verifySignature(new TextEncoder().encode(TEXT), RIGHT, "new"), true);
+  });
+
+  it("takes the signature of any of several secrets, and of no other", () => {
+    assert.equal(verifySignature(TEXT, RIGHT, ["new", "old"]), true);
+    assert.equal(verifySignature(TEXT, RIGHT, ["old", "new"]), true);
+    assert.equal(verifySignature(TEXT, RIGHT, ["old", "older"]), false);
+  });
+
+  it("refuses another body, and another secret", () => {
+    assert.equal(verifySignature(`${TEXT}\n`, RIGHT, "new"), false);
+    assert.equal(verifySignature(TEXT, RIGHT, "old"), false);
+  });
+
+  it("refuses whatever a header may be instead, and never throws at it", () => {
+    const odd = [null, undefined, "", [], [RIGHT, RIGHT], [null], {}, 5, true, RIGHT.slice(1), `${RIGHT}0`];
+    const spelled = [RIGHT.toUpperCase(), `sha1=${RIGHT}`, ` ${RIGHT}`, `${RIGHT}\n`, "ä".repeat(20), "ä".repeat(40)];
+    for (const header of [...odd, ...spelled]) assert.equal(verifySignature(TEXT, header, "new"), false, `${header}`);
+    fc.assert(fc.property(fc.anything(), (header) => verifySignature(TEXT, header, "new") === false));
+  });
+
+  it("takes a header that comes as a list of one", () => {
+    assert.equal(verifySignature(TEXT, [RIGHT], "new"), true);
+  });
+
+  it("throws without a secret, and with an empty one: anybody could sign with that", () => {
+    const missing = undefined as unknown as string;
+    for (const secret of ["", [], ["new", ""], missing, ["new", missing]]) {
+      assert.throws(() => verifySignature(TEXT, sign(TEXT, ""), secret), { name: "TypeError", message: /no secret/ });
+    }
+  });
+
+  it("throws at a body that was parsed already, instead of refusing every webhook", () => {
+    const parsed = JSON.parse(TEXT);
+    assert.throws(() => verifySignature(parsed, RIGHT, "new"), { name: "TypeError", message: /body as it came/ });
+  });
+});

@@ -1,8 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { effectiveConfig } from "../../../src/config/explain/effective.ts";
-import { listSettings } from "../../../src/config/explain/list.ts";
+import { effectiveConfig, listSettings } from "../../../src/config/explain.ts";
 import { inspectConfig } from "../../../src/config/load.ts";
 import { NOW, worldOf } from "../world.ts";
 

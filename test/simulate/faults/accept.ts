@@ -3,7 +3,7 @@ import { isFault } from "../../../src/model/fault.ts";
 import type { Receipt } from "../../../src/model/ports.ts";
 import type * as Route from "../../../src/route/route.ts";
 import type * as Append from "../../../src/store/sqlite/append.ts";
-import type * as Intake from "../../../src/store/sqlite/intake.ts";
+import type * as Intake from "../../../src/store/sqlite/append.ts";
 import type * as Repeats from "../../../src/store/sqlite/repeats.ts";
 import type * as Body from "../../../src/webhook/body.ts";
 import type * as Signature from "../../../src/webhook/signature.ts";
@@ -28,7 +28,7 @@ export const ACCEPT_FAULTS = [
         },
       }),
   })),
-  fault<typeof Intake>("acknowledges what could not be committed", "store/sqlite/intake.ts", ({ createIntake }) => ({
+  fault<typeof Intake>("acknowledges what could not be committed", "store/sqlite/append.ts", ({ createIntake }) => ({
     createIntake(world) {
       const real = createIntake(world);
       const append: typeof real.append = async (entries) => {

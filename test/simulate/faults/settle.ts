@@ -1,6 +1,6 @@
 import type * as Backoff from "../../../src/settle/backoff.ts";
+import type * as RetryAfter from "../../../src/settle/backoff.ts";
 import type * as Judge from "../../../src/settle/judge.ts";
-import type * as RetryAfter from "../../../src/settle/retry-after.ts";
 import type * as Settle from "../../../src/settle/settle.ts";
 import { fault } from "./fault.ts";
 
@@ -33,7 +33,7 @@ export const SETTLE_FAULTS = [
   fault<typeof Backoff>("tries again too early", "settle/backoff.ts", ({ backoff }) => ({
     backoff: (attempts, policy, chance) => Math.floor(backoff(attempts, policy, chance) * 0.6),
   })),
-  fault<typeof RetryAfter>("does not hear Retry-After", "settle/retry-after.ts", () => ({
+  fault<typeof RetryAfter>("does not hear Retry-After", "settle/backoff.ts", () => ({
     parseRetryAfter: () => null,
   })),
   fault<typeof Judge>("closes a lane on answers of 500", "settle/judge.ts", ({ signOf }) => ({

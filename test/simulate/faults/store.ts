@@ -1,11 +1,11 @@
 import type * as Presence from "../../../src/store/presence.ts";
 import type * as Counts from "../../../src/store/sqlite/counts.ts";
-import type * as Suppressed from "../../../src/store/sqlite/deletions/suppressed.ts";
 import type * as StoredHalts from "../../../src/store/sqlite/halts.ts";
 import type * as Prune from "../../../src/store/sqlite/prune.ts";
 import type * as ReplayRows from "../../../src/store/sqlite/replay-rows.ts";
 import type * as SettleRows from "../../../src/store/sqlite/settle.ts";
-import type * as Tried from "../../../src/store/sqlite/tried.ts";
+import type * as Tried from "../../../src/store/sqlite/settle.ts";
+import type * as Suppressed from "../../../src/store/sqlite/suppressed.ts";
 import type * as Withdraw from "../../../src/store/sqlite/withdraw.ts";
 import type * as Timeline from "../../../src/store/timeline.ts";
 import { fault } from "./fault.ts";
@@ -30,7 +30,7 @@ export const STORE_FAULTS = [
       return { ...real, rolledBack: real.committed };
     },
   })),
-  fault<typeof Tried>("begins anew with what waits and is hurried", "store/sqlite/tried.ts", ({ createTried }) => ({
+  fault<typeof Tried>("begins anew with what waits and is hurried", "store/sqlite/settle.ts", ({ createTried }) => ({
     createTried(db) {
       const anew = db.prepare(
         "UPDATE tried SET attempts = 0, first_attempt_at = NULL, replayed_at = due_at WHERE event = ? AND destination = ? AND state = 'waiting'",
@@ -76,13 +76,9 @@ export const STORE_FAULTS = [
       createWithdraw: (db, parts) => ({ ...createWithdraw(db, parts), run: () => [] }),
     }),
   ),
-  fault<typeof Suppressed>(
-    "lets in who is suppressed",
-    "store/sqlite/deletions/suppressed.ts",
-    ({ createSuppressed }) => ({
-      createSuppressed: (db, parts) => ({ ...createSuppressed(db, parts), has: () => false }),
-    }),
-  ),
+  fault<typeof Suppressed>("lets in who is suppressed", "store/sqlite/suppressed.ts", ({ createSuppression }) => ({
+    createSuppression: (db, hash) => ({ ...createSuppression(db, hash), refuses: () => false }),
+  })),
   fault<typeof Timeline>("goes by the machine's clock at a start", "store/timeline.ts", ({ createTimeline }) => ({
     createTimeline(world) {
       const real = createTimeline(world);

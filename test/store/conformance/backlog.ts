@@ -84,9 +84,9 @@ export function describeBacklog(open: OpenStore): void {
       await s.store().settle(three, failed(three, now));
       await s.store().settle(four, expired(four, now));
       const counts = ["crm delivered: 2", "crm expired: 1", "crm failed: 1", "crm waiting: 1", "warehouse waiting: 5"];
-      assert.deepEqual(s.counts(), counts);
+      assert.deepEqual(await s.counts(), counts);
       await s.reopen();
-      assert.deepEqual(s.counts(), counts);
+      assert.deepEqual(await s.counts(), counts);
     });
   });
 }

@@ -9,22 +9,22 @@ export function describeHealth(open: OpenStore): void {
   describe("health", () => {
     it("is writable, and shows it by a write", async () => {
       await using s = await startStore(open);
-      assert.equal(s.store().health.writable(), true);
+      assert.equal((await s.store().health.state()).writable, true);
       assert.equal(await s.store().health.probe(), true);
       await s.append(makeEntry());
-      assert.equal(s.store().health.writable(), true);
+      assert.equal((await s.store().health.state()).writable, true);
     });
 
     it("measures what is used against its bound, which may change", async () => {
       await using s = await startStore(open);
       s.setMaxSize(10_000_000);
-      const before = s.store().health.size();
+      const before = (await s.store().health.state()).size;
       await s.append(...makeLargeEntries(10, 48 * KB));
-      const after = s.store().health.size();
+      const after = (await s.store().health.state()).size;
       assert.equal(after.max, 10_000_000);
       assert.ok(after.used - before.used >= 320 * KB);
       await s.reopen();
-      assert.ok(Math.abs(s.store().health.size().used - after.used) < 32 * KB);
+      assert.ok(Math.abs((await s.store().health.state()).size.used - after.used) < 32 * KB);
     });
 
     it("takes nothing in at the bound, and goes on delivering", async () => {
@@ -32,7 +32,7 @@ export function describeHealth(open: OpenStore): void {
       await s.append(...makeEntries(3));
       const [one, two] = await s.read();
       assert.ok(one && two);
-      s.setMaxSize(s.store().health.size().used);
+      s.setMaxSize((await s.store().health.state()).size.used);
 
       const refusal = await s.store().append([makeEntry({ messageId: "m4" })]);
       assert.ok("code" in refusal);
@@ -44,19 +44,19 @@ export function describeHealth(open: OpenStore): void {
       assert.equal((await s.store().claims(makeAsk())).deliveries.length, 1);
       assert.equal((await s.read({ queue: "retry" })).length, 1);
 
-      s.setMaxSize(2 * s.store().health.size().used);
+      s.setMaxSize(2 * (await s.store().health.state()).size.used);
       assert.deepEqual(await s.append(makeEntry({ messageId: "m4" })), ["accepted"]);
     });
 
     it("says when it is crowded, and after each commit that leaves it so", async () => {
       await using s = await startStore(open);
       await s.append(makeEntry({ messageId: "m1" }));
-      const { used } = s.store().health.size();
+      const { used } = (await s.store().health.state()).size;
       s.setMaxSize(Math.ceil(used / 0.89));
       await s.append(makeEntry({ messageId: "m1" }));
-      assert.deepEqual([s.store().health.crowding(), s.crowdings()], [null, 0]);
+      assert.deepEqual([(await s.store().health.state()).crowding, s.crowdings()], [null, 0]);
       s.setMaxSize(Math.floor(used / 0.91));
-      assert.equal(s.store().health.crowding(), "maxSize");
+      assert.equal((await s.store().health.state()).crowding, "maxSize");
       await s.append(makeEntry({ messageId: "m1" }));
       assert.equal(s.crowdings(), 1);
     });
@@ -130,7 +130,7 @@ export function describeHealth(open: OpenStore): void {
       await s.reopen();
       assert.equal((await appending).filter((kind) => kind === "accepted").length, 20_000);
       assert.deepEqual(await settling, ["accepted"]);
-      assert.deepEqual(s.counts(), ["crm waiting: 20001"]);
+      assert.deepEqual(await s.counts(), ["crm waiting: 20001"]);
     });
 
     it("may close twice, and has closed when either is done", async () => {
@@ -142,7 +142,7 @@ export function describeHealth(open: OpenStore): void {
       await s.reopen();
       await first;
       assert.deepEqual(await appending, ["accepted"]);
-      assert.deepEqual(s.counts(), ["crm waiting: 1"]);
+      assert.deepEqual(await s.counts(), ["crm waiting: 1"]);
     });
 
     it("refuses what comes after the end", async () => {

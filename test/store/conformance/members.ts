@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Member, Members, OpenSync, SyncCounts, Value } from "../../../src/model/audience.ts";
+import type { Member, Members, OpenSync, SyncCounts, Upload, Value } from "../../../src/model/audience.ts";
 import { isFault } from "../../../src/model/fault.ts";
 import { SLOW } from "../../slow.ts";
 import { type OpenStore, startStore, type TestStore } from "../harness.ts";
@@ -32,16 +32,16 @@ export function describeMembers(open: OpenStore): void {
       await fc.assert(
         fc.asyncProperty(list, fc.constantFrom("remove" as const, "keep" as const), async (next, others) => {
           const after = wantedOf(known, next, others);
-          const upload = members.upload();
-          for (const [user, value] of [...next].toReversed()) upload.add([{ user, value }]);
-          const found = compareAll(members, { upload, others });
-          upload.close();
+          const upload = await members.upload();
+          for (const [user, value] of [...next].toReversed()) await upload.add([{ user, value }]);
+          const found = await compareAll(members, { upload, others });
+          await upload.close();
           assert.deepEqual(new Map(found.changes.map(({ user, value }) => [user, value])), differenceOf(known, after));
           assert.equal(found.changes.length, differenceOf(known, after).size);
           assert.deepEqual(found.counts, countsOf(known, after));
           await apply(s, await beginSync(members, found.changes, found.counts));
           known = after;
-          assert.equal(members.find(NAME)?.size, known.size);
+          assert.equal((await members.find(NAME))?.size, known.size);
         }),
         { numRuns: 12 },
       );
@@ -49,13 +49,15 @@ export function describeMembers(open: OpenStore): void {
 
     it("is what the last line about a user says", async () => {
       await using s = await startStore(open);
-      const upload = s.store().members.upload();
-      upload.add([{ user: "u1", value: 1 }]);
-      upload.add([{ user: "u1", value: 2 }]);
-      assert.equal(upload.count(), 1);
-      assert.deepEqual(compareAll(s.store().members, { upload, others: "remove" }).changes, [{ user: "u1", value: 2 }]);
-      upload.close();
-      upload.close();
+      const upload = await s.store().members.upload();
+      await upload.add([{ user: "u1", value: 1 }]);
+      await upload.add([{ user: "u1", value: 2 }]);
+      assert.equal(await upload.count(), 1);
+      assert.deepEqual((await compareAll(s.store().members, { upload, others: "remove" })).changes, [
+        { user: "u1", value: 2 },
+      ]);
+      await upload.close();
+      await upload.close();
     });
   });
 
@@ -65,12 +67,17 @@ export function describeMembers(open: OpenStore): void {
       const begun = await beginSync(s.store().members, membersOf("u1", "u2", "u3"));
       await append(s, begun, [{ user: "u1", value: true }]);
       await s.reopen();
-      const [again = assert.fail(), ...others] = s.store().members.open();
+      const [again = assert.fail(), ...others] = await s.store().members.open();
       assert.deepEqual([again.sync.done, again.computation.size, others], [1, 1, []]);
-      assert.deepEqual(s.store().members.pending(again.sync.number, 10), membersOf("u2", "u3"));
+      const pending = await s.store().members.pending(again.sync.number, 10);
+      assert.deepEqual(
+        pending.map(({ user, value }) => ({ user, value })),
+        membersOf("u2", "u3"),
+      );
+      assert.equal(new Set(pending.map(({ hash }) => hash)).size, 2);
       await apply(s, again);
-      assert.deepEqual(s.store().members.open(), []);
-      const [{ syncs, size } = assert.fail()] = s.store().members.all();
+      assert.deepEqual(await s.store().members.open(), []);
+      const [{ syncs, size } = assert.fail()] = await s.store().members.all();
       assert.deepEqual([size, syncs.length, syncs[0]?.done], [3, 1, 3]);
     });
 
@@ -81,10 +88,10 @@ export function describeMembers(open: OpenStore): void {
       assert.equal(await s.store().members.discard(2), false);
       await s.reopen();
       const { members } = s.store();
-      assert.deepEqual([members.open(), members.all()], [[], []]);
+      assert.deepEqual([await members.open(), await members.all()], [[], []]);
       const answers = [await members.discard(2), await members.discard(2), await members.discard(2)];
       assert.deepEqual(answers, [true, true, false]);
-      assert.deepEqual(members.pending(number, 10), []);
+      assert.deepEqual(await members.pending(number, 10), []);
     });
 
     it("stores no event of a change that is not to be made any more", async () => {
@@ -96,7 +103,7 @@ export function describeMembers(open: OpenStore): void {
         (await s.read()).map(({ messageId }) => messageId),
         ["1-u2"],
       );
-      assert.equal(s.store().members.find(NAME)?.size, 1);
+      assert.equal((await s.store().members.find(NAME))?.size, 1);
     });
 
     it("ends what waits of the event before about a user, and says so", async () => {
@@ -105,7 +112,7 @@ export function describeMembers(open: OpenStore): void {
       await apply(s, await beginSync(s.store().members, [{ user: "u1", value: null }]));
       assert.deepEqual(s.withdrawals(), [[{ id: 1, destination: "crm" }]]);
       await apply(s, await beginSync(s.store().members, membersOf("u1")));
-      assert.deepEqual(s.counts(), ["crm failed: 2", "crm waiting: 2"]);
+      assert.deepEqual(await s.counts(), ["crm failed: 2", "crm waiting: 2"]);
       const detail = await s.store().lookup.delivery({ id: 3, destination: "crm" });
       assert.deepEqual([detail?.state, detail?.reason], ["failed", "superseded"]);
     });
@@ -113,7 +120,7 @@ export function describeMembers(open: OpenStore): void {
     it("keeps the last ten of a computation", async () => {
       await using s = await startStore(open);
       for (let nth = 1; nth <= 12; nth += 1) await apply(s, await beginSync(s.store().members, []));
-      const [{ syncs } = assert.fail()] = s.store().members.all();
+      const [{ syncs } = assert.fail()] = await s.store().members.all();
       assert.deepEqual(
         syncs.map(({ number }) => number),
         [12, 11, 10, 9, 8, 7, 6, 5, 4, 3],
@@ -144,10 +151,10 @@ export function describeMembers(open: OpenStore): void {
         [2, 1, 0],
       );
       await members.finish(going);
-      assert.deepEqual([members.all(), members.find(NAME), members.open()], [[], null, []]);
-      assert.deepEqual(s.counts(), ["crm waiting: 3"]);
+      assert.deepEqual([await members.all(), await members.find(NAME), await members.open()], [[], null, []]);
+      assert.deepEqual(await s.counts(), ["crm waiting: 3"]);
       await apply(s, await beginSync(members, membersOf("u1")));
-      assert.deepEqual(s.counts(), ["crm failed: 1", "crm waiting: 3"]);
+      assert.deepEqual(await s.counts(), ["crm failed: 1", "crm waiting: 3"]);
     });
 
     it("is forgotten in all computations of a source, and in no other; or in all, wherever it stands", async () => {
@@ -156,16 +163,16 @@ export function describeMembers(open: OpenStore): void {
       await apply(s, await beginSync(members, membersOf("u1", "u2")));
       const app = { ...NAME, source: "app" };
       await apply(s, await beginSync(members, membersOf("u1"), NONE, "list", app));
-      const upload = members.upload();
-      upload.add(membersOf("u1", "u3"));
+      const upload = await members.upload();
+      await upload.add(membersOf("u1", "u3"));
       assert.equal(await members.forget("u1", ["website"]), 1);
       // Nobody knows yet whose this list is.
-      assert.deepEqual(compareAll(members, { upload, others: "keep" }).changes, membersOf("u1", "u3"));
-      assert.deepEqual([members.find(NAME)?.size, members.find(app)?.size], [1, 1]);
-      assert.deepEqual(members.values(1, ["u1", "u2"]), new Map([["u2", true]]));
+      assert.deepEqual((await compareAll(members, { upload, others: "keep" })).changes, membersOf("u1", "u3"));
+      assert.deepEqual([(await members.find(NAME))?.size, (await members.find(app))?.size], [1, 1]);
+      assert.deepEqual(await members.values(1, ["u1", "u2"]), new Map([["u2", true]]));
       assert.equal(await members.forget("u1", null), 1);
-      assert.deepEqual(compareAll(members, { upload, others: "keep" }).changes, membersOf("u3"));
-      upload.close();
+      assert.deepEqual((await compareAll(members, { upload, others: "keep" })).changes, membersOf("u3"));
+      await upload.close();
       assert.equal(await members.forget("u1", ["website", "app"]), 0);
     });
   });
@@ -206,25 +213,25 @@ async function append(s: TestStore, { sync, computation }: OpenSync, changes: re
 async function apply(s: TestStore, open: OpenSync): Promise<void> {
   const { members } = s.store();
   for (
-    let page = members.pending(open.sync.number, 100);
+    let page = await members.pending(open.sync.number, 100);
     page.length > 0;
-    page = members.pending(open.sync.number, 100)
+    page = await members.pending(open.sync.number, 100)
   ) {
     await append(s, open, page);
   }
   await members.finish(open);
 }
 
-function compareAll(
+async function compareAll(
   members: Members,
-  { upload, others }: { readonly upload: ReturnType<Members["upload"]>; readonly others: "remove" | "keep" },
+  { upload, others }: { readonly upload: Upload; readonly others: "remove" | "keep" },
 ) {
   const changes: Member[] = [];
   const counts = { added: 0, changed: 0, removed: 0 };
   let after: string | null = null;
   do {
-    const computation = members.find(NAME)?.number ?? null;
-    const page = members.compare({ upload, computation, others, after });
+    const computation = (await members.find(NAME))?.number ?? null;
+    const page = await members.compare({ upload, computation, others, after });
     changes.push(...page.changes);
     for (const key of ["added", "changed", "removed"] as const) counts[key] += page.counts[key];
     after = page.after;

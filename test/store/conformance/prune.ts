@@ -16,11 +16,11 @@ export function describePrune(open: OpenStore): void {
       const at = s.clock.now();
       await settleAll(s, delivered, makeEntries(2, { ownId: true }));
       assert.deepEqual(await s.prune({ delivered: at, failed: at, seen: 0 }, 100), { ...NONE, delivered: 3 });
-      assert.deepEqual(s.counts(), ["crm delivered: 2"]);
+      assert.deepEqual(await s.counts(), ["crm delivered: 2"]);
       assert.deepEqual(await s.prune({ delivered: at, failed: at, seen: 0 }, 100), NONE);
       const { delivered: rest } = await s.prune({ delivered: at + 1, failed: at, seen: 0 }, 100);
       assert.equal(rest, 2);
-      assert.deepEqual(s.counts(), []);
+      assert.deepEqual(await s.counts(), []);
     });
 
     it("has one time for what was delivered, and another for what failed or expired", async () => {
@@ -28,10 +28,10 @@ export function describePrune(open: OpenStore): void {
       for (const end of [delivered, failed, expired]) await settleAll(s, end, makeEntries(2, { ownId: true }));
       const all = s.clock.now() + 1;
       assert.deepEqual(await s.prune({ delivered: all, failed: 0, seen: 0 }, 100), { ...NONE, delivered: 2 });
-      assert.deepEqual(s.counts(), ["crm expired: 2", "crm failed: 2"]);
+      assert.deepEqual(await s.counts(), ["crm expired: 2", "crm failed: 2"]);
       const second = await s.prune({ delivered: 0, failed: all, seen: 0 }, 100);
       assert.deepEqual(second, { ...NONE, failed: 2, expired: 2 });
-      assert.deepEqual(s.counts(), []);
+      assert.deepEqual(await s.counts(), []);
     });
 
     it("removes failed and expired ones so many at a time", async () => {
@@ -39,7 +39,7 @@ export function describePrune(open: OpenStore): void {
       for (const end of [failed, expired]) await settleAll(s, end, makeEntries(5, { ownId: true }));
       const before = { delivered: 0, failed: s.clock.now() + 1, seen: 0 };
       assert.deepEqual(await s.prune(before, 3), { ...NONE, failed: 3, expired: 3 });
-      assert.deepEqual(s.counts(), ["crm expired: 2", "crm failed: 2"]);
+      assert.deepEqual(await s.counts(), ["crm expired: 2", "crm failed: 2"]);
       assert.deepEqual(await s.prune(before, 3), { ...NONE, failed: 2, expired: 2 });
       assert.deepEqual(await s.prune(before, 3), NONE);
     });
@@ -60,7 +60,7 @@ export function describePrune(open: OpenStore): void {
         assert.deepEqual(others, { failed: 0, expired: 0, seen: 0 });
       }
       assert.deepEqual([left, steps], [0, 4]);
-      assert.deepEqual(s.counts(), []);
+      assert.deepEqual(await s.counts(), []);
       assert.deepEqual(await s.prune(before, 3), NONE);
     });
 
@@ -74,7 +74,7 @@ export function describePrune(open: OpenStore): void {
       await s.store().settle(three, failed(three, now));
       await s.store().settle(four, retried(four, now));
       await s.prune({ delivered: now + 1, failed: 0, seen: 0, sparse: now + 1 }, 100);
-      assert.deepEqual(s.counts(), ["crm failed: 1", "crm waiting: 3"]);
+      assert.deepEqual(await s.counts(), ["crm failed: 1", "crm waiting: 3"]);
       const left = [...(await s.read()), ...(await s.read({ queue: "retry" }))];
       const texts = left.map(({ messageId, attempts, body }) => `${messageId} ${attempts} ${body}`);
       assert.deepEqual(texts.sort(), ['m4 1 {"messageId":"m4"}', 'm5 0 {"messageId":"m5"}', 'm6 0 {"messageId":"m6"}']);
@@ -90,7 +90,7 @@ export function describePrune(open: OpenStore): void {
       const { seen, ...others } = await s.prune({ delivered: never, failed: never, seen: never }, 100);
       assert.deepEqual(others, { delivered: 0, failed: 0, expired: 0, unrouted: 0 });
       assert.equal(seen, 4);
-      assert.deepEqual(s.counts(), ["crm waiting: 4"]);
+      assert.deepEqual(await s.counts(), ["crm waiting: 4"]);
       assert.equal((await s.read()).length + (await s.read({ queue: "retry" })).length, 4);
     });
 
@@ -124,19 +124,19 @@ export function describePrune(open: OpenStore): void {
       await s.prune({ delivered: all, failed: all, seen: all }, 100);
       await s.reopen();
       assert.deepEqual(await s.append(makeEntry(), makeEntry()), ["accepted", "duplicate"]);
-      assert.deepEqual(s.counts(), ["crm waiting: 1"]);
+      assert.deepEqual(await s.counts(), ["crm waiting: 1"]);
       await s.reopen();
       assert.deepEqual(await s.append(makeEntry()), ["duplicate"]);
     });
 
     it("makes room", async () => {
       await using s = await startStore(open);
-      const { used: empty } = s.store().health.size();
+      const { used: empty } = (await s.store().health.state()).size;
       await settleAll(s, delivered, makeLargeEntries(40, 48 * KB));
-      const { used: full } = s.store().health.size();
+      const { used: full } = (await s.store().health.state()).size;
       assert.ok(full - empty > 40 * 32 * KB);
       await s.prune({ delivered: s.clock.now() + 1, failed: 0, seen: 0 }, 100);
-      const { used: after } = s.store().health.size();
+      const { used: after } = (await s.store().health.state()).size;
       assert.ok(after - empty < 32 * KB, `${after - empty} bytes are still in use`);
     });
   });

@@ -14,7 +14,7 @@ export function describeRepeats(open: OpenStore): void {
       await s.append(makeEntry());
       assert.deepEqual(await s.append(makeEntry({ body: "another" })), ["duplicate"]);
       assert.equal((await s.read()).length, 1);
-      assert.deepEqual(s.counts(), ["crm waiting: 1"]);
+      assert.deepEqual(await s.counts(), ["crm waiting: 1"]);
     });
 
     it("is a duplicate of one that came at the same moment", async () => {

@@ -17,7 +17,7 @@ export function describeReplay(open: OpenStore): void {
       for (const [nth, one] of (await s.read()).entries()) {
         await s.store().settle(one, nth % 2 === 0 ? delivered(one, s.clock.now()) : failed(one, s.clock.now()));
       }
-      s.setMaxSize(s.store().health.size().used / 0.85);
+      s.setMaxSize((await s.store().health.state()).size.used / 0.85);
       await s.append(makeEntry());
       const answer = await replay(s, { state: "delivered" });
       assert.ok(answer !== "bad_cursor" && isFault(answer));
@@ -26,7 +26,7 @@ export function describeReplay(open: OpenStore): void {
         ["store_full", true],
       );
       assert.deepEqual(countOf(await replay(s, { state: "failed" })), 30);
-      s.setMaxSize(s.store().health.size().used * 2);
+      s.setMaxSize((await s.store().health.state()).size.used * 2);
       await s.append(makeEntry({ messageId: "m2" }));
       assert.deepEqual(countOf(await replay(s, { state: "delivered" })), 30);
     });

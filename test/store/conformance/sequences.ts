@@ -132,7 +132,7 @@ export function describeSequences(open: OpenStore): void {
           const expected = createExpected();
           for (const step of steps) {
             await play(step, s, expected);
-            assert.deepEqual(s.counts(), expectCounts(expected));
+            assert.deepEqual(await s.counts(), expectCounts(expected));
           }
           for (const destination of [...DESTINATIONS, "new"]) await compareBacklog(destination, s, expected);
         }),

@@ -21,7 +21,7 @@ describe("the counts", () => {
         const expected = createExpected();
         for (const step of steps) {
           await play(step, o.s, expected);
-          assert.deepEqual(o.s.counts(), counted(o));
+          assert.deepEqual(await o.s.counts(), counted(o));
         }
       }),
       { numRuns: 40 },
@@ -46,7 +46,7 @@ describe("the counts", () => {
               assert.deepEqual(answer, [fails ? "store_failed" : "accepted"]);
             }),
           );
-          assert.deepEqual(o.s.counts(), counted(o));
+          assert.deepEqual(await o.s.counts(), counted(o));
         }
       }),
       { numRuns: 25 },

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import type { Entry } from "../../../src/model/ports.ts";
 import type { Disk } from "../../../src/model/space.ts";
 import { GB, KB, MB } from "../../../src/model/units.ts";
-import { LARGEST_LOG, logOf } from "../../../src/store/sqlite/outbox.ts";
+import { LARGEST_LOG, logOf } from "../../../src/store/sqlite/files.ts";
 import { SLOW } from "../../slow.ts";
 import { AMPLE } from "../harness.ts";
 import { delivered, expired, makeLargeEntries } from "../make.ts";
@@ -72,7 +72,7 @@ describe("the write-ahead log", () => {
     assert.ok(kinds.includes("store_full"), "it was full at last");
     const [log, file] = [await size(logOf(o.path)), await size(o.path)];
     assert.ok(log > LARGEST_LOG && log + file < 170 * MB, `${log} and ${file} bytes`);
-    assert.equal(s.store().health.full(), "maxSize");
+    assert.equal((await s.store().health.state()).full, "maxSize");
 
     o.shell.exec("COMMIT");
     // One commit has all of it written to the file, and the next begins it anew.
@@ -82,7 +82,7 @@ describe("the write-ahead log", () => {
     }
     await s.clock.advance("5s");
     assert.ok((await size(logOf(o.path))) <= LARGEST_LOG);
-    assert.equal(s.store().health.full(), null);
+    assert.equal((await s.store().health.state()).full, null);
     assert.deepEqual(new Set(await append(o, 20)), new Set(["accepted"]));
     assert.deepEqual(
       s.told.map(({ what }) => what).filter((what) => /^store(Full|Open)$/.test(what)),

@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { beginFile } from "../../../src/runtime/new-file.ts";
 import { openDatabase } from "../../../src/store/sqlite/driver.ts";
-import { lockOutbox } from "../../../src/store/sqlite/lock.ts";
-import { logOf } from "../../../src/store/sqlite/outbox.ts";
+import { lockOutbox, logOf } from "../../../src/store/sqlite/files.ts";
 import { openStore } from "../../../src/store/sqlite/store.ts";
 import { delivered, makeEntry } from "../make.ts";
 import { PID, pathIn, startOutbox, type TestOutbox } from "./start.ts";
@@ -23,13 +22,17 @@ describe("the files of an outbox that is open", () => {
     await o.s.append(makeEntry({ messageId: "before" }));
     for (const name of await readdir(o.s.folder)) await rm(join(o.s.folder, name));
     assert.deepEqual(await o.s.append(makeEntry({ messageId: "after" })), ["outbox_gone"]);
-    assert.deepEqual(o.s.store().health.gone(), { what: "removed", path: o.path, since: o.s.clock.now() });
-    assert.equal(o.s.store().health.refusal()?.code, "outbox_gone");
+    assert.deepEqual((await o.s.store().health.state()).gone, {
+      what: "removed",
+      path: o.path,
+      since: o.s.clock.now(),
+    });
+    assert.equal((await o.s.store().health.state()).refusal?.code, "outbox_gone");
     assert.equal(await o.s.store().health.responds(), true);
     const [delivery] = await o.s.read();
     assert.ok(delivery);
     assert.equal(await o.s.store().settle(delivery, delivered(delivery, o.s.clock.now())), "written");
-    assert.deepEqual(o.s.counts(), ["crm delivered: 1"]);
+    assert.deepEqual(await o.s.counts(), ["crm delivered: 1"]);
     assert.deepEqual(told(o), ["storeGone"]);
   });
 
@@ -49,7 +52,7 @@ describe("the files of an outbox that is open", () => {
     assert.deepEqual(await o.s.append(makeEntry({ messageId: "meanwhile" })), ["outbox_gone"]);
     await rename(away, o.s.folder);
     assert.deepEqual(await o.s.append(makeEntry({ messageId: "after" })), ["accepted"]);
-    assert.equal(o.s.store().health.gone(), null);
+    assert.equal((await o.s.store().health.state()).gone, null);
     assert.deepEqual(told(o), ["storeGone", "storeFound"]);
     await o.s.reopen();
     assert.equal((await o.s.read()).length, 2);
@@ -61,7 +64,7 @@ describe("the files of an outbox that is open", () => {
     await copyFile(o.path, `${o.path}.copy`);
     await rename(`${o.path}.copy`, o.path);
     assert.deepEqual(await o.s.append(makeEntry({ messageId: "after" })), ["outbox_gone"]);
-    assert.equal(o.s.store().health.gone()?.what, "replaced");
+    assert.equal((await o.s.store().health.state()).gone?.what, "replaced");
   });
 
   it("are kept under another name when the daemon stops while they are gone", async () => {
@@ -84,7 +87,7 @@ describe("the files of an outbox that is open", () => {
       for (let n = 0; n < commits; n += 1) await o.s.append(makeEntry({ messageId: `m${n}` }));
       await truncate(o.path, 0);
       assert.deepEqual(await o.s.append(makeEntry({ messageId: "after" })), ["outbox_gone"]);
-      assert.equal(o.s.store().health.gone()?.what, "truncated");
+      assert.equal((await o.s.store().health.state()).gone?.what, "truncated");
       assert.equal(await o.s.store().health.responds(), true);
       assert.equal((await stat(o.path)).size, 0);
       const [first] = commits > 0 ? await o.s.read({ limit: 1 }).catch(() => []) : [];
@@ -97,7 +100,7 @@ describe("the files of an outbox that is open", () => {
     await o.s.append(makeEntry({ messageId: "before" }));
     await truncate(logOf(o.path), 0);
     assert.deepEqual(await o.s.append(makeEntry({ messageId: "after" })), ["outbox_gone"]);
-    const { what, path } = o.s.store().health.gone() ?? {};
+    const { what, path } = (await o.s.store().health.state()).gone ?? {};
     assert.deepEqual([what, path], ["truncated", logOf(o.path)]);
   });
 
@@ -150,7 +153,7 @@ describe("the files of an outbox that is open", () => {
     o.shell.pragma("busy_timeout = 5000");
     o.shell.exec("DELETE FROM contents");
     o.shell.pragma("wal_checkpoint(TRUNCATE)");
-    assert.equal(o.s.store().health.gone(), null);
+    assert.equal((await o.s.store().health.state()).gone, null);
     const before = (await stat(o.path)).size;
     o.shell.exec("VACUUM");
     o.shell.pragma("wal_checkpoint(TRUNCATE)");

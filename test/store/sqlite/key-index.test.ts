@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { createKeyIndex, type Key, type KeyIndex } from "../../../src/store/sqlite/key-index.ts";
+import { createKeyIndex, type Key, type KeyIndex } from "../../../src/store/sqlite/repeats.ts";
 
 /** Numbers that a table holds; one that is further on begins the next. */
 const TABLE = 2 ** 20;

@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { openDatabase } from "../../../src/store/sqlite/driver.ts";
-import { lockOutbox } from "../../../src/store/sqlite/lock.ts";
+import { lockOutbox } from "../../../src/store/sqlite/files.ts";
 import { createFalseClock } from "../../flow/clock.ts";
 import { AMPLE, createFalseReport, startStore } from "../harness.ts";
 import { makeEntry } from "../make.ts";

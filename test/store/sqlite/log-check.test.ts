@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { copyFile, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { logOf } from "../../../src/store/sqlite/outbox.ts";
+import { logOf } from "../../../src/store/sqlite/files.ts";
 import { openStore } from "../../../src/store/sqlite/store.ts";
 import { createFalseClock } from "../../flow/clock.ts";
 import { SCRATCH } from "../../scratch.ts";

@@ -1,27 +1,23 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createBacklog } from "../../../src/store/sqlite/backlog.ts";
-import { createClaims } from "../../../src/store/sqlite/claims.ts";
+import { createSegments } from "../../../src/store/sqlite/append.ts";
+import { createBacklog, createClaims } from "../../../src/store/sqlite/claims.ts";
 import type { Commits } from "../../../src/store/sqlite/commits.ts";
 import { createCounts } from "../../../src/store/sqlite/counts.ts";
-import { createStoredDeletions } from "../../../src/store/sqlite/deletions/deletions.ts";
-import { createIsForgotten } from "../../../src/store/sqlite/deletions/forgotten.ts";
-import { createNotices } from "../../../src/store/sqlite/deletions/notices.ts";
-import { createUserHash } from "../../../src/store/sqlite/deletions/user-hash.ts";
+import { createStoredDeletions } from "../../../src/store/sqlite/deletions.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { createStoredHalts } from "../../../src/store/sqlite/halts.ts";
-import { createLookup } from "../../../src/store/sqlite/lookup/lookup.ts";
-import { createCallHash } from "../../../src/store/sqlite/members/call-hash.ts";
-import { createForget } from "../../../src/store/sqlite/members/leaving.ts";
-import { createSuperseding } from "../../../src/store/sqlite/members/superseded.ts";
+import { createLookup } from "../../../src/store/sqlite/lookup.ts";
 import { createMeta } from "../../../src/store/sqlite/meta.ts";
 import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/migrations.ts";
-import { createDeliveryBodies } from "../../../src/store/sqlite/open-bodies.ts";
+import { createNotices } from "../../../src/store/sqlite/notices.ts";
 import { createProgress } from "../../../src/store/sqlite/progress.ts";
 import { createPrune } from "../../../src/store/sqlite/prune.ts";
 import { createRepeats } from "../../../src/store/sqlite/repeats.ts";
-import { createSegments } from "../../../src/store/sqlite/segments.ts";
-import { createTried } from "../../../src/store/sqlite/tried.ts";
+import { createDeliveryBodies } from "../../../src/store/sqlite/segment.ts";
+import { createTried } from "../../../src/store/sqlite/settle.ts";
+import { createCallHash, createForget, createSuperseding } from "../../../src/store/sqlite/superseded.ts";
+import { createIsForgotten, createSuppression, createUserHash } from "../../../src/store/sqlite/suppressed.ts";
 import { createFalseClock, UNSHIFTED } from "../../flow/clock.ts";
 import { createFalseReport } from "../harness.ts";
 
@@ -114,7 +110,6 @@ describe("migrations", () => {
         "SELECT hash, source FROM suppressed ORDER BY hash, source",
         // Of the one row that the inner one has.
         "SELECT first FROM (SELECT first, events FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
-        "SELECT value FROM salt",
         "SELECT 1 FROM deletions LIMIT 1",
         "SELECT value FROM call_key",
       ],
@@ -160,6 +155,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const room = { refusal: () => null };
   const size = { borrow: <T>(run: () => T): T => run(), repaid() {} };
   const forgetMembers = createForget(recording, { forget() {} });
+  const userHash = createUserHash(recording);
   createStoredDeletions(recording, {
     ...world,
     counts,
@@ -170,9 +166,11 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
     size,
     report,
     forgetMembers,
+    userHash,
+    suppression: createSuppression(recording, userHash),
   });
   const bodies = createDeliveryBodies(recording);
-  createIsForgotten(recording, { hash: createUserHash(recording), bodies });
+  createIsForgotten(recording, { hash: userHash, bodies });
   createSuperseding(recording, { bodies, callHash: createCallHash(recording) });
   createPrune(recording, { counts, repeats, progress, tried });
   return { db, statements };

@@ -88,7 +88,7 @@ describe("the letters of a segment", () => {
     );
     assert.deepEqual(new Set(answers), new Set(["written"]));
     assert.equal(states(o), `${"ddt".repeat(85)}d, 0 wait`);
-    assert.deepEqual(o.s.counts(), ["crm delivered: 171", "crm failed: 85"]);
+    assert.deepEqual(await o.s.counts(), ["crm delivered: 171", "crm failed: 85"]);
     const taken = all.map(({ id }) => id).filter((id) => id % 3);
     assert.deepEqual(lines(o), [{ at: now, url: URL_A, status: 200, events: taken }]);
   });

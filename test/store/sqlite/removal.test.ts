@@ -34,13 +34,13 @@ describe("a segment of which at most half waits", () => {
     assert.equal(o.s.moves(), 1);
     for (const table of ["segments", "contents", "progress", "events"])
       assert.deepEqual(o.sql(`SELECT * FROM ${table}`), []);
-    assert.deepEqual(o.s.counts(), ["crm waiting: 4"]);
+    assert.deepEqual(await o.s.counts(), ["crm waiting: 4"]);
     assert.deepEqual(await o.s.read(), []);
     const expected = waiting.map((delivery) => ({ ...delivery, segment: 0 }));
     assert.deepEqual(await o.s.read({ queue: "retry", dueBy: accepted }), expected);
     await o.s.reopen();
     assert.deepEqual(await o.s.read({ queue: "retry" }), expected);
-    assert.deepEqual(o.s.counts(), ["crm waiting: 4"]);
+    assert.deepEqual(await o.s.counts(), ["crm waiting: 4"]);
   });
 
   it("stays if the disk has changed it, and the others go all the same", async () => {
@@ -58,7 +58,7 @@ describe("a segment of which at most half waits", () => {
     );
     // It is not tried again and again.
     assert.deepEqual(await o.s.prune(before, 500), NONE);
-    assert.deepEqual(o.s.counts(), ["crm delivered: 4", "crm waiting: 4"]);
+    assert.deepEqual(await o.s.counts(), ["crm delivered: 4", "crm waiting: 4"]);
   });
 
   it("stays if more than half of it waits, if it is too young, or if nobody asks", async () => {
@@ -100,7 +100,7 @@ describe("a segment of which at most half waits", () => {
       { event: 3, destination: "crm", state: "failed", attempts: 1, message_id: "m3" },
       { event: 5, destination: "crm", state: "waiting", attempts: 0, message_id: "m5" },
     ]);
-    assert.deepEqual(o.s.counts(), ["crm failed: 1", "crm waiting: 2", "warehouse waiting: 1"]);
+    assert.deepEqual(await o.s.counts(), ["crm failed: 1", "crm waiting: 2", "warehouse waiting: 1"]);
   });
 
   it("is dissolved together with others, the oldest first, until there were as many events as asked for", async () => {
@@ -116,7 +116,7 @@ describe("a segment of which at most half waits", () => {
     assert.deepEqual(o.sql("SELECT first FROM segments"), [{ first: 17 }]);
     assert.deepEqual(await o.s.prune(before, 1), { ...NONE, delivered: 6 });
     assert.deepEqual(await o.s.prune(before, 1), NONE);
-    assert.deepEqual(o.s.counts(), ["crm waiting: 6"]);
+    assert.deepEqual(await o.s.counts(), ["crm waiting: 6"]);
   });
 });
 
@@ -136,7 +136,7 @@ describe("a segment that takes less space than what waits in it would by itself"
     assert.equal(segments(o), 1);
     await settle(all.slice(60, 99));
     assert.deepEqual(await o.s.prune(before, 500), { ...NONE, delivered: 99 });
-    assert.deepEqual(o.s.counts(), ["crm waiting: 1"]);
+    assert.deepEqual(await o.s.counts(), ["crm waiting: 1"]);
   });
 });
 
@@ -150,14 +150,14 @@ describe("a delivery that is under way while its segment is dissolved", () => {
       const settlement = end(delivery, o.s.clock.now());
       assert.equal(await o.s.store().settle(delivery, settlement), "written");
       const waits = settlement.state === "waiting";
-      assert.deepEqual(o.s.counts(), [`crm ${settlement.state}: 1`]);
+      assert.deepEqual(await o.s.counts(), [`crm ${settlement.state}: 1`]);
       assert.deepEqual(o.sql("SELECT event, state, attempts FROM deliveries"), [
         { event: 8, state: settlement.state, attempts: settlement.attempts },
       ]);
       assert.equal((await o.s.read({ queue: "retry" })).length, waits ? 1 : 0);
       if (!waits) assert.equal(await o.s.store().settle(delivery, settlement), "gone");
       await o.s.reopen();
-      assert.deepEqual(o.s.counts(), [`crm ${settlement.state}: 1`]);
+      assert.deepEqual(await o.s.counts(), [`crm ${settlement.state}: 1`]);
     });
   }
 
@@ -191,9 +191,9 @@ describe("a delivery that is under way while its segment is dissolved", () => {
       { event: 11, state: "failed" },
     ]);
     const counts = ["crm delivered: 1", "crm failed: 2", "crm waiting: 3"];
-    assert.deepEqual(o.s.counts(), counts);
+    assert.deepEqual(await o.s.counts(), counts);
     await o.s.reopen();
-    assert.deepEqual(o.s.counts(), counts);
+    assert.deepEqual(await o.s.counts(), counts);
   });
 
   it("is removed by the transaction that settles it, if that is what makes its segment settled", async () => {
@@ -212,7 +212,7 @@ describe("a delivery that is under way while its segment is dissolved", () => {
     ]);
     assert.deepEqual([written, again], ["written", "gone"]);
     assert.deepEqual(pruned, { ...NONE, delivered: 8, failed: 1 });
-    assert.deepEqual(o.s.counts(), []);
+    assert.deepEqual(await o.s.counts(), []);
     assert.equal(segments(o), 0);
   });
 });

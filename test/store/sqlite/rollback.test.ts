@@ -26,7 +26,7 @@ describe("a commit of calls and settlements that is rolled back", () => {
     ]);
 
     const counts = ["crm delivered: 2", "crm failed: 1", "crm waiting: 6"];
-    assert.deepEqual(o.s.counts(), counts);
+    assert.deepEqual(await o.s.counts(), counts);
     assert.deepEqual(o.sql("SELECT segment, waiting, states FROM progress ORDER BY segment"), [
       { segment: 1, waiting: 2, states: "dttdww" },
       ...[7, 8, 10].map((segment) => ({ segment, waiting: 1, states: "w" })),
@@ -40,7 +40,7 @@ describe("a commit of calls and settlements that is rolled back", () => {
       { event: 3, state: "waiting" },
     ]);
     await o.s.reopen();
-    assert.deepEqual(o.s.counts(), counts);
+    assert.deepEqual(await o.s.counts(), counts);
     await o.s.append(makeEntry({ messageId: "e" }));
     assert.deepEqual(o.sql("SELECT id, message_id FROM events WHERE id > 6 ORDER BY id"), [
       ...["a", "b", "c", "d", "e"].map((id, nth) => ({ id: 7 + nth, message_id: id })),
@@ -65,11 +65,11 @@ describe("a commit of calls and settlements that is rolled back", () => {
     o.shell.exec(failing("segments"));
     assert.deepEqual(await write(), ["unwritten", "store_failed", "unwritten", "store_failed", "unwritten"]);
     assert.deepEqual(rows(), before);
-    assert.deepEqual(o.s.counts(), ["crm waiting: 4"]);
+    assert.deepEqual(await o.s.counts(), ["crm waiting: 4"]);
     assert.deepEqual((await o.s.read()).length, 4);
     o.shell.exec("DROP TRIGGER failing_progress; DROP TRIGGER failing_segments");
     assert.deepEqual(await write(), ["written", "accepted", "written", "accepted", "written"]);
-    assert.deepEqual(o.s.counts(), ["crm delivered: 1", "crm failed: 1", "crm waiting: 4"]);
+    assert.deepEqual(await o.s.counts(), ["crm delivered: 1", "crm failed: 1", "crm waiting: 4"]);
     assert.deepEqual(o.sql("SELECT segment, states FROM progress ORDER BY segment"), [
       { segment: 1, states: "dttw" },
       { segment: 5, states: "ww" },

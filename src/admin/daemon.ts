@@ -1,0 +1,114 @@
+import * as v from "valibot";
+import { respond } from "../http/respond.ts";
+import { FAULT_STATUS, type Fault, fault, isFault } from "../model/fault.ts";
+import { type At, type Ms, SECOND } from "../model/units.ts";
+import { type Answer, about } from "../wire/fields.ts";
+import { refusedConfig, reloaded } from "../wire/status.ts";
+import { type Answered, type AnswerOf, route } from "./route.ts";
+import type { AdminWorld } from "./world.ts";
+
+export const healthRoute = route({
+  id: "getHealth",
+  method: "get",
+  path: "/healthz",
+  summary: "Whether the daemon is alive",
+  answers: { 200: about("It is.", v.strictObject({ status: v.literal("alive") })) },
+});
+
+export const readinessRoute = route({
+  id: "getReadiness",
+  method: "get",
+  path: "/readyz",
+  summary: "Whether the daemon would accept a call now",
+  answers: { 200: about("It would.", v.strictObject({ status: v.literal("ready") })) },
+  faults: ["store_full", "store_failed"],
+});
+
+/** While the store fails, it is probed at most this often, however often readiness is asked for. */
+const PROBE_EVERY: Ms = 5 * SECOND;
+
+const UNWRITABLE = fault("store_failed", "the outbox cannot be written; see the log for the reason", PROBE_EVERY);
+
+type Readiness = AnswerOf<typeof readinessRoute> | Fault;
+
+/**
+ * `GET /readyz`: whether a call that comes now would be accepted. That is what the last commit says; after a failed one, a
+ * probe finds out when the store works again.
+ */
+export function createReadiness({ clock, health }: Pick<AdminWorld, "clock" | "health">): () => Promise<Readiness> {
+  let probedAt: At = Number.NEGATIVE_INFINITY;
+  return async function getReadiness() {
+    const { refusal, writable } = await health.state();
+    if (refusal) return refusal;
+    if (writable) return { status: "ready" };
+    if (clock.now() - probedAt < PROBE_EVERY) return UNWRITABLE;
+    probedAt = clock.now();
+    return (await health.probe()) ? { status: "ready" } : UNWRITABLE;
+  };
+}
+
+export const metricsRoute = route({
+  id: "getMetrics",
+  method: "get",
+  path: "/metrics",
+  summary: "Metrics for Prometheus",
+  answers: { 200: about("The metrics, in Prometheus' text format.", v.string()) },
+  type: "text/plain",
+});
+
+export async function getMetrics({ metrics }: Pick<AdminWorld, "metrics">): Promise<Response> {
+  return new Response(await metrics.text(), { headers: { "Content-Type": metrics.contentType } });
+}
+
+export const reloadRoute = route({
+  id: "reloadConfig",
+  method: "post",
+  path: "/api/reload",
+  summary: "Reload the config",
+  description: "All or nothing: a config that is refused changes nothing.",
+  answers: { 200: reloaded, [FAULT_STATUS.config_invalid]: refusedConfig },
+});
+
+/** `POST /api/reload`: what has changed and what needs a restart; or why nothing has changed, and everything that is wrong. */
+export async function postReload({ reload }: Pick<AdminWorld, "reload">): Promise<Answered<typeof reloadRoute>> {
+  const result = await reload();
+  if (result.kind === "reloaded") {
+    const { changes, needsRestart, problems } = result;
+    return { success: true, changes, needsRestart, problems };
+  }
+  const { reason, problems } = result;
+  const message = `the config is not taken: ${reason}`;
+  const refused: Answer<typeof refusedConfig> = {
+    success: false,
+    code: "config_invalid",
+    message,
+    error: message,
+    problems,
+  };
+  return respond(FAULT_STATUS.config_invalid, refused);
+}
+
+const BACKUP_TYPE = "application/vnd.sqlite3";
+
+export const backupRoute = route({
+  id: "getBackup",
+  method: "get",
+  path: "/api/backup",
+  summary: "What the daemon still has of an outbox whose file is gone",
+  description:
+    "Only while `outbox.gone` of the status says so: else `fairlead backup` reads the file, and holds nobody up. That command " +
+    "asks here by itself, and checks what it gets.",
+  answers: { 200: about("The outbox, as one SQLite file.", v.string()) },
+  type: BACKUP_TYPE,
+  faults: ["outbox_in_place", "overloaded", "store_failed"],
+});
+
+export async function getBackup({ outbox, health, rescue, report }: AdminWorld): Promise<Response | Fault> {
+  if ((await health.state()).gone === null) {
+    return fault("outbox_in_place", `${outbox().path} is in its place: fairlead backup reads it by itself`);
+  }
+  const found = await rescue();
+  if (isFault(found)) return found;
+  report.daemon("outbox_copied", { bytes: found.size });
+  return new Response(found.bytes, { headers: { "Content-Type": BACKUP_TYPE } });
+}

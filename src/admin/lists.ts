@@ -1,0 +1,108 @@
+import type { ComputationClass, Member, Value } from "../model/audience.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
+import {
+  digitsOf,
+  type Entry,
+  type Splitter,
+  splitCsv,
+  splitJsonArray,
+  splitJsonLines,
+  wrong,
+} from "./list-formats.ts";
+
+/** Users handed on at a time: nobody waits long behind them. */
+const IN_PART = 100;
+
+/** By the type without its parameters. */
+const SPLITTERS: Readonly<Record<string, () => Splitter>> = {
+  "application/x-ndjson": splitJsonLines,
+  "application/jsonl": splitJsonLines,
+  "application/json": splitJsonArray,
+  "text/csv": splitCsv,
+};
+
+export const LIST_TYPES = Object.keys(SPLITTERS);
+
+/** How a list is written; a fault for a type that is none of them. */
+export function splitterFor(contentType: string | null): Splitter | Fault {
+  const type = (contentType ?? "").replace(/;.*$/s, "").trim().toLowerCase();
+  const make = Object.hasOwn(SPLITTERS, type) ? SPLITTERS[type] : undefined;
+  if (make) return make();
+  return fault(
+    "unsupported_media_type",
+    `Content-Type must be one of ${LIST_TYPES.join(", ")} (got "${type.slice(0, 40)}")`,
+  );
+}
+
+/** The users of a list, as its text comes in. A fault is the last of it. */
+export async function* readList(
+  text: AsyncIterable<string | Fault>,
+  splitter: Splitter,
+  kind: ComputationClass,
+): AsyncGenerator<readonly Member[] | Fault, void> {
+  for await (const piece of text) {
+    if (typeof piece !== "string") return yield piece;
+    yield* membersOf(splitter.push(piece), kind);
+  }
+  yield* membersOf(splitter.end(), kind);
+}
+
+type Found = readonly (Entry | Fault)[];
+
+/** Of several faults the first one counts, whoever has found it. */
+function* membersOf(found: Found, kind: ComputationClass): Generator<readonly Member[] | Fault, void> {
+  for (let from = 0; from < found.length; from += IN_PART) {
+    const part = found.slice(from, from + IN_PART).map((entry) => (isFault(entry) ? entry : memberOf(entry, kind)));
+    const wrong = part.find(isFault);
+    if (wrong) return yield wrong;
+    yield part as readonly Member[];
+  }
+}
+
+/** Characters of a user's id, and of a value that is text. */
+export const LONGEST_USER = 1_000;
+export const LONGEST_VALUE = 10_000;
+
+/** What an entry of a list says: of an audience a user, of a trait a user and a value. */
+function memberOf({ value: entry, place }: Entry, kind: ComputationClass): Member | Fault {
+  const user = userOf(kind === "audience" && !isObject(entry) ? entry : partOf(entry, "userId", 0), place);
+  if (typeof user !== "string") return user;
+  if (kind === "audience") return { user, value: true };
+  const given = partOf(entry, "value", 1);
+  const why = whyNoValue(given);
+  return why === null ? { user, value: given as Value } : wrong(place, why);
+}
+
+/** Of an object by its key, of a pair by its place. */
+function partOf(entry: unknown, key: string, index: number): unknown {
+  if (Array.isArray(entry)) return entry.length === 2 ? entry[index] : undefined;
+  return isObject(entry) ? entry[key] : undefined;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A number becomes text, as in calls. */
+export function userOf(given: unknown, place: string): string | Fault {
+  const user = Number.isSafeInteger(given) ? String(given) : given;
+  if (typeof user !== "string" || user === "") {
+    return wrong(place, "it has no userId, which must be a string that is not empty, or a whole number up to 2^53");
+  }
+  if (user.length > LONGEST_USER) return wrong(place, `its userId is longer than ${LONGEST_USER} characters`);
+  // The store could not tell it from others.
+  return user.isWellFormed() ? user : wrong(place, "its userId holds half of a surrogate pair");
+}
+
+const REMEDY = "round it, or write it as a string";
+
+function whyNoValue(given: unknown): string | null {
+  if (typeof given === "string") {
+    return given.length > LONGEST_VALUE ? `its value is longer than ${LONGEST_VALUE} characters` : null;
+  }
+  if (typeof given === "number") return Number.isFinite(given) ? null : "its value is beyond the range of a double";
+  if (given === null || typeof given === "boolean") return null;
+  const digits = digitsOf(given);
+  if (digits !== null) return `its value ${digits.slice(0, 50)} has more digits than a number in JSON keeps: ${REMEDY}`;
+  return "its value must be a string, a number, true, false or null";
+}

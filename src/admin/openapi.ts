@@ -1,0 +1,217 @@
+import { toJsonSchema } from "@valibot/to-json-schema";
+import * as v from "valibot";
+import { FAULT_STATUS, type FaultCode } from "../model/fault.ts";
+import { formatSize } from "../model/units.ts";
+import { about, refusal, type Shape } from "../wire/fields.ts";
+import { isOpen } from "./access.ts";
+import { BODY_FAULTS, type Body, type Route, route } from "./route.ts";
+
+export const openApiRoute = route({
+  id: "getOpenApi",
+  method: "get",
+  path: "/openapi.json",
+  summary: "This document",
+  answers: {
+    200: about("The OpenAPI document of this API, for programs that read it.", v.record(v.string(), v.unknown())),
+  },
+});
+
+/** The OpenAPI 3.1 document of these routes. */
+export function describeApi(routes: readonly Route[], version: string): Json {
+  const shapes = createShapes();
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    const path = templateOf(route.path);
+    paths[path] = { ...paths[path], [route.method]: describeOperation(route, shapes) };
+  }
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: "Fairlead's operator's API",
+      version,
+      description: ABOUT,
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/", description: "admin.listen" }],
+    // Either of them: whether a token is needed, the config says.
+    security: [{ token: [] }, {}],
+    paths,
+    components: { schemas: shapes.named, securitySchemes: { token: TOKEN } },
+  };
+}
+
+const ABOUT = `What operators and their programs ask a running daemon, at \`admin.listen\` of its config.
+
+A request with an Origin header, or with a Host that is not the listener's, is refused: the API is not open to web pages. Whatever is not a GET has to say that it is JSON. A Retry-After says when to try again. New keys may be added to answers; codes of refusals are stable.`;
+
+const TOKEN = {
+  type: "http",
+  scheme: "bearer",
+  description:
+    "`admin.token` of the config, where there is one: it has to be there unless the API listens on loopback or a Unix socket. " +
+    "`/healthz` and `/readyz` never need it.",
+};
+
+/** Hono writes `:name` where OpenAPI writes `{name}`. */
+function templateOf(path: string): string {
+  return path.replace(/:(\w+)/g, "{$1}");
+}
+
+const JSON_TYPE = "application/json";
+
+/** A route as OpenAPI describes an operation. */
+function describeOperation(route: Route, shapes: Shapes): Json {
+  const { id, method, summary, description, path, body } = route;
+  const parameters = [...pathParameters(route), ...queryParameters(route, shapes)];
+  return {
+    operationId: id,
+    summary,
+    ...(description !== undefined && { description }),
+    ...(isOpen(path) && { security: [] }),
+    ...(parameters.length > 0 && { parameters }),
+    ...((body || method === "post") && { requestBody: describeBody(body, shapes) }),
+    responses: { ...answersOf(route, shapes), ...refusalsOf(route, shapes) },
+  };
+}
+
+function pathParameters({ params = {} }: Route): readonly Json[] {
+  return Object.entries(params).map(([name, description]) => ({
+    ...{ name, in: "path", required: true, description, schema: { type: "string" } },
+  }));
+}
+
+function queryParameters({ query }: Route, shapes: Shapes): readonly Json[] {
+  return Object.entries(query?.entries ?? {}).map(([name, entry]) => {
+    const { description, default: written, ...schema } = shapes.output(entry);
+    return {
+      ...{ name, in: "query", required: !isOptional(entry) },
+      ...(description !== undefined && { description }),
+      // As it is read: in a query all is text.
+      schema: written === undefined ? schema : { ...schema, default: v.parse(entry, undefined) },
+    };
+  });
+}
+
+/** What is sent to a POST that wants nothing: web pages cannot send JSON unasked. */
+const NOTHING = {
+  description: "Nothing of it is read, but its Content-Type has to be this one: send `{}`.",
+  required: true,
+  content: { [JSON_TYPE]: { schema: { type: "object" } } },
+};
+
+function describeBody(body: Body | undefined, shapes: Shapes): Json {
+  if (!body) return NOTHING;
+  const { shape, maxBytes, type = JSON_TYPE, also = {} } = body;
+  const description = `At most ${formatSize(maxBytes)}; compressed with gzip, if Content-Encoding says so.`;
+  const all = Object.entries({ [type]: shape, ...also });
+  const content = Object.fromEntries(all.map(([name, one]) => [name, { schema: shapes.input(one) }]));
+  return { description, required: true, content };
+}
+
+function answersOf({ answers, type = JSON_TYPE }: Route, shapes: Shapes): Json {
+  const all = Object.entries(answers).map(([status, shape]) => {
+    const { description = "Done.", ...schema } = shapes.output(shape);
+    return [status, { description, content: { [type]: { schema } } }];
+  });
+  return Object.fromEntries(all);
+}
+
+/** The statuses with which trying again may help, and that can say when. */
+const RETRIED: readonly number[] = [409, 429, 503];
+
+/** The refusals of a route as OpenAPI describes responses, by status, each with the codes that it can have. */
+function refusalsOf(route: Route, shapes: Shapes): Json {
+  const fault = shapes.output(refusal);
+  const byStatus = Map.groupBy(codesOf(route), (code) => FAULT_STATUS[code]);
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [status, { ...describe(codes, fault), ...headersOf(status) }]),
+  );
+}
+
+function codesOf({ method, path, query, body, faults = [] }: Route): readonly FaultCode[] {
+  const all: readonly FaultCode[] = [
+    ...(isOpen(path) ? [] : (["unauthorized"] as const)),
+    ...(["forbidden_origin", "forbidden_host"] as const),
+    ...(method === "post" ? (["unsupported_media_type"] as const) : []),
+    ...(query ? (["invalid_request"] as const) : []),
+    ...(body ? BODY_FAULTS : []),
+    ...faults,
+    // Whatever writes to the outbox meets either.
+    ...(faults.includes("store_failed") ? (["outbox_gone"] as const) : []),
+    "internal",
+  ];
+  return [...new Set(all)];
+}
+
+function describe(codes: readonly FaultCode[], fault: Json): Json {
+  return {
+    description: `Refused: ${codes.map((code) => `\`${code}\``).join(", ")}.`,
+    content: { "application/json": { schema: { allOf: [fault, { properties: { code: { enum: codes } } }] } } },
+  };
+}
+
+function headersOf(status: number): Json {
+  if (!RETRIED.includes(status)) return {};
+  return { headers: { "Retry-After": { description: "When to try again, in seconds.", schema: { type: "integer" } } } };
+}
+
+/** A part of a document: JSON, as it is written. */
+type Json = { readonly [key: string]: unknown };
+
+/** Shapes as JSON Schemas, draft 2020-12 as OpenAPI 3.1 has it. */
+type Shapes = {
+  /** What comes in: a shape before it is read. */
+  input(shape: Shape): Json;
+  /** What goes out, or what text in a query means: a shape after it was read. Other keys may join those that it has. */
+  output(shape: Shape): Json;
+  /** Those that have a name, and to which the others refer. */
+  readonly named: Json;
+};
+
+function createShapes(): Shapes {
+  const named: Record<string, Json> = {};
+  return {
+    named,
+    input: (shape) => collect(convert(shape, "input")) as Json,
+    output: (shape) => collect(opened(convert(shape, "output"))) as Json,
+  };
+
+  /** Keeps what has a title under this name, and leaves a reference in its place. */
+  function collect(json: unknown): unknown {
+    if (Array.isArray(json)) return json.map(collect);
+    if (typeof json !== "object" || json === null) return json;
+    const inner = Object.fromEntries(Object.entries(json).map(([key, value]) => [key, collect(value)]));
+    // Not a property that is called so.
+    if (typeof inner.title !== "string") return inner;
+    // What is said of it here is about this place.
+    const { description, ...shape } = inner;
+    return { $ref: keep(inner.title, shape), ...(description !== undefined && { description }) };
+  }
+
+  function keep(name: string, json: Json): string {
+    const known = named[name] ?? json;
+    if (JSON.stringify(known) !== JSON.stringify(json)) throw new Error(`two shapes have the name ${name}`);
+    named[name] = json;
+    return `#/components/schemas/${name}`;
+  }
+}
+
+function convert(shape: Shape, typeMode: "input" | "output"): Json {
+  // These checks are functions; what they are about is said in descriptions.
+  const ignoreActions = ["check", "raw_check"];
+  const { $schema: _, ...json } = toJsonSchema(shape, { target: "draft-2020-12", typeMode, ignoreActions });
+  return json;
+}
+
+/** A newer daemon may say more: whoever reads its answers should not mind. */
+function opened(json: unknown): unknown {
+  if (Array.isArray(json)) return json.map(opened);
+  if (typeof json !== "object" || json === null) return json;
+  const kept = Object.entries(json).filter(([key, value]) => key !== "additionalProperties" || value !== false);
+  return Object.fromEntries(kept.map(([key, value]) => [key, opened(value)]));
+}
+
+/** Whether it may be left out. */
+function isOptional(shape: Shape): boolean {
+  return v.safeParse(shape, undefined).success;
+}

@@ -1,0 +1,62 @@
+import type { Bodies } from "../http/body.ts";
+import type { Streams } from "../http/stream.ts";
+import type { Audiences } from "../model/audience.ts";
+import type { Config } from "../model/config.ts";
+import type { StoredDeletions } from "../model/deletion.ts";
+import type { Destination } from "../model/destination.ts";
+import type { Lookup } from "../model/lookup.ts";
+import type { Pauses } from "../model/pause.ts";
+import type { Backlog, Clock, RequestDeletion, Rescue } from "../model/ports.ts";
+import type { Rejections } from "../model/refusal.ts";
+import type { Reload } from "../model/reload.ts";
+import type { Replay } from "../model/replay.ts";
+import type { Report } from "../model/report.ts";
+import type { Source } from "../model/source.ts";
+import type { StoreHealth } from "../model/space.ts";
+import type { Activity, Arrivals, ConfigStatus, Health } from "../model/status.ts";
+import type { Timeline } from "../model/timeline.ts";
+import type { At } from "../model/units.ts";
+import type { Unserved, WhileIdle } from "../model/unserved.ts";
+
+/** Everything that the operator's API asks of the daemon. */
+export type AdminWorld = {
+  readonly clock: Pick<Clock, "now" | "wall">;
+  readonly timeline: Timeline;
+  readonly version: string;
+  readonly pid: number;
+  /** By `clock.now()`. */
+  readonly startedAt: At;
+  readonly report: Report;
+  readonly metrics: { text(): Promise<string>; readonly contentType: string };
+
+  // As the config in force has them.
+  readonly admin: () => Config["admin"];
+  readonly outbox: () => Pick<Config["outbox"], "path">;
+  readonly sources: () => readonly Source[];
+  readonly destinations: () => readonly Destination[];
+  readonly reload: Reload;
+  readonly lastReload: () => ConfigStatus;
+
+  readonly bodies: Bodies;
+  readonly streams: Streams;
+  readonly arrivals: Arrivals;
+  readonly rejections: Rejections;
+
+  readonly pauses: Pauses;
+  readonly whileIdle: WhileIdle;
+  /** Probes a destination at once. With `all`, everything that waits for it is sent, due or not. */
+  readonly tryNow: (destination: string, all?: boolean) => void;
+  readonly activity: Activity;
+  readonly webhooks: Health;
+
+  readonly health: StoreHealth;
+  readonly rescue: Rescue;
+  readonly backlog: Pick<Backlog, "counts" | "oldestWaitingAt">;
+  readonly lookup: Lookup;
+  readonly replay: Replay;
+  readonly unserved: Unserved;
+  readonly audiences: Audiences;
+  readonly deletions: StoredDeletions;
+  readonly requestDeletion: RequestDeletion;
+  readonly wakeDeletion: () => void;
+};

@@ -1,0 +1,115 @@
+import type { EventEmitter } from "node:events";
+import type { Argument, Command, Help, Option } from "commander";
+
+/** What kind of value an option or an argument takes, as far as a shell can complete it. */
+export type Value =
+  | { readonly kind: "file" }
+  | { readonly kind: "words"; readonly words: readonly string[] }
+  /** Names in the config or in the running daemon. */
+  | { readonly kind: "names"; readonly of: "destinations" | "sources" }
+  | { readonly kind: "text" };
+
+export type OptionRow = {
+  /** As --help writes it: `-h, --help`, `--config <file>`. */
+  readonly flags: string;
+  readonly names: readonly string[];
+  readonly description: string;
+  /** Its heading in --help. */
+  readonly heading: string;
+  /** Null if it takes none. */
+  readonly value: Value | null;
+};
+
+export type ArgumentRow = {
+  readonly name: string;
+  readonly description: string;
+  readonly variadic: boolean;
+  readonly value: Value;
+};
+
+/** A command, as --help shows it. */
+export type CommandRow = {
+  /** Its name after those of its parents, without `fairlead`; empty for the program itself. */
+  readonly path: readonly string[];
+  readonly usage: string;
+  readonly description: string;
+  /** Its heading in the help of its parent. */
+  readonly heading: string;
+  readonly options: readonly OptionRow[];
+  readonly args: readonly ArgumentRow[];
+  readonly commands: readonly CommandRow[];
+  /** The end of --help: examples and notes. */
+  readonly after: string;
+};
+
+/** What --help shows, as data: the man page and the completions of shells are made from it. */
+export function describeCommand(command: Command, path: readonly string[] = []): CommandRow {
+  const help = command.createHelp();
+  return {
+    path,
+    usage: help.commandUsage(command),
+    description: command.description(),
+    heading: headingOf(command.helpGroup(), "Commands:"),
+    options: help.visibleOptions(command).map((option) => describeOption(option, help)),
+    args: help.visibleArguments(command).map((argument) => describeArgument(argument, { help, command })),
+    commands: help.visibleCommands(command).map((one) => describeCommand(one, [...path, one.name()])),
+    after: afterHelp(command),
+  };
+}
+
+/** The command and all its subcommands, in the order of --help. */
+export function listCommands(row: CommandRow): readonly CommandRow[] {
+  return [row, ...row.commands.flatMap(listCommands)];
+}
+
+/** The long name of an option. */
+export function longestName({ names }: OptionRow): string {
+  return names.reduce((longest, name) => (name.length > longest.length ? name : longest), "");
+}
+
+function describeOption(option: Option, help: Help): OptionRow {
+  const takesValue = option.required || option.optional;
+  const [, placeholder = ""] = /[<[]([^>\]]+)[>\]]/.exec(option.flags) ?? [];
+  return {
+    flags: option.flags,
+    names: [option.short, option.long].filter((name) => name !== undefined),
+    description: help.optionDescription(option),
+    heading: headingOf(option.helpGroupHeading, "Options:"),
+    value: takesValue ? guessValue(placeholder === "name" ? option.name() : placeholder, option.argChoices) : null,
+  };
+}
+
+function describeArgument(argument: Argument, { help, command }: { help: Help; command: Command }): ArgumentRow {
+  const ofHelp = argument.name() === "command" && command.parent;
+  const words = ofHelp ? help.visibleCommands(ofHelp).map((one) => one.name()) : argument.argChoices;
+  return {
+    name: help.argumentTerm(argument),
+    description: help.argumentDescription(argument),
+    variadic: argument.variadic,
+    value: guessValue(argument.name(), words),
+  };
+}
+
+function guessValue(placeholder: string, words: readonly string[] | undefined): Value {
+  if (words) return { kind: "words", words };
+  if (placeholder === "source") return { kind: "names", of: "sources" };
+  if (DESTINATIONS.test(placeholder)) return { kind: "names", of: "destinations" };
+  return placeholder === "file" ? { kind: "file" } : { kind: "text" };
+}
+
+/** Arguments and options with these names take a destination; `old` and `new` are those of `fairlead move`. */
+const DESTINATIONS = /^(old|new|destination\b.*)$/;
+
+function headingOf(heading: string | undefined, otherwise: string): string {
+  return (heading || otherwise).replace(/:$/, "");
+}
+
+/** Commander keeps this text in event listeners only, and its types hide that it is an emitter. */
+function afterHelp(command: Command): string {
+  let text = "";
+  const write = (part: string): void => {
+    text += part;
+  };
+  (command as unknown as EventEmitter).emit("afterHelp", { error: false, command, write });
+  return text.trim();
+}

@@ -1,0 +1,197 @@
+import { formatDuration, HOUR, type Ms, SECOND } from "../model/units.ts";
+import { createClock } from "../runtime/clock.ts";
+import { openBytes } from "../runtime/input.ts";
+import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
+import { type Complaint, complain } from "./complain.ts";
+import {
+  isShown,
+  isSynced,
+  type Kind,
+  type SaidComputation,
+  type SaidSync,
+  type SaidSynced,
+} from "./computations/said.ts";
+import { askDaemon, type DaemonOptions, type Refusal } from "./daemon.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
+import { printable } from "./printable.ts";
+import { createProgressBar, type ProgressBar } from "./progress.ts";
+import { table } from "./table.ts";
+import { format } from "./waiting.ts";
+
+export type SyncOptions = DaemonOptions & {
+  readonly source: string;
+  readonly format?: string;
+  readonly dryRun?: boolean;
+  readonly allowShrink?: boolean;
+  readonly json?: boolean;
+};
+
+/** The daemon may take an hour to read a list, and then compares it. */
+const LONGEST: Ms = HOUR + 10 * 60 * SECOND;
+
+type Place = { readonly kind: Kind; readonly name: string };
+
+/** Sends a list to the daemon, shows how far it is, and waits until all that it changes is in the outbox. */
+export async function syncList(place: Place, file: string, options: SyncOptions): Promise<ExitCode> {
+  const bar = createBar();
+  const sent = await send(place, { file, options, bar });
+  if ("code" in sent) {
+    bar.clear();
+    return complain(sent);
+  }
+  const done = await follow(place, { said: sent, options, bar });
+  bar.clear();
+  if ("code" in done) return complain(done);
+  print(options.json ? printable(JSON.stringify(done)) : toResult(place.kind, place.name, done));
+  return EXIT.done;
+}
+
+type Bar = Pick<ProgressBar, "clear"> & { show(done: number, total: number | null): void };
+
+function createBar(): Bar {
+  const clock = createClock();
+  const terminal = { write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now: clock.now };
+  const bar = createProgressBar(terminal);
+  const began = clock.now();
+  return { clear: bar.clear, show: (done, total) => bar.show({ done, total, elapsed: clock.now() - began }) };
+}
+
+type Sending = { readonly file: string; readonly options: SyncOptions; readonly bar: Bar };
+
+async function send({ kind, name }: Place, { file, options, bar }: Sending): Promise<SaidSynced | Complaint> {
+  const headers = headersFor(file, options.format);
+  if ("code" in headers) return headers as Complaint;
+  const opened = await openBytes(file === "-" ? null : file);
+  if (!opened.ok) return { code: EXIT.usage, message: `cannot read ${file}: ${opened.why}` };
+  const { source } = opened;
+  const body = { source, sent: (bytes: number) => bar.show(bytes, source.size) };
+  const query = new URLSearchParams({
+    ...(options.dryRun && { dryRun: "1" }),
+    ...(options.allowShrink && { allowShrink: "1" }),
+  });
+  const path = `${pathOf(kind, options.source, name)}${query.size > 0 ? `?${query}` : ""}`;
+  const by = { method: "PUT", headers, body, timeout: LONGEST };
+  const answer = await askDaemon(options, { path, by, isSaid: isSynced, explain: explainComputation });
+  await source.close();
+  return "code" in answer ? answer : answer.said;
+}
+
+type Following = { readonly said: SaidSynced; readonly options: SyncOptions; readonly bar: Bar };
+
+/** A daemon that is started again meanwhile goes on with it: so does this. */
+async function follow({ kind, name }: Place, { said, options, bar }: Following): Promise<SaidSynced | Complaint> {
+  const { added, changed, removed } = said;
+  const clock = createClock();
+  let sync: SaidSync | null = said.sync;
+  while (sync !== null && sync.state !== "finished") {
+    bar.show(sync.done, added + changed + removed);
+    await clock.sleep(SECOND, new AbortController().signal);
+    const question = { path: pathOf(kind, options.source, name), isSaid: isShown(kind), explain: explainComputation };
+    const answer = await askDaemon(options, question);
+    if ("code" in answer) return answer;
+    const { number }: SaidSync = sync;
+    sync = answer.said.syncs.find((one) => one.number === number) ?? null;
+  }
+  return { ...said, sync: sync ?? said.sync };
+}
+
+/** How lists are written, by the word for it. */
+export const LIST_TYPES: Readonly<Record<string, string>> = {
+  csv: "text/csv",
+  json: "application/json",
+  jsonl: "application/x-ndjson",
+  ndjson: "application/x-ndjson",
+};
+
+/** What a list is sent as. By the end of the file's name, `.gz` apart, unless the format is said. */
+function headersFor(file: string, said: string | undefined): Readonly<Record<string, string>> | Complaint {
+  const isGzip = file.endsWith(".gz");
+  const word = said ?? /\.([a-z]+)(?:\.gz)?$/i.exec(file)?.[1]?.toLowerCase() ?? "";
+  const type = Object.hasOwn(LIST_TYPES, word) ? LIST_TYPES[word] : undefined;
+  if (type === undefined) {
+    const words = Object.keys(LIST_TYPES).join(", ");
+    return {
+      code: EXIT.usage,
+      message: `how ${file === "-" ? "standard input" : file} is written, say with --format: ${words}`,
+    };
+  }
+  return { "Content-Type": type, ...(isGzip && { "Content-Encoding": "gzip" }) };
+}
+
+/** Where the operator's API has an audience, or a trait. */
+export function pathOf(kind: Kind, source: string, name: string): string {
+  return `/api/sources/${encodeURIComponent(source)}/${kind}s/${encodeURIComponent(name)}`;
+}
+
+/** Where it lists those of a source, or of all. */
+export function listPathOf(kind: Kind, source: string | undefined): string {
+  return source === undefined ? `/api/${kind}s` : `/api/sources/${encodeURIComponent(source)}/${kind}s`;
+}
+
+/** What the daemon has against the list or its place, in its own words; null if it refused for another reason. */
+export function explainComputation({ code, message }: Refusal): Complaint | null {
+  return ABOUT_LISTS.has(code) ? { code: EXIT.failed, message: printable(message), error: code } : null;
+}
+
+const ABOUT_LISTS: ReadonlySet<string> = new Set([
+  ...["unknown_source", "source_disabled", "unknown_audience", "unknown_trait", "name_taken", "sync_running"],
+  ...["list_shrinks", "invalid_request", "invalid_encoding", "body_too_large", "body_incomplete", "body_too_slow"],
+]);
+
+type Counts = Pick<SaidSynced, "added" | "changed" | "removed">;
+
+/** `3 added, 1 removed`; of a trait `3 added, 2 changed, 1 cleared`. */
+function countsOf({ added, changed, removed }: Counts, kind: string): string {
+  if (kind === "audience") return `${format(added)} added, ${format(removed)} removed`;
+  return `${format(added)} added, ${format(changed)} changed, ${format(removed)} cleared`;
+}
+
+/** What a sync has done, does still, or on a dry run would do. */
+export function toResult(kind: Kind, name: string, said: SaidSynced): string {
+  const counts = countsOf(said, kind);
+  const size = `${format(said.size)} ${said.size === 1 ? "user" : "users"}`;
+  const what = `${kind} ${printable(name)} (${printable(said.key ?? "")})`;
+  if (said.sync === null) return `Dry run: ${counts}; the ${what} would have ${size}.`;
+  if (said.sync.state === "finished") return `${counts}; the ${what} has ${size}.`;
+  return `${counts}; the ${what} will have ${size}: ${format(said.sync.done)} of the changes are in the outbox, the others follow.`;
+}
+
+/** A line for each. `now`: by the wall clock. */
+export function toList(kind: Kind, all: readonly SaidComputation[], now: number): string {
+  if (all.length === 0) return `There are no ${kind}s.`;
+  const rows = all.map(({ source, name, key, size, lastSync }) => [
+    printable(source),
+    printable(name),
+    printable(key),
+    format(size),
+    ...(lastSync === null ? ["never", ""] : [whenOf(lastSync, now), countsOf(lastSync, kind)]),
+  ]);
+  return table([["source", kind, "key", "users", "last sync", "changes"], ...rows]);
+}
+
+/** All there is to know of one. */
+export function toOne(one: SaidComputation, syncs: readonly SaidSync[], now: number): string {
+  const rows = syncs.map((sync) => [
+    String(sync.number),
+    printable(sync.kind),
+    whenOf(sync, now),
+    countsOf(sync, one.class),
+    tookOf(sync),
+  ]);
+  return [
+    `${one.class.padEnd(8)}  ${printable(one.name)}`,
+    `source    ${printable(one.source)}`,
+    `key       ${printable(one.key)}, ${printable(one.id)}`,
+    `users     ${format(one.size)}`,
+    ...(rows.length === 0 ? [] : ["", table([["sync", "kind", "when", "changes", "took"], ...rows])]),
+  ].join("\n");
+}
+
+function whenOf(sync: SaidSync, now: number): string {
+  if (sync.finishedAt === null) return `running, ${format(sync.done)} done`;
+  return `${formatDuration(Math.max(0, now - Date.parse(sync.finishedAt)))} ago`;
+}
+
+function tookOf({ startedAt, finishedAt }: SaidSync): string {
+  return finishedAt === null ? "" : formatDuration(Math.max(0, Date.parse(finishedAt) - Date.parse(startedAt)));
+}

@@ -1,0 +1,21 @@
+import { isInputTerminal, readLine } from "../runtime/input.ts";
+import { printError } from "../runtime/output.ts";
+import type { Complaint } from "./complain.ts";
+import { EXIT } from "./exit.ts";
+
+/** What is about to happen, as `7 deliveries wait for old`, and what is asked about it, as `Discard them?`. */
+export type Plan = { readonly about: string; readonly question: string };
+
+/** Asks whether it is meant. Answers why it is not to be done, or null. */
+export async function confirm({ about, question }: Plan): Promise<Complaint | null> {
+  if (!isInputTerminal())
+    return { code: EXIT.usage, message: `${about}; say --yes if that is meant: ${question}`, error: "not_confirmed" };
+  printError(`${about}. ${question} [y/N] `);
+  const answer = await readLine();
+  if (answer === null) printError("\n");
+  return isYes(answer ?? "") ? null : { code: EXIT.failed, message: "nothing was done", error: "not_confirmed" };
+}
+
+export function isYes(answer: string): boolean {
+  return /^\s*y(es)?\s*$/i.test(answer);
+}

@@ -1,0 +1,267 @@
+import type { Command } from "commander";
+import { type AdminPart, type PartFault, readAdminPart } from "../config/parts.ts";
+import { quote } from "../config/problems.ts";
+import type { Resolve } from "../model/ports.ts";
+import { Secret } from "../model/secret.ts";
+import { MB } from "../model/units.ts";
+import { createResolve } from "../runtime/config-files.ts";
+import { type Ask, type Exchange, request } from "../runtime/request.ts";
+import type { Complaint } from "./complain.ts";
+import { CONFIG_OPTION, complaintOfFile, openConfigFile } from "./config-file.ts";
+import { EXIT } from "./exit.ts";
+import { printable } from "./printable.ts";
+import { BASE_FORMS, baseOf, readBase } from "./reach.ts";
+
+/** A running daemon, as the operator's commands reach it. */
+export type Daemon = {
+  /** Where its operator's API is, as `http://127.0.0.1:8081` or `unix:/path`. */
+  readonly base: string;
+  /** Where that comes from, as `--admin` or `admin.listen of config.yaml`. */
+  readonly from: string;
+  readonly token: Token | null;
+};
+
+/** What the operator's API wants to see, and where it comes from, as `$FAIRLEAD_ADMIN_TOKEN`. */
+type Token = { readonly secret: Secret; readonly from: string };
+
+export type DaemonOptions = { readonly admin?: string; readonly config?: string };
+
+/** Adds the options of every command that talks to a running daemon. */
+export function addDaemonOptions(command: Command): Command {
+  return command
+    .optionsGroup("The daemon:")
+    .option(
+      "--admin <url>",
+      "its operator's API: http://host:port or unix:/path (else $FAIRLEAD_ADMIN, else admin.listen of the config)",
+    )
+    .option(...CONFIG_OPTION)
+    .addHelpText("after", TOKEN_HELP);
+}
+
+const TOKEN_HELP = `
+If it wants a token, that is $FAIRLEAD_ADMIN_TOKEN, else admin.token of the
+config; with an address from elsewhere, only of one that --config names.`;
+
+/**
+ * Finds the running daemon, and the token for it: in `$FAIRLEAD_ADMIN_TOKEN`, else in the config. There is no option for
+ * the token: everybody on the machine could read it in the list of processes. A config that nobody named says nothing
+ * about an address that somebody did: its token stays at home.
+ */
+export function findDaemon(options: DaemonOptions, resolve: Resolve): Daemon | Complaint {
+  const said = saidAddress(options, resolve);
+  if (said === null) return fromConfig(options, resolve);
+  const base = readBase(said.text);
+  if (base === null) return usage(`${said.from} must be ${BASE_FORMS} (got ${quote(said.text)})`);
+  const daemon = { base, from: said.from };
+  const token = tokenOf(resolve);
+  if (token !== null || options.config === undefined) return sendable({ ...daemon, token });
+  const config = openConfig(options.config, resolve);
+  return "code" in config ? config : withToken(daemon, config);
+}
+
+/** Whether the daemon was named by its address: it may be another one than that of the config here. */
+export function isSaidElsewhere(options: DaemonOptions, resolve: Resolve): boolean {
+  return saidAddress(options, resolve) !== null;
+}
+
+function saidAddress(
+  { admin }: DaemonOptions,
+  { env }: Resolve,
+): { readonly text: string; readonly from: string } | null {
+  if (admin !== undefined) return { text: admin, from: "--admin" };
+  const text = env("FAIRLEAD_ADMIN");
+  // Empty is as good as not set, as in a shell.
+  return text ? { text, from: "$FAIRLEAD_ADMIN" } : null;
+}
+
+function fromConfig(options: DaemonOptions, resolve: Resolve): Daemon | Complaint {
+  const config = openConfig(options.config, resolve);
+  if ("code" in config) return config;
+  const found = config.admin.listen();
+  if ("faulty" in found) return complaintOf(found);
+  const base = baseOf(found.listen);
+  if (base === null) return usage(NO_PORT);
+  const from = found.written ? `admin.listen of ${config.file}` : `the default, as ${config.file} has no admin.listen`;
+  const token = tokenOf(resolve);
+  return token === null ? withToken({ base, from }, config) : sendable({ base, from, token });
+}
+
+const NO_PORT =
+  "admin.listen has port 0, which is another one at each start; give the address that `fairlead serve` printed with --admin";
+
+type OpenConfig = { readonly file: string; readonly admin: AdminPart };
+
+function openConfig(said: string | undefined, resolve: Resolve): OpenConfig | Complaint {
+  const opened = openConfigFile(said);
+  if (opened.kind === "read") return { file: opened.file, admin: readAdminPart({ ...opened, resolve }) };
+  return complaintOfFile(opened, "or do without: say where the daemon is with --admin");
+}
+
+function tokenOf({ env }: Resolve): Token | null {
+  const value = env("FAIRLEAD_ADMIN_TOKEN");
+  return value ? { secret: new Secret(value), from: "$FAIRLEAD_ADMIN_TOKEN" } : null;
+}
+
+function withToken(daemon: Omit<Daemon, "token">, { file, admin }: OpenConfig): Daemon | Complaint {
+  const secret = admin.token();
+  if (secret === null) return { ...daemon, token: null };
+  if (secret instanceof Secret) return sendable({ ...daemon, token: { secret, from: `admin.token of ${file}` } });
+  return { code: EXIT.config, message: `${secret.message}\nor give the token in $FAIRLEAD_ADMIN_TOKEN` };
+}
+
+function complaintOf({ message }: PartFault): Complaint {
+  return { code: EXIT.config, message };
+}
+
+/** A header can hold no more than this, and the daemon takes what stands before a space. */
+function sendable(daemon: Daemon): Daemon | Complaint {
+  const { token } = daemon;
+  if (token === null || /^[!-~]+$/.test(token.secret.reveal())) return daemon;
+  return usage(`${token.from} cannot be sent: a token is made of letters, digits and signs of ASCII, without spaces`);
+}
+
+function usage(message: string): Complaint {
+  return { code: EXIT.usage, message };
+}
+
+/** What an operator's command wants of the running daemon. */
+export type Question<Said> = {
+  /** With its query, as `/api/rejected?limit=1`. */
+  readonly path: string;
+  /** What is sent, by POST; without it, the question is a GET. */
+  readonly body?: object;
+  /** Another method, and what goes with it as it is. */
+  readonly by?: Pick<Ask, "method" | "body" | "headers" | "timeout">;
+  /** Whether an answer is what this path gives. */
+  readonly isSaid: (said: unknown) => said is Said;
+  /** Makes more of a refusal than its message, where this path says more. */
+  readonly explain?: (said: Refusal) => Complaint | null;
+};
+
+/** The largest answer that a command takes. */
+const MOST_BYTES = 16 * MB;
+
+/**
+ * Asks the running daemon that the options, the environment or the config name. Answers what it said, or in one line why
+ * it did not.
+ */
+export async function askDaemon<Said>(
+  options: DaemonOptions,
+  question: Question<Said>,
+): Promise<{ readonly said: Said } | Complaint> {
+  const daemon = findDaemon(options, createResolve());
+  if ("code" in daemon) return daemon;
+  return readSaid(await send(daemon, question), { daemon, question });
+}
+
+/** Puts the question to a daemon that was found. */
+export function send({ base, token }: Daemon, { path, body, by }: Question<unknown>): Promise<Exchange> {
+  const authorization = token && { Authorization: `Bearer ${token.secret.reveal()}` };
+  const type = body && { "Content-Type": "application/json" };
+  const ask = { base, path, headers: { ...authorization, ...type }, maxBytes: MOST_BYTES };
+  if (by) return request({ ...ask, ...by, headers: { ...ask.headers, ...by.headers } });
+  return request(body ? { ...ask, method: "POST", body: JSON.stringify(body) } : { ...ask, method: "GET" });
+}
+
+type Asked<Said> = { readonly daemon: Daemon; readonly question: Question<Said> };
+
+/** Reads what came back to a question. */
+export function readSaid<Said>(
+  exchange: Exchange,
+  { daemon, question }: Asked<Said>,
+): { readonly said: Said } | Complaint {
+  if (exchange.kind === "failed") return unreachable(exchange, daemon);
+  const { status, text } = exchange;
+  const said = parseSaid(text);
+  if (status === 200 && question.isSaid(said)) return { said };
+  if (status < 400 || !isRefusal(said)) return foreign(status, daemon);
+  const explained = question.explain?.(said);
+  if (explained) return explained;
+  return refused(status, said, { daemon, question });
+}
+
+function unreachable({ code, reason }: Extract<Exchange, { kind: "failed" }>, { base, from }: Daemon): Complaint {
+  const remedy = "; is `fairlead serve` running? If it listens elsewhere, say where with --admin";
+  const message = `cannot reach the daemon at ${base} (${from}): ${reason}${isNobodyThere(code) ? remedy : ""}`;
+  return failed(message, "unreachable");
+}
+
+function foreign(status: number, { base, from }: Daemon): Complaint {
+  return failed(
+    `${base} (${from}) answered ${status}, and not as Fairlead's admin listener does; is that its address?`,
+    "not_fairlead",
+  );
+}
+
+function refused(status: number, said: Refusal, asked: Asked<unknown>): Complaint {
+  return failed(wordsOf(status, said, asked), said.code);
+}
+
+function wordsOf(status: number, { code, message }: Refusal, { daemon, question }: Asked<unknown>): string {
+  const { base, from, token } = daemon;
+  const place = `the daemon at ${base} (${from})`;
+  switch (code) {
+    case "unauthorized":
+      return token === null ? `${place} ${TOKENLESS}` : `${place} refuses ${token.from}: ${WRONG_TOKEN}`;
+    case "not_found":
+      return `${place} has nothing at ${pathWithoutQuery(question)}: ${NOT_FOUND}`;
+    case "forbidden_host":
+      return `${place} refused with ${status} ${printable(`${code}: ${message}`)}; ${OTHER_HOST}`;
+    // It has understood the question, and its message says all there is to know.
+    case "unknown_destination":
+    case "unknown_source":
+      return printable(message);
+    default:
+      return `${place} refused with ${status} ${printable(`${code}: ${message}`)}`;
+  }
+}
+
+const TOKENLESS = "wants its admin.token: set $FAIRLEAD_ADMIN_TOKEN, or name the config that has it with --config";
+const WRONG_TOKEN = "it is not the admin.token that it runs with; give that one in $FAIRLEAD_ADMIN_TOKEN";
+const NOT_FOUND = "either it is older than this command, or this is the address of its ingest listener";
+const OTHER_HOST = "name it with --admin as its own config does";
+
+function pathWithoutQuery({ path }: Question<unknown>): string {
+  return path.replace(/\?.*$/, "");
+}
+
+function failed(message: string, error: string): Complaint {
+  return { code: EXIT.failed, message, error };
+}
+
+/** Where the operator's API does this with a destination. */
+export function destinationPath(name: string, what: "discard" | "move" | "pause" | "resume" | "retry"): string {
+  return `/api/destinations/${encodeURIComponent(name)}/${what}`;
+}
+
+/** What the daemon has against it, in its own words; null if it refused for another reason than the destination. */
+export function explainDestination({ code, message }: Refusal): Complaint | null {
+  // It has understood what it was asked for, and its message says all there is to know.
+  return ABOUT_DESTINATIONS.has(code) ? { code: EXIT.failed, message: printable(message), error: code } : null;
+}
+
+const ABOUT_DESTINATIONS: ReadonlySet<string> = new Set([
+  ...["unknown_destination", "destination_in_use", "destination_busy", "invalid_request"],
+]);
+
+/** A Fault, as the daemon answers with it. */
+export type Refusal = { readonly code: string; readonly message: string };
+
+/** What an answer says as JSON; null if it is none. */
+export function parseSaid(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+export function isRefusal(said: unknown): said is Refusal {
+  if (typeof said !== "object" || said === null || !("code" in said) || !("message" in said)) return false;
+  return typeof said.code === "string" && typeof said.message === "string";
+}
+
+/** Whether an error of the network means that nothing listens at the address. */
+export function isNobodyThere(code: string | null): boolean {
+  return code === "ECONNREFUSED" || code === "ENOENT";
+}

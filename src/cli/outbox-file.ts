@@ -1,0 +1,161 @@
+// The only file of the command line that opens the store: backup, restore and doctor work on the outbox through it.
+import type { Contents } from "../model/contents.ts";
+import type { NewFile } from "../model/new-file.ts";
+import { type At, formatSize, GB } from "../model/units.ts";
+import { disk } from "../runtime/disk.ts";
+import { accessTo, storedFile } from "../runtime/stored-file.ts";
+import { type Copied, checkCopy, copyPages, countRows, damageOfLog, readContents } from "../store/sqlite/copy.ts";
+import { type Database, isDamaged, messageOf, openExisting, openToRead } from "../store/sqlite/driver.ts";
+import { LARGEST_LOG, lockOutbox, logOf } from "../store/sqlite/files.ts";
+import { readMemory } from "../store/sqlite/meta.ts";
+import { sizeOf, unfinishedStep } from "../store/sqlite/migrate.ts";
+import { SCHEMA_VERSION } from "../store/sqlite/migrations.ts";
+import { type Complaint, failed } from "./complain.ts";
+import type { StoreFacts } from "./doctor/judge.ts";
+
+export { type Copied, isDamaged, LARGEST_LOG, lockOutbox, logOf, messageOf, SCHEMA_VERSION };
+
+/** An outbox that is read, whether a daemon has it open or not. Nothing in it changes. */
+export type OutboxFile = {
+  /** Bytes of its pages. */
+  readonly size: number;
+  readonly schema: number;
+  /** Null if it is an SQLite file of something else. */
+  contents(): Contents | null;
+  /** Copies it as it is at one moment, and checks the copy. `stepped` is called after each step; what it throws ends the copy. */
+  copyTo(file: NewFile, options: CopyOptions): Promise<Contents | Complaint>;
+  close(): void;
+};
+
+export type CopyOptions = {
+  /** What cannot be used if the copy is bad, for the message. */
+  readonly subject: string;
+  readonly stepped?: (copied: Copied) => void;
+};
+
+/** Opens an outbox to read it. Rejects if it cannot be read. */
+export async function openOutbox(path: string): Promise<OutboxFile> {
+  const db = await openToRead(path, storedFile(logOf(path)));
+  try {
+    return {
+      size: sizeOf(db),
+      // This is the first look into it, which opens its log, too.
+      schema: schemaOf(db),
+      contents: () => readContents(db),
+      copyTo: (file, options) => copyAndCheck(db, file, options),
+      close: () => db.close(),
+    };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+async function copyAndCheck(db: Database, file: NewFile, { subject, stepped }: CopyOptions) {
+  let rows: Rows = {};
+  const look = (at: Database): void => {
+    rows = countRows(at);
+  };
+  await copyPages(db, file, { look, stepped });
+  const contents = await checkOutbox(file.path, subject);
+  if ("code" in contents) return contents;
+  const copied = await rowsOf(file.path);
+  const wrong = Object.keys(rows).find((table) => rows[table] !== copied[table]);
+  if (wrong === undefined) return contents;
+  return failed(`store_damaged: the copy has ${copied[wrong]} rows in ${wrong}, and the outbox ${rows[wrong]}`);
+}
+
+type Rows = Readonly<Record<string, number>>;
+
+async function rowsOf(path: string): Promise<Rows> {
+  const db = await openExisting(path);
+  try {
+    return countRows(db);
+  } finally {
+    db.close();
+  }
+}
+
+/** Checks all of a finished copy, and says what is in it. `subject` is what cannot be used otherwise. */
+export async function checkOutbox(path: string, subject: string): Promise<Contents | Complaint> {
+  const checked = await checkCopy(path, { newest: SCHEMA_VERSION, depth: "full" });
+  if ("contents" in checked) return checked.contents;
+  return failed(`${checked.code}: ${subject} cannot be used: ${checked.message}`);
+}
+
+function schemaOf(db: Database): number {
+  return Number(db.pragma("user_version", { simple: true }));
+}
+
+/** What the log beside an outbox has lost by damage; null if nothing. */
+export function lossInLog(path: string): Promise<string | null> {
+  return damageOfLog(path, disk);
+}
+
+/** Writes the log that a killed daemon left into its outbox, so that it is one file. */
+export async function foldLog(outbox: string): Promise<void> {
+  const db = await openExisting(outbox);
+  db.pragma("wal_checkpoint(TRUNCATE)");
+  db.close();
+}
+
+/** Why a copy of so many bytes has no room in a folder; null if it has. `spared` bytes have to stay free. */
+export async function lackOfRoom(folder: string, bytes: number, spared = 0): Promise<string | null> {
+  const space = await disk.space(folder).catch(() => null);
+  if (space === null || space.free >= bytes + spared) return null;
+  const why = spared > 0 ? `, of which outbox.freeDisk spares ${formatSize(spared)} for the daemon` : "";
+  return `no_room: the copy needs ${formatSize(bytes)}, but ${formatSize(space.free)} are free in ${folder}${why}`;
+}
+
+/** `usual` does not check a large outbox: that takes long, and meanwhile the log of a running daemon grows. */
+export type Depth = "usual" | "full";
+
+export type StoreLook = {
+  readonly facts: StoreFacts;
+  /** The latest time that it has seen on a credible clock; null if there was none. */
+  readonly seenAt: At | null;
+};
+
+const LARGE = 2 * GB;
+
+/** Looks into the outbox for `fairlead doctor`. */
+export async function lookAtStore(path: string, depth: Depth): Promise<StoreLook> {
+  const access = accessTo(path);
+  if (access === "missing") return { facts: { kind: "missing", path }, seenAt: null };
+  if (access === "denied") return { facts: { kind: "closed", path, why: "permission denied" }, seenAt: null };
+  let db: Database | null = null;
+  try {
+    db = await openToRead(path, storedFile(logOf(path)));
+    db.pragma("query_only = ON");
+    return await readFacts(db, path, depth);
+  } catch (error) {
+    return { facts: { kind: "broken", path, why: messageOf(error) }, seenAt: null };
+  } finally {
+    db?.close();
+  }
+}
+
+async function readFacts(db: Database, path: string, depth: Depth): Promise<StoreLook> {
+  const lost = await lossInLog(path);
+  const schema = schemaOf(db);
+  // The last writes may only be in its log.
+  const bytes = [path, logOf(path)].reduce((sum, file) => sum + (storedFile(file)?.size ?? 0), 0);
+  const inFile = depth === "usual" && bytes > LARGE ? null : damageIn(db, depth);
+  const contents = schema > 0 ? readContents(db) : null;
+  const facts: StoreFacts = {
+    kind: "read",
+    path,
+    bytes,
+    schema,
+    newest: SCHEMA_VERSION,
+    unfinished: unfinishedStep(db) !== null,
+    contents,
+    damage: lost === null ? inFile : [lost, ...(inFile ?? [])],
+  };
+  return { facts, seenAt: contents === null ? null : (readMemory(db)?.trusted?.wall ?? null) };
+}
+
+function damageIn(db: Database, depth: Depth): readonly string[] {
+  const rows = db.pragma(depth === "full" ? "integrity_check(5)" : "quick_check(5)") as Record<string, string>[];
+  return rows.flatMap((row) => Object.values(row)).filter((text) => text !== "ok");
+}

@@ -1,0 +1,155 @@
+import type { FinalAnswer } from "../../client/post.ts";
+import type { Sender, Sending } from "../../client/sender.ts";
+import type { Clock } from "../../model/ports.ts";
+import { formatDuration, MINUTE, type Ms } from "../../model/units.ts";
+import { isNobodyThere, isRefusal, parseSaid } from "../daemon.ts";
+import { printable } from "../printable.ts";
+import type { ImportCall } from "./import-lines.ts";
+import { isFairleads, NEVER, whyNone } from "./sender.ts";
+
+export type Deliver = (calls: readonly ImportCall[]) => Promise<Taken | GivenUp>;
+
+/** The import cannot continue, and why; null if the user stopped it. */
+export type GivenUp = { readonly kind: "given-up"; readonly why: string | null };
+
+type DeliverWorld = {
+  /** The client library's, with its retry table. */
+  readonly sender: Pick<Sender, "send">;
+  readonly clock: Pick<Clock, "now">;
+  readonly signal: AbortSignal;
+  /** The daemon's address, for messages. */
+  readonly base: string;
+  /** Tells the user why it takes longer. */
+  readonly tell: (text: string) => void;
+};
+
+/** The import stops after this time without success: the user has to see what is wrong. */
+const PATIENCE: Ms = 10 * MINUTE;
+
+/**
+ * Sends batches until the daemon takes them. It tries again while the daemon is away or has no room, but not if no daemon has
+ * answered yet. If a whole request is refused because of one call, it sends the halves to find that call.
+ */
+export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorld): Deliver {
+  let wasThere = false;
+
+  return deliver;
+
+  async function deliver(calls: readonly ImportCall[]): Promise<Taken | GivenUp> {
+    const verdict = await sendUntilSettled(calls);
+    if (verdict.kind !== "unfit") return verdict;
+    const { code, message } = verdict;
+    const [call] = calls;
+    if (call && calls.length === 1) {
+      return { kind: "taken", accepted: 0, duplicate: 0, rejected: [{ call, code, message }] };
+    }
+    const middle = Math.floor(calls.length / 2);
+    const first = await deliver(calls.slice(0, middle));
+    if (first.kind !== "taken") return first;
+    const second = await deliver(calls.slice(middle));
+    return second.kind === "taken" ? sumOf(first, second) : second;
+  }
+
+  async function sendUntilSettled(calls: readonly ImportCall[]): Promise<Settled | GivenUp> {
+    const beganAt = clock.now();
+    let told = "";
+    const again: Again = (answer) => {
+      if (isForeign(answer) || (isNobody(answer) && !wasThere)) return false;
+      if (clock.now() - beganAt >= PATIENCE) return false;
+      const why = whyNot(answer);
+      if (why !== told) tell(`${base} ${why}; trying again until it takes them`);
+      told = why;
+      return true;
+    };
+    const sending = await sender.send(calls, { signal: NEVER, stop: signal, again });
+    if (sending.kind === "stopped") return { kind: "given-up", why: null };
+    const verdict = readVerdict(sending, calls);
+    if (verdict.kind === "useless") return giveUp(verdict.why);
+    if (verdict.kind === "later") return giveUp(`${verdict.why}${verdict.nobody && !wasThere ? HINT : IN_VAIN}`);
+    wasThere = true;
+    if (told !== "") tell(`${base} is there again`);
+    return verdict;
+  }
+
+  function giveUp(why: string): GivenUp {
+    return { kind: "given-up", why: `${base} ${why}` };
+  }
+}
+
+type Settled = Extract<Verdict, { kind: "taken" | "unfit" }>;
+type Again = NonNullable<Parameters<Sender["send"]>[1]["again"]>;
+
+const HINT = "; is `fairlead serve` running?";
+const IN_VAIN = `, for ${formatDuration(PATIENCE)} now`;
+
+function sumOf(first: Taken, second: Taken): Taken {
+  return {
+    kind: "taken",
+    accepted: first.accepted + second.accepted,
+    duplicate: first.duplicate + second.duplicate,
+    rejected: [...first.rejected, ...second.rejected],
+  };
+}
+
+/** What became of calls that were sent together. */
+export type Verdict =
+  | Taken
+  /** Nothing was taken, and a later try may succeed. `nobody`: nothing listens there. */
+  | { readonly kind: "later"; readonly why: string; readonly nobody: boolean }
+  /** The whole request was refused because of its content. */
+  | { readonly kind: "unfit"; readonly code: string; readonly message: string }
+  /** No request to this address can succeed. */
+  | { readonly kind: "useless"; readonly why: string };
+
+export type Taken = {
+  readonly kind: "taken";
+  readonly accepted: number;
+  readonly duplicate: number;
+  readonly rejected: readonly Rejected[];
+};
+
+type Rejected = { readonly call: ImportCall; readonly code: string; readonly message: string };
+
+type Sent = Exclude<Sending<ImportCall>, { kind: "stopped" }>;
+
+/** Reads the client library's result of sending a batch. */
+export function readVerdict(sending: Sent, calls: readonly ImportCall[]): Verdict {
+  if (sending.kind === "taken") {
+    if (!isFairleads(sending, calls.length)) return { kind: "useless", why: `answers ${sending.status}, ${FOREIGN}` };
+    const { accepted, duplicates, rejections } = sending;
+    const rejected = [...rejections.of].map(([call, why]) => ({ call, ...why }));
+    return { kind: "taken", accepted, duplicate: duplicates, rejected };
+  }
+  const { answer, loss } = sending;
+  if (isForeign(answer)) return { kind: "useless", why: `${whyNot(answer)}, ${FOREIGN}` };
+  if (loss.reason === "gave_up") return { kind: "later", why: whyNot(answer), nobody: isNobody(answer) };
+  return answer.kind === "answered" ? readRefusal(answer) : { kind: "useless", why: whyNot(answer) };
+}
+
+const FOREIGN = "and not as Fairlead does; is that its address?";
+
+function readRefusal(answer: Extract<FinalAnswer, { kind: "answered" }>): Verdict {
+  const { status, body } = answer;
+  if (status === 413) return { kind: "unfit", code: "body_too_large", message: "the request is too large" };
+  const said = parseSaid(body);
+  if (!isRefusal(said)) return { kind: "useless", why: `${whyNot(answer)}, ${FOREIGN}` };
+  if (status === 400) return { kind: "unfit", code: said.code, message: said.message };
+  return { kind: "useless", why: whyNot(answer) };
+}
+
+/** What happened instead of taking a batch, as words that follow the address. */
+function whyNot(answer: FinalAnswer): string {
+  if (answer.kind !== "answered") return `cannot be reached: ${whyNone(answer).reason}`;
+  const said = parseSaid(answer.body);
+  return `answers ${answer.status}${isRefusal(said) ? ` ${printable(`${said.code}: ${said.message}`)}` : ""}`;
+}
+
+/** Whether something answers with success that is not Fairlead. */
+function isForeign(answer: FinalAnswer): boolean {
+  return answer.kind === "answered" && answer.status < 300;
+}
+
+/** Whether nothing listens there. */
+function isNobody(answer: FinalAnswer): boolean {
+  return answer.kind !== "answered" && isNobodyThere(whyNone(answer).code);
+}

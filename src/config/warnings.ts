@@ -1,0 +1,112 @@
+import { join } from "node:path";
+import type { Config } from "../model/config.ts";
+import { type Disk, describeAlias, type SpaceFor } from "../model/space.ts";
+import { formatSize } from "../model/units.ts";
+import { parseNetwork } from "./addresses.ts";
+import { errorAt, type Finding, keyPlace, warningAt } from "./problems.ts";
+import { fullPath, type Origin } from "./references.ts";
+import { child, listOf, mapOf, type Tree, textOf, withGot } from "./tree.ts";
+
+/** Warns of sections without effect: no sources, no destinations, a source that no destination uses. */
+export function warnOfIdle(root: Tree): readonly Finding[] {
+  const [sources, destinations] = [child(root, "sources"), child(root, "destinations")];
+  const idle: Finding[] = [];
+  if (mapOf(sources).size === 0) {
+    const place = { path: "sources", at: sources?.keyAt ?? 0 };
+    idle.push(warningAt(place, "has no entries: no calls can come in"));
+  }
+  if (mapOf(destinations).size === 0) {
+    const place = { path: "destinations", at: destinations?.keyAt ?? 0 };
+    return [...idle, warningAt(place, "has no entries: events are kept but go nowhere")];
+  }
+  const lists = [...mapOf(destinations).values()].map((destination) => child(destination, "sources"));
+  if (lists.includes(undefined)) return idle;
+  const used = new Set(lists.flatMap((list) => listOf(list).map(textOf)));
+  const unused = [...mapOf(sources)].filter(([name]) => !used.has(name));
+  const message = "is used by no destination: its events go nowhere";
+  return [...idle, ...unused.map(([, source]) => warningAt(keyPlace(source), message))];
+}
+
+/** These keys in a call's integrations do not stand for one destination. */
+const RESERVED_NAMES = /^(all|webhooks)$/i;
+const RESERVED_NAME =
+  "has a name with another meaning in the integrations of calls: All is every destination, Webhooks every webhook; choose another name";
+
+/** Warns of destinations that a call cannot name. */
+export function warnOfNames(root: Tree): readonly Finding[] {
+  const destinations = [...mapOf(child(root, "destinations"))];
+  const reserved = destinations.filter(([name]) => RESERVED_NAMES.test(name));
+  return reserved.map(([, destination]) => warningAt(keyPlace(destination), RESERVED_NAME));
+}
+
+/** Warns of a network that contains every address. */
+export function warnOfEverybody(root: Tree): readonly Finding[] {
+  const networks = listOf(child(root, "ingest", "trustedProxies"));
+  return networks.flatMap((tree) => {
+    const network = parseNetwork(textOf(tree) ?? "");
+    if (typeof network === "string" || network.bits > 0) return [];
+    return [
+      warningAt(tree, withGot("trusts everybody: any client can pretend to be another; name your proxies", tree)),
+    ];
+  });
+}
+
+type Origins = ReadonlyMap<string, readonly Origin[]>;
+
+/** Warns at the first secret in a file that every user can read. */
+export function warnOfOpenSecrets(root: Tree, file: string, origins: Origins): readonly Finding[] {
+  const [first] = ownSecrets(root, origins).toSorted((one, other) => one.at - other.at);
+  if (!first) return [];
+  const remedy = `run chmod o-r ${file}, or refer to the secret with \${file:/path}`;
+  return [warningAt(first, `is a secret in a file that every user of this machine can read: ${remedy}`)];
+}
+
+/** The secrets that are written in the config itself. */
+export function ownSecrets(tree: Tree, origins: Origins): readonly Tree[] {
+  const below = [...mapOf(tree).values(), ...listOf(tree)];
+  if (below.length > 0) return below.flatMap((one) => ownSecrets(one, origins));
+  const { value, got, path } = tree;
+  const isOwn = got === null && typeof value === "string" && value !== "" && (origins.get(path) ?? []).length === 0;
+  return isOwn ? [tree] : [];
+}
+
+/** Warns if the disk is full before the outbox has reached its `maxSize`. */
+export function warnOfSmallDisk(root: Tree, { outbox }: Config, spaceFor: SpaceFor): readonly Finding[] {
+  const { path, maxSize, freeDisk } = outbox;
+  const space = spaceFor(path);
+  if (space === null) return [];
+  const { free, total, used } = space;
+  const wanted = `${formatSize(maxSize)}${freeDisk > 0 ? ` and outbox.freeDisk (${formatSize(freeDisk)})` : ""}`;
+  const own = used > 0 ? `, with the ${formatSize(used)} that the outbox has` : "";
+  const room =
+    total < maxSize + freeDisk
+      ? `on the ${formatSize(total)} of the disk of ${path}`
+      : `into the ${formatSize(free)} that are free on the disk of ${path}${own}`;
+  if (Math.min(total, free + used) >= maxSize + freeDisk) return [];
+  const message = `is more than the disk has room for: ${wanted} do not fit ${room}; calls are refused before`;
+  return [warningAt({ path: "outbox.maxSize", at: placeInOutbox(root, "maxSize") }, message)];
+}
+
+/** Refuses a folder as the outbox. */
+export function refuseFolder(root: Tree, file: string, isFolder: (path: string) => boolean): readonly Finding[] {
+  const written = child(root, "outbox", "path");
+  const text = textOf(written);
+  if (!written || text === null || text === "") return [];
+  const path = fullPath(text, file);
+  if (!path.endsWith("/") && !isFolder(path)) return [];
+  return [errorAt(written, withGot(`is a folder: name a file in it, as ${join(path, "fairlead.db")}`, written))];
+}
+
+/** Refuses an outbox that has another path as well: the daemon would not start on it. */
+export function refuseAlias(root: Tree, { outbox }: Config, aliasOf: Disk["alias"]): readonly Finding[] {
+  const alias = aliasOf(outbox.path);
+  if (alias === null) return [];
+  const { why, remedy } = describeAlias(alias);
+  const place = { path: "outbox.path", at: placeInOutbox(root, "path") };
+  return [errorAt(place, `cannot be ${outbox.path}: ${why}; ${remedy}`)];
+}
+
+/** The place of a key's value, or of the section if the key is left out. */
+function placeInOutbox(root: Tree, key: string): number {
+  return child(root, "outbox", key)?.at ?? child(root, "outbox")?.keyAt ?? 0;
+}

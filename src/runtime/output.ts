@@ -1,0 +1,216 @@
+import { fstatSync, writeSync } from "node:fs";
+import process from "node:process";
+import { type Ms, SECOND } from "../model/units.ts";
+import { openLibc } from "./libc.ts";
+
+export const STDOUT = 1;
+export const STDERR = 2;
+
+/** Writes to standard output, whole, before it returns: what was printed is there even if the process ends next. */
+export function print(text: string): void {
+  write(STDOUT, `${text}\n`);
+}
+
+/** Writes a line to standard error; the text brings its own newline. */
+export function printError(line: string): void {
+  write(STDERR, line);
+}
+
+/** Whether a person looks at standard error. */
+export function isErrorTerminal(): boolean {
+  return process.stderr.isTTY === true;
+}
+
+/** How many columns the terminal at standard error has; 80 where it does not say. */
+export function errorColumns(): number {
+  return process.stderr.columns || 80;
+}
+
+/** Whether systemd's journal reads standard error: it then puts the time to each line itself. */
+export function isJournal(): boolean {
+  return process.env.JOURNAL_STREAM !== undefined;
+}
+
+function write(file: number, text: string): void {
+  let bytes = Buffer.from(text);
+  while (bytes.length > 0) {
+    const written = tryWrite(file, bytes);
+    if (written === null) return;
+    if (written === 0) pause();
+    bytes = bytes.subarray(written);
+  }
+}
+
+/** A pager that shows what it has reads no more for a while. */
+function pause(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE);
+}
+
+const PAUSE: Ms = 5;
+
+/** Null when nobody reads any more: a closed pipe must not end the program. */
+function tryWrite(file: number, bytes: Buffer): number | null {
+  try {
+    return writeSync(file, bytes);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : null;
+    return code === "EAGAIN" ? 0 : null;
+  }
+}
+
+/**
+ * Writes lines to a file that somebody may not read: a pipe whose reader hangs, a container's log driver that blocks, a terminal
+ * that was stopped with Ctrl-S. A line that cannot be written now is kept in memory. When that is full, lines are dropped until
+ * half of what is kept is written. Nothing ever waits for the reader.
+ */
+type LineOutput = {
+  write(line: string): void;
+  /** Resolves when all is written, or after a second in which it could not be. */
+  flush(): Promise<void>;
+};
+
+type LineOutputParts = {
+  /** The number of an open file. */
+  readonly file: number;
+  readonly dropped: (lines: number) => void;
+  /** Lines can be written again, after so many were dropped: the place to write one that says so. */
+  readonly resumed: (dropped: number) => void;
+};
+
+/** Most bytes that are kept. */
+export const MOST_BYTES = 256 * 1024;
+
+export function createLineOutput({ file, dropped, resumed }: LineOutputParts): LineOutput {
+  const writeNow = createWriter(file);
+  const kept = createKept(writeNow);
+  /** Lines that were dropped since the last one that was taken. */
+  let gap = 0;
+  let isResuming = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  function write(line: string): void {
+    drain();
+    const whole = Buffer.from(line);
+    const rest = gap === 0 && kept.bytes() === 0 ? writeNow(whole) : whole;
+    // A line that was begun is kept in any case: the next one would continue it.
+    const hasRoom = rest !== whole || kept.bytes() + whole.length <= MOST_BYTES;
+    if (gap > 0 || rest === null || !hasRoom) drop(1);
+    else if (rest.length > 0) kept.add(rest);
+    if (kept.bytes() > 0) timer ??= setTimeout(lookAgain, LOOK_AGAIN);
+  }
+
+  function drop(lines: number): void {
+    gap += lines;
+    // The line that says so is none of them.
+    if (!isResuming) dropped(lines);
+  }
+
+  function drain(): void {
+    const lost = kept.drain();
+    if (lost > 0) drop(lost);
+    if (gap > 0 && !isResuming && kept.bytes() <= MOST_BYTES / 2) resume();
+  }
+
+  function resume(): void {
+    const missed = gap;
+    gap = 0;
+    isResuming = true;
+    resumed(missed);
+    isResuming = false;
+    if (gap > 0) gap = missed;
+  }
+
+  function lookAgain(): void {
+    timer = undefined;
+    drain();
+    if (kept.bytes() > 0) timer ??= setTimeout(lookAgain, LOOK_AGAIN);
+  }
+
+  async function flush(): Promise<void> {
+    for (let waited = 0; kept.bytes() > 0 && waited < LONGEST_FLUSH; waited += FLUSH_STEP) {
+      await new Promise((resolve) => setTimeout(resolve, FLUSH_STEP));
+      drain();
+    }
+    clearTimeout(timer);
+  }
+
+  return { write, flush };
+}
+
+/** The lines that could not be written yet, the first of them perhaps begun. */
+function createKept(writeNow: Write) {
+  const lines: Buffer[] = [];
+  let bytes = 0;
+  return {
+    bytes: () => bytes,
+    add(line: Buffer): void {
+      lines.push(line);
+      bytes += line.length;
+    },
+    /** Writes what can be written. Answers how many lines are lost because the file takes nothing any more. */
+    drain(): number {
+      let done = 0;
+      for (const line of lines) {
+        const rest = writeNow(line);
+        if (rest === null) {
+          bytes = 0;
+          return lines.splice(0).length - done;
+        }
+        bytes -= line.length - rest.length;
+        lines[done] = rest;
+        if (rest.length > 0) break;
+        done += 1;
+      }
+      lines.splice(0, done);
+      return 0;
+    },
+  };
+}
+
+/** Nobody tells when a file can be written again: it is looked at so often. */
+const LOOK_AGAIN: Ms = 100;
+const FLUSH_STEP: Ms = 10;
+const LONGEST_FLUSH: Ms = SECOND;
+
+/** Writes as much as the file takes without waiting, and answers the rest; null when it takes nothing any more. */
+type Write = (bytes: Buffer) => Buffer | null;
+
+function createWriter(file: number): Write {
+  const isWritable = watch(file);
+  return (bytes) => {
+    let rest = bytes;
+    while (rest.length > 0 && isWritable()) {
+      try {
+        rest = rest.subarray(writeSync(file, rest, 0, Math.min(rest.length, SAFE_SIZE)));
+      } catch (error) {
+        return error instanceof Error && "code" in error && error.code === "EAGAIN" ? rest : null;
+      }
+    }
+    return rest;
+  };
+}
+
+/** A pipe that can be written at all takes so much without waiting (PIPE_BUF). */
+const SAFE_SIZE = 4_096;
+
+// From <poll.h>, the same on all machines that Bun and Deno run on.
+const POLLOUT = 4;
+const EVENTS_AT = 4;
+const REVENTS_AT = 6;
+
+type Libc = { poll(files: Uint8Array, count: number, waitMs: number): number };
+
+/**
+ * Answers whether the file can be written without waiting, or fails at once. To ask is better than O_NONBLOCK, which would
+ * hold for everybody who shares the file, such as the shell in a terminal. Files on a disk never wait for a reader.
+ */
+function watch(file: number): () => boolean {
+  if (fstatSync(file).isFile()) return () => true;
+  const libc = openLibc<Libc>({ poll: ["memory", "usize", "i32"] });
+  if (libc === null) return () => true;
+  const asked = new DataView(new ArrayBuffer(8));
+  asked.setInt32(0, file, true);
+  asked.setInt16(EVENTS_AT, POLLOUT, true);
+  const memory = new Uint8Array(asked.buffer);
+  return () => libc.poll(memory, 1, 0) > 0 && asked.getInt16(REVENTS_AT, true) !== 0;
+}

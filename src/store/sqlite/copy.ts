@@ -1,0 +1,176 @@
+import type { Contents } from "../../model/contents.ts";
+import type { NewFile } from "../../model/new-file.ts";
+import type { Disk } from "../../model/space.ts";
+import { type At, GB, MB } from "../../model/units.ts";
+import { type Database, openExisting } from "./driver.ts";
+import { logOf } from "./files.ts";
+import { findLostCommits } from "./log-check.ts";
+import { readMemory } from "./meta.ts";
+
+/** What is wrong with a store, with a code that stays; null if nothing is. */
+type Damage = { readonly code: "store_damaged" | "store_unknown" | "schema_newer"; readonly message: string };
+
+/** A store that can be used, and what is in it. */
+type Checked = { readonly contents: Contents };
+
+type CheckOptions = {
+  /** The newest schema that this Fairlead knows. */
+  readonly newest: number;
+  /** `quick` leaves out whether each index agrees with its table. */
+  readonly depth: "full" | "quick";
+};
+
+/**
+ * Makes one self-contained file of a store that nobody else has open, without a write-ahead log beside it, and says what is in
+ * it, or what is wrong with it.
+ */
+export async function checkCopy(path: string, options: CheckOptions): Promise<Checked | Damage> {
+  let db: Database | null = null;
+  try {
+    db = await openExisting(path);
+    // In WAL mode, as it was copied, whoever only wants to look at it would need to write beside it.
+    db.pragma("journal_mode = DELETE");
+    return checkStore(db, options);
+  } catch (error) {
+    return { code: "store_damaged", message: messageOf(error) };
+  } finally {
+    db?.close();
+  }
+}
+
+/** Says what is in a store, or what is wrong with it. Reads all of it. */
+function checkStore(db: Database, { newest, depth }: CheckOptions): Checked | Damage {
+  const version = Number(db.pragma("user_version", { simple: true }));
+  if (version > newest) {
+    const message = `its schema is version ${version}, and this Fairlead knows up to ${newest}`;
+    return { code: "schema_newer", message };
+  }
+  const faults = db.pragma(depth === "full" ? "integrity_check(5)" : "quick_check(5)") as Record<string, string>[];
+  const found = faults.flatMap((row) => Object.values(row)).filter((text) => text !== "ok");
+  if (found.length > 0) return { code: "store_damaged", message: found.join("; ") };
+  const contents = version === 0 ? null : readContents(db);
+  return contents
+    ? { contents }
+    : { code: "store_unknown", message: "it is an SQLite file, but no outbox of Fairlead" };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Looks through a store of any schema. Null if it is an SQLite file of something else. */
+export function readContents(db: Database): Contents | null {
+  const tables = new Set(db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all());
+  if (!["segments", "contents", "progress", "tried", "counts", "meta"].every((name) => tables.has(name))) return null;
+  const count = (table: string, what = "count(*)"): number =>
+    tables.has(table) ? Number(db.prepare<[], number>(`SELECT ${what} FROM ${table}`).pluck().get()) : 0;
+  return {
+    schema: Number(db.pragma("user_version", { simple: true })),
+    events: count("segments", "total(events)"),
+    newestAt: newestOf(db),
+    deliveries: deliveriesOf(db),
+    computations: count("computations"),
+    suppressed: count("suppressed", "count(DISTINCT hash)"),
+  };
+}
+
+/**
+ * By the machine's clock as it was last. Events that have left their segment are older than those that are still in one;
+ * if there is no segment, they count.
+ */
+function newestOf(db: Database): At | null {
+  const newest = db.prepare<[], number | null>(
+    `SELECT max(at) FROM (SELECT * FROM (SELECT accepted_at AS at FROM segments ORDER BY first DESC LIMIT 1)
+      UNION ALL SELECT * FROM (SELECT accepted_at FROM tried ORDER BY event DESC LIMIT 1))`,
+  );
+  const at = newest.pluck().get() ?? null;
+  return at === null ? null : at + (readMemory(db)?.shift ?? 0);
+}
+
+function deliveriesOf(db: Database): Contents["deliveries"] {
+  const none = { waiting: 0, delivered: 0, failed: 0, expired: 0 };
+  const rows = db.prepare<[], { state: string; count: number }>(
+    "SELECT state, sum(count) AS count FROM counts GROUP BY state",
+  );
+  return { ...none, ...Object.fromEntries(rows.all().map(({ state, count }) => [state, count])) };
+}
+
+/** How many rows each table has, by its name. */
+export function countRows(db: Database): Readonly<Record<string, number>> {
+  const names = db
+    .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+    .pluck()
+    .all();
+  const counts = names.map((name) => [name, Number(db.prepare(`SELECT count(*) FROM "${name}"`).pluck().get())]);
+  return Object.fromEntries(counts);
+}
+
+/** A command has the time that a start has not, and not any amount of memory. */
+const MOST = GB;
+
+/** What SQLite would not take of an outbox's log, and says nothing of; null if it takes all. A daemon may have the outbox open. */
+export async function damageOfLog(outbox: string, disk: Pick<Disk, "size" | "read">): Promise<string | null> {
+  let lost: Error | null = null;
+  // Looked for twice: the daemon may begin the log anew meanwhile.
+  for (let look = 0; look < 2; look += 1) {
+    lost = await findLostCommits(logOf(outbox), disk, MOST);
+    if (lost === null) return null;
+  }
+  return lost?.message ?? null;
+}
+
+/** How far a copy is, in bytes. */
+export type Copied = { readonly done: number; readonly total: number };
+
+type CopyOptions = {
+  /** Hears of it after each step. What it throws ends the copy. */
+  readonly stepped?: ((copied: Copied) => void) | undefined;
+  /** Looks at the store at the same moment as the copy does, before it. */
+  readonly look?: ((db: Database) => void) | undefined;
+};
+
+/** Bytes copied at a time: whoever listens for a signal hears it in between. */
+const STEP = 4 * MB;
+/**
+ * Bytes that are written before they are waited for. Without it the system writes all of a copy at its end, and the fsync of a
+ * daemon on the same disk waits for as long as that takes.
+ */
+const UNFLUSHED = 8 * MB;
+
+/**
+ * Copies a store, page by page, as it is at one moment: what is written to it meanwhile waits in its write-ahead log, which
+ * cannot begin anew until the copy is done. `db` is in no transaction, and is not to be used until then.
+ */
+export async function copyPages(db: Database, file: NewFile, { stepped, look }: CopyOptions = {}): Promise<void> {
+  const pageSize = Number(db.pragma("page_size", { simple: true }));
+  const pages = Math.max(1, Math.floor(STEP / pageSize));
+  let [before, unflushed] = [0, 0];
+  await inSnapshot(db, async () => {
+    look?.(db);
+    await db.backup(file.path, {
+      progress({ totalPages, remainingPages }) {
+        const done = (totalPages - remainingPages) * pageSize;
+        unflushed += done - before;
+        before = done;
+        if (unflushed >= UNFLUSHED) {
+          file.flush();
+          unflushed = 0;
+        }
+        stepped?.({ done, total: totalPages * pageSize });
+        return pages;
+      },
+    });
+  });
+}
+
+/** Sees one moment of the store throughout. Without it each commit of the daemon would have the copy begin anew. */
+async function inSnapshot(db: Database, run: () => Promise<void>): Promise<void> {
+  db.exec("BEGIN");
+  try {
+    // Only with the first look does the moment begin.
+    db.prepare("SELECT 1 FROM sqlite_schema").get();
+    await run();
+  } finally {
+    db.exec("ROLLBACK");
+  }
+}

@@ -1,0 +1,157 @@
+import type { Notice, NoticeCount, NoticeState, Unnoticed } from "../../model/deletion.ts";
+import type { Fault } from "../../model/fault.ts";
+import type { FoundEvent } from "../../model/lookup.ts";
+import type { Clock } from "../../model/ports.ts";
+import type { Commits } from "./commits.ts";
+import type { Database } from "./driver.ts";
+import { createReadEvent } from "./lookup.ts";
+import { fromStoredId } from "./suppressed.ts";
+
+/** Notices that are looked at in one step. */
+const STEP = 50;
+
+export type Notices = {
+  /** Inside a transaction: whether the notice was made already. */
+  has(notice: Notice, source: string): boolean;
+  /** Inside a transaction: it was made, as this event. */
+  note(
+    notice: Notice,
+    as: { readonly source: string; readonly event: number; readonly deliverTo: readonly string[] },
+  ): void;
+  unnoticed(of: { readonly id: string; readonly source: string }, limit: number): readonly Unnoticed[];
+  /** Looks what has become of those that may have changed. Answers a fault if it cannot be written. */
+  check(id: string): Promise<Fault | null>;
+  /** Whether anything can become of one of them still. */
+  areOpen(id: string): boolean;
+  /** Inside a transaction: nothing can become of them any more. */
+  close(id: string): void;
+};
+
+type NoticesWorld = {
+  readonly commits: Commits;
+  readonly clock: Pick<Clock, "nextTurn">;
+  readonly failed: (error: unknown) => Fault;
+};
+
+type Row = { source: string; nth: number; event: number; fates: string };
+type Change = Pick<Row, "source" | "nth"> & { readonly before: Fates; readonly now: Fates; readonly open: boolean };
+
+/** The notices of requests, each with what has become of it. */
+export function createNotices(db: Database, { commits, clock, failed }: NoticesWorld): Notices {
+  const { find, insert, close, ...sql } = prepare(db);
+  const readEvent = createReadEvent(db);
+
+  return {
+    has: ({ deletion, nth }, source) => find.get(deletion, source, nth) !== undefined,
+    note({ deletion, nth }, { source, event, deliverTo }) {
+      const now: Fates = deliverTo.map((destination) => [destination, "waiting"]);
+      insert.run(deletion, source, nth, event, JSON.stringify(now), Number(now.length > 0));
+      count(deletion, [{ source, nth, before: [], now, open: true }]);
+    },
+    unnoticed: ({ id, source }, limit) =>
+      sql.unnoticed.all(id, id, source, limit).map(({ nth, userId }) => ({ nth, userId: fromStoredId(userId) })),
+    async check(id) {
+      for (let after = 0; ; ) {
+        const rows = sql.open.all(id, after, STEP);
+        const changes = rows.flatMap(changeOf);
+        const refused = changes.length === 0 ? null : await save(id, changes);
+        if (refused !== null || rows.length < STEP) return refused;
+        after = rows.at(-1)?.event ?? after;
+        await clock.nextTurn();
+      }
+    },
+    areOpen: (id) => sql.open.get(id, 0, 1) !== undefined,
+    close: (id) => void close.run(id),
+  };
+
+  function changeOf({ source, nth, event, fates }: Row): readonly Change[] {
+    const before: Fates = JSON.parse(fates);
+    const found = readEvent(event);
+    const now = fatesOf(before, found);
+    // One that was given up can be sent again for as long as it is kept.
+    const open = (found?.deliveries ?? []).some(({ state }) => state !== "delivered");
+    return open && JSON.stringify(now) === fates ? [] : [{ source, nth, before, now, open }];
+  }
+
+  async function save(id: string, changes: readonly Change[]): Promise<Fault | null> {
+    const run = (): null => {
+      for (const { source, nth, now, open } of changes)
+        sql.update.run(JSON.stringify(now), Number(open), id, source, nth);
+      count(id, changes);
+      return null;
+    };
+    return commits.add<Fault | null>({ rows: changes.length, run, failed });
+  }
+
+  function count(id: string, changes: readonly Change[]): void {
+    const counts: readonly NoticeCount[] = JSON.parse(sql.counts.get(id) ?? "[]");
+    sql.saveCounts.run(JSON.stringify(changes.reduce(recount, counts)), id);
+  }
+}
+
+/** What is known of a notice now. What was settled once and is not kept any more stays as it was. */
+function fatesOf(before: Fates, found: FoundEvent | null): Fates {
+  const now: Fates = (found?.deliveries ?? []).map(({ destination, state }) => [destination, state]);
+  const known = new Set(now.map(([destination]) => destination));
+  const gone = before.flatMap(([destination, was]): Fates => {
+    if (known.has(destination)) return [];
+    if (was !== "waiting") return [[destination, was]];
+    // Otherwise the operator has moved it to another destination.
+    return found?.whole && !found.forgotten.includes(destination) ? [] : [[destination, "forgotten"]];
+  });
+  return [...now, ...gone];
+}
+
+function prepare(db: Database) {
+  return {
+    find: db.prepare<[string, string, number]>(
+      "SELECT 1 FROM deletion_notices WHERE deletion = ? AND source = ? AND nth = ?",
+    ),
+    insert: db.prepare<[string, string, number, number, string, number]>(
+      "INSERT INTO deletion_notices VALUES (?, ?, ?, ?, ?, ?)",
+    ),
+    // They are made in their order.
+    unnoticed: db.prepare<[string, string, string, number], Unnoticed>(
+      `SELECT nth, user_id AS userId FROM deletion_users WHERE deletion = ? AND user_id IS NOT NULL AND nth >
+         (SELECT coalesce(max(nth), -1) FROM deletion_notices WHERE deletion = ? AND source = ?) ORDER BY nth LIMIT ?`,
+    ),
+    open: db.prepare<[string, number, number], Row>(
+      `SELECT source, nth, event, fates FROM deletion_notices WHERE deletion = ? AND open = 1 AND event > ?
+       ORDER BY event LIMIT ?`,
+    ),
+    update: db.prepare<[string, number, string, string, number]>(
+      "UPDATE deletion_notices SET fates = ?, open = ? WHERE deletion = ? AND source = ? AND nth = ?",
+    ),
+    close: db.prepare<[string]>("UPDATE deletion_notices SET open = 0 WHERE deletion = ? AND open = 1"),
+    counts: db.prepare<[string], string>("SELECT notices FROM deletions WHERE id = ?").pluck(),
+    saveCounts: db.prepare<[string, string]>("UPDATE deletions SET notices = ? WHERE id = ?"),
+  };
+}
+
+/** What has become of one notice, by destination. A list of pairs: a destination may be called as a key of every object. */
+type Fates = readonly (readonly [destination: string, state: NoticeState])[];
+
+const NONE: Record<NoticeState, number> = { waiting: 0, delivered: 0, failed: 0, expired: 0, forgotten: 0 };
+
+type CountChange = { readonly source: string; readonly before: Fates; readonly now: Fates };
+
+/** The counts after a notice of this source has changed. */
+function recount(counts: readonly NoticeCount[], { source, before, now }: CountChange): readonly NoticeCount[] {
+  const taken = before.reduce((sum, fate) => bump(sum, { source, fate, by: -1 }), counts);
+  const given = now.reduce((sum, fate) => bump(sum, { source, fate, by: 1 }), taken);
+  return given.filter((one) => totalOf(one) > 0);
+}
+
+type Bump = { readonly source: string; readonly fate: Fates[number]; readonly by: number };
+
+function bump(counts: readonly NoticeCount[], { source, fate, by }: Bump): readonly NoticeCount[] {
+  const [destination, state] = fate;
+  const isIt = (one: NoticeCount): boolean => one.source === source && one.destination === destination;
+  const known = counts.find(isIt) ?? { source, destination, ...NONE };
+  const changed = { ...known, [state]: known[state] + by };
+  return counts.some(isIt) ? counts.map((one) => (isIt(one) ? changed : one)) : [...counts, changed];
+}
+
+function totalOf({ waiting, delivered, failed, expired, forgotten }: NoticeCount): number {
+  return waiting + delivered + failed + expired + forgotten;
+}

@@ -1,0 +1,165 @@
+import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import type { EventType } from "../../model/event.ts";
+import type { At } from "../../model/units.ts";
+import type { Skip } from "../../model/verdict.ts";
+import { createSegmentOf, type Waiting } from "./claims.ts";
+import type { Database } from "./driver.ts";
+
+/**
+ * What the column `states` says of one event: it waits for its first attempt, was delivered by it, has a row in `tried`,
+ * or is not for this destination.
+ */
+export type Letter = "w" | "d" | "t" | "-";
+
+/** What the column `about` says of one event, beside its body. A list: names would be longer than most of the values. */
+export type About = readonly [
+  source: string,
+  type: EventType,
+  messageId: string,
+  userId: string | null,
+  skipped?: readonly Skip[],
+];
+
+/** The states of a new segment of so many events, of which these (counted from 0, in their order) wait. */
+export function statesOf(waiting: readonly number[], events: number): string {
+  if (waiting.length === events) return "w".repeat(events);
+  const states: Letter[] = new Array<Letter>(events).fill("-");
+  for (const index of waiting) states[index] = "w";
+  return states.join("");
+}
+
+/** How many of them say so. */
+export function countLetter(states: string, letter: Letter): number {
+  return states.split(letter).length - 1;
+}
+
+/** Characters from which on compressing is worth it: what is shorter fits into a page of the file as it is. */
+const SHORT = 4_096;
+/** Half a microsecond an event, and a seventh of its size; higher levels take several times as long for little. */
+const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 } };
+
+/**
+ * The bodies of a segment as they are stored, a line for each. Events resemble each other, so that most of what would be
+ * written to the disk, twice, can be saved; a short text stays as it is.
+ */
+export function packBodies(bodies: readonly string[]): string | Buffer {
+  const lines = bodies.join("\n");
+  return lines.length < SHORT ? lines : zstdCompressSync(`${lines}\n`, FAST);
+}
+
+export type Packed = {
+  /** The number of the segment, for messages. */
+  readonly segment: number;
+  /** How many bodies there have to be. */
+  readonly events: number;
+  readonly about: string;
+  readonly bodies: string | Buffer;
+  /** `checksum` of both, when they were written; null from before there was one. */
+  readonly sum: number | null;
+};
+
+/** The bodies, in their order. Throws when they are damaged: nobody may get something else in place of one. */
+export function unpackBodies({ segment, events, about, bodies, sum }: Packed): readonly string[] {
+  if (sum !== null && sum !== checksum(about, bodies)) throw damaged(segment, "its contents are not what was written");
+  const lines = typeof bodies === "string" ? bodies.split("\n") : inflate(segment, bodies);
+  const found = lines.filter((line) => line !== "").length;
+  if (found !== events) throw damaged(segment, `it has ${found} of ${events} bodies`);
+  return lines;
+}
+
+function inflate(segment: number, packed: Buffer): string[] {
+  let text: string;
+  try {
+    text = zstdDecompressSync(packed).toString();
+  } catch (cause) {
+    throw damaged(segment, "its bodies cannot be decompressed", cause);
+  }
+  // The runtimes take what was cut off for an empty text: only the end of the last line says that all is there.
+  if (!text.endsWith("\n")) throw damaged(segment, "its bodies are cut off");
+  return text.slice(0, -1).split("\n");
+}
+
+/** What the log tells the operator. */
+export function damaged(segment: number, how: string, cause?: unknown): Error {
+  return new Error(`segment ${segment} of the outbox is damaged: ${how}; ${REMEDY}`, { cause });
+}
+
+/** The same of a delivery that has a row of its own. */
+export function damagedRow(event: number): Error {
+  return new Error(`delivery ${event} in the outbox is damaged: its row is not what was written; ${REMEDY}`);
+}
+
+const REMEDY = "stop Fairlead, look at the file with SQLite's PRAGMA integrity_check, and restore a backup";
+
+/** A disk can give back other bytes than were written: what is sent and signed has to be what came in. */
+export function checksum(about: string, bodies: string | Buffer): number {
+  return crc32(bodies, crc32(about));
+}
+
+/** A step of the schema, and never changed once it was released. */
+export const CHECKSUMS = `
+  -- The CRC-32 of "about" and, after it, "bodies" or "body", as they were written: what has changed on the disk since is not
+  -- sent. NULL in rows that are older than this column.
+  ALTER TABLE contents ADD COLUMN sum INTEGER;
+  ALTER TABLE tried ADD COLUMN sum INTEGER;
+`;
+
+type OpenBodies = {
+  /** What an event of a segment is to be sent as, and when it was accepted. */
+  read(place: Pick<Waiting, "id" | "segment">): { readonly body: string; readonly acceptedAt: At };
+  /** Lets go of what it has read. */
+  forget(): void;
+};
+
+export type DeliveryBodies = {
+  /** Of a delivery, wherever it stands; `{}` if it is not there any more. */
+  read(place: Pick<Waiting, "id" | "destination">): string;
+  /** Lets go of what it has read. */
+  forget(): void;
+};
+
+/** Reads what deliveries send: of those that have a row of their own from there, of others from their segment. */
+export function createDeliveryBodies(db: Database): DeliveryBodies {
+  const readRow = db
+    .prepare<[number, string], string>("SELECT body FROM tried WHERE event = ? AND destination = ?")
+    .pluck();
+  const segmentOf = createSegmentOf(db);
+  const bodies = createOpenBodies(db);
+  return {
+    read({ id, destination }) {
+      const row = readRow.get(id, destination);
+      const segment = row === undefined ? segmentOf(id) : null;
+      return row ?? (segment === null ? "{}" : bodies.read({ id, segment }).body);
+    },
+    forget: bodies.forget,
+  };
+}
+
+type Opened = { readonly segment: number; readonly acceptedAt: At; readonly bodies: readonly string[] };
+
+/** Neighbours are asked for in turn: the segment that was unpacked last is kept until all are done. */
+export function createOpenBodies(db: Database): OpenBodies {
+  const find = db.prepare<[number], Packed & { acceptedAt: At }>(
+    `SELECT s.first AS segment, s.events, s.accepted_at AS acceptedAt, c.about, c.bodies, c.sum FROM segments s
+     JOIN contents c ON c.segment = s.first WHERE s.first = ?`,
+  );
+  let last: Opened | null = null;
+
+  return {
+    read({ id, segment }) {
+      last = last?.segment === segment ? last : open(segment);
+      const body = last.bodies[id - segment];
+      if (body === undefined) throw damaged(segment, `it does not say what event ${id} is`);
+      return { body, acceptedAt: last.acceptedAt };
+    },
+    forget() {
+      last = null;
+    },
+  };
+
+  function open(segment: number): Opened {
+    const packed = find.get(segment);
+    if (!packed) throw damaged(segment, "it has no contents");
+    return { segment, acceptedAt: packed.acceptedAt, bodies: unpackBodies(packed) };
+  }
+}

@@ -1,0 +1,214 @@
+import { hash } from "node:crypto";
+import type { IsForgotten, StoredDeletions, TheirEvents, WaitingEvent } from "../../model/deletion.ts";
+import type { Report } from "../../model/report.ts";
+import type { At } from "../../model/units.ts";
+import type { Keeper } from "./commits.ts";
+import { codeOf, type Database } from "./driver.ts";
+import { createWalk, isErased, previousIn, type TriedRow, theirsIn } from "./erase.ts";
+import type { About } from "./segment.ts";
+import { createOpenBodies, type DeliveryBodies } from "./segment.ts";
+
+export type Suppression = Keeper & {
+  /** Whether calls about any of these users from this source are refused. An undefined id is nobody. */
+  refuses(userIds: readonly (string | undefined)[], source: string): boolean;
+  /** Whether calls about the user with this hash are refused, from whichever source. */
+  isKnown(hash: string): boolean;
+  /** Inside a transaction: calls about these users are refused from now on, those of the same transaction too. */
+  add(those: Suppressed): void;
+  /** Inside a transaction: takes the calls of these users again. Answers how many of them were suppressed. */
+  lift(userIds: readonly string[]): number;
+};
+
+/** `sources` null: from all. */
+export type Suppressed = {
+  readonly userIds: readonly string[];
+  readonly sources: readonly string[] | null;
+  readonly since: At;
+};
+
+type Row = { hash: string; source: string };
+
+/** Stands for all of them: no source has an empty name. */
+const ALL = "";
+
+/** Users whose calls are refused: by their hash, in memory and in the table that outlives it. */
+export function createSuppression(db: Database, hash: UserHash): Suppression {
+  const load = db.prepare<[], Row>("SELECT hash, source FROM suppressed ORDER BY hash, source");
+  const insert = db.prepare<[string, string, At]>("INSERT INTO suppressed VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
+  const remove = db.prepare<[string]>("DELETE FROM suppressed WHERE hash = ?");
+  // By hash: the sources. What the running transaction changes counts at once, and is undone if it fails.
+  const kept = new Map<string, Set<string>>();
+  let undo: (() => void)[] = [];
+  for (const row of load.iterate()) keep(row);
+
+  return {
+    refuses(userIds, source) {
+      if (kept.size === 0) return false;
+      return userIds.some((userId) => {
+        const sources = userId === undefined ? undefined : kept.get(hash.of(userId));
+        return sources !== undefined && (sources.has(ALL) || sources.has(source));
+      });
+    },
+    isKnown: (one) => kept.has(one),
+    add({ userIds, sources, since }) {
+      for (const userId of userIds) {
+        for (const source of sources ?? [ALL]) {
+          const row = { hash: hash.of(userId), source };
+          insert.run(row.hash, row.source, since);
+          if (keep(row)) undo.push(() => forget(row));
+        }
+      }
+    },
+    lift(userIds) {
+      const hashes = [...new Set(userIds)].map(hash.of).filter((one) => kept.has(one));
+      for (const one of hashes) {
+        const sources = kept.get(one);
+        remove.run(one);
+        kept.delete(one);
+        if (sources) undo.push(() => kept.set(one, sources));
+      }
+      return hashes.length;
+    },
+    write() {},
+    committed() {
+      undo = [];
+    },
+    rolledBack() {
+      for (const step of undo.reverse()) step();
+      undo = [];
+    },
+  };
+
+  function forget({ hash: one, source }: Row): void {
+    const sources = kept.get(one);
+    sources?.delete(source);
+    if (sources?.size === 0) kept.delete(one);
+  }
+
+  /** Whether it is new. */
+  function keep({ hash: one, source }: Row): boolean {
+    const sources = kept.get(one) ?? new Set();
+    kept.set(one, sources);
+    return sources.size < sources.add(source).size;
+  }
+}
+
+type SuppressedScope = { scope: string | null };
+
+/** Tells deliveries that must not be sent again, as their user was deleted after their event had come, or was erased. */
+export function createIsForgotten(
+  db: Database,
+  { hash, bodies }: { readonly hash: UserHash; readonly bodies: Pick<DeliveryBodies, "read"> },
+): IsForgotten {
+  const any = db.prepare<[]>("SELECT 1 FROM deletions LIMIT 1");
+  const find = db.prepare<[string, number], SuppressedScope>(
+    `SELECT d.scope FROM deletion_users u CROSS JOIN deletions d ON d.id = u.deletion
+     WHERE u.hash = ? AND d.up_to >= ?`,
+  );
+
+  return function isForgotten({ id, destination, source, type, messageId, userId }) {
+    if (isErased(messageId)) return true;
+    // A notice is what tells the receivers: it may be sent again for as long as it is there.
+    if (type === "delete" || any.get() === undefined) return false;
+    const people = [userId, type === "alias" ? previousIn(bodies.read({ id, destination })) : null];
+    return people.some((one) => one !== null && wasDeleted(one, { id, source }));
+  };
+
+  function wasDeleted(userId: string, { id, source }: { readonly id: number; readonly source: string }): boolean {
+    return find.all(hash.of(userId), id).some(({ scope }) => scope === null || JSON.parse(scope).includes(source));
+  }
+}
+
+/** Stands for a userId where that must not be kept. */
+export type UserHash = { readonly salt: string; of(userId: string): string };
+
+export function createUserHash(db: Database): UserHash {
+  const salt = db.prepare<[], string>("SELECT value FROM salt").pluck().get() ?? "";
+  return { salt, of: (userId) => hash("sha256", salted(userId, salt), "hex") };
+}
+
+/**
+ * An id may hold halves of surrogate pairs. UTF-8, in which hashes and the store read text, has one character for all of them,
+ * so such an id is written as JSON: two ids are never one. The salt has one length, and no other id has a quote behind it.
+ */
+function salted(userId: string, salt: string): string {
+  return userId.isWellFormed() ? `${salt}:${userId}` : `${salt}${JSON.stringify(userId)}`;
+}
+
+/** Begins the ids that are stored as JSON. */
+const AS_JSON = "\u0000json:";
+
+/** A userId as the store can keep it. */
+export function toStoredId(userId: string): string {
+  return userId.isWellFormed() && !userId.startsWith(AS_JSON) ? userId : AS_JSON + JSON.stringify(userId);
+}
+
+export function fromStoredId(stored: string): string {
+  return stored.startsWith(AS_JSON) ? JSON.parse(stored.slice(AS_JSON.length)) : stored;
+}
+
+type WaitingStates = { destination: string; states: string };
+
+/**
+ * Finds what waits of some users, in steps. Notifications of other requests are none of it: they are what tells the receivers.
+ */
+export function createReadWaitingOf(db: Database, report: Pick<Report, "storeFailed">): StoredDeletions["waiting"] {
+  const walk = createWalk(db);
+  const bodies = createOpenBodies(db);
+  const readAbout = db.prepare<[number], string>("SELECT about FROM contents WHERE segment = ?").pluck();
+  const readStates = db.prepare<[number], WaitingStates>(
+    "SELECT destination, states FROM progress WHERE segment = ? AND waiting > 0 ORDER BY destination",
+  );
+  const readBody = db
+    .prepare<[number, string], string>("SELECT body FROM tried WHERE event = ? AND destination = ?")
+    .pluck();
+
+  return async function waiting(of, after) {
+    const { segments, rows, next } = walk({ upTo: of.upTo, open: true }, after);
+    const found = [
+      ...segments.flatMap((first) => ifWhole(() => inSegment(first, of))),
+      ...rows.flatMap((row) => inRow(row, of)),
+    ];
+    bodies.forget();
+    return { found, next };
+  };
+
+  /** What is damaged is not sent either. */
+  function ifWhole(read: () => readonly WaitingEvent[]): readonly WaitingEvent[] {
+    try {
+      return read();
+    } catch (error) {
+      if (codeOf(error) !== "") throw error;
+      report.storeFailed("find what waits of deleted users", error);
+      return [];
+    }
+  }
+
+  function inSegment(segment: number, of: TheirEvents): readonly WaitingEvent[] {
+    const all = readStates.all(segment);
+    const about: readonly About[] = JSON.parse(readAbout.get(segment) ?? "[]");
+    return about.flatMap((event, nth) => {
+      if (!all.some(({ states }) => states[nth] === "w")) return [];
+      const id = segment + nth;
+      return toWaiting(
+        id,
+        event,
+        theirs(event, () => bodies.read({ id, segment }).body, { ...of, id }),
+      );
+    });
+  }
+
+  function inRow({ event, destination, about }: TriedRow, of: TheirEvents): readonly WaitingEvent[] {
+    const parsed: About = JSON.parse(about);
+    const body = (): string => readBody.get(event, destination) ?? "{}";
+    return toWaiting(event, parsed, theirs(parsed, body, { ...of, id: event }));
+  }
+}
+
+function theirs(about: About, body: () => string, of: TheirEvents & { readonly id: number }): string | null {
+  return about[1] === "delete" || of.id > of.upTo ? null : theirsIn(about, body, of);
+}
+
+function toWaiting(event: number, [source]: About, userId: string | null): readonly WaitingEvent[] {
+  return userId === null ? [] : [{ event, source, userId }];
+}

@@ -1,0 +1,202 @@
+/** Deliveries, the calls they come from, and what an operator does with them. */
+import * as v from "valibot";
+import type { DeliveryState } from "../model/delivery.ts";
+import { CALL_TYPES, type EventType } from "../model/event.ts";
+import { about, CODES, count, named, success, text, time } from "./fields.ts";
+import { troubledWebhook } from "./status.ts";
+
+export const STATES = ["waiting", "delivered", "failed", "expired"] as const satisfies readonly DeliveryState[];
+/** The states that a delivery can be replayed from. */
+export const SETTLED_STATES = ["delivered", "failed", "expired"] as const satisfies readonly DeliveryState[];
+export const TYPES = [...CALL_TYPES, "delete"] as const satisfies readonly EventType[];
+
+const attempt = named(
+  "Attempt",
+  v.strictObject({
+    at: about("When it began.", time),
+    url: about("Without its query, which may hold a token.", v.string()),
+    duration: about(
+      "Milliseconds; null for the one that delivered at once: then `at` is when it ended.",
+      v.nullable(v.number()),
+    ),
+    outcome: about(
+      "`final`: this webhook is not asked again. `offline`: the attempt never left this machine.",
+      v.picklist(["delivered", "retry", "final", "offline"]),
+    ),
+    status: about("Null if nothing was answered.", v.nullable(v.number())),
+    reason: v.string(),
+    answer: about("The first KB of the answer of a receiver that did not accept it.", text),
+    trigger: about(
+      "`probe`: the lane was closed, and this attempt was to find out whether it works again. `replay`: the first one after the operator had it sent again.",
+      v.picklist(["first", "retry", "probe", "replay"]),
+    ),
+  }),
+);
+
+const deliveryEntries = {
+  id: about("The number of its event, a hyphen, and its destination.", v.string()),
+  destination: v.string(),
+  state: v.picklist(STATES),
+  source: v.string(),
+  type: v.picklist(TYPES),
+  messageId: v.string(),
+  userId: text,
+  acceptedAt: time,
+  attempts: about("Rounds of attempts so far.", count),
+  dueAt: about("When it is tried next; null once it is settled.", v.nullable(time)),
+  settledAt: about("Null while it waits.", v.nullable(time)),
+  replayedAt: about("When the operator last had it sent again; null if never.", v.nullable(time)),
+  url: about("The webhook that accepted it, without the query; null if none has.", text),
+  status: about("What that webhook answered; null if none accepted it.", v.nullable(v.number())),
+  reason: about("Why it waits or was given up; null before the first attempt, and if it was delivered.", text),
+};
+
+const troubled = about(
+  "The webhooks that do not work now, of the destinations that some of these wait for: why it takes longer than `dueAt` says.",
+  v.array(troubledWebhook),
+);
+
+export const delivery = named("Delivery", v.strictObject(deliveryEntries));
+
+export const deliveryList = about(
+  "A page. `cursor` leads to the next one, and is null after the last.",
+  v.strictObject({ deliveries: v.array(delivery), cursor: text, troubled }),
+);
+
+export const deliveryDetail = named(
+  "DeliveryDetail",
+  v.strictObject({
+    ...deliveryEntries,
+    firstAttemptAt: about("Its four hours count from here; null before it.", v.nullable(time)),
+    finals: about(
+      "The webhooks that have refused it for good.",
+      v.array(v.strictObject({ url: v.string(), reason: v.string() })),
+    ),
+    body: about("What every receiver gets, byte for byte.", v.string()),
+    requests: about(
+      "What is sent, as the config is now. `***` stands for the values of headers that the config sets.",
+      v.array(v.strictObject({ url: v.string(), headers: v.record(v.string(), v.string()) })),
+    ),
+    troubled,
+    log: about(
+      "Its attempts: the first ones, how many were left out, and the last ones.",
+      v.strictObject({ first: v.array(attempt), omitted: count, last: v.array(attempt) }),
+    ),
+  }),
+);
+
+/** A call, or a whole request, that was refused. */
+export const rejection = named(
+  "Rejection",
+  v.strictObject({
+    at: time,
+    source: about("Null if it was not known.", text),
+    type: about("Null if it is about a whole request.", text),
+    messageId: text,
+    code: v.picklist(CODES),
+    message: v.string(),
+    count: about("How many calls it is about.", count),
+    from: v.strictObject({
+      address: text,
+      userAgent: text,
+      origin: about("The page that a browser sent it from.", text),
+    }),
+    request: about("As `POST /v1/track`, without its query.", v.string()),
+    sample: about("The first KB of the call, or of the body; without write keys.", v.string()),
+  }),
+);
+
+export const rejectionList = about("Those that match.", v.strictObject({ rejected: v.array(rejection) }));
+
+export const event = named(
+  "Event",
+  v.strictObject({
+    event: about("Its number.", count),
+    source: v.string(),
+    type: v.picklist(TYPES),
+    messageId: v.string(),
+    userId: text,
+    acceptedAt: time,
+    skipped: about(
+      "The destinations that do not get it, each with the rule that decided.",
+      v.array(
+        v.strictObject({
+          destination: v.string(),
+          rule: v.picklist([
+            "destination_disabled",
+            "source_not_selected",
+            "type_not_selected",
+            "integration_disabled",
+            "all_integrations_disabled",
+            "historical",
+          ]),
+        }),
+      ),
+    ),
+    deliveries: v.array(
+      named(
+        "EventDelivery",
+        v.strictObject({
+          ...deliveryEntries,
+          served: about(
+            "Whether anything is delivered to the destination now.",
+            v.picklist(["yes", "paused", "disabled", "removed"]),
+          ),
+        }),
+      ),
+    ),
+    forgotten: about(
+      "Destinations whose delivery is not kept any more: all that is known is that the first attempt did not deliver it.",
+      v.array(v.string()),
+    ),
+    whole: about("False if the event itself is gone: other destinations may have got it at once.", v.boolean()),
+  }),
+);
+
+export const trail = about(
+  "What is known of the calls with this messageId; all lists are empty if that is nothing.",
+  v.strictObject({
+    messageId: v.string(),
+    rejected: about("Those of the last refusals.", v.array(rejection)),
+    rejectedSince: about("Since when refusals are remembered.", time),
+    events: about("What was accepted.", v.array(event)),
+    seen: about(
+      "When it came from which source in the last 24 hours, whether the event is still kept or not.",
+      v.array(v.strictObject({ source: v.string(), at: time })),
+    ),
+    troubled,
+    complete: about("False if nothing was found, and not everything that is kept was searched.", v.boolean()),
+  }),
+);
+
+export const replayPage = about(
+  "What was done, or on a dry run what would be. A page may do fewer than `limit`, or none.",
+  v.strictObject({
+    success,
+    replayed: about("How many wait again.", count),
+    destinations: about("How many of them for each.", v.record(v.string(), count)),
+    left: about(
+      "How many were left as they are: their destination is not in the config any more, or they were ended by command.",
+      count,
+    ),
+    deleted: about("How many were left as they are: their user was deleted after their event came.", count),
+    superseded: about(
+      "How many were left as they are: a newer call about the same user and audience, or trait, has taken their place.",
+      count,
+    ),
+    oldest: about("When the first of their events came.", v.nullable(time)),
+    newest: about("When the last one came.", v.nullable(time)),
+    cursor: about("Of the next page; null after the last one.", text),
+  }),
+);
+
+export const retriedDelivery = about(
+  "What was done. `hurried`: it waited, and is due now. `due`: it was due already.",
+  v.strictObject({ success, id: v.string(), did: v.picklist(["replayed", "hurried", "due"]) }),
+);
+
+const more = about("Whether others still wait.", v.boolean());
+
+export const discardedPage = v.strictObject({ success, discarded: count, more });
+export const movedPage = v.strictObject({ success, moved: count, doubled: count, more });
+export const waitingCount = about("A dry run: how many wait.", v.strictObject({ success, waiting: count }));

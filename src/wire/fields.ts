@@ -1,0 +1,66 @@
+/**
+ * The operator's API as one set of schemas. `admin/` answers by them and makes `/openapi.json` of them; `cli/` checks by them
+ * what a daemon has answered.
+ */
+import * as v from "valibot";
+import { FAULT_STATUS, type FaultCode } from "../model/fault.ts";
+
+export type Shape = v.GenericSchema;
+
+/** What the daemon answers. */
+export type Answer<S extends Shape> = Frozen<v.InferOutput<S>>;
+
+type Frozen<T> = T extends readonly (infer E)[]
+  ? readonly Frozen<E>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Frozen<T[K]> }
+    : T;
+
+/** The same for a reader, to whom a newer daemon may say other words than those that are known here. */
+export type Received<S extends Shape> = Widened<v.InferOutput<S>>;
+
+type Widened<T> = T extends string
+  ? string
+  : T extends readonly (infer E)[]
+    ? readonly Widened<E>[]
+    : T extends object
+      ? { readonly [K in keyof T]: Widened<T[K]> }
+      : T;
+
+/** Whether a daemon's answer has this shape. A newer daemon may have more keys, more words and wider ranges. */
+export function isReceived<S extends Shape>(shape: S, value: unknown): value is Received<S> {
+  const { issues = [] } = v.safeParse(shape, value);
+  return issues.every(({ kind, type, expected, input }) => {
+    if (kind === "validation") return true;
+    if (type === "picklist") return typeof input === "string";
+    return type === "strict_object" && expected === "never";
+  });
+}
+
+export const success = v.literal(true);
+export const time = v.pipe(v.string(), v.isoTimestamp());
+export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+export const text = v.nullable(v.string());
+
+/** The same, with what it means. */
+export function about<const S extends Shape>(meaning: string, shape: S) {
+  return v.pipe(shape, v.description(meaning));
+}
+
+/** The same under a name of its own, by which everything that contains it refers to it. */
+export function named<const S extends Shape>(name: string, shape: S) {
+  return v.pipe(shape, v.title(name));
+}
+
+export const CODES = Object.keys(FAULT_STATUS) as FaultCode[];
+
+/** How the API refuses. */
+export const refusal = named(
+  "Fault",
+  v.strictObject({
+    success: v.literal(false),
+    code: about("Stable: programs may match on it.", v.picklist(CODES)),
+    message: about("What could not be done, why, and what to do. The wording may change.", v.string()),
+    error: about("The same as `message`.", v.string()),
+  }),
+);

@@ -1,0 +1,192 @@
+/** The daemon as a whole, its destinations, and what an operator does with those. */
+import * as v from "valibot";
+import { about, count, named, refusal, success, time } from "./fields.ts";
+
+const config = v.strictObject({
+  file: v.string(),
+  readAt: about("When the config in force was read.", time),
+  refused: about(
+    "Why the last one was refused; null if the last one is in force.",
+    v.nullable(v.strictObject({ at: time, reason: v.string() })),
+  ),
+  needsRestart: about("The keys that keep their old value until the daemon is restarted.", v.array(v.string())),
+});
+
+const outbox = v.strictObject({
+  path: v.string(),
+  used: about("Bytes of used pages.", count),
+  max: about("`outbox.maxSize`, in bytes.", count),
+  free: about("Free bytes of its disk; null if they are not known.", v.nullable(count)),
+  full: about(
+    "The bound at which calls are refused; null while there is room.",
+    v.nullable(v.picklist(["maxSize", "freeDisk"])),
+  ),
+  writable: about("False after a commit that failed, until one succeeds.", v.boolean()),
+  gone: about(
+    "What became of the outbox's files while the daemon runs, so that the next start would not find what is stored, and calls are refused; null if all are there. `truncated`: a file has lost its end.",
+    v.nullable(
+      v.strictObject({ what: v.picklist(["removed", "replaced", "truncated"]), path: v.string(), since: time }),
+    ),
+  ),
+});
+
+const clock = v.strictObject({
+  plausible: about("False while the machine's clock cannot be right: events get wrong times.", v.boolean()),
+  code: about(
+    "`before_build`: it says less than when this Fairlead was built. `behind`: less than the outbox has seen. `ahead`: far " +
+      "more than the outbox expects, or many years after the build. Null while it is plausible.",
+    v.nullable(v.picklist(["before_build", "behind", "ahead"])),
+  ),
+  reason: about("In words, with what the clock says.", v.nullable(v.string())),
+  since: v.nullable(time),
+});
+
+const source = named(
+  "SourceStatus",
+  v.strictObject({
+    name: v.string(),
+    enabled: v.boolean(),
+    perSecond: about("Events accepted, over the last minute.", v.number()),
+    lastAt: about("When the last one was accepted; null if none was since the start.", v.nullable(time)),
+  }),
+);
+
+const webhookEntries = {
+  url: about("Without its query, which may hold a token.", v.string()),
+  state: about(
+    "By what it has answered since the start. `slowed`: it refuses everything, and gets a few requests a second. `down`: " +
+      "it does not answer, and is only probed. `offline`: this machine has no network.",
+    v.picklist(["untried", "working", "failing", "slowed", "down", "offline"]),
+  ),
+  failingSince: about("When the first attempt since the last success failed; null while it works.", v.nullable(time)),
+  lastFailure: about(
+    "Its last answer, while it does not work.",
+    v.nullable(v.strictObject({ at: time, reason: v.string() })),
+  ),
+  nextTryAt: about("Until when nothing is sent to it; null if it is not held back.", v.nullable(time)),
+};
+
+const webhook = named("WebhookStatus", v.strictObject(webhookEntries));
+
+/** A webhook that does not work, beside deliveries that wait for it. */
+export const troubledWebhook = named("TroubledWebhook", v.strictObject({ destination: v.string(), ...webhookEntries }));
+
+const destination = named(
+  "DestinationStatus",
+  v.strictObject({
+    name: v.string(),
+    state: about(
+      "`untried`: nothing was sent since the start. `degraded`: some of its webhooks fail. `failing`: all of them do. " +
+        "`offline`: this machine has no network.",
+      v.picklist(["untried", "working", "degraded", "failing", "offline", "paused", "disabled", "removed"]),
+    ),
+    webhooks: about("In the order of the config.", v.array(webhook)),
+    counts: v.strictObject({ waiting: count, delivered: count, failed: count, expired: count }),
+    pausedSince: v.nullable(time),
+    failingSince: about("Since when no webhook has accepted anything; null if one does.", v.nullable(time)),
+    lastError: about(
+      "The last error of a webhook that fails; null if none does.",
+      v.nullable(v.strictObject({ at: time, url: v.string(), reason: v.string() })),
+    ),
+    perSecond: about("Successes, over the last minute.", v.number()),
+    oldestWaiting: about(
+      "For how many milliseconds the oldest waiting delivery has been here.",
+      v.nullable(v.number()),
+    ),
+  }),
+);
+
+const statusProblem = named(
+  "StatusProblem",
+  v.strictObject({
+    level: v.picklist(["error", "warning"]),
+    code: about("Stays the same, for programs.", v.string()),
+    what: v.string(),
+    since: about("Null if it is not known.", v.nullable(time)),
+    remedy: about("What to do about it.", v.string()),
+  }),
+);
+
+export const status = about(
+  "The state at this moment.",
+  named(
+    "Status",
+    v.strictObject({
+      version: v.string(),
+      pid: count,
+      startedAt: time,
+      config,
+      outbox,
+      problems: about("What is wrong, and since when: the worst first.", v.array(statusProblem)),
+      clock,
+      sources: v.array(source),
+      destinations: about(
+        "Those of the config, in its order, and then those that something still waits for.",
+        v.array(destination),
+      ),
+    }),
+  ),
+);
+
+const changed = about("False if it was so already.", v.boolean());
+
+export const pausedDestination = about(
+  "Since when it is paused, and how many wait.",
+  v.strictObject({ success, paused: v.literal(true), since: time, changed, waiting: count }),
+);
+
+export const resumedDestination = about(
+  "Since when it was paused, and how many wait.",
+  v.strictObject({
+    success,
+    paused: v.literal(false),
+    changed,
+    waiting: count,
+    since: about("Null if it was not paused.", v.nullable(time)),
+    served: about("False if nothing is sent to it all the same: it is disabled, or not in the config.", v.boolean()),
+  }),
+);
+
+export const retriedDestination = about(
+  "How many wait.",
+  v.strictObject({
+    success,
+    waiting: count,
+    served: about(
+      "False if nothing is sent to it all the same: it is paused, disabled, or not in the config.",
+      v.boolean(),
+    ),
+  }),
+);
+
+const configProblem = named(
+  "Problem",
+  v.strictObject({
+    severity: v.picklist(["error", "warning"]),
+    file: v.string(),
+    line: v.number(),
+    column: v.number(),
+    path: about("The key, as `destinations.crm.webhooks[0].url`; empty for the file itself.", v.string()),
+    message: v.string(),
+    text: about("The line of the file, as it stands there.", v.string()),
+  }),
+);
+
+export const reloaded = about(
+  "It is in force.",
+  v.strictObject({
+    success,
+    changes: about("What has changed, in words; without secrets.", v.array(v.string())),
+    needsRestart: about("The keys that keep their old value until the daemon is restarted.", v.array(v.string())),
+    problems: about("Warnings.", v.array(configProblem)),
+  }),
+);
+
+export const refusedConfig = about(
+  "It was refused, and why.",
+  v.strictObject({
+    ...refusal.entries,
+    code: v.literal("config_invalid"),
+    problems: about("Everything that is wrong, if the file could be read.", v.array(configProblem)),
+  }),
+);

@@ -1,0 +1,65 @@
+import { createAdmin } from "../../src/admin/api.ts";
+import type { AdminWorld } from "../../src/admin/world.ts";
+import { createBodies } from "../../src/http/body.ts";
+import { createClock } from "../../src/runtime/clock.ts";
+import { createServe } from "../../src/runtime/serve.ts";
+import { NEVER_PAUSED } from "../admin/make.ts";
+import { UNSHIFTED } from "../flow/clock.ts";
+import { makeDestination } from "../flow/make.ts";
+import { askAdmin } from "./run.ts";
+
+const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
+
+type Parts = Pick<AdminWorld, "unserved" | "whileIdle" | "pauses" | "clock">;
+
+/** The operator's API of a daemon that serves crm, and for whose old destination so many wait; and commands that ask it. */
+export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
+  const done: unknown[] = [];
+  let left = waiting;
+  function take(limit: number): { readonly count: number; readonly more: boolean } {
+    const count = Math.min(left, limit);
+    left -= count;
+    return { count, more: left > 0 };
+  }
+  const world: Partial<AdminWorld> = {
+    admin: () => ({ listen: LISTEN, token: null }),
+    bodies: createBodies(createClock()),
+    destinations: () => [makeDestination(), makeDestination({ name: "off", enabled: false })],
+    backlog: {
+      counts: async () => [{ destination: "old", state: "waiting", count: left }],
+      oldestWaitingAt: async () => null,
+    },
+    unserved: {
+      async discard(destination, limit) {
+        done.push(["discard", destination]);
+        const { count, more } = take(limit);
+        return { discarded: count, more };
+      },
+      async move(by, limit) {
+        done.push(["move", by]);
+        const { count, more } = take(limit);
+        return { moved: count - 1, doubled: 1, more };
+      },
+    },
+    whileIdle: (_, work) => work(),
+    pauses: NEVER_PAUSED,
+    tryNow() {},
+    ...{ clock: createClock(), timeline: UNSHIFTED },
+    report: {
+      discarded() {},
+      moved() {},
+      paused() {},
+      resumed() {},
+      retriedNow() {},
+    } as unknown as AdminWorld["report"],
+    ...parts,
+  };
+  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  return {
+    /** What the daemon was asked to do, page by page. */
+    done,
+    begin: (args: readonly string[]) => askAdmin(args, listener.address),
+    run: (args: readonly string[]) => askAdmin(args, listener.address).ended,
+    [Symbol.asyncDispose]: () => listener.stop(),
+  };
+}

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import * as v from "valibot";
+import { isMap, parse, parseDocument } from "yaml";
+import { configMarkdown, sectionsOf, snippet } from "../../packaging/config-reference.ts";
+import { FIXED_KEYS } from "../../src/config/changes.ts";
+import { flag, text } from "../../src/config/fields.ts";
+import { configJsonSchema } from "../../src/config/json-schema.ts";
+import { key } from "../../src/config/key.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { EXAMPLE_PEMS } from "./certificates.ts";
+import { faultsOf } from "./json-schema-validator.ts";
+import { NOW } from "./world.ts";
+
+const PAGE = readFileSync(new URL("../../docs/config.md", import.meta.url), "utf8");
+const OPTIONS = sectionsOf().flatMap(({ options }) => options);
+
+describe("docs/config.md", () => {
+  it("is what the schema says", () => {
+    assert.ok(PAGE === configMarkdown(), "docs/config.md differs from the schema: run `make reference`");
+  });
+
+  it("has a heading for every key that the JSON Schema knows, and a row that leads there", () => {
+    const titles = [...JSON.stringify(configJsonSchema()).matchAll(/"title":"([^"]*\.[^"]*)"/g)].map(
+      ([, title = ""]) => title,
+    );
+    assert.ok(titles.length > 25);
+    for (const title of titles) {
+      assert.ok(PAGE.includes(`\n### ${title}\n`), title);
+      assert.ok(PAGE.includes(`\n| [\`${title}\`](#`), title);
+    }
+  });
+
+  it("has no link that leads nowhere", () => {
+    const anchors = [...PAGE.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\w -]/g, "")
+        .replaceAll(" ", "-"),
+    );
+    for (const [, anchor = ""] of PAGE.matchAll(/\]\(#([^)]*)\)/g)) assert.ok(anchors.includes(anchor), anchor);
+  });
+
+  it("says of the keys that need a restart that they do, and of no others", () => {
+    const others = OPTIONS.filter(({ reload }) => reload !== "applied").map(({ path }) => path);
+    assert.deepEqual(others.toSorted(), FIXED_KEYS.toSorted());
+    assert.match(PAGE, /^\| \[`outbox\.path`\].*\| needs a restart \|$/m);
+    assert.match(PAGE, /^\| \[`ingest\.tls\.cert`\].*\| applied \|$/m);
+  });
+
+  for (const option of OPTIONS) {
+    it(`has an example of ${option.path} that loads, sets it, and is none of the default`, () => {
+      const written = snippet(option);
+      assert.ok(PAGE.includes(`\`\`\`yaml\n${written}\n\`\`\``));
+      const text = completed(written);
+      assert.deepEqual(load(text).problems, []);
+      assert.deepEqual(faultsOf(configJsonSchema(), parse(text)), []);
+      assert.notEqual(option.byDefault, `\`${lastValue(written)}\``);
+    });
+  }
+});
+
+describe("configMarkdown", () => {
+  it("says what a key is, its type, its default and an example", () => {
+    const colour = key(v.optional(text(), "red"), {
+      description: "The *colour*.",
+      more: "As in `*`.",
+      example: "blue",
+    });
+    const on = key(flag(), { description: "Whether it is on.", example: true });
+    const tail = key(v.optional(text()), { description: "Its tail.", example: "long", leftOut: "no tail" });
+    const kite = key(v.optional(v.strictObject({ colour, on, tail })), { description: "A kite." });
+    const page = configMarkdown({ kite });
+    assert.deepEqual(page.slice(page.indexOf("## kite")).split("\n\n"), [
+      "## kite",
+      "A kite.",
+      "### kite.colour",
+      "**Type:** text · **Default:** `red` · **At a reload:** applied",
+      "The \\*colour\\*. As in `*`.",
+      "```yaml\nkite:\n  colour: blue\n```",
+      "### kite.on",
+      "**Type:** `true` or `false` · **Required** · **At a reload:** applied",
+      "Whether it is on.",
+      "```yaml\nkite:\n  on: true\n```",
+      "### kite.tail",
+      "**Type:** text · **Default:** no tail · **At a reload:** applied",
+      "Its tail.",
+      "```yaml\nkite:\n  tail: long\n```\n",
+    ]);
+  });
+
+  it("fails on a key of which it does not know enough", () => {
+    const unshown = key(v.strictObject({ a: key(text(), { description: "A." }) }), {
+      description: "B.",
+    });
+    assert.throws(() => configMarkdown({ unshown }), /no example/);
+    const tail = key(v.optional(text()), { description: "Its tail.", example: "long" });
+    const kite = key(v.optional(v.strictObject({ tail }), {}), { description: "A kite." });
+    assert.throws(() => configMarkdown({ kite }), /does not say what counts without it/);
+  });
+});
+
+/** An example with what has to be beside it. */
+function completed(written: string): string {
+  const document = parseDocument(written);
+  const needed: readonly (readonly [readonly (string | number)[], unknown])[] = [
+    [["sources", "website", "writeKey"], "a"],
+    [["destinations", "crm", "webhooks", 0, "url"], "https://crm.example.com"],
+  ];
+  for (const [path, value] of needed) if (!document.hasIn(path)) document.setIn(path, value);
+  const tls = document.getIn(["ingest", "tls"]);
+  if (isMap(tls) && !tls.has("cert")) tls.set("cert", "/etc/fairlead/tls/fullchain.pem");
+  if (isMap(tls) && !tls.has("key")) tls.set("key", "/etc/fairlead/tls/privkey.pem");
+  const webhook = document.getIn(["destinations", "crm", "webhooks", 0]);
+  if (isMap(webhook) && webhook.has("key") && !webhook.has("cert")) webhook.set("cert", "/etc/fairlead/tls/client.pem");
+  if (isMap(webhook) && webhook.has("cert")) webhook.set("key", "/etc/fairlead/tls/client-key.pem");
+  if (document.hasIn(["destinations", "crm", "standardWebhooks"])) {
+    document.setIn(["destinations", "crm", "sharedSecret"], "secret");
+  }
+  return document.toString();
+}
+
+function load(text: string) {
+  const found = (name: string) =>
+    ({ ok: true, text: EXAMPLE_PEMS.get(name) ?? "secret", worldReadable: false }) as const;
+  const resolve = { env: (name: string) => name, file: found, credential: found };
+  return loadConfig({ file: "config.yaml", text, resolve, now: NOW });
+}
+
+/** What stands behind the last key. */
+function lastValue(written: string): string | undefined {
+  return /: (.*)$/.exec(written)?.[1];
+}
