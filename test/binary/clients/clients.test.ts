@@ -44,7 +44,7 @@ for (const client of CLIENTS) {
       gate.shut();
       await stop(place.daemon);
       await gate.refused();
-      const daemon = await restart(place);
+      const daemon = await place.w.serve();
       gate.open(daemon.ingest);
       const taken = await program.taken();
       const metrics = await (await fetch(`${daemon.admin}/metrics`)).text();
@@ -70,12 +70,6 @@ async function makePlace(): Promise<Place> {
 async function stop(daemon: Daemon): Promise<void> {
   daemon.process.kill("SIGTERM");
   assert.deepEqual(await daemon.process.exit, { code: 0, signal: null });
-}
-
-/** On the same port, where its clients look for it. */
-async function restart({ w, receiver, daemon }: Place): Promise<Daemon> {
-  await w.write("config.yaml", makeConfig({ url: receiver.url, ingest: new URL(daemon.ingest).host }));
-  return w.serve();
 }
 
 /** Begins to write to the outbox, as somebody in a shell may, so that the daemon cannot. */
