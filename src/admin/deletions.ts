@@ -8,17 +8,15 @@ import {
   deletionReceipt,
   deletionRequested,
   erasing,
+  MOST_USERS,
   salt,
   unsuppressed,
 } from "../wire/deletions.ts";
-import { type Answer, about } from "../wire/fields.ts";
+import { type Answer, about, MOST_LISTED } from "../wire/fields.ts";
 import { type Answered, type Asked, limitQuery, route, textQuery, timeOf } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
 const MAX_BODY_BYTES = 500 * KB;
-const MOST_USERS = 1_000;
-/** The most that one answer lists. */
-const MOST_LISTED = 1_000;
 
 const userIds = v.pipe(
   v.array(v.pipe(v.string(), v.minLength(1, "each must be a string that is not empty"))),
@@ -57,7 +55,7 @@ export const deletionsRoute = route({
   summary: "List deletion requests, the newest first",
   query: v.strictObject(
     {
-      limit: limitQuery({ most: MOST_LISTED, byDefault: 20 }),
+      limit: limitQuery({ most: MOST_LISTED.deletions, byDefault: 20 }),
       cursor: about("Of an answer to the same question.", textQuery),
       user: about("Those of this userId, erased or not.", textQuery),
     },

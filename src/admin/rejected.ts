@@ -3,13 +3,10 @@ import type { Fault } from "../model/fault.ts";
 import type { Rejection } from "../model/refusal.ts";
 import { formatTime } from "../model/units.ts";
 import { type rejection, rejectionList } from "../wire/deliveries.ts";
-import { type Answer, CODES } from "../wire/fields.ts";
+import { type Answer, CODES, MOST_LISTED } from "../wire/fields.ts";
 import { unknownName } from "./destinations.ts";
 import { type Answered, type Asked, limitQuery, route, textQuery } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
-
-/** The most that one answer lists. */
-export const MOST_LISTED = 100;
 
 export const rejectedRoute = route({
   id: "listRejected",
@@ -18,7 +15,7 @@ export const rejectedRoute = route({
   summary: "List the last calls that were refused, the newest first",
   query: v.strictObject(
     {
-      limit: limitQuery({ most: MOST_LISTED, byDefault: 20 }),
+      limit: limitQuery({ most: MOST_LISTED.rejected, byDefault: 20 }),
       source: textQuery,
       code: v.optional(v.picklist(CODES, "must be a code that calls are refused with")),
     },

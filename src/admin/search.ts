@@ -4,13 +4,10 @@ import type { Fault } from "../model/fault.ts";
 import type { Search } from "../model/lookup.ts";
 import { type At, parseDuration } from "../model/units.ts";
 import { STATES, TYPES } from "../wire/deliveries.ts";
-import { about } from "../wire/fields.ts";
+import { about, MOST_LISTED } from "../wire/fields.ts";
 import { refuseUnknown, unknownName } from "./destinations.ts";
 import { limitQuery, textQuery } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
-
-/** The most that one answer lists. */
-export const MOST_LISTED = 1_000;
 
 const TIME_RULE = "must be a time with its zone, as 2009-11-10T23:00:00Z, or how long ago, as 2h";
 const time = v.pipe(v.string(), v.check(isTime, TIME_RULE), v.examples(["2h", "2009-11-10T23:00:00Z"]));
@@ -30,7 +27,7 @@ export const searchQuery = v.strictObject(
   {
     state: v.optional(v.picklist(STATES, `must be one of ${STATES.join(", ")}`)),
     ...FILTER,
-    limit: limitQuery({ most: MOST_LISTED, byDefault: 20 }),
+    limit: limitQuery({ most: MOST_LISTED.deliveries, byDefault: 20 }),
     cursor: about("Of an answer to the same question; left out for the first page.", textQuery),
   },
   "is not known; there are state, destination, source, type, user, since, until, limit and cursor",

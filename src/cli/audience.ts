@@ -1,20 +1,11 @@
 import type { Command } from "commander";
+import type { ComputationClass } from "../model/audience.ts";
 import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
+import { computationDetail, computationList, synced } from "../wire/computations.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { isListOf, isShown, isSynced, type Kind } from "./computations/said.ts";
-import {
-  explainComputation,
-  LIST_TYPES,
-  listPathOf,
-  pathOf,
-  type SyncOptions,
-  syncList,
-  toList,
-  toOne,
-  toResult,
-} from "./computations.ts";
+import { LIST_TYPES, listPathOf, pathOf, type SyncOptions, syncList, toList, toOne, toResult } from "./computations.ts";
 import { confirm } from "./confirm.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
@@ -62,7 +53,7 @@ Users who are not in the list keep what they have.`;
 
 /** What differs between `fairlead audience` and `fairlead traits`. */
 type Words = {
-  readonly kind: Kind;
+  readonly kind: ComputationClass;
   readonly command: string;
   readonly description: string;
   readonly sync: string;
@@ -118,12 +109,13 @@ function declareList(group: Command, done: Done, { kind, command }: Words): void
     .action((options: ListOptions) => done(list(kind, options)));
 }
 
-async function list(kind: Kind, options: ListOptions): Promise<ExitCode> {
-  const question = { path: listPathOf(kind, options.source), isSaid: isListOf(kind), explain: explainComputation };
+async function list(kind: ComputationClass, options: ListOptions): Promise<ExitCode> {
+  const question = { path: listPathOf(kind, options.source), answer: computationList[kind] };
   const answer = await askDaemon(options, question);
   if ("code" in answer) return complain(answer);
-  const all = answer.said.audiences ?? answer.said.traits ?? [];
-  print(options.json ? printable(JSON.stringify(answer.said)) : toList(kind, all, createClock().wall()));
+  const { value } = answer;
+  const all = "audiences" in value ? value.audiences : value.traits;
+  print(options.json ? printable(JSON.stringify(value)) : toList(kind, all, createClock().wall()));
   return EXIT.done;
 }
 
@@ -139,13 +131,13 @@ function declareShow(group: Command, done: Done, { kind, command, name }: Words)
     .action((name: string, options: PlaceOptions) => done(show(kind, name, options)));
 }
 
-async function show(kind: Kind, name: string, options: PlaceOptions): Promise<ExitCode> {
-  const question = { path: pathOf(kind, options.source, name), isSaid: isShown(kind), explain: explainComputation };
+async function show(kind: ComputationClass, name: string, options: PlaceOptions): Promise<ExitCode> {
+  const question = { path: pathOf(kind, options.source, name), answer: computationDetail[kind] };
   const answer = await askDaemon(options, question);
   if ("code" in answer) return complain(answer);
-  const found = answer.said.audience ?? answer.said.trait;
-  if (options.json || !found) print(printable(JSON.stringify(answer.said)));
-  else print(toOne(found, answer.said.syncs, createClock().wall()));
+  const { value } = answer;
+  if (options.json) print(printable(JSON.stringify(value)));
+  else print(toOne("audience" in value ? value.audience : value.trait, value.syncs, createClock().wall()));
   return EXIT.done;
 }
 
@@ -165,18 +157,18 @@ function declareRemove(group: Command, done: Done, { kind, command, remove, name
     .action((name: string, options: RemoveOptions) => done(removeOne(kind, name, options)));
 }
 
-async function removeOne(kind: Kind, name: string, options: RemoveOptions): Promise<ExitCode> {
+async function removeOne(kind: ComputationClass, name: string, options: RemoveOptions): Promise<ExitCode> {
   const path = pathOf(kind, options.source, name);
-  const found = await askDaemon(options, { path, isSaid: isShown(kind), explain: explainComputation });
+  const found = await askDaemon(options, { path, answer: computationDetail[kind] });
   if ("code" in found) return complain(found);
-  const { size = 0 } = found.said.audience ?? found.said.trait ?? {};
+  const { size } = "audience" in found.value ? found.value.audience : found.value.trait;
   const about = `the ${kind} ${printable(name)} has ${format(size)} ${size === 1 ? "user" : "users"}`;
   const refusal = options.yes ? null : await confirm({ about, question: "Delete it?" });
   if (refusal !== null) return complain(refusal);
   const by = { method: "DELETE" };
   const query = options.silent ? "?silent=1" : "";
-  const answer = await askDaemon(options, { path: path + query, by, isSaid: isSynced, explain: explainComputation });
+  const answer = await askDaemon(options, { path: path + query, by, answer: synced });
   if ("code" in answer) return complain(answer);
-  print(options.json ? printable(JSON.stringify(answer.said)) : toResult(kind, name, answer.said));
+  print(options.json ? printable(JSON.stringify(answer.value)) : toResult(kind, name, answer.value));
   return EXIT.done;
 }

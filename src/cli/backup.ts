@@ -1,6 +1,7 @@
 import { dirname, resolve } from "node:path";
 import process from "node:process";
 import type { Command } from "commander";
+import * as v from "valibot";
 import type { Config } from "../model/config.ts";
 import type { Contents } from "../model/contents.ts";
 import type { NewFile } from "../model/new-file.ts";
@@ -12,19 +13,11 @@ import { print } from "../runtime/output.ts";
 import { goLast, keepFilesPrivate } from "../runtime/process.ts";
 import { download } from "../runtime/request.ts";
 import { storedFile } from "../runtime/stored-file.ts";
-
+import { type DaemonStatus, status } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain, failed, wrongUsage } from "./complain.ts";
 import { findOutbox } from "./config-file.ts";
-import {
-  addDaemonOptions,
-  type Daemon,
-  type DaemonOptions,
-  findDaemon,
-  type Question,
-  readSaid,
-  send,
-} from "./daemon.ts";
+import { addDaemonOptions, type Daemon, type DaemonOptions, findDaemon, readAnswer, send } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import {
   type Copied,
@@ -40,7 +33,6 @@ import {
 } from "./outbox-file.ts";
 import { printable } from "./printable.ts";
 import { onInterrupt, openProgressBar } from "./progress.ts";
-import { isStatus, type SaidStatus } from "./status/said.ts";
 
 /** `fairlead backup FILE`: a copy of the outbox as it is at one moment, while the daemon goes on. */
 export function declareBackup(program: Command, done: Done): void {
@@ -215,15 +207,15 @@ const LONGEST: Ms = 12 * HOUR;
 const UNFLUSHED = 8 * MB;
 
 /** A running daemon whose outbox file is gone, and what became of the file. */
-export type Holder = { readonly daemon: Daemon; readonly gone: NonNullable<SaidStatus["outbox"]["gone"]> };
+export type Holder = { readonly daemon: Daemon; readonly gone: NonNullable<DaemonStatus["outbox"]["gone"]> };
 
 /** The daemon, if it runs and says that its outbox is gone: then the file at the path is not what it has open. */
 async function findHolder(options: DaemonOptions): Promise<Holder | null> {
   const daemon = findDaemon(options, createResolve());
   if ("code" in daemon) return null;
-  const question = { path: "/api/status", by: { method: "GET", timeout: PATIENCE }, isSaid: isStatus };
-  const answer = readSaid(await send(daemon, question), { daemon, question });
-  const gone = "said" in answer ? answer.said.outbox.gone : null;
+  const question = { path: "/api/status", by: { method: "GET", timeout: PATIENCE }, answer: status };
+  const answer = readAnswer(await send(daemon, question), { daemon, question });
+  const gone = "value" in answer ? answer.value.outbox.gone : null;
   return gone ? { daemon, gone } : null;
 }
 
@@ -251,8 +243,8 @@ async function downloadFrom({ daemon }: Holder, file: NewFile): Promise<Complain
     unflushed = 0;
   });
   if (exchange.kind === "answered" && exchange.status === 200) return null;
-  const question: Question<never> = { path: PATH, isSaid: (said): said is never => said === undefined };
-  const answer = readSaid(exchange, { daemon, question });
+  const question = { path: PATH, answer: v.never() };
+  const answer = readAnswer(exchange, { daemon, question });
   return "code" in answer ? answer : null;
 }
 

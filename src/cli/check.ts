@@ -1,7 +1,6 @@
-import { basename } from "node:path";
 import type { Command } from "commander";
-import { effectiveConfig, explainYaml, listSettings } from "../config/explain.ts";
-import { type Inspected, inspectConfig } from "../config/load.ts";
+import { explainYaml, listSettings } from "../config/explain.ts";
+import { type Loaded, loadConfig } from "../config/load.ts";
 import { child, listOf, mapOf } from "../config/tree.ts";
 import { createClock } from "../runtime/clock.ts";
 import { createResolve } from "../runtime/config-files.ts";
@@ -19,7 +18,7 @@ export function declareCheck(program: Command, done: Done): void {
     .command("check")
     .description("say whether the config can be used, and all that is wrong with it")
     .option(...CONFIG_OPTION)
-    .option("--explain", "print every key with the value that counts and where it comes from; secrets as ***")
+    .option("--explain", "print every key with the value in force and where it comes from; secrets as ***")
     .option("--json", "print the problems, or with --explain the keys, as JSON")
     .addHelpText(
       "after",
@@ -48,26 +47,25 @@ function check(options: CheckOptions): ExitCode {
 }
 
 /** Credentials of the systemd unit exist only inside it: outside, a missing one is no fault of the config. */
-function inspect({ file, text, worldReadable }: Extract<ConfigText, { kind: "read" }>): Inspected {
+function inspect({ file, text, worldReadable }: Extract<ConfigText, { kind: "read" }>): Loaded {
   const resolve = createResolve();
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
   const machine = { resolve, spaceFor, aliasOf, isFolder, now: createClock().wall() };
-  return inspectConfig({ file, text, worldReadable, credentials, ...machine });
+  return loadConfig({ file, text, worldReadable, credentials, ...machine });
 }
 
 /** Warnings go to standard error, so that what is printed stays YAML or JSON. */
-function explain(inspected: Inspected, file: string, { json }: CheckOptions): void {
+function explain(inspected: Loaded, file: string, { json }: CheckOptions): void {
   printProblems(inspected.problems);
-  const effective = effectiveConfig(inspected, file);
-  if (json) print(JSON.stringify({ file, settings: listSettings(effective, file) }));
-  else print(`${headOf(file)}\n\n${explainYaml(effective, basename(file)).trimEnd()}`);
+  if (json) print(JSON.stringify({ file, settings: listSettings(inspected, file) }));
+  else print(`${headOf(file)}\n\n${explainYaml(inspected, file).trimEnd()}`);
 }
 
 function headOf(file: string): string {
-  return `# ${file} as it counts: every key with its value and where that comes from. Secrets are ***.`;
+  return `# ${file}: every key with the value in force, and where it comes from. Secrets are ***.`;
 }
 
-function report(inspected: Inspected, file: string, valid: boolean): void {
+function report(inspected: Loaded, file: string, valid: boolean): void {
   printProblems(inspected.problems);
   // No error and no config: something, such as a credential, could not be checked.
   const reservation = inspected.config ? "" : ", as far as it can be checked here";
@@ -75,7 +73,7 @@ function report(inspected: Inspected, file: string, valid: boolean): void {
 }
 
 /** What a config contains, as `1 source, 2 destinations, 2 webhooks`. */
-export function summary({ tree }: Inspected): string {
+export function summary({ tree }: Loaded): string {
   const [sources, destinations] = [
     mapOf(child(tree ?? undefined, "sources")),
     mapOf(child(tree ?? undefined, "destinations")),

@@ -1,17 +1,12 @@
+import type { ComputationClass } from "../model/audience.ts";
 import { formatDuration, HOUR, type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { openBytes } from "../runtime/input.ts";
 import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
+import { type computation, computationDetail, type sync, synced } from "../wire/computations.ts";
+import type { Received } from "../wire/fields.ts";
 import { type Complaint, complain } from "./complain.ts";
-import {
-  isShown,
-  isSynced,
-  type Kind,
-  type SaidComputation,
-  type SaidSync,
-  type SaidSynced,
-} from "./computations/said.ts";
-import { askDaemon, type DaemonOptions, type Refusal } from "./daemon.ts";
+import { askDaemon, type DaemonOptions } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 import { createProgressBar, type ProgressBar } from "./progress.ts";
@@ -29,7 +24,7 @@ export type SyncOptions = DaemonOptions & {
 /** The daemon may take an hour to read a list, and then compares it. */
 const LONGEST: Ms = HOUR + 10 * 60 * SECOND;
 
-type Place = { readonly kind: Kind; readonly name: string };
+type Place = { readonly kind: ComputationClass; readonly name: string };
 
 /** Sends a list to the daemon, shows how far it is, and waits until all that it changes is in the outbox. */
 export async function syncList(place: Place, file: string, options: SyncOptions): Promise<ExitCode> {
@@ -58,7 +53,7 @@ function createBar(): Bar {
 
 type Sending = { readonly file: string; readonly options: SyncOptions; readonly bar: Bar };
 
-async function send({ kind, name }: Place, { file, options, bar }: Sending): Promise<SaidSynced | Complaint> {
+async function send({ kind, name }: Place, { file, options, bar }: Sending): Promise<Synced | Complaint> {
   const headers = headersFor(file, options.format);
   if ("code" in headers) return headers as Complaint;
   const opened = await openBytes(file === "-" ? null : file);
@@ -71,26 +66,26 @@ async function send({ kind, name }: Place, { file, options, bar }: Sending): Pro
   });
   const path = `${pathOf(kind, options.source, name)}${query.size > 0 ? `?${query}` : ""}`;
   const by = { method: "PUT", headers, body, timeout: LONGEST };
-  const answer = await askDaemon(options, { path, by, isSaid: isSynced, explain: explainComputation });
+  const answer = await askDaemon(options, { path, by, answer: synced });
   await source.close();
-  return "code" in answer ? answer : answer.said;
+  return "code" in answer ? answer : answer.value;
 }
 
-type Following = { readonly said: SaidSynced; readonly options: SyncOptions; readonly bar: Bar };
+type Following = { readonly said: Synced; readonly options: SyncOptions; readonly bar: Bar };
 
 /** A daemon that is started again meanwhile goes on with it: so does this. */
-async function follow({ kind, name }: Place, { said, options, bar }: Following): Promise<SaidSynced | Complaint> {
+async function follow({ kind, name }: Place, { said, options, bar }: Following): Promise<Synced | Complaint> {
   const { added, changed, removed } = said;
   const clock = createClock();
-  let sync: SaidSync | null = said.sync;
+  let sync: Sync | null = said.sync;
   while (sync !== null && sync.state !== "finished") {
     bar.show(sync.done, added + changed + removed);
     await clock.sleep(SECOND, new AbortController().signal);
-    const question = { path: pathOf(kind, options.source, name), isSaid: isShown(kind), explain: explainComputation };
+    const question = { path: pathOf(kind, options.source, name), answer: computationDetail[kind] };
     const answer = await askDaemon(options, question);
     if ("code" in answer) return answer;
-    const { number }: SaidSync = sync;
-    sync = answer.said.syncs.find((one) => one.number === number) ?? null;
+    const { number }: Sync = sync;
+    sync = answer.value.syncs.find((one) => one.number === number) ?? null;
   }
   return { ...said, sync: sync ?? said.sync };
 }
@@ -119,26 +114,19 @@ function headersFor(file: string, said: string | undefined): Readonly<Record<str
 }
 
 /** Where the operator's API has an audience, or a trait. */
-export function pathOf(kind: Kind, source: string, name: string): string {
+export function pathOf(kind: ComputationClass, source: string, name: string): string {
   return `/api/sources/${encodeURIComponent(source)}/${kind}s/${encodeURIComponent(name)}`;
 }
 
 /** Where it lists those of a source, or of all. */
-export function listPathOf(kind: Kind, source: string | undefined): string {
+export function listPathOf(kind: ComputationClass, source: string | undefined): string {
   return source === undefined ? `/api/${kind}s` : `/api/sources/${encodeURIComponent(source)}/${kind}s`;
 }
 
-/** What the daemon has against the list or its place, in its own words; null if it refused for another reason. */
-export function explainComputation({ code, message }: Refusal): Complaint | null {
-  return ABOUT_LISTS.has(code) ? { code: EXIT.failed, message: printable(message), error: code } : null;
-}
-
-const ABOUT_LISTS: ReadonlySet<string> = new Set([
-  ...["unknown_source", "source_disabled", "unknown_audience", "unknown_trait", "name_taken", "sync_running"],
-  ...["list_shrinks", "invalid_request", "invalid_encoding", "body_too_large", "body_incomplete", "body_too_slow"],
-]);
-
-type Counts = Pick<SaidSynced, "added" | "changed" | "removed">;
+type Synced = Received<typeof synced>;
+type Sync = Received<typeof sync>;
+type Computation = Received<typeof computation>;
+type Counts = Pick<Synced, "added" | "changed" | "removed">;
 
 /** `3 added, 1 removed`; of a trait `3 added, 2 changed, 1 cleared`. */
 function countsOf({ added, changed, removed }: Counts, kind: string): string {
@@ -147,7 +135,7 @@ function countsOf({ added, changed, removed }: Counts, kind: string): string {
 }
 
 /** What a sync has done, does still, or on a dry run would do. */
-export function toResult(kind: Kind, name: string, said: SaidSynced): string {
+export function toResult(kind: ComputationClass, name: string, said: Synced): string {
   const counts = countsOf(said, kind);
   const size = `${format(said.size)} ${said.size === 1 ? "user" : "users"}`;
   const what = `${kind} ${printable(name)} (${printable(said.key ?? "")})`;
@@ -157,7 +145,7 @@ export function toResult(kind: Kind, name: string, said: SaidSynced): string {
 }
 
 /** A line for each. `now`: by the wall clock. */
-export function toList(kind: Kind, all: readonly SaidComputation[], now: number): string {
+export function toList(kind: ComputationClass, all: readonly Computation[], now: number): string {
   if (all.length === 0) return `There are no ${kind}s.`;
   const rows = all.map(({ source, name, key, size, lastSync }) => [
     printable(source),
@@ -170,7 +158,7 @@ export function toList(kind: Kind, all: readonly SaidComputation[], now: number)
 }
 
 /** All there is to know of one. */
-export function toOne(one: SaidComputation, syncs: readonly SaidSync[], now: number): string {
+export function toOne(one: Computation, syncs: readonly Sync[], now: number): string {
   const rows = syncs.map((sync) => [
     String(sync.number),
     printable(sync.kind),
@@ -187,11 +175,11 @@ export function toOne(one: SaidComputation, syncs: readonly SaidSync[], now: num
   ].join("\n");
 }
 
-function whenOf(sync: SaidSync, now: number): string {
+function whenOf(sync: Sync, now: number): string {
   if (sync.finishedAt === null) return `running, ${format(sync.done)} done`;
   return `${formatDuration(Math.max(0, now - Date.parse(sync.finishedAt)))} ago`;
 }
 
-function tookOf({ startedAt, finishedAt }: SaidSync): string {
+function tookOf({ startedAt, finishedAt }: Sync): string {
   return finishedAt === null ? "" : formatDuration(Math.max(0, Date.parse(finishedAt) - Date.parse(startedAt)));
 }

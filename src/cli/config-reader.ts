@@ -3,7 +3,7 @@ import type { Read, Seen } from "../config/reload.ts";
 import type { Clock, FileText, Resolve } from "../model/ports.ts";
 import type { FileState, Look } from "../model/reload.ts";
 import { formatDuration, type Ms, SECOND } from "../model/units.ts";
-import { createResolve, findConfigFile, look, lookNow, readFileLater } from "../runtime/config-files.ts";
+import { createResolve, fileState, fileStateNow, findConfigFile, readFileLater } from "../runtime/config-files.ts";
 
 /** For all files of a config together. A file server that is gone would block a reload forever. */
 const DEADLINE: Ms = 5 * SECOND;
@@ -20,7 +20,7 @@ export type Reader = {
 /** How files are read without blocking. */
 export type LaterFiles = { readonly look: Look; readonly read: (path: string) => Promise<FileText> };
 
-const REAL: LaterFiles = { look, read: readFileLater };
+const REAL: LaterFiles = { look: fileState, read: readFileLater };
 
 /** `said`: the config file that the operator named, if any. */
 export function createReader(said: string | undefined, later: LaterFiles = REAL): Reader {
@@ -30,12 +30,12 @@ export function createReader(said: string | undefined, later: LaterFiles = REAL)
     ...machine,
     file(path: string) {
       // The state before reading, so that a change in between is noticed.
-      seen.set(path, lookNow(path));
+      seen.set(path, fileStateNow(path));
       return machine.file(path);
     },
   };
   const first = findConfigFile(said);
-  if (first !== null) seen.set(first, lookNow(first));
+  if (first !== null) seen.set(first, fileStateNow(first));
 
   return {
     resolve,

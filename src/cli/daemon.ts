@@ -1,11 +1,13 @@
 import type { Command } from "commander";
-import { type AdminPart, type PartFault, readAdminPart } from "../config/parts.ts";
+import { type AdminPart, readAdminPart } from "../config/parts.ts";
 import { quote } from "../config/problems.ts";
+import type { FaultCode } from "../model/fault.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
 import { MB } from "../model/units.ts";
 import { createResolve } from "../runtime/config-files.ts";
 import { type Ask, type Exchange, request } from "../runtime/request.ts";
+import { isReceived, type Received, type Shape } from "../wire/fields.ts";
 import type { Complaint } from "./complain.ts";
 import { CONFIG_OPTION, complaintOfFile, openConfigFile } from "./config-file.ts";
 import { EXIT } from "./exit.ts";
@@ -78,7 +80,7 @@ function fromConfig(options: DaemonOptions, resolve: Resolve): Daemon | Complain
   const config = openConfig(options.config, resolve);
   if ("code" in config) return config;
   const found = config.admin.listen();
-  if ("faulty" in found) return complaintOf(found);
+  if ("faulty" in found) return { code: EXIT.config, message: found.message };
   const base = baseOf(found.listen);
   if (base === null) return usage(NO_PORT);
   const from = found.written ? `admin.listen of ${config.file}` : `the default, as ${config.file} has no admin.listen`;
@@ -109,10 +111,6 @@ function withToken(daemon: Omit<Daemon, "token">, { file, admin }: OpenConfig): 
   return { code: EXIT.config, message: `${secret.message}\nor give the token in $FAIRLEAD_ADMIN_TOKEN` };
 }
 
-function complaintOf({ message }: PartFault): Complaint {
-  return { code: EXIT.config, message };
-}
-
 /** A header can hold no more than this, and the daemon takes what stands before a space. */
 function sendable(daemon: Daemon): Daemon | Complaint {
   const { token } = daemon;
@@ -125,37 +123,40 @@ function usage(message: string): Complaint {
 }
 
 /** What an operator's command wants of the running daemon. */
-export type Question<Said> = {
+export type Question<S extends Shape> = {
   /** With its query, as `/api/rejected?limit=1`. */
   readonly path: string;
   /** What is sent, by POST; without it, the question is a GET. */
   readonly body?: object;
-  /** Another method, and what goes with it as it is. */
+  /** Another method, and what goes with it. */
   readonly by?: Pick<Ask, "method" | "body" | "headers" | "timeout">;
-  /** Whether an answer is what this path gives. */
-  readonly isSaid: (said: unknown) => said is Said;
-  /** Makes more of a refusal than its message, where this path says more. */
-  readonly explain?: (said: Refusal) => Complaint | null;
+  /** What the answer looks like. */
+  readonly answer: S;
+  /** Turns a refusal into more than its message, where this path says more. */
+  readonly explain?: (refusal: Refusal) => Complaint | null;
 };
 
-/** The largest answer that a command takes. */
+/** The largest answer that a command reads. */
 const MOST_BYTES = 16 * MB;
 
 /**
- * Asks the running daemon that the options, the environment or the config name. Answers what it said, or in one line why
- * it did not.
+ * Asks the running daemon that the options, the environment or the config name. Answers its answer, or in one line why there
+ * is none; `error` of that is the code of a refusal.
  */
-export async function askDaemon<Said>(
+export async function askDaemon<S extends Shape>(
   options: DaemonOptions,
-  question: Question<Said>,
-): Promise<{ readonly said: Said } | Complaint> {
+  question: Question<S>,
+): Promise<{ readonly value: Received<S> } | Complaint> {
   const daemon = findDaemon(options, createResolve());
   if ("code" in daemon) return daemon;
-  return readSaid(await send(daemon, question), { daemon, question });
+  return readAnswer(await send(daemon, question), { daemon, question });
 }
 
 /** Puts the question to a daemon that was found. */
-export function send({ base, token }: Daemon, { path, body, by }: Question<unknown>): Promise<Exchange> {
+export function send(
+  { base, token }: Daemon,
+  { path, body, by }: Pick<Question<Shape>, "path" | "body" | "by">,
+): Promise<Exchange> {
   const authorization = token && { Authorization: `Bearer ${token.secret.reveal()}` };
   const type = body && { "Content-Type": "application/json" };
   const ask = { base, path, headers: { ...authorization, ...type }, maxBytes: MOST_BYTES };
@@ -163,67 +164,69 @@ export function send({ base, token }: Daemon, { path, body, by }: Question<unkno
   return request(body ? { ...ask, method: "POST", body: JSON.stringify(body) } : { ...ask, method: "GET" });
 }
 
-type Asked<Said> = { readonly daemon: Daemon; readonly question: Question<Said> };
+type Asked<S extends Shape> = { readonly daemon: Daemon; readonly question: Question<S> };
 
 /** Reads what came back to a question. */
-export function readSaid<Said>(
+export function readAnswer<S extends Shape>(
   exchange: Exchange,
-  { daemon, question }: Asked<Said>,
-): { readonly said: Said } | Complaint {
-  if (exchange.kind === "failed") return unreachable(exchange, daemon);
+  { daemon, question }: Asked<S>,
+): { readonly value: Received<S> } | Complaint {
+  const { base, from } = daemon;
+  const place = `${base} (${from})`;
+  if (exchange.kind === "failed") {
+    const remedy = "; is `fairlead serve` running? If it listens elsewhere, say where with --admin";
+    const hint = isNobodyThere(exchange.code) ? remedy : "";
+    return failed(`cannot reach the daemon at ${place}: ${exchange.reason}${hint}`, "unreachable");
+  }
   const { status, text } = exchange;
-  const said = parseSaid(text);
-  if (status === 200 && question.isSaid(said)) return { said };
-  if (status < 400 || !isRefusal(said)) return foreign(status, daemon);
-  const explained = question.explain?.(said);
-  if (explained) return explained;
-  return refused(status, said, { daemon, question });
+  const value = parseSaid(text);
+  if (status === 200 && isReceived(question.answer, value)) return { value };
+  if (status >= 400 && isRefusal(value)) {
+    return question.explain?.(value) ?? failed(refusalWords(status, value, { daemon, question }), value.code);
+  }
+  const doubt = "and not as Fairlead's admin listener does; is that its address?";
+  return failed(`${place} answered ${status}, ${doubt}`, "not_fairlead");
 }
 
-function unreachable({ code, reason }: Extract<Exchange, { kind: "failed" }>, { base, from }: Daemon): Complaint {
-  const remedy = "; is `fairlead serve` running? If it listens elsewhere, say where with --admin";
-  const message = `cannot reach the daemon at ${base} (${from}): ${reason}${isNobodyThere(code) ? remedy : ""}`;
-  return failed(message, "unreachable");
-}
-
-function foreign(status: number, { base, from }: Daemon): Complaint {
-  return failed(
-    `${base} (${from}) answered ${status}, and not as Fairlead's admin listener does; is that its address?`,
-    "not_fairlead",
-  );
-}
-
-function refused(status: number, said: Refusal, asked: Asked<unknown>): Complaint {
-  return failed(wordsOf(status, said, asked), said.code);
-}
-
-function wordsOf(status: number, { code, message }: Refusal, { daemon, question }: Asked<unknown>): string {
-  const { base, from, token } = daemon;
+function refusalWords<S extends Shape>(status: number, { code, message }: Refusal, asked: Asked<S>): string {
+  const { base, from, token } = asked.daemon;
   const place = `the daemon at ${base} (${from})`;
+  // It has understood the question, and its message says everything.
+  if (PLAIN.has(code)) return printable(message);
   switch (code) {
     case "unauthorized":
       return token === null ? `${place} ${TOKENLESS}` : `${place} refuses ${token.from}: ${WRONG_TOKEN}`;
     case "not_found":
-      return `${place} has nothing at ${pathWithoutQuery(question)}: ${NOT_FOUND}`;
+      return `${place} has nothing at ${asked.question.path.replace(/\?.*$/, "")}: ${NOT_FOUND}`;
     case "forbidden_host":
       return `${place} refused with ${status} ${printable(`${code}: ${message}`)}; ${OTHER_HOST}`;
-    // It has understood the question, and its message says all there is to know.
-    case "unknown_destination":
-    case "unknown_source":
-      return printable(message);
     default:
       return `${place} refused with ${status} ${printable(`${code}: ${message}`)}`;
   }
 }
 
+const PLAIN: ReadonlySet<string> = new Set<FaultCode>([
+  "unknown_destination",
+  "unknown_source",
+  "unknown_audience",
+  "unknown_trait",
+  "destination_in_use",
+  "destination_busy",
+  "source_disabled",
+  "name_taken",
+  "sync_running",
+  "list_shrinks",
+  "invalid_request",
+  "invalid_encoding",
+  "body_too_large",
+  "body_incomplete",
+  "body_too_slow",
+]);
+
 const TOKENLESS = "wants its admin.token: set $FAIRLEAD_ADMIN_TOKEN, or name the config that has it with --config";
 const WRONG_TOKEN = "it is not the admin.token that it runs with; give that one in $FAIRLEAD_ADMIN_TOKEN";
 const NOT_FOUND = "either it is older than this command, or this is the address of its ingest listener";
 const OTHER_HOST = "name it with --admin as its own config does";
-
-function pathWithoutQuery({ path }: Question<unknown>): string {
-  return path.replace(/\?.*$/, "");
-}
 
 function failed(message: string, error: string): Complaint {
   return { code: EXIT.failed, message, error };
@@ -233,16 +236,6 @@ function failed(message: string, error: string): Complaint {
 export function destinationPath(name: string, what: "discard" | "move" | "pause" | "resume" | "retry"): string {
   return `/api/destinations/${encodeURIComponent(name)}/${what}`;
 }
-
-/** What the daemon has against it, in its own words; null if it refused for another reason than the destination. */
-export function explainDestination({ code, message }: Refusal): Complaint | null {
-  // It has understood what it was asked for, and its message says all there is to know.
-  return ABOUT_DESTINATIONS.has(code) ? { code: EXIT.failed, message: printable(message), error: code } : null;
-}
-
-const ABOUT_DESTINATIONS: ReadonlySet<string> = new Set([
-  ...["unknown_destination", "destination_in_use", "destination_busy", "invalid_request"],
-]);
 
 /** A Fault, as the daemon answers with it. */
 export type Refusal = { readonly code: string; readonly message: string };

@@ -2,11 +2,12 @@ import type { Command } from "commander";
 import { MB } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
+import { deletionRequested, MOST_USERS } from "../wire/deletions.ts";
+import type { Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { confirm, type Plan } from "./confirm.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
-import { isRequested, type SaidRequested } from "./deletions/said.ts";
 import { untoldLines } from "./deletions.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { readTyped } from "./input.ts";
@@ -77,12 +78,12 @@ async function requestAll(
   let done = 0;
   for (const userIds of inParts(users)) {
     const body = { userIds, erase, suppress, ...(sources && { sources }) };
-    const answer = await askDaemon(options, { path: "/api/deletions", body, isSaid: isRequested });
+    const answer = await askDaemon(options, { path: "/api/deletions", body, answer: deletionRequested });
     if ("code" in answer) {
       bar.clear();
       return answer;
     }
-    const { id, status, notifications, sources: affected, untold = [] } = answer.said;
+    const { id, status, notifications, sources: affected, untold } = answer.value;
     took({ id, status, notifications, sources: affected, untold, users: userIds.length });
     done += userIds.length;
     bar.show({ done, total: users.length, elapsed: clock.now() - began });
@@ -112,7 +113,7 @@ function toPlan(users: readonly string[], { source, erase, suppress }: Wishes): 
 }
 
 /** A part of them. */
-type Requested = SaidRequested & { readonly users: number };
+type Requested = Omit<Received<typeof deletionRequested>, "success"> & { readonly users: number };
 
 function toWords(requested: readonly Requested[]): string {
   const lines = requested.flatMap(({ id, users, notifications, untold }) => [
@@ -159,7 +160,6 @@ async function readLines(from: string): Promise<readonly string[] | Complaint> {
 }
 
 /** In one request to the daemon: users, and characters of their ids as JSON. */
-const MOST_USERS = 1_000;
 const MOST_TEXT = 100_000;
 
 /** Parts of a list that each fit into a request. */

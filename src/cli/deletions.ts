@@ -1,26 +1,20 @@
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { print } from "../runtime/output.ts";
+import { deletionList, deletionReceipt, erasing, salt, unsuppressed } from "../wire/deletions.ts";
+import { MOST_LISTED, type Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
 import { inParts, readUsers, type UsersOptions, usersOf } from "./delete-user.ts";
-import {
-  isDeletions,
-  isErasing,
-  isReceipt,
-  isSalt,
-  isUnsuppressed,
-  type SaidDeletion,
-  type SaidReceipt,
-} from "./deletions/said.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
+import { upTo } from "./options.ts";
 import { printable } from "./printable.ts";
 import { table } from "./table.ts";
 import { format } from "./waiting.ts";
 
-/** What the daemon lists at most, and if nothing else is said. */
-const MOST_LISTED = 1_000;
-const LISTED_BY_DEFAULT = 20;
+type List = Received<typeof deletionList>;
+type Deletion = List["deletions"][number];
+type Receipt = Received<typeof deletionReceipt>;
 
 /** `fairlead deletions`: lists the requests that were made; `show` tells all of one. */
 export function declareDeletions(program: Command, done: Done): void {
@@ -28,7 +22,7 @@ export function declareDeletions(program: Command, done: Done): void {
     .command("deletions")
     .description("list deletion requests and how far they are; show one; take suppressed users back")
     .option("--user <userId>", "only those of this user, erased or not")
-    .option("--limit <count>", `how many, up to ${MOST_LISTED}`, toLimit, LISTED_BY_DEFAULT)
+    .option("--limit <count>", `how many, up to ${MOST_LISTED.deletions}`, upTo(MOST_LISTED.deletions), 20)
     .option("--json", "print them as JSON, the newest first");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
@@ -49,21 +43,14 @@ const HELP = `${examples(
 A request is finished when each notification was delivered, and failed when
 one was given up: that can be replayed. Requests are kept.`;
 
-function toLimit(text: string): number {
-  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (limit >= 1 && limit <= MOST_LISTED) return limit;
-  throw new InvalidArgumentError(`It must be a whole number from 1 to ${MOST_LISTED}.`);
-}
-
 type ListOptions = DaemonOptions & { readonly user?: string; readonly limit: number; readonly json?: boolean };
 
 async function deletions(options: ListOptions): Promise<ExitCode> {
   const { limit, user, json } = options;
   const query = new URLSearchParams({ limit: String(limit), ...(user && { user }) });
-  const answer = await askDaemon(options, { path: `/api/deletions?${query}`, isSaid: isDeletions });
+  const answer = await askDaemon(options, { path: `/api/deletions?${query}`, answer: deletionList });
   if ("code" in answer) return complain(answer);
-  const { said } = answer;
-  print(json ? printable(JSON.stringify(said)) : toList(said, said.cursor !== null));
+  print(json ? printable(JSON.stringify(answer.value)) : toList(answer.value));
   return EXIT.done;
 }
 
@@ -81,9 +68,12 @@ function declareShow(deletions: Command, done: Done): void {
 }
 
 async function show(id: string, options: ShowOptions): Promise<ExitCode> {
-  const answer = await askDaemon(options, { path: `/api/deletions/${encodeURIComponent(id)}`, isSaid: isReceipt });
+  const answer = await askDaemon(options, {
+    path: `/api/deletions/${encodeURIComponent(id)}`,
+    answer: deletionReceipt,
+  });
   if ("code" in answer) return complain(answer);
-  print(options.json ? printable(JSON.stringify(answer.said)) : toShown(answer.said));
+  print(options.json ? printable(JSON.stringify(answer.value)) : toShown(answer.value));
   return EXIT.done;
 }
 
@@ -95,14 +85,14 @@ function declareSalt(deletions: Command, done: Done): void {
     .option("--json", "print it as JSON");
   addDaemonOptions(command)
     .addHelpText("after", examples("fairlead deletions salt"))
-    .action((options: ShowOptions) => done(salt(options)));
+    .action((options: ShowOptions) => done(showSalt(options)));
 }
 
-async function salt(options: ShowOptions): Promise<ExitCode> {
-  const answer = await askDaemon(options, { path: "/api/deletions/salt", isSaid: isSalt });
+async function showSalt(options: ShowOptions): Promise<ExitCode> {
+  const answer = await askDaemon(options, { path: "/api/deletions/salt", answer: salt });
   if ("code" in answer) return complain(answer);
-  const { said } = answer;
-  print(options.json ? JSON.stringify(said) : `${said.salt}\nprintf '%s' '${said.salt}:USER_ID' | sha256sum`);
+  const { value } = answer;
+  print(options.json ? JSON.stringify(value) : `${value.salt}\nprintf '%s' '${value.salt}:USER_ID' | sha256sum`);
   return EXIT.done;
 }
 
@@ -124,15 +114,15 @@ type UnsuppressOptions = DaemonOptions & UsersOptions & { readonly json?: boolea
 async function unsuppress(ids: readonly string[], options: UnsuppressOptions): Promise<ExitCode> {
   const users = await readUsers(ids, options);
   if ("code" in users) return complain(users);
-  let unsuppressed = 0;
+  let count = 0;
   for (const userIds of inParts(users)) {
-    const ask = { path: "/api/deletions/unsuppress", body: { userIds }, isSaid: isUnsuppressed };
+    const ask = { path: "/api/deletions/unsuppress", body: { userIds }, answer: unsuppressed };
     const answer = await askDaemon(options, ask);
     if ("code" in answer) return complain(answer);
-    unsuppressed += answer.said.unsuppressed;
+    count += answer.value.unsuppressed;
   }
-  if (options.json) print(JSON.stringify({ unsuppressed }));
-  else print(`${usersOf(unsuppressed)} of ${usersOf(users.length)} had been suppressed; calls of all are taken now.`);
+  if (options.json) print(JSON.stringify({ unsuppressed: count }));
+  else print(`${usersOf(count)} of ${usersOf(users.length)} had been suppressed; calls of all are taken now.`);
   return EXIT.done;
 }
 
@@ -150,16 +140,16 @@ function declareErase(deletions: Command, done: Done): void {
 
 async function erase(id: string, options: DaemonOptions & { readonly json?: boolean }): Promise<ExitCode> {
   const path = `/api/deletions/${encodeURIComponent(id)}/erase`;
-  const answer = await askDaemon(options, { path, body: {}, isSaid: isErasing });
+  const answer = await askDaemon(options, { path, body: {}, answer: erasing });
   if ("code" in answer) return complain(answer);
-  const { deletion } = answer.said;
+  const { deletion } = answer.value;
   if (options.json) print(printable(JSON.stringify(deletion)));
   else print(printable(`${deletion.id}: its users are erased as soon as no notification is on its way any more.`));
   return EXIT.done;
 }
 
 /** For a person: a line for each request. The newest comes first. */
-function toList({ deletions }: { readonly deletions: readonly SaidDeletion[] }, more: boolean): string {
+function toList({ deletions, cursor }: List): string {
   if (deletions.length === 0) return "There is no deletion request.";
   const head = ["id", "status", "requested", "users", "sent", "waiting", "given up", "wishes"];
   const rows = deletions.map((one) => {
@@ -168,12 +158,12 @@ function toList({ deletions }: { readonly deletions: readonly SaidDeletion[] }, 
     const [users = "", ...others] = counts;
     return [one.id, statusOf(one), one.requestedAt, users, ...others, wishesOf(one)].map(printable);
   });
-  const last = more ? "\n\nThere are older ones: --limit shows more." : "";
+  const last = cursor !== null ? "\n\nThere are older ones: --limit shows more." : "";
   return `${table([head, ...rows])}${last}`;
 }
 
 /** For a person: all there is to know of one. */
-function toShown(one: SaidReceipt): string {
+function toShown(one: Receipt): string {
   const { id, requestedAt, endedAt, users, scope, sources, notices, erased, untold } = one;
   const from = scope === null ? "all sources" : scope.join(", ");
   const lines = [
@@ -191,7 +181,7 @@ function toShown(one: SaidReceipt): string {
   return lines.map(printable).join("\n");
 }
 
-function hintsOf({ status, stage, erase, id }: SaidDeletion): readonly string[] {
+function hintsOf({ status, stage, erase, id }: Deletion): readonly string[] {
   if (status !== "failed" || stage !== "settling") return [];
   return [
     "  See which: fairlead deliveries --type delete --state failed (or expired). Replay them: fairlead replay ID.",
@@ -200,39 +190,39 @@ function hintsOf({ status, stage, erase, id }: SaidDeletion): readonly string[] 
 }
 
 /** What the daemon does now, where that is more than waiting for answers. */
-function statusOf({ status, stage }: SaidDeletion): string {
+function statusOf({ status, stage }: Deletion): string {
   return status === "running" && stage === "erasing" ? "running (erasing)" : status;
 }
 
-function wishesOf({ erase, suppress }: SaidDeletion): string {
+function wishesOf({ erase, suppress }: Deletion): string {
   return [...(erase ? ["erase"] : []), ...(suppress ? ["suppress"] : [])].join(", ");
 }
 
-function wishesIn(one: SaidDeletion): string {
+function wishesIn(one: Deletion): string {
   const wishes = wishesOf(one);
   return wishes === "" ? "" : `, with ${wishes}`;
 }
 
-function countsOf(notice: SaidDeletion["notices"][number]): string {
+function countsOf(notice: Deletion["notices"][number]): string {
   const counts = (["delivered", "waiting", "failed", "expired", "forgotten"] as const).flatMap((state) =>
     notice[state] > 0 ? [`${format(notice[state])} ${state}`] : [],
   );
   return counts.join(", ");
 }
 
-function personOf({ userId, hash, suppressed }: SaidReceipt["people"][number]): string {
+function personOf({ userId, hash, suppressed }: Receipt["people"][number]): string {
   return `${userId ?? `erased, SHA-256 ${hash}`}${suppressed ? " (suppressed)" : ""}`;
 }
 
 const RECOGNISE = "Whether it was a certain user: fairlead deletions --user USER_ID; by hand: fairlead deletions salt";
 
 /** Who is not told, and has to be by other means. */
-export function untoldLines(untold: readonly string[] = []): readonly string[] {
+export function untoldLines(untold: readonly string[]): readonly string[] {
   return untold.map((name) => `  not told: ${name}, which has got events once and is not in the config any more`);
 }
 
-function sumOf({ notices }: SaidDeletion) {
-  const sum = (count: (one: SaidDeletion["notices"][number]) => number): number =>
+function sumOf({ notices }: Deletion) {
+  const sum = (count: (one: Deletion["notices"][number]) => number): number =>
     notices.reduce((total, one) => total + count(one), 0);
   return {
     sent: sum(({ delivered, forgotten }) => delivered + forgotten),

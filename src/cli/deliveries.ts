@@ -1,33 +1,27 @@
-import { type Command, InvalidArgumentError } from "commander";
-import { suggest } from "../config/suggest.ts";
-import { isCalendarDay } from "../model/calendar.ts";
+import type { Command } from "commander";
 import { parseExactly } from "../model/exact-json.ts";
-import { type At, formatDuration, parseDuration } from "../model/units.ts";
+import { type At, formatDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
+import { deliveryDetail, deliveryList, STATES } from "../wire/deliveries.ts";
+import { MOST_LISTED as MOST_IN_PAGE, type Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
-import {
-  isDetail,
-  isList,
-  type SaidAttempt,
-  type SaidDelivery,
-  type SaidDetail,
-  type SaidList,
-} from "./deliveries/said.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
+import { addFilterOptions, type Filter, filterOf, oneOf, upTo } from "./options.ts";
 import { printable } from "./printable.ts";
 import { table } from "./table.ts";
-import { type SaidTroubled, troubleLines } from "./trouble.ts";
 
 /** What is listed at most, and if nothing else is said. */
 const MOST_LISTED = 10_000;
 const LISTED_BY_DEFAULT = 20;
-/** In one question to the daemon. */
-export const MOST_IN_PAGE = 1_000;
 
-const STATES = ["waiting", "delivered", "failed", "expired"];
+type List = Received<typeof deliveryList>;
+export type Delivery = List["deliveries"][number];
+type Troubled = List["troubled"][number];
+export type Detail = Received<typeof deliveryDetail>;
+type Attempt = Detail["log"]["first"][number];
 
 /** `fairlead deliveries`: lists what waits, was delivered, failed or expired; `show` tells all of one. */
 export function declareDeliveries(program: Command, done: Done): void {
@@ -36,7 +30,7 @@ export function declareDeliveries(program: Command, done: Done): void {
     .description("list deliveries: what waits, was delivered, failed or expired, and why; or show one of them")
     .option("--state <state>", "waiting, delivered, failed or expired", oneOf(STATES));
   addFilterOptions(command)
-    .option("--limit <count>", `how many, up to ${MOST_LISTED}`, toLimit, LISTED_BY_DEFAULT)
+    .option("--limit <count>", `how many, up to ${MOST_LISTED}`, upTo(MOST_LISTED), LISTED_BY_DEFAULT)
     .option("--json", "print them as JSON, the newest first");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
@@ -55,12 +49,6 @@ const HELP = `${examples(
 event was taken if it waits, else when it was delivered, failed or expired. A
 time without a zone is of this machine's.`;
 
-function toLimit(text: string): number {
-  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (limit >= 1 && limit <= MOST_LISTED) return limit;
-  throw new InvalidArgumentError(`It must be a whole number from 1 to ${MOST_LISTED}.`);
-}
-
 type ListOptions = DaemonOptions & Filter & { readonly limit: number; readonly json?: boolean };
 
 async function deliveries(options: ListOptions): Promise<ExitCode> {
@@ -78,17 +66,17 @@ async function deliveries(options: ListOptions): Promise<ExitCode> {
 }
 
 /** Page after page: the daemon looks at so many only for each question, and may answer with a part or with none. */
-async function readList(options: ListOptions): Promise<SaidList | Complaint> {
-  const found: SaidDelivery[] = [];
-  const troubled = new Map<string, SaidList["troubled"][number]>();
+async function readList(options: ListOptions): Promise<List | Complaint> {
+  const found: Delivery[] = [];
+  const troubled = new Map<string, Troubled>();
   let cursor: string | null = null;
   do {
-    const path = pathFor(options, { limit: Math.min(options.limit - found.length, MOST_IN_PAGE), cursor });
-    const answer: { readonly said: SaidList } | Complaint = await askDaemon(options, { path, isSaid: isList });
+    const path = pathFor(options, { limit: Math.min(options.limit - found.length, MOST_IN_PAGE.deliveries), cursor });
+    const answer: { readonly value: List } | Complaint = await askDaemon(options, { path, answer: deliveryList });
     if ("code" in answer) return answer;
-    found.push(...answer.said.deliveries);
-    for (const one of answer.said.troubled) troubled.set(`${one.destination} ${one.url}`, one);
-    cursor = answer.said.cursor;
+    found.push(...answer.value.deliveries);
+    for (const one of answer.value.troubled) troubled.set(`${one.destination} ${one.url}`, one);
+    cursor = answer.value.cursor;
   } while (cursor !== null && found.length < options.limit);
   return { deliveries: found, cursor, troubled: [...troubled.values()] };
 }
@@ -121,9 +109,12 @@ five and the last five are kept.`;
 type ShowOptions = DaemonOptions & { readonly json?: boolean };
 
 async function show(id: string, options: ShowOptions): Promise<ExitCode> {
-  const answer = await askDaemon(options, { path: `/api/deliveries/${encodeURIComponent(id)}`, isSaid: isDetail });
+  const answer = await askDaemon(options, {
+    path: `/api/deliveries/${encodeURIComponent(id)}`,
+    answer: deliveryDetail,
+  });
   if ("code" in answer) return complain(answer);
-  print(options.json ? printable(JSON.stringify(answer.said)) : detailWords(answer.said, createClock().wall()));
+  print(options.json ? printable(JSON.stringify(answer.value)) : detailWords(answer.value, createClock().wall()));
   return EXIT.done;
 }
 
@@ -134,11 +125,11 @@ type Asked = {
   readonly more: boolean;
   readonly now: At;
   /** The webhooks that keep some of them back. */
-  readonly troubled?: readonly SaidTroubled[];
+  readonly troubled?: readonly Troubled[];
 };
 
 /** For a person: a line for each, the newest first. */
-export function listWords(deliveries: readonly SaidDelivery[], asked: Asked): string {
+export function listWords(deliveries: readonly Delivery[], asked: Asked): string {
   if (deliveries.length === 0) return NONE;
   const rows = deliveries.map((one) => [
     printable(one.id),
@@ -162,7 +153,7 @@ const NONE =
 const MOST_OF_USER = 24;
 const MOST_OF_REASON = 80;
 
-function whyOf({ state, dueAt, attempts, replayedAt, reason, status, url }: SaidDelivery, now: At): string {
+function whyOf({ state, dueAt, attempts, replayedAt, reason, status, url }: Delivery, now: At): string {
   if (state === "delivered") return `${status} from ${url}`;
   if (state !== "waiting") return reason ?? "";
   if (attempts === 0 && reason === null) return replayedAt ? "it is sent again" : "its first attempt is due";
@@ -187,11 +178,11 @@ function summary(shown: number, { limit, most, more }: Asked): string {
 }
 
 /** For a person: what it is, how it stands, what is sent, and each attempt. `now`: by the wall clock. */
-export function detailWords(one: SaidDetail, now: At): string {
+export function detailWords(one: Detail, now: At): string {
   return [about(one, now), requests(one), body(one), timeline(one, now)].join("\n\n");
 }
 
-function about(one: SaidDetail, now: At): string {
+function about(one: Detail, now: At): string {
   const { id, state, type, messageId, userId, source, destination, acceptedAt, attempts, replayedAt } = one;
   const user = userId === null ? "" : ` of user ${userId}`;
   return [
@@ -208,7 +199,7 @@ function about(one: SaidDetail, now: At): string {
     .join("\n");
 }
 
-function standing({ state, dueAt, settledAt, url, status, reason, troubled }: SaidDetail, now: At): readonly string[] {
+function standing({ state, dueAt, settledAt, url, status, reason, troubled }: Detail, now: At): readonly string[] {
   if (state === "delivered") return [`  delivered ${settledAt} to ${url}, which answered ${status}`];
   const why = reason === null ? [] : [`  reason    ${reason}`];
   if (state !== "waiting") return [`  since     ${settledAt}`, ...why];
@@ -216,7 +207,7 @@ function standing({ state, dueAt, settledAt, url, status, reason, troubled }: Sa
   return [...why, `  next      ${whenDue(dueAt, now)} (${dueAt})`, ...lines];
 }
 
-function requests({ requests, destination }: SaidDetail): string {
+function requests({ requests, destination }: Detail): string {
   if (requests.length === 0) return printable(`The config has no destination ${destination} now: nothing is sent.`);
   const blocks = requests.map(({ url, headers }) =>
     [`POST ${url}`, ...Object.entries(headers).map(([name, value]) => `  ${name}: ${value}`)].map(printable).join("\n"),
@@ -224,7 +215,7 @@ function requests({ requests, destination }: SaidDetail): string {
   return blocks.join("\n");
 }
 
-function body({ body }: SaidDetail): string {
+function body({ body }: Detail): string {
   return layOut(body)
     .split("\n")
     .map((line) => printable(`  ${line}`))
@@ -240,7 +231,7 @@ function layOut(body: string): string {
 }
 
 /** Every attempt that is kept, with the waits between them, and what comes next. */
-function timeline(one: SaidDetail, now: At): string {
+function timeline(one: Detail, now: At): string {
   const { first, omitted, last } = one.log;
   const left = omitted === 0 ? [] : [`  … ${omitted} more, which are not kept …`];
   const lines = [
@@ -254,18 +245,18 @@ function timeline(one: SaidDetail, now: At): string {
   return ["attempts", ...lines, ...next].join("\n");
 }
 
-function withWaits(attempts: readonly SaidAttempt[]): readonly string[] {
+function withWaits(attempts: readonly Attempt[]): readonly string[] {
   return attempts.flatMap((attempt, nth) => [...waitBetween(attempts[nth - 1], attempt), ...describe(attempt)]);
 }
 
 /** Webhooks of a round are asked at once: between those there is none. */
-function waitBetween(before: SaidAttempt | undefined, after: SaidAttempt | undefined): readonly string[] {
+function waitBetween(before: Attempt | undefined, after: Attempt | undefined): readonly string[] {
   if (!before || !after) return [];
   const wait = Date.parse(after.at) - Date.parse(before.at) - (before.duration ?? 0);
   return wait <= 0 ? [] : [`    ${formatDuration(wait)} later`];
 }
 
-function describe({ at, trigger, outcome, reason, duration, url, ...attempt }: SaidAttempt): readonly string[] {
+function describe({ at, trigger, outcome, reason, duration, url, ...attempt }: Attempt): readonly string[] {
   const took = duration === null ? "" : ` after ${formatDuration(duration)}`;
   const line = `  ${at}  ${trigger}: ${reason}${took} (${MEANING[outcome] ?? outcome}), ${url}`;
   return [printable(line), ...answerOf({ outcome, ...attempt }).map((text) => `      | ${printable(text)}`)];
@@ -278,72 +269,30 @@ const MEANING: Readonly<Record<string, string>> = {
   offline: "never left this machine",
 };
 
-function answerOf({ answer, status, outcome }: Pick<SaidAttempt, "answer" | "status" | "outcome">): readonly string[] {
+function answerOf({ answer, status, outcome }: Pick<Attempt, "answer" | "status" | "outcome">): readonly string[] {
   if (answer === null) return status === null || outcome === "delivered" ? [] : ["(its text did not come in time)"];
   return answer === "" ? [] : answer.trimEnd().split(/\r?\n/);
 }
 
-const TYPES = ["identify", "track", "page", "screen", "group", "alias", "delete"];
-
-/** The options by which deliveries are chosen, beside their state. */
-export function addFilterOptions(command: Command): Command {
-  return command
-    .option("--destination <name>", "only those for this destination")
-    .option("--source <name>", "only those of events from this source")
-    .option("--type <type>", "only those of such events, as track", oneOf(TYPES))
-    .option("--user <id>", "only those of events of this user")
-    .option("--since <time>", "only those that are in their state since then: 2h, or 2009-11-10T23:00", toTime)
-    .option("--until <time>", "only those that were so before then", toTime);
+/** A line for each: since when it does not work, its last answer, and when it is asked again. `now`: by the wall clock. */
+export function troubleLines(troubled: readonly Troubled[], now: At): readonly string[] {
+  return troubled.map((one) => printable(`${one.destination}: ${one.url} ${describeTrouble(one, now)}`));
 }
 
-export type Filter = {
-  readonly state?: string;
-  readonly destination?: string;
-  readonly source?: string;
-  readonly type?: string;
-  readonly user?: string;
-  readonly since?: string;
-  readonly until?: string;
+const TROUBLE: Readonly<Record<string, string>> = {
+  failing: "takes nothing",
+  slowed: "refuses everything",
+  down: "does not answer",
+  offline: "cannot be reached: this machine has no network",
 };
 
-/** What the daemon is asked for: the options that were given. */
-export function filterOf({ state, destination, source, type, user, since, until }: Filter): Record<string, string> {
-  const wanted = { state, destination, source, type, user, since, until };
-  const given = Object.entries(wanted).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value] as const],
-  );
-  return Object.fromEntries(given);
+function describeTrouble({ state, failingSince, lastFailure, nextTryAt }: Troubled, now: At): string {
+  const since = failingSince === null ? "" : ` for ${formatDuration(Math.max(0, now - Date.parse(failingSince)))}`;
+  const last = lastFailure === null ? "" : `, last answer: ${lastFailure.reason}`;
+  return `${TROUBLE[state] ?? state}${since}${last}${nextTry(nextTryAt, now)}`;
 }
 
-/** Takes one of these words, and says which was probably meant by another. */
-export function oneOf(words: readonly string[]): (text: string) => string {
-  return (text) => {
-    if (words.includes(text)) return text;
-    const meant = suggest(text, words);
-    throw new InvalidArgumentError(
-      meant === null ? `It must be one of ${words.join(", ")}.` : `Did you mean ${meant}?`,
-    );
-  };
-}
-
-function toTime(text: string): string {
-  const time = toQueryTime(text);
-  if (time !== null) return time;
-  throw new InvalidArgumentError("It must be how long ago, as 2h or 30m, or a time, as 2009-11-10T23:00:00Z.");
-}
-
-const FORM = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/;
-
-/**
- * A point in time as the daemon takes it: how long ago, as `2h`, stays so; a date or time without a zone is of this
- * machine's. Null if it is neither.
- */
-export function toQueryTime(text: string): string | null {
-  if (parseDuration(text) !== null) return text;
-  if (!FORM.test(text) || !isCalendarDay(text)) return null;
-  // A date alone would be taken for one of UTC.
-  const at = Date.parse(text.includes("T") ? text : `${text}T00:00`);
-  const time = Number.isNaN(at) ? "" : new Date(at).toISOString();
-  // A zone may lead out of the years that have four digits: other years begin with a sign.
-  return /^\d/.test(time) ? time : null;
+function nextTry(nextTryAt: string | null, now: At): string {
+  const wait = nextTryAt === null ? 0 : Date.parse(nextTryAt) - now;
+  return wait < 1_000 ? "" : `, next try in ${formatDuration(wait)}`;
 }

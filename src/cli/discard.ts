@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import type { Discarded } from "../model/unserved.ts";
+import { discardedPage } from "../wire/deliveries.ts";
 import { type Done, examples } from "./command.ts";
-import { addDaemonOptions, destinationPath } from "./daemon.ts";
+import { addDaemonOptions } from "./daemon.ts";
 import { printable } from "./printable.ts";
-import { deliveries, type EndOptions, endWaiting, hasMore, hasNumbers, type Way } from "./waiting.ts";
+import { deliveries, type EndOptions, endWaiting, type Way } from "./waiting.ts";
 
 /** `fairlead discard DESTINATION`: gives up what waits for a destination that is removed, disabled or paused. */
 export function declareDiscard(program: Command, done: Done): void {
@@ -24,22 +24,15 @@ const HELP = `${examples("fairlead discard old-crm --dry-run", "fairlead discard
 They are kept as any that failed (outbox.keepFailed), with the reason
 "discarded by operator". Ctrl-C stops between two pages.`;
 
-function wayOf(from: string): Way<Discarded> {
-  const count = (pages: readonly Discarded[]): number => pages.reduce((sum, { discarded }) => sum + discarded, 0);
+function wayOf(from: string): Way {
   return {
     from,
-    path: destinationPath(from, "discard"),
+    what: "discard",
     body: {},
-    isSaid: isDiscarded,
+    answer: discardedPage,
     question: "Discard them? They become failed, and are not sent.",
     prospect: "would become failed, without being sent",
-    wish: {},
-    countOf: ({ discarded }) => discarded,
-    toWords: (pages) => `Discarded ${deliveries(count(pages))} of ${printable(from)}.`,
-    toJson: (pages) => ({ discarded: count(pages) }),
+    toWords: ({ done }) => `Discarded ${deliveries(done)} of ${printable(from)}.`,
+    toJson: ({ done }) => ({ discarded: done }),
   };
-}
-
-function isDiscarded(said: unknown): said is Discarded {
-  return hasNumbers(said, "discarded") && hasMore(said);
 }

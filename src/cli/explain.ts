@@ -2,14 +2,14 @@ import type { Command } from "commander";
 import { type At, DAY, formatDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
+import { trail } from "../wire/deliveries.ts";
+import type { Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
-import type { SaidDelivery } from "./deliveries/said.ts";
+import { type Delivery, troubleLines } from "./deliveries.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { isKnown, isTrail, type SaidEvent, type SaidTrail } from "./explain/said.ts";
 import { printable } from "./printable.ts";
-import { troubleLines } from "./trouble.ts";
 
 /** `fairlead explain MESSAGE_ID`: says what became of a call. */
 export function declareExplain(program: Command, done: Done): void {
@@ -29,17 +29,24 @@ const HELP = `${examples("fairlead explain order-4711", "fairlead explain --json
 
 Exits with 1 if nothing is known of it.`;
 
+type Trail = Received<typeof trail>;
+type Event = Trail["events"][number];
+
 type ExplainOptions = DaemonOptions & { readonly json?: boolean };
 
 async function explain(messageId: string, options: ExplainOptions): Promise<ExitCode> {
-  const answer = await askDaemon(options, { path: `/api/events/${encodeURIComponent(messageId)}`, isSaid: isTrail });
+  const answer = await askDaemon(options, { path: `/api/events/${encodeURIComponent(messageId)}`, answer: trail });
   if ("code" in answer) return complain(answer);
-  print(options.json ? printable(JSON.stringify(answer.said)) : toWords(answer.said, createClock().wall()));
-  return isKnown(answer.said) ? EXIT.done : EXIT.failed;
+  print(options.json ? printable(JSON.stringify(answer.value)) : toWords(answer.value, createClock().wall()));
+  return isKnown(answer.value) ? EXIT.done : EXIT.failed;
+}
+
+function isKnown({ rejected, events, seen }: Trail): boolean {
+  return rejected.length + events.length + seen.length > 0;
 }
 
 /** For a person, in sentences: what became of a call. `now`: by the wall clock. */
-export function toWords(trail: SaidTrail, now: At): string {
+export function toWords(trail: Trail, now: At): string {
   if (!isKnown(trail)) return unknown(trail);
   const parts = [
     ...trail.rejected.map((one) => [refused(one, now)]),
@@ -50,7 +57,7 @@ export function toWords(trail: SaidTrail, now: At): string {
   return parts.map((lines) => lines.map(printable).join("\n")).join("\n\n");
 }
 
-function refused({ at, source, type, code, message, request, from }: SaidTrail["rejected"][number], now: At): string {
+function refused({ at, source, type, code, message, request, from }: Trail["rejected"][number], now: At): string {
   const what = type === null ? "A call" : `A ${type} call`;
   const whose = source === null ? "of an unknown source" : `of ${source}`;
   const way = `${request} from ${from.address ?? "an unknown address"}`;
@@ -58,7 +65,7 @@ function refused({ at, source, type, code, message, request, from }: SaidTrail["
 }
 
 /** The event, and a line for each destination. */
-function told(event: SaidEvent, now: At): readonly string[] {
+function told(event: Event, now: At): readonly string[] {
   const { type, source, userId, acceptedAt, deliveries, skipped, forgotten } = event;
   const user = userId === null ? "" : ` of user ${userId}`;
   const fates = [
@@ -89,11 +96,11 @@ const RULES: Readonly<Record<string, string>> = {
 };
 
 /** An id that this server chose: no other call has it. */
-function isOwn({ messageId }: SaidEvent): boolean {
+function isOwn({ messageId }: Event): boolean {
   return /^(fl|delete)-[0-9a-f]{12}-/.test(messageId);
 }
 
-function repeats({ source, acceptedAt }: SaidEvent, now: At): string {
+function repeats({ source, acceptedAt }: Event, now: At): string {
   const until = Date.parse(acceptedAt) + DAY;
   const one = `another call from ${source} with this messageId`;
   if (until > now)
@@ -101,7 +108,7 @@ function repeats({ source, acceptedAt }: SaidEvent, now: At): string {
   return `For 24 hours, until ${iso(until)}, ${one} was a repeat of it. Whether there was any is only counted.`;
 }
 
-function fate(one: SaidDelivery & { readonly served: string }, { acceptedAt }: SaidEvent, now: At): string {
+function fate(one: Delivery & { readonly served: string }, { acceptedAt }: Event, now: At): string {
   const { state, settledAt, url, status, reason } = one;
   if (state === "waiting") return waiting(one, now);
   const at = settledAt ?? acceptedAt;
@@ -111,12 +118,12 @@ function fate(one: SaidDelivery & { readonly served: string }, { acceptedAt }: S
   return `${state} ${at}, ${after}, ${rounds(one)}: ${reason}. See \`fairlead deliveries show ${one.id}\`.`;
 }
 
-function rounds({ attempts }: SaidDelivery): string {
+function rounds({ attempts }: Delivery): string {
   if (attempts === 0) return "without an attempt";
   return attempts === 1 ? "by its first attempt" : `after ${attempts} rounds of attempts`;
 }
 
-function waiting(one: SaidDelivery & { readonly served: string }, now: At): string {
+function waiting(one: Delivery & { readonly served: string }, now: At): string {
   const { id, attempts, dueAt, reason, served, replayedAt } = one;
   const gone = served === "yes" ? "" : ` Nothing is delivered to it now: the destination is ${served}.`;
   if (reason === null)
@@ -127,7 +134,7 @@ function waiting(one: SaidDelivery & { readonly served: string }, now: At): stri
 }
 
 /** Calls that were taken, as their keys say, of which nothing else is known. */
-function gone({ seen, events, complete }: SaidTrail, now: At): readonly (readonly string[])[] {
+function gone({ seen, events, complete }: Trail, now: At): readonly (readonly string[])[] {
   const missing = seen.filter(({ source }) => !events.some((event) => event.source === source));
   const why = complete ? NOT_KEPT : "Its event was not found among the newest; older ones were not looked through.";
   return missing.map(({ source, at }) => [`A call from ${source} was taken ${when(at, now)}.`, `  ${why}`]);
@@ -136,7 +143,7 @@ function gone({ seen, events, complete }: SaidTrail, now: At): readonly (readonl
 const NOT_KEPT =
   "Its event is not kept any more. So nothing of it waits: what was settled is kept for outbox.keepDelivered and outbox.keepFailed.";
 
-function unknown({ messageId, rejectedSince, complete }: SaidTrail): string {
+function unknown({ messageId, rejectedSince, complete }: Trail): string {
   const searched = complete
     ? "No event that is kept has it, and no source of the config has sent it in the last 24 hours."
     : "None of the newest events has it, and no source of the config has sent it in the last 24 hours; older ones were not looked through.";

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import type { Moved, Redirect } from "../model/unserved.ts";
+import { movedPage } from "../wire/deliveries.ts";
 import { type Done, examples } from "./command.ts";
-import { addDaemonOptions, destinationPath } from "./daemon.ts";
+import { addDaemonOptions } from "./daemon.ts";
 import { printable } from "./printable.ts";
-import { deliveries, type EndOptions, endWaiting, hasMore, hasNumbers, type Way } from "./waiting.ts";
+import { deliveries, type EndOptions, endWaiting, type Way } from "./waiting.ts";
 
 /** `fairlead move OLD NEW`: has what waits for a destination that is removed, disabled or paused delivered to another. */
 export function declareMove(program: Command, done: Done): void {
@@ -17,7 +17,7 @@ export function declareMove(program: Command, done: Done): void {
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
-    .action((from: string, to: string, options: EndOptions) => done(endWaiting(wayOf({ from, to }), options)));
+    .action((from: string, to: string, options: EndOptions) => done(endWaiting(wayOf(from, to), options)));
 }
 
 const HELP = `${examples("fairlead move old-crm crm --dry-run", "fairlead move old-crm crm", "fairlead move old-crm crm --yes --json")}
@@ -26,33 +26,21 @@ The new one has four hours for each, as if it had just come in. What it has
 already does not go to it again: that becomes failed. Ctrl-C stops between
 two pages.`;
 
-function wayOf({ from, to }: Redirect): Way<Moved> {
+function wayOf(from: string, to: string): Way {
   const name = printable(to);
   return {
     from,
-    path: destinationPath(from, "move"),
+    what: "move",
     body: { to },
-    isSaid: isMoved,
+    answer: movedPage,
     question: `Move them to ${name}?`,
     prospect: `would be moved to ${name}`,
-    wish: { to },
-    countOf: ({ moved, doubled }) => moved + doubled,
-    toWords(pages) {
-      const { moved, doubled } = total(pages);
-      const all = `Moved ${deliveries(moved)} from ${printable(from)} to ${name}.`;
+    toWords({ done, doubled }) {
+      const all = `Moved ${deliveries(done)} from ${printable(from)} to ${name}.`;
       if (doubled === 0) return all;
       const events = doubled === 1 ? "that event" : "those events";
       return `${all}\n${deliveries(doubled)} failed instead: ${name} has ${events} already.`;
     },
-    toJson: (pages) => ({ to, ...total(pages) }),
+    toJson: ({ done, doubled }) => ({ to, moved: done, doubled }),
   };
-}
-
-function total(pages: readonly Moved[]): Pick<Moved, "moved" | "doubled"> {
-  const none = { moved: 0, doubled: 0 };
-  return pages.reduce((sum, page) => ({ moved: sum.moved + page.moved, doubled: sum.doubled + page.doubled }), none);
-}
-
-function isMoved(said: unknown): said is Moved {
-  return hasNumbers(said, "moved", "doubled") && hasMore(said);
 }

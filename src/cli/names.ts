@@ -6,7 +6,7 @@ import { createResolve } from "../runtime/config-files.ts";
 import { print } from "../runtime/output.ts";
 import { type Done, examples } from "./command.ts";
 import { openConfigFile } from "./config-file.ts";
-import { addDaemonOptions, type DaemonOptions, findDaemon, readSaid, send } from "./daemon.ts";
+import { addDaemonOptions, type DaemonOptions, findDaemon, readAnswer, send } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
 const SECTIONS = ["destinations", "sources"] as const;
@@ -36,17 +36,14 @@ const PATIENCE: Ms = SECOND / 2;
 async function askNames(what: Section, options: DaemonOptions): Promise<readonly string[] | null> {
   const daemon = findDaemon(options, createResolve());
   if ("code" in daemon) return null;
-  const question = { path: "/api/status", isSaid, by: { method: "GET", timeout: PATIENCE } };
-  const answer = readSaid(await send(daemon, question), { daemon, question });
-  return "said" in answer ? answer.said[what].map(({ name }) => name) : null;
+  const question = { path: "/api/status", answer: status, by: { method: "GET", timeout: PATIENCE } };
+  const answer = readAnswer(await send(daemon, question), { daemon, question });
+  return "value" in answer ? answer.value[what].map(({ name }) => name) : null;
 }
 
+/** The part of the status that is needed: any version of the daemon has it. */
 const named = v.array(v.object({ name: v.string() }));
 const status = v.object({ destinations: named, sources: named });
-
-function isSaid(said: unknown): said is v.InferOutput<typeof status> {
-  return v.is(status, said);
-}
 
 function readNames(what: Section, { config }: DaemonOptions): readonly string[] {
   const opened = openConfigFile(config);

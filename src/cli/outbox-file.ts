@@ -5,15 +5,14 @@ import { type At, formatSize, GB } from "../model/units.ts";
 import { disk } from "../runtime/disk.ts";
 import { accessTo, storedFile } from "../runtime/stored-file.ts";
 import { type Copied, checkCopy, copyPages, countRows, damageOfLog, readContents } from "../store/sqlite/copy.ts";
-import { type Database, isDamaged, messageOf, openExisting, openToRead } from "../store/sqlite/driver.ts";
+import { type Database, isDamaged, messageOf, openExisting, openToRead, sizeOf } from "../store/sqlite/driver.ts";
 import { LARGEST_LOG, lockOutbox, logOf } from "../store/sqlite/files.ts";
 import { readMemory } from "../store/sqlite/meta.ts";
-import { sizeOf, unfinishedStep } from "../store/sqlite/migrate.ts";
-import { SCHEMA_VERSION } from "../store/sqlite/migrations.ts";
+import { faultOfSchema, SCHEMA_VERSION } from "../store/sqlite/schema.ts";
 import { type Complaint, failed } from "./complain.ts";
 import type { StoreFacts } from "./doctor/judge.ts";
 
-export { type Copied, isDamaged, LARGEST_LOG, lockOutbox, logOf, messageOf, SCHEMA_VERSION };
+export { type Copied, faultOfSchema, isDamaged, LARGEST_LOG, lockOutbox, logOf, messageOf };
 
 /** An outbox that is read, whether a daemon has it open or not. Nothing in it changes. */
 export type OutboxFile = {
@@ -78,7 +77,7 @@ async function rowsOf(path: string): Promise<Rows> {
 
 /** Checks all of a finished copy, and says what is in it. `subject` is what cannot be used otherwise. */
 export async function checkOutbox(path: string, subject: string): Promise<Contents | Complaint> {
-  const checked = await checkCopy(path, { newest: SCHEMA_VERSION, depth: "full" });
+  const checked = await checkCopy(path, "full");
   if ("contents" in checked) return checked.contents;
   return failed(`${checked.code}: ${subject} cannot be used: ${checked.message}`);
 }
@@ -148,7 +147,7 @@ async function readFacts(db: Database, path: string, depth: Depth): Promise<Stor
     bytes,
     schema,
     newest: SCHEMA_VERSION,
-    unfinished: unfinishedStep(db) !== null,
+    refused: faultOfSchema(schema),
     contents,
     damage: lost === null ? inFile : [lost, ...(inFile ?? [])],
   };

@@ -2,11 +2,12 @@ import type { Command } from "commander";
 import { formatDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
+import type { Received } from "../wire/fields.ts";
+import { pausedDestination, resumedDestination } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { addDaemonOptions, askDaemon, type DaemonOptions, destinationPath, explainDestination } from "./daemon.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions, destinationPath } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { isPaused, isResumed, type SaidPaused, type SaidResumed } from "./pause/said.ts";
 import { printable } from "./printable.ts";
 import { aboutOf } from "./waiting.ts";
 
@@ -31,17 +32,21 @@ A destination stays paused over restarts, and whatever becomes of the config.`;
 type PauseOptions = DaemonOptions & { readonly json?: boolean };
 
 async function pause(name: string, options: PauseOptions): Promise<ExitCode> {
-  const question = { path: destinationPath(name, "pause"), body: {}, isSaid: isPaused, explain: explainDestination };
+  const question = { path: destinationPath(name, "pause"), body: {}, answer: pausedDestination };
   const answer = await askDaemon(options, question);
   if ("code" in answer) return complain(answer);
-  const { since, changed, waiting } = answer.said;
+  const { since, changed, waiting } = answer.value;
   if (options.json) print(printable(JSON.stringify({ destination: name, paused: true, since, changed, waiting })));
-  else print(pausedWords(name, answer.said, createClock().wall()));
+  else print(pausedWords(name, answer.value, createClock().wall()));
   return EXIT.done;
 }
 
 /** `now`: by the wall clock. Exported for its test. */
-export function pausedWords(name: string, { since, changed, waiting }: SaidPaused, now: number): string {
+export function pausedWords(
+  name: string,
+  { since, changed, waiting }: Omit<Received<typeof pausedDestination>, "success">,
+  now: number,
+): string {
   const age = formatDuration(Math.max(0, now - Date.parse(since)));
   const done = changed ? `Paused ${printable(name)}.` : `${printable(name)} is paused already, for ${age}.`;
   return `${done} ${aboutOf(waiting, name)}.`;
@@ -67,17 +72,21 @@ as much left of its four hours as it had when the destination was paused.`;
 type ResumeOptions = DaemonOptions & { readonly json?: boolean };
 
 async function resume(name: string, options: ResumeOptions): Promise<ExitCode> {
-  const question = { path: destinationPath(name, "resume"), body: {}, isSaid: isResumed, explain: explainDestination };
+  const question = { path: destinationPath(name, "resume"), body: {}, answer: resumedDestination };
   const answer = await askDaemon(options, question);
   if ("code" in answer) return complain(answer);
-  const { since, changed, waiting, served } = answer.said;
+  const { since, changed, waiting, served } = answer.value;
   const facts = { destination: name, paused: false, since, changed, waiting, served };
-  print(options.json ? printable(JSON.stringify(facts)) : resumedWords(name, answer.said, createClock().wall()));
+  print(options.json ? printable(JSON.stringify(facts)) : resumedWords(name, answer.value, createClock().wall()));
   return EXIT.done;
 }
 
 /** `now`: by the wall clock. Exported for its test. */
-export function resumedWords(name: string, { since, waiting, served }: SaidResumed, now: number): string {
+export function resumedWords(
+  name: string,
+  { since, waiting, served }: Omit<Received<typeof resumedDestination>, "success">,
+  now: number,
+): string {
   const shown = printable(name);
   const done =
     since === null

@@ -2,22 +2,25 @@ import { type Command, InvalidArgumentError } from "commander";
 import { suggest } from "../config/suggest.ts";
 import { FAULT_STATUS } from "../model/fault.ts";
 import { print } from "../runtime/output.ts";
+import { rejectionList } from "../wire/deliveries.ts";
+import { MOST_LISTED, type Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
+import { upTo } from "./options.ts";
 import { printable } from "./printable.ts";
 
-/** What the daemon lists at most, and if nothing else is said. */
-export const MOST_LISTED = 100;
-const LISTED_BY_DEFAULT = 20;
+const MOST = MOST_LISTED.rejected;
+
+export type RejectedCall = Received<typeof rejectionList>["rejected"][number];
 
 /** `fairlead rejected`: shows the last calls that the running daemon did not take: when, whose, why, and what they said. */
 export function declareRejected(program: Command, done: Done): void {
   const command = program
     .command("rejected")
     .description("show the last calls that the running daemon has refused: when, who, why, and how each begins")
-    .option("--limit <count>", `how many, up to ${MOST_LISTED}`, toLimit, LISTED_BY_DEFAULT)
+    .option("--limit <count>", `how many, up to ${MOST}`, upTo(MOST), 20)
     .option("--source <name>", "only those with the write key of this source")
     .option("--code <code>", "only those that were refused with this code, as missing_event", toCode)
     .option("--json", "print them as JSON, the newest first");
@@ -36,12 +39,6 @@ const HELP = `${examples(
 The daemon keeps the last ones in memory, until it stops. docs/http-api.md
 explains the codes.`;
 
-function toLimit(text: string): number {
-  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (limit >= 1 && limit <= MOST_LISTED) return limit;
-  throw new InvalidArgumentError(`It must be a whole number from 1 to ${MOST_LISTED}.`);
-}
-
 function toCode(text: string): string {
   if (Object.hasOwn(FAULT_STATUS, text)) return text;
   const meant = suggest(text, Object.keys(FAULT_STATUS));
@@ -53,11 +50,11 @@ type Filter = { readonly limit: number; readonly source?: string; readonly code?
 
 async function rejected(options: RejectedOptions): Promise<ExitCode> {
   const { limit, source = null, code = null, json } = options;
-  const answer = await askDaemon(options, { path: pathFor(options), isSaid: isRejectedList });
+  const answer = await askDaemon(options, { path: pathFor(options), answer: rejectionList });
   if ("code" in answer) return complain(answer);
   // In JSON too, a character that would move the cursor may stand as an escape.
-  if (json) print(printable(JSON.stringify(answer.said)));
-  else print(toWords(answer.said.rejected, { limit, most: MOST_LISTED, source, code }));
+  if (json) print(printable(JSON.stringify(answer.value)));
+  else print(toWords(answer.value.rejected, { limit, most: MOST, source, code }));
   return EXIT.done;
 }
 
@@ -130,43 +127,4 @@ function cut(text: string, most: number): string {
 function sampleOf({ sample }: RejectedCall): readonly string[] {
   const lines = sample.trimEnd().replaceAll("\t", "  ").split(/\r?\n/).map(printable);
   return lines.length === 1 && lines[0] === "" ? ["(nothing of it was read)"] : lines;
-}
-
-/** What the daemon answers at `GET /api/rejected`, the newest first. */
-type RejectedList = { readonly rejected: readonly RejectedCall[] };
-
-/** A refused call, or with `type` null a whole request. All text of it may be a stranger's. */
-export type RejectedCall = {
-  /** ISO 8601, in UTC. */
-  readonly at: string;
-  readonly source: string | null;
-  readonly type: string | null;
-  readonly messageId: string | null;
-  readonly code: string;
-  readonly message: string;
-  /** How many calls it is about. */
-  readonly count: number;
-  readonly from: { readonly address: string | null; readonly userAgent: string | null; readonly origin: string | null };
-  /** `POST /v1/track`. */
-  readonly request: string;
-  /** The first KB. */
-  readonly sample: string;
-};
-
-export function isRejectedList(said: unknown): said is RejectedList {
-  return isObject(said) && Array.isArray(said.rejected) && said.rejected.every(isRejectedCall);
-}
-
-function isRejectedCall(one: unknown): one is RejectedCall {
-  if (!isObject(one) || !isObject(one.from) || typeof one.count !== "number") return false;
-  const { at, code, message, request, sample, source, type, messageId } = one;
-  const { address, userAgent, origin } = one.from;
-  return (
-    [at, code, message, request, sample].every((text) => typeof text === "string") &&
-    [source, type, messageId, address, userAgent, origin].every((text) => text === null || typeof text === "string")
-  );
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
 }

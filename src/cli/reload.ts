@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { formatProblem } from "../config/problems.ts";
-import type { Problem } from "../model/config.ts";
 import { print, printError } from "../runtime/output.ts";
+import { isReceived, type Received } from "../wire/fields.ts";
+import { refusedConfig, reloaded } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
 import type { Refusal } from "./daemon.ts";
@@ -28,62 +29,46 @@ credentials of systemd are those of its start.`;
 
 type ReloadOptions = DaemonOptions & { readonly json?: boolean };
 
-/** What the daemon answers at `POST /api/reload`. */
-type Changed = {
-  readonly changes: readonly string[];
-  readonly needsRestart: readonly string[];
-  readonly problems: readonly Problem[];
-};
+type Reloaded = Received<typeof reloaded>;
+type Problem = Reloaded["problems"][number];
 
 async function reload(options: ReloadOptions): Promise<ExitCode> {
-  const answer = await askDaemon(options, { path: "/api/reload", body: {}, isSaid: isChanged, explain });
+  const answer = await askDaemon(options, { path: "/api/reload", body: {}, answer: reloaded, explain });
   if ("code" in answer) return complain(answer);
-  const { changes, needsRestart, problems } = answer.said;
+  const { changes, needsRestart, problems } = answer.value;
   if (options.json) print(printable(JSON.stringify({ changes, needsRestart, problems })));
   else {
     for (const problem of problems) printError(`${shown(problem)}\n`);
-    print(toWords(answer.said));
+    print(toWords(answer.value));
   }
   return EXIT.done;
 }
 
 /** Exported for its test. */
-export function toWords({ changes, needsRestart }: Pick<Changed, "changes" | "needsRestart">): string {
-  const changed = changes.length === 0 ? ["Read, and nothing is different."] : ["Changed:", ...indented(changes)];
+export function toWords({ changes, needsRestart }: Pick<Reloaded, "changes" | "needsRestart">): string {
+  const changed = changes.length === 0 ? ["Reloaded: no changes."] : ["Changed:", ...indented(changes)];
   if (needsRestart.length === 0) return changed.join("\n");
-  return [...changed, "As it was until the daemon is started again:", ...indented(needsRestart)].join("\n");
+  return [...changed, "Unchanged until a restart:", ...indented(needsRestart)].join("\n");
 }
 
 function indented(lines: readonly string[]): readonly string[] {
   return lines.map((line) => `  ${printable(line)}`);
 }
 
-/** A config that is refused comes with all that is wrong with it. */
-function explain(said: Refusal): Complaint | null {
-  if (said.code !== "config_invalid") return null;
-  const problems = "problems" in said && Array.isArray(said.problems) ? said.problems.filter(isProblem) : [];
-  const all = [...problems.map(shown), printable(`${said.message}; the config before it stays in force`)];
+/** A config that is refused comes with everything that is wrong with it. */
+function explain(refusal: Refusal): Complaint | null {
+  if (refusal.code !== "config_invalid") return null;
+  const problems = isReceived(refusedConfig, refusal) ? refusal.problems : [];
+  const all = [...problems.map(shown), printable(`${refusal.message}; the old config stays in force`)];
   const message = problems.length === 0 ? all.join("\n") : `\n${all.join("\n")}`;
-  return { code: EXIT.config, message, error: said.code, more: { message: said.message, problems } };
+  return { code: EXIT.config, message, error: refusal.code, more: { message: refusal.message, problems } };
 }
 
 /** The lines of a problem are laid out, and each is a file's. */
 function shown(problem: Problem): string {
-  return formatProblem(problem).split("\n").map(printable).join("\n");
-}
-
-function isChanged(said: unknown): said is Changed {
-  if (typeof said !== "object" || said === null) return false;
-  const { changes, needsRestart, problems } = said as Partial<Record<keyof Changed, unknown>>;
-  return areTexts(changes) && areTexts(needsRestart) && Array.isArray(problems) && problems.every(isProblem);
-}
-
-function areTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((one) => typeof one === "string");
-}
-
-function isProblem(value: unknown): value is Problem {
-  if (typeof value !== "object" || value === null) return false;
-  const { file, line, column, path, message, text } = value as Partial<Record<keyof Problem, unknown>>;
-  return areTexts([file, path, message, text]) && [line, column].every(Number.isSafeInteger);
+  const severity = problem.severity === "warning" ? "warning" : "error";
+  return formatProblem({ ...problem, severity })
+    .split("\n")
+    .map(printable)
+    .join("\n");
 }

@@ -3,19 +3,20 @@ import type { Clock } from "../model/ports.ts";
 import { type At, parseDuration, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
+import { replayPage, SETTLED_STATES } from "../wire/deliveries.ts";
+import type { Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { confirm, type Plan } from "./confirm.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
-import { addFilterOptions, type Filter, filterOf, oneOf } from "./deliveries.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
+import { addFilterOptions, type Filter, filterOf, oneOf } from "./options.ts";
 import { printable } from "./printable.ts";
 import { createProgressBar, onInterrupt } from "./progress.ts";
-import { isPage, type SaidPage, type SaidRetry } from "./replay/said.ts";
 import { retryDelivery } from "./retry.ts";
 import { deliveries, format, progressOf } from "./waiting.ts";
 
-const STATES = ["failed", "expired", "delivered"];
+export type Page = Received<typeof replayPage>;
 
 /** `fairlead replay`: sends again what failed or expired, or what a receiver has lost. */
 export function declareReplay(program: Command, done: Done): void {
@@ -23,7 +24,7 @@ export function declareReplay(program: Command, done: Done): void {
     .command("replay")
     .description("send again what failed or expired, or with --state delivered what a receiver has lost")
     .argument("[id...]", "deliveries as `fairlead deliveries` lists them, 42-crm; else all that the options choose")
-    .option("--state <state>", "failed, expired or delivered (default: failed and expired)", oneOf(STATES));
+    .option("--state <state>", "failed, expired or delivered (default: failed and expired)", oneOf(SETTLED_STATES));
   addFilterOptions(command)
     .option("--dry-run", "only say how many there are, of the oldest and the newest event")
     .option("--rate <count>", "so many a second at most (default: as fast as they can be written)", toRate)
@@ -105,9 +106,9 @@ function fixTimes(filter: Readonly<Record<string, string>>, now: At): Readonly<R
 type Wish = { readonly filter: Readonly<Record<string, string>>; readonly dryRun: boolean };
 
 function asker(options: DaemonOptions, wish: Wish): PagesWorld["ask"] {
-  return async (page): Promise<SaidPage | Complaint> => {
-    const answer = await askDaemon(options, { path: "/api/replay", body: { ...wish, ...page }, isSaid: isPage });
-    return "code" in answer ? answer : answer.said;
+  return async (page): Promise<Page | Complaint> => {
+    const answer = await askDaemon(options, { path: "/api/replay", body: { ...wish, ...page }, answer: replayPage });
+    return "code" in answer ? answer : answer.value;
   };
 }
 
@@ -133,13 +134,13 @@ function conclude(total: Total, options: FilterOptions, { ended, counted }: Outc
   const wanted = counted.replayed;
   if (options.json || total.replayed > 0) tell(total, options, toResult(total));
   if (ended !== "done") return complain(complaintOf(ended, total.replayed, wanted));
-  const newlyLeft = total.left - counted.left + (total.superseded ?? 0) - (counted.superseded ?? 0);
+  const newlyLeft = total.left - counted.left + total.superseded - counted.superseded;
   const gone = wanted - total.replayed - newlyLeft;
   return gone > 0 ? complain({ code: EXIT.failed, message: goneMeanwhile(gone, wanted) }) : EXIT.done;
 }
 
 /** What several pages come to. */
-type Total = Omit<SaidPage, "cursor">;
+type Total = Omit<Page, "cursor" | "success">;
 
 const NOTHING: Total = {
   ...{ replayed: 0, destinations: {}, left: 0, deleted: 0, superseded: 0 },
@@ -148,7 +149,7 @@ const NOTHING: Total = {
 
 export type PagesWorld = {
   /** Has the daemon do so many, or fewer. */
-  readonly ask: (page: { readonly limit: number; readonly cursor: string | null }) => Promise<SaidPage | Complaint>;
+  readonly ask: (page: { readonly limit: number; readonly cursor: string | null }) => Promise<Page | Complaint>;
   /** How many a second at most; null for as fast as the daemon takes them. */
   readonly rate: number | null;
   /** Hears how far it is, after each page. */
@@ -175,7 +176,7 @@ export async function goThrough(world: PagesWorld): Promise<{ readonly total: To
   let cursor: string | null = null;
   do {
     if (interrupted.aborted) return { total, ended: "interrupted" };
-    const page: SaidPage | Complaint = await ask({ limit, cursor });
+    const page: Page | Complaint = await ask({ limit, cursor });
     if ("code" in page) return { total, ended: page };
     total = add(total, page);
     took(total);
@@ -186,15 +187,15 @@ export async function goThrough(world: PagesWorld): Promise<{ readonly total: To
   return { total, ended: "done" };
 }
 
-function add(total: Total, page: SaidPage): Total {
+function add(total: Total, page: Page): Total {
   const destinations = { ...total.destinations };
   for (const [name, count] of Object.entries(page.destinations)) {
     destinations[name] = (destinations[name] ?? 0) + count;
   }
   return {
     ...{ replayed: total.replayed + page.replayed, destinations, left: total.left + page.left },
-    deleted: (total.deleted ?? 0) + (page.deleted ?? 0),
-    superseded: (total.superseded ?? 0) + (page.superseded ?? 0),
+    deleted: total.deleted + page.deleted,
+    superseded: total.superseded + page.superseded,
     oldest: [total.oldest, page.oldest].filter(isTime).sort()[0] ?? null,
     newest: [total.newest, page.newest].filter(isTime).sort().at(-1) ?? null,
   };
@@ -251,17 +252,6 @@ function goneMeanwhile(gone: number, wanted: number): string {
   const removed = "they were removed, for their age or to make room, or sent again by somebody else";
   return `${deliveries(gone)} of the ${format(wanted)} that were counted were not there any more: ${removed}`;
 }
-
-/** What became of one that was named by its id. */
-export function toSentence({ id, did }: SaidRetry): string {
-  return printable(`${id} ${DID[did]}`);
-}
-
-const DID: Readonly<Record<SaidRetry["did"], string>> = {
-  replayed: "is sent again, with all of its time.",
-  hurried: "waits still: its next attempt is due now.",
-  due: "waits still, and is due already.",
-};
 
 /** Why not all was done, and how far it came. */
 function complaintOf(ended: Exclude<Ended, "done">, done: number, wanted: number): Complaint {

@@ -25,6 +25,7 @@ import { type Complaint, complain, failed, wrongUsage } from "./complain.ts";
 import { CONFIG_OPTION, findOutbox } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import {
+  faultOfSchema,
   foldLog,
   isDamaged,
   lackOfRoom,
@@ -34,7 +35,6 @@ import {
   messageOf,
   type OutboxFile,
   openOutbox,
-  SCHEMA_VERSION,
 } from "./outbox-file.ts";
 import { printable } from "./printable.ts";
 
@@ -189,9 +189,10 @@ async function replace(job: Replacement, before: StoredFile | null): Promise<Res
 
 /** Why a file is no outbox that can be used, as far as that is known before it is copied. */
 function unusable(from: string, source: OutboxFile): string | null {
-  if (source.schema > SCHEMA_VERSION) {
-    const known = `and this Fairlead knows up to ${SCHEMA_VERSION}; restore it with the newer Fairlead that wrote it`;
-    return `schema_newer: the schema of ${from} is version ${source.schema}, ${known}`;
+  const refused = faultOfSchema(source.schema);
+  if (refused) {
+    const remedy = refused.code === "schema_newer" ? "; restore it with the newer Fairlead that wrote it" : "";
+    return `${refused.code}: ${from} cannot be used: ${refused.message}${remedy}`;
   }
   return source.contents() ? null : `store_unknown: ${from} is an SQLite file, but no outbox of Fairlead`;
 }

@@ -1,13 +1,13 @@
 import type { Command } from "commander";
-import * as v from "valibot";
 import { print } from "../runtime/output.ts";
+import { retriedDelivery } from "../wire/deliveries.ts";
+import type { Received } from "../wire/fields.ts";
+import { retriedDestination } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { addDaemonOptions, askDaemon, type DaemonOptions, destinationPath, explainDestination } from "./daemon.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions, destinationPath } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
-import { isRetry } from "./replay/said.ts";
-import { toSentence } from "./replay.ts";
 import { aboutOf } from "./waiting.ts";
 
 /** `fairlead retry DESTINATION|ID`: tries what waits for a destination, or one delivery, at once. */
@@ -30,45 +30,36 @@ was delivered is sent again, as by \`fairlead replay\`.`;
 
 type RetryOptions = DaemonOptions & { readonly json?: boolean };
 
-const destination = v.object({ waiting: v.number(), served: v.boolean() });
-
-/** What a daemon answers at `POST /api/destinations/:name/retry`. */
-type SaidDestination = v.InferOutput<typeof destination>;
-
-function isDestination(said: unknown): said is SaidDestination {
-  return v.is(destination, said);
-}
-
 async function retry(what: string, options: RetryOptions): Promise<ExitCode> {
-  let isUnknown = false;
-  const explain: typeof explainDestination = (refusal) => {
-    isUnknown = refusal.code === "unknown_destination";
-    return explainDestination(refusal);
-  };
-  const question = { path: destinationPath(what, "retry"), body: {}, isSaid: isDestination, explain };
+  const question = { path: destinationPath(what, "retry"), body: {}, answer: retriedDestination };
   const answer = await askDaemon(options, question);
-  if ("code" in answer) return isUnknown && isDeliveryId(what) ? retryDelivery(what, options) : complain(answer);
-  const { waiting, served } = answer.said;
-  print(options.json ? printable(JSON.stringify({ destination: what, waiting, served })) : toWords(what, answer.said));
+  if ("code" in answer) {
+    const isDelivery = answer.error === "unknown_destination" && /^\d{1,15}-./.test(what);
+    return isDelivery ? retryDelivery(what, options) : complain(answer);
+  }
+  const { waiting, served } = answer.value;
+  print(options.json ? printable(JSON.stringify({ destination: what, waiting, served })) : toWords(what, answer.value));
   return served ? EXIT.done : EXIT.failed;
-}
-
-function isDeliveryId(text: string): boolean {
-  return /^\d{1,15}-./.test(text);
 }
 
 /** Sends one delivery again, or tries it at once if it waits. */
 export async function retryDelivery(id: string, options: RetryOptions): Promise<ExitCode> {
   const path = `/api/deliveries/${encodeURIComponent(id)}/retry`;
-  const answer = await askDaemon(options, { path, body: {}, isSaid: isRetry });
+  const answer = await askDaemon(options, { path, body: {}, answer: retriedDelivery });
   if ("code" in answer) return complain(answer);
-  const { said } = answer;
-  print(options.json ? printable(JSON.stringify({ id: said.id, did: said.did })) : toSentence(said));
+  const { id: found, did } = answer.value;
+  print(printable(options.json ? JSON.stringify({ id: found, did }) : `${found} ${DID[did] ?? did}`));
   return EXIT.done;
 }
 
-function toWords(name: string, { waiting, served }: SaidDestination): string {
+function toWords(name: string, { waiting, served }: Received<typeof retriedDestination>): string {
   if (!served)
     return `${printable(name)} is not tried: it is paused, disabled, or not in the config. ${aboutOf(waiting, name)}.`;
   return `${printable(name)} is tried now. ${aboutOf(waiting, name)}.`;
 }
+
+const DID: Readonly<Record<string, string>> = {
+  replayed: "is sent again, with all of its time.",
+  hurried: "waits still: its next attempt is due now.",
+  due: "waits still, and is due already.",
+};

@@ -4,7 +4,7 @@ import { createReloader, watchConfig } from "../config/reload.ts";
 import type { Config } from "../model/config.ts";
 import type { Applied, Reload } from "../model/reload.ts";
 import type { Supervisor } from "../model/supervisor.ts";
-import { look } from "../runtime/config-files.ts";
+import { fileState } from "../runtime/config-files.ts";
 import { createMachine, type Machine } from "../runtime/machine.ts";
 import { beginFile } from "../runtime/new-file.ts";
 import { printError } from "../runtime/output.ts";
@@ -60,7 +60,7 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
     return cannotStart(error);
   }
   const watching = new AbortController();
-  void watchConfig({ clock, look, seen: reader.seen, reload }, watching.signal);
+  void watchConfig({ clock, look: fileState, seen: reader.seen, reload }, watching.signal);
   feedWatchdog({ clock, supervisor, vitals: app.vitals, report }, watching.signal).catch((error: unknown) =>
     report.unexpected("feed the watchdog", error),
   );
@@ -80,10 +80,10 @@ function cannotStart(error: unknown): ExitCode {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const said = CODES_OF_OUTBOX.has(code) ? `${code}: ${message}` : message;
-  return refuse(said, code === "schema_newer" ? EXIT.config : EXIT.failed);
+  return refuse(said, code.startsWith("schema_") ? EXIT.config : EXIT.failed);
 }
 
-const CODES_OF_OUTBOX: ReadonlySet<string> = new Set(["schema_newer", "no_room_for_copy"]);
+const CODES_OF_OUTBOX: ReadonlySet<string> = new Set(["schema_newer", "schema_unsupported", "no_room_for_copy"]);
 
 type Started = {
   readonly file: string;

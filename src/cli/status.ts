@@ -4,13 +4,13 @@ import { type At, formatDuration, formatSize, MINUTE } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { createResolve } from "../runtime/config-files.ts";
 import { print } from "../runtime/output.ts";
+import { type DaemonStatus, status } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions, isSaidElsewhere } from "./daemon.ts";
 import { examineAround } from "./doctor/examine.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
-import { isStatus, type SaidProblem, type SaidStatus } from "./status/said.ts";
 import { table } from "./table.ts";
 
 /** `fairlead status`: how the running daemon is, and each of its sources and destinations. */
@@ -21,7 +21,7 @@ export function declareStatus(program: Command, done: Done): void {
     .option("--json", "print it as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
-    .action((options: StatusOptions) => done(status(options)));
+    .action((options: StatusOptions) => done(showStatus(options)));
 }
 
 const HELP = `${examples("fairlead status", "watch fairlead status", "fairlead status --json | jq .destinations")}
@@ -33,7 +33,7 @@ webhooks works and another does not, and failing if none does; what it could not
 deliver is tried again for four hours.`;
 
 /** What fairlead doctor finds on this machine without asking anybody, if the daemon is the one of the config here. */
-function problemsAround(options: StatusOptions, said: SaidStatus, clock: Clock): readonly SaidProblem[] {
+function problemsAround(options: StatusOptions, said: DaemonStatus, clock: Clock): DaemonStatus["problems"] {
   if (isSaidElsewhere(options, createResolve())) return [];
   const known = new Set(said.problems.map(({ code }) => code));
   const found = examineAround(options, said, clock).filter(({ code }) => !known.has(code));
@@ -42,21 +42,24 @@ function problemsAround(options: StatusOptions, said: SaidStatus, clock: Clock):
 
 type StatusOptions = DaemonOptions & { readonly json?: boolean };
 
-async function status(options: StatusOptions): Promise<ExitCode> {
-  const answer = await askDaemon(options, { path: "/api/status", isSaid: isStatus });
+async function showStatus(options: StatusOptions): Promise<ExitCode> {
+  const answer = await askDaemon(options, { path: "/api/status", answer: status });
   if ("code" in answer) return complain(answer);
   const clock = createClock();
-  const said = { ...answer.said, problems: [...answer.said.problems, ...problemsAround(options, answer.said, clock)] };
+  const said = {
+    ...answer.value,
+    problems: [...answer.value.problems, ...problemsAround(options, answer.value, clock)],
+  };
   print(options.json ? printable(JSON.stringify(said)) : toWords(said, clock.wall()));
   return EXIT.done;
 }
 
 /** For a person: first what is wrong, since when and what to do; then all parts, a line each. `now`: by the wall clock. */
-export function toWords(status: SaidStatus, now: At): string {
+export function toWords(status: DaemonStatus, now: At): string {
   return [problems(status, now), about(status, now), sources(status, now), destinations(status, now)].join("\n\n");
 }
 
-function problems({ problems }: SaidStatus, now: At): string {
+function problems({ problems }: DaemonStatus, now: At): string {
   if (problems.length === 0) return "Problems: none.";
   const lines = problems.flatMap(({ level, what, since, remedy }) => {
     const lasts = since === null ? "" : `[${age(since, now)}] `;
@@ -65,7 +68,7 @@ function problems({ problems }: SaidStatus, now: At): string {
   return ["Problems:", ...lines].join("\n");
 }
 
-function about({ version, pid, startedAt, config, outbox, clock }: SaidStatus, now: At): string {
+function about({ version, pid, startedAt, config, outbox, clock }: DaemonStatus, now: At): string {
   const { refused, needsRestart } = config;
   return [
     `fairlead ${printable(version)}, process ${pid}, running for ${age(startedAt, now)}`,
@@ -78,18 +81,18 @@ function about({ version, pid, startedAt, config, outbox, clock }: SaidStatus, n
   ].join("\n");
 }
 
-function clockLine(clock: SaidStatus["clock"], now: At): readonly string[] {
-  if (!clock || clock.plausible) return [];
+function clockLine(clock: DaemonStatus["clock"], now: At): readonly string[] {
+  if (clock.plausible) return [];
   const lasts = clock.since === null ? "" : ` for ${age(clock.since, now)}`;
   return [`clock    IMPLAUSIBLE${lasts}: ${printable(clock.reason ?? "")}; events get wrong times`];
 }
 
-function trouble({ full, free, writable }: SaidStatus["outbox"]): string {
+function trouble({ full, free, writable }: DaemonStatus["outbox"]): string {
   if (full !== null) return `: FULL (outbox.${printable(full)}${left(free)}), calls are refused`;
   return writable ? "" : ": CANNOT BE WRITTEN, calls are refused; the log says why";
 }
 
-function absence({ gone }: SaidStatus["outbox"], now: At): readonly string[] {
+function absence({ gone }: DaemonStatus["outbox"], now: At): readonly string[] {
   if (!gone) return [];
   return [
     printable(`         GONE for ${age(gone.since, now)}: ${gone.path} was ${gone.what}; calls are refused.`),
@@ -102,7 +105,7 @@ function left(free: number | null): string {
   return free === null ? "" : `, ${formatSize(free)} of the disk free`;
 }
 
-function sources({ sources }: SaidStatus, now: At): string {
+function sources({ sources }: DaemonStatus, now: At): string {
   if (sources.length === 0) return "There are no sources.";
   const rows = sources.map(({ name, enabled, perSecond, lastAt }) => [
     printable(name),
@@ -112,7 +115,7 @@ function sources({ sources }: SaidStatus, now: At): string {
   return table([["source", "calls/s", "last call"], ...rows]);
 }
 
-function destinations({ destinations }: SaidStatus, now: At): string {
+function destinations({ destinations }: DaemonStatus, now: At): string {
   if (destinations.length === 0) return "There are no destinations.";
   const rows = destinations.map((one) => [
     printable(one.name),
@@ -127,7 +130,10 @@ function destinations({ destinations }: SaidStatus, now: At): string {
   return table([head, ...rows]);
 }
 
-function stateOf({ state, pausedSince, failingSince, webhooks }: SaidStatus["destinations"][number], now: At): string {
+function stateOf(
+  { state, pausedSince, failingSince, webhooks }: DaemonStatus["destinations"][number],
+  now: At,
+): string {
   if (pausedSince !== null) {
     const paused = `paused for ${age(pausedSince, now)}`;
     return state === "paused" ? paused : printable(`${state}, ${paused}`);

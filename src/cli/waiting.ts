@@ -1,152 +1,108 @@
+/** What waits for a destination: how it is counted for people, and how `fairlead move` and `discard` end its waiting. */
 import type { Clock } from "../model/ports.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { isErrorTerminal, print, printError } from "../runtime/output.ts";
+import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
+import { type discardedPage, type movedPage, waitingCount } from "../wire/deliveries.ts";
+import type { Received } from "../wire/fields.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { confirm } from "./confirm.ts";
-import { askDaemon, type DaemonOptions, explainDestination, type Refusal } from "./daemon.ts";
+import { askDaemon, type DaemonOptions, destinationPath } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
-import { onInterrupt } from "./progress.ts";
+import { createProgressBar, onInterrupt } from "./progress.ts";
 
-/** A way to end the waiting of deliveries that nobody serves. */
-export type Way<Page> = Wish<Page> & {
+/** A way to end the waiting of deliveries for a destination that is not served. */
+export type Way = {
   /** The destination that they wait for. */
   readonly from: string;
-  /** What a person is asked before, as `Discard them?`. */
+  readonly what: "discard" | "move";
+  /** What is posted, beside the size of a page; a program sees it in a dry run, too. */
+  readonly body: object;
+  readonly answer: typeof discardedPage | typeof movedPage;
+  /** What a person is asked first, as `Discard them?`. */
   readonly question: string;
   /** What would become of them, as `would become failed`. */
   readonly prospect: string;
-  /** What else a program is told on a dry run. */
-  readonly wish: object;
-  /** How many deliveries a page has done. */
-  readonly countOf: (page: Page) => number;
   /** What all pages together have done, for people and for programs. */
-  readonly toWords: (pages: readonly Page[]) => string;
-  readonly toJson: (pages: readonly Page[]) => object;
+  readonly toWords: (total: Total) => string;
+  readonly toJson: (total: Total) => object;
 };
+
+/** `doubled`: those that could not be moved, because the event was there already. */
+type Total = { readonly done: number; readonly doubled: number };
 
 export type EndOptions = DaemonOptions & { readonly dryRun?: boolean; readonly yes?: boolean; readonly json?: boolean };
 
-/** As many as the daemon does at once. */
+/** The most that the daemon does at once. */
 const IN_PAGE = 1_000;
 
 /** Says how many deliveries are concerned, makes sure that it is meant, and has the daemon do it page by page. */
-export async function endWaiting<Page extends { readonly more: boolean }>(
-  way: Way<Page>,
-  options: EndOptions,
-): Promise<ExitCode> {
-  const { path, body, question } = way;
-  const counted = await askPage(options, { path, body: { ...body, dryRun: true }, isSaid: isWaiting });
-  if (counted.kind === "refused") return complain(counted.why);
-  const { waiting } = counted.page;
-  const about = aboutOf(waiting, way.from);
-  if (options.dryRun) return tellPlan(way, waiting, options);
+export async function endWaiting(way: Way, options: EndOptions): Promise<ExitCode> {
+  const { from, what, body, question } = way;
+  const path = destinationPath(from, what);
+  const counted = await askDaemon(options, { path, body: { ...body, dryRun: true }, answer: waitingCount });
+  if ("code" in counted) return complain(counted);
+  const { waiting } = counted.value;
+  if (options.dryRun) return printPlan(way, waiting, options);
+  const about = aboutOf(waiting, from);
   const mayStart = waiting === 0 || options.yes === true;
   const refusal = mayStart ? null : await confirm({ about, question });
   if (refusal !== null) return complain(refusal);
-  // Whoever was asked knows.
+  // A person who was asked has seen it.
   if (mayStart && !options.json) print(`${about}.`);
-  if (waiting === 0) return tell(way, { waiting, pages: [], ended: "done" }, options);
-  return tell(way, await work(way, waiting, options), options);
+  const { total, ended } = waiting === 0 ? NOTHING : await work(way, waiting, options);
+  if (options.json) print(toJson(way, { ...way.toJson(total), more: ended !== "done" }));
+  else if (total.done + total.doubled > 0) print(way.toWords(total));
+  return ended === "done" ? EXIT.done : complain(complaintOf(ended, { done: total.done + total.doubled, waiting }));
 }
 
-function tellPlan<Page>({ from, prospect, wish }: Way<Page>, waiting: number, { json }: EndOptions): ExitCode {
-  const plan = waiting === 0 ? "" : `, and ${prospect}`;
-  print(
-    json
-      ? printable(JSON.stringify({ destination: from, ...wish, waiting, dryRun: true }))
-      : `${aboutOf(waiting, from)}${plan}. Nothing was done.`,
-  );
+function printPlan(way: Way, waiting: number, { json }: EndOptions): ExitCode {
+  const plan = waiting === 0 ? "" : `, and ${way.prospect}`;
+  if (json) print(toJson(way, { ...way.body, waiting, dryRun: true }));
+  else print(`${aboutOf(waiting, way.from)}${plan}. Nothing was done.`);
   return EXIT.done;
 }
 
-type Work<Page> = { readonly waiting: number; readonly pages: readonly Page[]; readonly ended: Ended };
+function toJson({ from }: Way, what: object): string {
+  return printable(JSON.stringify({ destination: from, ...what }));
+}
 
-async function work<Page extends { readonly more: boolean }>(
-  way: Way<Page>,
-  waiting: number,
-  options: EndOptions,
-): Promise<Work<Page>> {
-  const pages: Page[] = [];
+type Work = { readonly total: Total; readonly ended: Ended };
+const NOTHING: Work = { total: { done: 0, doubled: 0 }, ended: "done" };
+
+async function work({ from, what, body, answer }: Way, waiting: number, options: EndOptions): Promise<Work> {
+  const clock = createClock();
+  const began = clock.now();
+  const terminal = { write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now: clock.now };
+  const bar = createProgressBar(terminal);
   const interrupting = new AbortController();
-  // The page under way is finished.
   const unhook = onInterrupt(() => interrupting.abort());
-  const ended = await doPages<Page>({
-    ask: () => askPage(options, { ...way, body: { ...way.body, limit: IN_PAGE } }),
+  let { total } = NOTHING;
+  const question = { path: destinationPath(from, what), body: { ...body, limit: IN_PAGE }, answer };
+  const ended = await doPages<Received<Way["answer"]>>({
+    ask: () => askDaemon(options, question),
     took(page) {
-      pages.push(page);
-      showProgress(progressOf(sum(way, pages), waiting));
+      const { done, doubled } = "moved" in page ? { ...page, done: page.moved } : { done: page.discarded, doubled: 0 };
+      total = { done: total.done + done, doubled: total.doubled + doubled };
+      const all = total.done + total.doubled;
+      bar.show({ done: all, total: Math.max(all, waiting), elapsed: clock.now() - began });
     },
     interrupted: interrupting.signal,
-    clock: createClock(),
+    clock,
   });
   unhook();
-  showProgress("");
-  return { waiting, pages, ended };
-}
-
-/** Over the text before it. */
-function showProgress(text: string): void {
-  if (isErrorTerminal()) printError(`\r\u001b[K${text}`);
-}
-
-function sum<Page>({ countOf }: Way<Page>, pages: readonly Page[]): number {
-  return pages.reduce((total, page) => total + countOf(page), 0);
-}
-
-function tell<Page>(way: Way<Page>, { waiting, pages, ended }: Work<Page>, { json }: EndOptions): ExitCode {
-  const done = sum(way, pages);
-  if (json) print(printable(JSON.stringify({ destination: way.from, ...way.toJson(pages), more: ended !== "done" })));
-  else if (done > 0) print(way.toWords(pages));
-  return ended === "done" ? EXIT.done : complain(complaintOf(ended, { done, waiting }));
-}
-
-/** What `fairlead move` and `fairlead discard` post, and what they understand of the answer. */
-type Wish<Said> = {
-  readonly path: string;
-  readonly body: object;
-  readonly isSaid: (said: unknown) => said is Said;
-};
-
-/** Asks the daemon for a page, or on a dry run how many deliveries wait. */
-async function askPage<Said>(options: DaemonOptions, wish: Wish<Said>): Promise<Answer<Said>> {
-  let busy = false;
-  const explain = (refusal: Refusal): Complaint | null => {
-    busy = refusal.code === "destination_busy";
-    return explainDestination(refusal);
-  };
-  const answer = await askDaemon(options, { ...wish, explain });
-  return "code" in answer ? { kind: "refused", why: answer, busy } : { kind: "page", page: answer.said };
-}
-
-function isWaiting(said: unknown): said is { readonly waiting: number } {
-  return hasNumbers(said, "waiting");
-}
-
-/** Whether all of these keys have a count. */
-export function hasNumbers<Key extends string>(said: unknown, ...keys: readonly Key[]): said is Record<Key, number> {
-  if (typeof said !== "object" || said === null) return false;
-  const values = said as Record<string, unknown>;
-  return keys.every((key) => Number.isSafeInteger(values[key]));
-}
-
-export function hasMore(said: object): boolean {
-  return "more" in said && typeof said.more === "boolean";
+  bar.clear();
+  return { total, ended };
 }
 
 /** How long attempts that were begun before may go on running: a receiver has five seconds, and writing takes a while. */
 const PATIENCE: Ms = 15 * SECOND;
 
-/** The daemon's answer when it was asked for a page. `busy`: it asks for patience. */
-export type Answer<Page> =
-  | { readonly kind: "page"; readonly page: Page }
-  | { readonly kind: "refused"; readonly why: Complaint; readonly busy: boolean };
-
-type PagesWorld<Page> = {
+export type PagesWorld<Page> = {
   /** Has the daemon do the next page. */
-  readonly ask: () => Promise<Answer<Page>>;
-  /** Hears of each page that is done. */
+  readonly ask: () => Promise<{ readonly value: Page } | Complaint>;
+  /** Called after each page. */
   readonly took: (page: Page) => void;
   /** Aborted: the page under way is the last. */
   readonly interrupted: AbortSignal;
@@ -159,21 +115,25 @@ type Ended = "done" | "interrupted" | Complaint;
 export async function doPages<Page extends { readonly more: boolean }>(world: PagesWorld<Page>): Promise<Ended> {
   while (!world.interrupted.aborted) {
     const answer = await askPatiently(world);
-    if (answer.kind === "refused") return answer.busy && world.interrupted.aborted ? "interrupted" : answer.why;
-    world.took(answer.page);
-    if (!answer.page.more) return "done";
+    if ("code" in answer) return isBusy(answer) && world.interrupted.aborted ? "interrupted" : answer;
+    world.took(answer.value);
+    if (!answer.value.more) return "done";
   }
   return "interrupted";
 }
 
-async function askPatiently<Page>({ ask, interrupted, clock }: PagesWorld<Page>): Promise<Answer<Page>> {
+async function askPatiently<Page>({ ask, interrupted, clock }: PagesWorld<Page>) {
   const until = clock.now() + PATIENCE;
   let answer = await ask();
-  while (answer.kind === "refused" && answer.busy && clock.now() < until && !interrupted.aborted) {
+  while ("code" in answer && isBusy(answer) && clock.now() < until && !interrupted.aborted) {
     await clock.sleep(SECOND, interrupted);
     if (!interrupted.aborted) answer = await ask();
   }
   return answer;
+}
+
+function isBusy({ error }: Complaint): boolean {
+  return error === "destination_busy";
 }
 
 /** `1,234`. */

@@ -2,7 +2,7 @@ import type { CallType } from "../model/event.ts";
 import { type Courier, createCourier } from "./courier.ts";
 import { measureCall } from "./envelope.ts";
 import { ClosedError, InvalidOptionError, LostCallError } from "./errors.ts";
-import type { Settings } from "./options.ts";
+import { LONGEST_MS, type Settings } from "./options.ts";
 import type { Cancel, ClientWorld, World } from "./platform.ts";
 import { createDebug, createLedger, type Debug, type FlushReport, type Ledger } from "./report.ts";
 import { show } from "./show.ts";
@@ -166,8 +166,6 @@ type EndingParts = {
 
 /** How long an idle program is kept alive for its queue. */
 const EXIT_TIMEOUT_MS = 5_000;
-/** The most that a timer can hold. A longer timeout means no deadline. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 function createEnding({ flush, courier, ledger, world, debug }: EndingParts): Ending {
   return {
@@ -182,6 +180,7 @@ function createEnding({ flush, courier, ledger, world, debug }: EndingParts): En
     debug(() => "exit requested – draining");
     const settled = flush();
     courier.hurry();
+    // A longer timeout means no deadline.
     const cancel = timeoutMs > LONGEST_MS ? () => {} : world.after(timeoutMs, whenLate);
     const report = await settled;
     cancel();

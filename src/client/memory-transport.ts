@@ -1,5 +1,6 @@
 import type { SentCall } from "./calls.ts";
 import type { Fetch, FetchInit, FetchResponse } from "./platform.ts";
+import { is2xx } from "./post.ts";
 
 /** A request as it would have gone out. */
 export type MemoryRequest = {
@@ -42,7 +43,7 @@ export function memoryTransport(
       requests.push(request);
       const answered = await answer(request);
       const response = typeof answered === "number" ? { status: answered } : answered;
-      if (response.status >= 200 && response.status < 300) calls.push(...request.calls);
+      if (is2xx(response.status)) calls.push(...request.calls);
       return respond(response);
     },
     clear() {
@@ -58,6 +59,6 @@ function respond({ status, headers = {}, body }: Exclude<MemoryAnswer, number>):
     status,
     statusText: "",
     headers: { get: (name) => lower.get(name.toLowerCase()) ?? null },
-    text: async () => JSON.stringify({ success: status >= 200 && status < 300, ...body }),
+    text: async () => JSON.stringify({ success: is2xx(status), ...body }),
   };
 }

@@ -3,7 +3,7 @@ import { type CallLimits, VERSION } from "./envelope.ts";
 import { InvalidOptionError, type LostCallError } from "./errors.ts";
 import type { Fetch } from "./platform.ts";
 import type { WhenFull } from "./queue.ts";
-import { base64, createMask, type Mask, show } from "./show.ts";
+import { base64, createMask, kindOf, type Mask, show } from "./show.ts";
 
 /** What `new Analytics` takes beside the write key. Times are in milliseconds, sizes in bytes. */
 export type Options = {
@@ -60,7 +60,7 @@ export type Settings = {
 };
 
 /** The most that a timer can hold: some 24 days. */
-const LONGEST_MS = 2 ** 31 - 1;
+export const LONGEST_MS = 2 ** 31 - 1;
 /** The server rejects the calls of a batch beyond that. */
 const MOST_IN_BATCH = 2_500;
 /** SPEC.md 8. */
@@ -79,7 +79,7 @@ export function readOptions(writeKey: string, options: Options): Settings {
     maxBatchSize: whole("maxBatchSize", options.maxBatchSize ?? LIMITS.maxBatchSize, { least: 1_024 }),
     maxCallSize: whole("maxCallSize", options.maxCallSize ?? LIMITS.maxCallSize, { least: 256 }),
     queueLimit: whole("queue.limit", queue.limit ?? 10_000, { least: 1 }),
-    whenFull: only("queue.whenFull", queue.whenFull ?? "dropOldest", ["block", "reject", "dropOldest"]),
+    whenFull: readWhenFull(queue.whenFull ?? "dropOldest"),
     retries: whole("retries", options.retries ?? 10, { least: 0 }),
     timeoutMs: whole("timeout", options.timeout ?? 10_000, { least: 1, most: LONGEST_MS }),
     fetch: options.fetch,
@@ -153,21 +153,15 @@ function wrong(name: string, wanted: string, value: unknown): InvalidOptionError
   return new InvalidOptionError(`${name} must be ${wanted} (got ${kindOf(value)})`);
 }
 
-function kindOf(value: unknown): string {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return "an array";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
-}
-
 function whole(name: string, value: unknown, { least, most = Infinity }: { least: number; most?: number }): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= least && value <= most) return value;
   const range = most === Infinity ? `of at least ${least}` : `from ${least} to ${most}`;
   throw new InvalidOptionError(`${name} must be a whole number ${range} (got ${show(value)})`);
 }
 
-function only<T extends string>(name: string, value: T, known: readonly T[]): T {
-  if (known.includes(value)) return value;
-  throw new InvalidOptionError(`${name} must be ${known.join(", ")} (got ${show(value)})`);
+function readWhenFull(value: WhenFull): WhenFull {
+  if (value === "block" || value === "reject" || value === "dropOldest") return value;
+  throw new InvalidOptionError(`queue.whenFull must be block, reject, dropOldest (got ${show(value)})`);
 }
 
 /** Where requests go, the headers that they all have, and what hides the write key in their answers. */

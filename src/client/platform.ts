@@ -1,6 +1,7 @@
 /** What the library needs from the platform that it runs on. Tests bring a world of their own. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import process from "node:process";
+import { LONGEST_MS } from "./options.ts";
 
 export type Cancel = () => void;
 
@@ -95,9 +96,6 @@ export const platform: World = {
   log: (line) => console.error(line),
   debugNames,
 };
-
-/** The most that a timer can hold. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 type DenoNamespace = {
   unrefTimer(id: number): void;

@@ -182,14 +182,14 @@ export function createDebug(debug: boolean | ((line: string) => void), world: De
         trail.enter("debug", () => callListener(() => debug(printable(line())), undefined, log));
     };
   }
-  if (!debug && !names(world.debugNames(), "analytics")) return () => {};
+  if (!debug && !isNamed(world.debugNames())) return () => {};
   return (line) => log(`analytics ${printable(line())}`);
 }
 
-/** DEBUG is a list with commas or spaces; `*` is everything, and a minus takes a name out. */
-export function names(list: string, name: string): boolean {
-  const listed = list.split(/[\s,]+/);
-  return !listed.includes(`-${name}`) && (listed.includes(name) || listed.includes("*"));
+/** DEBUG is a list with commas or spaces; `*` is everything, and a minus excludes a name. */
+function isNamed(list: string): boolean {
+  const names = list.split(/[\s,]+/);
+  return !names.includes("-analytics") && (names.includes("analytics") || names.includes("*"));
 }
 
 /**

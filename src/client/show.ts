@@ -25,6 +25,14 @@ export function showCauses(error: unknown): string {
   });
 }
 
+/** Names the kind of a value. */
+export function kindOf(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
 function guarded(make: () => string): string {
   try {
     return make();

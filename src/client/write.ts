@@ -1,6 +1,6 @@
 import type { CallType } from "../model/event.ts";
 import { InvalidCallError } from "./errors.ts";
-import { show, showCauses } from "./show.ts";
+import { kindOf, show, showCauses } from "./show.ts";
 
 /** A call as JSON. `ownTime`: the caller gave its timestamp. */
 type Written = { readonly messageId: string; readonly text: string; readonly ownTime: boolean };
@@ -121,7 +121,7 @@ function hasToJson(value: unknown): value is { toJSON(key: string): unknown } {
 }
 
 /** Names objects that JSON writes as a text, or without their content. */
-function nameOf(value: object): string | null {
+function nameOf(value: unknown): string | null {
   if (value instanceof Date) return "a Date";
   if (value instanceof Map) return "a Map";
   if (value instanceof Set) return "a Set";
@@ -129,14 +129,9 @@ function nameOf(value: object): string | null {
 }
 
 function wrong(field: string, wanted: string, value: unknown): InvalidCallError {
-  return new InvalidCallError("invalid_call", `${field} must be ${wanted} (got ${kindOf(value)})`);
-}
-
-function kindOf(value: unknown): string {
-  if (Array.isArray(value)) return "an array";
-  if (typeof value === "object" && value !== null) return nameOf(value) ?? "an object";
-  if (typeof value === "number" || typeof value === "bigint") return String(value);
-  return `a ${typeof value}`;
+  const isNumber = typeof value === "number" || typeof value === "bigint";
+  const got = isNumber ? String(value) : (nameOf(value) ?? kindOf(value));
+  return new InvalidCallError("invalid_call", `${field} must be ${wanted} (got ${got})`);
 }
 
 /** The forms that the daemon takes. */

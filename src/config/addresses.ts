@@ -5,10 +5,10 @@ import type { Listen } from "../model/config.ts";
 export const LISTEN_FORMS = "host:port, [v6]:port or unix:/path";
 /** Accepts at least what `parseListen` does. */
 export const LISTEN_PATTERN = /^(unix:\/|(\[[^\]]+\]|[\w.-]+):\d{1,5}$)/;
-/** Longer ones do not fit the structure the system calls take. */
+/** Longer paths do not fit into the structure that the system calls take. */
 const MAX_SOCKET_PATH = 107;
 
-/** Reads where to listen: `127.0.0.1:8080`, `[::1]:8080` or `unix:/path`. Answers what is wrong as text. */
+/** Parses where to listen: `127.0.0.1:8080`, `[::1]:8080` or `unix:/path`. Answers what is wrong as text. */
 export function parseListen(text: string): Listen | string {
   if (text.startsWith("unix:")) return parseSocket(text.slice("unix:".length));
   const match = /^(?:\[(?<v6>[^\]]*)\]|(?<name>[^:[\]]+)):(?<port>\d{1,5})$/.exec(text);
@@ -16,13 +16,13 @@ export function parseListen(text: string): Listen | string {
   if (/^:\d+$/.test(text)) return "must name a host: write 127.0.0.1:8080, or 0.0.0.0:8080 for every address";
   if (port === undefined) return `must be ${LISTEN_FORMS}`;
   if (Number(port) > 65_535) return "must have a port from 0 to 65535";
-  if (v6 !== undefined) return isIPv6(v6) ? tcp(v6, port) : "must have an IPv6 address between the brackets";
-  if (name === undefined || !isHost(name))
+  if (v6 !== undefined && !isIPv6(v6)) return "must have an IPv6 address between the brackets";
+  if (name !== undefined && !isHost(name))
     return `must have a host name or an IP address before the port: ${LISTEN_FORMS}`;
-  return tcp(name, port);
+  return { kind: "tcp", host: v6 ?? name ?? "", port: Number(port) };
 }
 
-/** True if only this machine can connect there. */
+/** Whether only this machine can connect to a listener. */
 export function isLocal(listen: Listen): boolean {
   if (listen.kind === "unix") return true;
   const { host } = listen;
@@ -31,7 +31,7 @@ export function isLocal(listen: Listen): boolean {
   return host.toLowerCase() === "localhost";
 }
 
-/** True if both cannot be listened to at once. Port 0 is another port each time. */
+/** Whether two listeners would need the same address. Port 0 is another port each time. */
 export function isSameAddress(a: Listen, b: Listen): boolean {
   if (a.kind === "unix" || b.kind === "unix") return a.kind === "unix" && b.kind === "unix" && a.path === b.path;
   return a.host.toLowerCase() === b.host.toLowerCase() && a.port === b.port && a.port !== 0;
@@ -44,20 +44,16 @@ function parseSocket(path: string): Listen | string {
   return { kind: "unix", path };
 }
 
-function tcp(host: string, port: string): Listen {
-  return { kind: "tcp", host, port: Number(port) };
-}
-
 function isHost(name: string): boolean {
   if (/^[\d.]+$/.test(name)) return isIPv4(name);
   return /^[a-z\d]([a-z\d-]*[a-z\d])?(\.[a-z\d]([a-z\d-]*[a-z\d])?)*$/i.test(name);
 }
 
-/** A range of addresses. One of IPv4 addresses that was written as IPv6 (`::ffff:10.0.0.0/104`) is as good as IPv4. */
+/** A range of addresses. IPv4 addresses written as IPv6 (`::ffff:10.0.0.0/104`) count as IPv4. */
 type Network = {
-  /** In its shortest form, as `10.0.0.0/8` or `fd00::/8`; a single address has a length as well. */
+  /** In its shortest form, as `10.0.0.0/8`, `fd00::/8` or `127.0.0.1/32`. */
   readonly cidr: string;
-  /** How many of the first bits its addresses have in common. */
+  /** How many bits its addresses have in common. */
   readonly bits: number;
 };
 
@@ -66,7 +62,7 @@ export const NETWORK_FORMS =
 /** Accepts at least what `parseNetwork` does. */
 export const NETWORK_PATTERN = /^[\dA-Fa-f:.]+(\/\d{1,3})?$/;
 
-/** Reads an address or a network. Answers what is wrong as text. */
+/** Parses an address or a network. Answers what is wrong as text. */
 export function parseNetwork(text: string): Network | string {
   const [, address = "", length] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   if (isIP(address) === 0) return `must be ${NETWORK_FORMS}`;
@@ -83,7 +79,7 @@ export function parseNetwork(text: string): Network | string {
 
 type Address = ReturnType<typeof ipaddr.parse>;
 
-/** Which of the two was meant is not for us to guess: a network too large would trust strangers. */
+/** Does not guess which of the two was meant: too large a network would trust strangers. */
 function networkOf(address: Address, bits: number): Network | string {
   const kind = address.kind() === "ipv4" ? ipaddr.IPv4 : ipaddr.IPv6;
   const cidr = `${kind.networkAddressFromCIDR(`${address}/${bits}`)}/${bits}`;

@@ -5,39 +5,26 @@ import type { Source } from "../model/source.ts";
 import { formatDuration, formatSize } from "../model/units.ts";
 
 /**
- * What is different between two configs, in words for the log and the operator: `destination crm: +1 webhook, secret
- * changed`. Of secrets, and of URLs, which may hold some, only that they changed.
+ * What a reload changes, for the log and the operator: `destination crm: +1 webhook, secret changed`. Of secrets, and of
+ * URLs, which may hold some, it only says that they changed.
  */
 export function describeChanges(old: Config, next: Config): readonly string[] {
   return [
-    ...settings(old, next),
-    ...entries("source", old.sources, next.sources, sourceChanges),
-    ...entries("destination", old.destinations, next.destinations, destinationChanges),
+    ...settingChanges(old, next),
+    ...entryChanges("source", [old.sources, next.sources], sourceChanges),
+    ...entryChanges("destination", [old.destinations, next.destinations], destinationChanges),
   ];
 }
 
-/** How a setting is shown, or null if it must not be. */
-type Shown = { readonly value: unknown; readonly text: string | null };
-
-function settings(old: Config, next: Config): readonly string[] {
-  const [before, after] = [shownSettings(old), shownSettings(next)];
-  return Object.entries(after).flatMap(([key, { value, text }]) => {
-    const was = before[key];
-    if (!was || same(was.value, value)) return [];
-    // What is rounded can look the same.
-    if (text === null || was.text === null || was.text === text) return [`${key} changed`];
-    return [`${key} ${was.text} → ${text}`];
-  });
-}
-
-function shownSettings({ ingest, admin, outbox, delivery, log }: Config): Readonly<Record<string, Shown>> {
+/** The settings, each with the text that shows it. Settings without a text are secret. */
+function settingsOf({ ingest, admin, outbox, delivery, log }: Config) {
   return {
-    "ingest.trustedProxies": listed(ingest.trustedProxies),
-    "ingest.corsOrigins": listed(ingest.corsOrigins),
+    "ingest.trustedProxies": { value: ingest.trustedProxies, text: `[${ingest.trustedProxies.join(", ")}]` },
+    "ingest.corsOrigins": { value: ingest.corsOrigins, text: `[${ingest.corsOrigins.join(", ")}]` },
     "ingest.maxCall": { value: ingest.maxCall, text: formatSize(ingest.maxCall) },
     "ingest.maxBatch": { value: ingest.maxBatch, text: formatSize(ingest.maxBatch) },
-    "ingest.tls": hidden(ingest.tls),
-    "admin.token": hidden(admin.token),
+    "ingest.tls": { value: ingest.tls, text: null },
+    "admin.token": { value: admin.token, text: null },
     "outbox.maxSize": { value: outbox.maxSize, text: formatSize(outbox.maxSize) },
     "outbox.freeDisk": { value: outbox.freeDisk, text: formatSize(outbox.freeDisk) },
     "outbox.keepDelivered": { value: outbox.keepDelivered, text: formatDuration(outbox.keepDelivered) },
@@ -47,23 +34,22 @@ function shownSettings({ ingest, admin, outbox, delivery, log }: Config): Readon
     "delivery.concurrency": { value: delivery.concurrency, text: String(delivery.concurrency) },
     "log.level": { value: log.level, text: log.level },
     "log.format": { value: log.format, text: log.format },
-  };
+  } as const;
 }
 
-function listed(values: readonly string[]): Shown {
-  return { value: values, text: `[${values.join(", ")}]` };
+function settingChanges(old: Config, next: Config): readonly string[] {
+  const [before, after] = [settingsOf(old), settingsOf(next)];
+  return (Object.keys(after) as (keyof typeof after)[]).flatMap((key) => {
+    const [was, is] = [before[key], after[key]];
+    if (isSame(was.value, is.value)) return [];
+    // Texts are rounded: those of two values can be the same.
+    return is.text === null || was.text === is.text ? [`${key} changed`] : [`${key} ${was.text} → ${is.text}`];
+  });
 }
 
-function hidden(value: unknown): Shown {
-  return { value, text: null };
-}
-
-type Named = { readonly name: string };
-
-function entries<Entry extends Named>(
+function entryChanges<Entry extends { readonly name: string }>(
   word: string,
-  old: readonly Entry[],
-  next: readonly Entry[],
+  [old, next]: readonly [readonly Entry[], readonly Entry[]],
   changesOf: (was: Entry, is: Entry) => readonly string[],
 ): readonly string[] {
   const before = new Map(old.map((entry) => [entry.name, entry]));
@@ -80,38 +66,38 @@ function entries<Entry extends Named>(
 
 function sourceChanges(was: Source, is: Source): readonly string[] {
   return [
-    ...enabled(was, is),
-    ...(same(was.writeKey, is.writeKey) ? [] : ["write key changed"]),
-    ...choice("type", was.type, is.type),
-    ...choice("ip", was.ip, is.ip),
+    ...enabledChange(was.enabled, is.enabled),
+    ...(isSame(was.writeKey, is.writeKey) ? [] : ["write key changed"]),
+    ...choiceChange("type", was.type, is.type),
+    ...choiceChange("ip", was.ip, is.ip),
   ];
 }
 
 function destinationChanges(was: Destination, is: Destination): readonly string[] {
   return [
-    ...enabled(was, is),
-    ...choice("sources", was.sources, is.sources),
-    ...choice("types", was.types, is.types),
-    ...choice("historical", was.historical, is.historical),
+    ...enabledChange(was.enabled, is.enabled),
+    ...choiceChange("sources", was.sources, is.sources),
+    ...choiceChange("types", was.types, is.types),
+    ...choiceChange("historical", was.historical, is.historical),
     ...webhookChanges(was.webhooks, is.webhooks),
     ...secretChange(was.sharedSecrets, is.sharedSecrets),
-    ...choice("standardWebhooks", was.standardWebhooks, is.standardWebhooks),
+    ...choiceChange("standardWebhooks", was.standardWebhooks, is.standardWebhooks),
   ];
 }
 
-function enabled(was: { readonly enabled: boolean }, is: { readonly enabled: boolean }): readonly string[] {
-  if (was.enabled === is.enabled) return [];
-  return [is.enabled ? "enabled" : "disabled"];
+function enabledChange(was: boolean, is: boolean): readonly string[] {
+  if (was === is) return [];
+  return [is ? "enabled" : "disabled"];
 }
 
-/** Of names out of the config; null stands for all of them. */
+/** Names from the config; null stands for all of them. */
 type Choice = string | boolean | readonly string[] | null;
 
-function choice(key: string, was: Choice, is: Choice): readonly string[] {
-  return same(was, is) ? [] : [`${key} ${shown(was)} → ${shown(is)}`];
+function choiceChange(key: string, was: Choice, is: Choice): readonly string[] {
+  return isSame(was, is) ? [] : [`${key} ${choiceText(was)} → ${choiceText(is)}`];
 }
 
-function shown(choice: Choice): string {
+function choiceText(choice: Choice): string {
   if (choice === null) return "all";
   return typeof choice === "object" ? `[${choice.join(", ")}]` : String(choice);
 }
@@ -119,20 +105,17 @@ function shown(choice: Choice): string {
 /** A webhook is known by its URL. */
 function webhookChanges(was: readonly Webhook[], is: readonly Webhook[]): readonly string[] {
   const before = new Map(was.map((webhook) => [webhook.url, webhook]));
-  const after = new Map(is.map((webhook) => [webhook.url, webhook]));
-  const added = is.filter(({ url }) => !before.has(url)).length;
-  const removed = was.filter(({ url }) => !after.has(url)).length;
-  function altered(part: "headers" | "tls"): number {
-    return is.filter(({ url, [part]: value }) => before.has(url) && !same(before.get(url)?.[part], value)).length;
-  }
-  const [headers, tls] = [altered("headers"), altered("tls")];
-  return [
+  const kept = is.filter(({ url }) => before.has(url));
+  const [added, removed] = [is.length - kept.length, was.length - kept.length];
+  const headers = kept.filter((webhook) => !isSame(before.get(webhook.url)?.headers, webhook.headers)).length;
+  const tls = kept.filter((webhook) => !isSame(before.get(webhook.url)?.tls, webhook.tls)).length;
+  const changes = [
     ...(added > 0 ? [`+${count(added)}`] : []),
     ...(removed > 0 ? [`-${count(removed)}`] : []),
     ...(headers > 0 ? [`headers of ${count(headers)} changed`] : []),
     ...(tls > 0 ? [`certificates of ${count(tls)} changed`] : []),
-    ...(added + removed + headers + tls === 0 && !same(was, is) ? ["webhooks in another order"] : []),
   ];
+  return changes.length === 0 && !isSame(was, is) ? ["webhooks in another order"] : changes;
 }
 
 function count(webhooks: number): string {
@@ -140,17 +123,17 @@ function count(webhooks: number): string {
 }
 
 function secretChange(was: readonly Secret[], is: readonly Secret[]): readonly string[] {
-  if (same(was, is)) return [];
+  if (isSame(was, is)) return [];
   if (was.length === 0) return ["signed now"];
   return is.length === 0 ? ["not signed any more"] : ["secret changed"];
 }
 
-/** By value; of secrets too, which would all be written as `***`. */
-function same(one: unknown, other: unknown): boolean {
-  return written(one) === written(other);
+/** Compares by value. JSON would write every secret as `***`. */
+function isSame(one: unknown, other: unknown): boolean {
+  return revealedJson(one) === revealedJson(other);
 }
 
-function written(value: unknown): string {
+function revealedJson(value: unknown): string {
   function revealed(this: Readonly<Record<string, unknown>>, key: string): unknown {
     const inner = this[key];
     return inner instanceof Secret ? inner.reveal() : inner;
@@ -158,7 +141,7 @@ function written(value: unknown): string {
   return JSON.stringify({ value }, revealed);
 }
 
-/** What a running daemon cannot change: another value counts after the next start. */
+/** The keys whose value is fixed while the daemon runs. Of `ingest.tls`, only whether there is one is fixed. */
 const FIXED: Readonly<Record<string, (config: Config) => unknown>> = {
   "ingest.listen": (config) => config.ingest.listen,
   "ingest.tls": (config) => config.ingest.tls !== null,
@@ -166,28 +149,22 @@ const FIXED: Readonly<Record<string, (config: Config) => unknown>> = {
   "outbox.path": (config) => config.outbox.path,
 };
 
-/** The keys that a running daemon cannot change; of `ingest.tls`, only whether there is one. */
 export const FIXED_KEYS: readonly string[] = Object.keys(FIXED);
 
-/** The keys of which `next` says something else than what the daemon was started with. */
+/** The fixed keys that are different in `next`: they need a restart. */
 export function keysForRestart(old: Config, next: Config): readonly string[] {
-  return Object.keys(FIXED).filter((key) => JSON.stringify(FIXED[key]?.(old)) !== JSON.stringify(FIXED[key]?.(next)));
+  return Object.entries(FIXED).flatMap(([key, get]) => (isSame(get(old), get(next)) ? [] : [key]));
 }
 
-/** The next config, as far as a running daemon can work by it. */
+/** The next config with the fixed keys of the old one. */
 export function withFixedKeys(old: Config, next: Config): Config {
-  const { listen, tls } = old.ingest;
-  const isSameKind = (tls === null) === (next.ingest.tls === null);
-  // A listener that stays where the world reaches it must not lose its token.
+  const isTlsKept = (old.ingest.tls === null) === (next.ingest.tls === null);
+  // A listener that stays where other machines reach it must not lose its token.
   const token = next.admin.token ?? (isSame(old.admin.listen, next.admin.listen) ? null : old.admin.token);
   return {
     ...next,
-    ingest: { ...next.ingest, listen, tls: isSameKind ? next.ingest.tls : tls },
+    ingest: { ...next.ingest, listen: old.ingest.listen, tls: isTlsKept ? next.ingest.tls : old.ingest.tls },
     admin: { listen: old.admin.listen, token },
     outbox: { ...next.outbox, path: old.outbox.path },
   };
-}
-
-function isSame(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }

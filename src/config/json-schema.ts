@@ -13,7 +13,7 @@ export type JsonSchema = {
   readonly anyOf?: readonly JsonSchema[];
   readonly enum?: readonly string[];
   readonly pattern?: string;
-  /** What editors say of text that does not match the pattern. */
+  /** The message of editors for text that does not match the pattern. */
   readonly patternErrorMessage?: string;
   readonly minLength?: number;
   readonly minimum?: number;
@@ -27,12 +27,12 @@ export type JsonSchema = {
   readonly additionalProperties?: JsonSchema | boolean;
 };
 
-/** Text with a reference in it: what it stands for, an editor cannot know. */
+/** A text with a reference in it. An editor cannot know the value. */
 const REFERENCE = "\\$\\{";
 
 /**
- * The JSON Schema (draft-07, which editors know best) of a config file as it is written. It accepts every file that
- * loads; what it cannot see, such as a duration that is too long, `fairlead check` finds.
+ * The JSON Schema of a config file, in draft-07, which editors support best. It accepts every file that loads. What it
+ * cannot see, such as a duration that is too long, `fairlead check` reports.
  */
 export function configJsonSchema(): JsonSchema {
   // These checks are functions; the metadata beside them says what can be said of them.
@@ -40,28 +40,22 @@ export function configJsonSchema(): JsonSchema {
   const options = { target: "draft-07", typeMode: "input", ignoreActions } as const;
   const { $schema = "", ...root } = toJsonSchema(configSchema, options);
   const title = "Fairlead's config";
-  const description = "All that the operator decides. `fairlead schema --example` prints its manual.";
+  const description = "Every key of the config file. `fairlead schema --example` prints an example.";
   return { $schema, title, description, ...asWritten(root as Converted, "") };
 }
 
-/** What the conversion makes of a schema with its metadata. */
+/** The conversion copies the metadata of a schema. */
 type Converted = JsonSchema & { readonly manual?: Manual; readonly form?: string };
 
-/** Turns what the schema takes, when references are replaced, into what may stand in the file. */
-function asWritten(converted: Converted, path: string): JsonSchema {
-  const json = withoutNotes(converted);
-  const examples = converted.manual ? examplesOf(converted.manual) : {};
+/** Turns the values that the schema accepts into what may stand in the file, references included. */
+function asWritten({ manual, form: _, ...json }: Converted, path: string): JsonSchema {
+  const examples = manual ? examplesOf(manual) : {};
   if (json.type === "object") return { ...mapAsWritten(json, path), ...examples };
   const { anyOf, ...value } = json;
   if (value.items) return { ...value, ...examples, items: asWritten(value.items, `${path}[]`) };
   // Beside a type of its own, a choice of types says nothing.
   if (value.type || !anyOf) return { ...orReference(value), ...examples };
   return { ...value, ...examples, anyOf: anyOf.map((one) => asWritten(one, path)) };
-}
-
-/** Without what is for people who read, and not for editors. */
-function withoutNotes({ manual: _, form: __, ...json }: Converted): JsonSchema {
-  return json;
 }
 
 function examplesOf({ example, entries, commentedOut }: Manual): { readonly examples?: readonly unknown[] } {
@@ -71,14 +65,14 @@ function examplesOf({ example, entries, commentedOut }: Manual): { readonly exam
 
 function mapAsWritten({ required = [], default: _, properties, ...json }: JsonSchema, path: string): JsonSchema {
   const { additionalProperties, propertyNames } = json;
-  const isEmptyAllowed = required.length === 0 && path !== "";
+  const { form: __, ...names }: Converted = propertyNames ?? {};
   return {
     ...json,
-    // A key whose lines are all commented out.
-    ...(isEmptyAllowed && { type: ["object", "null"] }),
+    // A key whose lines are all commented out is null.
+    ...(required.length === 0 && path !== "" && { type: ["object", "null"] }),
     ...(required.length > 0 && { required }),
     ...(properties && { properties: keysAsWritten(properties, path) }),
-    ...(propertyNames && { propertyNames: withoutNotes(propertyNames) }),
+    ...(propertyNames && { propertyNames: names }),
     ...(typeof additionalProperties === "object" && {
       additionalProperties: asWritten(additionalProperties, `${path}.NAME`),
     }),
@@ -93,7 +87,7 @@ function keysAsWritten(keys: Readonly<Record<string, JsonSchema>>, path: string)
   return Object.fromEntries(written);
 }
 
-/** A reference is text wherever it stands, also for a number, a boolean or a word out of a few. */
+/** A reference is text wherever it stands, also for a number, a boolean or a word of a few. */
 function orReference(json: JsonSchema): JsonSchema {
   const { type, enum: words, pattern, ...rest } = json;
   if (words) {

@@ -1,24 +1,24 @@
-import type { GenericSchema } from "valibot";
+/** What a schema says about itself, beside its checks: the manual of a key, its type in words, and its shape. */
 import * as v from "valibot";
 
-/** What people read about a key: written beside its type, and nowhere else. */
+/** The texts about a key. */
 export type Manual = {
-  /** What the key is, in a sentence or two: editors show it, and the example file begins with it. */
+  /** What the key is, in a sentence or two. Editors show it, and the example file begins with it. */
   readonly description: string;
-  /** Goes on in the example file: when and why to change it. Line breaks in it are as good as spaces. */
+  /** Follows in the example file: when and why to change it. A line break in it counts as a space. */
   readonly more?: string;
-  /** A value worth writing. The reference and editors show it; the example file does if there is no default. */
+  /** A useful value, for the reference and editors, and for the example file if there is no default. */
   readonly example?: string | number | boolean | readonly string[];
-  /** Of a key that may be left out and has no default: what counts then. */
+  /** For an optional key without a default: what is in force when it is left out. */
   readonly leftOut?: string;
-  /** Of maps under names that the operator chooses: the name of the one that the example file shows. */
+  /** For maps under names that the operator chooses: the name in the example file. */
   readonly name?: string;
-  /** Of values under names that the operator chooses: those that the example file shows, set and commented out. */
+  /** For values under names that the operator chooses: those in the example file, set and commented out. */
   readonly entries?: Readonly<Record<string, string>>;
   readonly commentedOut?: Readonly<Record<string, string>>;
 };
 
-/** A key of the config file: what may stand there, and its manual. */
+/** A key of the config file: its schema and its manual. */
 export function key<Schema extends v.GenericSchema>(schema: Schema, manual: Manual) {
   return v.pipe(schema, v.description(manual.description), v.metadata({ manual }));
 }
@@ -30,7 +30,7 @@ export function manualOf(schema: v.GenericSchema): Manual {
   throw new Error("a key of the config has no manual: this is a bug in Fairlead, please report it");
 }
 
-/** What counts when a key without a default is left out. */
+/** What is in force when an optional key without a default is left out. */
 export function leftOutOf(schema: v.GenericSchema): string {
   const { leftOut } = manualOf(schema);
   if (leftOut !== undefined) return leftOut;
@@ -39,15 +39,10 @@ export function leftOutOf(schema: v.GenericSchema): string {
   );
 }
 
-/** The form of a path: a relative one is made whole where it is read. */
+/** A relative path starts at the folder of the config file. */
 export const PATH_FORM = "path";
 
-/** What may be written in a place, in a few words of Markdown: the type, as the reference names it. */
-export function form<Input>(words: string) {
-  return v.metadata<Input, { readonly form: string }>({ form: words });
-}
-
-/** The form of a schema, wherever in its wrapping it was said. */
+/** The type of a value in a few words of Markdown, as the reference shows it. */
 export function formOf(schema: v.GenericSchema): string {
   const { form } = v.getMetadata(schema) as { readonly form?: string };
   const { wrapped }: Parts = schema;
@@ -56,32 +51,31 @@ export function formOf(schema: v.GenericSchema): string {
   return shapeOf(schema).kind === "scalar" ? "text" : "map";
 }
 
-/** What a place in the file may hold, as far as reading has to know it; the rest is for valibot to check. */
+/** The kind of value at a place in the file, as far as reading needs it. valibot checks the rest. */
 export type Shape =
-  | { readonly kind: "map"; readonly entries: Readonly<Record<string, GenericSchema>> }
+  | { readonly kind: "map"; readonly entries: Readonly<Record<string, v.GenericSchema>> }
   /** A map whose keys the operator chooses. */
-  | { readonly kind: "names"; readonly value: GenericSchema }
-  | { readonly kind: "list"; readonly item: GenericSchema }
+  | { readonly kind: "names"; readonly value: v.GenericSchema }
+  | { readonly kind: "list"; readonly item: v.GenericSchema }
   | { readonly kind: "scalar"; readonly reads: "text" | "number" | "boolean" };
 
-/** What a schema may have inside of it. */
-type Parts = GenericSchema & {
-  readonly wrapped?: GenericSchema;
-  readonly entries?: Readonly<Record<string, GenericSchema>>;
-  readonly value?: GenericSchema;
-  readonly item?: GenericSchema;
+/** The schemas inside a schema. */
+type Parts = v.GenericSchema & {
+  readonly wrapped?: v.GenericSchema;
+  readonly entries?: Readonly<Record<string, v.GenericSchema>>;
+  readonly value?: v.GenericSchema;
+  readonly item?: v.GenericSchema;
   readonly options?: readonly unknown[];
 };
 
-/** Reads a schema. Of a choice between a list and something else, `isList` decides. */
-export function shapeOf(schema: GenericSchema, isList = false): Shape {
-  const { type, wrapped, entries, value, item, options }: Parts = schema;
+/** The shape of a schema. `isList` decides between a list and another option. */
+export function shapeOf(schema: v.GenericSchema, isList = false): Shape {
+  const { type, wrapped, entries, value, item, options = [] }: Parts = schema;
   if (wrapped) return shapeOf(wrapped, isList);
   if (entries) return { kind: "map", entries };
   if (type === "record" && value) return { kind: "names", value };
   if (item) return { kind: "list", item };
-  const list =
-    isList && type === "union" ? (options as GenericSchema[]).find((option) => option.type === "array") : null;
-  if (list) return shapeOf(list);
+  const list = (options as v.GenericSchema[]).find((option) => option.type === "array");
+  if (isList && list) return shapeOf(list);
   return { kind: "scalar", reads: type === "number" || type === "boolean" ? type : "text" };
 }

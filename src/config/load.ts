@@ -43,20 +43,7 @@ export type Loaded = {
   readonly problems: readonly Problem[];
   /** The secret and certificate files that the config names, those that could not be read included. */
   readonly files: readonly string[];
-};
-
-/**
- * Turns the text of a config file into a Config, or into every problem with it. Never throws, and reaches the outside
- * world only through its input. No problem holds a secret.
- */
-export function loadConfig(input: LoadInput): Loaded {
-  const { config, problems, files } = inspectConfig(input);
-  return { config, problems, files };
-}
-
-/** A loaded config with the values of its file, to show them to the operator. */
-export type Inspected = Loaded & {
-  /** The values, secrets included; null if the file cannot be read. */
+  /** The values of the file, secrets included; null if it cannot be read. */
   readonly tree: Tree | null;
   /** What the references in the values stand for, by the path of the value. */
   readonly origins: ReadonlyMap<string, readonly Origin[]>;
@@ -64,8 +51,11 @@ export type Inspected = Loaded & {
   lineOf(at: number): number;
 };
 
-/** Does the same as `loadConfig`, and shows how. */
-export function inspectConfig(input: LoadInput): Inspected {
+/**
+ * Turns the text of a config file into a Config, or into every problem with it. Never throws, and reaches the outside
+ * world only through its input. No problem holds a secret.
+ */
+export function loadConfig(input: LoadInput): Loaded {
   const { file, resolve, credentials = "at hand" } = input;
   const document = parse(input.text);
   const { contents, lines, findings: syntax } = document;

@@ -100,7 +100,7 @@ type Section = {
 };
 
 /** Reads one section as if the file had no other. No reference of another section is resolved. */
-export function readSection(name: SectionName, { file, text, resolve }: PartsInput): Section {
+function readSection(name: SectionName, { file, text, resolve }: PartsInput): Section {
   const document = parse(text);
   const { contents, lines, findings: syntax } = document;
   if (contents === null || syntax.length > 0) {

@@ -1,36 +1,36 @@
+/** Reloads the config: one reload at a time, by request or when one of its files changes. */
 import type { Config, Problem } from "../model/config.ts";
 import type { Clock } from "../model/ports.ts";
-import type { Applied, FileState, Look, Refused, Reload, Reloaded } from "../model/reload.ts";
+import type { Applied, FileState, Look, Reload, Reloaded } from "../model/reload.ts";
 import type { Report } from "../model/report.ts";
 import type { ConfigStatus } from "../model/status.ts";
-import { type At, type Ms, SECOND } from "../model/units.ts";
+import { type Ms, SECOND } from "../model/units.ts";
 
-/** What there is to be read of the config at this moment. */
+/** The config as it can be read at this moment. */
 export type Read =
   | { readonly config: Config | null; readonly problems: readonly Problem[] }
-  /** Why it cannot be read at all; and whether that may be otherwise in a while, though no file changes. */
+  /** Why it cannot be read at all, and whether to try again though no file changes. */
   | { readonly unreadable: string; readonly again?: boolean };
-
-type Reloader = {
-  readonly reload: Reload;
-  /** How the last one went. */
-  status(): ConfigStatus;
-};
 
 type ReloaderWorld = {
   readonly clock: Pick<Clock, "wall">;
   /** The config file, for the log. */
   readonly file: string;
   readonly read: () => Promise<Read>;
-  /** Builds all that the config needs, and then swaps it in. Rejects when it cannot, and has then changed nothing. */
+  /** Builds all that the config needs, then swaps it in. If it rejects, nothing has changed. */
   readonly apply: (config: Config) => Promise<Applied>;
   readonly report: Pick<Report, "daemon">;
 };
 
+type Reloader = {
+  readonly reload: Reload;
+  /** The result of the last reload. */
+  status(): ConfigStatus;
+};
+
 /**
- * Reloads one at a time. Whoever asks during one gets the next, which all of them share: twenty signals in a second are
- * two reloads, and each of them has seen what was written before it was asked for. The daemon has been started with what
- * was read just now.
+ * Requests during a reload share the next one: twenty signals in a second are two reloads, and each reads what was
+ * written before it was requested. The daemon has just been started with the config as it is now.
  */
 export function createReloader(world: ReloaderWorld): Reloader {
   const { file, clock } = world;
@@ -51,7 +51,11 @@ export function createReloader(world: ReloaderWorld): Reloader {
 
   function begin(): Promise<Reloaded> {
     const run = reloadOnce(world).then((reloaded) => {
-      status = statusAfter(reloaded, status, clock.wall());
+      const at = clock.wall();
+      status =
+        reloaded.kind === "refused"
+          ? { ...status, refused: { at, reason: reloaded.reason } }
+          : { ...status, readAt: at, refused: null, needsRestart: reloaded.needsRestart };
       if (running === run) running = null;
       return reloaded;
     });
@@ -60,12 +64,7 @@ export function createReloader(world: ReloaderWorld): Reloader {
   }
 }
 
-function statusAfter(reloaded: Reloaded, before: ConfigStatus, at: At): ConfigStatus {
-  if (reloaded.kind === "refused") return { ...before, refused: { at, reason: reloaded.reason } };
-  return { ...before, readAt: at, refused: null, needsRestart: reloaded.needsRestart };
-}
-
-/** A bad config changes nothing, and each of its problems is a line of the log. */
+/** A bad config changes nothing, and each of its problems is logged. */
 async function reloadOnce({ file, read, apply, report }: ReloaderWorld): Promise<Reloaded> {
   const found = await read();
   if ("unreadable" in found) return { ...refuse(found.unreadable, []), ...(found.again && { again: true }) };
@@ -76,88 +75,82 @@ async function reloadOnce({ file, read, apply, report }: ReloaderWorld): Promise
   }
   if (config === null) return refuse("the config has errors", problems);
   try {
-    return tell({ kind: "reloaded", problems, ...(await apply(config)) });
-  } catch (error) {
-    return refuse(error instanceof Error ? error.message : String(error), problems);
-  }
-
-  function refuse(reason: string, problems: readonly Problem[]): Refused {
-    report.daemon("reload_failed", { config: file, reason: `${reason}; the config before it stays in force` });
-    return { kind: "refused", reason, problems };
-  }
-
-  function tell(reloaded: Extract<Reloaded, { kind: "reloaded" }>): Reloaded {
-    const { changes, needsRestart } = reloaded;
+    const { changes, needsRestart } = await apply(config);
     report.daemon("reloaded", {
       config: file,
       changes: changes.join("; ") || "none",
       ...(needsRestart.length > 0 && { needsRestart: needsRestart.join(", ") }),
     });
-    return reloaded;
+    return { kind: "reloaded", problems, changes, needsRestart };
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error), problems);
+  }
+
+  function refuse(reason: string, all: readonly Problem[]): Reloaded {
+    report.daemon("reload_failed", { config: file, reason: `${reason}; the old config stays in force` });
+    return { kind: "refused", reason, problems: all };
   }
 }
 
-/**
- * Polled instead of watched: editors replace the file, Kubernetes swaps a symbolic link above it, and network file systems
- * tell nobody of what others write.
- *
- * at rest:  every file is as it was when it was read.
- * moving:   one is not. It is looked at again until it has stood still for a moment: it may be half written.
- * changed:  `reload` reads all of them anew, and says as what; whether they were any good is not asked here.
- */
-
-/** Together with the moment of standing still, a change is seen within two seconds. */
+/** With the time to settle, a change is noticed within two seconds. */
 const POLL: Ms = SECOND;
-const STILL: Ms = 700;
-/** Until files are tried again that took too long: each time is a line in the log. */
-const LATER: Ms = 30 * SECOND;
-/** A file that never stands still is read in the end. */
+const SETTLE: Ms = 700;
+/** The wait before files that took too long are tried again: each try is a line in the log. */
+const RETRY: Ms = 30 * SECOND;
+/** A file that never stops changing is read after so many looks. */
 const MOST_LOOKS = 20;
 
-/** The files that a config was made of, and as what they were read. */
+/** The files that a config was made of, each with its state when it was read. */
 export type Seen = ReadonlyMap<string, FileState>;
 
 type WatchWorld = {
   readonly clock: Pick<Clock, "sleep">;
   readonly look: Look;
-  /** As which state each file was read last. */
+  /** The files of the last read. */
   readonly seen: () => Seen;
   readonly reload: Reload;
 };
 
-/** Reloads the config whenever a file that it was made of has changed. Resolves when the signal is aborted. */
+/**
+ * Reloads the config whenever one of its files changes, until the signal is aborted. It polls: editors replace the file,
+ * Kubernetes swaps a symbolic link above it, and network file systems send no events.
+ *
+ * unchanged: each file has the state in which it was read.
+ * changing:  one has not. It may be half written, so it is looked at again until it stays the same for a moment.
+ * changed:   `reload` reads all files again, whether they are valid or not.
+ */
 export async function watchConfig(world: WatchWorld, signal: AbortSignal): Promise<void> {
-  /** What has been told already: a state that could not be used is not reported again and again. */
-  let told: Seen = new Map();
+  const { clock, seen, reload } = world;
+  /** The last state that was reloaded: one that cannot be used is not reported again and again. */
+  let reloaded: Seen = new Map();
   while (!signal.aborted) {
-    await world.clock.sleep(POLL, signal);
+    await clock.sleep(POLL, signal);
     if (signal.aborted) return;
-    const states = await lookAt(world);
-    if (isSame(states, world.seen()) || isSame(states, told)) continue;
-    told = await untilStill(states, world, signal);
-    if (signal.aborted || isSame(told, world.seen())) continue;
-    const reloaded = await world.reload();
-    if (reloaded.kind !== "refused" || !reloaded.again) continue;
-    told = new Map();
-    await world.clock.sleep(LATER, signal);
+    const states = await lookAtAll(world);
+    if (isSame(states, seen()) || isSame(states, reloaded)) continue;
+    reloaded = await settled(states, world, signal);
+    if (signal.aborted || isSame(reloaded, seen())) continue;
+    const result = await reload();
+    if (result.kind !== "refused" || !result.again) continue;
+    reloaded = new Map();
+    await clock.sleep(RETRY, signal);
   }
 }
 
-async function untilStill(first: Seen, world: WatchWorld, signal: AbortSignal): Promise<Seen> {
+async function settled(first: Seen, world: WatchWorld, signal: AbortSignal): Promise<Seen> {
   let states = first;
   for (let looks = 0; looks < MOST_LOOKS; looks++) {
-    await world.clock.sleep(STILL, signal);
-    const later = await lookAt(world);
+    await world.clock.sleep(SETTLE, signal);
+    const later = await lookAtAll(world);
     if (isSame(later, states)) return later;
     states = later;
   }
   return states;
 }
 
-async function lookAt({ look, seen }: WatchWorld): Promise<Seen> {
-  const paths = [...seen().keys()];
-  const states = await Promise.all(paths.map(look));
-  return new Map(paths.map((path, index) => [path, states[index] ?? ""]));
+async function lookAtAll({ look, seen }: WatchWorld): Promise<Seen> {
+  const states = [...seen().keys()].map(async (path) => [path, await look(path)] as const);
+  return new Map(await Promise.all(states));
 }
 
 function isSame(one: Seen, other: Seen): boolean {

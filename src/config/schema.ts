@@ -1,31 +1,18 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the example file shows them.
+/**
+ * Every key of the config file: its type, its default, its meaning, and when to change it. The checks, the known keys and
+ * the hints for misspelt ones come from here; so do config.example.yaml, docs/config.md and the JSON Schema.
+ */
 import * as v from "valibot";
 import { LOG_FORMATS, LOG_LEVELS } from "../model/config.ts";
 import { CALL_TYPES } from "../model/event.ts";
 import { IP_POLICIES, SOURCE_TYPES } from "../model/source.ts";
 import { DAY, GB, HOUR, KB, MB, SECOND } from "../model/units.ts";
 import { address, count, duration, flag, list, network, oneOf, path, ruled, size, text } from "./fields.ts";
-import { form, key } from "./key.ts";
-import {
-  HEADER_NAME_PATTERN,
-  HEADER_VALUE_PATTERN,
-  headerNameFault,
-  headerValueFault,
-  NAME_PATTERN,
-  NOT_A_HEADER,
-  NOT_A_NAME,
-  NOT_AN_ORIGIN,
-  nameFault,
-  ORIGIN_PATTERN,
-  originFault,
-  TOKEN_PATTERN,
-  tokenFault,
-  URL_PATTERN,
-  URL_START,
-  urlFault,
-} from "./text-rules.ts";
+import { key } from "./key.ts";
+import { HEADER_NAME, HEADER_VALUE, NAME, ORIGIN, TOKEN, WEBHOOK_URL } from "./text-rules.ts";
 
-/** What client libraries count on (SPEC.md 8); fewer would cost calls that they take to be small enough. */
+/** Client libraries count on these limits (SPEC.md 8): lower ones would lose calls that they think small enough. */
 export const MAX_CALL = 32 * KB;
 export const MAX_BATCH = 500 * KB;
 
@@ -33,8 +20,8 @@ export const INGEST_LISTEN = "127.0.0.1:8080";
 
 const tls = v.strictObject({
   cert: key(path(), {
-    description: "The file of the certificate, as PEM. A relative path starts at the config file's folder.",
-    more: "The server's own certificate comes first, then those of its issuers: of Let's Encrypt, fullchain.pem.",
+    description: "The certificate file, as PEM. A relative path starts at the config file's folder.",
+    more: "The server's own certificate comes first, then those of its issuers: with Let's Encrypt, fullchain.pem.",
     example: "/etc/fairlead/tls/fullchain.pem",
   }),
   key: key(path(), {
@@ -45,49 +32,46 @@ const tls = v.strictObject({
 });
 
 const networks = list(network(), { of: "addresses or networks", example: "[127.0.0.1, 10.0.0.0/8]" });
-const origins = list(ruled(originFault, { pattern: ORIGIN_PATTERN, must: NOT_AN_ORIGIN }), {
-  of: "origins",
-  example: "[https://example.com]",
-});
+const origins = list(ruled(ORIGIN), { of: "origins", example: "[https://example.com]" });
 
 const ingest = v.strictObject({
   listen: key(v.optional(address(), INGEST_LISTEN), {
     description: "Where it listens: host:port, [v6]:port or unix:/path.",
     example: "unix:/run/fairlead/ingest.sock",
-    more: `Behind a reverse proxy on this machine, leave it on loopback or give it a socket, as in
-      unix:/run/fairlead/ingest.sock. Write 0.0.0.0:8080 to be reached from other machines without one.`,
+    more: `Behind a reverse proxy on this machine, leave it on loopback or use a socket, as in
+      unix:/run/fairlead/ingest.sock. Use 0.0.0.0:8080 to be reached from other machines without a proxy.`,
   }),
   tls: key(v.optional(tls), {
-    description: "Serves HTTPS with this certificate. Plain HTTP when left out.",
+    description: "Serves HTTPS with this certificate. Plain HTTP if left out.",
     leftOut: "plain HTTP",
-    more: `Behind a reverse proxy leave it out: the proxy speaks TLS. When the files are renewed, new connections get the
+    more: `Leave it out behind a reverse proxy: the proxy speaks TLS. When the files are renewed, new connections get the
       new certificate.`,
   }),
   trustedProxies: key(v.optional(networks, []), {
-    description: "The proxies whose word on who the client is counts (X-Forwarded-For), as addresses or networks.",
+    description: "The proxies whose X-Forwarded-For header is trusted, as addresses or networks.",
     example: ["127.0.0.1", "10.0.0.0/8"],
-    more: `Behind a reverse proxy, name its address, such as 127.0.0.1 for one on this machine: all clients seem to have
-      that address otherwise. \`[10.0.0.0/8, fd00::/8]\` names networks. Whoever can connect to a Unix socket is trusted
+    more: `Behind a reverse proxy, name its address, such as 127.0.0.1 for one on this machine: otherwise all clients seem
+      to have that address. \`[10.0.0.0/8, fd00::/8]\` names networks. Whatever connects to a Unix socket is trusted
       without it.`,
   }),
   corsOrigins: key(v.optional(origins, ["*"]), {
-    description: "The pages that may send calls, by their origins. Those of all sites with *, none with an empty list.",
+    description: "The pages that may send calls, by their origins. * allows all sites, an empty list none.",
     example: ["https://example.com", "https://*.example.com"],
-    more: `\`[https://example.com, https://*.example.com]\` stands for a site and all of its subdomains. An app in a web
-      view has an origin such as capacitor://localhost, and a sandboxed frame "null". Calls with an Origin that is not
-      listed are refused. Programs send none and are not concerned.`,
+    more: `\`[https://example.com, https://*.example.com]\` allows a site and all of its subdomains. An app in a web view
+      has an origin such as capacitor://localhost, and a sandboxed frame "null". Calls with an Origin that is not listed
+      are refused. Programs send none and are not affected.`,
   }),
   maxCall: key(v.optional(size({ min: MAX_CALL, max: MB }), "32KB"), {
-    description: "The largest call that is taken, as compact JSON and with what its batch adds to it.",
+    description: "The largest call that is accepted, as compact JSON and with what its batch adds to it.",
     example: "256KB",
-    more: `Receivers get bodies of this size, or twice as much where traits come in two places. Up to 200 of them are on
-      their way at once.`,
+    more: `Receivers get bodies of this size, or twice as much where traits come in two places. Up to 200 of them are being
+      sent at once.`,
   }),
   maxBatch: key(v.optional(size({ min: MAX_BATCH, max: 8 * MB }), "500KB"), {
-    description: "The largest request that is taken, decompressed.",
+    description: "The largest request that is accepted, decompressed.",
     example: "4MB",
-    more: `RudderStack's libraries send larger ones at their defaults, and drop what is refused (docs/clients.md). A proxy in
-      front has a limit of its own, such as client_max_body_size of nginx.`,
+    more: `RudderStack's libraries send larger ones by default, and drop what is refused (docs/clients.md). A proxy in front
+      has a limit of its own, such as client_max_body_size of nginx.`,
   }),
 });
 
@@ -97,13 +81,13 @@ const admin = v.strictObject({
   listen: key(v.optional(address(), ADMIN_LISTEN), {
     description: "Where it listens: host:port, [v6]:port or unix:/path.",
     example: "unix:/run/fairlead/admin.sock",
-    more: `Change it if something else has the port, or to let a monitoring system on another machine read the metrics;
-      then it needs a token.`,
+    more: `Change it if another program uses the port, or to let a monitoring system on another machine read the metrics;
+      it then needs a token.`,
   }),
-  token: key(v.optional(ruled(tokenFault, { pattern: TOKEN_PATTERN })), {
-    description: "What its clients must send. Required unless it listens on loopback or a Unix socket.",
-    more: `They send it as \`Authorization: Bearer TOKEN\`, so that it may hold letters, digits and punctuation of ASCII,
-      and no spaces. Make one with \`openssl rand -hex 16\`.`,
+  token: key(v.optional(ruled(TOKEN)), {
+    description: "The token that clients must send. Required unless it listens on loopback or a Unix socket.",
+    more: `They send it as \`Authorization: Bearer TOKEN\`, so it consists of letters, digits and punctuation of ASCII,
+      without spaces. Make one with \`openssl rand -hex 16\`.`,
     example: "${ADMIN_TOKEN}",
     leftOut: "none",
   }),
@@ -117,58 +101,57 @@ const keep = duration({ min: 0, max: LONGEST_KEEP });
 
 export const outbox = v.strictObject({
   path: key(v.optional(path(), "fairlead.db"), {
-    description: "An SQLite file, made on the first start. A relative path starts at the config file's folder.",
+    description: "An SQLite file, created on the first start. A relative path starts at the config file's folder.",
     example: "/var/lib/fairlead/fairlead.db",
     more: "Put it on a disk that keeps what it has written: Fairlead answers a call once its events are on it.",
   }),
   maxSize: key(v.optional(size({ min: MB, max: LARGEST_STORE }), "1GB"), {
     description: "How large the store may grow before new calls are refused with 503.",
     example: "4GB",
-    more: `What waits is still delivered then, and is never dropped; what is settled goes before its time from nine
-      tenths of that size on. Four hours of your busiest traffic should fit, and 21 bytes for each call of the last
-      day.`,
+    more: `Waiting events are still delivered then, and never dropped; from nine tenths of that size on, settled events are
+      removed early. It should hold four hours of your busiest traffic, and 21 bytes for each call of the last day.`,
   }),
   freeDisk: key(v.optional(size({ min: 0, max: LARGEST_STORE }), "64MB"), {
     description: "How much of its disk must stay free: below that, new calls are refused with 503.",
     example: "512MB",
-    more: `Delivery goes on by what is left, and delivered events go before their time. Calls are taken again once a quarter
-      more than that is free. More if other programs fill that disk fast; 0 switches it off.`,
+    more: `Delivery goes on in the space that is left, and delivered events are removed early. Calls are accepted again once
+      a quarter more than that is free. Raise it if other programs fill that disk fast; 0 turns it off.`,
   }),
   keepDelivered: key(v.optional(keep, "24h"), {
-    description: "How long delivered events are kept to be looked up.",
+    description: "How long delivered events are kept for lookup.",
     example: "7d",
-    more: `Events that came at the same moment are kept together, until none of them waits any more and the last was
-      delivered so long ago. Shorter saves space, 0s keeps none.`,
+    more: `Events that arrived at the same moment are kept together, until none of them is waiting and the last was
+      delivered that long ago. Lower it to save space; 0s keeps none.`,
   }),
   keepFailed: key(v.optional(keep, "30d"), {
-    description: "How long failed and expired deliveries are kept to be looked up.",
+    description: "How long failed and expired deliveries are kept for lookup.",
     example: "90d",
-    more: "Longer if nobody looks every month.",
+    more: "Raise it if nobody looks at them every month.",
   }),
 });
 
 const delivery = v.strictObject({
   timeout: key(v.optional(duration({ min: 1, max: 5 * SECOND }), "5s"), {
-    description: "How long a receiver may take to answer; 5s at most.",
+    description: "How long a receiver may take to answer; at most 5s.",
     example: "2s",
-    more: "Shorter if yours are fast, so that a hanging one is noticed sooner.",
+    more: "Lower it if your receivers are fast, so that a hanging one is noticed sooner.",
   }),
   cutoff: key(v.optional(duration({ min: 1, max: 4 * HOUR }), "4h"), {
-    description: "How long after its first attempt a delivery is tried again; 4h at most.",
+    description: "How long after its first attempt a delivery is retried; at most 4h.",
     example: "30m",
-    more: "Shorter if late events are worth nothing.",
+    more: "Lower it if late events are worth nothing.",
   }),
   concurrency: key(v.optional(count({ min: 1, max: 200 }), 64), {
     description: "How many requests may be under way to one webhook at a time, from 1 to 200.",
     example: 8,
-    more: `Lower it for a receiver that cannot take that many. Fairlead starts with a few and goes up to this while the
+    more: `Lower it for a receiver that cannot handle that many. Fairlead starts with a few and goes up to this while the
       receiver keeps answering.`,
   }),
 });
 
 const log = v.strictObject({
   level: key(v.optional(oneOf(LOG_LEVELS, { warn: "warning" }), "info"), {
-    description: "How much is written: debug, info, warning or error.",
+    description: "How much is logged: debug, info, warning or error.",
     example: "warning",
     more: "Each level includes those after it. warn is the same as warning.",
   }),
@@ -178,7 +161,6 @@ const log = v.strictObject({
   }),
 });
 
-/** One entry of `sources`. */
 const source = v.strictObject({
   writeKey: key(text(), {
     description: "The key that its pages and programs send; any text, different for each source.",
@@ -187,34 +169,38 @@ const source = v.strictObject({
     example: "${WEBSITE_KEY:-change-me}",
   }),
   enabled: key(v.optional(flag(), true), {
-    description: "Whether its calls are taken.",
+    description: "Whether its calls are accepted.",
     example: false,
     more: "false answers them with 401 and keeps the rest of the entry for later.",
   }),
   type: key(v.optional(oneOf(SOURCE_TYPES), "auto"), {
-    description: "What sends its calls: web, mobile, server, or auto, by which each call tells.",
+    description: "What sends its calls: web, mobile, server, or auto, which decides for each call.",
     example: "server",
     more: `In calls from web and mobile, and in those whose context.direct is true, context.ip and context.userAgent are
-      filled in from the connection: they are the user's. In calls from a server they are not, as its own address says
-      nothing about its users. A call tells by its library, its channel, or an Origin header.`,
+      filled in from the connection: they are the user's. In calls from a server they are not: its own address says
+      nothing about its users. auto goes by the call's library, its channel, or an Origin header.`,
   }),
   ip: key(v.optional(oneOf(IP_POLICIES), "keep"), {
-    description: "What becomes of users' IP addresses: keep, truncate or drop.",
+    description: "What happens to users' IP addresses: keep, truncate or drop.",
     example: "truncate",
     more: `truncate sets the last octet of an IPv4 address and the last 80 bits of an IPv6 address to zero, also in an
       address that the client itself sent; drop removes context.ip.`,
   }),
 });
 
-/** One entry of a destination's `webhooks`. */
+const headers = v.pipe(
+  v.record(ruled(HEADER_NAME), ruled(HEADER_VALUE)),
+  v.metadata({ form: "map of names to texts" }),
+);
+
 const webhook = v.strictObject({
-  url: key(ruled(urlFault, { pattern: URL_PATTERN, must: URL_START, is: "URL" }), {
+  url: key(ruled(WEBHOOK_URL), {
     description: "The full URL that gets a POST for each event, with http:// or https://.",
     more: `A certificate that is self-signed, expired, of another host or from an unknown authority is refused. A user
-      name and password do not go into the URL but into an Authorization header.`,
+      name and password go into an Authorization header, not into the URL.`,
     example: "https://crm.example.com/hooks",
   }),
-  headers: key(v.optional(headers(), {}), {
+  headers: key(v.optional(headers, {}), {
     description: "Headers that every request to this URL carries.",
     more: `Content-Type, User-Agent, X-Signature, the headers of Standard Webhooks, Host and headers about the connection
       cannot be set.`,
@@ -224,13 +210,13 @@ const webhook = v.strictObject({
   ca: key(v.optional(path()), {
     description: "A file with the authorities that this webhook's certificate may come from, as PEM.",
     more: `For receivers with a certificate of your own authority. Only those in the file are trusted, for this webhook
-      alone. Left out, it is those that every browser trusts, and those in $NODE_EXTRA_CA_CERTS. A relative path starts
+      alone. If left out, those that every browser trusts are, and those in $NODE_EXTRA_CA_CERTS. A relative path starts
       at the config file's folder.`,
     example: "/etc/fairlead/tls/authority.pem",
     leftOut: "the public authorities",
   }),
   cert: key(v.optional(path()), {
-    description: "The file of a certificate for receivers that ask who connects (mutual TLS), as PEM.",
+    description: "The file of a client certificate for receivers that require one (mutual TLS), as PEM.",
     more: `Fairlead's own certificate comes first, then those of its issuers but the last. When the file is renewed, new
       connections get the new certificate.`,
     example: "/etc/fairlead/tls/client.pem",
@@ -244,82 +230,64 @@ const webhook = v.strictObject({
   }),
 });
 
-function headers() {
-  const name = ruled(headerNameFault, { pattern: HEADER_NAME_PATTERN, must: NOT_A_HEADER });
-  const value = ruled(headerValueFault, { pattern: HEADER_VALUE_PATTERN });
-  return v.pipe(v.record(name, value), form("map of names to texts"));
-}
-
-const sources = list(text(), { of: "sources", empty: "must name a source: leave it out for all of them" });
+const sourceNames = list(text(), { of: "sources", empty: "must name a source: leave it out for all of them" });
 const types = list(oneOf(CALL_TYPES), { of: "call types", empty: "must name a type: leave it out for all six" });
-const webhooks = list(webhook, {
-  of: "webhooks",
-  empty: "must have an entry with a url",
-  max: 5,
-  example: "[{ url: https://example.com }]",
-});
+const oneUrl = "[{ url: https://example.com }]";
+const webhooks = list(webhook, { of: "webhooks", empty: "must have an entry with a url", max: 5, example: oneUrl });
 const secrets = v.pipe(
   v.union([text(), list(text(), { of: "texts", empty: "must hold a secret" })], "must be text or a list of texts"),
-  form("text, or list of texts"),
+  v.metadata({ form: "text, or list of texts" }),
 );
 
-/** One entry of `destinations`. */
 const destination = v.strictObject({
   enabled: key(v.optional(flag(), true), {
     description: "Whether it gets new events.",
     example: false,
-    more: "false keeps those that wait already.",
+    more: "false keeps those that are waiting already.",
   }),
-  sources: key(v.optional(sources), {
-    description: "Which sources it gets events from. All of them when left out.",
+  sources: key(v.optional(sourceNames), {
+    description: "The sources that it gets events from. All of them if left out.",
     example: ["website"],
     leftOut: "all sources",
   }),
   types: key(v.optional(types), {
-    description: `Which calls it gets: ${CALL_TYPES.join(", ")}. All six when left out.`,
-    more: "Notices that a user is to be deleted always go out.",
+    description: `Which calls it gets: ${CALL_TYPES.join(", ")}. All six if left out.`,
+    more: "Notices that a user is to be deleted are always sent.",
     example: ["identify", "track"],
     leftOut: "all six",
   }),
   historical: key(v.optional(oneOf(["accept", "skip"]), "accept"), {
-    description: "Whether it gets events that were more than 24 hours old when they came in: accept or skip.",
+    description: "Whether it gets events that were more than 24 hours old when they arrived: accept or skip.",
     example: "skip",
     more: "An import of history sends such events.",
   }),
   webhooks: key(webhooks, {
     description: "One to five URLs that stand in for each other.",
-    more: `Each event goes to all of them at once, and the first 2xx settles it. For several receivers that are each to
-      get every event, make several destinations.`,
+    more: `Each event goes to all of them at once, and the first 2xx settles it. If several receivers are each to get every
+      event, define several destinations.`,
   }),
   sharedSecret: key(v.optional(secrets), {
     description: "Signs each request: X-Signature is the HMAC-SHA1 of the body in hexadecimal.",
-    more: `By it the receiver knows that a request comes from here. Not signed when left out. While you replace a
-      secret, write a list: the first one signs.`,
+    more: `It shows the receiver that a request comes from here. Not signed if left out. While you replace a secret, write a
+      list: the first one signs.`,
     example: "${credential:crm-secret}",
     leftOut: "not signed",
   }),
   standardWebhooks: key(v.optional(flag(), false), {
-    description: "Whether each request carries the headers of Standard Webhooks beside X-Signature.",
-    more: `They are webhook-id, webhook-timestamp and webhook-signature, with an HMAC-SHA256 by each sharedSecret, for
-      receivers that use a library of that standard. A secret that begins with whsec_ is base64 to them.`,
+    description: "Whether each request also has the headers of Standard Webhooks.",
+    more: `They are webhook-id, webhook-timestamp and webhook-signature, with an HMAC-SHA256 for each sharedSecret, for
+      receivers that use a library of that standard. Such a library takes a secret that begins with whsec_ as base64.`,
     example: true,
   }),
 });
 
-/**
- * Every key of the config file: its type, its default, what it is for and when to change it, a file for each section.
- * The checks, the known keys and the hints for misspelt ones come from here, and so do config.example.yaml and the
- * JSON Schema.
- */
-
-/** The whole file. */
 export const configSchema = v.strictObject({
   ingest: key(v.optional(ingest, {}), {
-    description: "The API that takes calls from programs and pages.",
+    description: "The API that accepts calls from programs and pages.",
   }),
   admin: key(v.optional(admin, {}), {
-    description: "The API for operators: health, metrics and what became of each event.",
-    more: "Keep it from strangers.",
+    description: "The API for operators: health, metrics and what happened to each event.",
+    more: "Keep it private.",
   }),
   outbox: key(v.optional(outbox, {}), {
     description: "The store that holds events until they are delivered.",
@@ -328,23 +296,18 @@ export const configSchema = v.strictObject({
     description: "How events are sent.",
   }),
   log: key(v.optional(log, {}), {
-    description: "What the daemon writes about itself.",
+    description: "What the daemon logs.",
   }),
-  sources: key(v.optional(named(source), {}), {
+  sources: key(v.optional(v.record(ruled(NAME), source), {}), {
     description: "What sends calls, by a name of your choice: 1 to 64 letters, digits, hyphens, underscores and dots.",
     name: "website",
   }),
-  destinations: key(v.optional(named(destination), {}), {
+  destinations: key(v.optional(v.record(ruled(NAME), destination), {}), {
     description: "What gets events, by a name of your choice.",
-    more: "A call's `integrations` can switch a destination off by that name.",
+    more: "A call's `integrations` can turn off a destination by that name.",
     name: "crm",
   }),
 });
 
-/** What a file says once it was checked and its defaults were filled in. */
+/** The values of a file, checked and with the defaults filled in. */
 export type Checked = v.InferOutput<typeof configSchema>;
-
-/** A map whose keys are names that the operator chooses. */
-function named<Entry extends v.GenericSchema>(entry: Entry) {
-  return v.record(ruled(nameFault, { pattern: NAME_PATTERN, must: NOT_A_NAME }), entry);
-}

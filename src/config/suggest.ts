@@ -1,30 +1,30 @@
 /**
- * The word that was probably meant, or null if none is near. One slip is allowed in a short word, one in three letters
- * in a long one; upper and lower case count as the same.
+ * The known word that was probably meant, or null. Allows one mistake in a short word, and one for every three letters in
+ * a long one. Case does not count.
  */
 export function suggest(written: string, known: readonly string[]): string | null {
   if (known.includes(written)) return written;
   const limit = Math.max(1, Math.floor(written.length / 3));
   const near = known
-    // A far longer or shorter word cannot be near: this also keeps a huge key from costing time.
+    // A far longer or shorter word cannot be near. This also keeps a huge key from taking time.
     .filter((word) => Math.abs(word.length - written.length) <= limit)
     .map((word) => ({ word, from: written.toLowerCase(), to: word.toLowerCase() }))
-    // Far quicker than the distance, and enough for most: a reload asks about each key of the file.
-    .filter(({ from, to }) => strangers(from, to) <= limit)
+    // Far quicker than the distance, and enough for most words: a reload asks about each key of the file.
+    .filter(({ from, to }) => foreignLetters(from, to) <= limit)
     .map(({ word, from, to }) => ({ word, distance: editDistance(from, to) }))
     .filter(({ distance }) => distance <= limit)
     .sort((a, b) => a.distance - b.distance);
   return near[0]?.word ?? null;
 }
 
-/** How many letters of one word the other does not have. Each must be removed or changed: the distance is not less. */
-function strangers(from: string, to: string): number {
+/** How many letters of one word the other does not have: the distance is at least this. */
+function foreignLetters(from: string, to: string): number {
   let count = 0;
   for (const letter of from) if (!to.includes(letter)) count++;
   return count;
 }
 
-/** How many letters to add, remove, change, or swap with their neighbour turn one word into the other. */
+/** The number of letters to add, remove, change, or swap with their neighbour to turn one word into the other. */
 export function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, column) => column);

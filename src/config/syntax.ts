@@ -75,7 +75,8 @@ const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
 
 /** One fault often makes the parser fail again, on the same line and those below: likely echoes are left out. */
 function syntaxFindings(errors: readonly YAMLParseError[], document: Document): readonly Finding[] {
-  const startOf = createStartOf(document.contents);
+  const scalars = [...nodesOf(document.contents)].map(({ node }) => node).filter((node) => isScalar(node));
+  const starts = new Map(scalars.reverse().map(({ range }) => [range[1], range[0]]));
   const first = new Map<number, Finding>();
   const firstUnexpected = errors.find(({ code }) => code === "UNEXPECTED_TOKEN");
   const tooDeep = tooDeepKeys(errors);
@@ -83,7 +84,7 @@ function syntaxFindings(errors: readonly YAMLParseError[], document: Document): 
     if (error.code === "UNEXPECTED_TOKEN" && error !== firstUnexpected) continue;
     if (error.code === "BLOCK_AS_IMPLICIT_KEY" && tooDeep.has(error.pos[0])) continue;
     const isTooDeep = error.code === "MULTILINE_IMPLICIT_KEY" && tooDeep.has(error.pos[0]);
-    const found = isTooDeep ? tooDeepKey(error, document) : syntaxFinding(error, { ...document, startOf });
+    const found = isTooDeep ? tooDeepKey(error, document) : syntaxFinding(error, { ...document, starts });
     const { line } = document.lines.linePos(found.at);
     if (!first.has(line)) first.set(line, found);
   }
@@ -115,11 +116,11 @@ function tooDeepKey({ pos }: YAMLParseError, { text }: Document): Finding {
   return fileError("this key is indented further than its neighbours above", skipSpaces(text, line));
 }
 
-/** Where the scalar began that ends at an offset. */
-type StartOf = (end: number) => number | undefined;
+/** `starts`: where each scalar begins, by its end. */
+type Source = { readonly text: string; readonly starts: ReadonlyMap<number, number> };
 
-function syntaxFinding(error: YAMLParseError, { text, startOf }: Document & { readonly startOf: StartOf }): Finding {
-  const at = placeOf(error, { text, startOf });
+function syntaxFinding(error: YAMLParseError, { text, starts }: Source): Finding {
+  const at = placeOf(error, { text, starts });
   // In a flow map or list, YAML takes the brace of a reference for its own.
   const isReference = text.slice(Math.max(0, at - 1), at + 1) === "${";
   if (isReference) return fileError("a reference inside { } or [ ] must be in quotes", at - 1);
@@ -135,23 +136,9 @@ function syntaxMessage({ code, message }: YAMLParseError): string {
 }
 
 /** Where the fault began; the parser says where it noticed. */
-function placeOf({ message, pos }: YAMLParseError, { text, startOf }: { text: string; startOf: StartOf }): number {
-  const start = message.startsWith("Missing closing") ? startOf(pos[0]) : undefined;
+function placeOf({ message, pos }: YAMLParseError, { text, starts }: Source): number {
+  const start = message.startsWith("Missing closing") ? starts.get(pos[0]) : undefined;
   return start ?? Math.min(skipSpaces(text, pos[0]), Math.max(0, text.trimEnd().length - 1));
-}
-
-/** All are looked up at once: a file may have as many faults as scalars. */
-function createStartOf(contents: ParsedNode | null): StartOf {
-  let starts: ReadonlyMap<number, number> | null = null;
-  return (end) => {
-    const scalars = () => [...nodesOf(contents)].filter(({ node }) => isScalar(node));
-    starts ??= new Map(
-      scalars()
-        .reverse()
-        .map(({ node: { range } }) => [range[1], range[0]]),
-    );
-    return starts.get(end);
-  };
 }
 
 function skipSpaces(text: string, from: number): number {

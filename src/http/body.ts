@@ -2,8 +2,9 @@ import { gunzipSync } from "node:zlib";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import { type At, formatDuration, formatSize, MB, MINUTE, type Ms, SECOND } from "../model/units.ts";
+import { isGzip } from "./request.ts";
 
-/** Reads request bodies, bounded in size, in time, and in their number together. */
+/** Reads request bodies. They are bounded in size, in time, and in what they take together. */
 export type Bodies = {
   /**
    * Answers the text of a body of at most `limit` bytes, decompressed if it is gzip-compressed. Faults:
@@ -13,7 +14,7 @@ export type Bodies = {
   read(request: Request, limit: number): Promise<string | Fault>;
 };
 
-/** In bytes: what is made of a hostile body takes up to fifty times as much, until somebody collects it. */
+/** In bytes. What is parsed from a hostile body takes up to fifty times as much, until it is collected. */
 const LARGE = MB;
 
 /** `freeMemory` is called before a large body is handed out. */
@@ -23,14 +24,12 @@ export function createBodies(clock: Clock, freeMemory: () => void = () => {}): B
     async read(request, limit) {
       const announced = Number(request.headers.get("content-length") ?? Number.NaN);
       if (announced > limit) return tooLarge(limit);
-      const size = Number.isNaN(announced) ? limit : announced;
-      // The server has made sure that no more comes than was announced. A look at `request.body` would make a stream of it,
-      // which costs several times as much.
+      const isAnnounced = !Number.isNaN(announced);
+      // The server cuts off what exceeds the announced length. Reading `request.body` would make a stream of it, which
+      // costs several times as much.
       const receive = (): Promise<Bytes | Fault> =>
-        Number.isNaN(announced)
-          ? receiveChunks(request, limit).catch(incomplete)
-          : request.arrayBuffer().catch(incomplete);
-      const bytes = await uploads.take(size, receive);
+        (isAnnounced ? request.arrayBuffer() : receiveChunks(request, limit)).catch(incomplete);
+      const bytes = await uploads.receive(isAnnounced ? announced : limit, receive);
       const text = isFault(bytes) ? bytes : decode(bytes, request, limit);
       if (typeof text === "string" && text.length > LARGE) freeMemory();
       return text;
@@ -56,11 +55,9 @@ async function receiveChunks(request: Request, limit: number): Promise<Bytes | F
 }
 
 function decode(bytes: Bytes, request: Request, limit: number): string | Fault {
-  const encoding = request.headers.get("content-encoding")?.toLowerCase() ?? "identity";
-  if (encoding === "identity" || encoding === "") return toText(bytes);
-  if (encoding !== "gzip" && encoding !== "x-gzip") {
-    return fault("unsupported_media_type", `Content-Encoding must be gzip or absent (got "${encoding.slice(0, 40)}")`);
-  }
+  const gzip = isGzip(request);
+  if (gzip === false) return toText(bytes);
+  if (gzip !== true) return gzip;
   const inflated = inflate(bytes, limit);
   return isFault(inflated) ? inflated : toText(inflated);
 }
@@ -77,7 +74,7 @@ function inflate(bytes: Bytes, limit: number): Uint8Array<ArrayBuffer> | Fault {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Replacing what is not UTF-8 would change the client's data without a word. */
+/** Invalid UTF-8 is refused: replacing it would change the client's data silently. */
 function toText(bytes: Bytes): string | Fault {
   try {
     return utf8.decode(bytes);
@@ -92,21 +89,12 @@ function tooLarge(limit: number): Fault {
 
 /** How long a client may take to send its body. */
 const DEADLINE: Ms = MINUTE;
-/** How often the deadlines are looked at: one timer serves all bodies. */
+/** How often deadlines are checked: one timer serves all bodies. */
 const SWEEP: Ms = 5 * SECOND;
-/** All bodies that are not complete yet, by the length they announce. */
+/** The announced lengths of all bodies that are not complete yet. */
 const MOST_UNFINISHED = 64 * MB;
-/** A client that has had so long may have to make way for others. Nearly all bodies are complete at once. */
+/** From then on an upload may have to make way for others. Nearly all bodies are complete at once. */
 const FAIR_TIME: Ms = SECOND;
-
-/** Bodies that are on their way, bounded in time, and in how much they may be together. */
-type Uploads = {
-  /**
-   * Waits for a body of at most `size` bytes. `receive` never rejects, and ends when its connection does. Faults:
-   * `body_too_slow`, `too_many_bodies`, and those of `receive`.
-   */
-  take<Received>(size: number, receive: () => Promise<Received | Fault>): Promise<Received | Fault>;
-};
 
 type Upload = {
   readonly startedAt: At;
@@ -115,37 +103,26 @@ type Upload = {
   isGivenUp: boolean;
 };
 
-/** What is given up counts until its answer has ended the connection: it may still come in until then. */
-function createUploads(clock: Clock): Uploads {
+/**
+ * Bounds the bodies that are being received, in time and in their total size. An upload that is given up counts until its
+ * answer has ended the connection: until then, more of it may come in.
+ */
+function createUploads(clock: Clock) {
   const uploads = new Set<Upload>();
   let unfinished = 0;
   let leaving = 0;
   let sweeping = false;
 
-  return {
-    take(size, receive) {
-      makeRoom(size);
-      if (unfinished + size > MOST_UNFINISHED) return Promise.resolve(tooMany());
-      return inTime(size, receive());
-    },
-  };
+  return { receive };
 
-  /** Whoever has taken longest goes first: connections that only wait must not keep out those that send. */
-  function makeRoom(size: number): void {
-    const latest = clock.now() - FAIR_TIME;
-    for (const upload of uploads) {
-      if (unfinished - leaving + size <= MOST_UNFINISHED || upload.startedAt > latest) return;
-      giveUp(upload, madeWay());
+  /** Waits for a body of at most `size` bytes. `start` must not reject, and must end when its connection does. */
+  function receive<Body>(size: number, start: () => Promise<Body | Fault>): Promise<Body | Fault> {
+    makeRoom(size);
+    if (unfinished + size > MOST_UNFINISHED) {
+      const tooMany = "too many bodies are being received at once; try again";
+      return Promise.resolve(fault("too_many_bodies", tooMany, SECOND));
     }
-  }
-
-  function giveUp(upload: Upload, why: Fault): void {
-    if (!upload.isGivenUp) leaving += upload.size;
-    upload.isGivenUp = true;
-    upload.answer(why);
-  }
-
-  function inTime<Received>(size: number, receiving: Promise<Received | Fault>): Promise<Received | Fault> {
+    const receiving = start();
     unfinished += size;
     return new Promise((resolve) => {
       const upload = { startedAt: clock.now(), size, isGivenUp: false, answer: resolve };
@@ -160,6 +137,21 @@ function createUploads(clock: Clock): Uploads {
     });
   }
 
+  /** The oldest upload goes first: connections that send nothing must not keep out those that send. */
+  function makeRoom(size: number): void {
+    const latest = clock.now() - FAIR_TIME;
+    for (const upload of uploads) {
+      if (unfinished - leaving + size <= MOST_UNFINISHED || upload.startedAt > latest) return;
+      giveUp(upload, "the body was still coming when too many others were; try again");
+    }
+  }
+
+  function giveUp(upload: Upload, why: string): void {
+    if (!upload.isGivenUp) leaving += upload.size;
+    upload.isGivenUp = true;
+    upload.answer(fault("body_too_slow", why));
+  }
+
   function watch(): void {
     if (sweeping || uploads.size === 0) return;
     sweeping = true;
@@ -168,20 +160,9 @@ function createUploads(clock: Clock): Uploads {
 
   function sweep(): void {
     const latest = clock.now() - DEADLINE;
-    for (const upload of uploads) if (upload.startedAt <= latest) giveUp(upload, tooSlow());
+    const why = `the body was not complete after ${formatDuration(DEADLINE)}`;
+    for (const upload of uploads) if (upload.startedAt <= latest) giveUp(upload, why);
     sweeping = false;
     watch();
   }
-}
-
-function tooSlow(): Fault {
-  return fault("body_too_slow", `the body was not complete after ${formatDuration(DEADLINE)}`);
-}
-
-function madeWay(): Fault {
-  return fault("body_too_slow", "the body was still coming when too many others were; try again");
-}
-
-function tooMany(): Fault {
-  return fault("too_many_bodies", "too many bodies are being received at once; try again", SECOND);
 }

@@ -2,10 +2,10 @@ import { parseExactly } from "../model/exact-json.ts";
 import { type Fault, fault } from "../model/fault.ts";
 import { findJsonFault, placeOf } from "../model/json-fault.ts";
 
-/** What a body holds once it is parsed. Wrapped, because a JSON text may be a string or null. */
+/** A parsed JSON text. Wrapped, because the text may be that of a string or null. */
 export type Parsed = { readonly value: unknown };
 
-/** Parses a JSON text, with all digits of its integers, or says why it is none. `what` it is called then. */
+/** Parses a JSON text, with all digits of its integers, or says what is wrong with it. `what` names the text then. */
 export function parseJson(text: string, what = "the body"): Parsed | Fault {
   if (isTooDeep(text)) return fault("too_deep", TOO_DEEP);
   try {
@@ -16,13 +16,13 @@ export function parseJson(text: string, what = "the body"): Parsed | Fault {
 }
 
 /**
- * Levels of objects and arrays within each other. A call may have 200; each by itself is refused beyond that. Parsing what
- * is far deeper takes ten times as long as parsing anything else of its size, and anybody may send it.
+ * Levels of objects and arrays within each other. A call may have 200, and is refused by itself beyond that. Far deeper
+ * texts take ten times as long to parse as others of their size, and anybody can send them.
  */
 const MOST_LEVELS = 1_000;
 const TOO_DEEP = "the JSON nests more than 1,000 objects and arrays within each other; flatten it";
 
-/** Looks at the text before it is parsed. Nearly all of them have fewer brackets than would be too deep, which is cheap to see. */
+/** Checks the text before it is parsed. Nearly all texts have fewer brackets than that, which is cheap to count. */
 function isTooDeep(text: string): boolean {
   return text.length > MOST_LEVELS && hasManyBrackets(text) && depthIsOver(text);
 }
@@ -61,7 +61,7 @@ function depthIsOver(text: string): boolean {
   return false;
 }
 
-/** The place of the quote that ends the string which begins here, or the end of the text. */
+/** The index of the quote that closes the string which begins here, or the end of the text. */
 function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;
@@ -70,7 +70,8 @@ function endOfString(text: string, start: number): number {
   }
   return text.length;
 }
-/** The engine's own words would carry parts of the body into the log. */
+
+/** The engine's own message would put parts of the body into the log. */
 function whyNot(text: string, what: string): string {
   if (text === "") return `${what} is not JSON: it is empty`;
   const found = findJsonFault(text);
@@ -83,6 +84,6 @@ function whyNot(text: string, what: string): string {
     : `${message} (got ${name}, which JSON does not have: send null, or leave it out)`;
 }
 
-/** What the JSON writers of some languages make of a number that is none: Python's, unless told otherwise. */
+/** Some JSON writers write these, as Python's does by default. */
 const NO_NUMBER = /^-?(?:NaN|Infinity)/;
 const LONGEST_NAME = "-Infinity".length;

@@ -3,15 +3,15 @@ import type { Handle, Listener, Serve } from "../model/ports.ts";
 
 export type Handles = { readonly ingest: Handle; readonly admin: Handle };
 
-/** Where the daemon listens: to programs and pages, and to its operator. */
+/** The daemon's two listeners: one for programs and pages, one for the operator. */
 export type Listeners = {
   readonly ingest: Listener;
   readonly admin: Listener;
-  /** Serves the certificate of this config, if it is another one. Rejects when it cannot, and has then changed nothing. */
+  /** Serves the certificate of this config if it has changed. Changes nothing if it rejects. */
   renew(config: Config): Promise<void>;
 };
 
-/** Opens both, or none: rejects when one cannot be had. */
+/** Opens both. Rejects if one cannot be opened, and then opens none. */
 export async function openListeners(serve: Serve, config: Config, handles: Handles): Promise<Listeners> {
   const admin = await serve(config.admin.listen, handles.admin);
   try {

@@ -1,23 +1,24 @@
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { type Fault, fault, isFault } from "../model/fault.ts";
+import { type Fault, fault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import { formatDuration, formatSize, HOUR, KB, MINUTE, type Ms, SECOND } from "../model/units.ts";
+import { isGzip } from "./request.ts";
 
-/** How long nothing may come, and how long all of it may take. */
+/** How long a body may stall, and how long it may take. */
 const LONGEST_SILENCE: Ms = MINUTE;
 const LONGEST: Ms = HOUR;
-/** Bodies that are read at once. Each takes little memory, but time from all others. */
+/** Bodies that are read at once. Each takes little memory, but time from all other requests. */
 const MOST_AT_ONCE = 4;
-/** In bytes: what is decompressed at a time. */
+/** The bytes that are decompressed at a time. */
 const CHUNK = 64 * KB;
 
 /** Reads request bodies that are too large to be held in memory. */
 export type Streams = {
   /**
-   * The text of a body of at most `limit` bytes, decompressed if it is gzip-compressed, as it comes in. It is read no faster
-   * than it is asked for. A fault is the last piece: `body_too_large`, `body_too_slow`, `body_incomplete`, `too_many_bodies`,
-   * `invalid_encoding` or `unsupported_media_type`.
+   * Yields the text of a body of at most `limit` bytes as it comes in, decompressed if it is gzip-compressed. The body is
+   * read no faster than the text is consumed. A fault is the last piece: `body_too_large`, `body_too_slow`,
+   * `body_incomplete`, `too_many_bodies`, `invalid_encoding` or `unsupported_media_type`.
    */
   read(request: Request, limit: number): AsyncGenerator<string | Fault, void>;
 };
@@ -26,13 +27,14 @@ export function createStreams(clock: Clock): Streams {
   let open = 0;
   return {
     async *read(request, limit) {
-      const bytes = bytesOf(request, clock);
-      if (isFault(bytes)) return yield bytes;
+      const gzip = isGzip(request);
+      if (gzip !== true && gzip !== false) return yield gzip;
       if (open >= MOST_AT_ONCE)
         return yield fault("too_many_bodies", "too many lists are being received; try again", SECOND);
       open += 1;
       try {
-        yield* decode(bytes, limit);
+        const bytes = inTime(request, clock);
+        yield* decode(gzip ? inflate(bytes) : bytes, limit);
       } finally {
         open -= 1;
       }
@@ -42,21 +44,13 @@ export function createStreams(clock: Clock): Streams {
 
 type Bytes = AsyncIterable<Uint8Array>;
 
-/** Thrown where bytes are awaited, so that whatever reads them ends. */
+/** Thrown where bytes are awaited, so that all readers of them end. */
 class BodyFault extends Error {
   readonly fault: Fault;
   constructor(found: Fault) {
     super(found.message);
     this.fault = found;
   }
-}
-
-function bytesOf(request: Request, clock: Clock): Bytes | Fault {
-  const encoding = request.headers.get("content-encoding")?.toLowerCase() ?? "identity";
-  const bytes = inTime(request, clock);
-  if (encoding === "identity" || encoding === "") return bytes;
-  if (encoding === "gzip" || encoding === "x-gzip") return inflate(bytes);
-  return fault("unsupported_media_type", `Content-Encoding must be gzip or absent (got "${encoding.slice(0, 40)}")`);
 }
 
 async function* inTime({ body }: Request, clock: Clock): AsyncGenerator<Uint8Array, void> {
@@ -73,7 +67,7 @@ async function* inTime({ body }: Request, clock: Clock): AsyncGenerator<Uint8Arr
     if (error instanceof BodyFault) throw error;
     throw new BodyFault(fault("body_incomplete", "the connection was closed before the body was complete"));
   } finally {
-    // Whoever still sends need not go on. Nobody waits for it.
+    // The client need not send the rest. Nothing waits for the cancellation.
     reader.cancel().catch(() => {});
   }
 }
@@ -82,7 +76,7 @@ async function within<T>(ms: Ms, reading: Promise<T>, clock: Clock): Promise<T> 
   const late = Promise.withResolvers<never>();
   const why = `nothing of the body has come for ${formatDuration(LONGEST_SILENCE)}, or it took ${formatDuration(LONGEST)}`;
   const cancel = clock.after(Math.max(0, ms), () => late.reject(new BodyFault(fault("body_too_slow", why))));
-  // Its end is heard of by whoever reads, not here.
+  // The race below may be over when this rejects.
   reading.catch(() => {});
   try {
     return await Promise.race([reading, late.promise]);

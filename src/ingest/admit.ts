@@ -3,16 +3,16 @@ import { isLongInteger } from "../model/exact-json.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Accept, Receipt } from "../model/ports.ts";
 import type { Source } from "../model/source.ts";
-import { validateCall } from "../validate/call.ts";
+import { type Arrival, validateCall } from "../validate/call.ts";
 import { isObject } from "../validate/shape.ts";
 import { type Arriving, senderOf } from "./door.ts";
-import type { Envelope, PathKind } from "./receive.ts";
-import type { Refused, Rejecting } from "./rejections.ts";
+import type { PathKind } from "./receive.ts";
+import type { Refused, Rejecting, Visit } from "./rejections.ts";
 import { claimedKeys, shownPath } from "./write-key.ts";
 
 /** No client library sends more in one batch. */
 const MAX_BATCH_EVENTS = 2_500;
-/** Calls of one batch that the answer speaks of, each by itself: the rest is only counted, or it would be very long. */
+/** Further calls of a batch are only counted: listing them all would make a very long answer. */
 const MOST_LISTED = 2 * MAX_BATCH_EVENTS;
 
 export type AdmitWorld = {
@@ -20,20 +20,23 @@ export type AdmitWorld = {
   readonly rejections: Rejecting;
 };
 
+/** The calls of one request, and what they take from it. */
+export type Envelope = { readonly calls: readonly unknown[]; readonly arrival: Arrival };
+
 /** The calls of a request whose source is known. */
-export type Admission = {
+type Admission = {
   readonly arriving: Arriving;
   readonly source: Source;
   readonly kind: PathKind;
   readonly envelope: Envelope;
 };
 
-/** What became of the calls of one request. What was accepted is durable. */
+/** What became of the calls of one request. Accepted calls are durable. */
 export type Admitted = {
   readonly accepted: number;
   readonly duplicate: number;
   readonly rejected: readonly Rejected[];
-  /** How many more are rejected, because there are far too many. */
+  /** How many more were rejected, and are not listed. */
   readonly unlisted: number;
 };
 
@@ -43,7 +46,7 @@ export type Rejected = { readonly index: number; readonly call: unknown; readonl
 export async function admit(admission: Admission, world: AdmitWorld): Promise<Admitted | Fault> {
   const { arriving, source, envelope } = admission;
   const { events, rejected, unlisted } = validateAll(envelope);
-  if (rejected.length > 0) tellRejected(admission, { rejected, unlisted }, world);
+  if (rejected.length > 0) reportRejected(admission, { rejected, unlisted }, world);
   const receipts = events.length === 0 ? [] : await world.accept(source.name, events);
   if (isFault(receipts)) {
     const [call] = envelope.calls;
@@ -53,7 +56,7 @@ export async function admit(admission: Admission, world: AdmitWorld): Promise<Ad
   const admitted = { accepted: receipts.length - duplicate - suppressed, duplicate, rejected, unlisted };
   if (suppressed === 0) return admitted;
   const refused = suppressedCalls(envelope, rejected, receipts);
-  tellRejected(admission, { rejected: refused, unlisted: 0 }, world);
+  reportRejected(admission, { rejected: refused, unlisted: 0 }, world);
   return { ...admitted, rejected: [...rejected, ...refused].sort((one, other) => one.index - other.index) };
 }
 
@@ -81,24 +84,25 @@ const SUPPRESSED = fault(
 
 type Refusing = {
   readonly arriving: Arriving;
-  readonly source: Source | null;
+  readonly source?: Source | null;
   /** What there is to show of the request. */
-  readonly what: unknown;
+  readonly what?: unknown;
   /** How many calls it holds, where that is known. */
   readonly count?: number;
 };
 
-/** Tells of a whole request that is refused. Answers its fault. */
+/** Reports that a whole request is refused. Answers its fault. */
 export function refuse(refusal: Fault, refusing: Refusing, { rejections }: Pick<AdmitWorld, "rejections">): Fault {
-  const { source, what, count } = refusing;
+  const { arriving, source = null, what = "", count } = refusing;
   const about = { source: source?.name ?? null, type: null, messageId: null, fault: refusal, what };
-  rejections.reject([count === undefined ? about : { ...about, count }], visitOf(refusing));
+  rejections.reject([count === undefined ? about : { ...about, count }], visitOf(arriving, source));
   return refusal;
 }
 
-type Validated = { readonly events: readonly Event[] } & Pick<Admitted, "rejected" | "unlisted">;
+type Validated = { readonly events: readonly Event[] } & Bad;
+type Bad = Pick<Admitted, "rejected" | "unlisted">;
 
-/** One bad call costs the others nothing: client libraries would send the whole batch again, and then drop it. */
+/** A bad call must not cost the others: client libraries would send the whole batch again, and then drop it. */
 function validateAll({ calls, arrival }: Envelope): Validated {
   const events: Event[] = [];
   const rejected: Rejected[] = [];
@@ -115,10 +119,8 @@ function tooMany(count: number): Fault {
   return fault("too_many_events", message);
 }
 
-type Bad = Pick<Admitted, "rejected" | "unlisted">;
-
-function tellRejected(admission: Admission, { rejected, unlisted }: Bad, { rejections }: AdmitWorld): void {
-  const { source, kind, envelope } = admission;
+function reportRejected(admission: Admission, { rejected, unlisted }: Bad, { rejections }: AdmitWorld): void {
+  const { arriving, source, kind, envelope } = admission;
   const refused = rejected.map(({ call, fault }): Refused => {
     const type = kind === "batch" ? textOf(call, "type") : kind;
     const known = CALL_TYPES.some((one) => one === type);
@@ -126,25 +128,24 @@ function tellRejected(admission: Admission, { rejected, unlisted }: Bad, { rejec
     const what = fault === SUPPRESSED ? "" : call;
     return { source: source.name, type: known ? type : null, messageId: textOf(call, "messageId"), fault, what };
   });
-  if (unlisted > 0) refused.push(theRest(source, { count: unlisted, of: envelope.calls.length }));
-  rejections.reject(refused, visitOf(admission));
+  if (unlisted > 0) {
+    const rest = { source: source.name, type: null, messageId: null, what: "" };
+    refused.push({ ...rest, fault: tooMany(envelope.calls.length), count: unlisted });
+  }
+  rejections.reject(refused, visitOf(arriving, source));
 }
 
-function theRest(source: Source, { count, of }: { readonly count: number; readonly of: number }): Refused {
-  return { source: source.name, type: null, messageId: null, fault: tooMany(of), count, what: "" };
-}
-
-function visitOf({ arriving, source }: Pick<Refusing, "arriving" | "source">) {
+function visitOf(arriving: Arriving, source: Source | null): Visit {
   const { request, door } = arriving;
   return {
     request: `${request.method} ${shownPath(request, door.hideKeys)}`,
     policy: door.ipPolicyOf(source),
-    hide: (text: string) => door.hideKeys(text, claimedKeys(request)),
+    hide: (text) => door.hideKeys(text, claimedKeys(request)),
     sender: () => senderOf(arriving, source),
   };
 }
 
-/** Of a call that was refused, and so may hold anything. */
+/** A text of a call that was refused, and so may hold anything. */
 export function textOf(call: unknown, key: "messageId" | "type"): string | null {
   const value = isObject(call) ? call[key] : null;
   if (isLongInteger(value)) return value.rawJSON.slice(0, 100);

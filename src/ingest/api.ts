@@ -8,28 +8,28 @@ import type { Report } from "../model/report.ts";
 import { SECOND } from "../model/units.ts";
 import { refuse } from "./admit.ts";
 import { type Arriving, addCors, answerPreflight, type Door } from "./door.ts";
-import { answerPixel } from "./pixel.ts";
-import { type PathKind, type TakeWorld, take, takePixel } from "./receive.ts";
+import { answerPixel, receivePixel } from "./pixel.ts";
+import { type PathKind, type ReceiveWorld, receiveCalls } from "./receive.ts";
 import { shownPath } from "./write-key.ts";
 
-type IngestWorld = TakeWorld & {
-  /** The rules of the config in force: a reload swaps them. */
+type IngestWorld = ReceiveWorld & {
+  /** The rules of the config in force, which a reload replaces. */
   readonly door: () => Door;
-  /** Whether the daemon is about to end. */
+  /** Whether the daemon is stopping. */
   readonly stopping: () => boolean;
   readonly report: Report;
 };
 
 /**
- * The collection API: what programs and pages talk to (SPEC.md 4.2). Calls are most of what comes and their paths are
- * few, so they are looked up in a table, at a fraction of what a router costs; all else is Hono's.
+ * The collection API, for programs and pages (SPEC.md 4.2). Most requests are calls, and their paths are few: a table
+ * finds them at a fraction of what a router costs. All else goes to Hono.
  */
 export function createIngest(world: IngestWorld): Handle {
   const others = createOthers(world);
 
   return async function handle(request, peer) {
     const origin = request.headers.get("origin");
-    // Pages that are left close their connection: afterwards nobody can say whose it was.
+    // A page that is left closes its connection, whose address could then not be read any more.
     const known = origin === null ? peer : { address: peer.address, overSocket: peer.overSocket };
     const arriving = { request, peer: known, origin, door: world.door() };
     const response = await (origin === null ? answer(arriving) : answerPage(arriving, origin));
@@ -44,9 +44,9 @@ export function createIngest(world: IngestWorld): Handle {
     const image = PIXEL_PATHS.get(path);
     try {
       if (kind && request.method === "POST") {
-        return await (world.stopping() ? sendAway(arriving, world) : take(arriving, kind, world));
+        return await (world.stopping() ? refuseStopping(arriving, world) : receiveCalls(arriving, kind, world));
       }
-      if (image && request.method === "GET") return await takePixel(arriving, image, world);
+      if (image && request.method === "GET") return await receivePixel(arriving, image, world);
       return await others.fetch(request, { arriving });
     } catch (error) {
       world.report.unexpected("answer a call", error);
@@ -55,14 +55,14 @@ export function createIngest(world: IngestWorld): Handle {
     }
   }
 
-  /** A browser asks before it sends, and shows the page only answers that allow it. */
+  /** A browser asks before it sends, and hides the answer from the page unless the answer allows it. */
   async function answerPage(arriving: Arriving, origin: string): Promise<Response> {
     const { request, door } = arriving;
-    if (door.cors.allows(origin)) {
+    if (door.allowsOrigin(origin)) {
       return request.method === "OPTIONS" ? answerPreflight(origin) : addCors(await answer(arriving), origin);
     }
     if (request.method === "OPTIONS") return new Response(null, { status: 204 });
-    const refusal = refuse(foreign(origin), { arriving, source: null, what: "" }, world);
+    const refusal = refuse(foreign(origin), { arriving }, world);
     return PIXEL_PATHS.has(pathOf(request.url)) ? answerPixel() : respondFault(refusal);
   }
 }
@@ -72,17 +72,16 @@ function foreign(origin: string): Fault {
   return fault("forbidden_origin", `pages of ${shown} may not send calls; list their origin in ingest.corsOrigins`);
 }
 
-/** For who had a connection before the daemon took no more of them. It has to go: the daemon waits for that. */
-function sendAway(arriving: Arriving, world: IngestWorld): Response {
+/** For connections that were open before the daemon began to stop. Each must close, because the daemon waits for that. */
+function refuseStopping(arriving: Arriving, world: IngestWorld): Response {
   const refusal = fault("stopping", "the daemon is stopping; try again", SECOND);
-  const response = respondFault(refuse(refusal, { arriving, source: null, what: "" }, world));
+  const response = respondFault(refuse(refusal, { arriving }, world));
   response.headers.set("Connection", "close");
   return response;
 }
 
 type Bindings = { Bindings: { readonly arriving: Arriving } };
 
-/** What is not a call. */
 function createOthers(world: IngestWorld): Hono<Bindings> {
   const api = new Hono<Bindings>({ strict: false });
   api.get(SETTINGS_PATH, ({ env: { arriving }, req }) => settings(arriving, req.param("writeKey"), world));
@@ -91,22 +90,22 @@ function createOthers(world: IngestWorld): Hono<Bindings> {
     api.all(path, (context) => wrongMethod(context, "POST", world));
   for (const path of PIXEL_PATHS.keys()) {
     api.all(path, (context) => {
-      // Whoever only asks for the head of an image looks at nothing.
+      // A HEAD request shows no image, so it is no call that was missed.
       if (context.req.method !== "HEAD") wrongMethod(context, "GET", world);
       return answerPixel();
     });
   }
   api.all(SETTINGS_PATH, (context) => wrongMethod(context, "GET", world));
-  // To where the errors of calls are told, too.
+  // The caller reports it, as it does errors of calls.
   api.onError((error) => {
     throw error;
   });
   api.notFound(({ env: { arriving }, req }) => {
     if (req.method === "OPTIONS") return new Response(null, { status: 204 });
     const refusal = notFound(shownPath(req.raw, arriving.door.hideKeys));
-    // So is one that is sent to a wrong path.
+    // A POST to a wrong path is a call that was not taken.
     const isCall = req.method === "POST";
-    return respondFault(isCall ? refuse(refusal, { arriving, source: null, what: "" }, world) : refusal);
+    return respondFault(isCall ? refuse(refusal, { arriving }, world) : refusal);
   });
   return api;
 }
@@ -114,14 +113,14 @@ function createOthers(world: IngestWorld): Hono<Bindings> {
 function settings(arriving: Arriving, writeKey: string, world: IngestWorld): Response {
   const { request, peer, door } = arriving;
   const source = door.findSource.byKey(writeKey);
-  if (isFault(source)) return respondFault(refuse(source, { arriving, source: null, what: "" }, world));
+  if (isFault(source)) return respondFault(refuse(source, { arriving }, world));
   const proxied = door.proxies.trusts(peer);
   const body = makeSettings({ writeKey, request, secure: door.secure, proxied });
-  // What is in it depends on who asks.
+  // The answer depends on the page that asks.
   return respond(200, body, { "Cache-Control": "private, max-age=60", Vary: "Origin" });
 }
 
-/** A call that is sent in a wrong way is one that was not taken. */
+/** A request with the wrong method is a call that was not taken. */
 function wrongMethod(
   { env: { arriving }, req }: Context<Bindings>,
   right: "GET" | "POST",
@@ -129,7 +128,7 @@ function wrongMethod(
 ): Response {
   if (req.method === "OPTIONS") return new Response(null, { status: 204, headers: { Allow: right } });
   const refusal = fault("method_not_allowed", `${shownPath(req.raw, arriving.door.hideKeys)} takes ${right}`);
-  const response = respondFault(refuse(refusal, { arriving, source: null, what: "" }, world));
+  const response = respondFault(refuse(refusal, { arriving }, world));
   response.headers.set("Allow", right);
   return response;
 }
@@ -139,7 +138,7 @@ function notFound(path: string): Fault {
   return fault("not_found", `nothing is at ${path}; calls are taken at ${known}`);
 }
 
-/** Browsers save bytes. */
+/** Short names, by which browsers save bytes. */
 const SHORT: Readonly<Record<CallType, string>> = {
   identify: "i",
   track: "t",
@@ -150,8 +149,8 @@ const SHORT: Readonly<Record<CallType, string>> = {
 };
 
 /**
- * Where calls are POSTed, each path with or without a slash at its end: the names that the client libraries know, in
- * full and short, and RudderStack's for what a page sends while it closes.
+ * Where calls are POSTed, with or without a slash at the end: the names that client libraries use, in full and short, and
+ * RudderStack's for what a page sends while it closes.
  */
 const CALL_PATHS: ReadonlyMap<string, PathKind> = new Map([
   ...CALL_TYPES.map((type) => [`/v1/${type}`, type] as const),
@@ -165,13 +164,12 @@ const PIXEL_PATHS: ReadonlyMap<string, CallType> = new Map([
   ...(["track", "page"] as const).map((type) => [`/pixel/v1/${type}`, type] as const),
 ]);
 
-/** Numbers about themselves that browser libraries send: nobody wants them here. */
+/** Browser libraries send metrics about themselves, which are dropped. */
 const METRICS_PATH = "/v1/m";
 
-/** What a browser library asks for before it sends anything. */
+/** Browser and mobile libraries read their settings before they send anything; without an answer they send nothing. */
 const SETTINGS_PATH = "/v1/projects/:writeKey/settings";
 
-/** What a browser or mobile library has to know before it sends anything; without an answer it never does. */
 type SettingsInput = {
   readonly writeKey: string;
   readonly request: Request;
@@ -181,7 +179,7 @@ type SettingsInput = {
   readonly proxied: boolean;
 };
 
-/** With `apiHost` and `protocol` in it, a page has to be told of this server only once, by its `cdnURL`. */
+/** With `apiHost` and `protocol` in the settings, a page has to name this server only once, as its `cdnURL`. */
 function makeSettings(input: SettingsInput): object {
   const { writeKey } = input;
   const api = { apiKey: writeKey, apiHost: `${hostOf(input)}/v1`, protocol: protocolOf(input) };
@@ -192,7 +190,7 @@ function makeSettings(input: SettingsInput): object {
   };
 }
 
-/** Under the name by which the client knows it: that need not be one that this machine knows. */
+/** The name that the client uses for this server, which this machine need not know. */
 function hostOf({ request, proxied }: SettingsInput): string {
   const forwarded = proxied ? request.headers.get("x-forwarded-host") : null;
   const host = first(forwarded) || request.headers.get("host") || "";
@@ -200,8 +198,8 @@ function hostOf({ request, proxied }: SettingsInput): string {
 }
 
 /**
- * A page that came by HTTPS may not send by HTTP, so that its request has come by HTTPS too, whatever stands between. Only
- * the page's own machine it may reach both ways.
+ * A page of HTTPS must not send by HTTP, so its request came by HTTPS, whatever proxies are in between. Only its own
+ * machine may be asked either way.
  */
 function protocolOf(input: SettingsInput): "http" | "https" {
   const { request, secure, proxied } = input;

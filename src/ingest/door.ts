@@ -6,13 +6,14 @@ import { IP_POLICIES, type IpPolicy, type Source } from "../model/source.ts";
 import { type Address, applyPolicy, type Caller, formatAddress, parseAddress } from "../validate/context.ts";
 import { createFindSource, createHideKeys, type FindSource, type HideKeys } from "./write-key.ts";
 
-/** What the config says about who may send calls, made ready to be asked with each request. */
+/** The rules of the config about who may send calls, prepared for use with each request. */
 export type Door = {
   readonly findSource: FindSource;
   readonly hideKeys: HideKeys;
   readonly proxies: Proxies;
-  readonly cors: Cors;
-  /** What may be kept of addresses; without a source, what all of them allow. */
+  /** Whether pages of this origin may send calls (`ingest.corsOrigins`). */
+  allowsOrigin(origin: string): boolean;
+  /** What may be kept of addresses; without a source, what all sources allow. */
   ipPolicyOf(source: Source | null): IpPolicy;
   /** In bytes: of one call, and of one request. */
   readonly limits: Pick<Config["ingest"], "maxCall" | "maxBatch">;
@@ -20,39 +21,31 @@ export type Door = {
   readonly secure: boolean;
 };
 
-/** Made anew at each reload. */
-export function createDoor({ ingest, sources }: Pick<Config, "ingest" | "sources">, doubted: Doubted): Door {
+/** `doubted`: see `createProxies`. */
+export function createDoor(
+  { ingest, sources }: Pick<Config, "ingest" | "sources">,
+  doubted: (address: string) => void,
+): Door {
   const strictest = IP_POLICIES.findLast((policy) => sources.some(({ ip }) => ip === policy)) ?? "keep";
   return {
     findSource: createFindSource(sources),
     hideKeys: createHideKeys(sources),
     proxies: createProxies(ingest.trustedProxies, doubted),
-    cors: createCors(ingest.corsOrigins),
+    allowsOrigin: createAllowsOrigin(ingest.corsOrigins),
     ipPolicyOf: (source) => source?.ip ?? strictest,
     limits: { maxCall: ingest.maxCall, maxBatch: ingest.maxBatch },
     secure: ingest.tls !== null,
   };
 }
 
-/**
- * The rules by which a browser lets a page talk to this server. No cookie is ever set or read, so that there is nothing
- * that a page could borrow; credentials are allowed, because `navigator.sendBeacon` always asks for that.
- */
-type Cors = {
-  /** Whether pages of this origin may send calls (`ingest.corsOrigins`). */
-  allows(origin: string): boolean;
-};
-
-export function createCors(origins: readonly string[]): Cors {
+export function createAllowsOrigin(origins: readonly string[]): (origin: string) => boolean {
   const exact = new Set(origins);
   const patterns = origins.filter((origin) => origin.includes("*.")).map((origin) => origin.split("*"));
   const all = exact.has("*");
-  return {
-    allows(origin) {
-      if (all) return true;
-      const own = origin.toLowerCase();
-      return exact.has(own) || patterns.some(([start = "", end = ""]) => isSubdomain(own, start, end));
-    },
+  return function allowsOrigin(origin) {
+    if (all) return true;
+    const own = origin.toLowerCase();
+    return exact.has(own) || patterns.some(([start = "", end = ""]) => isSubdomain(own, start, end));
   };
 }
 
@@ -60,7 +53,7 @@ function isSubdomain(origin: string, start: string, end: string): boolean {
   return origin.length > start.length + end.length && origin.startsWith(start) && origin.endsWith(end);
 }
 
-/** The answer to a browser that asks before it sends. Headers are listed: `*` would not cover Authorization. */
+/** The answer to a CORS preflight request. Headers are listed, because `*` does not cover Authorization. */
 export function answerPreflight(origin: string): Response {
   return addCors(new Response(null, { status: 204, headers: PREFLIGHT }), origin);
 }
@@ -69,13 +62,16 @@ const PREFLIGHT = {
   "Access-Control-Allow-Methods": "GET, POST",
   "Access-Control-Allow-Headers": [
     ...["authorization", "content-type", "x-retry-count"],
-    // Of pages that compress, of those without a client library, and of RudderStack's.
+    // For pages that compress, for those without a client library, and for RudderStack's.
     ...["content-encoding", "x-write-key", "anonymousid"],
   ].join(", "),
   "Access-Control-Max-Age": "86400",
 };
 
-/** Lets the page read the answer, an error too, and when it should come again. */
+/**
+ * Lets the page read an answer, also an error, and when to retry. Credentials are allowed because `navigator.sendBeacon`
+ * always sends them. That is safe: this server neither sets nor reads cookies.
+ */
 export function addCors(response: Response, origin: string): Response {
   const { headers } = response;
   headers.set("Access-Control-Allow-Origin", origin);
@@ -85,24 +81,21 @@ export function addCors(response: Response, origin: string): Response {
   return response;
 }
 
-/** The proxies whose word on who the client is may be believed. */
+/** The proxies whose `X-Forwarded-For` is believed. */
 type Proxies = {
-  /** Whether the other end of the connection is one. Nobody but a local proxy connects to a Unix socket. */
+  /** Whether the peer is one. Over a Unix socket it always is: only a local proxy connects there. */
   trusts(peer: Peer): boolean;
-  /** The client's own address, or null if nobody knows it. */
+  /** The client's own address, or null if it is unknown. */
   addressOf(request: Request, peer: Peer): string | null;
 };
 
-/** Hears of an address that speaks for others, as a proxy does, and is not trusted. */
-type Doubted = (address: string) => void;
-
 /**
- * `networks` are CIDR, as in `ingest.trustedProxies`; checked when the config was read. `doubted` hears at most once of a
- * proxy that was probably forgotten there.
+ * `networks` is `ingest.trustedProxies`, in CIDR and checked when the config was read. `doubted` is called at most once, with
+ * the address of a proxy that is probably missing there.
  */
-export function createProxies(networks: readonly string[], doubted: Doubted): Proxies {
+export function createProxies(networks: readonly string[], doubted: (address: string) => void): Proxies {
   const ranges = networks.map((network) => ipaddr.parseCIDR(network.includes("/") ? network : single(network)));
-  let isTold = false;
+  let isDoubted = false;
 
   return { trusts, addressOf };
 
@@ -112,12 +105,12 @@ export function createProxies(networks: readonly string[], doubted: Doubted): Pr
   }
 
   /**
-   * Each proxy adds whom it got the request from on the right. So the right-most one that is no trusted proxy is the
-   * client; all further left could be made up by it. Where a proxy says that it does not know, nobody does.
+   * Each proxy appends the address of its peer. So the client is the right-most address that is no trusted proxy; the client
+   * may have invented all further left. If a proxy says that it does not know the address, it is unknown.
    */
   function addressOf(request: Request, peer: Peer): string | null {
     if (!trusts(peer)) {
-      if (!isTold) doubt(request, peer);
+      if (!isDoubted) doubt(request, peer);
       return peer.address;
     }
     let client = peer.address;
@@ -130,15 +123,16 @@ export function createProxies(networks: readonly string[], doubted: Doubted): Pr
     return client;
   }
 
-  /** Of a stranger nobody wants to hear: it may write what it likes. */
+  /** A stranger may send any header, so only local addresses are doubted. */
   function doubt(request: Request, { address }: Peer): void {
     if (address === null || !request.headers.has("x-forwarded-for") || !isLocal(address)) return;
-    isTold = true;
+    isDoubted = true;
     doubted(address);
   }
 
   function isWithin(address: Address | null): boolean {
-    return address !== null && ranges.some(([network, bits]) => isIn(address, network, bits));
+    if (address === null) return false;
+    return ranges.some(([network, bits]) => address.kind() === network.kind() && address.match(network as never, bits));
   }
 }
 
@@ -152,10 +146,6 @@ function single(address: string): string {
   return `${address}/${address.includes(":") ? 128 : 32}`;
 }
 
-function isIn(address: Address, network: Address, bits: number): boolean {
-  return address.kind() === network.kind() && address.match(network as never, bits);
-}
-
 function hopsOf(request: Request): readonly string[] {
   const hops = (request.headers.get("x-forwarded-for") ?? "").split(",");
   return hops.map((hop) => hop.trim()).filter((hop) => hop !== "");
@@ -167,17 +157,17 @@ function withoutPort(hop: string): string {
   return bracketed ?? hop.replace(/^([\d.]+):\d+$/, "$1");
 }
 
-/** No browser says more; what is longer is cut. */
+/** Longer than those of browsers. The rest is cut off. */
 const LONGEST_USER_AGENT = 1_000;
 const LONGEST_ORIGIN = 300;
 
-/** A request at the door. */
+/** A request before its calls are known. */
 export type Arriving = {
   readonly request: Request;
   readonly peer: Peer;
   /** The page that a browser sent it from, or null. */
   readonly origin: string | null;
-  /** As the config was when it came. */
+  /** The rules that were in force when it came. */
   readonly door: Door;
 };
 

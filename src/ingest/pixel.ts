@@ -1,34 +1,57 @@
 import { parseJson } from "../http/json.ts";
+import type { CallType } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import { isObject } from "../validate/shape.ts";
+import { admit, refuse } from "./admit.ts";
+import type { Arriving } from "./door.ts";
+import { arrivalOf, type ReceiveWorld } from "./receive.ts";
+
+/** Receives a call that comes as an image of a mail or a page. The answer is an image in any case. */
+export async function receivePixel(arriving: Arriving, type: CallType, world: ReceiveWorld): Promise<Response> {
+  const { request, door } = arriving;
+  const start = request.url.indexOf("?");
+  const pixel = readPixel(new URLSearchParams(start < 0 ? "" : request.url.slice(start)));
+  const call = pixel.kind === "call" ? pixel.call : null;
+  const what = pixel.kind === "call" ? pixel.call : pixel.text;
+  const source = door.findSource.anywhere(request, call);
+  if (isFault(source)) {
+    refuse(source, { arriving, what }, world);
+  } else if (pixel.kind === "refused") {
+    refuse(pixel.fault, { arriving, source, what }, world);
+  } else {
+    const arrival = arrivalOf({ arriving, source, type, isPage: true, numbers: "unchecked" }, world);
+    await admit({ arriving, source, kind: type, envelope: { calls: [call], arrival } }, world);
+  }
+  return answerPixel();
+}
 
 /** One transparent pixel. */
 const GIF = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");
 
-/** What a mail or a page gets, whatever became of the call: it asked for an image. Never cached: each view counts. */
+/** Never cached, so that each view is a request. */
 export function answerPixel(): Response {
   return new Response(GIF, { status: 200, headers: { "Content-Type": "image/gif", "Cache-Control": "no-store" } });
 }
 
 /**
- * Reads the call of a pixel: `data` holds it as JSON in base64 of any spelling, or the query is the call, with dotted
- * keys for what lies deeper (`properties.plan=pro`).
+ * Reads the call of a pixel. `data` holds it as JSON, in base64 of any alphabet; else the query is the call, with dotted
+ * keys for nested fields (`properties.plan=pro`).
  */
-export function readPixel(query: URLSearchParams): Pixel {
+function readPixel(query: URLSearchParams): Pixel {
   const data = query.get("data");
   return data === null ? readDotted(query) : readData(data);
 }
 
-/** The call of a pixel, or why there is none; then `text` is what was found instead. */
-export type Pixel =
+/** `text`: what was found instead of a call. */
+type Pixel =
   | { readonly kind: "call"; readonly call: object }
   | { readonly kind: "refused"; readonly fault: Fault; readonly text: string };
 
 function readData(data: string): Pixel {
-  // A plus that was not escaped comes out of a query as a space.
-  const spelled = data.replaceAll(" ", "+");
-  if (!/^[\w+/-]*={0,2}$/.test(spelled)) return refused(fault("invalid_encoding", "data is not base64"), "");
-  const text = Buffer.from(spelled, "base64").toString();
+  // URLSearchParams reads a plus that is not escaped as a space.
+  const base64 = data.replaceAll(" ", "+");
+  if (!/^[\w+/-]*={0,2}$/.test(base64)) return refused(fault("invalid_encoding", "data is not base64"), "");
+  const text = Buffer.from(base64, "base64").toString();
   const parsed = parseJson(text, "data, in base64,");
   if (isFault(parsed)) return refused(parsed, text);
   const call = parsed.value;
@@ -46,7 +69,7 @@ function readDotted(query: URLSearchParams): Pixel {
   for (const [key, value] of query) {
     const [field = "", ...deeper] = key.split(".");
     const last = deeper.pop();
-    // In the query of a URL there are no booleans, and these are the only ones that are looked at.
+    // A query holds text alone, and only these fields are read as booleans.
     const meant = field === "integrations" || key === "context.direct" ? asBoolean(value) : value;
     const placed =
       last === undefined ? put(call, field, meant) : plant(call, { path: [field, ...deeper], last, meant });
@@ -72,7 +95,7 @@ function plant(call: Branch, { path, last, meant }: Leaf): boolean {
   return put(branch, last, meant);
 }
 
-/** Defined rather than assigned: a key named `__proto__` is data. Of a key that comes twice the last one counts. */
+/** Defined rather than assigned, so that a key named `__proto__` is data. Of a key that comes twice, the last one counts. */
 function put(branch: Branch, key: string, value: string | boolean | Branch): boolean {
   if (Object.hasOwn(branch, key) && isObject(branch[key])) return false;
   Object.defineProperty(branch, key, { value, enumerable: true, writable: true, configurable: true });

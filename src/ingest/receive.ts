@@ -5,81 +5,90 @@ import type { CallType, JsonObject } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Clock, Random } from "../model/ports.ts";
 import type { Source } from "../model/source.ts";
-import { type At, KB } from "../model/units.ts";
+import { KB } from "../model/units.ts";
 import type { Arrival } from "../validate/call.ts";
-import type { Caller } from "../validate/context.ts";
 import { mayHoldInfinity } from "../validate/limits.ts";
 import { isObject, kindOf } from "../validate/shape.ts";
-import { type Admitted, type AdmitWorld, admit, type Rejected, refuse, textOf } from "./admit.ts";
-
+import { type Admitted, type AdmitWorld, admit, type Envelope, type Rejected, refuse, textOf } from "./admit.ts";
 import { type Arriving, callerOf } from "./door.ts";
-import { answerPixel, readPixel } from "./pixel.ts";
 
-/** What a path means: one kind of call, or a batch of any. */
+/** What a path takes: one type of call, or a batch of any. */
 export type PathKind = CallType | "batch";
 
-export type TakeWorld = AdmitWorld & {
+export type ReceiveWorld = AdmitWorld & {
   readonly clock: Clock;
   readonly random: Random;
   readonly bodies: Bodies;
 };
 
-/**
- * Takes the calls of one request: who sends them, what they are, whether each is valid; then they are accepted, which
- * makes them durable, and only then answered.
- */
-export async function take(arriving: Arriving, kind: PathKind, world: TakeWorld): Promise<Response> {
+/** Receives the calls of one request. They are answered once they are durable. */
+export async function receiveCalls(arriving: Arriving, kind: PathKind, world: ReceiveWorld): Promise<Response> {
   const { request, door } = arriving;
   const early = door.findSource.outside(request);
-  if (early && isFault(early)) return respondFault(refuse(early, { arriving, source: null, what: "" }, world));
+  if (early && isFault(early)) return respondFault(refuse(early, { arriving }, world));
   const text = await world.bodies.read(request, door.limits.maxBatch);
-  if (typeof text !== "string") return respondFault(refuse(text, { arriving, source: early, what: "" }, world));
+  if (typeof text !== "string") return respondFault(refuse(text, { arriving, source: early }, world));
   const parsed = parseJson(text);
   if (isFault(parsed)) return respondFault(refuse(parsed, { arriving, source: early, what: text }, world));
   const source = early ?? door.findSource.anywhere(request, parsed.value);
-  if (isFault(source)) return respondFault(refuse(source, { arriving, source: null, what: text }, world));
+  if (isFault(source)) return respondFault(refuse(source, { arriving, what: text }, world));
+  const type = kind === "batch" ? null : kind;
   const numbers = mayHoldInfinity(text) ? "unchecked" : "checked";
-  const received = receive({ arriving, source, isPage: false, numbers }, world);
-  const envelope = kind === "batch" ? readBatch(parsed.value, received) : readCall(parsed.value, kind, received);
+  const arrival = arrivalOf({ arriving, source, type, isPage: false, numbers }, world);
+  const envelope = type === null ? readBatch(parsed.value, arrival) : { calls: [parsed.value], arrival };
   if (isFault(envelope)) return respondFault(refuse(envelope, { arriving, source, what: text }, world));
   return answer(await admit({ arriving, source, kind, envelope }, world), { kind, size: text.length });
 }
 
-/** The same for a call that comes as an image: whatever becomes of it, the answer is one. */
-export async function takePixel(arriving: Arriving, type: CallType, world: TakeWorld): Promise<Response> {
-  const { request, door } = arriving;
-  const start = request.url.indexOf("?");
-  const query = start < 0 ? "" : request.url.slice(start);
-  const pixel = readPixel(new URLSearchParams(query));
-  const call = pixel.kind === "call" ? pixel.call : null;
-  const what = pixel.kind === "call" ? pixel.call : pixel.text;
-  const source = door.findSource.anywhere(request, call);
-  if (isFault(source)) {
-    refuse(source, { arriving, source: null, what }, world);
-  } else if (pixel.kind === "refused") {
-    refuse(pixel.fault, { arriving, source, what }, world);
-  } else {
-    const received = receive({ arriving, source, isPage: true, numbers: "unchecked" }, world);
-    await admit({ arriving, source, kind: type, envelope: readCall(call, type, received) }, world);
-  }
-  return answerPixel();
-}
-
-type Came = {
+type Came = Pick<Arrival, "type" | "numbers"> & {
   readonly arriving: Arriving;
   readonly source: Source;
   /** Whether it can only have come from a page or a mail. */
   readonly isPage: boolean;
-  readonly numbers: Received["numbers"];
 };
 
-function receive({ arriving, source, isPage, numbers }: Came, { clock, random }: TakeWorld): Received {
+/** What the one call of a request takes from it. */
+export function arrivalOf({ arriving, source, type, isPage, numbers }: Came, { clock, random }: ReceiveWorld): Arrival {
   const receivedAt = clock.wall();
-  // Ids of this server begin with the time, so that they sort as they came.
+  // Ids of this server begin with the time, so that they sort by their arrival.
   const time = receivedAt.toString(16).padStart(12, "0");
-  const newId = (): string => `fl-${time}-${random.hex(10)}`;
-  const { maxCall } = arriving.door.limits;
-  return { numbers, maxCall, receivedAt, newId, caller: callerOf(arriving, source, isPage) };
+  return {
+    type,
+    context: null,
+    integrations: null,
+    sentAt: null,
+    calls: 1,
+    receivedAt,
+    caller: callerOf(arriving, source, isPage),
+    numbers,
+    maxCall: arriving.door.limits.maxCall,
+    newId: () => `fl-${time}-${random.hex(10)}`,
+  };
+}
+
+/** The calls of a batch. Clients send `"batch": null` when they have nothing to send. */
+function readBatch(body: unknown, arrival: Arrival): Envelope | Fault {
+  if (!isObject(body)) return fault("invalid_request", `a batch must be a JSON object (got ${kindOf(body)})`);
+  const { batch, context, integrations, sentAt } = body;
+  if (batch !== null && !Array.isArray(batch)) {
+    return fault("invalid_request", `batch must be an array of calls (got ${kindOf(batch)})`);
+  }
+  const calls = batch ?? [];
+  return {
+    calls,
+    arrival: {
+      ...arrival,
+      calls: calls.length,
+      context: objectOf(context),
+      integrations: objectOf(integrations),
+      sentAt: typeof sentAt === "string" ? sentAt : null,
+    },
+  };
+}
+
+/** Null for an empty object, which need not be merged into each call. */
+function objectOf(value: unknown): JsonObject | null {
+  return isObject(value) && Object.keys(value).length > 0 ? value : null;
 }
 
 type Asked = {
@@ -101,23 +110,16 @@ function answer(admitted: Admitted | Fault, { kind, size }: Asked): Response {
 }
 
 /**
- * Characters of the answer that may name bad calls, beside those for each character of the request. Calls of a client
- * library need half of that; a bare number would be answered with 65 times its size.
+ * The characters that an answer may take to list rejected calls, and how many more for each character of the request.
+ * Calls of a client library need half of that. Without a bound, a bare number would be answered with 65 times its size.
  */
 const LEAST_LISTED = 4 * KB;
 const MOST_PER_CHARACTER = 4;
-/** The names of an entry's members, its index, and what is between them. */
+/** The names of an entry's fields, its index, and punctuation. */
 const FRAME = 60;
 
-type Entry = {
-  readonly index: number;
-  readonly messageId: string | null;
-  readonly code: string;
-  readonly message: string;
-};
-
-function listOf(rejected: readonly Rejected[], most: number): readonly Entry[] {
-  const list: Entry[] = [];
+function listOf(rejected: readonly Rejected[], most: number): readonly object[] {
+  const list: object[] = [];
   let left = most;
   for (const { index, call, fault } of rejected) {
     const { code, message } = fault;
@@ -127,51 +129,4 @@ function listOf(rejected: readonly Rejected[], most: number): readonly Entry[] {
     list.push({ index, messageId, code, message });
   }
   return list;
-}
-
-/** The calls of one request, and what they have in common. */
-export type Envelope = { readonly calls: readonly unknown[]; readonly arrival: Arrival };
-
-/** What the ingest API knows of a request before it has looked into the body. */
-type Received = {
-  /** Whether its text may hold a number that JSON cannot carry on. */
-  readonly numbers: Arrival["numbers"];
-  readonly maxCall: number;
-  readonly receivedAt: At;
-  readonly caller: Caller;
-  readonly newId: () => string;
-};
-
-/** A body that is one call of the type that its path says. */
-export function readCall(call: unknown, type: CallType, received: Received): Envelope {
-  return { calls: [call], arrival: { ...common(received), type, calls: 1 } };
-}
-
-/** A body that is a batch. Clients send `"batch": null` when they have nothing to say. */
-export function readBatch(body: unknown, received: Received): Envelope | Fault {
-  if (!isObject(body)) return fault("invalid_request", `a batch must be a JSON object (got ${kindOf(body)})`);
-  const { batch, context, integrations, sentAt } = body;
-  if (batch !== null && !Array.isArray(batch)) {
-    return fault("invalid_request", `batch must be an array of calls (got ${kindOf(batch)})`);
-  }
-  const calls = batch ?? [];
-  return {
-    calls,
-    arrival: {
-      ...common(received),
-      calls: calls.length,
-      context: objectOf(context),
-      integrations: objectOf(integrations),
-      sentAt: typeof sentAt === "string" ? sentAt : null,
-    },
-  };
-}
-
-function common(received: Received): Arrival {
-  return { type: null, context: null, integrations: null, sentAt: null, calls: 0, ...received };
-}
-
-/** An empty one adds nothing, and need not be merged into each call. */
-function objectOf(value: unknown): JsonObject | null {
-  return isObject(value) && Object.keys(value).length > 0 ? value : null;
 }

@@ -6,29 +6,29 @@ import type { Timeline } from "../model/timeline.ts";
 import { KB } from "../model/units.ts";
 import { applyPolicy } from "../validate/context.ts";
 
-/** How many are kept: what an operator reads, in at most some hundred KB. */
+/** As many as an operator reads, in at most some hundred KB. */
 const MOST_KEPT = 100;
-/** Of one request: a batch of bad calls must not push out all that others were refused. */
+/** Of one request, so that a batch of bad calls does not push out those of others. */
 const MOST_OF_ONE = 10;
 
-/** What is known of the request that a refused call came in. */
-type Visit = {
+/** The request of a refused call. */
+export type Visit = {
   /** `POST /v1/track` */
   readonly request: string;
   /** What may be kept of addresses. */
   readonly policy: IpPolicy;
-  /** Takes write keys out of what is kept. */
+  /** Removes write keys from a text. */
   readonly hide: (text: string) => string;
   readonly sender: () => Sender;
 };
 
-/** A refusal, and the thing that was refused: a parsed call, or the text of a body. */
+/** A refusal, and what was refused: a parsed call, or the text of a body. */
 export type Refused = Refusal & { readonly what: unknown };
 
-/** Tells, counts and remembers what was not taken. */
+/** Logs, counts and keeps refusals. */
 export type Rejecting = Rejections & {
   readonly forget: ForgetRejections;
-  /** All that was refused of one request. */
+  /** Takes the refusals of one request. */
   reject(refused: readonly Refused[], visit: Visit): void;
 };
 
@@ -38,7 +38,7 @@ type RejectionsWorld = {
   readonly report: Report;
 };
 
-/** The ring of the last refusals. An event that was not taken is never invisible: this is the one place to say so. */
+/** The ring of the last refusals. Each refusal is reported here, and nowhere else. */
 export function createRejections({ clock, timeline, report }: RejectionsWorld): Rejecting {
   const kept: Rejection[] = [];
   return {
@@ -67,7 +67,7 @@ export function createRejections({ clock, timeline, report }: RejectionsWorld): 
   }
 }
 
-/** The ids as they may be written in a refusal: as they are, in the JSON of a sample, in a query. */
+/** The ids as a refusal may hold them: as they are, in the JSON of a sample, in a query. */
 function spellingsOf(userIds: readonly string[]): readonly string[] {
   const spelled = userIds.flatMap((id) => {
     const inJson = JSON.stringify(id).slice(1, -1);
@@ -81,7 +81,7 @@ function isAbout(rejection: Rejection, names: readonly string[]): boolean {
   return names.some((name) => mentions(text, name));
 }
 
-/** Whether it stands there by itself. What was refused may be anything: rather too much is forgotten than too little. */
+/** Whether the id stands there as a word. The text may be anything: too much is forgotten rather than too little. */
 function mentions(text: string, id: string): boolean {
   for (let at = text.indexOf(id); at >= 0; at = text.indexOf(id, at + 1)) {
     if (!/[\p{L}\p{N}]$/u.test(text.slice(0, at).slice(-2)) && !/^[\p{L}\p{N}]/u.test(text.slice(at + id.length))) {
@@ -91,7 +91,7 @@ function mentions(text: string, id: string): boolean {
   return false;
 }
 
-/** A piece of a text keeps all of it in memory: what is remembered of a body must not hold the body. */
+/** A copy of its own: a substring would keep the whole body in memory. */
 function copy(rejection: Rejection): Rejection {
   return JSON.parse(Buffer.from(JSON.stringify(rejection)).toString());
 }
@@ -99,16 +99,16 @@ function copy(rejection: Rejection): Rejection {
 /** In characters. */
 const LONGEST = KB;
 const LONGEST_KEY = 256;
-/** Levels that are written out. Deep JSON would take half a second. */
+/** Levels that are shown. Deep JSON would take half a second. */
 const DEEPEST = 20;
 
 /**
- * The beginning of what was refused, for the operator to recognise it by. Write keys are taken out, and of addresses what
- * must not be kept.
+ * The beginning of what was refused, by which the operator recognises it. Write keys are removed, and so is what must not
+ * be kept of addresses.
  */
 function sampleOf(what: unknown, { policy, hide }: Hiding): string {
   const masked = typeof what === "string" ? maskText(what, policy) : maskValue(what, policy);
-  // A key that begins within what is shown is looked at whole.
+  // A key may reach beyond what is shown, and must be found whole.
   return hide(masked.slice(0, LONGEST + LONGEST_KEY)).slice(0, LONGEST);
 }
 
@@ -120,7 +120,7 @@ const VALUE = String.raw`[^"'&,;\s}\\%]+`;
 const WRITE_KEY = new RegExp(`(write_?key${QUOTE}${MARK}${QUOTE})${VALUE}`, "gi");
 const IP = new RegExp(`(\\bip${QUOTE}${MARK}${QUOTE})${VALUE}`, "gi");
 
-/** What could not be read as JSON may be anything: a key is masked however it is quoted, escaped and separated. */
+/** A text that is no JSON. A key is masked however it is quoted, escaped and separated. */
 function maskText(text: string, policy: IpPolicy): string {
   const masked = text.slice(0, 2 * LONGEST).replace(WRITE_KEY, "$1***");
   return policy === "keep" ? masked : masked.replace(IP, "$1***");
@@ -128,7 +128,7 @@ function maskText(text: string, policy: IpPolicy): string {
 
 function maskValue(value: unknown, policy: IpPolicy): string {
   const depths = new Map<unknown, number>();
-  // Written out this far, and no further, whatever a stranger has nested.
+  // Anybody can send deep JSON, so it is cut here.
   function masked(this: unknown, key: string, inner: unknown): unknown {
     if (/^write_?key$/i.test(key)) return "***";
     if (typeof inner === "string") return key === "ip" ? applyPolicy(inner, policy) : inner.slice(0, LONGEST);

@@ -6,20 +6,20 @@ import { isObject } from "../validate/shape.ts";
 
 /** Finds the source of a request by its write key, wherever a client library puts it. */
 export type FindSource = {
-  /** By what stands outside the body, or null if only the body can tell. */
+  /** By what is outside the body, or null if the body decides. */
   outside(request: Request): Source | Fault | null;
-  /** By all of the request. `body` is what was parsed. */
+  /** By all of the request. `body` is parsed JSON. */
   anywhere(request: Request, body: unknown): Source | Fault;
   byKey(key: string): Source | Fault;
 };
 
-/** Spellings of good credentials that are remembered: a client sends one, again and again. */
+/** Authorization headers that are remembered: each client sends the same one again and again. */
 const MOST_REMEMBERED = 1_000;
 
 /**
- * Keys are looked up by their hash: how long that takes says nothing about how much of a guess was right. Where the key
- * is in a request is settled in this file alone. The first place that holds one decides, in this order: the user name
- * of Basic authorization; with Bearer authorization the body; `X-Write-Key`; the query; the body; its first call.
+ * Keys are looked up by hash, so that the time does not tell how much of a guess was right. The first place that holds a
+ * key decides, in this order: the user name of Basic authorization; with Bearer authorization the body; `X-Write-Key`; the
+ * query; the body; its first call.
  */
 export function createFindSource(sources: readonly Source[]): FindSource {
   const byHash = new Map(sources.map((source) => [digest(source.writeKey.reveal()), source]));
@@ -66,7 +66,7 @@ function digest(key: string): string {
   return hash("sha256", key, "base64");
 }
 
-/** `Authorization: Basic base64(key + ":")`. The password is nobody's, and ignored. */
+/** The user of `Authorization: Basic base64(key + ":")`. The password is ignored. */
 function basicUser(header: string): string | null {
   const [, credentials] = /^basic +(\S+)/i.exec(header) ?? [];
   if (!credentials) return null;
@@ -74,13 +74,13 @@ function basicUser(header: string): string | null {
   return key || null;
 }
 
-/** What a request sends as its key beside its body, whether a source has it or not. */
+/** The keys that a request sends outside its body, known or not. */
 export function claimedKeys(request: Request): readonly string[] {
   const header = request.headers.get("authorization") ?? "";
   return [basicUser(header), keyBeside(request)].filter((key) => key !== null);
 }
 
-/** Clients with a token of their own for somebody else: they name the source in the body. */
+/** Such clients have a token for another service, and send the write key in the body. */
 function isBearer(header: string): boolean {
   return /^bearer\s/i.test(header);
 }
@@ -101,16 +101,16 @@ function firstCall(body: unknown): unknown {
   return isObject(body) && Array.isArray(body.batch) ? body.batch[0] : null;
 }
 
-/** Takes write keys out of a text that the operator will see. `claimed` are further ones, which its request has sent as its own. */
+/** Removes write keys from a text that the operator will see, and also `claimed`, which the request has sent as its own. */
 export type HideKeys = (text: string, claimed?: readonly string[]) => string;
 
 const HIDDEN = "***";
-/** What is shorter is a word rather than a secret, and would be taken out of sentences. */
+/** A shorter key is a word rather than a secret, and would be removed from sentences. */
 const SHORTEST = 6;
 
 /**
- * Hides the write keys of all sources, as they are, in a URL and as Basic authorization. However many there are, a text is
- * gone through once: anybody may have requests refused.
+ * Hides the write keys of all sources, as they are, in a URL and as Basic authorization. Reads a text once, however many
+ * sources there are, because anybody can have requests refused.
  */
 export function createHideKeys(sources: readonly Source[]): HideKeys {
   const forms = formsOf(sources.map(({ writeKey }) => writeKey.reveal()));
@@ -124,9 +124,9 @@ export function createHideKeys(sources: readonly Source[]): HideKeys {
 }
 
 type Finder = {
-  /** Set for each three characters that a key begins with: nearly all places of a text are passed by looking here. */
+  /** Set for the first three characters of each key. Nearly all places of a text are ruled out by it. */
   readonly marks: Uint8Array;
-  /** By its first characters. */
+  /** Keys by their first characters. */
   readonly byStart: ReadonlyMap<string, readonly string[]>;
 };
 
@@ -150,20 +150,20 @@ function hide(text: string, { marks, byStart }: Finder): string {
   return shown + text.slice(from);
 }
 
-/** The longest first: what is left of one must not be taken for another. */
+/** The longest first: replacing a shorter one would leave the rest of a longer one. */
 function formsOf(keys: readonly string[]): readonly string[] {
   const forms = new Set(keys.flatMap(spellings).filter((one) => one.length >= SHORTEST));
   return [...forms].sort((one, other) => other.length - one.length);
 }
 
 function spellings(key: string): readonly string[] {
-  // As the user name of Basic authorization, which has a colon behind it, and by mistake alone.
+  // The user of Basic authorization, with the colon behind it, and by mistake without.
   const encoded = [`${key}:`, key].map((text) => Buffer.from(text).toString("base64"));
   const unpadded = encoded.map((text) => text.replace(/=+$/, ""));
   return [key, encodeURIComponent(key.toWellFormed()), JSON.stringify(key).slice(1, -1), ...encoded, ...unpadded];
 }
 
-/** A path for the operator and the log: without write keys, nor what looks like one. */
+/** A path for the operator and the log, without write keys and what looks like one. */
 export function shownPath({ url }: Request, hideKeys: HideKeys): string {
   return hideKeys(pathOf(url).slice(0, LONGEST_LOOKED_AT))
     .replace(/^(\/+v1\/+projects\/+)[^/]+/i, "$1***")
@@ -171,6 +171,6 @@ export function shownPath({ url }: Request, hideKeys: HideKeys): string {
     .slice(0, LONGEST_SHOWN);
 }
 
-/** In characters. A key that begins within what is shown is looked at whole. */
+/** In characters. A key may reach beyond what is shown, and must be found whole. */
 const LONGEST_SHOWN = 100;
 const LONGEST_LOOKED_AT = 1_000;

@@ -25,7 +25,7 @@ export type Vitals = {
   readonly stuckLoops: readonly string[];
 };
 
-/** Hears, before each step and each percent of a large one, that the outbox is being brought up to date. */
+/** Hears, before each step, that the outbox is being brought up to date. */
 export type Migrating = (now: MigrationStep) => void;
 
 export type MigrationStep = {
@@ -33,8 +33,6 @@ export type MigrationStep = {
   readonly of: number;
   /** Of the outbox's file. */
   readonly bytes: number;
-  /** The part of a large step that is done, from 0 to 1. */
-  readonly share?: number;
-  /** Where a copy of the outbox is kept before that step: it is being written, or checked. */
+  /** Where a copy of the outbox is kept before that step: it is being written. */
   readonly copy?: string;
 };

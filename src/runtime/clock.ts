@@ -29,7 +29,7 @@ export function createClock(): Clock {
   };
 }
 
-/** Of Linux, which gives each start of the machine an id of its own, and counts the time that it sleeps. */
+/** Only on Linux, which gives each start of the machine an id, and whose uptime includes the time that it sleeps. */
 function readBoot(): Boot | null {
   try {
     const id = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").replaceAll("-", "").slice(0, ID_DIGITS);
@@ -41,10 +41,10 @@ function readBoot(): Boot | null {
   }
 }
 
-/** 48 bits: a number of JavaScript holds them exactly. */
+/** 48 bits, which a number holds exactly. */
 const ID_DIGITS = 12;
 
-/** Milliseconds on a clock that never steps. Whole ones, so that sums with it stay exact. */
+/** Whole milliseconds on a clock that never steps, so that sums with it stay exact. */
 function uptime(): Ms {
   return Math.floor(performance.now());
 }
@@ -52,7 +52,7 @@ function uptime(): Ms {
 function after(ms: Ms, run: () => void): Cancel {
   let timer: ReturnType<typeof setTimeout>;
   function wait(left: Ms): void {
-    // A timer never fires early, so whoever waits until a row is due finds it due.
+    // Rounded up: a timer that fires early would find that a row is not due yet.
     if (left <= LONGEST_TIMER) timer = setTimeout(run, Math.ceil(left));
     else timer = setTimeout(wait, LONGEST_TIMER, left - LONGEST_TIMER);
   }
@@ -65,7 +65,7 @@ function sleep(ms: Ms, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     function wake(): void {
       cancel();
-      // Signals that live as long as the daemon would collect a listener from every sleep.
+      // A signal that lives as long as the daemon would collect a listener from every sleep.
       signal.removeEventListener("abort", wake);
       resolve();
     }
@@ -74,10 +74,7 @@ function sleep(ms: Ms, signal: AbortSignal): Promise<void> {
   });
 }
 
-/**
- * Whether something keeps the machine's clock right, as the kernel knows it: every time service tells it. Null where nobody
- * can say.
- */
+/** Whether a time service keeps the machine's clock right, as every one tells the kernel. Null if unknown. */
 export function isClockSynchronized(): boolean | null {
   if (process.platform !== "linux" || !MACHINES.includes(process.arch)) return null;
   const libc = openLibc<Libc>({ adjtimex: ["memory"] });

@@ -1,3 +1,4 @@
+/** The config file and the files that it names: where it is, what they hold, and whether they have changed. */
 import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -5,34 +6,35 @@ import process from "node:process";
 import type { FileText, Resolve } from "../model/ports.ts";
 import type { FileState } from "../model/reload.ts";
 import { formatSize, MB } from "../model/units.ts";
-import { reasonOf } from "./file-error.ts";
+import { errorCode, reasonOf } from "./file-error.ts";
 
 const CONFIG_PLACES = ["config.yaml", "/etc/fairlead/config.yaml"];
 
 /**
- * Where the config file is: as said, else `$FAIRLEAD_CONFIG`, else the first place that has one, else one that this user
- * may not look at, else null.
+ * Finds the config file: the given one, else `$FAIRLEAD_CONFIG`, else the first place that has one, else one that this user
+ * has no permission to look at, else null.
  */
-export function findConfigFile(said: string | undefined, places: readonly string[] = CONFIG_PLACES): string | null {
-  const named = said ?? (process.env.FAIRLEAD_CONFIG || undefined);
+export function findConfigFile(given: string | undefined, places: readonly string[] = CONFIG_PLACES): string | null {
+  const named = given ?? (process.env.FAIRLEAD_CONFIG || undefined);
   if (named !== undefined) return named;
-  const found = places.map((path) => [path, lookAt(path)] as const);
-  const [there] = found.filter(([, seen]) => seen === "there");
-  // Of two folders that are closed, the working directory is the less likely one.
-  return (there ?? found.findLast(([, seen]) => seen === "hidden"))?.[0] ?? null;
-}
-
-function lookAt(path: string): "there" | "hidden" | "missing" {
-  try {
-    statSync(path);
-    return "there";
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EACCES" ? "hidden" : "missing";
+  const hidden: string[] = [];
+  for (const path of places) {
+    try {
+      statSync(path);
+      return path;
+    } catch (error) {
+      if (errorCode(error) === "EACCES") hidden.push(path);
+    }
   }
+  // Of two closed folders, the working directory is the less likely one.
+  return hidden.at(-1) ?? null;
 }
 
 /** All authorities that a machine trusts, in one file, are some 200 KB. */
-const LARGEST = 1 * MB;
+const MOST_BYTES = 1 * MB;
+
+/** Not blocking: opening a pipe that nothing writes to would wait without end. */
+const READING = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** Reads the config file: up to 1 MB of UTF-8. */
 export function readConfigFile(path: string): FileText {
@@ -41,11 +43,7 @@ export function readConfigFile(path: string): FileText {
 
 /** The environment, files of up to 1 MB, and systemd's credentials. */
 export function createResolve(): Resolve {
-  return {
-    env: (name) => process.env[name],
-    file: (path) => readText(path),
-    credential: readCredential,
-  };
+  return { env: (name) => process.env[name], file: readText, credential: readCredential };
 }
 
 function readCredential(name: string): FileText {
@@ -55,16 +53,16 @@ function readCredential(name: string): FileText {
   }
   if (!folder) return { ok: false, why: "systemd gave no credentials ($CREDENTIALS_DIRECTORY is not set)" };
   const read = readText(join(folder, name));
-  // systemd guards the folder; the modes of the files in it say nothing.
+  // systemd guards the folder; the modes of the files in it do not matter.
   return read.ok ? { ...read, worldReadable: false } : read;
 }
 
 function readText(path: string): FileText {
   try {
-    // Not blocking: to open a pipe that nobody writes to would wait for ever.
-    const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const file = openSync(path, READING);
     try {
-      return readOpen(file);
+      const stats = fstatSync(file);
+      return refuseKind(stats) ?? toText(readUpTo(file, MOST_BYTES + 1), stats);
     } finally {
       closeSync(file);
     }
@@ -73,30 +71,13 @@ function readText(path: string): FileText {
   }
 }
 
-function readOpen(file: number): FileText {
-  const stats = fstatSync(file);
-  return refusalOf(stats) ?? toText(readUpTo(file, LARGEST + 1), stats);
-}
-
-function refusalOf(stats: Stats): FileText | null {
-  if (stats.isDirectory()) return { ok: false, why: "it is a folder" };
-  return stats.isFile() ? null : { ok: false, why: "it is not a regular file" };
-}
-
-function toText(bytes: Uint8Array, stats: Stats): FileText {
-  if (bytes.length > LARGEST) return { ok: false, why: `it is larger than ${formatSize(LARGEST)}` };
-  const text = decode(bytes);
-  if (text === null) return { ok: false, why: "it is not UTF-8 text" };
-  return { ok: true, text, worldReadable: (stats.mode & 0o004) !== 0 };
-}
-
-/** Reads a file as the others here do, without holding anybody up: a file server may have gone away. Never rejects. */
+/** Reads a file without blocking the event loop, because a file server may have gone away. Never rejects. */
 export async function readFileLater(path: string): Promise<FileText> {
   try {
-    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const file = await open(path, READING);
     try {
       const stats = await file.stat();
-      return refusalOf(stats) ?? toText(await readUpToLater(file, LARGEST + 1), stats);
+      return refuseKind(stats) ?? toText(await readUpToLater(file, MOST_BYTES + 1), stats);
     } finally {
       await file.close();
     }
@@ -105,14 +86,9 @@ export async function readFileLater(path: string): Promise<FileText> {
   }
 }
 
-async function readUpToLater(file: FileHandle, most: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(most);
-  let length = 0;
-  for (;;) {
-    const { bytesRead } = await file.read(bytes, length, most - length, null);
-    length += bytesRead;
-    if (bytesRead === 0 || length === most) return bytes.subarray(0, length);
-  }
+function refuseKind(stats: Stats): FileText | null {
+  if (stats.isDirectory()) return { ok: false, why: "it is a folder" };
+  return stats.isFile() ? null : { ok: false, why: "it is not a regular file" };
 }
 
 /** Does not trust the size that the file system gives: files grow, and those of /proc have none. */
@@ -126,41 +102,49 @@ function readUpTo(file: number, most: number): Uint8Array {
   }
 }
 
-/** Bad bytes are refused: replaced by others they would make a secret that looks right and signs wrong. */
-function decode(bytes: Uint8Array): string | null {
+async function readUpToLater(file: FileHandle, most: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(most);
+  let length = 0;
+  for (;;) {
+    const { bytesRead } = await file.read(bytes, length, most - length, null);
+    length += bytesRead;
+    if (bytesRead === 0 || length === most) return bytes.subarray(0, length);
+  }
+}
+
+function toText(bytes: Uint8Array, { mode }: Stats): FileText {
+  if (bytes.length > MOST_BYTES) return { ok: false, why: `it is larger than ${formatSize(MOST_BYTES)}` };
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    // Replacing bad bytes would make a secret that looks right and signs wrong.
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return { ok: true, text, worldReadable: (mode & 0o004) !== 0 };
   } catch {
-    return null;
+    return { ok: false, why: "it is not UTF-8 text" };
   }
 }
 
-/** Looks at a file as `lookNow` does, without holding anybody up: a file server may have gone away. Never rejects. */
-export async function look(path: string): Promise<FileState> {
+/** A value that differs once the file has changed. Does not block the event loop. Never rejects. */
+export async function fileState(path: string): Promise<FileState> {
   try {
-    return stateOf(await stat(path, { bigint: true }));
+    return toState(await stat(path, { bigint: true }));
   } catch (error) {
-    return stateWithout(error);
+    return errorCode(error) ?? "unknown";
   }
 }
 
-/** Looks at a file before it is read: a change that comes between the two is then seen as one later. */
-export function lookNow(path: string): FileState {
+/** The same at once: taken before a file is read, it shows a change that comes between the two as a later one. */
+export function fileStateNow(path: string): FileState {
   try {
-    return stateOf(statSync(path, { bigint: true }));
+    return toState(statSync(path, { bigint: true }));
   } catch (error) {
-    return stateWithout(error);
+    return errorCode(error) ?? "unknown";
   }
 }
 
 /**
- * The device is left out: overlay file systems give one file several. The mode is there for a file that could not be read,
- * and was mended: Deno has no `ctime` that would tell.
+ * Without the device: overlay file systems give a file several. The mode shows that permission was given to read a file:
+ * Deno has no `ctime` to show it.
  */
-function stateOf({ ino, size, mtimeNs, ctimeNs, mode }: BigIntStats): FileState {
+function toState({ ino, size, mtimeNs, ctimeNs, mode }: BigIntStats): FileState {
   return `${ino} ${size} ${mtimeNs} ${ctimeNs} ${mode}`;
-}
-
-function stateWithout(error: unknown): FileState {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }

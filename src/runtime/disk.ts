@@ -2,10 +2,11 @@ import { existsSync, readdirSync, readFileSync, realpathSync, type StatsFs, stat
 import { readFile, stat, statfs } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Alias, Disk, Space, SpaceFor } from "../model/space.ts";
+import { errorCode } from "./file-error.ts";
 
-/** What the machine says about its disks. It is asked beside the event loop: a file server may have gone away. */
+/** The machine's disks. What may take long does not block the event loop: a file server may have gone away. */
 export const disk: Disk = {
-  space: async (path) => spaceOf(await statfs(path)),
+  space: async (path) => toSpace(await statfs(path)),
   async size(path) {
     try {
       return (await stat(path)).size;
@@ -25,50 +26,43 @@ export const disk: Disk = {
       const { dev, ino, size } = statSync(path, { bigint: true });
       return { identity: `${dev} ${ino}`, size: Number(size) };
     } catch (error) {
-      if (error instanceof Error && "code" in error && NOTHING_THERE.has(String(error.code))) return null;
+      if (NOTHING_THERE.has(errorCode(error) ?? "")) return null;
       throw error;
     }
   },
   alias: aliasOf,
 };
 
-/** The file, a folder above it, or what a symbolic link leads to is gone. */
+/** The file, a folder above it, or the target of a symbolic link is gone. */
 const NOTHING_THERE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ESTALE"]);
 
-/** The same at once, while nobody else waits. An outbox that is not there yet will be on the disk of the folder above. */
+/** Blocks the event loop. An outbox that does not exist yet will be on the disk of the folder above. */
 export const spaceFor: SpaceFor = (outbox) => {
   try {
-    const used = [outbox, `${outbox}-wal`, `${outbox}-shm`].reduce((sum, path) => sum + sizeNow(path), 0);
-    return { ...spaceOf(statfsSync(nearest(outbox))), used };
+    const sizes = ["", "-wal", "-shm"].map((end) => statSync(outbox + end, { throwIfNoEntry: false })?.size ?? 0);
+    const used = sizes.reduce((sum, size) => sum + size, 0);
+    return { ...toSpace(statfsSync(nearest(outbox))), used };
   } catch {
     return null;
   }
 };
 
-function spaceOf({ bavail, blocks, bsize }: StatsFs): Space {
+function toSpace({ bavail, blocks, bsize }: StatsFs): Space {
   return { free: bavail * bsize, total: blocks * bsize };
 }
 
-function sizeNow(path: string): number {
-  try {
-    return statSync(path).size;
-  } catch (error) {
-    return zeroIfMissing(error);
-  }
-}
-
 function zeroIfMissing(error: unknown): number {
-  if (error instanceof Error && "code" in error && error.code === "ENOENT") return 0;
+  if (errorCode(error) === "ENOENT") return 0;
   throw error;
 }
 
-/** The path itself, or the first above it that is there. */
+/** The path itself, or the first above it that exists. */
 function nearest(path: string): string {
   const above = dirname(path);
   return existsSync(path) || above === path ? path : nearest(above);
 }
 
-/** Whether a file can be opened by another path than this, and what a symbolic link here leads to. Null where nobody can say. */
+/** Whether a file has another path than this one and what a symbolic link here leads to. Null if not, or if that is unknown. */
 export function aliasOf(path: string): Alias | null {
   try {
     const real = realpathSync(path);
@@ -82,7 +76,7 @@ export function aliasOf(path: string): Alias | null {
   }
 }
 
-/** Other names in the same folder, as far as they can be seen. */
+/** Other names of the file in the same folder. */
 function namesBeside(path: string, inode: bigint): readonly string[] {
   const folder = dirname(path);
   const names = readdirSync(folder).filter((name) => name !== basename(path));
@@ -97,17 +91,17 @@ function inodeOf(path: string): bigint | null {
   }
 }
 
-/** Where something is mounted, as this process sees it; none where the system has no such list. */
+/** The mount points that this process sees; none where the system has no such list. */
 function mountPoints(): ReadonlySet<string> {
   try {
     const lines = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
-    return new Set(lines.map((line) => unescaped(line.split(" ")[4] ?? "")));
+    return new Set(lines.map((line) => unescapeOctal(line.split(" ")[4] ?? "")));
   } catch {
     return new Set();
   }
 }
 
 /** Blanks and the like are written as `\040`. */
-function unescaped(text: string): string {
+function unescapeOctal(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

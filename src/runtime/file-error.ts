@@ -1,10 +1,15 @@
 import { closeSync, constants, openSync, readFileSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 
+/** The code that the system gives an error; null if it has none. */
+export function errorCode(error: unknown): string | null {
+  return error instanceof Error && "code" in error ? String(error.code) : null;
+}
+
 /** Why a file cannot be read, without its path. */
 export function reasonOf(error: unknown, path: string): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
-  if (code === "EACCES" || code === "EPERM") return `permission denied${guardOf(path)}`;
+  const code = errorCode(error) ?? String(error);
+  if (code === "EACCES" || code === "EPERM") return `permission denied${describeGuard(path)}`;
   return REASONS[code] ?? code;
 }
 
@@ -18,40 +23,49 @@ const REASONS: Readonly<Record<string, string>> = {
   EMFILE: "too many open files",
 };
 
-/** What a person can do who may not read a file; null where that is not what is wrong with it. */
-export function howToRead(path: string): string | null {
-  if (!isDenied(path)) return null;
-  const group = nameOf(groupThatMayRead(path));
-  return group === null
-    ? "use sudo"
-    : `use sudo, or join the group ${group} (sudo usermod -aG ${group} NAME, ${AGAIN})`;
+/** The mode and owner of a file. If even these cannot be seen, a folder above is closed. */
+function describeGuard(path: string): string {
+  try {
+    const { mode, uid } = statSync(path);
+    const octal = (mode & 0o7777).toString(8).padStart(4, "0");
+    return ` (mode ${octal}, owner ${uid === 0 ? "root" : `uid ${uid}`})`;
+  } catch {
+    return " (a folder above it cannot be entered)";
+  }
 }
 
-const AGAIN = "then log in again";
+/** What a person without permission to read a file can do; null if permission is not the problem. */
+export function howToRead(path: string): string | null {
+  if (!isDenied(path)) return null;
+  const group = groupName(groupThatMayRead(path));
+  if (group === null) return "use sudo";
+  return `use sudo, or join the group ${group} (sudo usermod -aG ${group} NAME, then log in again)`;
+}
 
 function isDenied(path: string): boolean {
   try {
     closeSync(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK));
     return false;
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EACCES";
+    return errorCode(error) === "EACCES";
   }
 }
 
 /** The group of the file, or of the folder that hides it; null if their groups may not read them. */
 function groupThatMayRead(path: string): number | null {
   const above = dirname(path);
+  let stats: Stats;
   try {
-    const stats = statSync(path);
-    const needed = stats.isDirectory() ? 0o010 : 0o040;
-    return (stats.mode & needed) === 0 ? null : stats.gid;
+    stats = statSync(path);
   } catch {
     return above === path ? null : groupThatMayRead(above);
   }
+  const needed = stats.isDirectory() ? 0o010 : 0o040;
+  return (stats.mode & needed) === 0 ? null : stats.gid;
 }
 
-/** Null for the group of root, which nobody else should be in, and where there is no list of groups. */
-function nameOf(gid: number | null): string | null {
+/** Null for root's group, which nobody else should join, and where there is no list of groups. */
+function groupName(gid: number | null): string | null {
   if (gid === null || gid === 0) return null;
   try {
     const groups = readFileSync("/etc/group", "utf8").split("\n");
@@ -60,22 +74,4 @@ function nameOf(gid: number | null): string | null {
   } catch {
     return null;
   }
-}
-
-/** Who may read it. If not even that can be seen, a folder above is closed. */
-function guardOf(path: string): string {
-  try {
-    const stats = statSync(path);
-    return ` (mode ${octal(stats)}, owner ${ownerOf(stats)})`;
-  } catch {
-    return " (a folder above it cannot be entered)";
-  }
-}
-
-function octal({ mode }: Stats): string {
-  return (mode & 0o7777).toString(8).padStart(4, "0");
-}
-
-function ownerOf({ uid }: Stats): string {
-  return uid === 0 ? "root" : `uid ${uid}`;
 }

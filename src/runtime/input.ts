@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import process from "node:process";
 import { formatSize, KB } from "../model/units.ts";
 import { reasonOf } from "./file-error.ts";
@@ -39,20 +39,18 @@ export function isInputTerminal(): boolean {
   return process.stdin.isTTY === true;
 }
 
-/** A file or a pipe that is read piece by piece. */
+/** A file or a pipe that is read piece by piece, once. */
 export type ByteSource = {
-  /** In bytes, when it was opened; null for a pipe, which can be read only once. */
+  /** In bytes, when it was opened; null for a pipe. */
   readonly size: number | null;
-  /** The bytes from this place on; a pipe always goes on where it is. Rejects when it cannot be read. */
-  pieces(from: number): AsyncIterable<Uint8Array>;
-  /** The bytes of a file between two places. */
-  part(from: number, to: number): Promise<Uint8Array>;
+  /** Rejects when it cannot be read. */
+  readonly pieces: AsyncIterable<Uint8Array>;
   close(): Promise<void>;
 };
 
 type Opened = { readonly ok: true; readonly source: ByteSource } | { readonly ok: false; readonly why: string };
 
-const PIECE = 256 * KB;
+const PIECE_BYTES = 256 * KB;
 
 /** Opens a file or a named pipe, or with `path` null standard input. The reason does not repeat the path. */
 export async function openBytes(path: string | null): Promise<Opened> {
@@ -60,44 +58,19 @@ export async function openBytes(path: string | null): Promise<Opened> {
   try {
     const file = await open(path);
     const stats = await file.stat();
-    if (stats.isFile()) return { ok: true, source: regular(file, stats.size) };
-    if (!stats.isDirectory()) return { ok: true, source: pipe(file.createReadStream()) };
-    await file.close();
-    return { ok: false, why: "it is a folder" };
+    if (stats.isDirectory()) {
+      await file.close();
+      return { ok: false, why: "it is a folder" };
+    }
+    const pieces = file.createReadStream({ highWaterMark: PIECE_BYTES });
+    if (!stats.isFile()) return { ok: true, source: pipe(pieces) };
+    return { ok: true, source: { size: stats.size, pieces, close: () => file.close() } };
   } catch (error) {
     return { ok: false, why: reasonOf(error, path) };
   }
 }
 
 /** Never closed: that would wait for the program that writes to it. */
-function pipe(stream: AsyncIterable<Uint8Array>): ByteSource {
-  return { size: null, pieces: () => stream, part: async () => new Uint8Array(), close: async () => {} };
-}
-
-function regular(file: FileHandle, size: number): ByteSource {
-  return {
-    size,
-    async *pieces(from) {
-      for (let at = from; ; ) {
-        const piece = await readPart(file, at, at + PIECE);
-        if (piece.length === 0) return;
-        at += piece.length;
-        yield piece;
-      }
-    },
-    part: (from, to) => readPart(file, from, to),
-    close: () => file.close(),
-  };
-}
-
-/** Fewer bytes if the file ends before. */
-async function readPart(file: FileHandle, from: number, to: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(to - from);
-  let length = 0;
-  while (length < bytes.length) {
-    const { bytesRead } = await file.read(bytes, length, bytes.length - length, from + length);
-    if (bytesRead === 0) break;
-    length += bytesRead;
-  }
-  return bytes.subarray(0, length);
+function pipe(pieces: AsyncIterable<Uint8Array>): ByteSource {
+  return { size: null, pieces, close: async () => {} };
 }

@@ -16,14 +16,14 @@ export type Log = {
   enabled(level: LogLevel): boolean;
   /** Writes one line: the name of what happened (`delivery.expired`), and its fields. Empty fields are left out. */
   line(level: LogLevel, name: string, fields: Fields): void;
-  /** Takes a new level and format, for a reload. */
+  /** Changes level and format, for a reload. */
   configure(settings: LogSettings): void;
 };
 
 export type LogSettings = { readonly level: LogLevel; readonly format: LogFormat };
 
 export type LogOptions = LogSettings & {
-  /** Gets one whole line at a time, with its newline. What it throws, `line` throws. */
+  /** Writes one whole line, with its newline. What it throws, `line` throws. */
   readonly write: (line: string) => void;
   readonly isTerminal: boolean;
   /** The lines go to systemd's journal, which adds the time and reads the priority at the head of each. */
@@ -36,8 +36,8 @@ export type Fields = Readonly<Record<string, Field>>;
 export type Field = string | number | boolean | readonly string[] | Duration | Secret | null | undefined;
 
 /**
- * Sets up a log. `auto` is `text` on a terminal, else `logfmt`. LogTape's own configuration belongs to the whole
- * process: only its formatters are used, so that there can be several logs, and each can change its level.
+ * The format `auto` is `text` on a terminal, else `logfmt`. LogTape's own configuration belongs to the whole process. Only
+ * its formatters are used, so that there can be several logs, each with its level.
  */
 export function createLog(options: LogOptions): Log {
   const wall = options.wall ?? Date.now;
@@ -62,11 +62,11 @@ function levelsFrom(level: LogLevel): ReadonlySet<string> {
   return new Set(LOG_LEVELS.slice(LOG_LEVELS.indexOf(level)));
 }
 
-/** What systemd reads at the head of a line, see sd-daemon(3). */
+/** Priorities that systemd reads at the head of a line, see sd-daemon(3). */
 const JOURNAL_PRIORITY: Readonly<Record<string, string>> = { error: "<3>", warning: "<4>", info: "<6>", debug: "<7>" };
 
 function createFormat({ format, isTerminal, journald }: LogOptions): TextFormatter {
-  // A shell that was started by a service inherits the journal's variable, but its terminal is not the journal.
+  // A shell that a service started inherits the journal's variable, but its terminal is not the journal.
   if (!journald || isTerminal) return createShape(format, { isTerminal, timed: true });
   const shape = createShape(format, { isTerminal: false, timed: false });
   return (record) => `${JOURNAL_PRIORITY[record.level]}${shape(record)}`;
@@ -105,12 +105,16 @@ function pairs(properties: Record<string, unknown>): string {
   return escapeUnseen(logfmt({ ...BLANK, properties }).slice(HEAD_LENGTH, -1));
 }
 
-/** Escapes what ends a line or turns its direction round, and is left as it is by JSON and logfmt. */
+/** The same characters as `printable` of the client library, which is published alone. A test holds them equal. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/** Escapes characters that end a line, turn its direction or are not seen, and that JSON and logfmt leave as they are. */
 function escapeUnseen(text: string): string {
-  return text.replace(
-    /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return text.replace(UNSEEN, (character) => character.split("").map(escapeUnit).join(""));
+}
+
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 type Line = { readonly level: LogLevel; readonly name: string; readonly fields: Fields; readonly at: number };
@@ -119,7 +123,7 @@ function toRecord({ level, name, fields, at }: Line, isJson: boolean): LogRecord
   const properties: Record<string, string | number | boolean> = {};
   for (const [key, value] of Object.entries(fields)) {
     if (value === null || value === undefined) continue;
-    // A field must not pass for the line's own time, level or name.
+    // A field must not be mistaken for the line's own time, level or name.
     const own = OWN_KEYS.has(key) ? `${key}_` : key;
     if (!isDuration(value)) properties[own] = printable(key, value);
     else if (isJson) properties[`${own}_ms`] = value.ms;
@@ -140,7 +144,7 @@ function printable(key: string, value: Exclude<NonNullable<Field>, Duration>): s
   return cut(key === "url" ? bareUrl(text) : text.replace(/\bhttps?:\/\/[^\s"'<>]+/gi, bareUrl), LONGEST_VALUE);
 }
 
-/** URLs carry tokens in their query, and passwords before the host. */
+/** Without the query, which can hold tokens, and without user name and password. */
 function bareUrl(url: string): string {
   return url.replace(/[?#].*$/s, "").replace(/^([a-z]+:[/\\]+)[^/\\]*@/i, "$1");
 }

@@ -27,11 +27,11 @@ export type Machine = {
   readonly report: Report;
   readonly metrics: Metrics;
   readonly pid: number;
-  /** Takes what the config says about logs. */
+  /** Applies the log settings of a config. */
   configureLog(settings: Config["log"]): void;
-  /** Writes a line to standard output, as soon as somebody reads. */
+  /** Writes a line to standard output, without waiting for its reader. */
   print(line: string): void;
-  /** Resolves when what was logged and printed is written, or after a second in which nobody has read. */
+  /** Resolves when everything logged and printed is written, or after a second. */
   flush(): Promise<void>;
 };
 

@@ -9,13 +9,13 @@ export function isCompiled(): boolean {
   return import.meta.url.includes("/$bunfs/");
 }
 
-/** Somewhere to put bytes that the system's loader can read, without a name that anybody else could write to. */
+/** A place for bytes that the system's loader can read, without a name that another user could write to. */
 export type Place = { readonly name: string; readonly open: () => number };
 
 /**
- * Loads a native part that is embedded in the binary. The loader wants a file, and Bun would write one to the temporary
- * folder and trust whatever has its name and size there at the next start. This one has no name: nobody can damage it or put
- * another in its place, and it is gone with the process, however that ends. Throws with the reason of each place.
+ * Loads a native part that is embedded in the binary. The loader needs a file. Bun would write one to the temporary folder,
+ * and trust any file of that name and size at the next start. This one has no name: nobody can damage or replace it, and it
+ * is gone with the process, however that ends. Throws with the reason of each place.
  */
 export function loadNativePart(path: string, places: readonly Place[] = usualPlaces()): object {
   const bytes = readFileSync(path);
@@ -31,7 +31,7 @@ export function loadNativePart(path: string, places: readonly Place[] = usualPla
   throw new Error(failures.join("; "));
 }
 
-/** A file first: the system can take its pages out of memory when that is short. */
+/** A file comes first: the system can free its pages when memory is short. */
 function usualPlaces(): readonly Place[] {
   return [inFolder(process.env.TMPDIR || "/tmp"), IN_MEMORY];
 }
@@ -49,7 +49,7 @@ function loadFrom(file: number, bytes: Uint8Array): object {
     process.dlopen(loaded, `/proc/self/fd/${file}`);
     return loaded.exports;
   } finally {
-    // What was loaded stays mapped.
+    // The loaded part stays mapped.
     closeSync(file);
   }
 }
@@ -61,7 +61,7 @@ function openNameless(folder: string): number {
   try {
     return openSync(folder, O_TMPFILE | constants.O_RDWR, 0o600);
   } catch {
-    // Not every file system has such files. A new one then loses its name at once, before anything is in it.
+    // The file system has no such files: create one, and remove its name before anything is written to it.
     const path = join(folder, `.fairlead-${randomUUID()}`);
     const file = openSync(path, "wx+", 0o600);
     unlinkSync(path);
@@ -71,7 +71,7 @@ function openNameless(folder: string): number {
 
 type Libc = { memfd_create(name: Uint8Array, flags: number): number };
 
-// From Linux's <sys/memfd.h>. The second says that nobody runs it as a program, which some systems insist on.
+// From Linux's <sys/memfd.h>. The second forbids running the file as a program, which some systems require.
 const MFD_CLOEXEC = 1;
 const MFD_NOEXEC_SEAL = 8;
 
@@ -79,7 +79,7 @@ function openInMemory(): number {
   const libc = openLibc<Libc>({ memfd_create: ["memory", "u32"] });
   if (libc === null) throw new Error("the C library cannot be called");
   const name = Buffer.from("fairlead\0");
-  // Kernels before 6.3 do not know the second one.
+  // Kernels before 6.3 do not know the second flag.
   for (const flags of [MFD_CLOEXEC | MFD_NOEXEC_SEAL, MFD_CLOEXEC]) {
     const file = libc.memfd_create(name, flags);
     if (file >= 0) return file;

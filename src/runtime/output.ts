@@ -1,32 +1,33 @@
 import { fstatSync, writeSync } from "node:fs";
 import process from "node:process";
 import { type Ms, SECOND } from "../model/units.ts";
+import { errorCode } from "./file-error.ts";
 import { openLibc } from "./libc.ts";
 
 export const STDOUT = 1;
 export const STDERR = 2;
 
-/** Writes to standard output, whole, before it returns: what was printed is there even if the process ends next. */
+/** Writes a line to standard output before it returns, so that it is there even if the process ends next. */
 export function print(text: string): void {
   write(STDOUT, `${text}\n`);
 }
 
-/** Writes a line to standard error; the text brings its own newline. */
+/** Writes text, with its own newline, to standard error before it returns. */
 export function printError(line: string): void {
   write(STDERR, line);
 }
 
-/** Whether a person looks at standard error. */
+/** Whether standard error is a terminal. */
 export function isErrorTerminal(): boolean {
   return process.stderr.isTTY === true;
 }
 
-/** How many columns the terminal at standard error has; 80 where it does not say. */
+/** The columns of the terminal at standard error; 80 if unknown. */
 export function errorColumns(): number {
   return process.stderr.columns || 80;
 }
 
-/** Whether systemd's journal reads standard error: it then puts the time to each line itself. */
+/** Whether systemd's journal reads standard error. It adds the time to each line itself. */
 export function isJournal(): boolean {
   return process.env.JOURNAL_STREAM !== undefined;
 }
@@ -41,31 +42,30 @@ function write(file: number, text: string): void {
   }
 }
 
-/** A pager that shows what it has reads no more for a while. */
+/** A pager that shows a page stops reading for a while. */
 function pause(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE);
 }
 
 const PAUSE: Ms = 5;
 
-/** Null when nobody reads any more: a closed pipe must not end the program. */
+/** Null when the file was closed by its reader, which must not end the program. */
 function tryWrite(file: number, bytes: Buffer): number | null {
   try {
     return writeSync(file, bytes);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : null;
-    return code === "EAGAIN" ? 0 : null;
+    return errorCode(error) === "EAGAIN" ? 0 : null;
   }
 }
 
 /**
- * Writes lines to a file that somebody may not read: a pipe whose reader hangs, a container's log driver that blocks, a terminal
+ * Writes lines without ever waiting for a reader: a pipe whose reader hangs, a container's log driver that blocks, a terminal
  * that was stopped with Ctrl-S. A line that cannot be written now is kept in memory. When that is full, lines are dropped until
- * half of what is kept is written. Nothing ever waits for the reader.
+ * half of the kept ones are written.
  */
 type LineOutput = {
   write(line: string): void;
-  /** Resolves when all is written, or after a second in which it could not be. */
+  /** Resolves when everything is written, or after a second. */
   flush(): Promise<void>;
 };
 
@@ -73,17 +73,17 @@ type LineOutputParts = {
   /** The number of an open file. */
   readonly file: number;
   readonly dropped: (lines: number) => void;
-  /** Lines can be written again, after so many were dropped: the place to write one that says so. */
+  /** Called when lines can be written again after some were dropped, so that a line can say so. */
   readonly resumed: (dropped: number) => void;
 };
 
-/** Most bytes that are kept. */
+/** Most bytes of lines that are kept. */
 export const MOST_BYTES = 256 * 1024;
 
 export function createLineOutput({ file, dropped, resumed }: LineOutputParts): LineOutput {
   const writeNow = createWriter(file);
   const kept = createKept(writeNow);
-  /** Lines that were dropped since the last one that was taken. */
+  /** Lines that were dropped since the last one that was written or kept. */
   let gap = 0;
   let isResuming = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -92,16 +92,16 @@ export function createLineOutput({ file, dropped, resumed }: LineOutputParts): L
     drain();
     const whole = Buffer.from(line);
     const rest = gap === 0 && kept.bytes() === 0 ? writeNow(whole) : whole;
-    // A line that was begun is kept in any case: the next one would continue it.
+    // A line that is partly written is always kept: the next one would continue it.
     const hasRoom = rest !== whole || kept.bytes() + whole.length <= MOST_BYTES;
     if (gap > 0 || rest === null || !hasRoom) drop(1);
     else if (rest.length > 0) kept.add(rest);
-    if (kept.bytes() > 0) timer ??= setTimeout(lookAgain, LOOK_AGAIN);
+    if (kept.bytes() > 0) timer ??= setTimeout(retry, RETRY_AFTER);
   }
 
   function drop(lines: number): void {
     gap += lines;
-    // The line that says so is none of them.
+    // The line that reports dropped lines does not count.
     if (!isResuming) dropped(lines);
   }
 
@@ -120,10 +120,10 @@ export function createLineOutput({ file, dropped, resumed }: LineOutputParts): L
     if (gap > 0) gap = missed;
   }
 
-  function lookAgain(): void {
+  function retry(): void {
     timer = undefined;
     drain();
-    if (kept.bytes() > 0) timer ??= setTimeout(lookAgain, LOOK_AGAIN);
+    if (kept.bytes() > 0) timer ??= setTimeout(retry, RETRY_AFTER);
   }
 
   async function flush(): Promise<void> {
@@ -137,7 +137,7 @@ export function createLineOutput({ file, dropped, resumed }: LineOutputParts): L
   return { write, flush };
 }
 
-/** The lines that could not be written yet, the first of them perhaps begun. */
+/** Lines that are not written yet; the first of them may be partly written. */
 function createKept(writeNow: Write) {
   const lines: Buffer[] = [];
   let bytes = 0;
@@ -147,7 +147,7 @@ function createKept(writeNow: Write) {
       lines.push(line);
       bytes += line.length;
     },
-    /** Writes what can be written. Answers how many lines are lost because the file takes nothing any more. */
+    /** Writes what can be written. Answers how many lines are lost because the reader has closed the file. */
     drain(): number {
       let done = 0;
       for (const line of lines) {
@@ -167,30 +167,30 @@ function createKept(writeNow: Write) {
   };
 }
 
-/** Nobody tells when a file can be written again: it is looked at so often. */
-const LOOK_AGAIN: Ms = 100;
+/** Nothing signals when a file can be written again, so it is tried at this interval. */
+const RETRY_AFTER: Ms = 100;
 const FLUSH_STEP: Ms = 10;
 const LONGEST_FLUSH: Ms = SECOND;
 
-/** Writes as much as the file takes without waiting, and answers the rest; null when it takes nothing any more. */
+/** Writes as much as possible without waiting, and answers the rest; null when the reader has closed the file. */
 type Write = (bytes: Buffer) => Buffer | null;
 
 function createWriter(file: number): Write {
-  const isWritable = watch(file);
+  const isWritable = watchWritable(file);
   return (bytes) => {
     let rest = bytes;
     while (rest.length > 0 && isWritable()) {
       try {
         rest = rest.subarray(writeSync(file, rest, 0, Math.min(rest.length, SAFE_SIZE)));
       } catch (error) {
-        return error instanceof Error && "code" in error && error.code === "EAGAIN" ? rest : null;
+        return errorCode(error) === "EAGAIN" ? rest : null;
       }
     }
     return rest;
   };
 }
 
-/** A pipe that can be written at all takes so much without waiting (PIPE_BUF). */
+/** A writable pipe takes so many bytes without waiting (PIPE_BUF). */
 const SAFE_SIZE = 4_096;
 
 // From <poll.h>, the same on all machines that Bun and Deno run on.
@@ -201,10 +201,10 @@ const REVENTS_AT = 6;
 type Libc = { poll(files: Uint8Array, count: number, waitMs: number): number };
 
 /**
- * Answers whether the file can be written without waiting, or fails at once. To ask is better than O_NONBLOCK, which would
- * hold for everybody who shares the file, such as the shell in a terminal. Files on a disk never wait for a reader.
+ * Answers a function that tells whether the file can be written without waiting. O_NONBLOCK would be worse: it would also
+ * hold for other processes that share the file, such as the shell in a terminal. Files on a disk never wait for a reader.
  */
-function watch(file: number): () => boolean {
+function watchWritable(file: number): () => boolean {
   if (fstatSync(file).isFile()) return () => true;
   const libc = openLibc<Libc>({ poll: ["memory", "usize", "i32"] });
   if (libc === null) return () => true;

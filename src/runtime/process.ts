@@ -1,15 +1,16 @@
+/** What this process asks of the system for itself. */
 import { readdirSync, readFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import process from "node:process";
 
 type SignalHandlers = {
-  /** SIGTERM or SIGINT: the daemon is to stop. Called for each, so that a second one can be told from the first. */
+  /** SIGTERM or SIGINT. Called for each, so that a second one can be told from the first. */
   readonly stop: (signal: NodeJS.Signals) => void;
-  /** SIGHUP: the config is to be read again. */
+  /** SIGHUP: reload the config. */
   readonly reload: () => void;
 };
 
-/** Hands the signals of the process to the daemon. Answers a function that takes the handlers away again. */
+/** Handles the signals of the process. Answers a function that removes the handlers. */
 export function onSignals({ stop, reload }: SignalHandlers): () => void {
   const handlers = [
     ["SIGTERM", () => stop("SIGTERM")],
@@ -22,33 +23,32 @@ export function onSignals({ stop, reload }: SignalHandlers): () => void {
   };
 }
 
-/** The lowest that there is. */
-const LAST = 19;
+const LOWEST_PRIORITY = 19;
 
-/** Others go first from now on: on a machine with one core, what an operator starts is not to hold the daemon up. */
+/** Lets other processes go first: on a machine with one core, a command must not slow the daemon. */
 export function goLast(): void {
   try {
-    setPriority(LAST);
+    setPriority(LOWEST_PRIORITY);
   } catch {
-    // A system that does not have it does without.
+    // Not possible on this system.
   }
 }
 
-/** What this process makes from now on is for its own user: the outbox holds personal data. */
+/** New files are readable for their own user only: the outbox holds personal data. */
 export function keepFilesPrivate(): void {
   process.umask(0o077);
 }
 
 /**
- * Gives back what reading the config and starting has used: a daemon may stand idle for weeks from here, and nothing
- * else would make it tidy up. Nor does it hurry by itself when large bodies leave a hundred times their size behind. Takes a
- * few milliseconds; on Deno it does nothing.
+ * Frees memory that reading the config and starting used. Bun would not do it by itself in a daemon that stands idle for
+ * weeks, nor soon after large bodies, which leave a hundred times their size behind. Takes a few milliseconds. Does nothing
+ * on Deno.
  */
 export function freeMemory(): void {
   if (typeof Bun !== "undefined") Bun.gc(true);
 }
 
-/** How many files and connections a process may have open, and how many it has; null where nobody can say. */
+/** How many files and connections a process may have open, and how many it has; null if unknown. */
 type OpenFiles = { readonly limit: number | null; readonly open: number | null };
 
 /** Of the process with this pid, or of this one. */

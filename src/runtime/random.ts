@@ -1,12 +1,9 @@
 import type { Random } from "../model/ports.ts";
 
-/**
- * Random bytes are drawn this many at a time: a call to the system costs more than what it gives. A slice keeps the
- * whole text of its pool in memory, so the pool stays small.
- */
+/** Random bytes are drawn in pools, to save calls to the system. The pool is small: each slice keeps all of it in memory. */
 const POOL_BYTES = 1_024;
 
-/** The machine's chance. `hex` is fit for secrets, `fraction` is not. */
+/** `hex` is good enough for secrets, `fraction` is not. */
 export function createRandom(): Random {
   let pool = "";
   let used = 0;

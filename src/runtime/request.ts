@@ -97,7 +97,7 @@ async function open({ base, method, path, headers, body }: Ask, signal: AbortSig
 /** Stops reading when the answer is here: the daemon needs no more. */
 async function* countSent({ source, sent }: Upload, isOver: () => boolean): AsyncGenerator<Uint8Array, void> {
   let total = 0;
-  for await (const piece of source.pieces(0)) {
+  for await (const piece of source.pieces) {
     if (isOver()) return;
     yield piece;
     total += piece.length;

@@ -13,51 +13,55 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
+import { errorCode } from "./file-error.ts";
 
-/** What the system says of a file that is there. */
-export type StoredFile = {
+export type Owner = { readonly uid: number; readonly gid: number };
+
+/** A file or folder that exists. */
+export type StoredFile = Owner & {
   readonly kind: "file" | "folder" | "other";
   readonly size: number;
-  /** As text, equal for two names of one file only. */
+  /** Equal only for two names of the same file. */
   readonly identity: string;
-  /** Equal for files of one file system only. */
+  /** Equal only for files of the same file system. */
   readonly device: string;
   /** Permissions, as 0o600. */
   readonly mode: number;
-  readonly uid: number;
-  readonly gid: number;
   readonly modifiedAt: number;
 };
 
-/** What is at a path, at the end of its symbolic links; null if nothing is, or nobody may know. */
+/** What a path leads to; null if nothing is there, or it cannot be seen. */
 export function storedFile(path: string): StoredFile | null {
-  const stats = statOf(path);
-  if (stats === undefined) return null;
+  let stats: Stats;
+  try {
+    stats = statSync(path);
+  } catch {
+    return null;
+  }
   const { size, dev, ino, mode, uid, gid, mtimeMs } = stats;
-  const kind = stats.isFile() ? "file" : stats.isDirectory() ? "folder" : "other";
-  const place = { identity: `${dev} ${ino}`, device: String(dev) };
-  return { kind, size, ...place, mode: mode & 0o7777, uid, gid, modifiedAt: mtimeMs };
+  return {
+    kind: stats.isFile() ? "file" : stats.isDirectory() ? "folder" : "other",
+    size,
+    identity: `${dev} ${ino}`,
+    device: String(dev),
+    mode: mode & 0o7777,
+    uid,
+    gid,
+    modifiedAt: mtimeMs,
+  };
 }
 
 export function isFolder(path: string): boolean {
   return storedFile(path)?.kind === "folder";
 }
 
-function statOf(path: string): Stats | undefined {
-  try {
-    return statSync(path);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whether this user may read and write what is at a path; or that nothing is. */
+/** Whether this user may read and write what is at a path. */
 export function accessTo(path: string): "granted" | "denied" | "missing" {
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
     return "granted";
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "ENOENT" ? "missing" : "denied";
+    return errorCode(error) === "ENOENT" ? "missing" : "denied";
   }
 }
 
@@ -78,43 +82,42 @@ export function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Where a path leads, also if the file itself is not there yet. Throws if a symbolic link leads to nothing. */
+/** Where a path leads, even if the file itself does not exist yet. Throws if a symbolic link leads to nothing. */
 export function realPathOf(path: string): string {
   const isThere = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   return isThere ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
 }
 
-/** Whose symbolic link is at a path: its owner decides where it leads. Null if there is none. */
-export function linkOwner(path: string): Pick<StoredFile, "uid" | "gid"> | null {
+/** The owner of the symbolic link at a path, who decides where it leads. Null if there is none. */
+export function linkOwner(path: string): Owner | null {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   return stats?.isSymbolicLink() ? stats : null;
 }
 
 /**
- * Makes the owner of one the owner of a file, as far as this user may: what root makes would be closed to the daemon. Of a link,
- * never of what it leads to.
+ * Gives a file to an owner, if this user may: the daemon could not open a file that root creates. Changes a link, never what
+ * it leads to.
  */
-export function giveTo({ uid, gid }: Pick<StoredFile, "uid" | "gid">, path: string): void {
+export function giveTo({ uid, gid }: Owner, path: string): void {
   const now = storedFile(path);
   if (now === null || (now.uid === uid && now.gid === gid)) return;
   lchownSync(path, uid, gid);
 }
 
 /**
- * Gives a file another name beside its own one, so that something new can take that. Where the file system has no second
- * names, the file is moved. Throws if the other name is taken.
+ * Gives a file a second name beside its own, so that something new can replace it. Where the file system has no hard links,
+ * the file is moved. Throws if the name is taken.
  */
 export function keepAs(path: string, name: string): void {
   try {
     linkSync(path, name);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    if (!NO_LINKS.has(code)) throw error;
+    if (!NO_LINKS.has(errorCode(error) ?? "")) throw error;
     renameSync(path, name);
   }
 }
 
-/** What file systems without hard links say (FAT, and some that are shared over a network). */
+/** The errors of file systems without hard links (FAT, and some network file systems). */
 const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 export function moveFile(path: string, name: string): void {
@@ -127,11 +130,10 @@ export function dropFile(path: string): void {
 }
 
 /**
- * Has root do something as another user, as whom it also makes files: who owns a folder could otherwise lead root, by links
- * in it, to any file of the machine. Of others, and where the runtime cannot do so, nothing changes. Files that were opened
- * before stay open.
+ * Runs something as another user, if this process is root. The owner of a folder could otherwise lead root by links to any
+ * file of the machine. Files that are open stay open. Does nothing for other users, or where the runtime cannot do it.
  */
-export async function actAs<T>({ uid, gid }: Pick<StoredFile, "uid" | "gid">, run: () => Promise<T>): Promise<T> {
+export async function actAs<T>({ uid, gid }: Owner, run: () => Promise<T>): Promise<T> {
   const { geteuid, getegid, seteuid, setegid } = process;
   if (!geteuid || !getegid || !seteuid || !setegid || geteuid() !== 0 || uid === 0) return await run();
   const before = getegid();

@@ -120,18 +120,16 @@ const SLOWEST_BYTES_PER_SECOND = 2 * MB;
  */
 export function tellMigration({ extend }: Pick<Supervisor, "extend">, report: Pick<Report, "daemon">): Migrating {
   return (now) => {
-    const { step, of, share, copy, bytes } = now;
+    const { step, of, copy, bytes } = now;
     extend(2 * MINUTE + (bytes / SLOWEST_BYTES_PER_SECOND) * SECOND, migrationStatus(now));
-    // The percents of a step are not logged.
     if (copy !== undefined) report.daemon("copying_outbox", { to: copy });
-    else if (share === undefined) report.daemon("migrating", { step, of });
+    else report.daemon("migrating", { step, of });
   };
 }
 
-function migrationStatus({ step, of, share, copy }: MigrationStep): string {
+function migrationStatus({ step, of, copy }: MigrationStep): string {
   if (copy !== undefined) return `keeps a copy of the outbox before it brings it up to date: ${copy}`;
-  const percent = share === undefined ? "" : `, ${Math.floor(share * 100)}%`;
-  return `brings the outbox up to date: step ${step} of ${of}${percent}`;
+  return `brings the outbox up to date: step ${step} of ${of}`;
 }
 
 /** Announces the start and the end of each reload. Of several at once, the last one to end gives the status. */

@@ -2,39 +2,39 @@ import { CALL_TYPES, type CallType, type Event, type JsonObject } from "../model
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { At } from "../model/units.ts";
 import { type Caller, completeContext } from "./context.ts";
-import { checkCommon, checkLimits } from "./limits.ts";
+import { checkEnvelope, checkLimits } from "./limits.ts";
 import { type Call, isObject, kindOf, mergeUnder, readShape } from "./shape.ts";
 import { correctSkew, formatTimestamp, parseTimestamp } from "./timestamps.ts";
 
-/** SPEC.md does not bound it; every client library stays far below. */
+/** SPEC.md has no bound; every client library stays far below. */
 const MAX_MESSAGE_ID = 100;
 
-/** What a call takes from the request it came in. */
+/** What a call takes from its request. */
 export type Arrival = {
-  /** The type that the path says, or null where each call says its own. */
+  /** The type that the path says, or null if each call says its own. */
   readonly type: CallType | null;
-  /** Of the envelope of a batch: they lie under each item's own. */
+  /** Of the envelope of a batch. They are merged under those of each call. */
   readonly context: JsonObject | null;
   readonly integrations: JsonObject | null;
   readonly sentAt: string | null;
-  /** How many calls of the request they lie under. */
+  /** How many calls the request has. */
   readonly calls: number;
   /** Wall time. */
   readonly receivedAt: At;
   readonly caller: Caller;
-  /** Whether the text of the request may hold a number that JSON cannot carry on. */
+  /** "unchecked": a number of the request may be infinite, which JSON cannot write. */
   readonly numbers: "checked" | "unchecked";
-  /** Most bytes of one call. */
+  /** The largest call, in bytes. */
   readonly maxCall: number;
-  /** Makes a messageId for a call that brought none. */
+  /** Makes a messageId for a call without one. */
   readonly newId: () => string;
 };
 
-/** Makes an Event of one call, or says why it is refused (SPEC.md 2.3, 4.3, 8). */
+/** The event of a call, or why it is refused (SPEC.md 2.3, 4.3, 8). */
 export function validateCall(raw: unknown, arrival: Arrival): Event | Fault {
   if (!isObject(raw)) return fault("invalid_call", `a call must be a JSON object (got ${kindOf(raw)})`);
-  const common = checkCommon(arrival);
-  if (common) return common;
+  const envelope = checkEnvelope(arrival);
+  if (envelope) return envelope;
   const merged = mergeEnvelope(raw, arrival);
   const limit = checkLimits(merged, arrival);
   if (limit) return limit;
@@ -67,7 +67,7 @@ function unknownType(type: string | undefined): Fault {
   return fault("unknown_type", `type must be one of ${CALL_TYPES.join(", ")} (got ${got})`);
 }
 
-/** The ids that each call needs. The sentences are the ones that users of the client libraries know. */
+/** The ids that each type needs. The messages are those of the client libraries. */
 function missing(type: CallType, call: Call): Fault | null {
   if (type === "alias" && !call.previousId) return fault("missing_previous_id", "You must pass a 'previousId'.");
   if (type === "alias" && !call.userId) return fault("missing_id", "You must pass a 'userId'.");
@@ -83,7 +83,7 @@ function missing(type: CallType, call: Call): Fault | null {
 type Times = Pick<Event, "timestamp" | "originalTimestamp" | "sentAt" | "receivedAt">;
 
 function readTimes(call: Call, arrival: Arrival): Times | Fault {
-  // A client that sends both has `timestamp` from its user, and in the other noted when the call was made.
+  // A client that sends both has `timestamp` from its user, and the other is when the call was made.
   const original = readTime(call.timestamp ?? call.originalTimestamp, "timestamp");
   if (isRefused(original)) return original;
   const sent = readTime(call.sentAt ?? arrival.sentAt, "sentAt");
@@ -124,15 +124,15 @@ function assemble(type: CallType, call: Call, { arrival, times }: { arrival: Arr
     channel: call.channel,
     // The Go client sends a page's traits as its properties; other clients may send both.
     properties: page && call.traits ? mergeUnder(call.traits, call.properties) : call.properties,
-    traits: page ? undefined : (call.traits ?? traitsBeside(type, call)),
+    traits: page ? undefined : (call.traits ?? traitsInContext(type, call)),
     context: completeContext(call, arrival.caller),
     integrations: call.integrations,
     ...times,
   };
 }
 
-/** Some of RudderStack's clients put the traits of an identify call there, and nowhere else. */
-function traitsBeside(type: CallType, { context }: Call): JsonObject | undefined {
+/** Some of RudderStack's clients put the traits of an identify call into its context, and nowhere else. */
+function traitsInContext(type: CallType, { context }: Call): JsonObject | undefined {
   const traits = type === "identify" ? context?.traits : undefined;
   return isObject(traits) ? traits : undefined;
 }

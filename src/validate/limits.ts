@@ -3,18 +3,18 @@ import { type Fault, fault } from "../model/fault.ts";
 import { formatSize, KB, MB } from "../model/units.ts";
 import type { Arrival } from "./call.ts";
 
-/** Levels of objects and arrays within each other. Deeper JSON breaks receivers, and no program means it. */
+/** Levels of objects and arrays within each other. Deeper JSON breaks receivers, and no program needs it. */
 const MAX_DEPTH = 200;
 
 type CallLimits = {
   readonly numbers: "checked" | "unchecked";
-  /** In bytes of compact JSON in UTF-8, envelope context and integrations included. */
+  /** In bytes of compact JSON in UTF-8, with the envelope's context and integrations. */
   readonly maxCall: number;
 };
 
-/** Refuses a call that is nested too deeply, holds a number that JSON cannot carry on, or is too large. */
+/** Refuses a call that is nested too deeply, holds an infinite number, or is too large. */
 export function checkLimits(call: object, { numbers, maxCall }: CallLimits): Fault | null {
-  // Before all else: at some ten thousand levels JSON.stringify takes half a second to find that it cannot.
+  // First, because JSON.stringify takes half a second to fail at some ten thousand levels.
   const most = mostBytes(call, MAX_DEPTH);
   if (most === Infinity) {
     return fault("too_deep", `the call nests objects and arrays more than ${MAX_DEPTH} levels deep; flatten it`);
@@ -22,7 +22,7 @@ export function checkLimits(call: object, { numbers, maxCall }: CallLimits): Fau
   if (numbers === "unchecked" && holdsInfinity(call)) {
     return fault("number_out_of_range", "the call holds a number beyond the range of a double; send it as a string");
   }
-  // Few calls come near the limit, and need to be written for being measured.
+  // Few calls come near the limit; only those are written to be measured.
   const bytes = most <= maxCall ? 0 : Buffer.byteLength(JSON.stringify(call));
   if (bytes <= maxCall) return null;
   return fault(
@@ -31,14 +31,14 @@ export function checkLimits(call: object, { numbers, maxCall }: CallLimits): Fau
   );
 }
 
-/** What a character takes at most: `\u001f`. */
+/** The most bytes of a character, as `\u001f`. */
 const CHARACTER = 6;
-/** What a number takes at most, as `-1.7976931348623157e+308`; more than true, false and null. */
+/** The most bytes of a number, as `-1.7976931348623157e+308`. True, false and null take fewer. */
 const PRIMITIVE = 25;
 /** Quotes, colon and comma. */
 const MARKS = 4;
 
-/** A bound of how many bytes a value takes as JSON; infinite if it nests deeper than so many levels. */
+/** An upper bound of a value's bytes as JSON; infinite if it nests deeper than so many levels. */
 function mostBytes(value: object, levels: number): number {
   if (levels === 0) return Infinity;
   let bytes = MARKS;
@@ -67,34 +67,34 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * Whether a JSON text may hold a number that becomes infinite when parsed (`1e999`), which would go out as `null`: one
- * with an exponent of three digits, or with so many digits that an exponent of two is enough. It may be wrong about text
- * within strings: then the values are looked at, and found harmless.
+ * Whether a JSON text may hold a number that becomes infinite when parsed (`1e999`), which would be written as `null`: one
+ * with an exponent of three digits, or with so many digits that an exponent of two is enough. Text within strings may look
+ * like one; the values are then checked, and found harmless.
  */
 export function mayHoldInfinity(text: string): boolean {
   return /\d[eE]\+?\d{3}|\d{210}/.test(text);
 }
 
-/** Of all copies that the calls of one request get. Client libraries stay below one MB. */
+/** Of the envelope's context and integrations, times the calls that they are merged into. Client libraries stay below one MB. */
 const MOST_COPIED = 4 * MB;
 
-/** By the request it came in: all of its calls bring the same object. */
-const weighed = new WeakMap<Arrival, Fault | null>();
+/** Results by request: all of its calls have the same object. */
+const checked = new WeakMap<Arrival, Fault | null>();
 
 /**
- * Refuses every call of a batch whose envelope alone is beyond the limits of one call, or makes too much of a small
- * request. It is looked at once, however many calls it is laid under.
+ * Refuses every call of a batch whose envelope alone exceeds the limits of one call, or whose copies would be far larger
+ * than the request. It is checked once for all calls.
  */
-export function checkCommon(arrival: Arrival): Fault | null {
+export function checkEnvelope(arrival: Arrival): Fault | null {
   if (arrival.context === null && arrival.integrations === null) return null;
-  const known = weighed.get(arrival);
+  const known = checked.get(arrival);
   if (known !== undefined) return known;
-  const found = weigh(arrival);
-  weighed.set(arrival, found);
+  const found = measureEnvelope(arrival);
+  checked.set(arrival, found);
   return found;
 }
 
-function weigh(arrival: Arrival): Fault | null {
+function measureEnvelope(arrival: Arrival): Fault | null {
   const { context, integrations, calls } = arrival;
   const limit = checkLimits({ context, integrations }, arrival);
   if (limit) return limit;

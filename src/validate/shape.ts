@@ -4,9 +4,9 @@ import { isLongInteger, type LongInteger } from "../model/exact-json.ts";
 import { type Fault, fault } from "../model/fault.ts";
 
 /**
- * The fields of a call and their types (SPEC.md 2.3). What clients add beside them is ignored. An explicit null means
- * absent, and a numeric id becomes a string, because real clients send both. The objects within are checked to be
- * objects and passed on as they are: rebuilding them would drop keys such as `__proto__`.
+ * The fields of a call and their types (SPEC.md 2.3). Other fields are ignored. Real clients send null for absent fields,
+ * and numeric ids, which become strings. Objects are only checked to be objects, and passed on as they are: rebuilding them
+ * would drop keys such as `__proto__`.
  */
 const text = nullable<string>((value) => typeof value === "string", "a string");
 const id = v.pipe(
@@ -41,7 +41,7 @@ const callShape = v.object({
 
 export type Call = v.InferOutput<typeof callShape>;
 
-/** Reads the known fields of a call, or says which one is wrong and what it should be. */
+/** The known fields of a call, or which one is wrong and what it should be. */
 export function readShape(call: JsonObject): Call | Fault {
   const result = v.safeParse(callShape, call, { abortEarly: true });
   if (result.success) return result.output;
@@ -53,7 +53,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isLongInteger(value);
 }
 
-/** What a value is, in a person's words; never the value itself, which may be personal. */
+/** Names the kind of a value, never the value itself, which may be personal. */
 export function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
@@ -87,8 +87,8 @@ function nullable<T>(is: (value: unknown) => boolean, expected: string) {
 }
 
 /**
- * Lays `under` beneath `over`: a key that both have is that of `over`. What is not an object is left as it is, for the
- * check of its shape to refuse. Spreading keeps a key named `__proto__` as data.
+ * Merges two objects; a key that both have is that of `over`. Anything but an object is returned as it is, and refused by
+ * `readShape`. Spreading keeps a key named `__proto__` as data.
  */
 export function mergeUnder(under: JsonObject | null, over: JsonObject | undefined): JsonObject | undefined;
 export function mergeUnder(under: JsonObject | null, over: unknown): unknown;

@@ -33,16 +33,16 @@ function zoneOffset(zone: string | undefined): number {
 }
 
 /**
- * Between sending and receipt: what networks, retries by libraries that do not renew `sentAt`, and clocks that are kept
- * right account for. Only beyond it is the client's clock wrong.
+ * The time between sending and receipt that networks, small errors of clocks and retries with an old `sentAt` explain.
+ * Beyond it, the client's clock is wrong.
  */
 const LEAST_TRANSIT: Ms = -SECOND;
 const MOST_TRANSIT: Ms = MINUTE;
 
 /**
- * When an event happened, corrected for a client whose clock is wrong: what passed between the call and its sending is
- * taken off the time of receipt, which gives a time that is never later than the receipt. With a clock that is right, and
- * without `sentAt`, the client's word stands (historical import, SPEC.md 4.3 rule 5); without either it is the time of receipt.
+ * When an event happened, corrected if the client's clock is wrong: the time of receipt minus what passed between the call
+ * and its sending, and never later than the receipt. Without `sentAt` the client's time stands (historical import, SPEC.md
+ * 4.3 rule 5). Without any time it is the time of receipt.
  */
 export function correctSkew(original: At | null, sent: At | null, received: At): At {
   if (original === null) return received;
@@ -53,7 +53,7 @@ export function correctSkew(original: At | null, sent: At | null, received: At):
   return corrected < YEAR_0 ? original : corrected;
 }
 
-/** Writes a time as receivers get it (SPEC.md 2.2): `2009-11-10T23:00:00.000Z`. A zone may lead out of four digits. */
+/** The time as receivers get it (SPEC.md 2.2): `2009-11-10T23:00:00.000Z`. A zone may lead beyond the year 9999. */
 export function formatTimestamp(at: At): string {
   return formatTime(Math.max(YEAR_0, Math.min(at, YEAR_9999_END)));
 }

@@ -6,10 +6,10 @@ import { formatTime } from "../model/units.ts";
 const BODY_VERSION = 1;
 
 /**
- * Writes what a receiver gets for an event (SPEC.md 2.2): compact JSON, in the key order that receivers know. It is
- * written once, stored, signed and sent as the same bytes at every attempt; parsing and writing it again gives the
- * same text, because receivers commonly check the signature that way (with all digits of its integers, which JavaScript's own
- * parser rounds beyond 2^53). A key without a value is left out.
+ * The body that a receiver gets for an event (SPEC.md 2.2): compact JSON, in the key order that receivers know. It is
+ * written once, stored, signed, and sent as the same bytes at every attempt. Parsing and writing it gives the same text,
+ * because receivers commonly check the signature that way; integers beyond 2^53, which JavaScript's own parser rounds, need
+ * a parser that keeps their digits. A key without a value is left out.
  */
 export function writeBody(event: Event): string {
   if (event.type === "delete") return JSON.stringify(notice(event));
@@ -45,7 +45,7 @@ function ownFields(event: Event, type: CallType): object {
   }
 }
 
-/** What the call had besides, so that nothing the client said is lost on the way. */
+/** The other fields of the call, so that nothing that the client sent is lost. */
 function alsoHad(event: Event): object {
   return {
     anonymousId: event.anonymousId,

@@ -8,7 +8,7 @@ import { sign } from "./signature.ts";
 /** SPEC.md 4.1: the product token of the service, version 1.0. */
 const USER_AGENT = "Fairlead/1.0";
 
-/** What else decides about the headers: the webhook's destination, and when the attempt begins, by the wall clock. */
+/** `at`: when the attempt begins, by the wall clock. */
 export type Sending = { readonly destination: Destination; readonly at: At };
 
 /**
@@ -29,7 +29,7 @@ export function requestHeaders(
   return headers;
 }
 
-/** The same as they may be shown: without the values of the static ones, which may be secrets. */
+/** The same headers to be shown: without the values of the static ones, which may be secrets. */
 export function shownHeaders(
   webhook: Webhook,
   delivery: Pick<Delivery, "messageId" | "body">,
@@ -39,7 +39,7 @@ export function shownHeaders(
   return requestHeaders({ ...webhook, headers }, delivery, sending);
 }
 
-/** What is signed: one attempt to deliver one message. */
+/** One attempt to deliver one message. */
 type Message = {
   readonly messageId: string;
   readonly body: string;
@@ -51,7 +51,7 @@ type StandardHeaders = Readonly<Record<"webhook-id" | "webhook-timestamp" | "web
 
 /**
  * The headers of Standard Webhooks 1.0: an id that is the same at each attempt, the attempt's time, and an HMAC-SHA256
- * over both and the body by each of the secrets, so that a receiver can change from one to another.
+ * over both and the body with each of the secrets, so that a receiver can change from one to another.
  */
 export function standardHeaders({ messageId, body, at }: Message, secrets: readonly Secret[]): StandardHeaders {
   const id = webhookId(messageId);
@@ -63,9 +63,9 @@ export function standardHeaders({ messageId, body, at }: Message, secrets: reado
 }
 
 /**
- * A client's messageId may be any text. A header takes visible ASCII alone, and a dot would let its sender move the
- * border between id, time and body: the signature of one message would be that of another. Percent signs are encoded
- * too, so that no two ids become the same.
+ * A messageId may be any text, but a header takes visible ASCII alone. Dots are encoded because they separate id, time and
+ * body: with a dot in its id, one message could have the signature of another. Percent signs are encoded, too, so that
+ * different ids stay different.
  */
 function webhookId(messageId: string): string {
   if (/^[\w-]+$/.test(messageId)) return messageId;

@@ -2,6 +2,9 @@
 import * as v from "valibot";
 import { about, count, named, success, text, time } from "./fields.ts";
 
+/** The most users that one request names. */
+export const MOST_USERS = 1_000;
+
 const status = about(
   "`running` until each notification is delivered or given up; `failed` if one was given up: it can be replayed.",
   v.picklist(["running", "finished", "failed"]),

@@ -7,7 +7,7 @@ import { troubledWebhook } from "./status.ts";
 
 export const STATES = ["waiting", "delivered", "failed", "expired"] as const satisfies readonly DeliveryState[];
 /** The states that a delivery can be replayed from. */
-export const SETTLED_STATES = ["delivered", "failed", "expired"] as const satisfies readonly DeliveryState[];
+export const SETTLED_STATES = ["failed", "expired", "delivered"] as const satisfies readonly DeliveryState[];
 export const TYPES = [...CALL_TYPES, "delete"] as const satisfies readonly EventType[];
 
 const attempt = named(

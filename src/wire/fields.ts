@@ -54,6 +54,9 @@ export function named<const S extends Shape>(name: string, shape: S) {
 
 export const CODES = Object.keys(FAULT_STATUS) as FaultCode[];
 
+/** The most that one answer lists. */
+export const MOST_LISTED = { deliveries: 1_000, deletions: 1_000, rejected: 100 } as const;
+
 /** How the API refuses. */
 export const refusal = named(
   "Fault",

@@ -1,6 +1,6 @@
 /** The daemon as a whole, its destinations, and what an operator does with those. */
 import * as v from "valibot";
-import { about, count, named, refusal, success, time } from "./fields.ts";
+import { about, count, named, type Received, refusal, success, time } from "./fields.ts";
 
 const config = v.strictObject({
   file: v.string(),
@@ -190,3 +190,6 @@ export const refusedConfig = about(
     problems: about("Everything that is wrong, if the file could be read.", v.array(configProblem)),
   }),
 );
+
+/** The status of a daemon, to a reader. */
+export type DaemonStatus = Received<typeof status>;

@@ -122,7 +122,7 @@ describe("fairlead reload", () => {
     await using w = await makeWorld();
     await w.write("config.yaml", configFor("old"));
     const daemon = await w.serve();
-    assert.deepEqual(await runReload(w, daemon), { code: 0, out: "Read, and nothing is different.", err: "" });
+    assert.deepEqual(await runReload(w, daemon), { code: 0, out: "Reloaded: no changes.", err: "" });
     const config = JSON.parse(configFor("new"));
     config.ingest.listen = "127.0.0.1:1";
     config.sources.app = { writeKey: "app-key" };
@@ -142,7 +142,7 @@ describe("fairlead reload", () => {
     assert.deepEqual([code, out], [78, ""]);
     assert.match(err, /^config\.yaml:2:\d+: .*enabld.*did you mean enabled\?/m);
     assert.match(err, /^config\.yaml:4:\d+: /m);
-    assert.match(err, /the config before it stays in force/);
+    assert.match(err, /the old config stays in force/);
     assert.equal(await statusFor("old", daemon), 200);
   });
 });

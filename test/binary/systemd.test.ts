@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import process from "node:process";
 import { describe, it } from "node:test";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
-import { migrate, SCHEMA_VERSION } from "../../src/store/sqlite/migrations.ts";
 import { type NotifySocket, openNotifySocket } from "../notify-socket.ts";
 import { findBinary } from "./binary.ts";
 import { type Process, start } from "./process.ts";
@@ -101,25 +100,6 @@ describe("a daemon that systemd has started", () => {
     daemon.kill("SIGTERM");
     assert.equal((await daemon.exit).code, 0);
     assert.equal(said(socket).filter((line) => line === "STOPPING=1").length, 1);
-  });
-
-  it("asks for time before each step of a migration", PATIENT, async () => {
-    await using socket = await openNotifySocket();
-    await using w = await makeWorld();
-    const db = await openDatabase(w.path("fairlead.db"));
-    migrate(db, 1);
-    db.close();
-    await serve(w, socket);
-    await readyStatus(socket);
-    const steps = Array.from({ length: SCHEMA_VERSION - 1 }, (_, index) => index + 2);
-    const told = socket.all().map(({ lines: [first = "", second = ""] }) => [first.replace(/\d+/, "N"), second]);
-    assert.deepEqual(
-      told.slice(0, -1),
-      steps.map((step) => [
-        "EXTEND_TIMEOUT_USEC=N",
-        `STATUS=brings the outbox up to date: step ${step} of ${SCHEMA_VERSION}`,
-      ]),
-    );
   });
 
   it("says nothing when it cannot start", PATIENT, async () => {

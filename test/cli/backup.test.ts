@@ -7,7 +7,7 @@ import { formatTime, GB, MB } from "../../src/model/units.ts";
 import { beginFile } from "../../src/runtime/new-file.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { logOf } from "../../src/store/sqlite/files.ts";
-import { SCHEMA_VERSION } from "../../src/store/sqlite/migrations.ts";
+import { SCHEMA_VERSION } from "../../src/store/sqlite/schema.ts";
 import { noise } from "../model/make.ts";
 import { makeEntry } from "../store/make.ts";
 import { deliveriesIn, HAS, leaveDamagedLog, makePlace, type Place, query, schemaOf } from "./outbox.ts";

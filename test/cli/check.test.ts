@@ -131,7 +131,7 @@ describe("fairlead check --explain", () => {
   it("prints a config with every key, and warnings beside it", () => {
     const { status, stdout, stderr } = check(GOOD, { options: ["--explain"] });
     assert.equal(status, 0);
-    assert.ok(stdout.startsWith(`# ${FILE} as it counts: every key with its value and where that comes from.`));
+    assert.ok(stdout.startsWith(`# ${FILE}: every key with the value in force, and where it comes from.`));
     assert.match(stdout, /^ {4}writeKey: "\*\*\*" +# config\.yaml:2, from \$KEY$/m);
     assert.match(stdout, /^ {2}path: .*fairlead\.db +# default$/m);
     assert.doesNotMatch(stdout, /hush/);

@@ -5,13 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { after, describe, it } from "node:test";
+import * as v from "valibot";
 import {
   askDaemon,
   type Daemon,
   type DaemonOptions,
   findDaemon,
   type Question,
-  readSaid,
+  readAnswer,
 } from "../../src/cli/daemon.ts";
 import type { Handle } from "../../src/model/ports.ts";
 import { Secret } from "../../src/model/secret.ts";
@@ -144,10 +145,8 @@ describe("a token that no header can hold", () => {
   });
 });
 
-type Named = { readonly name: string };
-const isNamed = (said: unknown): said is Named => typeof said === "object" && said !== null && "name" in said;
-
-const QUESTION: Question<Named> = { path: "/api/name?limit=1", isSaid: isNamed };
+const named = v.strictObject({ name: v.string() });
+const QUESTION: Question<typeof named> = { path: "/api/name?limit=1", answer: named };
 const DAEMON: Daemon = { base: "http://127.0.0.1:8081", from: "--admin", token: null };
 const PLACE = "the daemon at http://127.0.0.1:8081 (--admin)";
 
@@ -157,7 +156,7 @@ function answered(status: number, body: unknown): Exchange {
 }
 
 function complaintFor(exchange: Exchange, daemon: Partial<Daemon> = {}): string {
-  const answer = readSaid(exchange, { daemon: { ...DAEMON, ...daemon }, question: QUESTION });
+  const answer = readAnswer(exchange, { daemon: { ...DAEMON, ...daemon }, question: QUESTION });
   assert.ok("code" in answer);
   assert.equal(answer.code, 1);
   assert.doesNotMatch(answer.message, /\n/);
@@ -166,8 +165,8 @@ function complaintFor(exchange: Exchange, daemon: Partial<Daemon> = {}): string 
 
 describe("the daemon's answer to an operator's command", () => {
   it("is what it said, if that has the right shape", () => {
-    const read = readSaid(answered(200, { name: "a", code: "b" }), { daemon: DAEMON, question: QUESTION });
-    assert.deepEqual(read, { said: { name: "a", code: "b" } });
+    const read = readAnswer(answered(200, { name: "a", code: "b" }), { daemon: DAEMON, question: QUESTION });
+    assert.deepEqual(read, { value: { name: "a", code: "b" } });
   });
 
   it("is missing when nobody listens: where, who said so, and what to do", () => {
@@ -246,7 +245,7 @@ describe("the daemon's answer to an operator's command", () => {
 
 describe("a question to the daemon", () => {
   /** What the daemon gets. */
-  async function hear(question: Partial<Question<Named>>): Promise<Record<string, unknown>> {
+  async function hear(question: Partial<Question<typeof named>>): Promise<Record<string, unknown>> {
     let heard: Record<string, unknown> = {};
     const handle: Handle = async (request) => {
       const url = new URL(request.url);
@@ -257,7 +256,7 @@ describe("a question to the daemon", () => {
     const listener = await createServe()({ kind: "tcp", host: "127.0.0.1", port: 0 }, handle);
     const answer = await askDaemon({ admin: listener.address }, { ...QUESTION, ...question });
     await listener.stop();
-    assert.deepEqual(answer, { said: { name: "a" } });
+    assert.deepEqual(answer, { value: { name: "a" } });
     return heard;
   }
 

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createAdmin } from "../../src/admin/api.ts";
-import { MOST_LISTED } from "../../src/admin/search.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
-import type { SaidAttempt, SaidDelivery, SaidDetail } from "../../src/cli/deliveries/said.ts";
-import { detailWords, listWords, MOST_IN_PAGE, toQueryTime } from "../../src/cli/deliveries.ts";
+import { type Delivery, type Detail, detailWords, listWords } from "../../src/cli/deliveries.ts";
+import { toQueryTime } from "../../src/cli/options.ts";
 import type { ListedDelivery, PageAsk, Search } from "../../src/model/lookup.ts";
 import { createServe } from "../../src/runtime/serve.ts";
 import { UNSHIFTED } from "../flow/clock.ts";
@@ -105,24 +104,29 @@ describe("fairlead deliveries", () => {
     assert.equal(JSON.parse(shown.err).code, "unknown_delivery");
     assert.deepEqual(admin.asked, []);
   });
-
-  it("asks for no more than the daemon gives at once", () => {
-    assert.equal(MOST_IN_PAGE, MOST_LISTED);
-  });
 });
 
 const at = (ms: number): string => new Date(NOW + ms).toISOString();
 
-const ONE: SaidDelivery = {
+const ONE: Delivery = {
   ...{ id: "42-crm", destination: "crm", state: "waiting", source: "website", type: "track", messageId: "m1" },
-  ...{ userId: "u1", acceptedAt: at(-60_000), attempts: 2, dueAt: at(4_000), settledAt: null, url: null, status: null },
+  ...{
+    userId: "u1",
+    acceptedAt: at(-60_000),
+    attempts: 2,
+    dueAt: at(4_000),
+    settledAt: null,
+    replayedAt: null,
+    url: null,
+    status: null,
+  },
   reason: "503",
 };
-const ATTEMPT: SaidAttempt = {
+const ATTEMPT: Detail["log"]["first"][number] = {
   ...{ at: at(-60_000), url: "https://crm.example.com/in", duration: 40, outcome: "retry", status: 503 },
   ...{ reason: "503", answer: "closed\u001b[2J\nfor today\n", trigger: "first" },
 };
-const DETAIL: SaidDetail = {
+const DETAIL: Detail = {
   ...ONE,
   ...{ firstAttemptAt: at(-60_000), finals: [], body: '{"type":"track","properties":{"a":"\u0080"}}' },
   requests: [{ url: "https://crm.example.com/in", headers: { Authorization: "***" } }],

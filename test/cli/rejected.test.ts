@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createAdmin } from "../../src/admin/api.ts";
-import { MOST_LISTED as MOST_OF_DAEMON } from "../../src/admin/rejected.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
-import { type Asked, isRejectedList, MOST_LISTED, type RejectedCall, toWords } from "../../src/cli/rejected.ts";
+import { type Asked, type RejectedCall, toWords } from "../../src/cli/rejected.ts";
 import { fault } from "../../src/model/fault.ts";
 import type { Rejection } from "../../src/model/refusal.ts";
 import { Secret } from "../../src/model/secret.ts";
@@ -112,10 +111,6 @@ describe("fairlead rejected", () => {
     assert.equal(code.code, 2);
     assert.match(code.err, /Did you mean missing_event\?/);
   });
-
-  it("can ask for as many as the daemon lists", () => {
-    assert.equal(MOST_LISTED, MOST_OF_DAEMON);
-  });
 });
 
 const ASKED: Asked = { limit: 20, most: 100, source: null, code: null };
@@ -211,23 +206,5 @@ describe("no refused calls", () => {
       toWords([], { ...ASKED, source: "website", code: "missing_event" }),
       "No call of website was refused with missing_event since the daemon started, as far back as it remembers.",
     );
-  });
-});
-
-describe("the daemon's list of refused calls", () => {
-  const { from, ...others } = CALL;
-
-  it("is known by its shape", () => {
-    for (const rejected of [[], [CALL], [CALL, WHOLE_REQUEST], [{ ...CALL, more: 1 }]]) {
-      assert.ok(isRejectedList({ rejected, more: 1 }));
-    }
-  });
-
-  it("is nothing else", () => {
-    const calls = [null, others, { ...CALL, sample: null }, { ...CALL, source: 5 }, { ...CALL, count: "1" }];
-    const lists = [...calls, { ...CALL, from: { ...from, address: 5 } }].map((call) => ({ rejected: [CALL, call] }));
-    for (const other of [null, [], "", {}, { rejected: {} }, ...lists]) {
-      assert.equal(isRejectedList(other), false, JSON.stringify(other));
-    }
   });
 });

@@ -12,13 +12,13 @@ describe("what a reload has done, for a person", () => {
   });
 
   it("is that nothing is", () => {
-    assert.equal(toWords({ changes: [], needsRestart: [] }), "Read, and nothing is different.");
+    assert.equal(toWords({ changes: [], needsRestart: [] }), "Reloaded: no changes.");
   });
 
   it("is what has to wait, too", () => {
     assert.equal(
       toWords({ changes: [], needsRestart: ["ingest.listen"] }),
-      "Read, and nothing is different.\nAs it was until the daemon is started again:\n  ingest.listen",
+      "Reloaded: no changes.\nUnchanged until a restart:\n  ingest.listen",
     );
   });
 });

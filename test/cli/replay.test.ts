@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createAdmin } from "../../src/admin/api.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
-import type { SaidPage } from "../../src/cli/replay/said.ts";
-import { goThrough, type PagesWorld } from "../../src/cli/replay.ts";
+import { goThrough, type Page, type PagesWorld } from "../../src/cli/replay.ts";
 import { createBodies } from "../../src/http/body.ts";
 import { type Fault, fault } from "../../src/model/fault.ts";
 import type { Replay, ReplayPage, Wish } from "../../src/model/replay.ts";
@@ -170,7 +169,8 @@ describe("fairlead replay", () => {
 });
 
 const NEVER = new AbortController().signal;
-const NOTHING: SaidPage = {
+const NOTHING: Page = {
+  success: true,
   replayed: 0,
   destinations: {},
   left: 0,
@@ -240,7 +240,7 @@ describe("the pages of a replay", () => {
   });
 
   it("add up to the oldest and the newest of all", async () => {
-    const pages: SaidPage[] = [
+    const pages: Page[] = [
       { ...NOTHING, replayed: 1, destinations: { crm: 1 }, oldest: "2026-01-02", newest: "2026-01-03", cursor: "a" },
       { ...NOTHING, left: 2, deleted: 1, superseded: 3, cursor: "b" },
       { ...NOTHING, replayed: 2, destinations: { crm: 1, lake: 1 }, oldest: "2026-01-01", newest: "2026-01-02" },

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { toWords } from "../../src/cli/restore.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { logOf } from "../../src/store/sqlite/files.ts";
-import { SCHEMA_VERSION } from "../../src/store/sqlite/migrations.ts";
+import { SCHEMA_VERSION } from "../../src/store/sqlite/schema.ts";
 import { makeEntry } from "../store/make.ts";
 import { PID } from "../store/sqlite/start.ts";
 import {
@@ -151,7 +151,7 @@ describe("fairlead restore", () => {
     const texts: readonly (readonly [string, RegExp])[] = [
       [
         "newer.db",
-        /schema_newer: the schema of .+newer\.db is version 99, and this Fairlead knows up to \d+; restore it with the/,
+        /schema_newer: .+newer\.db cannot be used: its schema is version 99, and this Fairlead knows up to \d+; restore it with the/,
       ],
       ["damaged.db", /store_damaged: .+damaged\.db cannot be used: /],
       ["other.db", /store_unknown: .+other\.db is an SQLite file, but no outbox of Fairlead/],

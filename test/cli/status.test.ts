@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isStatus, type SaidStatus } from "../../src/cli/status/said.ts";
 import { toWords } from "../../src/cli/status.ts";
 import { HOUR, MB, MINUTE } from "../../src/model/units.ts";
+import type { DaemonStatus } from "../../src/wire/status.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12, 0, 0);
 const ago = (ms: number): string => new Date(NOW - ms).toISOString();
 
-const CRM: SaidStatus["destinations"][number] = {
+const CRM: DaemonStatus["destinations"][number] = {
   ...{
     name: "crm",
     state: "working",
@@ -21,7 +21,8 @@ const CRM: SaidStatus["destinations"][number] = {
   counts: { waiting: 0, delivered: 5, failed: 0, expired: 0 },
 };
 
-const STATUS: SaidStatus = {
+const STATUS: DaemonStatus = {
+  clock: { plausible: true, code: null, reason: null, since: null },
   ...{ version: "1.2.3", pid: 4711, startedAt: ago(3 * HOUR + 12 * MINUTE) },
   config: { file: "/etc/fairlead/config.yaml", readAt: ago(HOUR), refused: null, needsRestart: [] },
   outbox: {
@@ -30,6 +31,7 @@ const STATUS: SaidStatus = {
     max: 1024 * MB,
     free: 50 * 1024 * MB,
     full: null,
+    gone: null,
     writable: true,
   },
   problems: [],
@@ -37,7 +39,7 @@ const STATUS: SaidStatus = {
   destinations: [CRM],
 };
 
-function words(status: Partial<SaidStatus>): string {
+function words(status: Partial<DaemonStatus>): string {
   return toWords({ ...STATUS, ...status }, NOW);
 }
 
@@ -153,13 +155,5 @@ describe("the status of a daemon, for a person", () => {
   it("cannot be made to write to the terminal", () => {
     const problem = { level: "error", code: "x", what: "\u001b[2J", since: null, remedy: "\u001b[2J" };
     assert.ok(!words({ problems: [problem], destinations: [{ ...CRM, name: "\u001b[2J" }] }).includes("\u001b"));
-  });
-});
-
-describe("what a daemon answers", () => {
-  it("is a status if it has all of it; a newer one may say more", () => {
-    assert.ok(isStatus({ ...STATUS, more: 1 }));
-    assert.ok(!isStatus({ ...STATUS, outbox: null }));
-    assert.ok(!isStatus({ success: true }));
   });
 });

@@ -1,20 +1,22 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Complaint } from "../../src/cli/complain.ts";
 import { isYes } from "../../src/cli/confirm.ts";
-import { type Answer, aboutOf, complaintOf, doPages, progressOf } from "../../src/cli/waiting.ts";
+import { aboutOf, complaintOf, doPages, progressOf } from "../../src/cli/waiting.ts";
 import { createFalseClock } from "../flow/clock.ts";
 
 type Page = { readonly count: number; readonly more: boolean };
+type Answer = { readonly value: Page } | Complaint;
 
-const BUSY: Answer<Page> = { kind: "refused", why: { code: 1, message: "attempts still run" }, busy: true };
-const GONE: Answer<Page> = { kind: "refused", why: { code: 1, message: "cannot reach the daemon" }, busy: false };
+const BUSY: Complaint = { code: 1, message: "attempts still run", error: "destination_busy" };
+const GONE: Complaint = { code: 1, message: "cannot reach the daemon", error: "unreachable" };
 
-function page(count: number, more = true): Answer<Page> {
-  return { kind: "page", page: { count, more } };
+function page(count: number, more = true): Answer {
+  return { value: { count, more } };
 }
 
 /** Asks for pages that are answered one after the other; the last answer is given again and again. */
-function start(...answers: readonly Answer<Page>[]) {
+function start(...answers: readonly Answer[]) {
   const clock = createFalseClock();
   const interrupting = new AbortController();
   const began = clock.now();
@@ -47,7 +49,7 @@ describe("page after page", () => {
 
   it("ends with the first refusal, and says why", async () => {
     const { took, ending } = start(page(3), GONE);
-    assert.equal(await ending, GONE.kind === "refused" && GONE.why);
+    assert.equal(await ending, GONE);
     assert.deepEqual(took, [3]);
   });
 
@@ -59,18 +61,18 @@ describe("page after page", () => {
   });
 
   it("has patience for fifteen seconds, and anew for each page", async () => {
-    const { clock, askedAt, ending } = start(...new Array<Answer<Page>>(10).fill(BUSY), page(3), BUSY);
+    const { clock, askedAt, ending } = start(...new Array<Answer>(10).fill(BUSY), page(3), BUSY);
     await clock.advance("30s");
-    assert.equal(await ending, BUSY.kind === "refused" && BUSY.why);
+    assert.equal(await ending, BUSY);
     assert.equal(askedAt.at(-1), 10_000 + 15_000);
   });
 
   it("stops between two pages when it is interrupted: the one under way counts", async () => {
-    const { promise, resolve } = Promise.withResolvers<Answer<Page>>();
+    const { promise, resolve } = Promise.withResolvers<Answer>();
     const interrupting = new AbortController();
     const took: Page[] = [];
     const clock = createFalseClock();
-    const ask = (): Promise<Answer<Page>> => promise;
+    const ask = (): Promise<Answer> => promise;
     const ending = doPages<Page>({ ask, took: (one) => void took.push(one), interrupted: interrupting.signal, clock });
     interrupting.abort();
     resolve(page(3));

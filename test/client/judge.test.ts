@@ -59,7 +59,7 @@ describe("the retry table", () => {
     assert.equal(judge({ kind: "timeout", timeoutMs: 10_000 }, FIRST).kind, "again");
   });
 
-  it("takes all else for final: every other 4xx, redirects, and what is no answer", () => {
+  it("treats all else as final: every other 4xx, redirects, and no status", () => {
     const final = [
       ...range(100, 199),
       ...range(300, 407),

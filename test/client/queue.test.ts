@@ -24,22 +24,6 @@ function seqs(entries: readonly Entry[]): readonly number[] {
 }
 
 describe("the queue", () => {
-  it("says that it is full, when it is to reject", () => {
-    const { queue, added } = filled({ whenFull: "reject" }, 3);
-    assert.deepEqual(
-      added.map(({ kind }) => kind),
-      ["queued", "queued", "full"],
-    );
-    assert.deepEqual(seqs(queue.take(ALL)), [1, 2]);
-  });
-
-  it("gives up the oldest, when it is to drop it", () => {
-    const { queue, added } = filled({ whenFull: "dropOldest" }, 3);
-    assert.deepEqual(added[2], { kind: "displaced", oldest: entry(1) });
-    assert.deepEqual(queue.add(entry(4), "keep"), { kind: "full" });
-    assert.deepEqual(seqs(queue.take(ALL)), [2, 3]);
-  });
-
   it("lets calls wait for room in their order, and as many of them as it holds", async () => {
     const { queue, added } = filled({ whenFull: "block", flushAt: 1 }, 5);
     assert.deepEqual(

@@ -38,8 +38,8 @@ describe("the body of a request", () => {
   });
 });
 
-describe("what is said of a batch", () => {
-  it("finds a call without a messageId by its place, and another by its place if nobody has the id", async () => {
+describe("the answer to a batch", () => {
+  it("is matched to calls by index, if a call has no messageId or none has that id", async () => {
     const rejected = [
       { index: 0, messageId: null, code: "a", message: "x" },
       { index: 1, messageId: "cut of", code: "b", message: "y" },
@@ -77,8 +77,8 @@ describe("what is said of a batch", () => {
   });
 });
 
-describe("who sends a batch", () => {
-  it("hears of each attempt that failed, and may say that it was the last", async () => {
+describe("the caller of the sender", () => {
+  it("is asked after each failed attempt, and may make it the last", async () => {
     const heard: unknown[] = [];
     const w = makeWorld((nth) => ({ status: 501 + nth }));
     const sending = w.send({

@@ -98,7 +98,7 @@ describe("a standard error that throws", () => {
 });
 
 describe("a fault of the library itself", () => {
-  it("loses a batch, with a word: nothing waits for it for ever", async () => {
+  it("loses the batch and reports it, so that no flush waits forever", async () => {
     const c = startClient({
       answers: () => 503,
       world: { fraction: throws },

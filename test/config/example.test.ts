@@ -9,7 +9,7 @@ import { key, shapeOf } from "../../src/config/key.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { configSchema } from "../../src/config/schema.ts";
 import { CERTS, EXAMPLE_PEMS, KEY } from "./certificates.ts";
-import { NOW, worldOf } from "./world.ts";
+import { NOW, uncomment, worldOf } from "./world.ts";
 
 const EXAMPLE = readFileSync(new URL("../../config.example.yaml", import.meta.url), "utf8");
 
@@ -137,8 +137,3 @@ describe("wrapComments", () => {
     assert.deepEqual(wrapComments(["key: a # b c d e"], 8), ["key: a # b c d e"]);
   });
 });
-
-/** The example file with every key set that it shows commented out. The first line is for editors. */
-export function uncomment(example: string): string {
-  return example.replace(/^( *)# (?!yaml-language-server:)((?: {2})*(?:- )?[\w-]+:(?: .*)?)$/gm, "$1$2");
-}

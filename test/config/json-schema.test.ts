@@ -6,9 +6,8 @@ import { parse, stringify } from "yaml";
 import { exampleConfig } from "../../packaging/config-example.ts";
 import { configJsonSchema, type JsonSchema } from "../../src/config/json-schema.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { uncomment } from "./example.test.ts";
 import { faultsOf } from "./json-schema-validator.ts";
-import { NOW, worldOf } from "./world.ts";
+import { NOW, uncomment, worldOf } from "./world.ts";
 
 const SCHEMA = configJsonSchema();
 const CRM = { webhooks: [{ url: "https://crm.example.com" }] };

@@ -124,6 +124,49 @@ describe("the operator's API in a config", () => {
     assert.equal(admin("sources: {}").token(), null);
   });
 
+  it("has its own references resolved, and no others", () => {
+    const text = `
+admin: { token: "\${ADMIN_TOKEN}" }
+sources: { website: { writeKey: "\${WEBSITE_KEY}" } }
+destinations:
+  crm: { webhooks: [{ url: "https://example.com/" }], sharedSecret: "\${file:/secret}\${credential:c}" }
+`;
+    const asked: string[] = [];
+    const ask = (name: string) => void asked.push(name);
+    const resolve = { env: ask, file: fail, credential: fail };
+    assert.match(wrong(readAdminPart({ file: "config.yaml", text, resolve }).token()), /ADMIN_TOKEN, which is not set/);
+    assert.deepEqual(asked, ["ADMIN_TOKEN"]);
+  });
+
+  it("does not suffer from what is wrong elsewhere", () => {
+    const text =
+      "nonsense: 1\nsources: 5\noutbox: { path: 5, pth: x }\nadmin: { token: t }\ningest: &a { listen: 8 }\n";
+    assert.ok(admin(text).token() instanceof Secret);
+  });
+
+  it("is wrong with its place in the whole file", () => {
+    const text = "\uFEFFsources: {}\nadmin:\n  listen: 8081\n  tokn: ${ADMIN_TOKEN}\n";
+    assert.match(wrong(admin(text).listen()), /\nconfig\.yaml:3:11: admin\.listen: must be .*\n {2} {2}listen: 8081\n/);
+    assert.match(
+      wrong(admin(text).token()),
+      /\nconfig\.yaml:4:3: admin\.tokn: is not a known key: did you mean token\?/,
+    );
+    assert.match(wrong(admin("admin: {}\nadmin: {}").token()), /:2:1: admin: is set twice: first in line 1/);
+    assert.match(wrong(admin("- admin").token()), /the file must hold keys/);
+  });
+
+  it("does not show a secret of its line in a Problem", () => {
+    for (const text of [
+      "admin: { token: hush-hush, listen: 5 }",
+      "admin: { token: hush-hush, listen: [ }",
+      "{ admin: { listen: 5 }, sources: { a: { writeKey: hush-hush } } }",
+    ]) {
+      const said = wrong(admin(text).listen());
+      assert.match(said, /\^$/);
+      assert.doesNotMatch(said, /hush/);
+    }
+  });
+
   it("is known although its token is not, and the other way round", () => {
     const tokenless = admin('admin: { listen: "127.0.0.1:1", token: "${ADMIN_TOKEN}" }');
     assert.ok("listen" in tokenless.listen());
@@ -161,6 +204,10 @@ describe("the outbox of a config", () => {
     }
   });
 });
+
+function fail(name: string): never {
+  assert.fail(`${name} was asked for`);
+}
 
 function wrong(answer: object | null): string {
   assert.ok(answer !== null && "faulty" in answer && "message" in answer);

@@ -1,4 +1,8 @@
+import { type Loaded, type LoadInput, loadConfig } from "../../src/config/load.ts";
+import type { Problem } from "../../src/model/config.ts";
 import type { FileText, Resolve } from "../../src/model/ports.ts";
+
+export const FILE = "/etc/fairlead/config.yaml";
 
 /** Within the time for which the good certificates among the fixtures are valid. */
 export const NOW = Date.UTC(2050, 0, 1);
@@ -34,4 +38,18 @@ export function worldOf({
 
 function found(text: string | undefined, worldReadable: boolean): FileText {
   return text === undefined ? { ok: false, why: "no such file" } : { ok: true, text, worldReadable };
+}
+
+export function load(text: string, world?: World, more: Partial<LoadInput> = {}): Loaded {
+  return loadConfig({ file: FILE, text, resolve: worldOf(world), now: NOW, ...more });
+}
+
+/** Each problem as `error log.level must be …`. */
+export function told({ problems }: { readonly problems: readonly Problem[] }): readonly string[] {
+  return problems.map(({ severity, path, message }) => `${severity} ${path} ${message}`);
+}
+
+/** The example file with every key set that it shows commented out. The first line is for editors. */
+export function uncomment(example: string): string {
+  return example.replace(/^( *)# (?!yaml-language-server:)((?: {2})*(?:- )?[\w-]+:(?: .*)?)$/gm, "$1$2");
 }

@@ -1,23 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isDetail, isList, type SaidDetail, type SaidList } from "../../src/cli/deliveries/said.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { sign } from "../../src/webhook/signature.ts";
+import { deliveryDetail, deliveryList } from "../../src/wire/deliveries.ts";
+import { isReceived, type Received } from "../../src/wire/fields.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, makeSource, URL_A } from "./make.ts";
 
 const CALL = { userId: "u1", event: "Order Completed" };
 
-async function list(d: TestDaemon, query = ""): Promise<SaidList> {
+async function list(d: TestDaemon, query = ""): Promise<Received<typeof deliveryList>> {
   const { status, json } = await d.admin("GET", `/api/deliveries${query}`);
   assert.equal(status, 200, JSON.stringify(json));
-  assert.ok(isList(json));
+  assert.ok(isReceived(deliveryList, json));
   return json;
 }
 
-async function show(d: TestDaemon, id: string): Promise<SaidDetail> {
+async function show(d: TestDaemon, id: string): Promise<Received<typeof deliveryDetail>> {
   const { json } = await d.admin("GET", `/api/deliveries/${id}`);
-  return isDetail(json) ? json : assert.fail(JSON.stringify(json));
+  return isReceived(deliveryDetail, json) ? json : assert.fail(JSON.stringify(json));
 }
 
 describe("GET /api/deliveries", () => {

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isTrail, type SaidTrail } from "../../src/cli/explain/said.ts";
 import { toWords } from "../../src/cli/explain.ts";
 import { Secret } from "../../src/model/secret.ts";
+import { trail as trailShape } from "../../src/wire/deliveries.ts";
+import { isReceived, type Received } from "../../src/wire/fields.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, makeSource, URL_A, URL_B } from "./make.ts";
 
 const CALL = { userId: "u1", event: "Order Completed" };
 
-async function trail(d: TestDaemon, messageId: string): Promise<SaidTrail> {
+async function trail(d: TestDaemon, messageId: string): Promise<Received<typeof trailShape>> {
   const { json } = await d.admin("GET", `/api/events/${encodeURIComponent(messageId)}`);
-  return isTrail(json) ? json : assert.fail(JSON.stringify(json));
+  return isReceived(trailShape, json) ? json : assert.fail(JSON.stringify(json));
 }
 
 async function explain(d: TestDaemon, messageId: string): Promise<string> {

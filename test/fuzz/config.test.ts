@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
 import assert from "node:assert/strict";
 import { exampleConfig } from "../../packaging/config-example.ts";
-import { effectiveConfig, explainYaml } from "../../src/config/explain.ts";
-import { type Inspected, inspectConfig } from "../../src/config/load.ts";
+import { explainYaml } from "../../src/config/explain.ts";
+import { type Loaded, loadConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problems.ts";
 import { CERTS, KEY } from "../config/certificates.ts";
 import { NOW, worldOf } from "../config/world.ts";
@@ -93,20 +93,16 @@ function holds(pieces: Text): void {
 }
 
 /** What is explained is a file of the same meaning: explained itself, it says the same. */
-function holdsExplained(inspected: Inspected): void {
-  const explained = explain(inspected);
+function holdsExplained(inspected: Loaded): void {
+  const explained = explainYaml(inspected, FILE);
   assert.doesNotMatch(explained, /file-secret/);
   const again = load(explained);
   // Hidden values are not those of the file, and may not be taken.
-  if (again.config !== null) assert.equal(withoutPlaces(explain(again)), withoutPlaces(explained));
+  if (again.config !== null) assert.equal(withoutPlaces(explainYaml(again, FILE)), withoutPlaces(explained));
 }
 
-function load(text: string): Inspected {
-  return inspectConfig({ file: FILE, text, resolve: RESOLVE, now: NOW });
-}
-
-function explain(inspected: Inspected): string {
-  return explainYaml(effectiveConfig(inspected, FILE), FILE);
+function load(text: string): Loaded {
+  return loadConfig({ file: FILE, text, resolve: RESOLVE, now: NOW });
 }
 
 function withoutPlaces(explained: string): string {

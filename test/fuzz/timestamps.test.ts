@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { toQueryTime } from "../../src/cli/deliveries.ts";
+import { toQueryTime } from "../../src/cli/options.ts";
 import { readTimestamp } from "../../src/client/write.ts";
 import { parseDuration } from "../../src/model/units.ts";
 import { correctSkew, formatTimestamp, parseTimestamp } from "../../src/validate/timestamps.ts";

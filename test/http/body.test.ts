@@ -45,7 +45,7 @@ describe("the size of a body", () => {
     assert.equal(await read(makeRequest("é"), 2), "é");
   });
 
-  it("is told with the limit", async () => {
+  it("is refused with a message that names the limit", async () => {
     const result = await read(makeRequest("x".repeat(LIMIT + 1)));
     assert.equal(
       typeof result === "object" && result.message,
@@ -66,7 +66,7 @@ describe("the size of a body", () => {
     assert.equal(freed, 1);
   });
 
-  it("is refused by what is announced, before anything has come", async () => {
+  it("is refused by its announced length, before anything has come", async () => {
     const upload = startUpload({ "content-length": String(LIMIT + 1) });
     assert.equal(await codeOf(upload.request), "body_too_large");
   });

@@ -18,7 +18,7 @@ describe("an answer", () => {
   });
 });
 
-describe("the answer to what is refused", () => {
+describe("the answer to a refused request", () => {
   it("has code, message and error, because clients look at one or another", async () => {
     const response = respondFault(fault("missing_event", "You must pass 'event'."));
     assert.equal(response.status, 400);

@@ -87,7 +87,7 @@ describe("the paths", () => {
     assert.equal(ingest.accepted.length, 0);
   });
 
-  it("that do not exist are told to the operator when something was sent there, not when somebody only looked", async () => {
+  it("that do not exist are reported to the operator after a POST, not after a GET", async () => {
     const ingest = startIngest();
     await ingest.ask("/favicon.ico", "", { method: "GET" });
     assert.deepEqual(ingest.refused, []);
@@ -98,7 +98,7 @@ describe("the paths", () => {
     );
   });
 
-  it("are named to whoever asks for another, whose own is cut", async () => {
+  it("are listed in the answer to another path, which is cut", async () => {
     const { json } = await startIngest().ask(`/${"x".repeat(500)}`, CALL);
     assert.equal(
       json.message,
@@ -245,7 +245,7 @@ describe("the host in the settings", () => {
     assert.equal((await apiOf({ host: "[::1]:8080" })).apiHost, "[::1]:8080/v1");
   });
 
-  it("is what a trusted proxy says that was asked, and nobody else", async () => {
+  it("is the one that a trusted proxy forwards, and no one else", async () => {
     const headers = { host: "127.0.0.1:8080", "x-forwarded-host": "events.example.com, 10.0.0.1" };
     assert.equal((await apiOf(headers, startIngest(TRUSTING))).apiHost, "events.example.com/v1");
     assert.equal((await apiOf(headers)).apiHost, "127.0.0.1:8080/v1");
@@ -266,7 +266,7 @@ describe("the protocol in the settings", () => {
     assert.equal((await apiOf(HOST, startIngest({ tls }))).protocol, "https");
   });
 
-  it("is what a trusted proxy says, and nobody else", async () => {
+  it("is what a trusted proxy says, and no one else", async () => {
     const headers = { ...HOST, "x-forwarded-proto": "https" };
     assert.equal((await apiOf(headers, startIngest(TRUSTING))).protocol, "https");
     assert.equal((await apiOf(headers)).protocol, "http");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { createCors, createProxies } from "../../src/ingest/door.ts";
+import { createAllowsOrigin, createProxies } from "../../src/ingest/door.ts";
 import { startIngest } from "./make.ts";
 
 type From = { readonly peer?: string | null; readonly overSocket?: boolean; readonly forwarded?: string };
@@ -48,7 +48,7 @@ describe("the address of a client", () => {
     }
   });
 
-  it("is found beside empty items, and is the proxy's own if it names nobody", () => {
+  it("is found beside empty items, and is the proxy's own if it names none", () => {
     assert.equal(addressOf(PROXIES, { forwarded: "203.0.113.7, , " }), "203.0.113.7");
     assert.equal(addressOf(PROXIES, { forwarded: ", " }), "10.0.0.1");
   });
@@ -70,12 +70,12 @@ describe("the address of a client", () => {
     assert.equal(addressOf([], { peer: null, overSocket: true }), null);
   });
 
-  it("is unknown once a connection is gone, which makes nobody a proxy", () => {
+  it("is unknown once a connection is gone, which is then no proxy", () => {
     assert.equal(addressOf([], { peer: null, forwarded: "203.0.113.7" }), null);
     assert.equal(addressOf(PROXIES, { peer: null, forwarded: "203.0.113.7" }), null);
   });
 
-  it("is that of a proxy that was forgotten, and that is told once", () => {
+  it("is that of a proxy that is not listed, which is reported once", () => {
     const doubted: string[] = [];
     const proxies = createProxies(["10.0.0.0/8"], (address) => void doubted.push(address));
     const forwarded = new Request("http://a/", { headers: { "x-forwarded-for": "203.0.113.7" } });
@@ -189,7 +189,7 @@ describe("a page", () => {
 });
 
 describe("the origins that may send", () => {
-  const allows = (origins: readonly string[], origin: string): boolean => createCors(origins).allows(origin);
+  const allows = (origins: readonly string[], origin: string): boolean => createAllowsOrigin(origins)(origin);
 
   it("are all of them with a star", () => {
     for (const origin of [ORIGIN, "null", "capacitor://localhost"]) assert.ok(allows(["*"], origin));

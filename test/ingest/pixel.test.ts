@@ -61,7 +61,7 @@ describe("a pixel with its call in base64", () => {
     assert.equal(event, "Mail Opened");
   });
 
-  it("is an image even if it is refused, and the operator hears why", async () => {
+  it("is an image even if it is refused, and the reason is reported to the operator", async () => {
     assert.equal(await refusalOf("/v1/pixel/track?writeKey=website-key&data=%00%ff"), "invalid_encoding");
     assert.equal(await refusalOf("/v1/pixel/track?writeKey=website-key&data=e30"), "missing_event");
     assert.equal(await refusalOf("/v1/pixel/track?writeKey=website-key&data=e3"), "invalid_json");

@@ -15,7 +15,7 @@ function memory(): number {
   return process.memoryUsage().heapUsed + process.memoryUsage().external;
 }
 
-describe("what was refused", () => {
+describe("a refusal", () => {
   it("can be looked up: when, why, from whom, and how it began", async () => {
     const ingest = startIngest();
     const headers = { "user-agent": "agent/1.0", origin: "https://shop.example" };
@@ -194,7 +194,7 @@ describe("what was refused", () => {
 });
 
 describe("a daemon that stops", () => {
-  it("sends away who still has a connection, and says when to come again", async () => {
+  it("refuses calls on open connections, and says when to retry", async () => {
     const ingest = startIngest();
     ingest.stopping = true;
     const { status, headers, json } = await ingest.ask("/v1/track", TRACK);

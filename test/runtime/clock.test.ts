@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { describe, it } from "node:test";
-import { createClock } from "../../src/runtime/clock.ts";
+import { createClock, isClockSynchronized } from "../../src/runtime/clock.ts";
 
 const never = new AbortController().signal;
 
@@ -162,5 +162,15 @@ describe("the next turn", () => {
     const begun = clock.now();
     for (let turn = 0; turn < 100; turn++) await clock.nextTurn();
     assert.ok(clock.now() - begun < 500);
+  });
+});
+
+describe("whether a time service keeps the clock right", () => {
+  it("is known to the kernel of Linux, and the same each time it is asked", {
+    skip: process.platform !== "linux",
+  }, () => {
+    const answer = isClockSynchronized();
+    assert.equal(typeof answer, "boolean");
+    assert.equal(isClockSynchronized(), answer);
   });
 });

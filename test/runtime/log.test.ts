@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { printable } from "../../src/client/show.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { createLog, cut, type Fields, type LogOptions } from "../../src/runtime/log.ts";
 
@@ -118,6 +119,17 @@ describe("under systemd's journal", () => {
       lineOf(FIELDS, { journald: true, isTerminal: true, format: "auto" }),
       lineOf(FIELDS, { isTerminal: true, format: "text" }),
     );
+  });
+});
+
+describe("characters that are not seen, or turn the direction of writing", () => {
+  it("are escaped, and are the same ones as in the client library and in commands", () => {
+    for (let from = 0; from <= 0x10_ffff; from += 400) {
+      const codes = Array.from({ length: Math.min(400, 0x11_0000 - from) }, (_, nth) => from + nth);
+      const text = String.fromCodePoint(...codes);
+      assert.ok(lineOf({ text }, { format: "json" }).includes(`"text":${printable(JSON.stringify(text))}}`), `${from}`);
+    }
+    assert.match(lineOf({ text: "a\u200b\u202eb" }, { format: "logfmt" }), / text="?a\\u200b\\u202eb"?\n$/);
   });
 });
 

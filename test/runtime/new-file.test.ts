@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { beginFile, beginOwnFile } from "../../src/runtime/new-file.ts";
+import { appendToFile, beginFile, beginOwnFile, removeFile } from "../../src/runtime/new-file.ts";
 
 async function makeFolder() {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-new-file-"));
@@ -73,5 +73,38 @@ describe("a file that is being written", () => {
 
   it("says in words why it cannot be begun", () => {
     assert.throws(() => beginFile("/nowhere/copy.db"), { message: "cannot write /nowhere/copy.db: no such file" });
+  });
+});
+
+async function makeSideFolder(): Promise<AsyncDisposable & { readonly folder: string; readonly path: string }> {
+  const folder = await mkdtemp(join(tmpdir(), "fairlead-side-"));
+  return { folder, path: join(folder, "a"), [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+}
+
+describe("a file that a command keeps beside another", () => {
+  it("is created for its owner alone, and appended to", async () => {
+    await using made = await makeSideFolder();
+    const { path } = made;
+    await appendToFile(path, "one\n");
+    await appendToFile(path, "zwölf\n");
+    assert.equal(await readFile(path, "utf8"), "one\nzwölf\n");
+    assert.equal((await stat(path)).mode & 0o777, 0o600);
+  });
+
+  it("may be removed twice", async () => {
+    await using made = await makeSideFolder();
+    const { folder, path } = made;
+    await appendToFile(path, "");
+    await removeFile(path);
+    await removeFile(path);
+    assert.deepEqual(await readdir(folder), []);
+  });
+
+  it("that cannot be written is named, with why", async () => {
+    await using made = await makeSideFolder();
+    const { folder } = made;
+    const path = join(folder, "none", "a");
+    const message = `cannot write ${path}: no such file`;
+    await assert.rejects(appendToFile(path, "a"), { message });
   });
 });

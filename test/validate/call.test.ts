@@ -27,7 +27,7 @@ describe("a valid call", () => {
     assert.equal(event.ownId, false);
   });
 
-  it("may have fields that nobody knows", () => {
+  it("may have unknown fields", () => {
     eventOf({ ...TRACK, version: 7, _metadata: [], writeKey: 1, receivedAt: "whenever", "": null });
   });
 
@@ -132,7 +132,7 @@ describe("what is no call", () => {
     });
   }
 
-  it("is a call of a type that nobody knows", () => {
+  it("is a call of an unknown type", () => {
     const sentence = "type must be one of identify, track, page, screen, group, alias (got ";
     assert.equal(faultOf({ userId: "u1" }).message, `${sentence}nothing)`);
     assert.equal(faultOf({ type: "Track", userId: "u1" }).message, `${sentence}"Track")`);
@@ -212,7 +212,7 @@ describe("the traits of an identify call", () => {
     assert.deepEqual(eventOf({ type: "identify", userId: "u1", traits: {}, context }).traits, {});
   });
 
-  it("are not those in the context of another call, nor what is no object", () => {
+  it("are not those in the context of another call, nor anything but an object", () => {
     assert.equal(eventOf({ type: "group", userId: "u1", groupId: "g", context }).traits, undefined);
     assert.equal(eventOf({ type: "identify", userId: "u1", context: { traits: "Ada" } }).traits, undefined);
   });

@@ -88,12 +88,12 @@ describe("the address of a source that must not pass it on", () => {
     assert.deepEqual(contextOf({ context: { ip: "::ffff:203.0.113.7" } }, truncate), { ip: "203.0.113.0" });
   });
 
-  it("goes altogether, also where the client wrote it", () => {
+  it("is removed, also where the client wrote it", () => {
     assert.deepEqual(contextOf({}, { ip: "drop", isPage: true }), { userAgent: "agent/1.0" });
     assert.deepEqual(contextOf({ context: { ip: "203.0.113.7", a: 1 } }, { ip: "drop" }), { a: 1 });
   });
 
-  it("goes as well if it is none that could be truncated", () => {
+  it("is removed, too, if it cannot be truncated", () => {
     for (const ip of ["nowhere", 7, {}, "1"]) {
       assert.deepEqual(contextOf({ context: { ip, a: 1 } }, { ip: "truncate" }), { a: 1 });
     }

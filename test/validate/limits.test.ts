@@ -30,7 +30,7 @@ describe("the size of a call (SPEC.md 8: 32 KB)", () => {
     assert.equal(faultOf(callOf(32_769, "🙂")).code, "call_too_large");
   });
 
-  it("is told when it is too large", () => {
+  it("is named if it is too large", () => {
     assert.equal(faultOf(callOf(32_770)).message, "the call is 32770 bytes; the limit is 32768 (32 KB)");
   });
 

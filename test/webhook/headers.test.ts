@@ -140,7 +140,7 @@ describe("webhook-id", () => {
     fc.assert(fc.property(anyText, (text) => assert.match(idOf(text), /^[!-~]*$/)));
   });
 
-  it("is another one for every messageId", () => {
+  it("is different for every messageId", () => {
     assert.notEqual(idOf("a b"), idOf("a%20b"));
     fc.assert(
       fc.property(anyText, anyText, (one, other) => {

@@ -1,5 +1,5 @@
 import { basename, dirname, resolve as fullPathOf, join } from "node:path";
-import { type Inspected, inspectConfig } from "../../config/load.ts";
+import { type Loaded, loadConfig } from "../../config/load.ts";
 import { readOutboxPart } from "../../config/parts.ts";
 import { fullPath } from "../../config/references.ts";
 import { child, listOf, mapOf, type Tree, textOf } from "../../config/tree.ts";
@@ -11,11 +11,11 @@ import { aliasOf, spaceFor } from "../../runtime/disk.ts";
 import { openFilesOf } from "../../runtime/process.ts";
 import { isFolder, isInOpenFolders, namesIn, storedFile } from "../../runtime/stored-file.ts";
 import { VERSION } from "../../runtime/version.ts";
+import { type DaemonStatus, status } from "../../wire/status.ts";
 import { summary } from "../check.ts";
 import { openConfigFile } from "../config-file.ts";
-import { type DaemonOptions, findDaemon, isNobodyThere, readSaid, send } from "../daemon.ts";
+import { type DaemonOptions, findDaemon, isNobodyThere, readAnswer, send } from "../daemon.ts";
 import { type Depth, lookAtStore, type StoreLook } from "../outbox-file.ts";
-import { isStatus, type SaidStatus } from "../status/said.ts";
 import {
   type ClockFacts,
   type ConfigFacts,
@@ -64,7 +64,7 @@ const NO_OUTBOX = "where the outbox is cannot be known before the config is fixe
  * The errors and warnings that can be seen at once, without asking anybody, besides what the daemon has answered. None if the
  * config cannot be read.
  */
-export function examineAround(options: DaemonOptions, status: SaidStatus, clock: Clock): readonly Finding[] {
+export function examineAround(options: DaemonOptions, status: DaemonStatus, clock: Clock): readonly Finding[] {
   const opened = openConfigFile(options.config);
   if (opened.kind === "unreadable") return [];
   const { file, inspected, outbox } = inspect(opened, createResolve(), clock);
@@ -90,7 +90,7 @@ async function lookBesideDaemon(path: string, depth: Depth, daemon: DaemonFacts)
 
 type Outbox = { readonly path: string; readonly maxSize: number; readonly freeDisk: number };
 /** `outbox`: null if the config does not say where it is, which is one of its problems. */
-type Installation = { readonly file: string; readonly inspected: Inspected; readonly outbox: Outbox | null };
+type Installation = { readonly file: string; readonly inspected: Loaded; readonly outbox: Outbox | null };
 
 /** Checks the config, except for the modes of files and the room on the disk: those are examined here in more detail. */
 function inspect(
@@ -107,7 +107,7 @@ function inspect(
   };
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
   const file = fullPathOf(opened.file);
-  const inspected = inspectConfig({
+  const inspected = loadConfig({
     file,
     text: opened.text,
     resolve: quiet,
@@ -123,7 +123,7 @@ function clockFacts(clock: Clock): Omit<ClockFacts, "seenAt"> {
   return { wall: clock.wall(), synchronized: isClockSynchronized(), builtAt: clock.builtAt };
 }
 
-function configFacts(file: string, inspected: Inspected, daemon: DaemonFacts): ConfigFacts {
+function configFacts(file: string, inspected: Loaded, daemon: DaemonFacts): ConfigFacts {
   const said = daemon.kind === "answers" ? daemon.status.config : null;
   return {
     kind: "read",
@@ -138,10 +138,10 @@ function configFacts(file: string, inspected: Inspected, daemon: DaemonFacts): C
 async function lookAtDaemon(options: DaemonOptions, resolve: Resolve, outbox: string | null): Promise<DaemonFacts> {
   const daemon = findDaemon(options, resolve);
   if ("code" in daemon) return { kind: "closed", message: daemon.message };
-  const question = { path: "/api/status", isSaid: isStatus };
+  const question = { path: "/api/status", answer: status };
   const exchange = await send(daemon, question);
-  const answer = readSaid(exchange, { daemon, question });
-  if ("said" in answer) return { kind: "answers", status: withFullPath(answer.said), version: VERSION, outbox };
+  const answer = readAnswer(exchange, { daemon, question });
+  if ("value" in answer) return { kind: "answers", status: withFullPath(answer.value), version: VERSION, outbox };
   if (exchange.kind === "failed" && isNobodyThere(exchange.code)) {
     return { kind: "down", message: `no daemon answers at ${daemon.base} (${daemon.from})` };
   }
@@ -149,7 +149,7 @@ async function lookAtDaemon(options: DaemonOptions, resolve: Resolve, outbox: st
 }
 
 /** A daemon that was started by hand may know its outbox by a relative path. */
-function withFullPath(status: SaidStatus): SaidStatus {
+function withFullPath(status: DaemonStatus): DaemonStatus {
   return { ...status, outbox: { ...status.outbox, path: fullPathOf(status.outbox.path) } };
 }
 
@@ -184,7 +184,7 @@ function lookAtFile(path: string, holds: GuardedFile["holds"]): GuardedFile {
   return { path, holds, mode: storedFile(path)?.mode ?? null, inOpenFolders: isInOpenFolders(path) };
 }
 
-function referredFiles({ origins }: Inspected): readonly string[] {
+function referredFiles({ origins }: Loaded): readonly string[] {
   return [...origins.values()].flat().flatMap((origin) => (origin.kind === "file" ? [origin.path] : []));
 }
 

@@ -4,7 +4,7 @@ import type { Contents } from "../../model/contents.ts";
 import { type Alias, describeAlias } from "../../model/space.ts";
 import { describeDoubt, doubtOf } from "../../model/timeline.ts";
 import { type At, formatSize, formatTime } from "../../model/units.ts";
-import type { SaidStatus } from "../status/said.ts";
+import type { DaemonStatus } from "../../wire/status.ts";
 
 type Check = "config" | "secrets" | "store" | "disk" | "clock" | "files" | "daemon" | "webhooks";
 
@@ -144,8 +144,8 @@ type StoreContents = {
   readonly schema: number;
   /** The newest schema that this binary knows. */
   readonly newest: number;
-  /** Whether an upgrade was begun and not finished. */
-  readonly unfinished: boolean;
+  /** Why this binary cannot use this schema; null if it can. */
+  readonly refused: { readonly code: string; readonly message: string } | null;
   /** Null if it is an SQLite file of something else. */
   readonly contents: Contents | null;
   /** What is wrong with it; null if it was not looked through. */
@@ -177,17 +177,13 @@ const RESCUE =
   "start it. If the file was only moved, move it back";
 const RESTORE = "stop the daemon, copy the file elsewhere, and restore a backup (fairlead restore)";
 
-function judgeSchema({ path, schema, newest, unfinished, contents }: StoreContents): Finding {
+function judgeSchema({ path, schema, newest, refused, contents }: StoreContents): Finding {
   const version = `its schema is version ${schema}`;
-  if (schema > newest) {
-    const what = `${version}, and this binary knows up to ${newest}`;
-    return store.error("schema_newer", what, "use the newer Fairlead that wrote it");
+  if (refused) {
+    const remedy = refused.code === "schema_newer" ? "use the newer Fairlead that wrote it" : "set another outbox.path";
+    return store.error(refused.code, refused.message, remedy);
   }
   if (contents === null) return store.error("store_unknown", `${path} is no outbox of Fairlead`, "look at outbox.path");
-  if (unfinished) {
-    const what = `an upgrade to schema ${schema} is not finished`;
-    return store.warning("schema_unfinished", what, "the next start continues it");
-  }
   if (schema < newest) {
     const what = `${version}, and this binary brings it to ${newest} when it starts`;
     return store.warning("schema_older", what, "run fairlead backup before");
@@ -314,7 +310,12 @@ const RAISE = "raise LimitNOFILE= of its unit, or ulimit -n where it is started"
 const daemon = findingsOf("daemon");
 
 export type DaemonFacts =
-  | { readonly kind: "answers"; readonly status: SaidStatus; readonly version: string; readonly outbox: string | null }
+  | {
+      readonly kind: "answers";
+      readonly status: DaemonStatus;
+      readonly version: string;
+      readonly outbox: string | null;
+    }
   /** Nothing listens where the config says. */
   | { readonly kind: "down"; readonly message: string }
   /** A daemon may be there, and does not answer this user. */
@@ -335,7 +336,7 @@ export function judgeDaemon(facts: DaemonFacts): readonly Finding[] {
 
 const RESTART = "restart it: systemctl restart fairlead";
 
-function judgeRun({ version, config }: SaidStatus, own: string): readonly Finding[] {
+function judgeRun({ version, config }: DaemonStatus, own: string): readonly Finding[] {
   const found: Finding[] = [];
   if (version !== own) {
     const what = `the daemon that runs is version ${version}, and this binary is ${own}`;
@@ -353,7 +354,7 @@ function judgeRun({ version, config }: SaidStatus, own: string): readonly Findin
 }
 
 /** `expected`: where the config has the outbox; null if that is not to be compared. */
-function judgeOutbox({ path, writable, full, used, max }: SaidStatus["outbox"], expected: string | null) {
+function judgeOutbox({ path, writable, full, used, max }: DaemonStatus["outbox"], expected: string | null) {
   const found: Finding[] = [];
   const room = `${formatSize(used)} of ${formatSize(max)}`;
   if (!writable) found.push(daemon.error("store_failed", "the daemon cannot write its outbox", "its log says why"));

@@ -1,4 +1,4 @@
-import type { Inspected } from "../../config/load.ts";
+import type { Loaded } from "../../config/load.ts";
 import { fullPath } from "../../config/references.ts";
 import { child, listOf, mapOf, type Tree, textOf } from "../../config/tree.ts";
 import type { WebhookTls } from "../../model/destination.ts";
@@ -8,7 +8,7 @@ import { type Reached, reach } from "../../runtime/handshake.ts";
 import { type Finding, findingsOf } from "./judge.ts";
 
 export type Configured = {
-  readonly inspected: Inspected;
+  readonly inspected: Loaded;
   /** The config file. */
   readonly file: string;
   readonly resolve: Resolve;

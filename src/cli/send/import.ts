@@ -3,10 +3,9 @@ import { writeBare } from "../../client/envelope.ts";
 import { formatDuration, MINUTE, type Ms, SECOND } from "../../model/units.ts";
 import { createClock } from "../../runtime/clock.ts";
 import { isInputTerminal, openBytes } from "../../runtime/input.ts";
-import { removeFile, writeFileAt } from "../../runtime/new-file.ts";
+import { appendToFile, removeFile } from "../../runtime/new-file.ts";
 import { print, printError } from "../../runtime/output.ts";
 import { createRandom } from "../../runtime/random.ts";
-import { storedFile } from "../../runtime/stored-file.ts";
 import { complain, failed, wrongUsage } from "../complain.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
 import { printable } from "../printable.ts";
@@ -43,7 +42,7 @@ export async function importCalls(said: string, target: Target, options: ImportO
   // A pipe has no name, and nothing can be written beside it.
   const name = source.size === null ? "" : basename(said);
   const refusedFile = source.size === null ? null : `${said}.refused`;
-  const batches = makeBatches(readLines(source.pieces(0), LONGEST_LINE), { name, fromLine });
+  const batches = makeBatches(readLines(source.pieces, LONGEST_LINE), { name, fromLine });
   try {
     const ended = await runImport(batches, {
       deliver: createDeliver({ sender, clock, signal: stopping.signal, base: target.base, tell: bar.note }),
@@ -135,15 +134,13 @@ function refusedOf({ refused }: Batch, { rejected }: Taken): readonly RefusedLin
 
 /** Writes refused lines to a file. The list of an earlier import stays until the first batch of this one is acknowledged. */
 export function createRefusedList(path: string | null, { append }: { append: boolean }): ImportWorld["listRefused"] {
-  let length: number | null = null;
+  let begun = append;
   return async (refused) => {
     if (path === null) return;
-    if (length === null) {
-      if (!append) await removeFile(path);
-      length = storedFile(path)?.size ?? 0;
-    }
+    if (!begun) await removeFile(path);
+    begun = true;
     const list = refused.map((one) => `${JSON.stringify(one)}\n`).join("");
-    if (list !== "") length = await writeFileAt(path, length, list);
+    if (list !== "") await appendToFile(path, list);
   };
 }
 

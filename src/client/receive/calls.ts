@@ -1,4 +1,5 @@
 import type { CallType, JsonObject } from "../../model/event.ts";
+import { kindOf } from "../show.ts";
 
 /**
  * The seven bodies that a receiver gets (SPEC.md 2.2), told apart by `type`. The content of `properties`, `traits` and
@@ -153,13 +154,6 @@ function isText(value: unknown): boolean {
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function kindOf(value: unknown): string {
-  if (value === undefined) return "nothing";
-  if (value === null) return "null";
-  if (Array.isArray(value)) return "an array";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 function malformed(message: string): Parsed {

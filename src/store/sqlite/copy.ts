@@ -1,36 +1,34 @@
 import type { Contents } from "../../model/contents.ts";
-import type { NewFile } from "../../model/new-file.ts";
+import type { BeginFile, NewFile } from "../../model/new-file.ts";
 import type { Disk } from "../../model/space.ts";
-import { type At, GB, MB } from "../../model/units.ts";
-import { type Database, openExisting } from "./driver.ts";
+import type { Migrating } from "../../model/supervisor.ts";
+import { type At, formatSize, GB, MB } from "../../model/units.ts";
+import { type Database, messageOf, openExisting, sizeOf } from "./driver.ts";
 import { logOf } from "./files.ts";
 import { findLostCommits } from "./log-check.ts";
 import { readMemory } from "./meta.ts";
+import { faultOfSchema, type SchemaFault, schemaOf } from "./schema.ts";
 
 /** What is wrong with a store, with a code that stays; null if nothing is. */
-type Damage = { readonly code: "store_damaged" | "store_unknown" | "schema_newer"; readonly message: string };
+type Damage = { readonly code: "store_damaged" | "store_unknown"; readonly message: string } | SchemaFault;
 
 /** A store that can be used, and what is in it. */
 type Checked = { readonly contents: Contents };
 
-type CheckOptions = {
-  /** The newest schema that this Fairlead knows. */
-  readonly newest: number;
-  /** `quick` leaves out whether each index agrees with its table. */
-  readonly depth: "full" | "quick";
-};
+/** `quick` leaves out whether each index agrees with its table. */
+type Depth = "full" | "quick";
 
 /**
  * Makes one self-contained file of a store that nobody else has open, without a write-ahead log beside it, and says what is in
  * it, or what is wrong with it.
  */
-export async function checkCopy(path: string, options: CheckOptions): Promise<Checked | Damage> {
+export async function checkCopy(path: string, depth: Depth): Promise<Checked | Damage> {
   let db: Database | null = null;
   try {
     db = await openExisting(path);
     // In WAL mode, as it was copied, whoever only wants to look at it would need to write beside it.
     db.pragma("journal_mode = DELETE");
-    return checkStore(db, options);
+    return checkStore(db, depth);
   } catch (error) {
     return { code: "store_damaged", message: messageOf(error) };
   } finally {
@@ -39,12 +37,10 @@ export async function checkCopy(path: string, options: CheckOptions): Promise<Ch
 }
 
 /** Says what is in a store, or what is wrong with it. Reads all of it. */
-function checkStore(db: Database, { newest, depth }: CheckOptions): Checked | Damage {
+function checkStore(db: Database, depth: Depth): Checked | Damage {
   const version = Number(db.pragma("user_version", { simple: true }));
-  if (version > newest) {
-    const message = `its schema is version ${version}, and this Fairlead knows up to ${newest}`;
-    return { code: "schema_newer", message };
-  }
+  const refused = faultOfSchema(version);
+  if (refused) return refused;
   const faults = db.pragma(depth === "full" ? "integrity_check(5)" : "quick_check(5)") as Record<string, string>[];
   const found = faults.flatMap((row) => Object.values(row)).filter((text) => text !== "ok");
   if (found.length > 0) return { code: "store_damaged", message: found.join("; ") };
@@ -52,10 +48,6 @@ function checkStore(db: Database, { newest, depth }: CheckOptions): Checked | Da
   return contents
     ? { contents }
     : { code: "store_unknown", message: "it is an SQLite file, but no outbox of Fairlead" };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Looks through a store of any schema. Null if it is an SQLite file of something else. */
@@ -173,4 +165,69 @@ async function inSnapshot(db: Database, run: () => Promise<void>): Promise<void>
   } finally {
     db.exec("ROLLBACK");
   }
+}
+
+/** What keeping a copy asks of the world. */
+export type CopyWorld = {
+  /** Left out, none is kept. */
+  readonly beginFile?: BeginFile | undefined;
+  readonly disk: Pick<Disk, "space" | "size">;
+  /** Bytes of the disk that are to stay free. */
+  readonly freeDisk: number;
+  readonly migrating?: Migrating | undefined;
+};
+
+/** There is no room for the copy. */
+class NoRoom extends Error {
+  readonly code = "no_room_for_copy";
+}
+
+/** Where the copy of a store is kept that had this schema, until the operator removes it. */
+export function copyOf(path: string, schema: number): string {
+  return `${path}.schema-${schema}`;
+}
+
+type Upgrade = { readonly path: string; readonly newest: number };
+
+/**
+ * Copies a store before it is brought up to date: an older Fairlead does not open a newer schema, and this is the way back. Of
+ * each schema one copy is kept, the last.
+ */
+export async function keepCopy(db: Database, { path, newest }: Upgrade, by: CopyWorld): Promise<void> {
+  const { beginFile, migrating } = by;
+  const schema = schemaOf(db, newest);
+  if (schema === 0 || schema === newest || !beginFile) return;
+  const target = copyOf(path, schema);
+  const bytes = sizeOf(db);
+  await requireRoom({ ...by, path, target, bytes, schema, newest });
+  migrating?.({ step: schema + 1, of: newest, bytes, copy: target });
+  const file = beginFile(target);
+  try {
+    await copyPages(db, file);
+    const checked = await checkCopy(file.path, "quick");
+    if ("code" in checked) throw new Error(`the copy that is kept first is damaged: ${checked.message}`);
+    file.keep();
+  } finally {
+    file.drop();
+  }
+}
+
+type Wanted = CopyWorld & {
+  readonly path: string;
+  readonly target: string;
+  readonly bytes: number;
+  readonly schema: number;
+  readonly newest: number;
+};
+
+async function requireRoom({ disk, freeDisk, path, target, bytes, schema, newest }: Wanted): Promise<void> {
+  const space = await disk.space(path).catch(() => null);
+  // Where nobody can say, the copy itself finds out.
+  if (space === null || space.free >= bytes + freeDisk) return;
+  const spared = freeDisk > 0 ? `, of which outbox.freeDisk spares ${formatSize(freeDisk)}` : "";
+  throw new NoRoom(
+    `it has to be brought up to date (schema ${schema} to ${newest}), and the copy that is kept first, ${target}, ` +
+      `needs ${formatSize(bytes)}, but ${formatSize(space.free)} are free there${spared}; make room, or copy it elsewhere with the ` +
+      "Fairlead that wrote it (fairlead backup FILE), and then start once with fairlead serve --no-copy",
+  );
 }

@@ -14,12 +14,12 @@ import type { Room } from "../room.ts";
 import type { Segments } from "./append.ts";
 import type { Commits } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import { createErase, createScrub, type EraseParts } from "./erase.ts";
+import { createErase, createReadWaitingOf, type EraseParts } from "./erase.ts";
 import type { Notices } from "./notices.ts";
 import type { Size } from "./prune.ts";
-import { createRewrite } from "./rewrite.ts";
+import { createRewrite, createScrub } from "./rewrite.ts";
 import type { ForgetMembers } from "./superseded.ts";
-import { createReadWaitingOf, fromStoredId, type Suppression, toStoredId, type UserHash } from "./suppressed.ts";
+import { fromStoredId, type Suppression, toStoredId, type UserHash } from "./suppressed.ts";
 
 type DeletionsWorld = EraseParts & {
   readonly clock: Pick<Clock, "now" | "sleep" | "nextTurn">;
@@ -45,7 +45,7 @@ export function createStoredDeletions(db: Database, world: DeletionsWorld): Stor
     ...createReads(parts),
     ...createErasing(db, parts),
     record: (request) => record(request, parts),
-    waiting: createReadWaitingOf(db, world.report),
+    waiting: createReadWaitingOf(world),
     async check(id) {
       const refused = await world.notices.check(id);
       return refused ?? { ...found(id, rows), closed: !world.notices.areOpen(id) };
@@ -94,7 +94,7 @@ function createErasing(db: Database, parts: Parts): Pick<StoredDeletions, "erase
   return {
     erase({ id }, of, after) {
       const run = () => {
-        const { next, busy, ...counts } = eraseRows.run({ of, prefix: noticePrefix(id) }, after);
+        const { next, busy, ...counts } = eraseRows({ of, prefix: noticePrefix(id) }, after);
         if (counts.events + counts.deliveries > 0) rows.countErased(id, counts);
         return { next, busy };
       };

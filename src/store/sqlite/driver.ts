@@ -128,3 +128,8 @@ function describe(cause: unknown): string {
 export function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
+
+/** Bytes of all pages of a store. */
+export function sizeOf(db: Database): number {
+  return Number(db.pragma("page_count", { simple: true })) * Number(db.pragma("page_size", { simple: true }));
+}

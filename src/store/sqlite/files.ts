@@ -1,10 +1,9 @@
 import { type Fault, fault } from "../../model/fault.ts";
 import { MB } from "../../model/units.ts";
 import { type OpenFile, OutboxGone, type Renewal } from "../presence.ts";
+import { type CopyWorld, copyOf, keepCopy } from "./copy.ts";
 import { codeOf, type Database, isDamaged, messageOf, openAtOnce, openDatabase, withRemedy } from "./driver.ts";
-import { type CopyWorld, copyOf, keepCopy } from "./keep-copy.ts";
-import { SchemaNewer, type Step, takeSteps } from "./migrate.ts";
-import { STEPS } from "./migrations.ts";
+import { FIRST_SCHEMA, migrate, SCHEMA_VERSION, SchemaRefused } from "./schema.ts";
 
 /** Bytes that the write-ahead log keeps when it begins anew. It has more only while another program reads for long. */
 export const LARGEST_LOG = 64 * MB;
@@ -16,18 +15,18 @@ export function logOf(path: string): string {
 
 /** What opening an outbox asks of the world, if it has to be brought up to date. */
 export type OutboxWorld = CopyWorld & {
-  /** The steps to the newest schema; all that there are, when left out. */
-  readonly steps?: readonly Step[];
+  /** The steps of the schema; all that there are, when left out. */
+  readonly steps?: readonly string[];
 };
 
 /** Opens the outbox's file, or makes it, in the way that the store needs it. Rejects with a message for the operator. */
 export async function openOutbox(path: string, world: OutboxWorld = NO_WORLD): Promise<Database> {
-  const { steps = STEPS, migrating } = world;
+  const newest = newestOf(world);
   const db = await openDatabase(path);
   try {
     prepare(db);
-    await keepCopy(db, path, { ...world, steps });
-    takeSteps(db, steps, { migrating });
+    await keepCopy(db, { path, newest }, world);
+    migrate(db, world);
     return db;
   } catch (cause) {
     db.close();
@@ -46,12 +45,16 @@ const NO_WORLD: OutboxWorld = {
   freeDisk: 0,
 };
 
-async function describe(cause: unknown, path: string, { disk, steps = STEPS }: OutboxWorld): Promise<string> {
+function newestOf({ steps }: Pick<OutboxWorld, "steps">): number {
+  return steps ? FIRST_SCHEMA + steps.length : SCHEMA_VERSION;
+}
+
+async function describe(cause: unknown, path: string, world: OutboxWorld): Promise<string> {
   const message = messageOf(withRemedy(cause));
-  if (!(cause instanceof SchemaNewer)) return message;
-  for (let schema = steps.length; schema > 0; schema -= 1) {
+  if (!(cause instanceof SchemaRefused) || cause.code !== "schema_newer") return message;
+  for (let schema = newestOf(world); schema >= FIRST_SCHEMA; schema -= 1) {
     const copy = copyOf(path, schema);
-    const size = await disk.size(copy).catch(() => 0);
+    const size = await world.disk.size(copy).catch(() => 0);
     if (size > 0) return `${message}: ${copy} is what was kept before it (fairlead restore --force ${copy})`;
   }
   return message;

@@ -1,5 +1,5 @@
 import { type AttemptLog, NO_ATTEMPTS } from "../../model/attempt.ts";
-import type { Delivery, DeliveryState, FinalAnswer } from "../../model/delivery.ts";
+import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
 import type {
   DeliveryDetail,
   FoundEvent,
@@ -14,11 +14,10 @@ import type { Timeline } from "../../model/timeline.ts";
 import type { At } from "../../model/units.ts";
 import { withoutQuery } from "../../model/url.ts";
 import type { Database } from "./driver.ts";
-import type { Delivered } from "./progress.ts";
+import { fromRow, type Kept, LISTED, type Segment, type TriedRow } from "./kept.ts";
 import type { Repeats } from "./repeats.ts";
 import { createWalkByEvent, createWalkBySettled } from "./search.ts";
-import type { About } from "./segment.ts";
-import { damaged, type Packed, unpackBodies } from "./segment.ts";
+import { damaged } from "./segment.ts";
 import { logOfFirst } from "./settle.ts";
 import { createFindTrail } from "./trail.ts";
 
@@ -41,14 +40,15 @@ type Step = { readonly hits: readonly Hit[]; readonly next: Position | null };
 export type LookupWorld = {
   readonly clock: Pick<Clock, "nextTurn">;
   readonly repeats: Pick<Repeats, "seenAt">;
+  readonly kept: Kept;
   readonly timeline: Pick<Timeline, "fromWall">;
 };
 
 export function createLookup(db: Database, world: LookupWorld): Lookup {
-  const { clock } = world;
-  const byEvent = createWalkByEvent(db);
+  const { clock, kept } = world;
+  const byEvent = createWalkByEvent(kept);
   const bySettled = createWalkBySettled(db);
-  const readDetail = createReadDetail(db);
+  const readDetail = createReadDetail(db, kept);
   const findTrail = createFindTrail(db, world);
   return {
     async deliveries(search, ask) {
@@ -98,169 +98,68 @@ function parseCursor(cursor: string, { name }: Walk): Position | "bad_cursor" {
 
 type Place = Pick<Delivery, "id" | "destination">;
 
-type TriedDetail = TriedRow & { firstAttemptAt: At | null; finals: string | null; log: string | null; body: string };
-type OpenSegment = Packed & { acceptedAt: At; states: string; settled: string };
+type DetailRow = TriedRow & { firstAttemptAt: At | null; finals: string | null; log: string | null; body: string };
 
 /** Reads all there is to know of one delivery, wherever it is kept. */
-function createReadDetail(db: Database): (place: Place) => DeliveryDetail | null {
-  const readRow = db.prepare<[number, string], TriedDetail>(
+function createReadDetail(db: Database, kept: Kept): (place: Place) => DeliveryDetail | null {
+  const readRow = db.prepare<[number, string], DetailRow>(
     `SELECT ${LISTED}, first_attempt_at AS firstAttemptAt, finals, log, body FROM tried
      WHERE event = ? AND destination = ?`,
-  );
-  const readSegment = db.prepare<[number, string], OpenSegment>(
-    `SELECT s.first AS segment, s.events, s.accepted_at AS acceptedAt, c.about, c.bodies, c.sum, p.states, p.settled
-     FROM segments s CROSS JOIN contents c ON c.segment = s.first CROSS JOIN progress p ON p.segment = s.first
-     WHERE s.first = (SELECT max(first) FROM segments WHERE first <= ?) AND p.destination = ?`,
   );
 
   return function readDetail({ id, destination }) {
     const row = readRow.get(id, destination);
     if (row) return ofRow(row);
-    const segment = readSegment.get(id, destination);
-    return segment ? ofLetter({ id, destination }, segment) : null;
+    const segment = kept.segmentOf(id);
+    const found = segment && kept.listed(segment, ["w", "d"], { id, destination }).at(0);
+    if (!found) return null;
+    return { ...found, body: kept.body(found), firstAttemptAt: null, finals: [], log: onlyAttempt(found) };
   };
 }
 
-function ofRow({ firstAttemptAt, finals, log, body, ...row }: TriedDetail): DeliveryDetail {
+function ofRow({ firstAttemptAt, finals, log, body, ...row }: DetailRow): DeliveryDetail {
   const listed = fromRow(row);
   const refusals: readonly FinalAnswer[] = finals === null ? [] : JSON.parse(finals);
   return {
-    ...{ ...listed, body, firstAttemptAt, log: log === null ? onlyAttempt(listed) : JSON.parse(log) },
+    ...listed,
+    body,
+    firstAttemptAt,
+    log: log === null ? onlyAttempt(listed) : JSON.parse(log),
     finals: refusals.map(({ url, reason }) => ({ url: withoutQuery(url), reason })),
   };
 }
 
-function ofLetter({ id, destination }: Place, { acceptedAt, states, ...segment }: OpenSegment): DeliveryDetail | null {
-  const nth = id - segment.segment;
-  const letter = states[nth];
-  if (letter !== "w" && letter !== "d") return null;
-  const about: About | undefined = JSON.parse(segment.about)[nth];
-  const body = unpackBodies(segment)[nth];
-  if (about === undefined || body === undefined) throw damaged(segment.segment, `it does not say what event ${id} is`);
-  const by = readSettled(segment.segment, segment.settled).get(id) ?? null;
-  const listed = fromLetter({ id, destination, about, acceptedAt, by });
-  return { ...listed, body, firstAttemptAt: null, finals: [], log: onlyAttempt(listed) };
-}
-
-/** One that was delivered at once has no log: what is kept of it says as much. */
+/** A delivery that its first attempt delivered has no log of its own. */
 function onlyAttempt({ state, attempts, settledAt: at, url, status }: ListedDelivery): AttemptLog {
   if (state !== "delivered" || attempts !== 1 || at === null || url === null) return NO_ATTEMPTS;
   return logOfFirst({ at, url, status: status ?? 0 });
 }
 
-type Segment = { first: number; events: number; acceptedAt: At; about: string };
-type States = { destination: string; states: string; settled: string };
-
 /** Reads what is kept of an event: in its segment, and in the rows that have outlived it. */
-export function createReadEvent(db: Database): (id: number) => FoundEvent | null {
-  const readSegment = db.prepare<[number], Segment>(
-    `SELECT s.first, s.events, s.accepted_at AS acceptedAt, c.about FROM segments s
-     CROSS JOIN contents c ON c.segment = s.first WHERE s.first = (SELECT max(first) FROM segments WHERE first <= ?)`,
-  );
-  const readStates = db.prepare<[number], States>(
-    "SELECT destination, states, settled FROM progress WHERE segment = ? ORDER BY destination",
-  );
-  const readRows = db.prepare<[number], TriedRow>(`SELECT ${LISTED} FROM tried WHERE event = ? ORDER BY destination`);
-
-  return function readEvent(id) {
-    const rows = readRows.all(id);
-    const segment = readSegment.get(id);
-    if (segment && id < segment.first + segment.events) return inSegment(id, segment, rows);
-    const [first] = rows;
-    if (!first) return null;
-    const { acceptedAt, about } = first;
-    return {
-      ...described(id, JSON.parse(about), acceptedAt),
-      deliveries: rows.map(fromRow),
-      forgotten: [],
-      whole: false,
-    };
-  };
-
-  function inSegment(id: number, { first, acceptedAt, about: text }: Segment, rows: readonly TriedRow[]): FoundEvent {
-    const about: About | undefined = JSON.parse(text)[id - first];
-    if (about === undefined) throw damaged(first, `it does not say what event ${id} is`);
-    const states = readStates.all(first);
-    const letters: readonly ListedDelivery[] = states.flatMap(({ destination, states, settled }) => {
-      const letter = states[id - first];
-      if (letter !== "w" && letter !== "d") return [];
-      return [fromLetter({ id, destination, about, acceptedAt, by: readSettled(first, settled).get(id) ?? null })];
-    });
-    const known = new Set(rows.map(({ destination }) => destination));
-    const apart = states.filter(({ states }) => states[id - first] === "t").map(({ destination }) => destination);
-    return {
-      ...{ ...described(id, about, acceptedAt), deliveries: [...letters, ...rows.map(fromRow)] },
-      ...{ forgotten: apart.filter((destination) => !known.has(destination)), whole: true },
-    };
-  }
+export function readEvent(kept: Kept, id: number): FoundEvent | null {
+  const rows = kept.rowsOf(id);
+  const segment = kept.segmentOf(id);
+  if (segment) return readInSegment(kept, segment, { id, rows });
+  const [first] = rows;
+  if (!first) return null;
+  const { source, type, messageId, userId, acceptedAt } = first;
+  const event = { id, source, type, messageId, userId, acceptedAt, skipped: [] };
+  return { ...event, deliveries: rows, forgotten: [], whole: false };
 }
 
-type Described = Omit<FoundEvent, "deliveries" | "forgotten" | "whole">;
+type Read = { readonly id: number; readonly rows: readonly ListedDelivery[] };
 
-function described(id: number, [source, type, messageId, userId, skipped = []]: About, acceptedAt: At): Described {
-  return { id, source, type, messageId, userId, acceptedAt, skipped };
-}
-
-/** Columns of `tried` that a list needs; what comes behind them in a row, its body, is not read. */
-export const LISTED = `event, destination, state, accepted_at AS acceptedAt, attempts, due_at AS dueAt,
-  settled_at AS settledAt, replayed_at AS replayedAt, url, status, reason, about`;
-
-export type TriedRow = {
-  event: number;
-  destination: string;
-  state: DeliveryState;
-  acceptedAt: At;
-  attempts: number;
-  dueAt: At | null;
-  settledAt: At | null;
-  replayedAt: At | null;
-  url: string | null;
-  status: number | null;
-  reason: string | null;
-  about: string;
-};
-
-export function fromRow({ event: id, about, url, ...row }: TriedRow): ListedDelivery {
-  const [source, type, messageId, userId]: About = JSON.parse(about);
-  const { destination, state, acceptedAt, attempts, dueAt, settledAt, replayedAt, status, reason } = row;
-  return {
-    ...{ id, destination, state, source, type, messageId, userId, acceptedAt, attempts, dueAt, settledAt },
-    ...{ replayedAt, url: url === null ? null : withoutQuery(url), status, reason },
-  };
-}
-
-/** A delivery that is a letter in its segment: it waits for its first attempt, or was delivered `by` it. */
-type LetterRow = {
-  readonly id: number;
-  readonly destination: string;
-  readonly about: About;
-  readonly acceptedAt: At;
-  readonly by: Delivered | null;
-};
-
-export function fromLetter({ id, destination, about, acceptedAt, by }: LetterRow): ListedDelivery {
-  const [source, type, messageId, userId] = about;
-  const event = { id, destination, source, type, messageId, userId, acceptedAt };
-  const none = { replayedAt: null, url: null, status: null, reason: null };
-  if (by === null) return { ...event, state: "waiting", attempts: 0, dueAt: acceptedAt, settledAt: null, ...none };
-  const { at: settledAt, url, status } = by;
-  const delivered = { ...none, url: withoutQuery(url), status };
-  return { ...event, state: "delivered", attempts: 1, dueAt: null, settledAt, ...delivered };
-}
-
-/** Who took the deliveries of a row of `progress`, by the number of the event. */
-export function readSettled(segment: number, settled: string): ReadonlyMap<number, Delivered> {
-  const lines = settled.split("\n").filter((line) => line !== "");
-  try {
-    return new Map(
-      lines.flatMap((line) => {
-        const { events, ...by }: Delivered & { readonly events: readonly number[] } = JSON.parse(line);
-        return events.map((event) => [event, by] as const);
-      }),
-    );
-  } catch (cause) {
-    throw damaged(segment, "what it says of delivered events cannot be read", cause);
-  }
+function readInSegment(kept: Kept, segment: Segment, { id, rows }: Read): FoundEvent {
+  const { first, acceptedAt } = segment;
+  const about = kept.about(first)[id - first];
+  if (about === undefined) throw damaged(first, `it does not say what event ${id} is`);
+  const [source, type, messageId, userId, skipped = []] = about;
+  const letters = kept.listed(segment, ["w", "d"], { id });
+  const known = new Set(rows.map(({ destination }) => destination));
+  const tried = kept.letters(first).filter(({ states }) => states[id - first] === "t");
+  const forgotten = tried.map(({ destination }) => destination).filter((destination) => !known.has(destination));
+  const event = { id, source, type, messageId, userId, acceptedAt, skipped };
+  return { ...event, deliveries: [...letters, ...rows], forgotten, whole: true };
 }
 
 /** Whether a delivery is what is searched for. */

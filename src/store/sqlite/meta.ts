@@ -61,14 +61,12 @@ const WHILE_DOUBTED: Ms = 10 * MINUTE;
 /** Before every time, also on a machine that believes in 1970. */
 const NEVER: At = Number.NEGATIVE_INFINITY;
 
-/** Of a store that was written before there was a shift, the times in rows are those of the machine's clock. */
 export function readMemory(db: Database): Memory | null {
   const rows = db.prepare<[], { name: string; value: number }>("SELECT name, value FROM meta").all();
   const values = new Map(rows.map(({ name, value }) => [name, value]));
   const [at, shift, id, uptime] = ["last_at", "wall_ahead", "boot", "uptime"].map((name) => values.get(name));
-  if (at === undefined) return null;
+  if (at === undefined || shift === undefined) return null;
   const boot = id === undefined || uptime === undefined ? null : { id, uptime };
-  if (shift === undefined) return { at, shift: 0, trusted: { at, wall: at }, boot };
   const [trustedAt, wall] = [values.get("trusted_at"), values.get("trusted_wall")];
   const trusted = trustedAt === undefined || wall === undefined ? null : { at: trustedAt, wall };
   return { at, shift, trusted, boot };

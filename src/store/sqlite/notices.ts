@@ -4,7 +4,8 @@ import type { FoundEvent } from "../../model/lookup.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Commits } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import { createReadEvent } from "./lookup.ts";
+import type { Kept } from "./kept.ts";
+import { readEvent } from "./lookup.ts";
 import { fromStoredId } from "./suppressed.ts";
 
 /** Notices that are looked at in one step. */
@@ -29,6 +30,7 @@ export type Notices = {
 
 type NoticesWorld = {
   readonly commits: Commits;
+  readonly kept: Kept;
   readonly clock: Pick<Clock, "nextTurn">;
   readonly failed: (error: unknown) => Fault;
 };
@@ -37,9 +39,8 @@ type Row = { source: string; nth: number; event: number; fates: string };
 type Change = Pick<Row, "source" | "nth"> & { readonly before: Fates; readonly now: Fates; readonly open: boolean };
 
 /** The notices of requests, each with what has become of it. */
-export function createNotices(db: Database, { commits, clock, failed }: NoticesWorld): Notices {
+export function createNotices(db: Database, { commits, kept, clock, failed }: NoticesWorld): Notices {
   const { find, insert, close, ...sql } = prepare(db);
-  const readEvent = createReadEvent(db);
 
   return {
     has: ({ deletion, nth }, source) => find.get(deletion, source, nth) !== undefined,
@@ -66,7 +67,7 @@ export function createNotices(db: Database, { commits, clock, failed }: NoticesW
 
   function changeOf({ source, nth, event, fates }: Row): readonly Change[] {
     const before: Fates = JSON.parse(fates);
-    const found = readEvent(event);
+    const found = readEvent(kept, event);
     const now = fatesOf(before, found);
     // One that was given up can be sent again for as long as it is kept.
     const open = (found?.deliveries ?? []).some(({ state }) => state !== "delivered");

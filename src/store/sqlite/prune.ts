@@ -4,9 +4,10 @@ import type { At } from "../../model/units.ts";
 import type { Keeper } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
+import type { Kept, Letters, Segment } from "./kept.ts";
 import type { Progress } from "./progress.ts";
 import type { Repeats } from "./repeats.ts";
-import { countLetter, type Packed, unpackBodies } from "./segment.ts";
+import { countLetter } from "./segment.ts";
 import type { Tried } from "./settle.ts";
 
 type Settled = { event: number; destination: string };
@@ -26,9 +27,10 @@ export type PruneParts = {
   readonly repeats: Repeats;
   readonly progress: Progress;
   readonly tried: Tried;
+  readonly kept: Kept;
 };
 
-export function createPrune(db: Database, { counts, repeats, progress, tried }: PruneParts): PruneRows {
+export function createPrune(db: Database, { counts, repeats, progress, tried, kept }: PruneParts): PruneRows {
   // The state stands in the statement, so that its index can be used.
   const settledIn = (state: SettledState) =>
     db.prepare<[number, number], Settled>(
@@ -43,7 +45,7 @@ export function createPrune(db: Database, { counts, repeats, progress, tried }: 
     `SELECT first FROM segments WHERE open > 0 AND dense = 0 AND events >= open * 2 AND accepted_at < ? ORDER BY accepted_at LIMIT ?`,
   );
   const vacuum = createVacuum(db);
-  const removal = createRemoval(db, { counts, tried });
+  const removal = createRemoval(db, { counts, tried, kept });
 
   return {
     isNeeded({ delivered, failed, seen, sparse }) {
@@ -52,7 +54,7 @@ export function createPrune(db: Database, { counts, repeats, progress, tried }: 
       return triedBefore || hasSegments(delivered, sparse) || repeats.hasBefore(seen) || vacuum.isNeeded();
     },
     run({ delivered, failed, seen, sparse }, limit) {
-      // What this very transaction has settled has to be in the rows that are read now.
+      // What this transaction has settled has to be in the rows that are read.
       progress.flush();
       const segments = [...settledSegments.all(delivered, limit), ...sparseSegments.all(sparse ?? 0, limit)];
       const removed = removal.remove(
@@ -94,24 +96,16 @@ export type Removed = {
   readonly moved: number;
 };
 
+type RemovalParts = Pick<PruneParts, "counts" | "tried" | "kept">;
+
 export type Removal = {
   /** Inside a transaction: removes these segments, until about `limit` events are gone. Those that are dense it marks so. */
   remove(segments: readonly number[], limit: number): Removed;
 };
 
-type Segment = Packed & { acceptedAt: At };
-type States = { destination: string; waiting: number; states: string };
-
 /** Removes whole segments. What still waits in one gets a row of its own in `tried`, and goes on waiting. */
-export function createRemoval(db: Database, { counts, tried }: { counts: Counts; tried: Tried }): Removal {
-  const read = db.prepare<[number], Segment>(
-    `SELECT s.first AS segment, s.events, s.accepted_at AS acceptedAt, coalesce(c.about, '') AS about,
-       coalesce(c.bodies, '') AS bodies, c.sum
-     FROM segments s LEFT JOIN contents c ON c.segment = s.first WHERE s.first = ?`,
-  );
-  const readStates = db.prepare<[number], States>(
-    "SELECT destination, waiting, states FROM progress WHERE segment = ?",
-  );
+export function createRemoval(db: Database, { counts, tried, kept }: RemovalParts): Removal {
+  const isDense = createIsDense(db, kept);
   const removals = ["segments WHERE first", "contents WHERE segment", "progress WHERE segment"].map((what) =>
     db.prepare<[number]>(`DELETE FROM ${what} = ?`),
   );
@@ -124,10 +118,10 @@ export function createRemoval(db: Database, { counts, tried }: { counts: Counts;
     remove(segments, limit) {
       let [events, delivered, unrouted, moved, next] = [0, 0, 0, 0, 0];
       for (const first of segments) {
-        const segment = read.get(first);
+        const segment = kept.segmentOf(first);
         if (!segment) continue;
-        const states = readStates.all(first);
-        if (isDense(states, segment)) {
+        const states = kept.letters(first);
+        if (isDense(first, states)) {
           markDense.run(first);
           continue;
         }
@@ -145,47 +139,52 @@ export function createRemoval(db: Database, { counts, tried }: { counts: Counts;
   };
 
   /** Answers how many were delivered. */
-  function removeStates(row: States, segment: Segment): number {
+  function removeStates(row: Letters, segment: Segment): number {
     const delivered = countLetter(row.states, "d");
     counts.add(row.destination, "delivered", -delivered);
     if (row.waiting > 0) setApart(row, segment);
     return delivered;
   }
 
-  function setApart({ destination, states }: States, packed: Segment): void {
-    const { segment, acceptedAt } = packed;
-    const waiting = { destination, segment, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 };
-    unpackBodies(packed).forEach((body, at) => {
-      if (states[at] === "w") tried.add({ ...waiting, id: segment + at, body });
+  function setApart({ destination, states }: Letters, { first, acceptedAt }: Segment): void {
+    const waiting = { destination, segment: first, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 };
+    kept.bodies(first).forEach((body, nth) => {
+      if (states[nth] === "w") tried.add({ ...waiting, id: first + nth, body });
     });
   }
 }
 
 /**
- * Whether what waits in a segment takes more space by itself than all of the segment, which is compressed; or nobody can say,
- * as it is damaged: it stays where it is, and must not keep the others from going.
+ * Whether what waits in a segment takes more space by itself than all of the segment, which is compressed. One that is damaged
+ * counts as such: it stays where it is, and must not keep the others from going.
  */
-function isDense(rows: readonly States[], packed: Segment): boolean {
-  const waiting = rows.filter((row) => row.waiting > 0);
-  if (waiting.length === 0) return false;
-  const lines = linesOf(packed);
-  if (lines === null) return true;
-  const sizes = waiting.map(({ states }) =>
-    lines.reduce((sum, line, at) => sum + (states[at] === "w" ? line.length : 0), 0),
-  );
-  return sizes.reduce((sum, size) => sum + size, 0) >= packed.bodies.length;
-}
+function createIsDense(db: Database, kept: Kept): (segment: number, letters: readonly Letters[]) => boolean {
+  const packedSize = db
+    .prepare<[number], number>("SELECT octet_length(bodies) FROM contents WHERE segment = ?")
+    .pluck();
 
-function linesOf(packed: Segment): readonly string[] | null {
-  try {
-    return unpackBodies(packed);
-  } catch {
-    // Whoever reads it to send it tells.
-    return null;
+  return function isDense(segment, letters) {
+    const waiting = letters.filter((row) => row.waiting > 0);
+    if (waiting.length === 0) return false;
+    const bodies = bodiesOf(segment);
+    if (bodies === null) return true;
+    const sizes = waiting.map(({ states }) =>
+      bodies.reduce((sum, body, nth) => sum + (states[nth] === "w" ? body.length : 0), 0),
+    );
+    return sizes.reduce((sum, size) => sum + size, 0) >= Number(packedSize.get(segment));
+  };
+
+  /** Null if they are damaged: the delivery loop reports that. */
+  function bodiesOf(segment: number): readonly string[] | null {
+    try {
+      return kept.bodies(segment);
+    } catch {
+      return null;
+    }
   }
 }
 
-function countUnrouted(rows: readonly States[], events: number): number {
+function countUnrouted(rows: readonly Letters[], events: number): number {
   let unrouted = 0;
   for (let at = 0; at < events; at += 1) if (rows.every(({ states }) => states[at] === "-")) unrouted += 1;
   return unrouted;

@@ -8,9 +8,7 @@ import type { At } from "../../model/units.ts";
 import { isEnded } from "../ended.ts";
 import type { Room } from "../room.ts";
 import type { Commits } from "./commits.ts";
-import type { Database } from "./driver.ts";
 import { createReplayRows, type ReplayParts, type ReplayRows, type Settled } from "./replay-rows.ts";
-import type { DeliveryBodies } from "./segment.ts";
 import type { Superseding } from "./superseded.ts";
 
 /** Deliveries in one transaction: their bodies are written, and nobody should wait long behind it. */
@@ -23,16 +21,14 @@ type ReplayWorld = ReplayParts & {
   readonly room: Pick<Room, "refusal" | "refusalToReplay">;
   readonly isForgotten: IsForgotten;
   readonly superseding: Superseding;
-  /** Through which these two look. */
-  readonly bodies: Pick<DeliveryBodies, "forget">;
   /** Called when there is something to be read. */
   readonly moved: () => void;
   /** When the store cannot be written. */
   readonly failed: (error: unknown) => Fault;
 };
 
-export function createReplay(db: Database, world: ReplayWorld): Replay {
-  const rows = createReplayRows(db, world);
+export function createReplay(world: ReplayWorld): Replay {
+  const rows = createReplayRows(world);
   const { lookup, clock, commits, tried, isForgotten } = world;
   return {
     page: (wish) => replayPage(wish, { ...world, rows }),
@@ -97,7 +93,6 @@ async function replayStep(
   if (list === "bad_cursor") return list;
   const found = list.deliveries.filter(isSettled);
   const { wanted = [], left = [], deleted = [], superseded = [] } = Object.groupBy(found, whatOf);
-  world.bodies.forget();
   const done = dryRun ? wanted : await sendAgain(wanted, { mayBeOld: false }, world);
   if (isFault(done)) return done;
   const next = afterwards(search, cursor, list.cursor);
@@ -129,7 +124,7 @@ async function sendAgain(
   world: Rows,
 ): Promise<readonly Settled[] | Fault> {
   if (wanted.length === 0) return [];
-  const { clock, commits, rows, room, failed, isForgotten, superseding, bodies } = world;
+  const { clock, commits, rows, room, failed, isForgotten, superseding } = world;
   const grows = wanted.some(({ state }) => state === "delivered");
   const refusal = room.refusal() ?? (grows ? room.refusalToReplay() : null);
   if (refusal) return refusal;
@@ -142,7 +137,6 @@ async function sendAgain(
       superseding.keep(one, now);
       return true;
     });
-    bodies.forget();
     return rows.run(allowed, now);
   };
   const done = await commits.add<readonly Settled[] | Fault>({ rows: wanted.length, run, failed });

@@ -4,8 +4,7 @@ import type { Rescue } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import type { Gone } from "../../model/space.ts";
 import { MB, SECOND } from "../../model/units.ts";
-import { type Database, messageOf } from "./driver.ts";
-import { sizeOf } from "./migrate.ts";
+import { type Database, messageOf, sizeOf } from "./driver.ts";
 
 /** Copied at a time: whatever else the daemon does goes on in between. */
 const STEP = MB;

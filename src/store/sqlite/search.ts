@@ -1,19 +1,9 @@
 import type { ListedDelivery, Search } from "../../model/lookup.ts";
 import type { At } from "../../model/units.ts";
 import type { Database } from "./driver.ts";
-import {
-  fromLetter,
-  fromRow,
-  type Hit,
-  isWanted,
-  LISTED,
-  type Position,
-  readSettled,
-  type TriedRow,
-  type Walk,
-} from "./lookup.ts";
-import type { About, Letter } from "./segment.ts";
-import { damaged } from "./segment.ts";
+import { fromRow, type Kept, LISTED, type Segment, type TriedRow } from "./kept.ts";
+import { type Hit, isWanted, type Position, type Walk } from "./lookup.ts";
+import type { Letter } from "./segment.ts";
 
 /** Rows of `tried` in one step, and segments that are looked at. */
 const SEGMENTS_STEP = 1_000;
@@ -25,26 +15,16 @@ const FROM_THE_START: Position = [Number.MAX_SAFE_INTEGER, ""];
  * All deliveries by the number of their event, the highest first; those of one event by destination, backwards. A step
  * takes a few segments, and the rows of `tried` from there on, whether their own segments are there still or not.
  */
-export function createWalkByEvent(db: Database): Walk {
-  const segments = db.prepare<[number, number], SegmentRow>(
-    `SELECT first, events, accepted_at AS acceptedAt, open, settled_at AS settledAt FROM segments WHERE first <= ?
-     ORDER BY first DESC LIMIT ?`,
-  );
-  const tried = db.prepare<[number, number, string, number], TriedRow>(
-    `SELECT ${LISTED} FROM tried WHERE event >= ? AND (event, destination) < (?, ?)
-     ORDER BY event DESC, destination DESC LIMIT ?`,
-  );
-  const letters = createLetters(db);
-
+export function createWalkByEvent(kept: Kept): Walk {
   return {
     name: "event",
     step(search, after) {
       const [event, destination] = after ?? FROM_THE_START;
       const { found, floor, oldestAt } = readSegments(search, event);
-      const rows = tried.all(floor, event, String(destination), SEGMENTS_STEP);
+      const rows = kept.rowsDown({ id: event, destination: String(destination) }, floor, SEGMENTS_STEP);
       const last = rows.length < SEGMENTS_STEP ? undefined : rows.at(-1);
-      const next: Position | null = last ? [last.event, last.destination] : floor > 0 ? [floor, ""] : null;
-      const all = [...found, ...rows.map(fromRow)].filter((one) => isWanted(one, search));
+      const next: Position | null = last ? [last.id, last.destination] : floor > 0 ? [floor, ""] : null;
+      const all = [...found, ...rows].filter((one) => isWanted(one, search));
       const hits = all.map(toHit).filter(({ position }) => isBetween(position, after ?? FROM_THE_START, next));
       return { hits: hits.sort(newestFirst), next: isOver(search, oldestAt) ? null : next };
     },
@@ -53,12 +33,12 @@ export function createWalkByEvent(db: Database): Walk {
   /** The letters of some segments from the event on, downwards: all that have a number of `floor` or above. */
   function readSegments(search: Search, event: number): Read {
     const found: ListedDelivery[] = [];
-    const rows = segments.all(event, SEGMENTS_STEP);
+    const rows = kept.segmentsDown(event, SEGMENTS_STEP);
     let opened = 0;
     for (const segment of rows) {
       if (mayHold(segment, search)) {
         opened += segment.events;
-        for (const one of letters.read(segment, search)) found.push(one);
+        for (const one of kept.listed(segment, lettersOf(search.state), search)) found.push(one);
       }
       if (opened >= STEP_EVENTS) return { found, floor: segment.first, oldestAt: segment.acceptedAt };
     }
@@ -70,7 +50,7 @@ export function createWalkByEvent(db: Database): Walk {
 type Read = { readonly found: readonly ListedDelivery[]; readonly floor: number; readonly oldestAt: At | null };
 
 /** By its row alone, which costs little: whether one of its letters may be wanted. */
-function mayHold({ acceptedAt, open, settledAt }: SegmentRow, { state, since, until }: Search): boolean {
+function mayHold({ acceptedAt, open, settledAt }: Segment, { state, since, until }: Search): boolean {
   if (until !== null && acceptedAt >= until) return false;
   if (state === "waiting") return open > 0;
   if (state === "delivered" && settledAt === null) return false;
@@ -133,54 +113,7 @@ export function createWalkBySettled(db: Database): Walk {
   };
 }
 
-type SegmentRow = { first: number; events: number; acceptedAt: At; open: number; settledAt: At | null };
-
-type States = { destination: string; states: string; settled: string };
-
-type Letters = {
-  /** The deliveries that are letters of this segment, as far as state and destination are wanted. */
-  read(segment: SegmentRow, search: Pick<Search, "state" | "destination">): readonly ListedDelivery[];
-};
-
-function createLetters(db: Database): Letters {
-  const progress = db.prepare<[number], States>(
-    "SELECT destination, states, settled FROM progress WHERE segment = ? ORDER BY destination",
-  );
-  const contents = db.prepare<[number], string>("SELECT about FROM contents WHERE segment = ?").pluck();
-
-  return {
-    read(segment, { state, destination }) {
-      const letters = lettersOf(state);
-      const rows = progress
-        .all(segment.first)
-        .filter((row) => destination === null || row.destination === destination)
-        .filter(({ states }) => letters.some((letter) => states.includes(letter)));
-      if (rows.length === 0) return [];
-      const text = contents.get(segment.first);
-      if (text === undefined) throw damaged(segment.first, "it has no contents");
-      const about: readonly About[] = JSON.parse(text);
-      return rows.flatMap((row) => readRow(row, { segment, about, letters }));
-    },
-  };
-}
-
 function lettersOf(state: Search["state"]): readonly Letter[] {
   if (state === "waiting") return ["w"];
   return state === "delivered" ? ["d"] : ["w", "d"];
-}
-
-type Opened = {
-  readonly segment: SegmentRow;
-  readonly about: readonly About[];
-  readonly letters: readonly Letter[];
-};
-
-function readRow({ destination, states, settled }: States, { segment, about, letters }: Opened): ListedDelivery[] {
-  const { first, acceptedAt } = segment;
-  const by = readSettled(first, settled);
-  return about.flatMap((event, nth) => {
-    if (!letters.some((letter) => letter === states[nth])) return [];
-    const id = first + nth;
-    return [fromLetter({ id, destination, about: event, acceptedAt, by: by.get(id) ?? null })];
-  });
 }

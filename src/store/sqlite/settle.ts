@@ -3,11 +3,11 @@ import type { Delivery, SettledState } from "../../model/delivery.ts";
 import type { Settlement } from "../../model/settlement.ts";
 import type { At } from "../../model/units.ts";
 import { withoutQuery } from "../../model/url.ts";
-import type { Waiting } from "./claims.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
+import type { Kept, Waiting } from "./kept.ts";
 import type { Delivered, Progress } from "./progress.ts";
-import { checksum, createOpenBodies, damaged } from "./segment.ts";
+import { checksum, damaged } from "./segment.ts";
 
 export type SettleParts = { readonly counts: Counts; readonly progress: Progress; readonly tried: Tried };
 
@@ -149,30 +149,23 @@ export function logOfFirst({ at, url, status }: Delivered): AttemptLog {
   return { ...NO_ATTEMPTS, first: [attempt] };
 }
 
-export type GiveUp = {
-  /** Inside a transaction: it has failed, without another attempt. Answers how many bytes of bodies were written. */
-  run(one: Waiting, why: { readonly at: At; readonly reason: string }): number;
-  /** Lets go of what it has read. */
-  forget(): void;
-};
+export type GiveUpParts = SettleParts & { readonly kept: Kept };
 
-export type GiveUpParts = { readonly counts: Counts; readonly progress: Progress; readonly tried: Tried };
+/** Inside a transaction: one that waits has failed without another attempt. Answers how many bytes of bodies were written. */
+export type GiveUp = (one: Waiting, why: { readonly at: At; readonly reason: string }) => number;
 
-export function createGiveUp(db: Database, { counts, progress, tried }: GiveUpParts): GiveUp {
-  const bodies = createOpenBodies(db);
-  return {
-    run(one, why) {
-      const body = one.kind === "letter" ? setApart(one, why.at) : one.size;
-      tried.giveUp(one, why);
-      counts.add(one.destination, "waiting", -1);
-      counts.add(one.destination, "failed", 1);
-      return body;
-    },
-    forget: bodies.forget,
+export function createGiveUp({ counts, progress, tried, kept }: GiveUpParts): GiveUp {
+  return function giveUp(one, why) {
+    const bytes = one.kind === "letter" ? setApart(one, why.at) : one.size;
+    tried.giveUp(one, why);
+    counts.add(one.destination, "waiting", -1);
+    counts.add(one.destination, "failed", 1);
+    return bytes;
   };
 
   function setApart(one: Waiting, at: At): number {
-    const { body, acceptedAt } = bodies.read(one);
+    const body = kept.body(one);
+    const acceptedAt = kept.segmentOf(one.id)?.acceptedAt ?? at;
     progress.setApart(one, at);
     tried.add({ ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 });
     return body.length;

@@ -24,6 +24,7 @@ import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
 import { cannotOpen, LARGEST_LOG, lockOutbox, logOf, openFilesOf, openOutbox, unwritable } from "./files.ts";
 import { createStoredHalts } from "./halts.ts";
 import { createIndexCheck } from "./index-check.ts";
+import { createKept, type Kept } from "./kept.ts";
 import { findLostCommits } from "./log-check.ts";
 import { createLookup } from "./lookup.ts";
 import { createMemberRows, createMembers } from "./members.ts";
@@ -34,7 +35,6 @@ import { createPrune, createSize, type PruneRows, type Size } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
 import { createReplay } from "./replay.ts";
 import { createRescue, keepRescued } from "./rescue.ts";
-import { createDeliveryBodies } from "./segment.ts";
 import { createSettle, createTried } from "./settle.ts";
 import { createCallHash, createForget, createSuperseding } from "./superseded.ts";
 import { createIsForgotten, createSuppression, createUserHash, type UserHash } from "./suppressed.ts";
@@ -149,23 +149,23 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const room = { ...surroundings.room, refusal: () => presence.refusal() ?? surroundings.room.refusal() };
   const { clock, report, bounds } = options;
   const tables = createTables(db, openTemporary);
-  const { counts, repeats, segments, progress, memberRows, uploads, suppression } = tables;
+  const { counts, repeats, segments, progress, memberRows, uploads, suppression, kept } = tables;
   const size = createSize(db, room.measured);
-  const withdrawal = createWithdraw(db, tables);
+  const withdrawal = createWithdraw(tables);
   const settleRow = createSettle(tables);
-  const unserved = createUnserved(db, tables);
+  const unserved = createUnserved(tables);
   const claims = createClaims(db, report);
   const commits = createCommits(db, {
-    ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size, uploads, suppression] },
+    ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size, uploads, suppression, kept] },
     failed: (error) => isDiskFailure(error) && room.refused(),
     // Who lets go of the files takes the log away itself.
     gone: () => (db.open ? presence.check() : null),
   });
-  const notices = createNotices(db, { commits, clock, failed: unwritable });
+  const notices = createNotices(db, { commits, kept, clock, failed: unwritable });
   const appendRows = createAppend({ segments, repeats, suppression, withdrawal, notices, memberRows });
   surroundings.watch("indexes", createIndexCheck(db, { ...options, commits, counts, gone: presence.check }));
-  const lookup = createLookup(db, { clock, repeats, timeline: meta.timeline });
-  const about = createAbout(db, tables.userHash);
+  const lookup = createLookup(db, { clock, repeats, kept, timeline: meta.timeline });
+  const about = createAbout(db, tables);
   let closing: Promise<void> | null = null;
 
   return {
@@ -179,7 +179,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     prune: createPrunePort({ commits, rows: createPrune(db, tables), moved: options.moved }),
     lookup,
     unserved: createUnservedPort({ commits, rows: unserved, ...options }),
-    replay: createReplay(db, { ...options, ...tables, ...about, commits, lookup, room, failed: unwritable }),
+    replay: createReplay({ ...options, ...tables, ...about, commits, lookup, room, failed: unwritable }),
     deletions: createStoredDeletions(db, {
       ...{ ...tables, clock, commits, room, size, notices, report },
       failed: unwritable,
@@ -216,6 +216,7 @@ function createTables(db: Database, openTemporary: () => Database) {
     counts,
     segments,
     progress,
+    kept: createKept(db, progress.flush),
     tried: createTried(db),
     repeats: createRepeats(db),
     userHash,
@@ -225,10 +226,10 @@ function createTables(db: Database, openTemporary: () => Database) {
 }
 
 /** What knows of an event whether it is to be sent again. */
-function createAbout(db: Database, hash: UserHash) {
-  const [bodies, callHash] = [createDeliveryBodies(db), createCallHash(db)];
-  const isForgotten = createIsForgotten(db, { hash, bodies });
-  return { bodies, callHash, isForgotten, superseding: createSuperseding(db, { bodies, callHash }) };
+function createAbout(db: Database, { kept, userHash }: { readonly kept: Kept; readonly userHash: UserHash }) {
+  const callHash = createCallHash(db);
+  const isForgotten = createIsForgotten(db, { hash: userHash, kept });
+  return { callHash, isForgotten, superseding: createSuperseding(db, { kept, callHash }) };
 }
 
 type Written = Awaited<ReturnType<Store["settle"]>>;

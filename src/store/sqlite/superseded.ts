@@ -1,9 +1,9 @@
-import { createHash, createHmac } from "node:crypto";
+import { createHmac } from "node:crypto";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { At } from "../../model/units.ts";
 import { SUPERSEDED } from "../../model/withdrawal.ts";
 import type { Database } from "./driver.ts";
-import type { DeliveryBodies } from "./segment.ts";
+import type { Kept } from "./kept.ts";
 import type { Uploads } from "./uploads.ts";
 
 type Asked = Pick<
@@ -27,9 +27,9 @@ type Call = { readonly kind: string; readonly name: string; readonly key: string
   readonly isGone: boolean;
 };
 
-type SupersedingParts = { readonly bodies: Pick<DeliveryBodies, "read">; readonly callHash: CallHash };
+type SupersedingParts = { readonly kept: Pick<Kept, "body">; readonly callHash: CallHash };
 
-export function createSuperseding(db: Database, { bodies, callHash }: SupersedingParts): Superseding {
+export function createSuperseding(db: Database, { kept, callHash }: SupersedingParts): Superseding {
   const { findLast, findNumber, insertGone, insertMember } = prepare(db);
 
   return {
@@ -53,7 +53,7 @@ export function createSuperseding(db: Database, { bodies, callHash }: Supersedin
   /** Null if it is none of ours. */
   function callOf({ id, destination, type, messageId, userId }: Asked): Call | null {
     if (type !== "identify" || userId === null || !callHash.isOf(messageId, userId)) return null;
-    const { traits, context } = parse(bodies.read({ id, destination }));
+    const { traits, context } = parse(kept.body({ id, destination }));
     const { computation_class: kind, computation_key: key, ...personas } = context?.personas ?? {};
     if (kind === undefined || key === undefined || traits === undefined) return null;
     const isGone = traits[key] === (kind === "audience" ? false : null);
@@ -199,12 +199,7 @@ export function createCallHash(db: Database): CallHash {
     of,
     isOf(messageId, user) {
       const [, hash] = /^(?:audience|trait)-[0-9a-f]+-([0-9a-f]+)$/.exec(messageId) ?? [];
-      return hash !== undefined && (hash === of(user) || hash === plain(user));
+      return hash !== undefined && hash === of(user);
     },
   };
-}
-
-/** As outboxes had it before there was a key. */
-function plain(user: string): string {
-  return createHash("sha256").update(user).digest("hex").slice(0, DIGITS);
 }

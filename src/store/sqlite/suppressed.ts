@@ -1,12 +1,10 @@
 import { hash } from "node:crypto";
-import type { IsForgotten, StoredDeletions, TheirEvents, WaitingEvent } from "../../model/deletion.ts";
-import type { Report } from "../../model/report.ts";
+import type { IsForgotten } from "../../model/deletion.ts";
 import type { At } from "../../model/units.ts";
 import type { Keeper } from "./commits.ts";
-import { codeOf, type Database } from "./driver.ts";
-import { createWalk, isErased, previousIn, type TriedRow, theirsIn } from "./erase.ts";
-import type { About } from "./segment.ts";
-import { createOpenBodies, type DeliveryBodies } from "./segment.ts";
+import type { Database } from "./driver.ts";
+import { isErased, previousIn } from "./erase.ts";
+import type { Kept } from "./kept.ts";
 
 export type Suppression = Keeper & {
   /** Whether calls about any of these users from this source are refused. An undefined id is nobody. */
@@ -98,7 +96,7 @@ type SuppressedScope = { scope: string | null };
 /** Tells deliveries that must not be sent again, as their user was deleted after their event had come, or was erased. */
 export function createIsForgotten(
   db: Database,
-  { hash, bodies }: { readonly hash: UserHash; readonly bodies: Pick<DeliveryBodies, "read"> },
+  { hash, kept }: { readonly hash: UserHash; readonly kept: Pick<Kept, "body"> },
 ): IsForgotten {
   const any = db.prepare<[]>("SELECT 1 FROM deletions LIMIT 1");
   const find = db.prepare<[string, number], SuppressedScope>(
@@ -110,7 +108,7 @@ export function createIsForgotten(
     if (isErased(messageId)) return true;
     // A notice is what tells the receivers: it may be sent again for as long as it is there.
     if (type === "delete" || any.get() === undefined) return false;
-    const people = [userId, type === "alias" ? previousIn(bodies.read({ id, destination })) : null];
+    const people = [userId, type === "alias" ? previousIn(kept.body({ id, destination })) : null];
     return people.some((one) => one !== null && wasDeleted(one, { id, source }));
   };
 
@@ -145,70 +143,4 @@ export function toStoredId(userId: string): string {
 
 export function fromStoredId(stored: string): string {
   return stored.startsWith(AS_JSON) ? JSON.parse(stored.slice(AS_JSON.length)) : stored;
-}
-
-type WaitingStates = { destination: string; states: string };
-
-/**
- * Finds what waits of some users, in steps. Notifications of other requests are none of it: they are what tells the receivers.
- */
-export function createReadWaitingOf(db: Database, report: Pick<Report, "storeFailed">): StoredDeletions["waiting"] {
-  const walk = createWalk(db);
-  const bodies = createOpenBodies(db);
-  const readAbout = db.prepare<[number], string>("SELECT about FROM contents WHERE segment = ?").pluck();
-  const readStates = db.prepare<[number], WaitingStates>(
-    "SELECT destination, states FROM progress WHERE segment = ? AND waiting > 0 ORDER BY destination",
-  );
-  const readBody = db
-    .prepare<[number, string], string>("SELECT body FROM tried WHERE event = ? AND destination = ?")
-    .pluck();
-
-  return async function waiting(of, after) {
-    const { segments, rows, next } = walk({ upTo: of.upTo, open: true }, after);
-    const found = [
-      ...segments.flatMap((first) => ifWhole(() => inSegment(first, of))),
-      ...rows.flatMap((row) => inRow(row, of)),
-    ];
-    bodies.forget();
-    return { found, next };
-  };
-
-  /** What is damaged is not sent either. */
-  function ifWhole(read: () => readonly WaitingEvent[]): readonly WaitingEvent[] {
-    try {
-      return read();
-    } catch (error) {
-      if (codeOf(error) !== "") throw error;
-      report.storeFailed("find what waits of deleted users", error);
-      return [];
-    }
-  }
-
-  function inSegment(segment: number, of: TheirEvents): readonly WaitingEvent[] {
-    const all = readStates.all(segment);
-    const about: readonly About[] = JSON.parse(readAbout.get(segment) ?? "[]");
-    return about.flatMap((event, nth) => {
-      if (!all.some(({ states }) => states[nth] === "w")) return [];
-      const id = segment + nth;
-      return toWaiting(
-        id,
-        event,
-        theirs(event, () => bodies.read({ id, segment }).body, { ...of, id }),
-      );
-    });
-  }
-
-  function inRow({ event, destination, about }: TriedRow, of: TheirEvents): readonly WaitingEvent[] {
-    const parsed: About = JSON.parse(about);
-    const body = (): string => readBody.get(event, destination) ?? "{}";
-    return toWaiting(event, parsed, theirs(parsed, body, { ...of, id: event }));
-  }
-}
-
-function theirs(about: About, body: () => string, of: TheirEvents & { readonly id: number }): string | null {
-  return about[1] === "delete" || of.id > of.upTo ? null : theirsIn(about, body, of);
-}
-
-function toWaiting(event: number, [source]: About, userId: string | null): readonly WaitingEvent[] {
-  return userId === null ? [] : [{ event, source, userId }];
 }

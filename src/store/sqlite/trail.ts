@@ -1,7 +1,7 @@
 import type { FoundEvent, Trail } from "../../model/lookup.ts";
 import { type At, type Ms, SECOND } from "../../model/units.ts";
 import type { Database } from "./driver.ts";
-import { createReadEvent, type LookupWorld } from "./lookup.ts";
+import { type LookupWorld, readEvent } from "./lookup.ts";
 import type { About } from "./segment.ts";
 
 /** Steps of the search through all that is kept: over a million events, or 50,000 rows of `tried`. */
@@ -21,9 +21,8 @@ const AROUND_ID = { before: 2 * SECOND, after: 30 * SECOND };
  * Finds the events with a messageId, without an index of these. When it was taken leads there: a client's id is known by
  * its key for 24 hours, with the time, and an id of this server begins with it. For the rest, the newest are looked through.
  */
-export function createFindTrail(db: Database, { clock, repeats, timeline }: LookupWorld) {
+export function createFindTrail(db: Database, { clock, repeats, timeline, kept }: LookupWorld) {
   const scans = [createScan(db, "segments"), createScan(db, "tried")];
-  const readEvent = createReadEvent(db);
 
   return async function findTrail(messageId: string, sources: readonly string[]): Promise<Trail> {
     const seen = sources.flatMap((source) => {
@@ -45,7 +44,7 @@ export function createFindTrail(db: Database, { clock, repeats, timeline }: Look
   function readAll(searched: readonly Searched[], messageId: string): readonly FoundEvent[] {
     const numbers = new Set(searched.flatMap(({ numbers }) => numbers));
     const newest = [...numbers].sort((one, other) => other - one);
-    return newest.flatMap((number) => readEvent(number) ?? []).filter((event) => event.messageId === messageId);
+    return newest.flatMap((number) => readEvent(kept, number) ?? []).filter((event) => event.messageId === messageId);
   }
 
   /** Step by step, until it is found. */

@@ -1,12 +1,8 @@
 import { type At, MB } from "../../model/units.ts";
 import type { Discarded, Moved, Redirect } from "../../model/unserved.ts";
 import { DISCARDED, hasAlready } from "../ended.ts";
-import { createReadWaiting, type Waiting } from "./claims.ts";
-import type { Counts } from "./counts.ts";
-import type { Database } from "./driver.ts";
-import type { Progress } from "./progress.ts";
-import type { Tried } from "./settle.ts";
-import { createGiveUp } from "./settle.ts";
+import type { Waiting } from "./kept.ts";
+import { createGiveUp, type GiveUpParts } from "./settle.ts";
 
 /** Bodies that one page writes, in bytes: nobody waits long behind it. */
 const MOST_BODY = 2 * MB;
@@ -18,18 +14,16 @@ export type UnservedRows = {
 };
 
 export type PageOf = { readonly limit: number; readonly now: At };
-export type UnservedParts = { readonly counts: Counts; readonly progress: Progress; readonly tried: Tried };
 
-export function createUnserved(db: Database, parts: UnservedParts): UnservedRows {
-  const { counts, progress, tried } = parts;
-  const waiting = createReadWaiting(db);
-  const giveUp = createGiveUp(db, parts);
+export function createUnserved(parts: GiveUpParts): UnservedRows {
+  const { counts, progress, tried, kept } = parts;
+  const giveUp = createGiveUp(parts);
 
   return {
     discard(destination, { limit, now }) {
       const why = { at: now, reason: DISCARDED };
-      const discarded = each(destination, limit, (one) => giveUp.run(one, why));
-      return { discarded, more: waiting.any(destination) };
+      const discarded = each(destination, limit, (one) => giveUp(one, why));
+      return { discarded, more: isLeft(destination) };
     },
     move({ from, to }, { limit, now }) {
       const why = { at: now, reason: hasAlready(to) };
@@ -37,25 +31,25 @@ export function createUnserved(db: Database, parts: UnservedParts): UnservedRows
       const done = each(from, limit, (one) => {
         if (!isThere(one, to)) return handOver(one, to);
         doubled += 1;
-        return giveUp.run(one, why);
+        return giveUp(one, why);
       });
-      return { moved: done - doubled, doubled, more: waiting.any(from) };
+      return { moved: done - doubled, doubled, more: isLeft(from) };
     },
   };
 
   /** `run` answers how many bytes of bodies it has written. Answers how many were done. */
   function each(destination: string, limit: number, run: (one: Waiting) => number): number {
-    // What this very transaction has settled has to be in the rows that are read, before and after.
-    progress.flush();
     let [done, body] = [0, 0];
-    for (const one of waiting.read(destination, limit)) {
+    for (const one of kept.waitingFor(destination, limit)) {
       if (body >= MOST_BODY) break;
       body += run(one);
       done += 1;
     }
-    giveUp.forget();
-    progress.flush();
     return done;
+  }
+
+  function isLeft(destination: string): boolean {
+    return kept.waitingFor(destination, 1).length > 0;
   }
 
   function isThere(one: Waiting, destination: string): boolean {

@@ -18,9 +18,9 @@ import {
 } from "../../../src/cli/doctor/judge.ts";
 import { examineWebhooks, judgeWebhook, type WebhookFacts } from "../../../src/cli/doctor/webhooks.ts";
 import { toJson, toWords } from "../../../src/cli/doctor.ts";
-import type { SaidStatus } from "../../../src/cli/status/said.ts";
 import type { Problem } from "../../../src/model/config.ts";
 import { DAY, GB, HOUR, MB } from "../../../src/model/units.ts";
+import type { DaemonStatus } from "../../../src/wire/status.ts";
 import { createFalseClock } from "../../flow/clock.ts";
 
 const NOW = Date.UTC(2026, 10, 22, 12);
@@ -146,7 +146,7 @@ describe("fairlead doctor, of the outbox", () => {
     deliveries: { waiting: 1, delivered: 0, failed: 0, expired: 0 },
   };
   const read: Extract<StoreFacts, { kind: "read" }> = {
-    ...{ kind: "read", path: "/o.db", bytes: MB, schema: 6, newest: 6, unfinished: false, contents, damage: [] },
+    ...{ kind: "read", path: "/o.db", bytes: MB, schema: 6, newest: 6, refused: null, contents, damage: [] },
   };
   const judge = (more: Partial<Extract<StoreFacts, { kind: "read" }>>) => codes(judgeStore({ ...read, ...more }));
 
@@ -159,10 +159,10 @@ describe("fairlead doctor, of the outbox", () => {
     ]);
   });
 
-  it("finds a schema that is newer, older, half upgraded, or none at all", () => {
-    assert.deepEqual(judge({ schema: 7 }), ["error schema_newer", "ok"]);
+  it("finds a schema that is newer, older, or none at all", () => {
+    const refused = { code: "schema_newer", message: "its schema is version 7" };
+    assert.deepEqual(judge({ schema: 7, refused }), ["error schema_newer", "ok"]);
     assert.deepEqual(judge({ schema: 5 }), ["warning schema_older", "ok"]);
-    assert.deepEqual(judge({ unfinished: true }), ["warning schema_unfinished", "ok"]);
     assert.deepEqual(judge({ contents: null }), ["error store_unknown", "ok"]);
   });
 
@@ -175,12 +175,13 @@ describe("fairlead doctor, of the outbox", () => {
 });
 
 describe("fairlead doctor, of the daemon", () => {
-  const status: SaidStatus = {
+  const status: DaemonStatus = {
     ...{ version: "1.0.0", pid: 7, startedAt: "", problems: [], sources: [], destinations: [] },
+    clock: { plausible: true, code: null, reason: null, since: null },
     config: { file: "/c.yaml", readAt: "", refused: null, needsRestart: [] },
-    outbox: { path: "/o.db", used: MB, max: GB, writable: true, free: GB, full: null },
+    outbox: { path: "/o.db", used: MB, max: GB, writable: true, free: GB, full: null, gone: null },
   };
-  const judge = (more: Partial<SaidStatus>, outbox: string | null = "/o.db") =>
+  const judge = (more: Partial<DaemonStatus>, outbox: string | null = "/o.db") =>
     codes(judgeDaemon({ kind: "answers", status: { ...status, ...more }, version: "1.0.0", outbox }));
 
   it("finds one of another version than this binary", () => {

@@ -78,7 +78,7 @@ describe("parseCall", () => {
     assert.equal(messageOf(anonymous), "userId must be a string (got nothing)");
   });
 
-  it("refuses what is none of the seven, or no JSON", () => {
+  it("refuses other types, and a body that is no JSON", () => {
     for (const type of [undefined, null, 1, "", "toString", "__proto__", "Track"]) {
       assert.equal(messageOf({ ...bodyOf({}), type }), "type is none that is known here");
     }

@@ -50,7 +50,7 @@ describe("a receiver", () => {
     assert.equal(request.bodyUsed, false);
   });
 
-  it("answers 405 to what is no POST", async () => {
+  it("answers 405 unless the method is POST", async () => {
     const { receive } = makeReceiver();
     const answer = await receive(makeRequest({ method: "GET" }));
     assert.deepEqual([answer.status, answer.headers.get("allow")], [405, "POST"]);
@@ -65,7 +65,7 @@ describe("a receiver", () => {
     assert.equal((await makeReceiver(length).receive(new Request(URL_OF_HOOKS, streamed(BODY, 3)))).status, 204);
   });
 
-  it("answers 400 to what is signed and is no call, and says what is wrong", async () => {
+  it("answers 400 to a signed body that is no call, and says what is wrong", async () => {
     const { receive } = makeReceiver();
     const answer = await receive(makeRequest({ body: '{"type":"track","version":1}' }));
     assert.equal(answer.status, 400);
@@ -82,7 +82,7 @@ describe("a receiver", () => {
     assert.deepEqual(await refusal({ body: "" }), [500, "body_unreadable"]);
   });
 
-  it("answers 500 if the handler throws, tells onError, and says nothing of it outside", async () => {
+  it("answers 500 if the handler throws, calls onError, and does not show the error to the sender", async () => {
     const wrong = new Error("the database is away");
     const told: unknown[] = [];
     const options = { onError: (error: unknown, call: ReceivedCall) => told.push(error, call.type) };
@@ -226,7 +226,7 @@ describe("a receiver on node:http", () => {
     assert.deepEqual([answer.status, await answer.json()], [503, { a: 1 }]);
   });
 
-  it("answers 500 where the handler's Response cannot be sent, or was read by somebody else, and goes on", async () => {
+  it("answers 500 if the handler's Response cannot be sent, or was read before, and keeps running", async () => {
     const used = Response.json({ a: 1 });
     await used.text();
     const outcomes = [Response.error(), used];
@@ -239,7 +239,7 @@ describe("a receiver on node:http", () => {
     }
   });
 
-  it("leaves no promise unhandled where somebody else has answered", async () => {
+  it("leaves no rejection unhandled if the handler has answered itself", async () => {
     const ended: unknown[] = [];
     await using server = await listen((request, response) => {
       const receive = nodeReceiver(SECRET, () => void response.writeHead(202).end());

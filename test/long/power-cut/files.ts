@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { copyFileSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { openDatabase } from "../../../src/store/sqlite/driver.ts";
-import { SCHEMA_VERSION } from "../../../src/store/sqlite/migrations.ts";
+import { SCHEMA_VERSION } from "../../../src/store/sqlite/schema.ts";
 import { type Daemon, makeConfig, makeWorld, type World } from "../../binary/world.ts";
 import { noise } from "../../model/make.ts";
 import { createChance } from "../../simulate/random.ts";
@@ -40,29 +38,13 @@ async function readStore(path: string) {
   }
 }
 
-/** So many deliveries wait in the outbox of an older version. */
-const OLD = 1_000;
-
-/** Cuts the power while an outbox of an older version is brought up to date. */
-export async function cutUpgrade(seed: number): Promise<void> {
+/** Cuts the power while the first starts make the outbox. */
+export async function cutCreation(seed: number): Promise<void> {
   const chance = createChance(seed);
   const { w, disk } = await makePoweredWorld();
   await using _ = w;
-  const kept = readFileSync(new URL("../../fixtures/stores/schema-1.db.gz", import.meta.url));
-  await writeFile(w.path(OUTBOX), gunzipSync(kept));
-  const db = await openDatabase(w.path(OUTBOX));
-  const insert = db.prepare<[number, number]>(
-    `INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, about, body)
-      VALUES (?, 'gone', 'waiting', 5, 1, 0, ?, '["website","track","m","u1"]', '{}')`,
-  );
-  db.transaction(() => {
-    for (let event = 1_000; event < 1_000 + OLD; event += 1) insert.run(event, event);
-    db.exec(`INSERT INTO counts VALUES ('gone', 'waiting', ${OLD})`);
-  })();
-  db.close();
-
   for (let cuts = chance.pick([1, 2, 3]); cuts > 0; cuts -= 1) {
-    disk.cutIn(1 + chance.below(240));
+    disk.cutIn(1 + chance.below(60));
     const process = w.run(["serve", ...CONFIG], { env: disk.env });
     await process.line(/^ingest /).catch(() => null);
     disk.cut();
@@ -73,11 +55,7 @@ export async function cutUpgrade(seed: number): Promise<void> {
   const daemon = await w.serve({ env: disk.env });
   daemon.process.kill("SIGTERM");
   assert.equal((await daemon.process.exit).code, 0);
-  const { schema, waiting } = await readStore(w.path(OUTBOX));
-  assert.deepEqual(
-    { schema, gone: waiting.filter((id) => id.endsWith("-gone")).length },
-    { schema: SCHEMA_VERSION, gone: OLD },
-  );
+  assert.deepEqual(await readStore(w.path(OUTBOX)), { schema: SCHEMA_VERSION, waiting: [] });
 }
 
 /** An outbox as a killed daemon leaves it, and a backup of another, to be restored over it. */

@@ -50,8 +50,8 @@ export const STORE_FAULTS = [
     "says that it waits again, and does nothing",
     "store/sqlite/replay-rows.ts",
     ({ createReplayRows }) => ({
-      createReplayRows(db, parts) {
-        const real = createReplayRows(db, parts);
+      createReplayRows(parts) {
+        const real = createReplayRows(parts);
         return { run: (settled, now) => [...settled.slice(0, 1), ...real.run(settled.slice(1), now)] };
       },
     }),
@@ -73,7 +73,7 @@ export const STORE_FAULTS = [
     "sends what a deleted user has sent before",
     "store/sqlite/withdraw.ts",
     ({ createWithdraw }) => ({
-      createWithdraw: (db, parts) => ({ ...createWithdraw(db, parts), run: () => [] }),
+      createWithdraw: (parts) => ({ ...createWithdraw(parts), run: () => [] }),
     }),
   ),
   fault<typeof Suppressed>("lets in who is suppressed", "store/sqlite/suppressed.ts", ({ createSuppression }) => ({

@@ -30,20 +30,4 @@ describe("the table of spells", () => {
     o.shell.exec("DROP TRIGGER failing_spells");
     assert.equal(await o.s.store().halts.save([{ ...before, unservedAt: 400 }]), null);
   });
-
-  it("is made in an outbox of an older version, with all that is in it", async () => {
-    await using o = await startOutbox();
-    for (const later of ["call_key", "computations", "members", "syncs", "changes"])
-      o.shell.exec(`DROP TABLE ${later}`);
-    for (const table of ["contents", "tried"]) o.shell.exec(`ALTER TABLE ${table} DROP COLUMN sum`);
-    o.shell.exec("DROP TABLE spells; DROP INDEX tried_waiting; ALTER TABLE tried DROP COLUMN replayed_at");
-    o.shell.exec("CREATE INDEX tried_waiting ON tried (destination, event)");
-    for (const later of ["deletions", "deletion_users", "deletion_notices", "suppressed", "salt"]) {
-      o.shell.exec(`DROP TABLE ${later}`);
-    }
-    o.shell.exec("PRAGMA user_version = 2");
-    await o.s.reopen();
-    assert.deepEqual(o.s.store().halts.all(), []);
-    assert.equal(await o.s.store().halts.save([{ ...NOTHING, pausedAt: 300 }]), null);
-  });
 });

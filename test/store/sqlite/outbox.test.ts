@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { Database } from "../../../src/store/sqlite/driver.ts";
 import { openOutbox } from "../../../src/store/sqlite/files.ts";
-import { SCHEMA_VERSION } from "../../../src/store/sqlite/migrations.ts";
+import { SCHEMA_VERSION } from "../../../src/store/sqlite/schema.ts";
 import { openStore } from "../../../src/store/sqlite/store.ts";
 import { createFalseClock } from "../../flow/clock.ts";
 import { SCRATCH } from "../../scratch.ts";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
-import { migrate } from "../../../src/store/sqlite/migrations.ts";
 import { createRepeats, type Repeats } from "../../../src/store/sqlite/repeats.ts";
+import { migrate } from "../../../src/store/sqlite/schema.ts";
 
 async function startDatabase(): Promise<Database & Disposable> {
   const db = await openDatabase(":memory:");

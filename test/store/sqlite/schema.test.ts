@@ -7,22 +7,22 @@ import { createCounts } from "../../../src/store/sqlite/counts.ts";
 import { createStoredDeletions } from "../../../src/store/sqlite/deletions.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { createStoredHalts } from "../../../src/store/sqlite/halts.ts";
+import { createKept } from "../../../src/store/sqlite/kept.ts";
 import { createLookup } from "../../../src/store/sqlite/lookup.ts";
 import { createMeta } from "../../../src/store/sqlite/meta.ts";
-import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/migrations.ts";
 import { createNotices } from "../../../src/store/sqlite/notices.ts";
 import { createProgress } from "../../../src/store/sqlite/progress.ts";
 import { createPrune } from "../../../src/store/sqlite/prune.ts";
 import { createRepeats } from "../../../src/store/sqlite/repeats.ts";
-import { createDeliveryBodies } from "../../../src/store/sqlite/segment.ts";
+import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/schema.ts";
 import { createTried } from "../../../src/store/sqlite/settle.ts";
 import { createCallHash, createForget, createSuperseding } from "../../../src/store/sqlite/superseded.ts";
 import { createIsForgotten, createSuppression, createUserHash } from "../../../src/store/sqlite/suppressed.ts";
 import { createFalseClock, UNSHIFTED } from "../../flow/clock.ts";
 import { createFalseReport } from "../harness.ts";
 
-describe("migrations", () => {
-  it("make an empty file into the newest schema, and say so in user_version", async () => {
+describe("the schema", () => {
+  it("is made in an empty file, and its version stands in user_version", async () => {
     const db = await openDatabase(":memory:");
     migrate(db);
     assert.equal(db.pragma("user_version", { simple: true }), SCHEMA_VERSION);
@@ -36,7 +36,7 @@ describe("migrations", () => {
     db.close();
   });
 
-  it("leave a file of the newest schema as it is", async () => {
+  it("is left as it is where it is there already", async () => {
     const db = await openDatabase(":memory:");
     migrate(db);
     db.exec("INSERT INTO meta VALUES ('last_at', 7)");
@@ -47,47 +47,7 @@ describe("migrations", () => {
     db.close();
   });
 
-  it("take over what version 1 has written: such a delivery has no attempts that are known", async () => {
-    const db = await openDatabase(":memory:");
-    migrate(db, 1);
-    db.exec(
-      "INSERT INTO tried VALUES (7, 'crm', 'waiting', 5, 3, 1, 2, 0, NULL, NULL, NULL, '503', NULL, 1, '[]', '{}')",
-    );
-    migrate(db);
-    assert.equal(db.pragma("user_version", { simple: true }), SCHEMA_VERSION);
-    const rows = db.prepare("SELECT event, attempts, body, log FROM tried").all();
-    assert.deepEqual(rows, [{ event: 7, attempts: 3, body: "{}", log: null }]);
-    assert.deepEqual(db.prepare("SELECT event, state FROM deliveries").all(), [{ event: 7, state: "waiting" }]);
-    db.close();
-  });
-
-  it("tell of each step before it is taken, and of none that makes a new file", async () => {
-    const db = await openDatabase(":memory:");
-    const told: string[] = [];
-    const tell = ({ step, of, bytes }: { step: number; of: number; bytes: number }): void => {
-      told.push(`${step} of ${of}, at ${db.pragma("user_version", { simple: true })}, ${bytes > 0}`);
-    };
-    migrate(db, SCHEMA_VERSION - 2, tell);
-    assert.deepEqual(told, []);
-    migrate(db, SCHEMA_VERSION, tell);
-    const [last, before] = [SCHEMA_VERSION, SCHEMA_VERSION - 1];
-    assert.deepEqual(told, [`${before} of ${last}, at ${before - 1}, true`, `${last} of ${last}, at ${before}, true`]);
-    db.close();
-  });
-
-  it("refuse a file that a newer Fairlead has written, and say what to do", async () => {
-    const db = await openDatabase(":memory:");
-    db.pragma(`user_version = ${SCHEMA_VERSION + 1}`);
-    assert.throws(() => migrate(db), {
-      message:
-        `its schema is version ${SCHEMA_VERSION + 1}, and this Fairlead knows up to ${SCHEMA_VERSION}; ` +
-        "use the newer Fairlead that wrote it, or a backup from before the upgrade",
-    });
-    assert.deepEqual(db.prepare("SELECT * FROM sqlite_schema").all(), []);
-    db.close();
-  });
-
-  it("serve every statement of the store: none reads a table through, or sorts", async () => {
+  it("serves every statement of the store: none reads a table through, or sorts", async () => {
     const { db, statements } = await recordStatements();
     const plans = statements.map((sql) => ({ sql, plan: planOf(db, sql) }));
     const wrong = plans.filter(({ plan }) => plan.some((line) => /TEMP B-TREE|^SCAN (?!CONSTANT)/.test(line)));
@@ -99,6 +59,8 @@ describe("migrations", () => {
         "SELECT destination, state, count FROM counts",
         "SELECT * FROM seen ORDER BY first LIMIT ?",
         "SELECT * FROM seen ORDER BY first",
+        // Of the one row that the inner one has.
+        "SELECT * FROM (SELECT first, events, accepted_at AS acceptedAt, open, settled_at AS settledAt FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
         "SELECT first + events AS next FROM segments ORDER BY first DESC LIMIT 1",
         "SELECT name, value FROM meta",
         "SELECT accepted_at FROM segments ORDER BY first DESC LIMIT 1",
@@ -108,8 +70,6 @@ describe("migrations", () => {
         "SELECT s.number FROM syncs s CROSS JOIN computations c ON c.number = s.computation WHERE s.state <> 'finished' AND c.source = ?",
         "SELECT value FROM salt",
         "SELECT hash, source FROM suppressed ORDER BY hash, source",
-        // Of the one row that the inner one has.
-        "SELECT first FROM (SELECT first, events FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
         "SELECT 1 FROM deletions LIMIT 1",
         "SELECT value FROM call_key",
       ],
@@ -117,7 +77,7 @@ describe("migrations", () => {
     db.close();
   });
 
-  it("are read: a statement without one would be found", async () => {
+  it("would be found not to serve a statement without an index", async () => {
     const { db } = await recordStatements();
     assert.match(planOf(db, "SELECT * FROM tried WHERE reason = ?").join(), /^SCAN tried/);
     assert.match(planOf(db, "SELECT * FROM segments WHERE first > ? ORDER BY events").join(), /TEMP B-TREE/);
@@ -142,6 +102,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const counts = createCounts(recording);
   const repeats = createRepeats(recording);
   const progress = createProgress(recording);
+  const kept = createKept(recording, progress.flush);
   const tried = createTried(recording);
   const segments = createSegments(recording, counts);
   const meta = createMeta(recording, { clock: createFalseClock(), report: createFalseReport([]) });
@@ -149,8 +110,8 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const report = { storeFailed: () => {} };
   createClaims(recording, report);
   createBacklog(recording, counts);
-  createLookup(recording, { clock: { nextTurn: async () => {} }, repeats, timeline: UNSHIFTED });
-  const world = { commits: {} as Commits, clock: createFalseClock(), failed: () => assert.fail() };
+  createLookup(recording, { clock: { nextTurn: async () => {} }, repeats, kept, timeline: UNSHIFTED });
+  const world = { kept, commits: {} as Commits, clock: createFalseClock(), failed: () => assert.fail() };
   const notices = createNotices(recording, world);
   const room = { refusal: () => null };
   const size = { borrow: <T>(run: () => T): T => run(), repaid() {} };
@@ -159,7 +120,6 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   createStoredDeletions(recording, {
     ...world,
     counts,
-    progress,
     segments,
     notices,
     room,
@@ -169,10 +129,9 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
     userHash,
     suppression: createSuppression(recording, userHash),
   });
-  const bodies = createDeliveryBodies(recording);
-  createIsForgotten(recording, { hash: userHash, bodies });
-  createSuperseding(recording, { bodies, callHash: createCallHash(recording) });
-  createPrune(recording, { counts, repeats, progress, tried });
+  createIsForgotten(recording, { hash: userHash, kept });
+  createSuperseding(recording, { kept, callHash: createCallHash(recording) });
+  createPrune(recording, { counts, repeats, progress, tried, kept });
   return { db, statements };
 }
 

@@ -3,13 +3,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { parse, stringify } from "yaml";
-import { exampleConfig } from "../../../packaging/config-example.ts";
-import { effectiveConfig, explainYaml } from "../../../src/config/explain.ts";
-import { inspectConfig, loadConfig } from "../../../src/config/load.ts";
-import { CERTS, KEY } from "../certificates.ts";
-import { NOW, type World, worldOf } from "../world.ts";
-
-const FILE = "/etc/fairlead/config.yaml";
+import { exampleConfig } from "../../packaging/config-example.ts";
+import { explainYaml, listSettings } from "../../src/config/explain.ts";
+import { CERTS, KEY } from "./certificates.ts";
+import { FILE, load, type World } from "./world.ts";
 
 const WRITTEN = `# A file that says little.
 ingest:
@@ -135,8 +132,7 @@ describe("an explained config", () => {
 
   it("shows what is known if a credential is not", () => {
     const text = "admin: { token: '${credential:t}' }\nlog: { level: '${credential:l}' }\n";
-    const inspected = inspectConfig({ file: FILE, text, resolve: worldOf(), now: NOW, credentials: "unit only" });
-    const explained = explainYaml(effectiveConfig(inspected, FILE), "config.yaml");
+    const explained = explainYaml(load(text, {}, { credentials: "unit only" }), FILE);
     assert.match(explained, /^ {2}token: "\*\*\*" +# config\.yaml:1, from the credential t$/m);
     assert.match(explained, /^ {2}level: "\*\*\*" +# config\.yaml:2, from the credential l$/m);
   });
@@ -173,9 +169,9 @@ describe("an explained config", () => {
         assert.deepEqual(again.problems, []);
         assert.equal(JSON.stringify(again.config), JSON.stringify(config));
       }),
-      { numRuns: 500 },
+      { numRuns: 150 },
     );
-    assert.ok(explained > 300, `only ${explained} of 500 loaded: this test shows little`);
+    assert.ok(explained > 90, `only ${explained} of 150 loaded: this test shows little`);
   });
 });
 
@@ -202,14 +198,65 @@ const anyHeader = fc.oneof(fc.stringMatching(/^[\w!#$%&'*+.^`|~-]{1,9}$/), fc.co
 const anyName = fc.oneof(fc.stringMatching(/^[A-Za-z0-9_.-]{1,9}$/), fc.constantFrom("no", "0x1", "-", "~", "1e3"));
 
 function explain(text: string, world?: World): string {
-  const inspected = inspectConfig({ file: FILE, text, resolve: worldOf(world), now: NOW });
+  const inspected = load(text, world);
   assert.deepEqual(
     inspected.problems.filter(({ severity }) => severity === "error"),
     [],
   );
-  return explainYaml(effectiveConfig(inspected, FILE), "config.yaml");
+  return explainYaml(inspected, FILE);
 }
 
-function load(text: string, world?: World) {
-  return loadConfig({ file: FILE, text, resolve: worldOf(world), now: NOW });
-}
+const TEXT = `
+ingest: { trustedProxies: [127.0.0.1, "\${A}", "\${B}", "\${A}"] }
+sources:
+  my.app: { writeKey: abc }
+destinations:
+  crm:
+    webhooks: [{ url: http://a }, { url: http://b, headers: { X-A: "\${A} \${file:/b}" } }]
+`;
+
+const LEFT_OUT = ["ca", "cert", "key"];
+
+describe("the settings of a config, for programs", () => {
+  const world = { env: { A: "10.0.0.1", B: "10.0.0.2" }, files: { "/b": "hush" } };
+  const settings = listSettings(load(TEXT, world), "config.yaml");
+  const of = (wanted: string) => settings.filter(({ path }) => path.startsWith(wanted));
+
+  it("have each key once, by its path, with the value that counts", () => {
+    const paths = settings.map(({ path }) => path);
+    assert.deepEqual(paths, [...new Set(paths)]);
+    assert.deepEqual(of("delivery"), [
+      { path: "delivery.timeout", value: "5s", from: "default" },
+      { path: "delivery.cutoff", value: "4h", from: "default" },
+      { path: "delivery.concurrency", value: 64, from: "default" },
+    ]);
+    assert.deepEqual(of('sources["my.app"].writeKey'), [
+      { path: 'sources["my.app"].writeKey', value: "***", from: "config.yaml:4" },
+    ]);
+  });
+
+  it("have a list as one, which comes from all that its items come from", () => {
+    assert.deepEqual(of("ingest.trustedProxies"), [
+      {
+        path: "ingest.trustedProxies",
+        value: ["127.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.1"],
+        from: "config.yaml:2, from $A and $B",
+      },
+    ]);
+  });
+
+  it("have what is in a list of maps by its number", () => {
+    assert.deepEqual(of("destinations.crm.webhooks"), [
+      { path: "destinations.crm.webhooks[0].url", value: "http://a", from: "config.yaml:7" },
+      { path: "destinations.crm.webhooks[0].headers", value: {}, from: "default" },
+      ...LEFT_OUT.map((key) => ({ path: `destinations.crm.webhooks[0].${key}`, value: null, from: "default" })),
+      { path: "destinations.crm.webhooks[1].url", value: "http://b", from: "config.yaml:7" },
+      { path: "destinations.crm.webhooks[1].headers.X-A", value: "***", from: "config.yaml:7, from $A and /b" },
+      ...LEFT_OUT.map((key) => ({ path: `destinations.crm.webhooks[1].${key}`, value: null, from: "default" })),
+    ]);
+  });
+
+  it("have null for what is left out and has no default", () => {
+    assert.deepEqual(of("destinations.crm.types"), [{ path: "destinations.crm.types", value: null, from: "default" }]);
+  });
+});

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createReloader, type Read } from "../../src/config/reload.ts";
+import { createReloader, type Read, watchConfig } from "../../src/config/reload.ts";
 import type { Config, Problem } from "../../src/model/config.ts";
+import type { Reloaded } from "../../src/model/reload.ts";
 import type { Report } from "../../src/model/report.ts";
-import { createFalseClock } from "../flow/clock.ts";
+import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
 
 const WARNING: Problem = {
@@ -63,7 +64,7 @@ describe("a reload", () => {
       told.map(([what]) => what),
       ["config_warning", "config_problem", "reload_failed"],
     );
-    assert.equal(told.at(-1)?.[1].reason, "the config has errors; the config before it stays in force");
+    assert.equal(told.at(-1)?.[1].reason, "the config has errors; the old config stays in force");
   });
 
   it("of a file that cannot be read changes nothing", async () => {
@@ -135,5 +136,127 @@ describe("a reload", () => {
     await reload();
     const needsRestart = ["ingest.listen"];
     assert.deepEqual(status(), { file: "config.yaml", readAt: readAt + 120_000, refused: null, needsRestart });
+  });
+});
+
+type Watched = AsyncDisposable & {
+  readonly clock: FalseClock;
+  /** The state of each file at this moment. */
+  readonly files: Map<string, string>;
+  /** After which time each reload came, in milliseconds. */
+  readonly reloads: readonly number[];
+};
+
+type WatchOptions = { readonly rereads?: boolean; readonly result?: Reloaded };
+
+const DONE: Reloaded = { kind: "reloaded", changes: [], needsRestart: [], problems: [] };
+
+/** Watches two files. `rereads`: whether a reload looks at them at all; a broken one may not. */
+function watch({ rereads = true, result = DONE }: WatchOptions = {}): Watched {
+  const clock = createFalseClock();
+  const start = clock.now();
+  const files = new Map([
+    ["config.yaml", "c1"],
+    ["secret", "s1"],
+  ]);
+  let seen = new Map(files);
+  const reloads: number[] = [];
+  const closing = new AbortController();
+  const watching = watchConfig(
+    {
+      clock,
+      look: async (path) => files.get(path) ?? "ENOENT",
+      seen: () => seen,
+      async reload() {
+        reloads.push(clock.now() - start);
+        if (rereads) seen = new Map([...seen.keys()].map((path) => [path, files.get(path) ?? "ENOENT"]));
+        return result;
+      },
+    },
+    closing.signal,
+  );
+  return {
+    ...{ clock, files, reloads },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await watching;
+    },
+  };
+}
+
+describe("a config that is watched", () => {
+  it("is left alone as long as nothing changes", async () => {
+    await using w = watch();
+    await w.clock.advance("1h");
+    assert.deepEqual(w.reloads, []);
+  });
+
+  it("is read within two seconds after any of its files has changed", async () => {
+    for (const path of ["config.yaml", "secret"]) {
+      await using w = watch();
+      await w.clock.advance("10s");
+      w.files.set(path, "new");
+      await w.clock.advance("2s");
+      assert.deepEqual(w.reloads, [11_700], path);
+      await w.clock.advance("1h");
+      assert.equal(w.reloads.length, 1);
+    }
+  });
+
+  it("is read when it has stood still: it may be half written", async () => {
+    await using w = watch();
+    for (let write = 0; write < 8; write++) {
+      w.files.set("config.yaml", `part ${write}`);
+      await w.clock.advance("600ms");
+    }
+    assert.deepEqual(w.reloads, []);
+    await w.clock.advance("2s");
+    assert.equal(w.reloads.length, 1);
+  });
+
+  it("is read in the end, even if it never stands still", async () => {
+    await using w = watch();
+    for (let write = 0; write < 200; write++) {
+      w.files.set("secret", `part ${write}`);
+      await w.clock.advance("100ms");
+    }
+    assert.equal(w.reloads.length, 1);
+  });
+
+  it("is read again if it could not be read in time, though it does not change", async () => {
+    const result: Reloaded = { kind: "refused", reason: "too slow", problems: [], again: true };
+    await using w = watch({ rereads: false, result });
+    w.files.set("config.yaml", "c2");
+    await w.clock.advance("70s");
+    assert.deepEqual(w.reloads, [1_700, 33_400, 65_100]);
+  });
+
+  it("is not read if what changed is as it was before it stood still", async () => {
+    await using w = watch();
+    w.files.set("config.yaml", "c2");
+    await w.clock.advance("1100ms");
+    w.files.set("config.yaml", "c1");
+    await w.clock.advance("10s");
+    assert.deepEqual(w.reloads, []);
+  });
+
+  it("is read when it goes, and when it comes back", async () => {
+    await using w = watch();
+    w.files.delete("config.yaml");
+    await w.clock.advance("10s");
+    assert.equal(w.reloads.length, 1);
+    w.files.set("config.yaml", "c2");
+    await w.clock.advance("10s");
+    assert.equal(w.reloads.length, 2);
+  });
+
+  it("is read once for each change, also if a reload does not see it", async () => {
+    await using w = watch({ rereads: false });
+    w.files.set("config.yaml", "c2");
+    await w.clock.advance("1m");
+    assert.equal(w.reloads.length, 1);
+    w.files.set("config.yaml", "c3");
+    await w.clock.advance("1m");
+    assert.equal(w.reloads.length, 2);
   });
 });

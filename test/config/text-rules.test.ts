@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { ORIGIN_PATTERN, originFault } from "../../src/config/text-rules.ts";
+import { ORIGIN } from "../../src/config/text-rules.ts";
 
-describe("originFault", () => {
+describe("an origin", () => {
   const right = [
     "*",
     "null",
@@ -15,7 +15,7 @@ describe("originFault", () => {
   const apps = ["capacitor://localhost", "ionic://localhost", "chrome-extension://abc", "app://a.b:1", "file://"];
   const patterns = ["https://*.example.com", "http://*.localhost:8080", "https://xn--mller-kva.de", "https://a_b.com"];
   for (const text of [...right.slice(0, 5), "http://[::1]:3000", ...apps, ...patterns]) {
-    it(`takes ${text}`, () => assert.equal(originFault(text), null));
+    it(`takes ${text}`, () => assert.equal(ORIGIN.fault(text), null));
   }
 
   const wrong: readonly [text: string, fault: RegExp][] = [
@@ -31,9 +31,9 @@ describe("originFault", () => {
     ["capacitor://localhost/", /^must not have a path/],
     ["https://example.com\n", /^must/],
     ["https://a:b@example.com", /^must not contain a user name or password/],
-    ["https://example.com:443", /^must not have the port that its scheme has by itself/],
-    ["http://example.com:80", /^must not have the port/],
-    ["https://*.example.com:443", /^must not have the port/],
+    ["https://example.com:443", /^must not have the default port of its scheme/],
+    ["http://example.com:80", /^must not have the default port/],
+    ["https://*.example.com:443", /^must not have the default port/],
     ["https://müller.de", /^must have its host as browsers send it: in ASCII/],
     ["http://127.1", /^must have its host as browsers send it/],
     ["http://[0:0::1]", /^must have its host as browsers send it/],
@@ -47,17 +47,17 @@ describe("originFault", () => {
     ["app://*.a", /^must have a host after :\/\/, as the app sends it; a \* can only stand in https/],
   ];
   for (const [text, fault] of wrong) {
-    it(`refuses ${JSON.stringify(text)}`, () => assert.match(originFault(text) ?? "", fault));
+    it(`refuses ${JSON.stringify(text)}`, () => assert.match(ORIGIN.fault(text) ?? "", fault));
   }
 
   it("takes the origin of any page as its browser sends it, and nothing that an editor would mark", () => {
     fc.assert(
       fc.property(fc.webUrl({ validSchemes: ["http", "https"] }), (page) => {
         const { origin } = new URL(page);
-        assert.equal(originFault(origin), null);
-        assert.match(origin, ORIGIN_PATTERN);
+        assert.equal(ORIGIN.fault(origin), null);
+        assert.match(origin, ORIGIN.pattern);
       }),
     );
-    for (const text of [...right.slice(0, 5), ...apps, ...patterns]) assert.match(text, ORIGIN_PATTERN);
+    for (const text of [...right.slice(0, 5), ...apps, ...patterns]) assert.match(text, ORIGIN.pattern);
   });
 });

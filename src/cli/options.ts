@@ -1,0 +1,74 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { suggest } from "../config/suggest.ts";
+import { isCalendarDay } from "../model/calendar.ts";
+import { parseDuration } from "../model/units.ts";
+import { TYPES } from "../wire/deliveries.ts";
+
+/** Accepts one of these words, and suggests one for any other. */
+export function oneOf(words: readonly string[]): (text: string) => string {
+  return (text) => {
+    if (words.includes(text)) return text;
+    const meant = suggest(text, words);
+    throw new InvalidArgumentError(
+      meant === null ? `It must be one of ${words.join(", ")}.` : `Did you mean ${meant}?`,
+    );
+  };
+}
+
+/** Accepts a whole number from 1 up to this one. */
+export function upTo(most: number): (text: string) => number {
+  return (text) => {
+    const number = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+    if (number >= 1 && number <= most) return number;
+    throw new InvalidArgumentError(`It must be a whole number from 1 to ${most}.`);
+  };
+}
+
+/** The options by which deliveries are chosen, beside their state. */
+export function addFilterOptions(command: Command): Command {
+  return command
+    .option("--destination <name>", "only those for this destination")
+    .option("--source <name>", "only those of events from this source")
+    .option("--type <type>", "only those of such events, as track", oneOf(TYPES))
+    .option("--user <id>", "only those of events of this user")
+    .option("--since <time>", "only those that are in their state since then: 2h, or 2009-11-10T23:00", toTime)
+    .option("--until <time>", "only those that were so before then", toTime);
+}
+
+export type Filter = {
+  readonly state?: string;
+  readonly destination?: string;
+  readonly source?: string;
+  readonly type?: string;
+  readonly user?: string;
+  readonly since?: string;
+  readonly until?: string;
+};
+
+/** What the daemon is asked for: the options that were given. */
+export function filterOf({ state, destination, source, type, user, since, until }: Filter): Record<string, string> {
+  const all = { state, destination, source, type, user, since, until };
+  return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+function toTime(text: string): string {
+  const time = toQueryTime(text);
+  if (time !== null) return time;
+  throw new InvalidArgumentError("It must be how long ago, as 2h or 30m, or a time, as 2009-11-10T23:00:00Z.");
+}
+
+const FORM = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/;
+
+/**
+ * A point in time as the daemon reads it. How long ago, as `2h`, stays so; a date or time without a zone is in the zone of
+ * this machine. Null if it is neither.
+ */
+export function toQueryTime(text: string): string | null {
+  if (parseDuration(text) !== null) return text;
+  if (!FORM.test(text) || !isCalendarDay(text)) return null;
+  // A date alone would be read in UTC.
+  const at = Date.parse(text.includes("T") ? text : `${text}T00:00`);
+  const time = Number.isNaN(at) ? "" : new Date(at).toISOString();
+  // The zone may lead out of the years that have four digits: other years begin with a sign.
+  return /^\d/.test(time) ? time : null;
+}

@@ -1,0 +1,295 @@
+/**
+ * Reads deliveries wherever they are kept, as letters of their segment or as rows of `tried`, and gives plain values. Inside a
+ * transaction it sees what the same transaction has settled.
+ */
+import type { DeliveryState } from "../../model/delivery.ts";
+import type { ListedDelivery } from "../../model/lookup.ts";
+import type { At } from "../../model/units.ts";
+import { withoutQuery } from "../../model/url.ts";
+import type { Keeper } from "./commits.ts";
+import type { Database } from "./driver.ts";
+import type { Delivered, Place } from "./progress.ts";
+import { type About, damaged, type Letter, type Packed, unpackBodies } from "./segment.ts";
+
+export type Segment = {
+  readonly first: number;
+  readonly events: number;
+  readonly acceptedAt: At;
+  /** Deliveries that wait for their first attempt. */
+  readonly open: number;
+  readonly settledAt: At | null;
+};
+
+/** What one destination has of a segment: a letter for each event, how many of them wait, and who took the others. */
+export type Letters = {
+  readonly destination: string;
+  readonly states: string;
+  readonly waiting: number;
+  readonly settled: string;
+};
+
+/** A delivery that waits. `segment` is 0 if its row in `tried` has outlived it. */
+export type Waiting = Place & {
+  readonly kind: "letter" | "row";
+  /** Bytes of its row; 0 for a letter, which is moved without its body. */
+  readonly size: number;
+};
+
+type Name = Pick<Place, "id" | "destination">;
+type Only = { readonly id?: number; readonly destination?: string | null };
+
+export type Kept = Keeper & {
+  /** The segment that an event is in; null if it was pruned. */
+  segmentOf(event: number): Segment | null;
+  /** Segments up to this event, the newest first. */
+  segmentsDown(from: number, limit: number): readonly Segment[];
+  /** Segments behind this event and up to the other one, the oldest first. */
+  segmentsUp(after: number, upTo: number, limit: number): readonly Segment[];
+  /** What the events of a segment are. Throws if it is damaged, as the others do that read a segment. */
+  about(segment: number): readonly About[];
+  bodies(segment: number): readonly string[];
+  letters(segment: number): readonly Letters[];
+  /** The deliveries that are one of these letters in the segment: all, or those of an event or a destination. */
+  listed(segment: Segment, wanted: readonly Letter[], only?: Only): readonly ListedDelivery[];
+  rowsOf(event: number): readonly ListedDelivery[];
+  /** Rows of `tried` behind this place, by event and destination. */
+  rowsUp(after: Name, upTo: number, limit: number): readonly ListedDelivery[];
+  /** The same backwards, down to the event `floor`. */
+  rowsDown(before: Name, floor: number, limit: number): readonly ListedDelivery[];
+  /** What a delivery sends; `{}` if it is not kept any more. */
+  body(place: Name): string;
+  /** Who took a delivery that its first attempt delivered. */
+  deliveredBy(place: Place): Delivered | null;
+  /** What waits of an event, for any destination. */
+  waitingOf(event: number): readonly Waiting[];
+  /** What waits for a destination, by age; letters come before rows. */
+  waitingFor(destination: string, limit: number): readonly Waiting[];
+  /** Drops what it remembers of a segment's contents. */
+  forget(): void;
+};
+
+/** `flush` writes what the transaction under way has changed in letters, so that it is read. */
+export function createKept(db: Database, flush: () => void): Kept {
+  const sql = prepare(db);
+  const texts = createTexts(db);
+  const segmentOf = (event: number): Segment | null => sql.segmentOf.get(event, event) ?? null;
+  const letters = (segment: number): readonly Letters[] => {
+    flush();
+    return sql.letters.all(segment);
+  };
+
+  return {
+    segmentOf,
+    segmentsDown(from, limit) {
+      flush();
+      return sql.segmentsDown.all(from, limit);
+    },
+    segmentsUp(after, upTo, limit) {
+      flush();
+      return sql.segmentsUp.all(after, upTo, limit);
+    },
+    about: texts.about,
+    bodies: texts.bodies,
+    letters,
+    listed({ first, acceptedAt }, wanted, { id = null, destination = null } = {}) {
+      return letters(first)
+        .filter((one) => destination === null || one.destination === destination)
+        .filter(({ states }) => wanted.some((letter) => states.includes(letter)))
+        .flatMap((one) => listLetters(one, texts.about(first), { first, acceptedAt, wanted, id }));
+    },
+    rowsOf: (event) => sql.rowsOf.all(event).map(fromRow),
+    rowsUp: ({ id, destination }, upTo, limit) => sql.rowsUp.all(id, destination, upTo, limit).map(fromRow),
+    rowsDown: ({ id, destination }, floor, limit) => sql.rowsDown.all(floor, id, destination, limit).map(fromRow),
+    body({ id, destination }) {
+      const row = sql.body.get(id, destination);
+      if (row !== undefined) return row;
+      const segment = segmentOf(id)?.first;
+      return segment === undefined ? "{}" : (texts.bodies(segment)[id - segment] ?? "{}");
+    },
+    deliveredBy({ id, segment, destination }) {
+      const found = letters(segment).find((one) => one.destination === destination);
+      return readSettled(segment, found?.settled ?? "").get(id) ?? null;
+    },
+    ...createWaiting(db, { flush, segmentOf, letters }),
+    forget: texts.forget,
+    write() {},
+    committed: texts.forget,
+    rolledBack: texts.forget,
+  };
+}
+
+type Wanted = Pick<Segment, "first" | "acceptedAt"> & {
+  readonly wanted: readonly Letter[];
+  readonly id: number | null;
+};
+
+function listLetters(
+  { destination, states, settled }: Letters,
+  about: readonly About[],
+  { first, acceptedAt, wanted, id }: Wanted,
+): readonly ListedDelivery[] {
+  const by = readSettled(first, settled);
+  return about.flatMap((event, nth) => {
+    const name = { id: first + nth, destination };
+    if (id !== null && id !== name.id) return [];
+    if (!wanted.some((letter) => letter === states[nth])) return [];
+    return [fromLetter(name, event, { acceptedAt, by: by.get(name.id) ?? null })];
+  });
+}
+
+type Texts = Pick<Kept, "about" | "bodies" | "forget">;
+type Opened = { readonly segment: number; about: readonly About[] | null; bodies: readonly string[] | null };
+
+/** Neighbours are asked for in turn, so the segment that was read last is remembered until the next commit. */
+function createTexts(db: Database): Texts {
+  const readAbout = db.prepare<[number], string>("SELECT about FROM contents WHERE segment = ?").pluck();
+  const read = db.prepare<[number], Packed>(
+    `SELECT s.first AS segment, s.events, c.about, c.bodies, c.sum FROM segments s
+     JOIN contents c ON c.segment = s.first WHERE s.first = ?`,
+  );
+  let last: Opened | null = null;
+
+  return {
+    about(segment) {
+      const opened = open(segment);
+      opened.about ??= parseAbout(segment, readAbout.get(segment));
+      return opened.about;
+    },
+    bodies(segment) {
+      const opened = open(segment);
+      if (opened.bodies) return opened.bodies;
+      const packed = read.get(segment);
+      if (!packed) throw damaged(segment, "it has no contents");
+      opened.bodies = unpackBodies(packed);
+      return opened.bodies;
+    },
+    forget() {
+      last = null;
+    },
+  };
+
+  function open(segment: number): Opened {
+    if (last?.segment !== segment) last = { segment, about: null, bodies: null };
+    return last;
+  }
+}
+
+function parseAbout(segment: number, text: string | undefined): readonly About[] {
+  if (text === undefined) throw damaged(segment, "it has no contents");
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw damaged(segment, "what it says of its events cannot be read", cause);
+  }
+}
+
+type WaitingParts = Pick<Kept, "segmentOf" | "letters"> & { readonly flush: () => void };
+
+/** Finds what waits by the indexes of what waits only. */
+function createWaiting(db: Database, { flush, segmentOf, letters }: WaitingParts) {
+  const lettersFor = db.prepare<[string], { segment: number; states: string }>(
+    "SELECT segment, states FROM progress WHERE destination = ? AND waiting > 0 ORDER BY segment",
+  );
+  const rowsFor = db.prepare<[string, number], { id: number; size: number }>(
+    `SELECT event AS id, octet_length(body) AS size FROM tried WHERE destination = ? AND state = 'waiting'
+     ORDER BY coalesce(replayed_at, accepted_at), event LIMIT ?`,
+  );
+  const rowsOf = db.prepare<[number], { destination: string; size: number }>(
+    "SELECT destination, octet_length(body) AS size FROM tried WHERE event = ? AND state = 'waiting'",
+  );
+
+  return {
+    waitingOf(id: number): readonly Waiting[] {
+      const segment = segmentOf(id)?.first ?? 0;
+      const waits = segment === 0 ? [] : letters(segment).filter(({ states }) => states[id - segment] === "w");
+      return [
+        ...waits.map(({ destination }) => ({ kind: "letter", id, segment, destination, size: 0 }) as const),
+        ...rowsOf.all(id).map((row) => ({ kind: "row", id, segment, ...row }) as const),
+      ];
+    },
+    waitingFor(destination: string, limit: number): readonly Waiting[] {
+      flush();
+      const found: Waiting[] = [];
+      for (const { segment, states } of lettersFor.iterate(destination)) {
+        for (let at = states.indexOf("w"); at >= 0; at = states.indexOf("w", at + 1)) {
+          found.push({ kind: "letter", id: segment + at, segment, destination, size: 0 });
+          if (found.length === limit) return found;
+        }
+      }
+      for (const { id, size } of rowsFor.all(destination, limit - found.length)) {
+        found.push({ kind: "row", id, segment: segmentOf(id)?.first ?? 0, destination, size });
+      }
+      return found;
+    },
+  };
+}
+
+function prepare(db: Database) {
+  const segment = "first, events, accepted_at AS acceptedAt, open, settled_at AS settledAt";
+  return {
+    segmentOf: db.prepare<[number, number], Segment>(
+      `SELECT * FROM (SELECT ${segment} FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1)
+       WHERE first + events > ?`,
+    ),
+    segmentsDown: db.prepare<[number, number], Segment>(
+      `SELECT ${segment} FROM segments WHERE first <= ? ORDER BY first DESC LIMIT ?`,
+    ),
+    segmentsUp: db.prepare<[number, number, number], Segment>(
+      `SELECT ${segment} FROM segments WHERE first > ? AND first <= ? ORDER BY first LIMIT ?`,
+    ),
+    letters: db.prepare<[number], Letters>(
+      "SELECT destination, states, waiting, settled FROM progress WHERE segment = ? ORDER BY destination",
+    ),
+    rowsOf: db.prepare<[number], TriedRow>(`SELECT ${LISTED} FROM tried WHERE event = ? ORDER BY destination`),
+    rowsUp: db.prepare<[number, string, number, number], TriedRow>(
+      `SELECT ${LISTED} FROM tried WHERE (event, destination) > (?, ?) AND event <= ?
+       ORDER BY event, destination LIMIT ?`,
+    ),
+    rowsDown: db.prepare<[number, number, string, number], TriedRow>(
+      `SELECT ${LISTED} FROM tried WHERE event >= ? AND (event, destination) < (?, ?)
+       ORDER BY event DESC, destination DESC LIMIT ?`,
+    ),
+    body: db.prepare<[number, string], string>("SELECT body FROM tried WHERE event = ? AND destination = ?").pluck(),
+  };
+}
+
+/** Columns of `tried` that a list needs; what comes behind them in a row, its body, is not read. */
+export const LISTED = `event, destination, state, accepted_at AS acceptedAt, attempts, due_at AS dueAt,
+  settled_at AS settledAt, replayed_at AS replayedAt, url, status, reason, about`;
+
+export type TriedRow = Omit<ListedDelivery, "id" | "source" | "type" | "messageId" | "userId"> & {
+  readonly event: number;
+  readonly state: DeliveryState;
+  readonly about: string;
+};
+
+export function fromRow({ event: id, about, url, ...row }: TriedRow): ListedDelivery {
+  const [source, type, messageId, userId]: About = JSON.parse(about);
+  return { id, source, type, messageId, userId, ...row, url: url === null ? null : withoutQuery(url) };
+}
+
+/** `by`: who took it at its first attempt; null if it waits for that. */
+type Since = { readonly acceptedAt: At; readonly by: Delivered | null };
+
+function fromLetter(name: Name, [source, type, messageId, userId]: About, { acceptedAt, by }: Since): ListedDelivery {
+  const event = { ...name, source, type, messageId, userId, acceptedAt };
+  const none = { replayedAt: null, url: null, status: null, reason: null };
+  if (by === null) return { ...event, state: "waiting", attempts: 0, dueAt: acceptedAt, settledAt: null, ...none };
+  const taken = { ...none, url: withoutQuery(by.url), status: by.status };
+  return { ...event, state: "delivered", attempts: 1, dueAt: null, settledAt: by.at, ...taken };
+}
+
+/** Who took the deliveries of a row of `progress`, by the number of the event. */
+function readSettled(segment: number, settled: string): ReadonlyMap<number, Delivered> {
+  const lines = settled.split("\n").filter((line) => line !== "");
+  try {
+    return new Map(
+      lines.flatMap((line) => {
+        const { events, ...by }: Delivered & { readonly events: readonly number[] } = JSON.parse(line);
+        return events.map((event) => [event, by] as const);
+      }),
+    );
+  } catch (cause) {
+    throw damaged(segment, "what it says of delivered events cannot be read", cause);
+  }
+}
