@@ -14,6 +14,7 @@ import {
   realPathOf,
   storedFile,
 } from "../../src/runtime/stored-file.ts";
+import { NO_OTHER_USER } from "../another-user.ts";
 
 async function makeFolder() {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "fairlead-stored-")));
@@ -75,7 +76,7 @@ describe("what is at a path", () => {
 const SOMEBODY = { uid: 4_321, gid: 4_322 };
 
 describe("what root does as somebody", () => {
-  const skip = process.getuid?.() !== 0;
+  const skip = NO_OTHER_USER;
 
   it("is theirs, and goes no further than they may, until it is done", { skip }, async () => {
     await using f = await makeFolder();
