@@ -10,12 +10,9 @@ import { createSyncWorker, type Worker as SyncWorker } from "./audience/worker.t
 import { describeChanges, keysForRestart, withFixedKeys } from "./config/changes.ts";
 import { createRequestDeletion } from "./deletion/request.ts";
 import { createDeletionWorker, type Worker as DeletionWorker } from "./deletion/worker.ts";
-import { createActivity } from "./deliver/activity.ts";
 import { createDeliver, type Deliver } from "./deliver/deliver.ts";
-import { createHealth } from "./deliver/health.ts";
+import { createActivity, createHealth } from "./deliver/health.ts";
 import { createLanes } from "./deliver/lanes.ts";
-import { tellPaused } from "./deliver/paused.ts";
-import { tellUnserved } from "./deliver/unserved.ts";
 import { createBodies } from "./http/body.ts";
 import { type Handles, openListeners } from "./http/listeners.ts";
 import { createStreams } from "./http/stream.ts";
@@ -24,9 +21,11 @@ import { createDoor, type Door } from "./ingest/door.ts";
 import { createRejections } from "./ingest/rejections.ts";
 import type { Config } from "./model/config.ts";
 import type { Addresses, App, Names, Ports } from "./model/daemon.ts";
+import type { DeliveryKey } from "./model/delivery.ts";
 import type { Fault } from "./model/fault.ts";
-import type { Store } from "./model/ports.ts";
-import type { Bounds } from "./model/space.ts";
+import { never } from "./model/never.ts";
+import type { Store, StoreChange } from "./model/ports.ts";
+import type { Report } from "./model/report.ts";
 import type { Vitals } from "./model/supervisor.ts";
 import { createJanitor, type Janitor } from "./store/janitor.ts";
 import { openStore } from "./store/sqlite/store.ts";
@@ -108,9 +107,14 @@ type Parts = {
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const leaving = new AbortController();
   const world: World = { ...current, ...ports, leaving: leaving.signal };
-  let parts: Parts | null = null;
-  const store = await openOutbox(world, () => parts);
-  parts = wire(store, world);
+  const store = await (ports.openStore ?? openStore)({
+    ...ports,
+    path: current.config().outbox.path,
+    bounds: () => current.config().outbox,
+  });
+  ports.metrics.expose(store);
+  const parts = wire(store, world);
+  store.changes((change) => hear(change, parts, ports.report));
   const { deliver, janitor, deletion, syncs, handles } = parts;
   const closing = new AbortController();
   const cleaning = janitor.run(closing.signal);
@@ -121,15 +125,12 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   deliver.start();
   syncing = syncs.run(leaving.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
-  const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.knock() });
+  const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.checkLiveness() });
   return { addresses, deliver, vitals, renew: listeners.renew, serve, stop };
 
   async function serve(next: Config): Promise<void> {
     ports.metrics.declare(namesOf(next));
-    const counts = await store.backlog.counts();
-    deliver.serve(next.destinations, counts);
-    tellUnserved(next.destinations, counts, ports.report);
-    tellPaused(next.destinations, { ...ports, counts, pauses: deliver.pauses });
+    deliver.serve(next.destinations, await store.backlog.counts());
   }
 
   /** The operator's listener stays until the end: what the daemon does while it stops can be watched. */
@@ -154,20 +155,30 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   }
 }
 
-/** `parts` are there before anything is written; null until then. */
-async function openOutbox(world: World, parts: () => Parts | null): Promise<Store> {
-  const { config, metrics } = world;
-  const bounds = (): Bounds => config().outbox;
-  const crowded = (): void => parts()?.janitor.wake();
-  const moved = (): void => parts()?.deliver.readAgain();
-  const withdrawn: Deliver["withdraw"] = (deliveries) => {
-    parts()?.deliver.withdraw(deliveries);
-    const byName = Map.groupBy(deliveries, ({ destination }) => destination);
-    for (const [name, those] of byName) world.report.withdrawn(name, those.length);
-  };
-  const store = await openStore({ ...world, path: config().outbox.path, bounds, crowded, moved, withdrawn });
-  metrics.expose(store);
-  return store;
+/** What the store has changed by itself, or for another part. */
+function hear(change: StoreChange, { deliver, janitor }: Parts, report: Report): void {
+  switch (change.kind) {
+    case "moved":
+      deliver.readAgain();
+      break;
+    case "lost":
+      deliver.forget(change.has);
+      break;
+    case "crowded":
+      janitor.wake();
+      break;
+    case "withdrawn":
+      deliver.withdraw(change.deliveries);
+      reportWithdrawn(change.deliveries, report);
+      break;
+    default:
+      never(change);
+  }
+}
+
+function reportWithdrawn(deliveries: readonly DeliveryKey[], report: Report): void {
+  const byName = Map.groupBy(deliveries, ({ destination }) => destination);
+  for (const [name, those] of byName) report.withdrawn(name, those.length);
 }
 
 /** Gives each part what it asks for. */
@@ -182,7 +193,7 @@ function wire(store: Store, world: World): Parts {
     return store.settle(delivery, settlement);
   };
   const deliver = createDeliver({ ...world, ...store, settle, lanes, activity, delivery: () => config().delivery });
-  const accept = createAccept({ config, append: store.append, offer: deliver.offer, arrivals, report });
+  const accept = createAccept({ config, append: store.append, enqueue: deliver.enqueue, arrivals, report });
   const rejections = createRejections({ clock, timeline, report });
   const bodies = createBodies(clock, world.freeMemory);
   const stopping = (): boolean => leaving.aborted;

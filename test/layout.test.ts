@@ -43,7 +43,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "client/receive/hono.ts": ["model/", "webhook/signature.ts", "hono"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
   "cli/": ["model/", "config/", "runtime/", "client/", "webhook/", "wire/", "commander", "valibot"],
-  "cli/schema.ts": ["model/", "config/", "runtime/", "config.example.yaml", "docs/config.md"],
+  "cli/schema.ts": ["model/", "config/", "runtime/", "commander", "config.example.yaml", "docs/config.md"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],
   "cli/outbox-file.ts": ["model/", "config/", "runtime/", "store/"],
   "app.ts": [

@@ -14,8 +14,8 @@ export type AcceptWorld = {
   /** The config in force, read anew for each call: a reload swaps it. */
   readonly config: () => Config;
   readonly append: Append;
-  /** Sets off the delivery of what was just committed. */
-  readonly offer: (deliveries: readonly Delivery[]) => void;
+  /** Starts the delivery of what was just committed. */
+  readonly enqueue: (deliveries: readonly Delivery[]) => void;
   readonly arrivals: Pick<ArrivalsDesk, "saw">;
   readonly report: Report;
 };
@@ -29,7 +29,7 @@ const OVERLOADED = fault("overloaded", "calls come faster than the disk can take
  * The one way in, for calls, audiences and deletions alike: each event is routed, its body is written once, both are
  * made durable in one commit, and its deliveries are set off. A caller may answer 2xx when this answers receipts, not before.
  */
-export function createAccept({ config, append, offer, arrivals, report }: AcceptWorld): Accept {
+export function createAccept({ config, append, enqueue, arrivals, report }: AcceptWorld): Accept {
   let uncommitted = 0;
   return async function accept(source, events, extras) {
     const prepared = events.map((event) => prepare(event, source, config()));
@@ -44,7 +44,7 @@ export function createAccept({ config, append, offer, arrivals, report }: Accept
       uncommitted -= size;
     }
     if (isFault(receipts)) return receipts;
-    for (const receipt of receipts) if (receipt.kind === "accepted") offer(receipt.deliveries);
+    for (const receipt of receipts) if (receipt.kind === "accepted") enqueue(receipt.deliveries);
     arrivals.saw(source, reportAccepted(source, { entries, receipts, report }));
     return receipts;
   };

@@ -96,8 +96,8 @@ export const backupRoute = route({
   path: "/api/backup",
   summary: "What the daemon still has of an outbox whose file is gone",
   description:
-    "Only while `outbox.gone` of the status says so: else `fairlead backup` reads the file, and holds nobody up. That command " +
-    "asks here by itself, and checks what it gets.",
+    "Only while `outbox.gone` of the status says so: otherwise `fairlead backup` reads the file itself, without delaying the " +
+    "daemon. That command asks here when it has to, and checks what it gets.",
   answers: { 200: about("The outbox, as one SQLite file.", v.string()) },
   type: BACKUP_TYPE,
   faults: ["outbox_in_place", "overloaded", "store_failed"],

@@ -1,18 +1,18 @@
 import { type Fault, fault, isFault } from "../model/fault.ts";
 
-/** One entry of a list, and where it stands: `line 17`, or `entry 17` of a JSON array. */
+/** One entry of a list, and its place: `line 17`, or `entry 17` of a JSON array. */
 export type Entry = { readonly value: unknown; readonly place: string };
 
 /**
- * Takes the text of a list as it comes, and gives the entries that are complete. A fault says where it is wrong, and is the
- * last of it. In what pieces the text comes makes no difference to the entries, nor to which fault is found.
+ * Splits the text of a list into entries as it arrives. A fault says where the list is wrong, and is the last thing that it
+ * finds. Entries and faults do not depend on how the text is cut into pieces.
  */
 export type Splitter = {
   push(text: string): readonly (Entry | Fault)[];
   end(): readonly (Entry | Fault)[];
 };
 
-/** Characters that one entry may have. */
+/** The most characters of one entry. */
 export const LONGEST_ENTRY = 64 * 1_024;
 
 function tooLong(place: string): Fault {
@@ -23,7 +23,7 @@ export function wrong(place: string, why: string): Fault {
   return fault("invalid_request", `${place}: ${why}`);
 }
 
-/** What is read of each, up to the first fault: what follows a fault is not looked at. */
+/** Reads the items up to the first fault; what follows it is not read. */
 function untilFault<Item, Found extends object>(
   items: readonly Item[],
   read: (item: Item) => Found | Fault | null,
@@ -46,10 +46,10 @@ function parseEntry(text: string, place: string): Entry | Fault {
   }
 }
 
-/** Whether a number in this text may have more digits than are left of it once it is read. */
+/** Whether a number in this text may have more digits than a double keeps. */
 const MAY_LOSE_DIGITS = /\d[\d.]{15}|\d[eE]/;
 
-/** Of text that is JSON: numbers that would be rounded become objects with their digits. */
+/** Replaces the numbers of a JSON text that would be rounded by objects with their digits. */
 function keepDigits(text: string): string {
   return text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) =>
     token.startsWith('"') || isExact(token) ? token : JSON.stringify({ [DIGITS]: token }),
@@ -64,13 +64,13 @@ export function digitsOf(value: unknown): string | null {
   return String(value[DIGITS]);
 }
 
-/** Whether a number is written the same again, but for zeros. What is beyond the range of a double is told by itself. */
+/** Whether a number keeps all of its digits. Beyond the range of a double it becomes infinite, which is refused elsewhere. */
 function isExact(number: string): boolean {
   const read = Number(number);
   return !Number.isFinite(read) || significant(number) === significant(String(read));
 }
 
-/** As `123e-2`: without zeros at either end. */
+/** The digits without zeros at either end, as `123e-2`. */
 function significant(number: string): string {
   const [, whole = "", part = "", exponent = "0"] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? [];
   const digits = `${whole}${part}`.replace(/^0+/, "");
@@ -78,7 +78,7 @@ function significant(number: string): string {
   return short === "" ? "0" : `${short}e${Number(exponent) - part.length + digits.length - short.length}`;
 }
 
-/** A JSON text in each line; empty lines are passed over. */
+/** A JSON text in each line; empty lines are skipped. */
 export function splitJsonLines(): Splitter {
   let rest = "";
   let lines = 0;
@@ -100,19 +100,19 @@ export function splitJsonLines(): Splitter {
   }
 }
 
-/** Where a reader of an array is. */
+/** How far the reader of an array is. */
 type Scan = {
   /** `before` the array, `inside`, or `after` it. */
   state: "before" | "inside" | "after";
-  /** What belongs to the entry that is not complete, and how much of it was looked at. */
+  /** The text of the incomplete entry, and how much of it was scanned. */
   rest: string;
   at: number;
-  /** Of brackets within the entry. */
+  /** How many brackets are open within the entry. */
   depth: number;
   quoted: boolean;
-  /** How many entries there were. */
+  /** How many entries were found so far. */
   entries: number;
-  /** Whether a comma was the last thing, so that an entry has to follow. */
+  /** Whether a comma came last, so that an entry has to follow. */
   wanting: boolean;
   readonly found: Entry[];
 };
@@ -120,7 +120,13 @@ type Scan = {
 /** One JSON array. Its entries are found by their brackets and quotes, and parsed one by one. */
 export function splitJsonArray(): Splitter {
   const scan: Scan = {
-    ...{ state: "before", rest: "", at: 0, depth: 0, quoted: false, entries: 0, wanting: false },
+    state: "before",
+    rest: "",
+    at: 0,
+    depth: 0,
+    quoted: false,
+    entries: 0,
+    wanting: false,
     found: [],
   };
   return {
@@ -138,7 +144,7 @@ function scanText(scan: Scan): Fault | null {
   for (; scan.at < scan.rest.length; scan.at += 1) {
     const character = scan.rest[scan.at] ?? "";
     if (scan.quoted) {
-      // What follows is escaped, also if it is in the next piece.
+      // The next character is escaped, even if it is in the next piece.
       if (character === "\\") scan.at += 1;
       else if (character === '"') scan.quoted = false;
       continue;
@@ -184,7 +190,7 @@ function close(scan: Scan, character: string): Fault | null {
   return null;
 }
 
-/** What has been read goes, this character included. */
+/** Drops what was read, including this character. */
 function drop(scan: Scan): void {
   scan.rest = scan.rest.slice(scan.at + 1);
   scan.at = -1;
@@ -194,12 +200,12 @@ function placeOf(entry: number): string {
   return `entry ${entry}`;
 }
 
-/** How the column of the users may be called, whatever its case. */
+/** The names that the column of users may have, in any case. */
 const USER = ["userid", "user_id", "user", "id"];
 
 /**
- * CSV (RFC 4180) with a header: each entry is an object with `userId`, and `value` if there is such a column. White space around
- * names of columns and userIds is no part of them.
+ * CSV (RFC 4180) with a header: each entry is an object with `userId`, and `value` if there is such a column. White space
+ * around names of columns and userIds is ignored.
  */
 export function splitCsv(): Splitter {
   const lines = createLines();
@@ -251,10 +257,10 @@ function columnsOf(header: readonly string[], place: string): Columns | Fault {
 /** `line`: where it begins. */
 type Line = { readonly text: string; readonly line: number };
 
-/** Lines that are complete. One that has an open quote goes on in the next. */
+/** Splits text into complete lines. A line with an open quote continues in the next one. */
 function createLines() {
   let rest = "";
-  /** What an open quote has kept from being complete; null if there is none. */
+  /** The lines since an open quote; null if no quote is open. */
   let open: string | null = null;
   let line = 0;
   let began = 1;
@@ -264,7 +270,7 @@ function createLines() {
     if (open === null) began = line;
     const text: string = open === null ? part : `${open}\n${part}`;
     if (text.length > LONGEST_ENTRY) return tooLong(`line ${began}`);
-    // What came before is not looked at again: a cell of thousands of lines would take quadratic time.
+    // Only the new part is scanned: scanning a cell of thousands of lines each time would take quadratic time.
     open = hasOddQuotes(part) === (open === null) ? text : null;
     if (open !== null) return null;
     const clean = text.endsWith("\r") ? text.slice(0, -1) : text;
@@ -291,7 +297,7 @@ function hasOddQuotes(text: string): boolean {
   return (text.match(/"/g)?.length ?? 0) % 2 === 1;
 }
 
-/** Null if a quote stands where none may be. */
+/** Null if a quote is misplaced. */
 function cellsOf(text: string): readonly string[] | null {
   if (!text.includes('"')) return text.split(",");
   const cells: string[] = [];

@@ -10,10 +10,10 @@ import {
   wrong,
 } from "./list-formats.ts";
 
-/** Users handed on at a time: nobody waits long behind them. */
+/** Users handed on at a time, so that other work gets its turn in between. */
 const IN_PART = 100;
 
-/** By the type without its parameters. */
+/** By the Content-Type without its parameters. */
 const SPLITTERS: Readonly<Record<string, () => Splitter>> = {
   "application/x-ndjson": splitJsonLines,
   "application/jsonl": splitJsonLines,
@@ -23,7 +23,7 @@ const SPLITTERS: Readonly<Record<string, () => Splitter>> = {
 
 export const LIST_TYPES = Object.keys(SPLITTERS);
 
-/** How a list is written; a fault for a type that is none of them. */
+/** The splitter for a Content-Type; a fault for an unknown one. */
 export function splitterFor(contentType: string | null): Splitter | Fault {
   const type = (contentType ?? "").replace(/;.*$/s, "").trim().toLowerCase();
   const make = Object.hasOwn(SPLITTERS, type) ? SPLITTERS[type] : undefined;
@@ -34,7 +34,7 @@ export function splitterFor(contentType: string | null): Splitter | Fault {
   );
 }
 
-/** The users of a list, as its text comes in. A fault is the last of it. */
+/** Reads the users of a list as its text arrives. A fault is the last thing that it yields. */
 export async function* readList(
   text: AsyncIterable<string | Fault>,
   splitter: Splitter,
@@ -49,7 +49,7 @@ export async function* readList(
 
 type Found = readonly (Entry | Fault)[];
 
-/** Of several faults the first one counts, whoever has found it. */
+/** The first fault ends the list, whether it is about the format or about a member. */
 function* membersOf(found: Found, kind: ComputationClass): Generator<readonly Member[] | Fault, void> {
   for (let from = 0; from < found.length; from += IN_PART) {
     const part = found.slice(from, from + IN_PART).map((entry) => (isFault(entry) ? entry : memberOf(entry, kind)));
@@ -90,7 +90,7 @@ export function userOf(given: unknown, place: string): string | Fault {
     return wrong(place, "it has no userId, which must be a string that is not empty, or a whole number up to 2^53");
   }
   if (user.length > LONGEST_USER) return wrong(place, `its userId is longer than ${LONGEST_USER} characters`);
-  // The store could not tell it from others.
+  // The store could not distinguish it from other userIds.
   return user.isWellFormed() ? user : wrong(place, "its userId holds half of a surrogate pair");
 }
 

@@ -76,7 +76,11 @@ function describeOperation(route: Route, shapes: Shapes): Json {
 
 function pathParameters({ params = {} }: Route): readonly Json[] {
   return Object.entries(params).map(([name, description]) => ({
-    ...{ name, in: "path", required: true, description, schema: { type: "string" } },
+    name,
+    in: "path",
+    required: true,
+    description,
+    schema: { type: "string" },
   }));
 }
 
@@ -84,7 +88,9 @@ function queryParameters({ query }: Route, shapes: Shapes): readonly Json[] {
   return Object.entries(query?.entries ?? {}).map(([name, entry]) => {
     const { description, default: written, ...schema } = shapes.output(entry);
     return {
-      ...{ name, in: "query", required: !isOptional(entry) },
+      name,
+      in: "query",
+      required: !isOptional(entry),
       ...(description !== undefined && { description }),
       // As it is read: in a query all is text.
       schema: written === undefined ? schema : { ...schema, default: v.parse(entry, undefined) },
@@ -183,7 +189,7 @@ function createShapes(): Shapes {
     const inner = Object.fromEntries(Object.entries(json).map(([key, value]) => [key, collect(value)]));
     // Not a property that is called so.
     if (typeof inner.title !== "string") return inner;
-    // What is said of it here is about this place.
+    // The description is about this place, not about the shape.
     const { description, ...shape } = inner;
     return { $ref: keep(inner.title, shape), ...(description !== undefined && { description }) };
   }
@@ -197,13 +203,13 @@ function createShapes(): Shapes {
 }
 
 function convert(shape: Shape, typeMode: "input" | "output"): Json {
-  // These checks are functions; what they are about is said in descriptions.
+  // These checks are functions, which descriptions explain.
   const ignoreActions = ["check", "raw_check"];
   const { $schema: _, ...json } = toJsonSchema(shape, { target: "draft-2020-12", typeMode, ignoreActions });
   return json;
 }
 
-/** A newer daemon may say more: whoever reads its answers should not mind. */
+/** Allows other keys: a newer daemon may have more, and readers should ignore them. */
 function opened(json: unknown): unknown {
   if (Array.isArray(json)) return json.map(opened);
   if (typeof json !== "object" || json === null) return json;

@@ -1,14 +1,13 @@
 import type { Command } from "commander";
 import type { ComputationClass } from "../model/audience.ts";
-import { createClock } from "../runtime/clock.ts";
-import { print } from "../runtime/output.ts";
 import { computationDetail, computationList, synced } from "../wire/computations.ts";
+import type { Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
 import { LIST_TYPES, listPathOf, pathOf, type SyncOptions, syncList, toList, toOne, toResult } from "./computations.ts";
 import { confirm } from "./confirm.ts";
-import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
+import { addDaemonOptions, askDaemon, type PrintOptions, printAnswer } from "./daemon.ts";
+import type { ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 import { format } from "./waiting.ts";
 
@@ -17,7 +16,8 @@ export function declareAudience(program: Command, done: Done): void {
   declareComputations(program, done, {
     kind: "audience",
     command: "audience",
-    description: "keep audiences in step with lists of their members; receivers hear who enters and who leaves",
+    description:
+      "keep audiences in step with lists of their members; receivers are notified of each user who enters or leaves",
     sync: "compare an audience with the list of all its members; a call goes out for each who enters or leaves",
     remove: "delete an audience; its members get false",
     name: "big-spenders",
@@ -28,7 +28,7 @@ export function declareAudience(program: Command, done: Done): void {
 
 const AUDIENCE_HELP = `The list is CSV with a header (userId), JSON lines or a JSON array of user ids,
 or of objects with a userId; it may end in .gz. It has to be the whole of it:
-whoever is missing has left. One that would remove more than half of at least
+users who are missing have left. One that would remove more than half of at least
 100 members is refused unless --allow-shrink says that it is meant. Ctrl-C ends
 the upload, and nothing is changed; what has begun by then, the daemon finishes.`;
 
@@ -37,7 +37,7 @@ export function declareTraits(program: Command, done: Done): void {
   declareComputations(program, done, {
     kind: "trait",
     command: "traits",
-    description: "give users the values that were computed for them; receivers hear of those that have changed",
+    description: "give users the values that were computed for them; receivers are notified of each change",
     sync: "compare a trait with a list of users and values; a call goes out for each whose value is another one",
     remove: "delete a trait; its users get null",
     name: "lifetime-value",
@@ -63,7 +63,7 @@ type Words = {
   readonly help: string;
 };
 
-type PlaceOptions = DaemonOptions & { readonly source: string; readonly json?: boolean };
+type PlaceOptions = PrintOptions & { readonly source: string };
 
 /** `fairlead audience`, `fairlead traits`: each with its commands. */
 function declareComputations(program: Command, done: Done, words: Words): void {
@@ -96,7 +96,7 @@ function declareSync(group: Command, done: Done, { kind, command, sync, name, fi
     .action((name: string, path: string, options: SyncOptions) => done(syncList({ kind, name }, path, options)));
 }
 
-type ListOptions = DaemonOptions & { readonly source?: string; readonly json?: boolean };
+type ListOptions = PrintOptions & { readonly source?: string };
 
 function declareList(group: Command, done: Done, { kind, command }: Words): void {
   const declared = group
@@ -109,14 +109,11 @@ function declareList(group: Command, done: Done, { kind, command }: Words): void
     .action((options: ListOptions) => done(list(kind, options)));
 }
 
-async function list(kind: ComputationClass, options: ListOptions): Promise<ExitCode> {
+function list(kind: ComputationClass, options: ListOptions): Promise<ExitCode> {
   const question = { path: listPathOf(kind, options.source), answer: computationList[kind] };
-  const answer = await askDaemon(options, question);
-  if ("code" in answer) return complain(answer);
-  const { value } = answer;
-  const all = "audiences" in value ? value.audiences : value.traits;
-  print(options.json ? printable(JSON.stringify(value)) : toList(kind, all, createClock().wall()));
-  return EXIT.done;
+  return printAnswer(options, question, {
+    words: (value, now) => toList(kind, "audiences" in value ? value.audiences : value.traits, now),
+  });
 }
 
 function declareShow(group: Command, done: Done, { kind, command, name }: Words): void {
@@ -131,14 +128,11 @@ function declareShow(group: Command, done: Done, { kind, command, name }: Words)
     .action((name: string, options: PlaceOptions) => done(show(kind, name, options)));
 }
 
-async function show(kind: ComputationClass, name: string, options: PlaceOptions): Promise<ExitCode> {
+function show(kind: ComputationClass, name: string, options: PlaceOptions): Promise<ExitCode> {
   const question = { path: pathOf(kind, options.source, name), answer: computationDetail[kind] };
-  const answer = await askDaemon(options, question);
-  if ("code" in answer) return complain(answer);
-  const { value } = answer;
-  if (options.json) print(printable(JSON.stringify(value)));
-  else print(toOne("audience" in value ? value.audience : value.trait, value.syncs, createClock().wall()));
-  return EXIT.done;
+  return printAnswer(options, question, {
+    words: (value, now) => toOne("audience" in value ? value.audience : value.trait, value.syncs, now),
+  });
 }
 
 type RemoveOptions = PlaceOptions & { readonly silent?: boolean; readonly yes?: boolean };
@@ -149,8 +143,8 @@ function declareRemove(group: Command, done: Done, { kind, command, remove, name
     .description(remove)
     .argument("<name>", "which one")
     .requiredOption("--source <name>", "whose it is")
-    .option("--silent", "receivers do not hear of it")
-    .option("--yes", "do not ask; needed where nobody can be asked")
+    .option("--silent", "do not notify receivers")
+    .option("--yes", "do not ask; needed without a terminal")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(declared)
     .addHelpText("after", examples(`fairlead ${command} delete ${name} --source website --yes`))
@@ -167,8 +161,6 @@ async function removeOne(kind: ComputationClass, name: string, options: RemoveOp
   if (refusal !== null) return complain(refusal);
   const by = { method: "DELETE" };
   const query = options.silent ? "?silent=1" : "";
-  const answer = await askDaemon(options, { path: path + query, by, answer: synced });
-  if ("code" in answer) return complain(answer);
-  print(options.json ? printable(JSON.stringify(answer.value)) : toResult(kind, name, answer.value));
-  return EXIT.done;
+  const words = (done: Received<typeof synced>): string => toResult(kind, name, done);
+  return printAnswer(options, { path: path + query, by, answer: synced }, { words });
 }

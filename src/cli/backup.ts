@@ -11,7 +11,7 @@ import { createResolve } from "../runtime/config-files.ts";
 import { beginOwnFile } from "../runtime/new-file.ts";
 import { print } from "../runtime/output.ts";
 import { goLast, keepFilesPrivate } from "../runtime/process.ts";
-import { download } from "../runtime/request.ts";
+import { request } from "../runtime/request.ts";
 import { storedFile } from "../runtime/stored-file.ts";
 import { type DaemonStatus, status } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";
@@ -34,15 +34,13 @@ import {
 import { printable } from "./printable.ts";
 import { onInterrupt, openProgressBar } from "./progress.ts";
 
-/** `fairlead backup FILE`: a copy of the outbox as it is at one moment, while the daemon goes on. */
+/** `fairlead backup FILE`: a copy of the outbox as it is at one moment, while the daemon keeps running. */
 export function declareBackup(program: Command, done: Done): void {
   const command = program
     .command("backup")
-    .description(
-      "copy the outbox into one file, as it is at one moment, and check the copy; the daemon goes on meanwhile",
-    )
-    .argument("<file>", "where the copy is to be")
-    .option("--force", "take the place of a file that is there already, once the copy is good")
+    .description("copy the outbox into one file, as it is at one moment, and check the copy; the daemon keeps running")
+    .argument("<file>", "the path of the copy")
+    .option("--force", "replace an existing file, once the copy is checked")
     .option("--json", "print what was copied as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
@@ -51,18 +49,18 @@ export function declareBackup(program: Command, done: Done): void {
 
 const HELP = `${examples("fairlead backup /var/backups/fairlead.db", "fairlead backup --force --json /mnt/nas/fairlead.db")}
 
-It reads the outbox's file by itself, so run it as the daemon's user or as root.
-If the daemon runs and that file was removed, replaced or cut short, it gets what
-the daemon still has through the daemon.
-Everything that Fairlead remembers is in it; the config and the files of secrets
-are not. fairlead restore puts it back.`;
+It reads the outbox's file directly, so run it as the daemon's user or as root.
+If the daemon runs and that file was removed, replaced or cut short, the copy of
+what the daemon still has comes through the daemon.
+The copy contains everything that Fairlead stores, but not the config and the
+files of secrets. fairlead restore puts it back.`;
 
 type BackupOptions = DaemonOptions & { readonly force?: boolean; readonly json?: boolean };
 
-async function backup(said: string, options: BackupOptions): Promise<ExitCode> {
+async function backup(file: string, options: BackupOptions): Promise<ExitCode> {
   const outbox = findOutbox(options.config);
   if ("code" in outbox) return complain(outbox);
-  const target = resolve(said);
+  const target = resolve(file);
   const refusal = judgeTarget(target, { outbox: outbox.path, force: options.force === true });
   if (refusal) return complain(refusal);
   const holder = await findHolder(options);
@@ -152,7 +150,7 @@ const NOT_THERE =
   "it is made by the first start; if it was removed while the daemon runs, say where that is with --admin: it still has it open";
 
 const KEEP_AS_IT_IS =
-  "copy the outbox and its -wal as they are, while no daemon runs; the next start goes on with what is left, and it can be backed up then";
+  "copy the outbox and its -wal as they are, while no daemon runs; the next start continues with what is left, which can be backed up then";
 
 async function copyFrom(source: OutboxFile, job: CopyJob): Promise<Backup | Complaint> {
   const { outbox, target, signal } = job;
@@ -187,8 +185,8 @@ function longestLog({ size }: OutboxFile, { maxSize }: Config["outbox"]): number
 
 function tooMuchTraffic(log: number): string {
   return (
-    `log_too_long: so much comes in that the daemon's log has ${formatSize(log)} already, and it cannot begin anew ` +
-    "before the copy is done; try again when there is less, or onto a faster disk"
+    `log_too_long: so much comes in that the daemon's log has ${formatSize(log)} already, and it cannot ` +
+    "shrink before the copy is done; try again when there is less, or copy to a faster disk"
   );
 }
 
@@ -234,14 +232,15 @@ async function copyFromDaemon(holder: Holder, { begin }: CopyJob): Promise<Backu
 async function downloadFrom({ daemon }: Holder, file: NewFile): Promise<Complaint | null> {
   const authorization = daemon.token && { Authorization: `Bearer ${daemon.token.secret.reveal()}` };
   let unflushed = 0;
-  const ask = { base: daemon.base, method: "GET", path: PATH, headers: { ...authorization }, timeout: LONGEST };
-  const exchange = await download(ask, (piece) => {
+  function receive(piece: Uint8Array): void {
     file.write(piece);
     unflushed += piece.length;
     if (unflushed < UNFLUSHED) return;
     file.flush();
     unflushed = 0;
-  });
+  }
+  const headers = { ...authorization };
+  const exchange = await request({ base: daemon.base, method: "GET", path: PATH, headers, timeout: LONGEST, receive });
   if (exchange.kind === "answered" && exchange.status === 200) return null;
   const question = { path: PATH, answer: v.never() };
   const answer = readAnswer(exchange, { daemon, question });

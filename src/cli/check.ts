@@ -16,7 +16,7 @@ import { EXIT, type ExitCode } from "./exit.ts";
 export function declareCheck(program: Command, done: Done): void {
   program
     .command("check")
-    .description("say whether the config can be used, and all that is wrong with it")
+    .description("check whether the config can be used, and print all its problems")
     .option(...CONFIG_OPTION)
     .option("--explain", "print every key with the value in force and where it comes from; secrets as ***")
     .option("--json", "print the problems, or with --explain the keys, as JSON")

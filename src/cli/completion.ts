@@ -23,7 +23,7 @@ type Shell = keyof typeof COMPLETIONS;
 export function declareCompletion(program: Command, done: Done): void {
   program
     .command("completion")
-    .description("print what makes a shell complete commands and options; packages bring it along")
+    .description("print the script that completes commands and options in a shell; packages install it")
     .addArgument(new Argument("<shell>", "the shell").choices(Object.keys(COMPLETIONS)))
     .addHelpText("after", HELP)
     .action((shell: Shell) => {

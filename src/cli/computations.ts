@@ -2,14 +2,14 @@ import type { ComputationClass } from "../model/audience.ts";
 import { formatDuration, HOUR, type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { openBytes } from "../runtime/input.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
+import { print } from "../runtime/output.ts";
 import { type computation, computationDetail, type sync, synced } from "../wire/computations.ts";
 import type { Received } from "../wire/fields.ts";
 import { type Complaint, complain } from "./complain.ts";
 import { askDaemon, type DaemonOptions } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
-import { createProgressBar, type ProgressBar } from "./progress.ts";
+import { type Counter, openCounter } from "./progress.ts";
 import { table } from "./table.ts";
 import { format } from "./waiting.ts";
 
@@ -28,30 +28,20 @@ type Place = { readonly kind: ComputationClass; readonly name: string };
 
 /** Sends a list to the daemon, shows how far it is, and waits until all that it changes is in the outbox. */
 export async function syncList(place: Place, file: string, options: SyncOptions): Promise<ExitCode> {
-  const bar = createBar();
+  const bar = openCounter(createClock());
   const sent = await send(place, { file, options, bar });
   if ("code" in sent) {
     bar.clear();
     return complain(sent);
   }
-  const done = await follow(place, { said: sent, options, bar });
+  const done = await follow(place, { result: sent, options, bar });
   bar.clear();
   if ("code" in done) return complain(done);
   print(options.json ? printable(JSON.stringify(done)) : toResult(place.kind, place.name, done));
   return EXIT.done;
 }
 
-type Bar = Pick<ProgressBar, "clear"> & { show(done: number, total: number | null): void };
-
-function createBar(): Bar {
-  const clock = createClock();
-  const terminal = { write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now: clock.now };
-  const bar = createProgressBar(terminal);
-  const began = clock.now();
-  return { clear: bar.clear, show: (done, total) => bar.show({ done, total, elapsed: clock.now() - began }) };
-}
-
-type Sending = { readonly file: string; readonly options: SyncOptions; readonly bar: Bar };
+type Sending = { readonly file: string; readonly options: SyncOptions; readonly bar: Counter };
 
 async function send({ kind, name }: Place, { file, options, bar }: Sending): Promise<Synced | Complaint> {
   const headers = headersFor(file, options.format);
@@ -71,13 +61,13 @@ async function send({ kind, name }: Place, { file, options, bar }: Sending): Pro
   return "code" in answer ? answer : answer.value;
 }
 
-type Following = { readonly said: Synced; readonly options: SyncOptions; readonly bar: Bar };
+type Following = { readonly result: Synced; readonly options: SyncOptions; readonly bar: Counter };
 
 /** A daemon that is started again meanwhile goes on with it: so does this. */
-async function follow({ kind, name }: Place, { said, options, bar }: Following): Promise<Synced | Complaint> {
-  const { added, changed, removed } = said;
+async function follow({ kind, name }: Place, { result, options, bar }: Following): Promise<Synced | Complaint> {
+  const { added, changed, removed } = result;
   const clock = createClock();
-  let sync: Sync | null = said.sync;
+  let sync: Sync | null = result.sync;
   while (sync !== null && sync.state !== "finished") {
     bar.show(sync.done, added + changed + removed);
     await clock.sleep(SECOND, new AbortController().signal);
@@ -87,7 +77,7 @@ async function follow({ kind, name }: Place, { said, options, bar }: Following):
     const { number }: Sync = sync;
     sync = answer.value.syncs.find((one) => one.number === number) ?? null;
   }
-  return { ...said, sync: sync ?? said.sync };
+  return { ...result, sync: sync ?? result.sync };
 }
 
 /** How lists are written, by the word for it. */
@@ -98,10 +88,10 @@ export const LIST_TYPES: Readonly<Record<string, string>> = {
   ndjson: "application/x-ndjson",
 };
 
-/** What a list is sent as. By the end of the file's name, `.gz` apart, unless the format is said. */
-function headersFor(file: string, said: string | undefined): Readonly<Record<string, string>> | Complaint {
+/** The headers of a list: by the end of the name of its file, apart from `.gz`, unless the format is given. */
+function headersFor(file: string, format: string | undefined): Readonly<Record<string, string>> | Complaint {
   const isGzip = file.endsWith(".gz");
-  const word = said ?? /\.([a-z]+)(?:\.gz)?$/i.exec(file)?.[1]?.toLowerCase() ?? "";
+  const word = format ?? /\.([a-z]+)(?:\.gz)?$/i.exec(file)?.[1]?.toLowerCase() ?? "";
   const type = Object.hasOwn(LIST_TYPES, word) ? LIST_TYPES[word] : undefined;
   if (type === undefined) {
     const words = Object.keys(LIST_TYPES).join(", ");
@@ -135,13 +125,13 @@ function countsOf({ added, changed, removed }: Counts, kind: string): string {
 }
 
 /** What a sync has done, does still, or on a dry run would do. */
-export function toResult(kind: ComputationClass, name: string, said: Synced): string {
-  const counts = countsOf(said, kind);
-  const size = `${format(said.size)} ${said.size === 1 ? "user" : "users"}`;
-  const what = `${kind} ${printable(name)} (${printable(said.key ?? "")})`;
-  if (said.sync === null) return `Dry run: ${counts}; the ${what} would have ${size}.`;
-  if (said.sync.state === "finished") return `${counts}; the ${what} has ${size}.`;
-  return `${counts}; the ${what} will have ${size}: ${format(said.sync.done)} of the changes are in the outbox, the others follow.`;
+export function toResult(kind: ComputationClass, name: string, result: Synced): string {
+  const counts = countsOf(result, kind);
+  const size = `${format(result.size)} ${result.size === 1 ? "user" : "users"}`;
+  const what = `${kind} ${printable(name)} (${printable(result.key ?? "")})`;
+  if (result.sync === null) return `Dry run: ${counts}; the ${what} would have ${size}.`;
+  if (result.sync.state === "finished") return `${counts}; the ${what} has ${size}.`;
+  return `${counts}; the ${what} will have ${size}: ${format(result.sync.done)} of the changes are in the outbox, the others follow.`;
 }
 
 /** A line for each. `now`: by the wall clock. */

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { type Loaded, loadConfig } from "../config/load.ts";
+import { loadConfig } from "../config/load.ts";
 import { readOutboxPart } from "../config/parts.ts";
 import { formatProblem } from "../config/problems.ts";
 import type { Config, Problem } from "../model/config.ts";
@@ -19,7 +19,6 @@ export const CONFIG_OPTION = [
   "the config file (else $FAIRLEAD_CONFIG, ./config.yaml, /etc/fairlead/config.yaml)",
 ] as const;
 
-type ConfigFile = { readonly kind: "read"; readonly file: string; readonly loaded: Loaded } | Unreadable;
 export type ConfigText =
   | { readonly kind: "read"; readonly file: string; readonly text: string; readonly worldReadable: boolean }
   | Unreadable;
@@ -30,17 +29,9 @@ type Unreadable = {
   readonly remedy: string | null;
 };
 
-function readConfig(said: string | undefined, resolve: Resolve = createResolve()): ConfigFile {
-  const found = openConfigFile(said);
-  if (found.kind === "unreadable") return found;
-  const { file, text, worldReadable } = found;
-  const machine = { spaceFor, isFolder, now: createClock().wall() };
-  return { kind: "read", file, loaded: loadConfig({ file, text, worldReadable, resolve, ...machine }) };
-}
-
 /** Finds the config file and reads its text. */
-export function openConfigFile(said: string | undefined): ConfigText {
-  const file = findConfigFile(said);
+export function openConfigFile(named: string | undefined): ConfigText {
+  const file = findConfigFile(named);
   if (file === null) {
     const message = "there is no config file; write ./config.yaml (see config.example.yaml) or name one with --config";
     return { kind: "unreadable", message, remedy: null };
@@ -65,18 +56,20 @@ export function complaintOfFile({ message, remedy }: Unreadable, otherwise?: str
 
 /** Reads the config and prints its problems on standard error. Null if it cannot be used. */
 export function requireConfig(
-  said: string | undefined,
-  resolve?: Resolve,
+  named: string | undefined,
+  resolve: Resolve,
 ): { readonly file: string; readonly config: Config } | null {
-  const read = readConfig(said, resolve);
-  if (read.kind === "unreadable") {
-    const remedy = read.remedy && "the user that runs the daemon has to be able to read it";
-    complain(complaintOfFile({ ...read, remedy }));
+  const opened = openConfigFile(named);
+  if (opened.kind === "unreadable") {
+    const remedy = opened.remedy && "the user that runs the daemon has to be able to read it";
+    complain(complaintOfFile({ ...opened, remedy }));
     return null;
   }
-  const { config, problems } = read.loaded;
+  const { file, text, worldReadable } = opened;
+  const now = createClock().wall();
+  const { config, problems } = loadConfig({ file, text, worldReadable, resolve, spaceFor, isFolder, now });
   printProblems(problems);
-  return config && { file: read.file, config };
+  return config && { file, config };
 }
 
 export function printProblems(problems: readonly Problem[]): void {
@@ -84,8 +77,8 @@ export function printProblems(problems: readonly Problem[]): void {
 }
 
 /** The outbox settings of the config. The secrets of the config need not be readable. */
-export function findOutbox(said: string | undefined): Config["outbox"] | Complaint {
-  const opened = openConfigFile(said);
+export function findOutbox(named: string | undefined): Config["outbox"] | Complaint {
+  const opened = openConfigFile(named);
   if (opened.kind === "unreadable") return complaintOfFile(opened);
   const outbox = readOutboxPart({ ...opened, resolve: createResolve() });
   if ("faulty" in outbox) return { code: EXIT.config, message: outbox.message };

@@ -22,8 +22,8 @@ export type LaterFiles = { readonly look: Look; readonly read: (path: string) =>
 
 const REAL: LaterFiles = { look: fileState, read: readFileLater };
 
-/** `said`: the config file that the operator named, if any. */
-export function createReader(said: string | undefined, later: LaterFiles = REAL): Reader {
+/** `named`: the config file that the operator named, if any. */
+export function createReader(named: string | undefined, later: LaterFiles = REAL): Reader {
   let seen = new Map<string, FileState>();
   const machine = createResolve();
   const resolve = {
@@ -34,7 +34,7 @@ export function createReader(said: string | undefined, later: LaterFiles = REAL)
       return machine.file(path);
     },
   };
-  const first = findConfigFile(said);
+  const first = findConfigFile(named);
   if (first !== null) seen.set(first, fileStateNow(first));
 
   return {
@@ -60,16 +60,17 @@ async function readAll(file: string, { files, machine, clock }: World): Promise<
     const main = files.get(file);
     if (!main?.ok) return { unreadable: `cannot read the config file ${file}: ${main?.why}` };
     const asked = new Set<string>();
-    const resolve = { ...machine, file: (path: string) => files.get(path) ?? unread(asked.add(path)) };
+    const readOrAsk = (path: string): FileText => {
+      const found = files.get(path);
+      if (found === undefined) asked.add(path);
+      // The reason is never seen: the text is parsed again once the file is read.
+      return found ?? { ok: false, why: "it was not read yet" };
+    };
+    const resolve = { ...machine, file: readOrAsk };
     const { config, problems } = loadConfig({ file, text: main.text, resolve, now: clock.wall() });
     if (asked.size === 0) return { config, problems };
     missing = [...asked];
   }
-}
-
-/** What it is instead does not matter: it is read before anybody hears of this. */
-function unread(_: Set<string>): FileText {
-  return { ok: false, why: "it was not read yet" };
 }
 
 type Files = {

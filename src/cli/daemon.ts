@@ -4,13 +4,15 @@ import { quote } from "../config/problems.ts";
 import type { FaultCode } from "../model/fault.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
-import { MB } from "../model/units.ts";
+import { type At, MB } from "../model/units.ts";
+import { createClock } from "../runtime/clock.ts";
 import { createResolve } from "../runtime/config-files.ts";
+import { print } from "../runtime/output.ts";
 import { type Ask, type Exchange, request } from "../runtime/request.ts";
 import { isReceived, type Received, type Shape } from "../wire/fields.ts";
-import type { Complaint } from "./complain.ts";
+import { type Complaint, complain } from "./complain.ts";
 import { CONFIG_OPTION, complaintOfFile, openConfigFile } from "./config-file.ts";
-import { EXIT } from "./exit.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 import { BASE_FORMS, baseOf, readBase } from "./reach.ts";
 
@@ -46,8 +48,8 @@ config; with an address from elsewhere, only of one that --config names.`;
 
 /**
  * Finds the running daemon, and the token for it: in `$FAIRLEAD_ADMIN_TOKEN`, else in the config. There is no option for
- * the token: everybody on the machine could read it in the list of processes. A config that nobody named says nothing
- * about an address that somebody did: its token stays at home.
+ * the token, because every program on the machine could read it in the list of processes. The token of a config that was not
+ * named is never sent to an address that was.
  */
 export function findDaemon(options: DaemonOptions, resolve: Resolve): Daemon | Complaint {
   const said = saidAddress(options, resolve);
@@ -150,6 +152,27 @@ export async function askDaemon<S extends Shape>(
   const daemon = findDaemon(options, createResolve());
   if ("code" in daemon) return daemon;
   return readAnswer(await send(daemon, question), { daemon, question });
+}
+
+export type PrintOptions = DaemonOptions & { readonly json?: boolean };
+
+/** How an answer is printed: in words for a person at this moment, and for programs, if not as it is. */
+type Printed<Value> = {
+  readonly words: (value: Value, now: At) => string;
+  readonly json?: (value: Value) => object;
+};
+
+/** Asks the running daemon, and prints its answer. Returns the exit code. */
+export async function printAnswer<S extends Shape>(
+  options: PrintOptions,
+  question: Question<S>,
+  { words, json = (value) => value as object }: Printed<Received<S>>,
+): Promise<ExitCode> {
+  const answer = await askDaemon(options, question);
+  if ("code" in answer) return complain(answer);
+  const { value } = answer;
+  print(options.json ? printable(JSON.stringify(json(value))) : words(value, createClock().wall()));
+  return EXIT.done;
 }
 
 /** Puts the question to a daemon that was found. */

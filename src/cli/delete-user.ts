@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { MB } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
+import { print } from "../runtime/output.ts";
 import { deletionRequested, MOST_USERS } from "../wire/deletions.ts";
 import type { Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
@@ -12,7 +12,7 @@ import { untoldLines } from "./deletions.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { readTyped } from "./input.ts";
 import { printable } from "./printable.ts";
-import { createProgressBar } from "./progress.ts";
+import { openCounter } from "./progress.ts";
 import { format } from "./waiting.ts";
 
 /** `fairlead delete-user`: tells all that take events of these users to delete them. */
@@ -25,7 +25,7 @@ export function declareDeleteUser(program: Command, done: Done): void {
     .option("--source <name>", "only as users of this source; may come again (default: of all)", collect)
     .option("--erase", "also remove what Fairlead itself has of them, once the notifications have gone out")
     .option("--suppress", "also refuse their later calls, until `fairlead deletions unsuppress`")
-    .option("--yes", "do not ask; needed where nobody can be asked")
+    .option("--yes", "do not ask; needed without a terminal")
     .option("--json", "print what was set off as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
@@ -71,10 +71,7 @@ async function requestAll(
   took: (requested: Requested) => void,
 ): Promise<Complaint | null> {
   const { source: sources, erase = false, suppress = false } = options;
-  const clock = createClock();
-  const began = clock.now();
-  const terminal = { write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now: clock.now };
-  const bar = createProgressBar(terminal);
+  const bar = openCounter(createClock());
   let done = 0;
   for (const userIds of inParts(users)) {
     const body = { userIds, erase, suppress, ...(sources && { sources }) };
@@ -86,7 +83,7 @@ async function requestAll(
     const { id, status, notifications, sources: affected, untold } = answer.value;
     took({ id, status, notifications, sources: affected, untold, users: userIds.length });
     done += userIds.length;
-    bar.show({ done, total: users.length, elapsed: clock.now() - began });
+    bar.show(done, users.length);
   }
   bar.clear();
   return null;
@@ -118,7 +115,7 @@ type Requested = Omit<Received<typeof deletionRequested>, "success"> & { readonl
 function toWords(requested: readonly Requested[]): string {
   const lines = requested.flatMap(({ id, users, notifications, untold }) => [
     `${printable(id)}: ${usersOf(users)}, ${notifications === 1 ? "1 notification" : `${format(notifications)} notifications`}`,
-    ...(notifications === 0 ? ["  nobody takes events of these sources: there is nobody to tell"] : []),
+    ...(notifications === 0 ? ["  no destination gets events of these sources: there is no one to notify"] : []),
     ...untoldLines(untold).map(printable),
   ]);
   const [one] = requested;

@@ -4,7 +4,7 @@ import { deletionList, deletionReceipt, erasing, salt, unsuppressed } from "../w
 import { MOST_LISTED, type Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
+import { addDaemonOptions, askDaemon, type PrintOptions, printAnswer } from "./daemon.ts";
 import { inParts, readUsers, type UsersOptions, usersOf } from "./delete-user.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { upTo } from "./options.ts";
@@ -43,18 +43,13 @@ const HELP = `${examples(
 A request is finished when each notification was delivered, and failed when
 one was given up: that can be replayed. Requests are kept.`;
 
-type ListOptions = DaemonOptions & { readonly user?: string; readonly limit: number; readonly json?: boolean };
+type ListOptions = PrintOptions & { readonly user?: string; readonly limit: number };
 
-async function deletions(options: ListOptions): Promise<ExitCode> {
-  const { limit, user, json } = options;
+function deletions(options: ListOptions): Promise<ExitCode> {
+  const { limit, user } = options;
   const query = new URLSearchParams({ limit: String(limit), ...(user && { user }) });
-  const answer = await askDaemon(options, { path: `/api/deletions?${query}`, answer: deletionList });
-  if ("code" in answer) return complain(answer);
-  print(json ? printable(JSON.stringify(answer.value)) : toList(answer.value));
-  return EXIT.done;
+  return printAnswer(options, { path: `/api/deletions?${query}`, answer: deletionList }, { words: toList });
 }
-
-type ShowOptions = DaemonOptions & { readonly json?: boolean };
 
 function declareShow(deletions: Command, done: Done): void {
   const command = deletions
@@ -64,20 +59,15 @@ function declareShow(deletions: Command, done: Done): void {
     .option("--json", "print it as JSON");
   addDaemonOptions(command)
     .addHelpText("after", examples("fairlead deletions show del-01a1fab66cf4-ec51cfdfc017"))
-    .action((id: string, options: ShowOptions) => done(show(id, options)));
+    .action((id: string, options: PrintOptions) => done(show(id, options)));
 }
 
-async function show(id: string, options: ShowOptions): Promise<ExitCode> {
-  const answer = await askDaemon(options, {
-    path: `/api/deletions/${encodeURIComponent(id)}`,
-    answer: deletionReceipt,
-  });
-  if ("code" in answer) return complain(answer);
-  print(options.json ? printable(JSON.stringify(answer.value)) : toShown(answer.value));
-  return EXIT.done;
+function show(id: string, options: PrintOptions): Promise<ExitCode> {
+  const question = { path: `/api/deletions/${encodeURIComponent(id)}`, answer: deletionReceipt };
+  return printAnswer(options, question, { words: toShown });
 }
 
-/** Apart from `show`: who sees a receipt is not to try ids. */
+/** Apart from `show`, so that someone who is shown a receipt cannot try ids. */
 function declareSalt(deletions: Command, done: Done): void {
   const command = deletions
     .command("salt")
@@ -85,15 +75,13 @@ function declareSalt(deletions: Command, done: Done): void {
     .option("--json", "print it as JSON");
   addDaemonOptions(command)
     .addHelpText("after", examples("fairlead deletions salt"))
-    .action((options: ShowOptions) => done(showSalt(options)));
+    .action((options: PrintOptions) => done(showSalt(options)));
 }
 
-async function showSalt(options: ShowOptions): Promise<ExitCode> {
-  const answer = await askDaemon(options, { path: "/api/deletions/salt", answer: salt });
-  if ("code" in answer) return complain(answer);
-  const { value } = answer;
-  print(options.json ? JSON.stringify(value) : `${value.salt}\nprintf '%s' '${value.salt}:USER_ID' | sha256sum`);
-  return EXIT.done;
+function showSalt(options: PrintOptions): Promise<ExitCode> {
+  const question = { path: "/api/deletions/salt", answer: salt };
+  const words = ({ salt }: Received<typeof question.answer>) => `${salt}\nprintf '%s' '${salt}:USER_ID' | sha256sum`;
+  return printAnswer(options, question, { words });
 }
 
 /** `fairlead deletions unsuppress`: takes calls of these users again. */
@@ -109,7 +97,7 @@ function declareUnsuppress(deletions: Command, done: Done): void {
     .action((ids: readonly string[], options: UnsuppressOptions) => done(unsuppress(ids, options)));
 }
 
-type UnsuppressOptions = DaemonOptions & UsersOptions & { readonly json?: boolean };
+type UnsuppressOptions = PrintOptions & UsersOptions;
 
 async function unsuppress(ids: readonly string[], options: UnsuppressOptions): Promise<ExitCode> {
   const users = await readUsers(ids, options);
@@ -135,18 +123,18 @@ function declareErase(deletions: Command, done: Done): void {
     .option("--json", "print the request as JSON");
   addDaemonOptions(command)
     .addHelpText("after", examples("fairlead deletions erase del-01a1fab66cf4-ec51cfdfc017"))
-    .action((id: string, options: DaemonOptions & { readonly json?: boolean }) => done(erase(id, options)));
+    .action((id: string, options: PrintOptions) => done(erase(id, options)));
 }
 
-async function erase(id: string, options: DaemonOptions & { readonly json?: boolean }): Promise<ExitCode> {
-  const path = `/api/deletions/${encodeURIComponent(id)}/erase`;
-  const answer = await askDaemon(options, { path, body: {}, answer: erasing });
-  if ("code" in answer) return complain(answer);
-  const { deletion } = answer.value;
-  if (options.json) print(printable(JSON.stringify(deletion)));
-  else print(printable(`${deletion.id}: its users are erased as soon as no notification is on its way any more.`));
-  return EXIT.done;
+function erase(id: string, options: PrintOptions): Promise<ExitCode> {
+  const question = { path: `/api/deletions/${encodeURIComponent(id)}/erase`, body: {}, answer: erasing };
+  return printAnswer(options, question, {
+    words: ({ deletion: { id } }) => printable(`${id}: ${ERASED_SOON}`),
+    json: ({ deletion }) => deletion,
+  });
 }
+
+const ERASED_SOON = "its users are erased as soon as no notification is on its way any more.";
 
 /** For a person: a line for each request. The newest comes first. */
 function toList({ deletions, cursor }: List): string {
@@ -162,14 +150,14 @@ function toList({ deletions, cursor }: List): string {
   return `${table([head, ...rows])}${last}`;
 }
 
-/** For a person: all there is to know of one. */
+/** For a person: everything that is known of one. */
 function toShown(one: Receipt): string {
   const { id, requestedAt, endedAt, users, scope, sources, notices, erased, untold } = one;
   const from = scope === null ? "all sources" : scope.join(", ");
   const lines = [
     `${id} is ${statusOf(one)}${endedAt === null ? "" : ` since ${endedAt}`}.`,
     `  requested ${requestedAt}: ${users === 1 ? "1 user" : `${format(users)} users`} of ${from}${wishesIn(one)}`,
-    ...(sources.length === 0 ? ["  Nobody takes events of these sources: there was nobody to tell."] : []),
+    ...(sources.length === 0 ? ["  No destination gets events of these sources: there was no one to notify."] : []),
     ...notices.map((notice) => `  ${notice.source} to ${notice.destination}: ${countsOf(notice)}`),
     ...untoldLines(untold),
     ...(erased ? [`  erased: ${format(erased.events)} events and ${format(erased.deliveries)} deliveries`] : []),
@@ -216,7 +204,7 @@ function personOf({ userId, hash, suppressed }: Receipt["people"][number]): stri
 
 const RECOGNISE = "Whether it was a certain user: fairlead deletions --user USER_ID; by hand: fairlead deletions salt";
 
-/** Who is not told, and has to be by other means. */
+/** The destinations that are not notified, and have to be by other means. */
 export function untoldLines(untold: readonly string[]): readonly string[] {
   return untold.map((name) => `  not told: ${name}, which has got events once and is not in the config any more`);
 }

@@ -7,13 +7,13 @@ import { deliveryDetail, deliveryList, STATES } from "../wire/deliveries.ts";
 import { MOST_LISTED as MOST_IN_PAGE, type Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
-import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
+import { addDaemonOptions, askDaemon, type DaemonOptions, type PrintOptions, printAnswer } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { addFilterOptions, type Filter, filterOf, oneOf, upTo } from "./options.ts";
 import { printable } from "./printable.ts";
 import { table } from "./table.ts";
 
-/** What is listed at most, and if nothing else is said. */
+/** The most that are listed, and the default. */
 const MOST_LISTED = 10_000;
 const LISTED_BY_DEFAULT = 20;
 
@@ -89,7 +89,7 @@ function pathFor(options: Filter, { limit, cursor }: Page): string {
   return `/api/deliveries?${query}`;
 }
 
-/** `fairlead deliveries show ID`: all there is to know of one delivery. */
+/** `fairlead deliveries show ID`: everything that is known of one delivery. */
 function declareShow(deliveries: Command, done: Done): void {
   const command = deliveries
     .command("show")
@@ -98,7 +98,7 @@ function declareShow(deliveries: Command, done: Done): void {
     .option("--json", "print it as JSON");
   addDaemonOptions(command)
     .addHelpText("after", SHOW_HELP)
-    .action((id: string, options: ShowOptions) => done(show(id, options)));
+    .action((id: string, options: PrintOptions) => done(show(id, options)));
 }
 
 const SHOW_HELP = `${examples("fairlead deliveries show 42-crm", "fairlead deliveries show 42-crm --json | jq -r .body")}
@@ -106,16 +106,9 @@ const SHOW_HELP = `${examples("fairlead deliveries show 42-crm", "fairlead deliv
 The headers are those that the config gives now. Of many attempts the first
 five and the last five are kept.`;
 
-type ShowOptions = DaemonOptions & { readonly json?: boolean };
-
-async function show(id: string, options: ShowOptions): Promise<ExitCode> {
-  const answer = await askDaemon(options, {
-    path: `/api/deliveries/${encodeURIComponent(id)}`,
-    answer: deliveryDetail,
-  });
-  if ("code" in answer) return complain(answer);
-  print(options.json ? printable(JSON.stringify(answer.value)) : detailWords(answer.value, createClock().wall()));
-  return EXIT.done;
+function show(id: string, options: PrintOptions): Promise<ExitCode> {
+  const question = { path: `/api/deliveries/${encodeURIComponent(id)}`, answer: deliveryDetail };
+  return printAnswer(options, question, { words: detailWords });
 }
 
 /** What was asked for. `more`: whether there are others. `now`: by the wall clock. */

@@ -12,7 +12,7 @@ export function declareDiscard(program: Command, done: Done): void {
     .description("give up what waits for a destination that is paused, disabled or removed from the config")
     .argument("<destination>", "whose deliveries are to become failed, without being sent")
     .option("--dry-run", "only say how many there are")
-    .option("--yes", "do not ask; needed where nobody can be asked")
+    .option("--yes", "do not ask; needed without a terminal")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)

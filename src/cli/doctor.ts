@@ -14,8 +14,8 @@ import { printable } from "./printable.ts";
 export function declareDoctor(program: Command, done: Done): void {
   const command = program
     .command("doctor")
-    .description("say what is wrong with this installation: config, secrets, outbox, disk, clock, daemon, webhooks")
-    .option("--full", "look through all of the outbox, however large, and compare its indexes with its tables")
+    .description("check this installation: config, secrets, outbox, disk, clock, files, daemon, webhooks")
+    .option("--full", "check all of the outbox, however large, and compare its indexes with its tables")
     .option("--json", "print the findings as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
@@ -24,9 +24,10 @@ export function declareDoctor(program: Command, done: Done): void {
 
 const HELP = `${examples("fairlead doctor", "fairlead doctor --json | jq '.findings[] | select(.level == \"error\")'")}
 
-It works whether the daemon runs or not, and changes nothing. To each webhook it
-connects, and hangs up before a request. What it cannot see as this user it names
-as skipped; root sees all. Exits with 1 if there is an error; warnings do not.`;
+It works whether the daemon runs or not, and changes nothing. It connects to each
+webhook, and hangs up before a request. Checks that this user may not make are
+skipped; root may make them all. The exit code is 1 if there is an error, and 0
+if there are only warnings.`;
 
 type DoctorOptions = DaemonOptions & { readonly full?: boolean; readonly json?: boolean };
 

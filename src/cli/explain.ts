@@ -6,7 +6,7 @@ import { trail } from "../wire/deliveries.ts";
 import type { Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
+import { addDaemonOptions, askDaemon, type PrintOptions } from "./daemon.ts";
 import { type Delivery, troubleLines } from "./deliveries.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
@@ -22,7 +22,7 @@ export function declareExplain(program: Command, done: Done): void {
     .option("--json", "print what is known as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
-    .action((messageId: string, options: ExplainOptions) => done(explain(messageId, options)));
+    .action((messageId: string, options: PrintOptions) => done(explain(messageId, options)));
 }
 
 const HELP = `${examples("fairlead explain order-4711", "fairlead explain --json order-4711 | jq .events")}
@@ -32,9 +32,7 @@ Exits with 1 if nothing is known of it.`;
 type Trail = Received<typeof trail>;
 type Event = Trail["events"][number];
 
-type ExplainOptions = DaemonOptions & { readonly json?: boolean };
-
-async function explain(messageId: string, options: ExplainOptions): Promise<ExitCode> {
+async function explain(messageId: string, options: PrintOptions): Promise<ExitCode> {
   const answer = await askDaemon(options, { path: `/api/events/${encodeURIComponent(messageId)}`, answer: trail });
   if ("code" in answer) return complain(answer);
   print(options.json ? printable(JSON.stringify(answer.value)) : toWords(answer.value, createClock().wall()));

@@ -113,18 +113,19 @@ function kindOf(value: unknown): string {
 const MOST_BYTES = MB;
 
 /** Reads the value of `--data`: the text itself, `@file`, or `-` for standard input. An error as text. */
-export async function readData(said: string | undefined): Promise<CallParts["data"] | string> {
-  if (said === undefined) return null;
-  if (said !== "-" && !said.startsWith("@")) return { text: said, from: "--data" };
-  const path = said === "-" ? null : said.slice(1);
+export async function readData(value: string | undefined): Promise<CallParts["data"] | string> {
+  if (value === undefined) return null;
+  if (value !== "-" && !value.startsWith("@")) return { text: value, from: "--data" };
+  const path = value === "-" ? null : value.slice(1);
   const from = path ?? "standard input";
   const input = await readTyped(path, { what: "the call", most: MOST_BYTES });
-  if (!input.ok) return `cannot read --data ${said}: ${input.why}`;
-  const text = decode(input.bytes);
-  return text === null ? `cannot use --data ${said}: it is not UTF-8 text` : { text, from };
+  if (!input.ok) return `cannot read --data ${value}: ${input.why}`;
+  const text = decodeText(input.bytes);
+  return text === null ? `cannot use --data ${value}: it is not UTF-8 text` : { text, from };
 }
 
-function decode(bytes: Uint8Array): string | null {
+/** Null if the bytes are not UTF-8. */
+export function decodeText(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {

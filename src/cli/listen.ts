@@ -23,8 +23,8 @@ export function declareListen(program: Command, done: Done): void {
     .option(...SECRET_FILE_OPTION)
     .option("--status <code>", "answer with this status", toStatus)
     .option("--delay <duration>", "answer only after this time, as 6s", toDuration)
-    .option("--fail-first <count>", "fail so many requests (with --status, else 503), then answer 200", toCount)
-    .option("--json", "print one JSON object a line")
+    .option("--fail-first <count>", "refuse this many requests (with --status, else 503), then answer 200", toCount)
+    .option("--json", "print one JSON object per line")
     .addHelpText(
       "after",
       examples(

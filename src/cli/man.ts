@@ -9,7 +9,7 @@ import { EXIT } from "./exit.ts";
 export function declareMan(program: Command, done: Done): void {
   program
     .command("man")
-    .description("print the man page, of all commands and options; packages bring it along")
+    .description("print the man page of all commands and options; packages install it")
     .addHelpText("after", examples("fairlead man | man -l -"))
     .action(() => {
       print(manPage(describeCommand(program), { version: VERSION, date: "" }).trimEnd());

@@ -13,7 +13,7 @@ export function declareMove(program: Command, done: Done): void {
     .argument("<old>", "the destination that they wait for")
     .argument("<new>", "the one of the config that is to get them, whatever types and sources it takes")
     .option("--dry-run", "only say how many there are")
-    .option("--yes", "do not ask; needed where nobody can be asked")
+    .option("--yes", "do not ask; needed without a terminal")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)

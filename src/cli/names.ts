@@ -16,8 +16,8 @@ type Section = (typeof SECTIONS)[number];
 export function declareNames(program: Command, done: Done): void {
   const command = program
     .command("names", { hidden: true })
-    .description("print the names of the destinations or the sources, a line for each; nothing if they cannot be had")
-    .addArgument(new Argument("<what>", "of what").choices(SECTIONS));
+    .description("print the names of the destinations or the sources, one per line; nothing if they are not available")
+    .addArgument(new Argument("<what>", "which names").choices(SECTIONS));
   addDaemonOptions(command)
     .addHelpText("after", examples("fairlead names destinations"))
     .action((what: Section, options: DaemonOptions) => done(printNames(what, options)));

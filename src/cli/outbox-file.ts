@@ -8,17 +8,18 @@ import { type Copied, checkCopy, copyPages, countRows, damageOfLog, readContents
 import { type Database, isDamaged, messageOf, openExisting, openToRead, sizeOf } from "../store/sqlite/driver.ts";
 import { LARGEST_LOG, lockOutbox, logOf } from "../store/sqlite/files.ts";
 import { readMemory } from "../store/sqlite/meta.ts";
-import { faultOfSchema, SCHEMA_VERSION } from "../store/sqlite/schema.ts";
+import { faultOfSchema, SCHEMA_VERSION, type SchemaFault } from "../store/sqlite/schema.ts";
 import { type Complaint, failed } from "./complain.ts";
 import type { StoreFacts } from "./doctor/judge.ts";
 
-export { type Copied, faultOfSchema, isDamaged, LARGEST_LOG, lockOutbox, logOf, messageOf };
+export { type Copied, isDamaged, LARGEST_LOG, lockOutbox, logOf, messageOf };
 
 /** An outbox that is read, whether a daemon has it open or not. Nothing in it changes. */
 export type OutboxFile = {
   /** Bytes of its pages. */
   readonly size: number;
-  readonly schema: number;
+  /** Why this version cannot use its schema; null if it can. */
+  readonly schemaFault: SchemaFault | null;
   /** Null if it is an SQLite file of something else. */
   contents(): Contents | null;
   /** Copies it as it is at one moment, and checks the copy. `stepped` is called after each step; what it throws ends the copy. */
@@ -39,7 +40,7 @@ export async function openOutbox(path: string): Promise<OutboxFile> {
     return {
       size: sizeOf(db),
       // This is the first look into it, which opens its log, too.
-      schema: schemaOf(db),
+      schemaFault: faultOfSchema(schemaOf(db)),
       contents: () => readContents(db),
       copyTo: (file, options) => copyAndCheck(db, file, options),
       close: () => db.close(),

@@ -1,13 +1,10 @@
 import type { Command } from "commander";
 import { formatDuration } from "../model/units.ts";
-import { createClock } from "../runtime/clock.ts";
-import { print } from "../runtime/output.ts";
 import type { Received } from "../wire/fields.ts";
 import { pausedDestination, resumedDestination } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
-import { addDaemonOptions, askDaemon, type DaemonOptions, destinationPath } from "./daemon.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
+import { addDaemonOptions, destinationPath, type PrintOptions, printAnswer } from "./daemon.ts";
+import type { ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 import { aboutOf } from "./waiting.ts";
 
@@ -20,7 +17,7 @@ export function declarePause(program: Command, done: Done): void {
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
-    .action((name: string, options: PauseOptions) => done(pause(name, options)));
+    .action((name: string, options: PrintOptions) => done(pause(name, options)));
 }
 
 const HELP = `${examples("fairlead pause crm", "fairlead pause crm --json")}
@@ -29,16 +26,12 @@ Attempts that run already are finished. The time until fairlead resume does not
 count towards the four hours of what waits, and nothing is given up in it.
 A destination stays paused over restarts, and whatever becomes of the config.`;
 
-type PauseOptions = DaemonOptions & { readonly json?: boolean };
-
-async function pause(name: string, options: PauseOptions): Promise<ExitCode> {
+function pause(name: string, options: PrintOptions): Promise<ExitCode> {
   const question = { path: destinationPath(name, "pause"), body: {}, answer: pausedDestination };
-  const answer = await askDaemon(options, question);
-  if ("code" in answer) return complain(answer);
-  const { since, changed, waiting } = answer.value;
-  if (options.json) print(printable(JSON.stringify({ destination: name, paused: true, since, changed, waiting })));
-  else print(pausedWords(name, answer.value, createClock().wall()));
-  return EXIT.done;
+  return printAnswer(options, question, {
+    words: (paused, now) => pausedWords(name, paused, now),
+    json: ({ since, changed, waiting }) => ({ destination: name, paused: true, since, changed, waiting }),
+  });
 }
 
 /** `now`: by the wall clock. Exported for its test. */
@@ -61,7 +54,7 @@ export function declareResume(program: Command, done: Done): void {
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
     .addHelpText("after", RESUME_HELP)
-    .action((name: string, options: ResumeOptions) => done(resume(name, options)));
+    .action((name: string, options: PrintOptions) => done(resume(name, options)));
 }
 
 const RESUME_HELP = `${examples("fairlead resume crm", "fairlead resume crm --json")}
@@ -69,16 +62,14 @@ const RESUME_HELP = `${examples("fairlead resume crm", "fairlead resume crm --js
 What was due meanwhile goes out first, the oldest before the others; each has
 as much left of its four hours as it had when the destination was paused.`;
 
-type ResumeOptions = DaemonOptions & { readonly json?: boolean };
-
-async function resume(name: string, options: ResumeOptions): Promise<ExitCode> {
+function resume(name: string, options: PrintOptions): Promise<ExitCode> {
   const question = { path: destinationPath(name, "resume"), body: {}, answer: resumedDestination };
-  const answer = await askDaemon(options, question);
-  if ("code" in answer) return complain(answer);
-  const { since, changed, waiting, served } = answer.value;
-  const facts = { destination: name, paused: false, since, changed, waiting, served };
-  print(options.json ? printable(JSON.stringify(facts)) : resumedWords(name, answer.value, createClock().wall()));
-  return EXIT.done;
+  return printAnswer(options, question, {
+    words: (resumed, now) => resumedWords(name, resumed, now),
+    json: ({ since, changed, waiting, served }) => {
+      return { destination: name, paused: false, since, changed, waiting, served };
+    },
+  });
 }
 
 /** `now`: by the wall clock. Exported for its test. */

@@ -25,7 +25,7 @@ import { declareReload } from "./reload.ts";
 import { declareReplay } from "./replay.ts";
 import { declareRestore } from "./restore.ts";
 import { declareRetry } from "./retry.ts";
-import { declareSchema } from "./schema-command.ts";
+import { declareSchema } from "./schema.ts";
 import { declareSend } from "./send.ts";
 import { declareServe } from "./serve.ts";
 import { declareStatus } from "./status.ts";
@@ -105,7 +105,7 @@ function declareHelp(program: Command, done: Done): void {
   program
     .command("help")
     .description("list the commands, or show how one of them is used")
-    .argument("[command...]", "which one, as send, or deliveries show")
+    .argument("[command...]", "the command, as send, or deliveries show")
     .addHelpText("after", examples("fairlead help send", "fairlead help deliveries show"))
     .action((path: readonly string[]) => {
       const found = find(program, path);

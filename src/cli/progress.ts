@@ -96,6 +96,19 @@ export function openProgressBar({ now }: { readonly now: () => number }): Progre
   return createProgressBar({ write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now });
 }
 
+export type Counter = { show(done: number, total: number | null): void; clear(): void };
+
+/** A progress bar on standard error for work that begins now and is counted. */
+export function openCounter({ now }: { readonly now: () => number }): Counter {
+  const bar = openProgressBar({ now });
+  const began = now();
+  return {
+    show: (done, total) =>
+      bar.show({ done, total: total === null ? null : Math.max(done, total), elapsed: now() - began }),
+    clear: bar.clear,
+  };
+}
+
 const BETWEEN: Ms = 100;
 /** Moves to the start of the line and clears it. */
 const WIPE = "\r\u001B[K";

@@ -1,13 +1,11 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { suggest } from "../config/suggest.ts";
 import { FAULT_STATUS } from "../model/fault.ts";
-import { print } from "../runtime/output.ts";
 import { rejectionList } from "../wire/deliveries.ts";
 import { MOST_LISTED, type Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
-import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
+import { addDaemonOptions, type PrintOptions, printAnswer } from "./daemon.ts";
+import type { ExitCode } from "./exit.ts";
 import { upTo } from "./options.ts";
 import { printable } from "./printable.ts";
 
@@ -15,7 +13,7 @@ const MOST = MOST_LISTED.rejected;
 
 export type RejectedCall = Received<typeof rejectionList>["rejected"][number];
 
-/** `fairlead rejected`: shows the last calls that the running daemon did not take: when, whose, why, and what they said. */
+/** `fairlead rejected`: shows the last calls that the running daemon has refused. */
 export function declareRejected(program: Command, done: Done): void {
   const command = program
     .command("rejected")
@@ -45,22 +43,14 @@ function toCode(text: string): string {
   throw new InvalidArgumentError(meant === null ? "No call is refused with it." : `Did you mean ${meant}?`);
 }
 
-type RejectedOptions = DaemonOptions & Filter & { readonly json?: boolean };
-type Filter = { readonly limit: number; readonly source?: string; readonly code?: string };
+type RejectedOptions = PrintOptions & { readonly limit: number; readonly source?: string; readonly code?: string };
 
-async function rejected(options: RejectedOptions): Promise<ExitCode> {
-  const { limit, source = null, code = null, json } = options;
-  const answer = await askDaemon(options, { path: pathFor(options), answer: rejectionList });
-  if ("code" in answer) return complain(answer);
-  // In JSON too, a character that would move the cursor may stand as an escape.
-  if (json) print(printable(JSON.stringify(answer.value)));
-  else print(toWords(answer.value.rejected, { limit, most: MOST, source, code }));
-  return EXIT.done;
-}
-
-function pathFor({ limit, source, code }: Filter): string {
+function rejected(options: RejectedOptions): Promise<ExitCode> {
+  const { limit, source, code } = options;
   const query = new URLSearchParams({ limit: String(limit), ...(source && { source }), ...(code && { code }) });
-  return `/api/rejected?${query}`;
+  const asked = { limit, most: MOST, source: source ?? null, code: code ?? null };
+  const question = { path: `/api/rejected?${query}`, answer: rejectionList };
+  return printAnswer(options, question, { words: ({ rejected }) => toWords(rejected, asked) });
 }
 
 /** What was asked for, and how many could have been. */

@@ -6,11 +6,11 @@ import { refusedConfig, reloaded } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";
 import { type Complaint, complain } from "./complain.ts";
 import type { Refusal } from "./daemon.ts";
-import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
+import { addDaemonOptions, askDaemon, type PrintOptions } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 
-/** `fairlead reload`: has the running daemon read its config anew, and says what is different now, or what is wrong. */
+/** `fairlead reload`: has the running daemon reload its config, and says what has changed, or what is wrong. */
 export function declareReload(program: Command, done: Done): void {
   const command = program
     .command("reload")
@@ -18,7 +18,7 @@ export function declareReload(program: Command, done: Done): void {
     .option("--json", "print what changed as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
-    .action((options: ReloadOptions) => done(reload(options)));
+    .action((options: PrintOptions) => done(reload(options)));
 }
 
 const HELP = `${examples("fairlead reload", "fairlead check && fairlead reload")}
@@ -27,12 +27,10 @@ The daemon does so by itself within two seconds after the file, or a file of a
 secret or certificate that it names, has changed. Environment variables and
 credentials of systemd are those of its start.`;
 
-type ReloadOptions = DaemonOptions & { readonly json?: boolean };
-
 type Reloaded = Received<typeof reloaded>;
 type Problem = Reloaded["problems"][number];
 
-async function reload(options: ReloadOptions): Promise<ExitCode> {
+async function reload(options: PrintOptions): Promise<ExitCode> {
   const answer = await askDaemon(options, { path: "/api/reload", body: {}, answer: reloaded, explain });
   if ("code" in answer) return complain(answer);
   const { changes, needsRestart, problems } = answer.value;

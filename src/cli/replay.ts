@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { Clock } from "../model/ports.ts";
 import { type At, parseDuration, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
+import { print } from "../runtime/output.ts";
 import { replayPage, SETTLED_STATES } from "../wire/deliveries.ts";
 import type { Received } from "../wire/fields.ts";
 import { type Done, examples } from "./command.ts";
@@ -12,7 +12,7 @@ import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { addFilterOptions, type Filter, filterOf, oneOf } from "./options.ts";
 import { printable } from "./printable.ts";
-import { createProgressBar, onInterrupt } from "./progress.ts";
+import { onInterrupt, openCounter } from "./progress.ts";
 import { retryDelivery } from "./retry.ts";
 import { deliveries, format, progressOf } from "./waiting.ts";
 
@@ -28,7 +28,7 @@ export function declareReplay(program: Command, done: Done): void {
   addFilterOptions(command)
     .option("--dry-run", "only say how many there are, of the oldest and the newest event")
     .option("--rate <count>", "so many a second at most (default: as fast as they can be written)", toRate)
-    .option("--yes", "do not ask; needed where nobody can be asked")
+    .option("--yes", "do not ask; needed without a terminal")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
@@ -83,7 +83,7 @@ async function replayByFilter(options: FilterOptions): Promise<ExitCode> {
     if (plan.replayed === 0) return tell(NOTHING, options, toPlan(plan));
     const refusal = options.yes ? null : await confirm(toQuestion(plan));
     if (refusal !== null) return complain(refusal);
-    const bar = progressBar(clock);
+    const bar = openCounter(clock);
     const took = (total: Total): void => bar.show(total.replayed, plan.replayed);
     const { total, ended } = await goThrough({ ...world, ask: ask(false), rate: options.rate ?? null, took });
     bar.clear();
@@ -112,17 +112,6 @@ function asker(options: DaemonOptions, wish: Wish): PagesWorld["ask"] {
   };
 }
 
-function progressBar(clock: ReturnType<typeof createClock>) {
-  const began = clock.now();
-  const terminal = { write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now: clock.now };
-  const bar = createProgressBar(terminal);
-  return {
-    show: (done: number, total: number): void =>
-      bar.show({ done, total: Math.max(done, total), elapsed: clock.now() - began }),
-    clear: bar.clear,
-  };
-}
-
 function tell(total: Total, { json, dryRun }: FilterOptions, words: string): ExitCode {
   print(json ? printable(JSON.stringify({ ...total, dryRun: dryRun === true })) : `${words}`);
   return EXIT.done;
@@ -143,8 +132,13 @@ function conclude(total: Total, options: FilterOptions, { ended, counted }: Outc
 type Total = Omit<Page, "cursor" | "success">;
 
 const NOTHING: Total = {
-  ...{ replayed: 0, destinations: {}, left: 0, deleted: 0, superseded: 0 },
-  ...{ oldest: null, newest: null },
+  replayed: 0,
+  destinations: {},
+  left: 0,
+  deleted: 0,
+  superseded: 0,
+  oldest: null,
+  newest: null,
 };
 
 export type PagesWorld = {
@@ -165,7 +159,7 @@ type Ended = "done" | "interrupted" | Complaint;
 const MOST_IN_PAGE = 500;
 
 /**
- * Goes through all that is wanted, page by page: whoever ends this ends the whole work. Answers what came of it, and how it
+ * Goes through all that is wanted, page by page, until it is interrupted. Answers what came of it, and how it
  * ended.
  */
 export async function goThrough(world: PagesWorld): Promise<{ readonly total: Total; readonly ended: Ended }> {
@@ -193,7 +187,9 @@ function add(total: Total, page: Page): Total {
     destinations[name] = (destinations[name] ?? 0) + count;
   }
   return {
-    ...{ replayed: total.replayed + page.replayed, destinations, left: total.left + page.left },
+    replayed: total.replayed + page.replayed,
+    destinations,
+    left: total.left + page.left,
     deleted: total.deleted + page.deleted,
     superseded: total.superseded + page.superseded,
     oldest: [total.oldest, page.oldest].filter(isTime).sort()[0] ?? null,
@@ -249,7 +245,7 @@ function leftOver({
 
 /** Why fewer were sent again than were counted. */
 function goneMeanwhile(gone: number, wanted: number): string {
-  const removed = "they were removed, for their age or to make room, or sent again by somebody else";
+  const removed = "they were removed, for their age or to make room, or sent again by another command";
   return `${deliveries(gone)} of the ${format(wanted)} that were counted were not there any more: ${removed}`;
 }
 

@@ -15,6 +15,7 @@ import {
   keepAs,
   linkOwner,
   moveFile,
+  type Owner,
   realPathOf,
   type StoredFile,
   storedFile,
@@ -25,7 +26,6 @@ import { type Complaint, complain, failed, wrongUsage } from "./complain.ts";
 import { CONFIG_OPTION, findOutbox } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import {
-  faultOfSchema,
   foldLog,
   isDamaged,
   lackOfRoom,
@@ -42,12 +42,10 @@ import { printable } from "./printable.ts";
 export function declareRestore(program: Command, done: Done): void {
   program
     .command("restore")
-    .description(
-      "put a backup in the place of the outbox, once it is checked; what was there is kept. No daemon may run",
-    )
-    .argument("<file>", "the backup, or another copy of an outbox; it stays as it is")
+    .description("replace the outbox by a backup, once that is checked; the previous outbox is kept. No daemon may run")
+    .argument("<file>", "the backup, or another copy of an outbox; it is only read")
     .option(...CONFIG_OPTION)
-    .option("--force", "put an outbox that is there aside, under another name")
+    .option("--force", "keep an existing outbox under another name")
     .option("--json", "print what was restored as JSON")
     .addHelpText("after", HELP)
     .action((file: string, options: RestoreOptions) => done(restoreFile(file, options)));
@@ -55,15 +53,15 @@ export function declareRestore(program: Command, done: Done): void {
 
 const HELP = `${examples("fairlead restore /var/backups/fairlead.db", "fairlead restore --force /var/backups/fairlead.db")}
 
-Stop the daemon before. What waits in the backup is delivered when it starts
-again: what was delivered since the backup was made, a second time.`;
+Stop the daemon first. When it starts again, it sends all deliveries that wait in
+the backup, also those that were delivered since the backup was made.`;
 
 type RestoreOptions = { readonly config?: string; readonly force?: boolean; readonly json?: boolean };
 
-async function restoreFile(said: string, options: RestoreOptions): Promise<ExitCode> {
+async function restoreFile(file: string, options: RestoreOptions): Promise<ExitCode> {
   const outbox = findOutbox(options.config);
   if ("code" in outbox) return complain(outbox);
-  const from = resolve(said);
+  const from = resolve(file);
   const there = storedFile(from);
   if (there === null) return complain(wrongUsage(`there is no file ${from}, or this user may not see it`));
   if (there.kind !== "file") return complain(wrongUsage(`${from} is no file`));
@@ -124,7 +122,7 @@ async function restore(job: RestoreJob): Promise<Restored | Complaint> {
 }
 
 const USE_IT_ALL_THE_SAME =
-  "To go on without them, put it and its -wal in the place of the outbox by hand: the start takes what is left";
+  "To continue without them, put it and its -wal in the place of the outbox by hand: the next start uses what is left";
 
 /** The owner of the outbox's folder, or of a link to the outbox; root if the outbox belongs to somebody else. */
 function whoseIs(named: string, outbox: string): Owner {
@@ -133,8 +131,6 @@ function whoseIs(named: string, outbox: string): Owner {
   const [folder, before] = [storedFile(dirname(outbox)), storedFile(outbox)];
   return folder && (before === null || before.uid === folder.uid) ? folder : { uid: 0, gid: 0 };
 }
-
-type Owner = Pick<StoredFile, "uid" | "gid">;
 
 function whereIs(path: string): string {
   try {
@@ -189,10 +185,10 @@ async function replace(job: Replacement, before: StoredFile | null): Promise<Res
 
 /** Why a file is no outbox that can be used, as far as that is known before it is copied. */
 function unusable(from: string, source: OutboxFile): string | null {
-  const refused = faultOfSchema(source.schema);
-  if (refused) {
-    const remedy = refused.code === "schema_newer" ? "; restore it with the newer Fairlead that wrote it" : "";
-    return `${refused.code}: ${from} cannot be used: ${refused.message}${remedy}`;
+  const { schemaFault: fault } = source;
+  if (fault) {
+    const remedy = fault.code === "schema_newer" ? "; restore it with the newer Fairlead that wrote it" : "";
+    return `${fault.code}: ${from} cannot be used: ${fault.message}${remedy}`;
   }
   return source.contents() ? null : `store_unknown: ${from} is an SQLite file, but no outbox of Fairlead`;
 }

@@ -5,7 +5,7 @@ import type { Received } from "../wire/fields.ts";
 import { retriedDestination } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { addDaemonOptions, askDaemon, type DaemonOptions, destinationPath } from "./daemon.ts";
+import { addDaemonOptions, askDaemon, destinationPath, type PrintOptions } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
 import { aboutOf } from "./waiting.ts";
@@ -19,7 +19,7 @@ export function declareRetry(program: Command, done: Done): void {
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
-    .action((what: string, options: RetryOptions) => done(retry(what, options)));
+    .action((what: string, options: PrintOptions) => done(retry(what, options)));
 }
 
 const HELP = `${examples("fairlead retry crm", "fairlead retry 42-crm")}
@@ -28,9 +28,7 @@ Neither a probe nor the end of a Retry-After is waited for. A receiver that is
 still down is then probed as before. A delivery that has failed, expired or
 was delivered is sent again, as by \`fairlead replay\`.`;
 
-type RetryOptions = DaemonOptions & { readonly json?: boolean };
-
-async function retry(what: string, options: RetryOptions): Promise<ExitCode> {
+async function retry(what: string, options: PrintOptions): Promise<ExitCode> {
   const question = { path: destinationPath(what, "retry"), body: {}, answer: retriedDestination };
   const answer = await askDaemon(options, question);
   if ("code" in answer) {
@@ -43,7 +41,7 @@ async function retry(what: string, options: RetryOptions): Promise<ExitCode> {
 }
 
 /** Sends one delivery again, or tries it at once if it waits. */
-export async function retryDelivery(id: string, options: RetryOptions): Promise<ExitCode> {
+export async function retryDelivery(id: string, options: PrintOptions): Promise<ExitCode> {
   const path = `/api/deliveries/${encodeURIComponent(id)}/retry`;
   const answer = await askDaemon(options, { path, body: {}, answer: retriedDelivery });
   if ("code" in answer) return complain(answer);

@@ -1,21 +1,35 @@
-import example from "../../config.example.yaml" with { type: "text" };
-import reference from "../../docs/config.md" with { type: "text" };
-import { configJsonSchema } from "../config/json-schema.ts";
+import { type Command, Option } from "commander";
 import { print } from "../runtime/output.ts";
+import { type Done, examples } from "./command.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 
-export type SchemaOptions = { readonly example?: boolean; readonly reference?: boolean };
+/** `fairlead schema`: prints what a config file may contain, for editors and for people. */
+export function declareSchema(program: Command, done: Done): void {
+  program
+    .command("schema")
+    .description("print the JSON Schema of the config file, for editors that complete and check it")
+    .option("--example", "print config.example.yaml, the manual in a file, instead")
+    .addOption(new Option("--reference", REFERENCE).conflicts("example"))
+    .addHelpText("after", examples("fairlead schema > fairlead.schema.json", "fairlead schema --example > config.yaml"))
+    .action((options: SchemaOptions) => done(schema(options)));
+}
 
-/**
- * `fairlead schema`: prints the JSON Schema of the config file, its example or its reference. `make example reference`
- * writes the two texts from the schema; the binary holds them as they are.
- */
-export function schema(options: SchemaOptions): ExitCode {
-  print(textOf(options).trimEnd());
+const REFERENCE = "print the reference of all keys, in Markdown, instead";
+
+type SchemaOptions = { readonly example?: boolean; readonly reference?: boolean };
+
+async function schema(options: SchemaOptions): Promise<ExitCode> {
+  print((await textOf(options)).trimEnd());
   return EXIT.done;
 }
 
-function textOf(options: SchemaOptions): string {
-  if (options.example) return example;
-  return options.reference ? reference : JSON.stringify(configJsonSchema(), null, 2);
+/**
+ * `make example reference` writes the two texts from the schema, and the binary embeds them. They are imported late, as is
+ * what makes a JSON Schema: no other command needs them.
+ */
+async function textOf({ example, reference }: SchemaOptions): Promise<string> {
+  if (example) return (await import("../../config.example.yaml", { with: { type: "text" } })).default;
+  if (reference) return (await import("../../docs/config.md", { with: { type: "text" } })).default;
+  const { configJsonSchema } = await import("../config/json-schema.ts");
+  return JSON.stringify(configJsonSchema(), null, 2);
 }

@@ -11,7 +11,7 @@ import { CONFIG_OPTION } from "./config-file.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { readData } from "./input.ts";
 import { sendCall, toJson, toWords } from "./send/answer.ts";
-import { buildCall, type CallOptions, sayingOne, TEST_CALLS, TEST_USER } from "./send/call.ts";
+import { buildCall, type CallOptions, optionOfOneCall, TEST_CALLS, TEST_USER } from "./send/call.ts";
 import { type ImportOptions, importCalls } from "./send/import.ts";
 import type { SendWorld } from "./send/sender.ts";
 import { createFetch } from "./send/sender.ts";
@@ -22,10 +22,10 @@ export function declareSend(program: Command, done: Done): void {
   const command = program
     .command("send")
     .description(
-      "make one call to the running daemon as the client library does, to try a set-up; or import many from a file",
+      "send one call to the running daemon, as the client library does, to try a setup; or import many from a file",
     )
     .addArgument(
-      new Argument("[type]", "the kind of call; what you do not say of it has a default").choices(CALL_TYPES),
+      new Argument("[type]", "the type of call; fields that you do not give have defaults").choices(CALL_TYPES),
     );
   addCallOptions(command);
   addImportOptions(command);
@@ -39,22 +39,22 @@ function addCallOptions(command: Command): void {
   const { track, page, screen, group, alias } = TEST_CALLS;
   command
     .optionsGroup("The call:")
-    .option("--user <id>", `userId (default: ${TEST_USER}, unless there is an --anonymous)`)
-    .option("--anonymous <id>", "anonymousId, of a user who is not known; of any call but alias")
-    .option("--event <name>", `what the user did, of track (default: ${track.event})`)
-    .option("--name <name>", `of page and screen (default: ${page.name}, ${screen.name})`)
-    .option("--category <name>", "of page and screen")
-    .option("--group <id>", `groupId, of group (default: ${group.groupId})`)
-    .option("--previous <id>", `previousId, of alias (default: ${alias.previousId})`)
-    .option("--properties <json>", "of track, page and screen")
-    .option("--traits <json>", "of identify and group")
-    .option("--context <json>", "of any call")
+    .option("--user <id>", `userId (default: ${TEST_USER}, without --anonymous)`)
+    .option("--anonymous <id>", "anonymousId, of an unknown user; for any call but alias")
+    .option("--event <name>", `what the user did, for track (default: ${track.event})`)
+    .option("--name <name>", `for page and screen (default: ${page.name}, ${screen.name})`)
+    .option("--category <name>", "for page and screen")
+    .option("--group <id>", `groupId, for group (default: ${group.groupId})`)
+    .option("--previous <id>", `previousId, for alias (default: ${alias.previousId})`)
+    .option("--properties <json>", "for track, page and screen")
+    .option("--traits <json>", "for identify and group")
+    .option("--context <json>", "for any call")
     .option("--integrations <json>", 'which destinations get it, as {"All": false, "crm": true}')
     .option("--timestamp <time>", "when it happened, in ISO 8601 (default: now)")
-    .option("--message-id <id>", "names the call, and recognises a repeat (default: a new one)")
+    .option("--message-id <id>", "identifies the call, so that a repeat is recognised (default: a new one)")
     .option(
       "--data <json>",
-      "a whole call, or @file, or - for standard input; sent as it stands, without defaults and for the daemon to judge; options replace its fields",
+      "a whole call, or @file, or - for standard input; it is sent unchanged, without defaults, and the daemon checks it; options replace its fields",
     );
 }
 
@@ -63,9 +63,9 @@ function addImportOptions(command: Command): void {
     .optionsGroup("Or many calls:")
     .option(
       "--import <file>",
-      "send each line of the file, a whole call as JSON with its type, or - for standard input; can be interrupted",
+      "send each line of the file, or with - of standard input: a whole call as JSON, with its type; can be interrupted",
     )
-    .option("--from-line <number>", "with --import: leave out the lines before this one", toLine);
+    .option("--from-line <number>", "with --import: skip the lines before this one", toLine);
 }
 
 function toLine(text: string): number {
@@ -78,7 +78,7 @@ function addTargetOptions(command: Command): void {
     .optionsGroup("Where it goes:")
     .option(...CONFIG_OPTION)
     .option("--source <name>", "the source of the config whose write key is used (default: the first enabled one)")
-    .option("--url <url>", "without a config: http://host:port or unix:/path, and $FAIRLEAD_WRITE_KEY")
+    .option("--url <url>", "without a config: http://host:port or unix:/path, with $FAIRLEAD_WRITE_KEY")
     .option("--write-key-file <file>", "with --url: the file with the write key, instead of $FAIRLEAD_WRITE_KEY")
     .optionsGroup("Options:")
     .option("--json", "print the answer as JSON, with the messageId");
@@ -100,13 +100,13 @@ const HELP = examples(
 type SendOptions = CallOptions & TargetOptions & ImportOptions & { readonly data?: string; readonly import?: string };
 
 async function importAll(file: string, type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
-  const beside = type ?? sayingOne(options);
-  if (beside !== undefined) return complain(wrongUsage(`${beside} is of one call; ${EACH_LINE}`));
+  const single = type ?? optionOfOneCall(options);
+  if (single !== undefined) return complain(wrongUsage(`${single} describes one call; ${EACH_LINE}`));
   const target = findTarget(options, createResolve());
   return "code" in target ? complain(target) : importCalls(file, target, options);
 }
 
-const EACH_LINE = "with --import each line says all of its own";
+const EACH_LINE = "with --import each line is a whole call";
 
 async function sendOne(type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
   if (options.fromLine !== undefined) return complain(wrongUsage("--from-line goes with --import"));

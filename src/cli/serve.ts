@@ -29,7 +29,7 @@ export function declareServe(program: Command, done: Done): void {
     .command("serve")
     .description("run the daemon in the foreground, until SIGTERM or SIGINT; it reloads a config that changes")
     .option(...CONFIG_OPTION)
-    .option("--no-copy", "keep no copy of the outbox before an upgrade rewrites it, where the disk has no room for one")
+    .option("--no-copy", "do not copy the outbox before an upgrade rewrites it, for a disk without room for a copy")
     .addHelpText("after", examples("fairlead serve --config /etc/fairlead/config.yaml"))
     .action((options: ServeOptions) => done(serve(options)));
 }
@@ -100,11 +100,10 @@ function createReloadableApp(started: Started, machine: Machine): Reloadable {
   const { file, config, reader, supervisor, copy } = started;
   const reloader = createReloader({ ...machine, file, read: () => reader.read(file, machine.clock), apply });
   const reload = tellReloads(reloader.reload, supervisor);
-  const migrating = tellMigration(supervisor, machine.report);
-  const migration = { migrating, beginFile: copy ? beginFile : undefined };
   const app = createApp(config, {
     ...machine,
-    ...migration,
+    migrating: tellMigration(supervisor, machine.report),
+    beginFile: copy ? beginFile : undefined,
     freeMemory,
     reload,
     lastReload: reloader.status,

@@ -7,7 +7,7 @@ import { print } from "../runtime/output.ts";
 import { type DaemonStatus, status } from "../wire/status.ts";
 import { type Done, examples } from "./command.ts";
 import { complain } from "./complain.ts";
-import { addDaemonOptions, askDaemon, type DaemonOptions, isSaidElsewhere } from "./daemon.ts";
+import { addDaemonOptions, askDaemon, isSaidElsewhere, type PrintOptions } from "./daemon.ts";
 import { examineAround } from "./doctor/examine.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
@@ -21,7 +21,7 @@ export function declareStatus(program: Command, done: Done): void {
     .option("--json", "print it as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
-    .action((options: StatusOptions) => done(showStatus(options)));
+    .action((options: PrintOptions) => done(showStatus(options)));
 }
 
 const HELP = `${examples("fairlead status", "watch fairlead status", "fairlead status --json | jq .destinations")}
@@ -32,17 +32,15 @@ anybody. Rates are of the last minute. A destination is degraded if one of its
 webhooks works and another does not, and failing if none does; what it could not
 deliver is tried again for four hours.`;
 
-/** What fairlead doctor finds on this machine without asking anybody, if the daemon is the one of the config here. */
-function problemsAround(options: StatusOptions, said: DaemonStatus, clock: Clock): DaemonStatus["problems"] {
+/** What fairlead doctor finds on this machine without asking others, if the daemon is the one of the config here. */
+function problemsAround(options: PrintOptions, said: DaemonStatus, clock: Clock): DaemonStatus["problems"] {
   if (isSaidElsewhere(options, createResolve())) return [];
   const known = new Set(said.problems.map(({ code }) => code));
   const found = examineAround(options, said, clock).filter(({ code }) => !known.has(code));
   return found.map(({ level, code, what, remedy = "fairlead doctor" }) => ({ level, code, what, since: null, remedy }));
 }
 
-type StatusOptions = DaemonOptions & { readonly json?: boolean };
-
-async function showStatus(options: StatusOptions): Promise<ExitCode> {
+async function showStatus(options: PrintOptions): Promise<ExitCode> {
   const answer = await askDaemon(options, { path: "/api/status", answer: status });
   if ("code" in answer) return complain(answer);
   const clock = createClock();

@@ -25,7 +25,7 @@ export function declareVerify(program: Command, done: Done): void {
 
 const SECRET_FILES_OPTION = [
   SECRET_FILE_OPTION[0],
-  `${SECRET_FILE_OPTION[1]}; again for each secret of a list, the one that signs first`,
+  `${SECRET_FILE_OPTION[1]}; repeat it for each secret of a list, the signing one first`,
   (file: string, before: readonly string[] = []): readonly string[] => [...before, file],
 ] as const;
 
@@ -36,7 +36,7 @@ const HELP = `${examples(
   `curl --data-binary @body.json -H "X-Signature: $(fairlead verify --body body.json)" http://127.0.0.1:9000/hooks`,
 )}
 
-Exit codes: 0 it is right, 1 it is wrong, 2 it cannot be checked.`;
+Exit codes: 0 the signature is right, 1 it is wrong, 2 it cannot be checked.`;
 
 type VerifyOptions = {
   readonly body?: string;

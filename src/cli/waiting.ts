@@ -2,7 +2,7 @@
 import type { Clock } from "../model/ports.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
-import { errorColumns, isErrorTerminal, print, printError } from "../runtime/output.ts";
+import { print } from "../runtime/output.ts";
 import { type discardedPage, type movedPage, waitingCount } from "../wire/deliveries.ts";
 import type { Received } from "../wire/fields.ts";
 import { type Complaint, complain } from "./complain.ts";
@@ -10,7 +10,7 @@ import { confirm } from "./confirm.ts";
 import { askDaemon, type DaemonOptions, destinationPath } from "./daemon.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { printable } from "./printable.ts";
-import { createProgressBar, onInterrupt } from "./progress.ts";
+import { onInterrupt, openCounter } from "./progress.ts";
 
 /** A way to end the waiting of deliveries for a destination that is not served. */
 export type Way = {
@@ -73,9 +73,7 @@ const NOTHING: Work = { total: { done: 0, doubled: 0 }, ended: "done" };
 
 async function work({ from, what, body, answer }: Way, waiting: number, options: EndOptions): Promise<Work> {
   const clock = createClock();
-  const began = clock.now();
-  const terminal = { write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now: clock.now };
-  const bar = createProgressBar(terminal);
+  const bar = openCounter(clock);
   const interrupting = new AbortController();
   const unhook = onInterrupt(() => interrupting.abort());
   let { total } = NOTHING;
@@ -85,8 +83,7 @@ async function work({ from, what, body, answer }: Way, waiting: number, options:
     took(page) {
       const { done, doubled } = "moved" in page ? { ...page, done: page.moved } : { done: page.discarded, doubled: 0 };
       total = { done: total.done + done, doubled: total.doubled + doubled };
-      const all = total.done + total.doubled;
-      bar.show({ done: all, total: Math.max(all, waiting), elapsed: clock.now() - began });
+      bar.show(total.done + total.doubled, waiting);
     },
     interrupted: interrupting.signal,
     clock,

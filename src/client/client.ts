@@ -77,15 +77,6 @@ function quietly(log: (line: string) => void): (line: string) => void {
   };
 }
 
-/** Decides when to flush (SPEC.md 4.3 rule 2). */
-type Pacer = {
-  /** A call was queued. */
-  queued(text: string): void;
-  /** Sends all calls that were queued. */
-  flush(): void;
-  stop(): void;
-};
-
 type PacerParts = {
   readonly settings: Settings;
   readonly world: ClientWorld;
@@ -94,10 +85,10 @@ type PacerParts = {
 };
 
 /**
- * Counts the calls since the last flush, and runs a timer from it. Idle, there is no timer: it ends with the first
- * interval without a call, and begins again with the next call.
+ * Decides when to flush (SPEC.md 4.3 rule 2): counts the calls since the last flush, and runs a timer from it. Idle, there
+ * is no timer: it ends with the first interval without a call, and begins again with the next call.
  */
-function createPacer({ settings, world, debug, send }: PacerParts): Pacer {
+function createPacer({ settings, world, debug, send }: PacerParts) {
   // A shorter queue would never hold as many.
   const flushAt = Math.min(settings.flushAt, settings.queueLimit);
   let buffered = 0;
@@ -124,7 +115,7 @@ function createPacer({ settings, world, debug, send }: PacerParts): Pacer {
   }
 
   function start(): void {
-    // Left, because a call that a function of the program makes may start the timer for the calls of all.
+    // Leaves the trail: a function of the program may start the timer, which then sends the calls of all.
     cancel ??= world.after(settings.flushAfterMs, () => world.trail.leave(pass));
   }
 
@@ -146,16 +137,6 @@ function checkTimeout(timeoutMs: number): void {
   throw new InvalidOptionError(`the timeout of close must be 0 or more (got ${show(timeoutMs)})`);
 }
 
-/** The ways in which a client comes to its end. */
-type Ending = {
-  /** The program closes it. Calls that are not delivered in time are returned. */
-  close(timeoutMs: number): Promise<FlushReport>;
-  /** The program has nothing left to do and did not close it: calls are sent for some seconds. */
-  idle(): void;
-  /** The program ends now: all calls are lost, and reported so. */
-  gone(): void;
-};
-
 type EndingParts = {
   readonly flush: () => Promise<FlushReport>;
   readonly courier: Pick<Courier, "hurry" | "abandon">;
@@ -167,11 +148,14 @@ type EndingParts = {
 /** How long an idle program is kept alive for its queue. */
 const EXIT_TIMEOUT_MS = 5_000;
 
-function createEnding({ flush, courier, ledger, world, debug }: EndingParts): Ending {
+/** The ways in which a client comes to its end. */
+function createEnding({ flush, courier, ledger, world, debug }: EndingParts) {
   return {
-    close: (timeoutMs) => finish(timeoutMs, giveBack),
-    // Never rejects, as no flush does.
+    /** The program closes it. Calls that are not delivered in time are returned. */
+    close: (timeoutMs: number) => finish(timeoutMs, giveBack),
+    /** The program has nothing left to do and did not close it: calls are sent for some seconds. Never rejects. */
     idle: () => void finish(EXIT_TIMEOUT_MS, giveUp),
+    /** The program ends now: all calls are lost, and reported so. */
     gone: giveUp,
   };
 

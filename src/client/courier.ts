@@ -39,8 +39,8 @@ export function createCourier({ settings, world, debug, ledger }: Parts): Courie
     add,
     sendUpTo(seq) {
       due = Math.max(due, seq);
-      // Left, because what follows is done for the calls of all. `work` never rejects: a failure to send loses the
-      // batch, and the program's functions are guarded.
+      // Leaves the trail: what follows is not on behalf of the function that began it, but sends the calls of all.
+      // `work` never rejects: a failure to send loses the batch, and the program's functions are guarded.
       if (inFlight.length === 0) world.trail.leave(() => void work(stopping.signal));
     },
     hurry: sender.hurry,
@@ -54,7 +54,7 @@ export function createCourier({ settings, world, debug, ledger }: Parts): Courie
   };
 
   function add(entry: Entry): Promise<void> | null {
-    // A call made in onError must not drop another: onError would be called for that one, and so on for ever.
+    // A call made in onError must not drop another: onError would be called for that one, and so on.
     const added = queue.add(entry, world.trail.isIn("onError") ? "keep" : "displace");
     if (added.kind === "full") throw full(settings);
     ledger.added();

@@ -94,7 +94,7 @@ function parseHttpDate(text: string): number {
 
 /** The body of an answer (docs/http-api.md). What is not understood is left out. */
 export type AnswerBody = {
-  /** Null if the answer does not say, as no answer of Fairlead or Segment does. */
+  /** Null if the answer does not say it; Fairlead and Segment always do. */
   readonly success: boolean | null;
   readonly code: string | null;
   readonly message: string | null;

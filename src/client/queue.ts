@@ -22,17 +22,6 @@ export type Entry = {
  */
 export type WhenFull = "block" | "reject" | "dropOldest";
 
-type Queue = {
-  /** `keep`: no call is dropped for this one, whatever the policy. */
-  add(entry: Entry, oldest: "displace" | "keep"): Added;
-  /** Removes the next batch, of calls up to this seq; empty if there is none. Room is given to calls that wait for it. */
-  take(upTo: number): readonly Entry[];
-  /** Puts a batch back, to be sent in two halves before all else. */
-  halve(batch: readonly Entry[]): void;
-  /** Removes all calls, in their order, including those that wait for room. */
-  drain(): readonly Entry[];
-};
-
 type Added =
   | { readonly kind: "queued" }
   | { readonly kind: "displaced"; readonly oldest: Entry }
@@ -44,53 +33,40 @@ type Waiting = { readonly entry: Entry; readonly letIn: () => void };
 type QueueSettings = Pick<Settings, "queueLimit" | "whenFull" | "flushAt" | "maxBatchSize">;
 
 /** A queue of at most `queueLimit` calls. As many again may wait for room in it. */
-export function createQueue({ queueLimit, whenFull, flushAt, maxBatchSize }: QueueSettings): Queue {
+export function createQueue({ queueLimit, whenFull, flushAt, maxBatchSize }: QueueSettings) {
   const bytes = maxBatchSize - ENVELOPE_BYTES;
   const entries = createFifo<Entry>();
   const waiting = createFifo<Waiting>();
-  let halves: readonly (readonly Entry[])[] = [];
+  const halves: (readonly Entry[])[] = [];
 
-  return {
-    add(entry, oldest) {
-      if (entries.size() < queueLimit) {
-        entries.push(entry);
-        return { kind: "queued" };
-      }
-      if (whenFull === "dropOldest" && oldest === "displace") return displace(entry);
-      // A program that does not await its calls would otherwise fill the memory.
-      if (whenFull !== "block" || waiting.size() >= queueLimit) return { kind: "full" };
-      const room = new Promise<void>((letIn) => waiting.push({ entry, letIn }));
-      return { kind: "waits", room };
-    },
-    take(upTo) {
-      const [half, ...rest] = halves;
-      if (half) {
-        halves = rest;
-        return half;
-      }
-      const batch = takeBatch(entries, { upTo, most: flushAt, bytes });
-      letIn();
-      return batch;
-    },
-    halve(batch) {
-      const middle = Math.ceil(batch.length / 2);
-      halves = [batch.slice(0, middle), batch.slice(middle), ...halves];
-    },
-    drain() {
-      const all = [...halves.flat(), ...entries.takeAll()];
-      halves = [];
-      for (const { entry, letIn } of waiting.takeAll()) {
-        all.push(entry);
-        letIn();
-      }
-      return all;
-    },
-  };
+  return { add, take, halve, drain };
+
+  /** `keep`: no call is dropped for this one, whatever the policy. */
+  function add(entry: Entry, oldest: "displace" | "keep"): Added {
+    if (entries.size() < queueLimit) {
+      entries.push(entry);
+      return { kind: "queued" };
+    }
+    if (whenFull === "dropOldest" && oldest === "displace") return displace(entry);
+    // A program that does not await its calls would otherwise fill the memory.
+    if (whenFull !== "block" || waiting.size() >= queueLimit) return { kind: "full" };
+    const room = new Promise<void>((letIn) => waiting.push({ entry, letIn }));
+    return { kind: "waits", room };
+  }
 
   function displace(entry: Entry): Added {
     const oldest = entries.shift();
     entries.push(entry);
     return oldest ? { kind: "displaced", oldest } : { kind: "queued" };
+  }
+
+  /** Removes the next batch, of calls up to this seq; empty if there is none. Calls that wait for room get it. */
+  function take(upTo: number): readonly Entry[] {
+    const half = halves.shift();
+    if (half) return half;
+    const batch = takeBatch(entries, { upTo, most: flushAt, bytes });
+    letIn();
+    return batch;
   }
 
   function letIn(): void {
@@ -100,6 +76,19 @@ export function createQueue({ queueLimit, whenFull, flushAt, maxBatchSize }: Que
       entries.push(next.entry);
       next.letIn();
     }
+  }
+
+  /** Puts a batch back, to be sent in two halves before all else. */
+  function halve(batch: readonly Entry[]): void {
+    const middle = Math.ceil(batch.length / 2);
+    halves.unshift(batch.slice(0, middle), batch.slice(middle));
+  }
+
+  /** Removes all calls, in their order, including those that wait for room. */
+  function drain(): readonly Entry[] {
+    const late = waiting.takeAll();
+    for (const { letIn } of late) letIn();
+    return [...halves.splice(0).flat(), ...entries.takeAll(), ...late.map(({ entry }) => entry)];
   }
 }
 
@@ -122,22 +111,18 @@ function takeBatch(entries: Fifo<Entry>, { upTo, most, bytes }: Bounds): readonl
   return batch;
 }
 
-/** First in, first out, at a cost for each that does not grow with their number, as that of `Array.shift` does. */
-type Fifo<T> = {
-  push(value: T): void;
-  first(): T | undefined;
-  shift(): T | undefined;
-  takeAll(): readonly T[];
-  size(): number;
-};
+type Fifo<T> = ReturnType<typeof createFifo<T>>;
 
-/** Two stacks: values are pushed on one, and popped from the other, which holds the older ones in reverse. */
-export function createFifo<T>(): Fifo<T> {
+/**
+ * First in, first out, at a cost that does not grow with the number of values, as that of `Array.shift` does. Values are
+ * pushed on one stack, and popped from another, which holds the older ones in reverse.
+ */
+export function createFifo<T>() {
   let incoming: T[] = [];
   let outgoing: T[] = [];
 
   return {
-    push: (value) => void incoming.push(value),
+    push: (value: T) => void incoming.push(value),
     first() {
       refill();
       return outgoing.at(-1);

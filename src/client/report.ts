@@ -176,7 +176,7 @@ type DebugWorld = Pick<ClientWorld, "log" | "debugNames" | "trail">;
 export function createDebug(debug: boolean | ((line: string) => void), world: DebugWorld): Debug {
   const { log, trail } = world;
   if (typeof debug === "function") {
-    // Calls that the function makes are not shown to it: it would be called for these again, and so on for ever.
+    // Calls that the function makes are not shown to it: it would be called for these again, and so on.
     return (line) => {
       if (!trail.isIn("debug"))
         trail.enter("debug", () => callListener(() => debug(printable(line())), undefined, log));

@@ -5,12 +5,12 @@ import { parseRetryAfter } from "../settle/backoff.ts";
 
 export type AttemptWorld = { readonly clock: Clock; readonly post: Post; readonly limits: Limits };
 
-/** What became of a request, and the first KB of what was answered, once it is here. The text never rejects. */
+/** The outcome of a request, and the first KB of its answer, once that is here. The text never rejects. */
 export type Made = { readonly outcome: Outcome; readonly text: Promise<string> | null };
 
 /**
- * Sends one request, and says what became of it. The receiver may take so long until its status line and headers are
- * here (SPEC.md 4.1: five seconds). Never throws.
+ * Sends one request, and answers its outcome. `timeout` ends when the status line and headers have arrived (SPEC.md 4.1:
+ * five seconds). Never throws.
  */
 export async function attempt(
   request: Omit<PostRequest, "signal">,
@@ -21,7 +21,7 @@ export async function attempt(
   const limit = limits.start(timeout);
   const { url, headers, body, tls } = request;
   const reply = await post({ url, headers, body, tls, signal: limit.signal });
-  // The rest of the answer is read in the background, within the same time; it never changes the outcome.
+  // The body of the answer is read in the background, within the same time, and never changes the outcome.
   if (reply.kind === "answered") void reply.body.then(limit.end);
   else limit.end();
   const answer = toAnswer(reply, { timeout, stopped: limits.released(), clock });
@@ -40,16 +40,16 @@ function toAnswer(reply: Reply, { timeout, stopped, clock }: Circumstances): Ans
 
 /** The time limit of one attempt. */
 export type Limit = {
-  /** Aborted when the time is up, or when the daemon has to stop at once. */
+  /** Aborted when the time is up, or when all attempts are abandoned. */
   readonly signal: AbortSignal;
   /** The attempt is over. */
   end(): void;
 };
 
-/** The time limits of attempts: those of one length share a timer, since most attempts are over long before. */
+/** The time limits of attempts. Those of one length share a timer, because most attempts are over long before. */
 export type Limits = {
   start(length: Ms): Limit;
-  /** Ends all attempts at once, those to come included. */
+  /** Ends all attempts at once, also those that would begin later. */
   release(): void;
   released(): boolean;
   /** Aborted by a release. */
@@ -108,10 +108,10 @@ function createQueue(clock: Clock): Queue {
   };
 
   function watch({ endsAt }: Running): void {
-    cancel = clock.after(Math.max(0, endsAt - clock.now()), abortWhatIsDue);
+    cancel = clock.after(Math.max(0, endsAt - clock.now()), abortDue);
   }
 
-  function abortWhatIsDue(): void {
+  function abortDue(): void {
     cancel = null;
     for (const running of all) {
       if (running.endsAt > clock.now()) {

@@ -1,22 +1,22 @@
 import type { Cancel, Clock } from "../model/ports.ts";
 import type { At } from "../model/units.ts";
 
-/** Wakes one waiter. A ring while nobody waits is kept for the next one: no wake-up is lost between look and sleep. */
+/** Wakes one waiter. A ring while nobody waits counts for the next wait, so that no wake-up is lost between look and sleep. */
 export type Bell = {
   ring(): void;
   /** Resolves at the next ring, or at `until` (of `clock.now()`; null for never). */
   rung(until: At | null): Promise<void>;
-  /** Rings, and answers whether the waiter has come back since the last knock: one that never does is stuck. */
-  knock(): boolean;
+  /** Rings, and answers whether the waiter has woken since the last check: one that never does is stuck. */
+  checkLiveness(): boolean;
   /** Nobody will wait any more. */
   silence(): void;
 };
 
 export function createBell(clock: Clock): Bell {
   let pending = false;
-  let knocked = false;
+  let isChecked = false;
   let wake = (): void => {};
-  // Rings come thick and fast, and mostly leave the time as it was: its timer stays from one wait to the next.
+  // Rings are frequent and mostly leave the time as it was: the timer stays from one wait to the next.
   let timedFor: At | null = null;
   let cancel: Cancel = () => {};
 
@@ -39,11 +39,11 @@ export function createBell(clock: Clock): Bell {
 
   return {
     ring,
-    knock() {
-      const heard = !knocked;
-      knocked = true;
+    checkLiveness() {
+      const isAlive = !isChecked;
+      isChecked = true;
       ring();
-      return heard;
+      return isAlive;
     },
     silence: () => setTimer(null),
     async rung(until) {
@@ -53,7 +53,7 @@ export function createBell(clock: Clock): Bell {
           wake = resolve;
         });
       pending = false;
-      knocked = false;
+      isChecked = false;
     },
   };
 }

@@ -3,8 +3,8 @@ import type { Delivery, FinalAnswer } from "../model/delivery.ts";
 import type { Destination, Webhook } from "../model/destination.ts";
 
 /**
- * The last words that still count: a webhook whose entry in the config has changed since, in its headers, its certificates
- * or the secret that signs, is another one, and is asked again.
+ * The final answers that still count. A webhook whose entry in the config has changed since (its headers, certificates or
+ * signing secrets) is another one, and is asked again.
  */
 export function standing(finals: readonly FinalAnswer[], destination: Destination): readonly FinalAnswer[] {
   if (finals.length === 0) return finals;
@@ -18,13 +18,13 @@ export function standing(finals: readonly FinalAnswer[], destination: Destinatio
 export function askable({ finals }: Delivery, destination: Destination): readonly Webhook[] {
   const { webhooks } = destination;
   if (finals.length === 0) return webhooks;
-  const said = standing(finals, destination);
-  const open = webhooks.filter(({ url }) => !said.some((final) => final.url === url));
-  // If the config has lost every webhook that was still open, the others are asked once more, and have the last word.
+  const counting = standing(finals, destination);
+  const open = webhooks.filter(({ url }) => !counting.some((final) => final.url === url));
+  // If every webhook that was still open has left the config, the others are asked once more, and that is final.
   return open.length > 0 ? open : webhooks;
 }
 
-/** Notes with each new last word to which entry it was said. */
+/** Notes with each new final answer which entry of the config gave it. */
 export function withEntries(finals: readonly FinalAnswer[], destination: Destination): readonly FinalAnswer[] {
   if (finals.every(({ entry }) => entry !== undefined)) return finals;
   return finals.map((final) => {
@@ -33,10 +33,10 @@ export function withEntries(finals: readonly FinalAnswer[], destination: Destina
   });
 }
 
-/** Too short to say anything about the secrets in it; long enough to tell an entry from the one before it. */
+/** Too short to reveal the secrets in an entry, and long enough to tell it from the one before. */
 const LENGTH = 8;
 
-// Deliveries that wait are asked about again and again; a reload makes other objects.
+// Waiting deliveries ask for it again and again. A reload makes new objects.
 const known = new WeakMap<Webhook, { readonly destination: Destination; readonly entry: string }>();
 
 function entryOf(webhook: Webhook, destination: Destination): string {

@@ -1,14 +1,15 @@
 import type { Destination } from "../model/destination.ts";
 import type { Clock } from "../model/ports.ts";
-import type { AttemptError, DestinationHealth, Health, LaneStatus, WebhookHealth } from "../model/status.ts";
+import { createRate, type Rate } from "../model/rate.ts";
+import type { Activity, AttemptError, DestinationHealth, Health, LaneStatus, WebhookHealth } from "../model/status.ts";
 import { type At, MINUTE, type Ms } from "../model/units.ts";
 import { withoutQuery } from "../model/url.ts";
 import type { Lanes } from "./lanes.ts";
 
-/** A webhook that has taken something so lately works, whatever it has refused since. */
+/** A webhook that took something within this time works, whatever it has refused since. */
 const LATELY: Ms = MINUTE;
 
-/** Says how destinations are, by their lanes. */
+/** The state of each destination, by its lanes. */
 export function createHealth(lanes: Pick<Lanes, "status">, clock: Pick<Clock, "now">): Health {
   return {
     of(destination) {
@@ -70,4 +71,17 @@ function webhookState(lane: LaneStatus, now: At): WebhookHealth["state"] {
   if (lastFailure?.offline) return "offline";
   if (state === "closed") return "down";
   return state === "slowed" ? "slowed" : "failing";
+}
+
+/** Counts recent successes for the operator, in memory. */
+export function createActivity(clock: Pick<Clock, "now">): Activity & { delivered(destination: string): void } {
+  const rates = new Map<string, Rate>();
+  return {
+    delivered(destination) {
+      const rate = rates.get(destination) ?? createRate();
+      rates.set(destination, rate);
+      rate.add(1, clock.now());
+    },
+    of: (destination) => rates.get(destination)?.perSecond(clock.now()) ?? 0,
+  };
 }

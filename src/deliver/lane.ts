@@ -11,27 +11,25 @@
  *
  * In every state, Retry-After holds the lane: no slot is given until then. By command, `tryNow` ends these waits.
  */
-import type { Spell } from "../model/pause.ts";
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
 import type { LaneStatus } from "../model/status.ts";
 import { type At, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { backoff, OFFLINE_WAITS } from "../settle/backoff.ts";
 import type { Sign } from "../settle/judge.ts";
-import { createOffline } from "./offline.ts";
 
 export const FIRST_SLOTS = 4;
 const MOST_SLOTS = 256;
-/** Results after which a round is over, if it has few slots: fewer say little about a receiver that takes some events. */
+/** A round has at least so many results, because fewer say little about a receiver that takes some events. */
 const SHORTEST_ROUND = 16;
-/** Failures in a row from which on it matters which delivery is tried next: the old ones may be the trouble. */
+/** After so many failures in a row, the deliveries that were tried may be the trouble, and others get more turns. */
 const SUSPICIOUS = 4;
 const SILENCES_TO_CLOSE = 10;
 const LEAST_TRUST = 10;
 const MOST_TRUST = 1_000;
 /** Between two requests of a slowed lane, and after a 429. */
 const PACE: Ms = SECOND / 4;
-/** A receiver that took nothing for so long was broken; for a shorter time, the events may have been the trouble. */
+/** A receiver that took nothing for so long was out of order. For a shorter time, the events may have been the trouble. */
 const SHORTEST_OUTAGE: Ms = 5 * MINUTE;
 
 export type Lane = {
@@ -39,21 +37,19 @@ export type Lane = {
   /** How many slots are taken. */
   busy(): number;
   /** Takes a slot for a delivery that was tried before, or was not. It is given back through `done`. */
-  take(ask: Pick<LaneAsk, "tried" | "now">): void;
+  takeSlot(ask: Pick<LaneAsk, "tried" | "now">): void;
   done(result: LaneResult, circumstances: LaneCircumstances): void;
   /** Until when no slot is given. May lie in the past. */
   shutUntil(): At;
   /** Whether what takes a slot now is a probe. */
   isClosed(): boolean;
-  /** Whether it has a slot for more now, or in a moment: it is neither closed, nor held by the receiver's own wish. */
+  /** Whether it gives slots now or in a moment: it is neither closed, nor has its receiver asked for silence. */
   isAlive(now: At): boolean;
   /** Whether the last few attempts have all failed. */
   isSuspect(): boolean;
-  /** When this machine was offline, as far as this lane could tell, up to now. */
-  offline(now: At): readonly Spell[];
-  /** The last time in which the receiver was out of order and that is over, or null. */
-  outage(): Spell | null;
-  /** Waits for no probe any more; with `all`, nor for the time that the receiver has asked for. */
+  /** The last outage of the receiver that is over, or null. */
+  outage(): Outage | null;
+  /** Ends the wait for the next probe; with `all`, also the silence that the receiver has asked for. */
   tryNow(all: boolean): void;
   status(): LaneStatus;
 };
@@ -66,7 +62,7 @@ export type LaneAsk = {
   readonly urgent: boolean;
   /** Whether it is for a delivery that was tried before. */
   readonly tried: boolean;
-  /** Whether there is one that was not. */
+  /** Whether another one waits that was never tried. */
   readonly untriedWaits: boolean;
 };
 
@@ -83,10 +79,12 @@ export type LaneResult = {
 
 export type LaneCircumstances = { readonly now: At; readonly random: number; readonly policy: RetryPolicy };
 
+/** A time in which a receiver took nothing. */
+export type Outage = { readonly from: At; readonly until: At };
+
 export type LaneName = { readonly destination: string; readonly url: string };
 
 export function createLane(name: LaneName, report: Report): Lane {
-  const offline = createOffline();
   const lane: State = {
     ...{ slots: FIRST_SLOTS, busy: 0, busyTried: 0, round: { results: 0, successes: 0 }, trust: LEAST_TRUST },
     ...{ failures: 0, silences: 0, probes: 0, probedTried: false, heldUntil: 0, nextAt: 0 },
@@ -95,7 +93,7 @@ export function createLane(name: LaneName, report: Report): Lane {
   return {
     hasRoom: (ask) => hasRoom(lane, ask),
     busy: () => lane.busy,
-    take({ tried, now }) {
+    takeSlot({ tried, now }) {
       if (stateOf(lane) === "slowed") lane.nextAt = Math.max(lane.nextAt, now + PACE);
       lane.busy += 1;
       if (tried) lane.busyTried += 1;
@@ -105,17 +103,15 @@ export function createLane(name: LaneName, report: Report): Lane {
       lane.busy -= 1;
       if (result.tried) lane.busyTried -= 1;
       if (result.sign === "unknown") return;
-      offline.saw(result.sign === "offline", { startedAt: result.startedAt, now: circumstances.now });
       const before = stateOf(lane);
       if (result.sign === "taken") succeed(lane, circumstances.now);
       else fail(lane, result, circumstances);
-      tellChange({ before, after: stateOf(lane) }, { name, report, lane, result, now: circumstances.now });
+      logChange({ before, after: stateOf(lane) }, { name, report, lane, result, now: circumstances.now });
     },
     shutUntil: () => Math.max(lane.heldUntil, lane.nextAt),
     isClosed: () => stateOf(lane) === "closed",
     isAlive: (now) => stateOf(lane) !== "closed" && lane.heldUntil <= now,
     isSuspect: () => lane.failures >= SUSPICIOUS,
-    offline: offline.spells,
     outage: () => lane.outage,
     tryNow(all) {
       lane.nextAt = 0;
@@ -149,7 +145,7 @@ type State = {
   closedAt: At | null;
   /** When the first of the failures since the last success began. */
   failingSince: At | null;
-  outage: Spell | null;
+  outage: Outage | null;
   lastSuccessAt: At | null;
   lastFailure: LaneStatus["lastFailure"];
 };
@@ -201,17 +197,17 @@ function fail(lane: State, result: LaneResult, { now, random, policy }: LaneCirc
   const state = stateOf(lane);
   if (state !== "closed") {
     Object.assign(lane, { closedAt: null, probes: 0 });
-    // Until now the lane had a probe to wait for, which is answered.
+    // The probe that the lane waited for is answered.
     if (wasClosed) lane.nextAt = 0;
     if (state === "slowed" || sign === "crowded") lane.nextAt = now + PACE;
     return;
   }
-  // What was under way when the lane was closed is no probe, and says nothing new.
+  // An attempt that began before the lane was closed is no probe, and says nothing new.
   if (lane.closedAt !== null && startedAt <= lane.closedAt) return;
   lane.closedAt ??= now;
   lane.trust = LEAST_TRUST;
   lane.probes += 1;
-  // A network that comes back is noticed soon: looking for it costs nobody anything.
+  // Looking for a network that is back costs nobody anything, so the waits are short.
   const waits = sign === "offline" ? { ...policy, ...OFFLINE_WAITS } : policy;
   lane.nextAt = now + backoff(lane.probes, waits, random);
 }
@@ -221,7 +217,7 @@ function countResult(lane: State): void {
   const { round, slots } = lane;
   round.results += 1;
   const isOver = round.successes >= slots || round.results >= Math.max(slots, SHORTEST_ROUND);
-  // A receiver that takes some of what it gets is not overloaded: it refuses the rest for what they are.
+  // A receiver that takes some events is not overloaded: it refuses the others because of what is in them.
   if (isOver) setSlots(lane, round.successes > 0 ? slots * 2 : slots / 2);
 }
 
@@ -239,7 +235,7 @@ type About = {
   readonly now: At;
 };
 
-function tellChange({ before, after }: Change, { name, report, lane, result, now }: About): void {
+function logChange({ before, after }: Change, { name, report, lane, result, now }: About): void {
   if (before === after) return;
   const { destination, url } = name;
   if (after === "closed") report.laneClosed(destination, url, result.reason, lane.nextAt - now);

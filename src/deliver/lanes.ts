@@ -1,12 +1,10 @@
 import type { Destination, Webhook } from "../model/destination.ts";
-import type { Spell } from "../model/pause.ts";
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
 import type { LaneStatus } from "../model/status.ts";
-import type { At, Ms } from "../model/units.ts";
-import { createLane, type Lane, type LaneAsk, type LaneName, type LaneResult } from "./lane.ts";
+import type { At } from "../model/units.ts";
+import { createLane, type Lane, type LaneAsk, type LaneName, type LaneResult, type Outage } from "./lane.ts";
 import { createSlots, type Slots } from "./slots.ts";
-import { timeIn } from "./spells.ts";
 
 /** The lanes of all webhooks, and the bound on all of them together. */
 export type Lanes = {
@@ -15,35 +13,32 @@ export type Lanes = {
   /** Whether one of these webhooks takes more now, or in a moment. */
   isAlive(destination: string, webhooks: readonly Webhook[], now: At): boolean;
   /**
-   * Takes a slot for each of these webhooks that has one. A closed one alone is not asked while another takes more in a
-   * moment: a probe goes along with what may be delivered.
+   * Takes a slot for each of these webhooks that has one. A closed one is probed together with an open one, and alone only
+   * if all are closed.
    */
-  take(destination: string, webhooks: readonly Webhook[], ask: SlotAsk): readonly Webhook[];
+  takeSlots(destination: string, webhooks: readonly Webhook[], ask: SlotAsk): readonly Webhook[];
   /** Whether the webhook is only probed now. */
   isClosed(destination: string, webhook: Webhook): boolean;
-  /** Gives a slot back, with what came of it. */
+  /** Gives a slot back, with the result of the attempt. */
   done(destination: string, webhook: Webhook, result: LaneResult & LaneMoment): void;
-  /** Whoever was called because of `starved` has looked, and has perhaps left a slot for the next. */
+  /** A loop that `starved` woke is done: wakes the next one, if there is a slot left. */
   passOn(): void;
   /** When the first of the destination's lanes that are shut now gives slots again, or null if none is shut. */
   nextOpenAt(destination: Destination, now: At): At | null;
   /** Whether the last few attempts at each of its webhooks have failed. */
   isSuspect(destination: Destination): boolean;
   /** The outage of one of its webhooks that ended last, or null. */
-  outage(destination: Destination): Spell | null;
-  /** Probes at once those of its lanes that are closed; with `all`, those too whose receiver has asked for silence. */
+  outage(destination: Destination): Outage | null;
+  /** Ends the wait for the next probe of its closed lanes; with `all`, also the silence that receivers have asked for. */
   tryNow(destination: Destination, all: boolean): void;
   /** How its webhooks are, in the order of the config. */
   status(destination: Destination): readonly LaneStatus[];
-  /** For how long since `at` none of these webhooks could be reached: this machine was offline, or it was one of these spells. */
-  lostSince(destination: string, webhooks: readonly Webhook[], since: LostSince): Ms;
 };
 
 export type SlotAsk = LaneAsk & {
   /** Called when there may be room, if there was none because of the bound on all lanes together. */
   readonly starved: () => void;
 };
-export type LostSince = { readonly at: At; readonly now: At; readonly spells: readonly Spell[] };
 export type LaneMoment = { readonly now: At; readonly random: number; readonly policy: RetryPolicy };
 
 export function createLanes(report: Report): Lanes {
@@ -59,7 +54,7 @@ export function createLanes(report: Report): Lanes {
       return false;
     },
     isAlive: (destination, webhooks, now) => lanesOf(destination, webhooks).some((lane) => lane.isAlive(now)),
-    take(destination, webhooks, ask) {
+    takeSlots(destination, webhooks, ask) {
       const lanes = lanesOf(destination, webhooks);
       if (!haveRoom(lanes, ask, slots)) return [];
       return webhooks.filter((_, nth) => {
@@ -86,7 +81,7 @@ export function createLanes(report: Report): Lanes {
     },
     isSuspect: (destination) => allOf(destination).every((lane) => lane.isSuspect()),
     outage(destination) {
-      let last: Spell | null = null;
+      let last: Outage | null = null;
       for (const lane of allOf(destination)) {
         const outage = lane.outage();
         if (outage !== null && (last === null || outage.until > last.until)) last = outage;
@@ -97,10 +92,6 @@ export function createLanes(report: Report): Lanes {
       for (const lane of allOf(destination)) lane.tryNow(all);
     },
     status: (destination) => allOf(destination).map((lane) => lane.status()),
-    lostSince(destination, webhooks, { at, now, spells }) {
-      const offline = webhooks.map((webhook) => laneOf(destination, webhook).offline(now));
-      return min(offline.map((periods) => timeIn([...periods, ...spells], { at, now }))) ?? 0;
-    },
   };
 }
 
@@ -120,10 +111,10 @@ type Directory = {
   allOf(destination: Destination): readonly Lane[];
 };
 
-/** Finds the lane of a webhook, which a reload does not change: it goes by destination and URL. */
+/** Finds the lane of a webhook by destination and URL, so that a reload does not change it. */
 function createDirectory(report: Report, added: (lane: Lane) => void): Directory {
   const lanes = new Map<string, Lane>();
-  // They are asked for several times with each attempt.
+  // Each attempt asks for them several times.
   const byWebhook = new WeakMap<Webhook, { readonly destination: string; readonly lane: Lane }>();
   const byWebhooks = new WeakMap<readonly Webhook[], readonly Lane[]>();
   return { laneOf, lanesOf, allOf };
@@ -159,8 +150,4 @@ function createDirectory(report: Report, added: (lane: Lane) => void): Directory
     added(lane);
     return lane;
   }
-}
-
-function min(numbers: readonly number[]): number | null {
-  return numbers.length === 0 ? null : Math.min(...numbers);
 }

@@ -1,28 +1,37 @@
+/**
+ * Sends the waiting deliveries of one destination. Each destination has a loop of its own, so that none waits for another.
+ *
+ * The loop wakes when something may have changed (a delivery arrives, a slot is free, the config is another one) or when the
+ * next delivery is due. It then starts all that it can: it takes the next delivery from its window (window.ts), a slot from
+ * each webhook that has one (lanes.ts), and sends. A started delivery runs beside the loop: its round of attempts (round.ts)
+ * is settled (settle/settle.ts) and written to the store. What has to be tried again goes back to the window.
+ */
 import type { Config } from "../model/config.ts";
-import type { Delivery } from "../model/delivery.ts";
+import type { Delivery, DeliveryRef } from "../model/delivery.ts";
 import type { Destination, Webhook } from "../model/destination.ts";
-import type { Spell } from "../model/pause.ts";
 import type { Queue, Settle } from "../model/ports.ts";
 import type { Settlement } from "../model/settlement.ts";
 import { type At, SECOND } from "../model/units.ts";
-import { WAITS } from "../settle/backoff.ts";
+import { isPastCutoff, WAITS } from "../settle/backoff.ts";
 import { type Bell, createBell } from "./bell.ts";
+import type { Clocks, NetworkClock } from "./clocks.ts";
 import { askable } from "./finals.ts";
-import { isLastAttempt } from "./lost.ts";
+import type { Outage } from "./lane.ts";
 import { type RoundWorld, sendRound } from "./round.ts";
 import { createWindow, earliest, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
 
 /** Deliveries of one destination that are being sent, or were sent and are not written yet. */
 const MOST_UNWRITTEN = 512;
-/** Of writing what a receiver has answered, a second apart. */
+/** How often a stopping daemon tries to write a settlement, once a second. */
 const TRIES_WHEN_STOPPING = 5;
 
 export type LoopWorld = RoundWorld &
   WindowWorld & {
     readonly settle: Settle;
+    readonly clocks: Pick<Clocks, "of">;
     /** How to deliver, as the config in force says. */
     readonly delivery: () => Config["delivery"];
-    /** Aborted: nothing new is begun, and what runs may finish. */
+    /** Aborted: nothing new is started, and running attempts may finish. */
     readonly stopping: AbortSignal;
   };
 
@@ -30,44 +39,53 @@ export type Loop = {
   /** Resolves when the daemon stops and nothing of this destination runs any more. */
   run(): Promise<void>;
   /** A new delivery was committed just now. */
-  offer(delivery: Delivery): void;
-  /** Has it look again at what is due, and answers whether it has done so since the last knock. */
-  knock(): boolean;
-  /** Looks again at once; with `all`, also at what is not due yet. */
+  enqueue(delivery: Delivery): void;
+  /** Wakes the loop, and answers whether it has run since the last check. */
+  checkLiveness(): boolean;
+  /** Wakes the loop; with `all`, it also sends what is not due yet. */
   tryNow(all: boolean): void;
   /** The store has moved deliveries from one queue to the other. */
   readAgain(): void;
   /** These events must not be sent any more. */
   withdraw(ids: ReadonlySet<number>): void;
+  /** Another daemon delivers these from now on. */
+  forget(has: (ref: DeliveryRef) => boolean): void;
   /** From the next round on, deliver like this; null: not at all. */
   serve(destination: Destination | null): void;
-  /** Runs `work`, which may take away what waits, while nothing is delivered; or answers why it cannot. */
+  /** Runs `work`, which may take waiting deliveries away, while nothing is sent; or answers why it cannot. */
   whileIdle<T extends object>(work: () => Promise<T>): Promise<T | "served" | "busy">;
 };
 
-/**
- * Delivers what waits for one destination: due → claim → send → settle → write. Each destination has a loop of its
- * own, so that none waits for another.
- */
 export function createLoop(name: string, world: LoopWorld): Loop {
   const { stopping, report } = world;
   const bell = createBell(world.clock);
   const loop: State = {
-    ...{ name, world, bell, window: createWindow(name, world), inFlight: { first: 0, retry: 0 }, lastStarted: "retry" },
-    ...{ served: null, looking: false, works: 0, outage: null, turn: 0, released: 0 },
+    name,
+    world,
+    bell,
+    destinationClock: world.clocks.of(name),
+    window: createWindow(name, world),
+    inFlight: { first: 0, retry: 0 },
+    destination: null,
+    isStarting: false,
+    runningWorks: 0,
+    lastStarted: "retry",
+    started: 0,
+    outage: null,
+    abandoned: 0,
   };
   return {
     async run() {
       stopping.addEventListener("abort", bell.ring);
-      while (!stopping.aborted) await bell.rung(await look(loop));
+      while (!stopping.aborted) await bell.rung(await startAll(loop));
       while (isBusy(loop)) await bell.rung(null);
       bell.silence();
-      if (loop.released > 0) report.released(loop.released);
+      if (loop.abandoned > 0) report.released(loop.abandoned);
     },
-    offer(delivery) {
-      if (loop.window.arrived(delivery)) bell.ring();
+    enqueue(delivery) {
+      if (loop.window.receive(delivery)) bell.ring();
     },
-    knock: bell.knock,
+    checkLiveness: bell.checkLiveness,
     tryNow(all) {
       if (all) loop.window.hurry({ from: Number.NEGATIVE_INFINITY, until: world.clock.now() });
       bell.ring();
@@ -77,19 +95,20 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       bell.ring();
     },
     withdraw: (ids) => loop.window.withdraw(ids),
+    forget: (has) => loop.window.forget(has),
     serve(destination) {
-      loop.served = destination;
+      loop.destination = destination;
       bell.ring();
     },
     async whileIdle(work) {
-      if (loop.served !== null) return "served";
-      if (isBusy(loop) || loop.looking) return "busy";
-      loop.works += 1;
+      if (loop.destination !== null) return "served";
+      if (isBusy(loop) || loop.isStarting) return "busy";
+      loop.runningWorks += 1;
       try {
         return await work();
       } finally {
-        loop.works -= 1;
-        // What it has in memory may be another destination's now.
+        loop.runningWorks -= 1;
+        // What is in memory may be another destination's now.
         loop.window = createWindow(name, world);
         bell.ring();
       }
@@ -101,94 +120,97 @@ type State = {
   readonly name: string;
   readonly world: LoopWorld;
   readonly bell: Bell;
+  readonly destinationClock: NetworkClock;
+  /** The part of the backlog that is in memory. */
   window: Window;
+  /** Deliveries that are being sent, or were sent and are not written yet. */
   readonly inFlight: Record<Queue, number>;
+  /** As the config has it; null while nothing is to be sent to it. */
+  destination: Destination | null;
+  /** Whether it is reading deliveries, and may be about to start one. */
+  isStarting: boolean;
+  /** Of `whileIdle`: while there is one, nothing is started. */
+  runningWorks: number;
   lastStarted: Queue;
-  served: Destination | null;
-  /** It reads what is due, and may be about to begin. */
-  looking: boolean;
-  /** How many works want nothing to be delivered now. */
-  works: number;
-  /** The last one that was seen to be over. */
-  outage: Spell | null;
-  /** Counts what was started. */
-  turn: number;
-  /** Deliveries that were let go when the daemon had to stop at once. */
-  released: number;
+  /** How many deliveries were ever started. */
+  started: number;
+  /** The last one that is known to be over. */
+  outage: Outage | null;
+  /** Deliveries whose attempts were cut off when the daemon had to stop at once. */
+  abandoned: number;
 };
 
-/** Starts what it can. What it leaves of the slots is somebody else's, who may wait for one. */
-async function look(loop: State): Promise<At | null> {
+/** Starts deliveries until none is due or no webhook has a slot. Answers when to do so again. */
+async function startAll(loop: State): Promise<At | null> {
+  const { name, world, destination } = loop;
   try {
-    return await startWhatIsDue(loop);
-  } finally {
-    loop.world.lanes.passOn();
-  }
-}
-
-/** Due → claim → send, until nothing is due or no webhook has a slot. Answers when to look again. */
-async function startWhatIsDue(loop: State): Promise<At | null> {
-  const { name, world, window, served } = loop;
-  if (served === null || loop.works > 0) return null;
-  // Of one moment: a lane that opens between a look at it and the question when it opens would be overlooked.
-  let now = world.clock.now();
-  loop.looking = true;
-  try {
-    do {
-      now = world.clock.now();
-      noticeLanes(loop, served);
-      if (window.isLow(now)) await window.fill(now);
-      // While it was read, the config may have changed.
-    } while (!world.stopping.aborted && loop.served === served && startOne(loop, served, now));
+    if (destination === null || loop.runningWorks > 0) return null;
+    loop.isStarting = true;
+    return await startUntilFull(loop, destination);
   } catch (error) {
     world.report.storeFailed(`read what waits for ${name}`, error);
     return world.clock.now() + SECOND;
   } finally {
-    loop.looking = false;
+    loop.isStarting = false;
+    // Another loop may wait for a slot that this one has left.
+    world.lanes.passOn();
   }
-  return earliest(window.nextDueAt(), world.lanes.nextOpenAt(served, now));
 }
 
-/** When a receiver has come back, what waits for it since the outage began need not wait any longer. */
+async function startUntilFull(loop: State, destination: Destination): Promise<At | null> {
+  const { world, window } = loop;
+  let now: At;
+  do {
+    // One moment for all questions: a lane that opens between two of them would be overlooked.
+    now = world.clock.now();
+    noticeLanes(loop, destination);
+    if (window.isLow(now)) await window.fill(now);
+    // The config may have changed during the read.
+  } while (!world.stopping.aborted && loop.destination === destination && startOne(loop, destination, now));
+  return earliest(window.nextDueAt(), world.lanes.nextOpenAt(destination, now));
+}
+
+/** Once a receiver is back, the deliveries that failed during its outage need not wait any longer. */
 function noticeLanes(loop: State, destination: Destination): void {
   const { window, world } = loop;
-  window.suspect(world.lanes.isSuspect(destination));
+  window.setSuspect(world.lanes.isSuspect(destination));
   const outage = world.lanes.outage(destination);
   if (outage === null || outage === loop.outage) return;
   loop.outage = outage;
   window.hurry(outage);
 }
 
-/**
- * A quarter of what runs is for retries, the rest for first attempts; what one of them does not need the other takes.
- * Answers whether it is worth trying again.
- */
+/** Starts one delivery, if there is a slot for it. Answers whether it is worth trying again. */
 function startOne(loop: State, destination: Destination, now: At): boolean {
   const { world, window, bell } = loop;
   if (isFull(loop)) return false;
   const { concurrency, cutoff } = world.delivery();
-  const isUrgent = (delivery: Delivery): boolean => isLastAttempt(delivery, { destination, now, cutoff, world });
+  const stoodStill = loop.destinationClock.stoodStill(now);
+  // A last attempt need not wait for the next probe of a closed lane.
+  const isUrgent = (delivery: Delivery): boolean => isPastCutoff(delivery, { now, cutoff, stoodStill });
   const ask = { now, concurrency, starved: bell.ring, tried: false, untriedWaits: window.hasFirst() };
   const hasRoom = (urgent: boolean): boolean => world.lanes.haveRoom(destination, { ...ask, urgent });
   if (!hasRoom(false) && !(window.hasRetry(isUrgent) && hasRoom(true))) return false;
-  const started = order(loop).some((queue) =>
-    window.take(queue, (delivery) => {
-      const claim = { ...ask, urgent: isUrgent(delivery), tried: delivery.attemptedAt !== null };
-      const webhooks = world.lanes.take(destination.name, askable(delivery, destination), claim);
+
+  const isStarted = queuesInTurn(loop, destination).some((queue) =>
+    window.startFirst(queue, (delivery) => {
+      const slots = { ...ask, urgent: isUrgent(delivery), tried: delivery.attemptedAt !== null };
+      const webhooks = world.lanes.takeSlots(destination.name, askable(delivery, destination), slots);
       if (webhooks.length === 0) return false;
-      // It reports by itself what goes wrong.
+      // It never rejects.
       void deliver(loop, delivery, { destination, webhooks, queue: queue === "latest" ? "first" : queue });
       return true;
     }),
   );
-  const inLine = (delivery: Delivery): boolean =>
+  if (isStarted) return true;
+  const isInLine = (delivery: Delivery): boolean =>
     world.lanes.isAlive(destination.name, askable(delivery, destination), now);
-  return started || window.setAside(now, inLine);
+  return window.setAside(now, isInLine);
 }
 
 /**
- * Where all lanes are suspect, most turns are for first attempts, from both ends of the backlog: what was tried may be the
- * trouble, and new events need not wait behind it.
+ * Where the last attempts at all webhooks have failed, most turns are for first attempts, from both ends of the backlog: the
+ * deliveries that were tried may be the trouble, and new events need not wait behind them.
  */
 const SUSPECT_TURNS: readonly (readonly WindowQueue[])[] = [
   ["latest", "first", "retry"],
@@ -197,15 +219,18 @@ const SUSPECT_TURNS: readonly (readonly WindowQueue[])[] = [
   ["retry", "latest", "first"],
 ];
 
-/** While nothing runs, they take turns. */
-function order(loop: State): readonly WindowQueue[] {
-  const { inFlight, lastStarted, served, turn, world } = loop;
-  if (served !== null && world.lanes.isSuspect(served)) return SUSPECT_TURNS[turn % SUSPECT_TURNS.length] ?? [];
+/**
+ * Which queue comes first. A quarter of what runs is for retries and the rest for first attempts; what one queue does not
+ * need the other takes. While nothing runs, they take turns.
+ */
+function queuesInTurn(loop: State, destination: Destination): readonly WindowQueue[] {
+  const { inFlight, lastStarted, started, world } = loop;
+  if (world.lanes.isSuspect(destination)) return SUSPECT_TURNS[started % SUSPECT_TURNS.length] ?? [];
   const retriesFirst = isBusy(loop) ? inFlight.retry * 3 < inFlight.first : lastStarted === "first";
   return retriesFirst ? ["retry", "first"] : ["first", "retry"];
 }
 
-/** While the store takes no settlements, nothing more is sent that could not be written either. */
+/** While the store takes no settlements, nothing more is sent whose settlement could not be written either. */
 function isFull({ inFlight }: State): boolean {
   return inFlight.first + inFlight.retry >= MOST_UNWRITTEN;
 }
@@ -218,24 +243,20 @@ type To = { readonly destination: Destination; readonly webhooks: readonly Webho
 
 /** Send → settle → write. Never rejects. */
 async function deliver(loop: State, delivery: Delivery, { destination, webhooks, queue }: To): Promise<void> {
-  const { name, world, window, bell, inFlight } = loop;
+  const { name, world, window, bell, inFlight, destinationClock } = loop;
   const { timeout, cutoff } = world.delivery();
-  const asked = {
-    destination,
-    webhooks,
-    timeout,
-    policy: { ...WAITS, cutoff },
-    slotFreed: () => useSlot(loop, destination),
-  };
   inFlight[queue] += 1;
   loop.lastStarted = queue;
-  loop.turn += 1;
+  loop.started += 1;
   try {
+    const policy = { ...WAITS, cutoff };
+    const slotFreed = (): void => useSlot(loop, destination);
+    const asked = { destination, destinationClock, webhooks, timeout, policy, slotFreed };
     const settlement = await sendRound(delivery, asked, world);
     if (settlement !== null && (await write(delivery, settlement, world))) noteSettled(loop, delivery, settlement);
-    else loop.released += 1;
+    else loop.abandoned += 1;
   } catch (error) {
-    window.lost(delivery, world.clock.now());
+    window.unsettled(delivery, world.clock.now());
     bell.ring();
     world.report.unexpected(`deliver to ${name}`, error);
   } finally {
@@ -244,20 +265,20 @@ async function deliver(loop: State, delivery: Delivery, { destination, webhooks,
   }
 }
 
-/** A free slot is worth a look only if something may wait for it, or if a lane has just opened again. */
+/** A free slot wakes the loop only if something may wait for it, or if an outage has just ended. */
 function useSlot({ world, window, bell, outage }: State, destination: Destination): void {
   if (!window.isIdle() || world.lanes.outage(destination) !== outage) bell.ring();
 }
 
 function noteSettled({ window, bell }: State, delivery: Delivery, settlement: Settlement): void {
   window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
-  // There is something new to wait for. Otherwise the slot that became free was reason enough to look.
+  // The next wake-up may be earlier now. Otherwise the free slot has woken the loop already.
   if (settlement.state === "waiting") bell.ring();
 }
 
 /**
- * What a receiver has answered is held until the store takes it: sending it again would be worse than waiting. Only a
- * daemon that stops does not wait long. Answers whether it was written; if not, it is sent again after the next start.
+ * Keeps a receiver's answer until the store takes it: sending again would be worse than waiting. Only a stopping daemon gives
+ * up after a few tries. Answers whether it was written; if not, the delivery is sent again after the next start.
  */
 async function write(delivery: Delivery, settlement: Settlement, world: LoopWorld): Promise<boolean> {
   const { clock, report, stopping, limits } = world;

@@ -1,4 +1,4 @@
-/** One of the two queues of a window: what was read of it and waits to be sent, and up to where it is read. */
+/** One queue of a window: the deliveries that were read and wait to be sent, and how far it was read. */
 import type { Delivery } from "../model/delivery.ts";
 import type { Position } from "../model/ports.ts";
 import { KB } from "../model/units.ts";
@@ -13,7 +13,7 @@ export type Reading = {
   readonly waiting: Delivery[];
   /** Of their bodies, in characters. */
   size: number;
-  /** Up to where all is read. */
+  /** Everything up to here was read. */
   after: Position | null;
   /** Whether there may be something behind it. */
   more: boolean;
@@ -36,7 +36,7 @@ export function hasRoom({ waiting, size }: Reading): boolean {
   return waiting.length < LOW && size < MOST_BODIES;
 }
 
-/** What arrives now is left to be read. */
+/** New deliveries are left to be read later. */
 export function isFull({ waiting, size }: Reading): boolean {
   return waiting.length >= PAGE || size >= MOST_BODIES;
 }
@@ -46,7 +46,7 @@ export function add(delivery: Delivery, reading: Reading): void {
   reading.size += delivery.body.length;
 }
 
-/** Takes those of them that wait here out of it. Answers which they were. */
+/** Removes those of them that wait here. Answers which they were. */
 export function remove(reading: Reading, ids: ReadonlySet<number>): readonly number[] {
   const gone = reading.waiting.filter(({ id }) => ids.has(id));
   if (gone.length === 0) return [];

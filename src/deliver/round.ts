@@ -6,41 +6,39 @@ import type { Clock, Post, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy, Settlement } from "../model/settlement.ts";
 import type { Ms } from "../model/units.ts";
+import { withoutQuery } from "../model/url.ts";
 import { describeAnswer, judge, signOf } from "../settle/judge.ts";
 import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
-import type { Limits } from "./attempt.ts";
-import { attempt, type Made } from "./attempt.ts";
+import { attempt, type Limits, type Made } from "./attempt.ts";
+import type { NetworkClock } from "./clocks.ts";
 import { standing, withEntries } from "./finals.ts";
-import type { Halts } from "./halts.ts";
 import type { Lanes } from "./lanes.ts";
-import { lostTime } from "./lost.ts";
-import { noteAttempt } from "./note.ts";
 
 export type RoundWorld = {
   readonly clock: Clock;
   readonly random: Random;
   readonly post: Post;
   readonly lanes: Lanes;
-  readonly halts: Halts;
   readonly limits: Limits;
   readonly activity: { delivered(destination: string): void };
   readonly report: Report;
 };
 
-export type Asked = {
+type Asked = {
   readonly destination: Destination;
+  readonly destinationClock: NetworkClock;
   /** The webhooks that gave a slot: each is asked once. */
   readonly webhooks: readonly Webhook[];
   readonly timeout: Ms;
   readonly policy: RetryPolicy;
-  /** Called after each attempt: also those that come after the decision held a slot until then. */
+  /** Called after each attempt, also after those that end when the round is decided already. */
   readonly slotFreed: () => void;
 };
 
 /**
- * Sends a delivery to each of the webhooks asked, at once. Resolves as soon as that is decided (SPEC.md 6: the first
- * success does), or with null if it was released first. Answers that come later are reported, and change nothing.
+ * Sends a delivery to each of these webhooks at once. Resolves as soon as the round is decided (SPEC.md 6: the first
+ * success does that), or with null if the attempts were abandoned first. Later answers are reported, and change nothing.
  */
 export function sendRound(delivery: Delivery, asked: Asked, world: RoundWorld): Promise<Settlement | null> {
   const outcomes: Outcome[] = [];
@@ -53,7 +51,7 @@ export function sendRound(delivery: Delivery, asked: Asked, world: RoundWorld): 
     const trigger = triggerOf(delivery, webhook, { asked, world });
     const made = await ask(webhook, delivery, { asked, world });
     if (judge(made.outcome) === "unknown") return null;
-    // What goes well at once, as most does, costs nothing more; beside one of its round that has failed it is worth a line.
+    // A success at the first attempt needs no log, unless another attempt of its round has failed.
     const note =
       log.length === 0 && isPlain(delivery, made.outcome) ? null : await noteAttempt(made, trigger, world.limits);
     if (note) log.push(note);
@@ -101,17 +99,19 @@ async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here)
   return made;
 }
 
-/** Whatever happened, the slot is free again. */
+/** Frees the slot, whatever the outcome. */
 function giveBack(
   webhook: Webhook,
   outcome: Outcome | null,
   { delivery, asked, world }: Here & { readonly delivery: Delivery },
 ): void {
   const { clock, random, lanes } = world;
-  const { destination, policy, slotFreed } = asked;
+  const { destination, destinationClock, policy, slotFreed } = asked;
   const now = clock.now();
+  const sign = outcome ? signOf(outcome) : "unknown";
+  if (sign !== "offline" && sign !== "unknown") destinationClock.online(now);
   lanes.done(destination.name, webhook, {
-    sign: outcome ? signOf(outcome) : "unknown",
+    sign,
     tried: delivery.attemptedAt !== null,
     startedAt: outcome?.startedAt ?? now,
     reason: outcome ? describeAnswer(outcome) : "",
@@ -123,7 +123,7 @@ function giveBack(
   slotFreed();
 }
 
-/** Only 429 and 503 speak for the whole webhook; and nobody may hold it for longer than a delivery lives. */
+/** Only 429 and 503 speak for the whole webhook, and a hold lasts at most as long as a delivery. */
 function holdOf(outcome: Outcome, policy: RetryPolicy): Ms | null {
   if (outcome.kind !== "answered" || (outcome.status !== 429 && outcome.status !== 503)) return null;
   return outcome.retryAfter === null ? null : Math.min(outcome.retryAfter, policy.cutoff);
@@ -132,31 +132,66 @@ function holdOf(outcome: Outcome, policy: RetryPolicy): Ms | null {
 type SoFar = { readonly outcomes: readonly Outcome[]; readonly log: readonly Attempt[] };
 
 function decide(delivery: Delivery, { outcomes, log }: SoFar, { asked, world }: Here): Settlement | null {
-  const { destination, webhooks, policy } = asked;
+  const { destination, destinationClock, webhooks, policy } = asked;
   const now = world.clock.now();
   const known =
     delivery.finals.length === 0 ? delivery : { ...delivery, finals: standing(delivery.finals, destination) };
+  const isOver = outcomes.length === webhooks.length;
+  if (isOver && outcomes.every((outcome) => judge(outcome) === "offline")) destinationClock.offline();
   const settlement = settle(known, outcomes, {
     now,
     random: world.random.fraction(),
     policy,
+    clock: destinationClock,
     lane: {
-      // Looked at only where something has failed: most deliveries are taken at the first attempt.
+      // Read only where something has failed: most deliveries are taken at the first attempt.
       get urls() {
         return destination.webhooks.map((webhook) => webhook.url);
       },
       get asked() {
         return webhooks.map((webhook) => webhook.url);
       },
-      get lost() {
-        return lostTime(delivery, { destination, now, world });
-      },
-      get served() {
-        return !world.halts.isHalted(destination.name);
-      },
     },
   });
   if (settlement === null || log.length === 0) return settlement;
-  // While the round goes on, more may be added to the list.
+  // The list is copied because the round may still add to it.
   return { ...settlement, finals: withEntries(settlement.finals, destination), log: [...log] };
+}
+
+/**
+ * How long the settlement waits for the text of a refusal, which mostly comes with the headers. It has to be well below
+ * the wait before the first retry.
+ */
+const LONGEST_READ: Ms = 250;
+
+/** An attempt as it is logged for the operator; null if its outcome is unknown. */
+async function noteAttempt(
+  { outcome, text }: Made,
+  trigger: Attempt["trigger"],
+  limits: Limits,
+): Promise<Attempt | null> {
+  const judgement = judge(outcome);
+  if (judgement === "unknown") return null;
+  const { startedAt: at, duration } = outcome;
+  return {
+    ...{ at, url: withoutQuery(outcome.url), duration, outcome: judgement },
+    status: outcome.kind === "answered" ? outcome.status : null,
+    reason: describeAnswer(outcome),
+    answer: text === null || judgement === "delivered" ? null : await readSoon(text, limits),
+    trigger,
+  };
+}
+
+/** The text, or null if it takes too long. */
+function readSoon(text: Promise<string>, limits: Limits): Promise<string | null> {
+  const limit = limits.start(LONGEST_READ);
+  return new Promise((resolve) => {
+    // The daemon may have to stop at once.
+    if (limit.signal.aborted) resolve(null);
+    limit.signal.addEventListener("abort", () => resolve(null));
+    void text.then((read) => {
+      limit.end();
+      resolve(read);
+    });
+  });
 }

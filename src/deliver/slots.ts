@@ -1,38 +1,38 @@
 import { FIRST_SLOTS, type Lane } from "./lane.ts";
 
 /**
- * Attempts at once in the whole daemon. Bun's fetch runs 256 and lets the rest wait in a queue of its own, where their
- * five seconds would pass unused.
+ * Attempts at once in the whole daemon. Bun's fetch runs 256 and queues the rest, whose five seconds would pass in that
+ * queue.
  */
 export const MOST_ATTEMPTS = 200;
 /**
- * Of them, what is kept for lanes that use little: the same few for each. So those that hang at once, each with all the
- * slots it had grown to, leave some to the others.
+ * Slots that are kept for lanes that use few: the same number for each. So lanes that hang at the same time, each with many
+ * slots, leave some to the others.
  */
 const KEPT = 100;
 
-/** The slots of all lanes together, and who waits because the others have them. */
+/** The slots of all lanes together, and the loops that wait for one. */
 export type Slots = {
-  /** Whether one more of this lane leaves to every other lane what is kept for it. */
+  /** Whether this lane may take one more without touching those kept for the others. */
   hasRoom(lane: Lane): boolean;
-  take(lane: Lane, ask: Parameters<Lane["take"]>[0]): void;
+  take(lane: Lane, ask: Parameters<Lane["takeSlot"]>[0]): void;
   /** The lane has given one back. */
   free(lane: Lane): void;
   /** There is one lane more. */
   add(lane: Lane): void;
-  /** Calls `wake`, once, when there is a slot for one of these lanes; for several that wait, one after the other. */
+  /** Calls `wake` once, when there is a slot for one of these lanes. Of several that wait, one is woken at a time. */
   starve(lanes: readonly Lane[], wake: () => void): void;
-  /** Whoever was woken has looked, and has perhaps left a slot for the next. */
+  /** The one that was woken is done: wakes the next, if there is a slot left. */
   passOn(): void;
 };
 
 export function createSlots(): Slots {
   const lanes: Lane[] = [];
   let busy = 0;
-  /** What each lane may count on, and what is so kept for all of them now. */
+  /** How many are kept for each lane, and for all of them now. */
   let each = 0;
   let kept = 0;
-  // Woken one by one, since each that looks in vain costs as much as one that finds something, and there may be hundreds.
+  // There may be hundreds, and one that finds no slot costs as much as one that does: so one is woken at a time.
   const modest = new Set<() => void>();
   const others = new Set<() => void>();
 
@@ -40,7 +40,7 @@ export function createSlots(): Slots {
     hasRoom: (lane) => (isModest(lane) ? hasAny() : hasMore()),
     take(lane, ask) {
       if (isModest(lane)) kept -= 1;
-      lane.take(ask);
+      lane.takeSlot(ask);
       busy += 1;
     },
     free(lane) {
@@ -56,13 +56,13 @@ export function createSlots(): Slots {
     starve(which, wake) {
       const [queue, other] = which.some(isModest) ? [modest, others] : [others, modest];
       other.delete(wake);
-      // Who waits in it already keeps its place: a loop may look often, for other reasons.
+      // One that waits in it already keeps its place, however often it asks.
       queue.add(wake);
     },
     passOn,
   };
 
-  /** Whether it has less than what is kept for it. */
+  /** Whether it uses fewer than are kept for it. */
   function isModest(lane: Lane): boolean {
     return lane.busy() < each;
   }
@@ -71,7 +71,7 @@ export function createSlots(): Slots {
     return busy < MOST_ATTEMPTS;
   }
 
-  /** Whether there is more than what is kept. */
+  /** Whether there are more than are kept. */
   function hasMore(): boolean {
     return MOST_ATTEMPTS - busy > kept;
   }

@@ -3,18 +3,19 @@
  * the ids of those being sent. However long the backlog, a window holds no more than a page or two.
  *
  * reading:  a queue that runs low is filled with the next page after the last one read.
- * read:     the last page ends the reading. What arrives from then on comes straight from its commit while there is room,
- *           and is left to be read once there is none; retries are read again when `expect` says that one is due.
- * hurrying: an outage is over, and retries that are not due yet are read as well (once, those that began in it).
- * suspect:  the last attempts have all failed, perhaps because of what was tried: the newest first attempts are read as
- *           well, so that a new event need not wait behind all those before it.
- * aside:    retries that wait for a webhook without a slot were put back, so that others are read; or a delivery went
- *           wrong. After a while everything is read from the start again; what is in memory is passed over.
+ * read:     the last page was read. From then on new deliveries come straight from their commit while there is room, and
+ *           are left to be read once there is none; retries are read again when one is due.
+ * hurrying: an outage is over, and retries that are not due yet are read as well: once, those whose attempts all began
+ *           in it.
+ * suspect:  the last attempts have all failed, perhaps because of the deliveries that were tried: the newest first
+ *           attempts are read as well, so that a new event need not wait behind all those before it.
+ * aside:    retries that wait for a webhook without a slot were put back to make room for others, or a delivery met a
+ *           bug. After a while everything is read from the start again, except what is in memory.
  */
-import type { Delivery } from "../model/delivery.ts";
-import type { Spell } from "../model/pause.ts";
+import type { Delivery, DeliveryRef } from "../model/delivery.ts";
 import type { Backlog, ClaimAsk, ClaimPage, Claims, Queue } from "../model/ports.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
+import type { Outage } from "./lane.ts";
 import {
   add,
   createReading,
@@ -29,9 +30,9 @@ import {
   restart,
 } from "./reading.ts";
 
-/** How long until what was put aside is read again. */
+/** How long until deliveries that were put aside are read again. */
 const ASIDE: Ms = 10 * SECOND;
-/** Of the newest first attempts, how many are in memory. */
+/** How many of the newest first attempts are in memory. */
 const LATEST = 32;
 
 export type WindowWorld = { readonly claims: Claims; readonly backlog: Pick<Backlog, "nextRetryAt"> };
@@ -42,38 +43,40 @@ export type WindowQueue = Queue | "latest";
 export type Window = {
   /** Whether there may be something to read, and room for it. */
   isLow(now: At): boolean;
-  /** Whether nothing waits here, and nothing is left to be read. */
+  /** Whether no delivery waits here, and none is left to be read. */
   isIdle(): boolean;
   /** Reads on where a queue runs low. Rejects when the store does. */
   fill(now: At): Promise<void>;
   /** Whether there is a retry like this. */
   hasRetry(like: (delivery: Delivery) => boolean): boolean;
-  /** Takes the first delivery that `starts` agrees to; it is known as being sent until `settled`. */
-  take(queue: WindowQueue, starts: (delivery: Delivery) => boolean): boolean;
+  /** Takes out the first delivery that `tryStart` starts. It counts as being sent until `settled`. */
+  startFirst(queue: WindowQueue, tryStart: (delivery: Delivery) => boolean): boolean;
   /** Whether a delivery is here that was never tried. */
   hasFirst(): boolean;
   /** Whether the newest first attempts are wanted as well. */
-  suspect(isSuspect: boolean): void;
-  /** It has been written, and is read again when it is due, or with null not at all. */
+  setSuspect(isSuspect: boolean): void;
+  /** Its settlement is written. It is read again when it is due, or with null not at all. */
   settled(delivery: Delivery, dueAt: At | null): void;
-  /** Nothing is known of it any more: it is read again in a while. */
-  lost(delivery: Delivery, now: At): void;
-  /** These must not be sent any more. One that is being sent already stays known until it is `settled`. */
+  /** It was not settled: it is read again in a while. */
+  unsettled(delivery: Delivery, now: At): void;
+  /** These must not be sent any more. One that is being sent still ends with `settled`. */
   withdraw(ids: ReadonlySet<number>): void;
+  /** The same of those that another daemon delivers now. The store refuses what is still settled here. */
+  forget(has: (ref: DeliveryRef) => boolean): void;
   /**
-   * No retry here can start, though there is room, and none of them is in line for a slot: lets others in. Answers whether
-   * there may be any.
+   * No retry here can start. Puts them aside if they keep others from being read, unless one of them will have a slot in a
+   * moment. Answers whether there may be others.
    */
   setAside(now: At, inLine: (delivery: Delivery) => boolean): boolean;
-  /** What waited for its first attempt may wait among the retries now: reads everything again. */
+  /** Deliveries were moved from one queue to the other in the store: reads everything again. */
   readAgain(): void;
   /**
    * This one was committed just now: it need not be read if there is room for it. Answers whether it is the only one that
-   * waits for its first attempt: where others wait, it would find no slot either.
+   * waits for its first attempt. Where others wait, it would find no slot either.
    */
-  arrived(delivery: Delivery): boolean;
-  /** Reads also what is not due yet, if all its attempts began in this outage. */
-  hurry(outage: Spell): void;
+  receive(delivery: Delivery): boolean;
+  /** Also reads retries that are not due yet, if all their attempts began in this outage. */
+  hurry(outage: Outage): void;
   /** When the next retry should be read, or null if none is expected or there is no room for it yet. */
   nextDueAt(): At | null;
 };
@@ -104,17 +107,17 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       if (isLow(retry)) await readRetries(state, now, { destination, world });
     },
     hasRetry: (like) => retry.waiting.some(like),
-    take: (queue, starts) => take(queue, starts, state),
+    startFirst: (queue, tryStart) => startFirst(queue, tryStart, state),
     hasFirst: () => first.waiting.length > 0 || latest.waiting.length > 0,
-    suspect: (isSuspect) => suspect(isSuspect, state),
+    setSuspect: (isSuspect) => setSuspect(isSuspect, state),
     settled(delivery, dueAt) {
       known.delete(delivery.id);
       if (dueAt === null) return;
       expect(state, dueAt);
-      // The writing took longer than the wait: others were read meanwhile, and it would be passed over.
+      // Its write took longer than its wait: later ones were read meanwhile, and it would be passed over.
       if (isBehind({ dueAt, id: delivery.id }, retry.after)) restart(retry);
     },
-    lost({ id }, now) {
+    unsettled({ id }, now) {
       known.delete(id);
       state.asideUntil ??= now + ASIDE;
     },
@@ -126,8 +129,9 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       return retry.more;
     },
     withdraw: (ids) => withdraw(ids, state),
+    forget: (has) => withdraw(idsOf(has, state), state),
     readAgain: () => readAllAgain(state),
-    arrived: (delivery) => takeIn(delivery, state),
+    receive: (delivery) => receive(delivery, state),
     hurry(outage) {
       const { from, until } = state.hurry ?? outage;
       state.hurry = { from: Math.min(from, outage.from), until: Math.max(until, outage.until) };
@@ -140,15 +144,15 @@ export function createWindow(destination: string, world: WindowWorld): Window {
 type State = {
   readonly first: Reading;
   readonly retry: Reading;
-  /** The newest ones that wait for their first attempt, while the lanes are suspect. `more`: there may be newer ones. */
+  /** The newest deliveries that were never tried, while the lanes are suspect. `more`: there may be newer ones. */
   readonly latest: Reading;
   isSuspect: boolean;
   /** The ids of all that is in memory: waiting here, or being sent. */
   readonly known: Set<number>;
-  /** What was withdrawn while a page was being read: it may be on it. */
+  /** The ids that were withdrawn while a page was being read: they may be on it. */
   readonly withdrawn: Set<number>;
   nextDueAt: At | null;
-  hurry: Spell | null;
+  hurry: Outage | null;
   asideUntil: At | null;
 };
 
@@ -165,7 +169,7 @@ async function readFirst(state: State, { destination, world }: Place): Promise<v
   keep(page, first, state);
 }
 
-/** What is here of them and is not among the newest any more is left to be read again. */
+/** Those in memory that are no longer among the newest are left to be read again. */
 async function readLatest(state: State, { destination, world }: Place): Promise<void> {
   const { latest, first, known, withdrawn } = state;
   const what = { destination, queue: "first", after: null, dueBy: 0, limit: LATEST, newestFirst: true } as const;
@@ -193,7 +197,7 @@ function letGo(deliveries: readonly Delivery[], { first, latest, known }: State)
   }
 }
 
-function suspect(isSuspect: boolean, state: State): void {
+function setSuspect(isSuspect: boolean, state: State): void {
   if (isSuspect === state.isSuspect) return;
   const { latest, first } = state;
   state.isSuspect = isSuspect;
@@ -201,24 +205,24 @@ function suspect(isSuspect: boolean, state: State): void {
   if (!isSuspect) letGo(latest.waiting.splice(0), state);
 }
 
-function take(queue: WindowQueue, starts: (delivery: Delivery) => boolean, state: State): boolean {
+function startFirst(queue: WindowQueue, tryStart: (delivery: Delivery) => boolean, state: State): boolean {
   const { first, latest } = state;
-  if (queue !== "latest") return takeFrom(state[queue], state[queue].waiting.findIndex(starts));
+  if (queue !== "latest") return takeOut(state[queue], state[queue].waiting.findIndex(tryStart));
   // With nothing beyond the queue, its end is the newest there is.
-  if (latest.waiting.length === 0) return takeFrom(first, first.waiting.findLastIndex(starts));
-  if (!takeFrom(latest, latest.waiting.findIndex(starts))) return false;
+  if (latest.waiting.length === 0) return takeOut(first, first.waiting.findLastIndex(tryStart));
+  if (!takeOut(latest, latest.waiting.findIndex(tryStart))) return false;
   if (latest.waiting.length === 0) latest.more = first.more;
   return true;
 }
 
-function takeFrom(reading: Reading, index: number): boolean {
+function takeOut(reading: Reading, index: number): boolean {
   if (index < 0) return false;
   for (const { body } of reading.waiting.splice(index, 1)) reading.size -= body.length;
   return true;
 }
 
 async function ask(reading: Reading, what: ClaimAsk, { claims }: WindowWorld): Promise<ClaimPage> {
-  // Before the question, so that what arrives while it is answered is not overlooked.
+  // Set before the read, so that a delivery that arrives meanwhile is not overlooked.
   Object.assign(reading, { more: false, reading: true });
   try {
     return await claims(what);
@@ -237,23 +241,23 @@ async function readRetries(state: State, now: At, { destination, world }: Place)
   keep(page, retry, state);
   if (page.more) return;
   if (hurry !== null) {
-    // The hurry has passed over deliveries that keep their wait: they are read again, from the start, when due.
+    // Deliveries that keep their wait were passed over: they are read from the start again when they are due.
     state.hurry = null;
     return restart(retry);
   }
-  // The old value stands until there is a new one: if the store fails now, it is asked again at once.
+  // The old value stays until there is a new one: if the store fails now, it is asked again at once.
   const before = state.nextDueAt;
   const stored = await world.backlog.nextRetryAt(destination, retry.after);
   if (state.nextDueAt === before) state.nextDueAt = null;
   if (stored !== null) expect(state, stored);
 }
 
-/** Answers whether it is the only one. The queue stays without gaps: behind the first one that was left to be read, all others are. */
-function takeIn(delivery: Delivery, { first, latest, known, isSuspect }: State): boolean {
+/** The queue stays without gaps: once one is left to be read, all behind it are. Answers whether it is the only one. */
+function receive(delivery: Delivery, { first, latest, known, isSuspect }: State): boolean {
   const isOnly = isIdle(first);
-  // It was read between its commit and now.
+  // It was read since its commit.
   if (known.has(delivery.id)) return isOnly;
-  // Not in its order, which should not be: rather read all again than overlook it.
+  // It is out of order, which should not happen: everything is read again rather than overlook it.
   if (isBehind(delivery, first.after)) restart(first);
   if (first.more || first.reading || isFull(first)) {
     first.more = true;
@@ -280,9 +284,14 @@ function keep(page: ClaimPage, reading: Reading, { known, withdrawn, hurry }: St
   withdrawn.clear();
 }
 
-/** What has failed while the receiver took others, before the outage or since, may be the trouble itself. */
-function keepsItsWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Spell): boolean {
+/** A delivery that failed while the receiver took others, before the outage or since, may be the trouble itself. */
+function keepsItsWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Outage): boolean {
   return (attemptedAt ?? 0) >= until || (firstAttemptAt ?? from) < from;
+}
+
+function idsOf(has: (ref: DeliveryRef) => boolean, { first, retry, latest }: State): ReadonlySet<number> {
+  const waiting = [first, retry, latest].flatMap((reading) => reading.waiting);
+  return new Set(waiting.filter(({ ref }) => has(ref)).map(({ id }) => id));
 }
 
 function withdraw(ids: ReadonlySet<number>, { first, retry, latest, known, withdrawn }: State): void {

@@ -1,7 +1,7 @@
 /** The daemon as a whole: what it needs of the machine, and what can be done with it (app.ts). */
 import type { Config } from "./config.ts";
 import type { BeginFile, BeginScratch } from "./new-file.ts";
-import type { Clock, Post, Random, Serve, Store } from "./ports.ts";
+import type { Clock, OpenStore, Post, Random, Serve, Store } from "./ports.ts";
 import type { Applied, Reload } from "./reload.ts";
 import type { Report } from "./report.ts";
 import type { Disk } from "./space.ts";
@@ -19,6 +19,8 @@ export type Ports = {
   /** Reads the config anew, and ends in `App.reload`. */
   readonly reload: Reload;
   readonly lastReload: () => ConfigStatus;
+  /** The engine of the store. Left out, SQLite. */
+  readonly openStore?: OpenStore;
   /** Hears how an outbox of an older version is brought up to date, during the start. */
   readonly migrating?: Migrating;
   /** Writes the copy of the outbox that is kept before a large step of that. Left out, none is kept. */
@@ -37,7 +39,7 @@ export type Metrics = {
   text(): Promise<string>;
   readonly contentType: string;
   /** Where the gauges get their values from, once the store is open. */
-  expose(sources: Pick<Store, "backlog" | "halts" | "health" | "members" | "timeline">): void;
+  expose(sources: Pick<Store, "backlog" | "clocks" | "health" | "members" | "timeline">): void;
   /** Where the gauges of webhooks get their values from: those of the destinations that are delivered to. */
   watch(read: () => readonly WatchedWebhooks[]): void;
   /** The names that counters begin with at zero, and which destinations are delivered to. */

@@ -15,13 +15,20 @@ export function formatId({ id, destination }: Pick<Delivery, "id" | "destination
 /** Where it stands when nothing more is to be done for it. */
 export type SettledState = Exclude<DeliveryState, "waiting">;
 
+declare const inside: unique symbol;
+/** What an engine knows a delivery by. */
+export type DeliveryRef = { readonly [inside]: never };
+
+/** What names a delivery. */
+export type DeliveryKey = Pick<Delivery, "id" | "destination">;
+
 /** One event on its way to one destination, known by the two: the unit of retry. Its times are of `clock.now()`. */
 export type Delivery = {
   /** The number of its event: events are counted from 1, in the order in which they were accepted. */
   readonly id: number;
   readonly destination: string;
-  /** The number of the first event that was stored together with this one: by it the store finds it again. */
-  readonly segment: number;
+  /** By this its store finds it again. Nobody else looks inside. */
+  readonly ref: DeliveryRef;
   readonly messageId: string;
   readonly type: EventType;
   /** What every receiver gets: these bytes, in UTF-8, at each attempt. */
@@ -36,8 +43,8 @@ export type Delivery = {
   readonly attemptedAt: At | null;
   /** When the operator last had it sent again. Null if it is as it came. */
   readonly replayedAt: At | null;
-  /** Time that does not count towards the cutoff: the machine was offline, or the destination paused or not served. */
-  readonly held: Ms;
+  /** For how long the destination's clock had stood still in all when the first attempt began; 0 before it. */
+  readonly stoodStill: Ms;
   readonly dueAt: At;
   /** Webhooks that have answered finally and are not asked again. */
   readonly finals: readonly FinalAnswer[];

@@ -5,16 +5,19 @@
 import type { MemberChange, Members } from "./audience.ts";
 import type { Listen, Tls } from "./config.ts";
 import type { Deletion, DeletionRequest, Notice, StoredDeletions } from "./deletion.ts";
-import type { Delivery, DeliveryState, SettledState } from "./delivery.ts";
+import type { Delivery, DeliveryKey, DeliveryRef, DeliveryState, SettledState } from "./delivery.ts";
 import type { WebhookTls } from "./destination.ts";
+import type { StoredClocks } from "./destination-clock.ts";
 import type { Event } from "./event.ts";
 import type { Fault } from "./fault.ts";
 import type { Lookup } from "./lookup.ts";
+import type { BeginFile, BeginScratch } from "./new-file.ts";
 import type { Answer } from "./outcome.ts";
-import type { StoredHalts } from "./pause.ts";
 import type { Replay } from "./replay.ts";
+import type { Report } from "./report.ts";
 import type { Settlement } from "./settlement.ts";
-import type { StoreHealth } from "./space.ts";
+import type { Bounds, Disk, StoreHealth } from "./space.ts";
+import type { Migrating } from "./supervisor.ts";
 import type { Boot, Timeline } from "./timeline.ts";
 import type { At, Ms } from "./units.ts";
 import type { Unserved } from "./unserved.ts";
@@ -176,8 +179,43 @@ export type PruneCounts = Readonly<Record<SettledState | "unrouted" | "seen", nu
 /** Copies what the daemon still has of a store whose file is gone, as one file. Refused while the file is in its place. */
 export type Rescue = () => Promise<{ readonly size: number; readonly bytes: ReadableStream<Uint8Array> } | Fault>;
 
+/** What the daemon has to know at once of a change that it did not make by a port itself, or not by the one that hears of it. */
+export type StoreChange =
+  /** Waiting deliveries have come to another queue or destination, or to this daemon: they are to be read again. */
+  | { readonly kind: "moved" }
+  /** These do not wait any more, and must not be sent. */
+  | { readonly kind: "withdrawn"; readonly deliveries: readonly DeliveryKey[] }
+  /** These are another daemon's now: whatever is known of them here is forgotten. */
+  | { readonly kind: "lost"; readonly has: (ref: DeliveryRef) => boolean }
+  /** The store is so full that settled deliveries should go before their time. */
+  | { readonly kind: "crowded" };
+
+/** What an engine is opened with. */
+export type StoreOptions = {
+  /** Where the outbox is. */
+  readonly path: string;
+  /** When nothing more is taken in. A reload may change it. */
+  readonly bounds: () => Bounds;
+  readonly disk: Disk;
+  /** Hears how an outbox of an older version is brought up to date. */
+  readonly migrating?: Migrating | undefined;
+  /** Writes the copy that is kept before a large step of that. Left out, none is kept. */
+  readonly beginFile?: BeginFile | undefined;
+  /** Where a copy is made for an operator who asks the daemon for one. Left out, none is. */
+  readonly beginScratch?: BeginScratch | undefined;
+  /** Of this process, for whoever finds the outbox locked. */
+  readonly pid: number;
+  readonly clock: Clock;
+  readonly report: Report;
+};
+
+/** Opens the store, or makes it. Rejects with a message for the operator when it cannot. */
+export type OpenStore = (options: StoreOptions) => Promise<Store>;
+
 /** Everything that a store gives; each part of the daemon asks for the one port that it needs. */
 export type Store = {
+  /** From now on, calls `hear` with each change, right after its commit. One listener; without one, nobody hears. */
+  changes(hear: (change: StoreChange) => void): void;
   readonly append: Append;
   readonly claims: Claims;
   readonly settle: Settle;
@@ -187,7 +225,7 @@ export type Store = {
   readonly replay: Replay;
   readonly withdraw: Withdraw;
   readonly deletions: StoredDeletions;
-  readonly halts: StoredHalts;
+  readonly clocks: StoredClocks;
   readonly members: Members;
   readonly lookup: Lookup;
   readonly health: StoreHealth;

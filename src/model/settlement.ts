@@ -16,7 +16,7 @@ export type Progress = {
   readonly attempts: number;
   readonly firstAttemptAt: At | null;
   readonly attemptedAt: At;
-  readonly held: Ms;
+  readonly stoodStill: Ms;
   readonly finals: readonly FinalAnswer[];
   /** The attempts of the round. Left out where one has delivered it at once: url, status and time say all of that. */
   readonly log?: readonly Attempt[];

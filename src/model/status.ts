@@ -1,35 +1,5 @@
-import type { DeliveryState } from "./delivery.ts";
 import type { Destination } from "./destination.ts";
-import type { Bound, Gone } from "./space.ts";
-import type { ClockHealth } from "./timeline.ts";
-import type { At, Ms } from "./units.ts";
-
-/** What an operator wants to know of a running daemon, at one moment. Points in time are of the wall clock. */
-export type Status = {
-  readonly version: string;
-  readonly pid: number;
-  readonly startedAt: At;
-  readonly config: ConfigStatus;
-  readonly outbox: OutboxStatus;
-  readonly problems: readonly Problem[];
-  /** Whether the machine's clock can be believed. */
-  readonly clock: ClockHealth;
-  readonly sources: readonly SourceStatus[];
-  /** Those of the config, in its order, and then those that something still waits for. */
-  readonly destinations: readonly DestinationStatus[];
-};
-
-/** Something that is wrong. */
-export type Problem = {
-  readonly level: "error" | "warning";
-  /** Stays the same, for programs. */
-  readonly code: string;
-  /** Holds no secret. */
-  readonly what: string;
-  readonly since: At | null;
-  /** What to do about it. */
-  readonly remedy: string;
-};
+import type { At } from "./units.ts";
 
 export type ConfigStatus = {
   readonly file: string;
@@ -41,25 +11,8 @@ export type ConfigStatus = {
   readonly needsRestart: readonly string[];
 };
 
-export type OutboxStatus = {
-  readonly path: string;
-  /** Bytes of used pages, and the bound. */
-  readonly used: number;
-  readonly max: number;
-  /** Bytes of its disk that are free; null if nobody can say. */
-  readonly free: number | null;
-  /** The bound at which calls are refused; null while there is room. */
-  readonly full: Bound | null;
-  /** False after a commit that failed, until one succeeds. */
-  readonly writable: boolean;
-  /** Why its file would not be found by the next start; null if it would. `since` is of the wall clock. */
-  readonly gone: Gone | null;
-};
-
-export type SourceStatus = Arrived & { readonly name: string; readonly enabled: boolean };
-
 /** What has come from a source. */
-export type Arrived = {
+type Arrived = {
   /** Events taken, over the last minute. */
   readonly perSecond: number;
   /** When one was taken last; null if none was since the start. */
@@ -68,21 +21,6 @@ export type Arrived = {
 
 /** Who knows what has come in lately. */
 export type Arrivals = { of(source: string): Arrived };
-
-export type DestinationStatus = Omit<DestinationHealth, "state"> & {
-  readonly name: string;
-  readonly state: DestinationState;
-  /** Null if it is not paused. One that is disabled or removed can be paused as well. */
-  readonly pausedSince: At | null;
-  readonly counts: Readonly<Record<DeliveryState, number>>;
-  /** For how long the oldest of those that wait has been here; null if none waits. */
-  readonly oldestWaiting: Ms | null;
-  /** Successes, over the last minute. */
-  readonly perSecond: number;
-};
-
-/** `paused`: by the operator's command. `disabled`, `removed`: by the config. What waits stays in all three. */
-export type DestinationState = DestinationHealth["state"] | "paused" | "disabled" | "removed";
 
 /** How a destination that is delivered to is, by what its webhooks have answered since the start. */
 export type DestinationHealth = {

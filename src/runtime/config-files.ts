@@ -1,12 +1,13 @@
 /** The config file and the files that it names: where it is, what they hold, and whether they have changed. */
 import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
-import { type FileHandle, open, stat } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import type { FileText, Resolve } from "../model/ports.ts";
 import type { FileState } from "../model/reload.ts";
 import { formatSize, MB } from "../model/units.ts";
 import { errorCode, reasonOf } from "./file-error.ts";
+import { collect } from "./input.ts";
 
 const CONFIG_PLACES = ["config.yaml", "/etc/fairlead/config.yaml"];
 
@@ -62,7 +63,7 @@ function readText(path: string): FileText {
     const file = openSync(path, READING);
     try {
       const stats = fstatSync(file);
-      return refuseKind(stats) ?? toText(readUpTo(file, MOST_BYTES + 1), stats);
+      return refuseKind(stats) ?? toText(readUpTo(file, MOST_BYTES), stats);
     } finally {
       closeSync(file);
     }
@@ -77,7 +78,7 @@ export async function readFileLater(path: string): Promise<FileText> {
     const file = await open(path, READING);
     try {
       const stats = await file.stat();
-      return refuseKind(stats) ?? toText(await readUpToLater(file, MOST_BYTES + 1), stats);
+      return refuseKind(stats) ?? toText(await collect(file.createReadStream({ autoClose: false }), MOST_BYTES), stats);
     } finally {
       await file.close();
     }
@@ -91,29 +92,22 @@ function refuseKind(stats: Stats): FileText | null {
   return stats.isFile() ? null : { ok: false, why: "it is not a regular file" };
 }
 
-/** Does not trust the size that the file system gives: files grow, and those of /proc have none. */
-function readUpTo(file: number, most: number): Uint8Array {
-  const bytes = new Uint8Array(most);
-  let length = 0;
-  for (;;) {
-    const read = readSync(file, bytes, length, most - length, null);
+/**
+ * All bytes; null if there are more than `most`. Does not trust the size that the file system gives: files grow, and those
+ * of /proc have none.
+ */
+function readUpTo(file: number, most: number): Uint8Array | null {
+  const bytes = new Uint8Array(most + 1);
+  for (let length = 0; length <= most; ) {
+    const read = readSync(file, bytes, length, bytes.length - length, null);
+    if (read === 0) return bytes.subarray(0, length);
     length += read;
-    if (read === 0 || length === most) return bytes.subarray(0, length);
   }
+  return null;
 }
 
-async function readUpToLater(file: FileHandle, most: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(most);
-  let length = 0;
-  for (;;) {
-    const { bytesRead } = await file.read(bytes, length, most - length, null);
-    length += bytesRead;
-    if (bytesRead === 0 || length === most) return bytes.subarray(0, length);
-  }
-}
-
-function toText(bytes: Uint8Array, { mode }: Stats): FileText {
-  if (bytes.length > MOST_BYTES) return { ok: false, why: `it is larger than ${formatSize(MOST_BYTES)}` };
+function toText(bytes: Uint8Array | null, { mode }: Stats): FileText {
+  if (bytes === null) return { ok: false, why: `it is larger than ${formatSize(MOST_BYTES)}` };
   try {
     // Replacing bad bytes would make a secret that looks right and signs wrong.
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -4,7 +4,7 @@ import type Registry from "prom-client/lib/registry.js";
 import type { Members } from "../model/audience.ts";
 import type { WatchedWebhooks } from "../model/daemon.ts";
 import type { DeliveryState } from "../model/delivery.ts";
-import type { StoredHalts } from "../model/pause.ts";
+import type { StoredClocks } from "../model/destination-clock.ts";
 import type { Backlog, Clock, DeliveryCount } from "../model/ports.ts";
 import type { StoreHealth, StoreState } from "../model/space.ts";
 import type { WebhookHealth } from "../model/status.ts";
@@ -39,7 +39,7 @@ function declareGauge(registry: Registry, { name, help, labels = [], read }: Gau
 
 export type ExposedStore = {
   readonly backlog: Backlog;
-  readonly halts: Pick<StoredHalts, "all">;
+  readonly clocks: Pick<StoredClocks, "all">;
   readonly health: Pick<StoreHealth, "state">;
   readonly members: Pick<Members, "all">;
   readonly timeline: Pick<Timeline, "health">;
@@ -90,9 +90,9 @@ export function declareStoreGauges(registry: Registry, view: StoreView): void {
     help: "1 if nothing is sent to the destination until the operator resumes it, else 0.",
     labels: ["destination"],
     read() {
-      const halts = store()?.halts.all();
-      if (!halts) return [];
-      const paused = halts.filter(({ pausedAt }) => pausedAt !== null).map(({ destination }) => destination);
+      const clocks = store()?.clocks.all();
+      if (!clocks) return [];
+      const paused = clocks.filter(({ pausedAt }) => pausedAt !== null).map(({ destination }) => destination);
       const all = new Set([...destinations(), ...paused]);
       return [...all].map((destination) => [{ destination }, paused.includes(destination) ? 1 : 0]);
     },

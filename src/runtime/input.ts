@@ -1,4 +1,3 @@
-import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import process from "node:process";
 import { formatSize, KB } from "../model/units.ts";
@@ -9,19 +8,29 @@ export type Input = { readonly ok: true; readonly bytes: Uint8Array } | { readon
 
 /** Reads a file or a pipe to its end, or with `path` null standard input. Refuses more than `most` bytes. */
 export async function readInput(path: string | null, most: number): Promise<Input> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  const opened = await openBytes(path);
+  if (!opened.ok) return opened;
   try {
-    const stream = path === null ? process.stdin : createReadStream(path);
-    for await (const chunk of stream as AsyncIterable<Uint8Array>) {
-      length += chunk.length;
-      if (length > most) return { ok: false, why: `it is larger than ${formatSize(most)}` };
-      chunks.push(chunk);
-    }
+    const bytes = await collect(opened.source.pieces, most);
+    return bytes === null ? { ok: false, why: `it is larger than ${formatSize(most)}` } : { ok: true, bytes };
   } catch (error) {
     return { ok: false, why: path === null ? String(error) : reasonOf(error, path) };
+  } finally {
+    await opened.source.close();
   }
-  return { ok: true, bytes: Buffer.concat(chunks) };
+}
+
+/** All bytes; null if there are more than `most`. */
+export async function collect(pieces: AsyncIterable<Uint8Array>, most: number): Promise<Buffer | null> {
+  const all: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of pieces) {
+    length += piece.length;
+    // Leaving the loop closes the stream.
+    if (length > most) return null;
+    all.push(piece);
+  }
+  return Buffer.concat(all);
 }
 
 /** Reads a line that a person types. Null if standard input ends before the end of the line. */

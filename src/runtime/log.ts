@@ -20,7 +20,7 @@ export type Log = {
   configure(settings: LogSettings): void;
 };
 
-export type LogSettings = { readonly level: LogLevel; readonly format: LogFormat };
+type LogSettings = { readonly level: LogLevel; readonly format: LogFormat };
 
 export type LogOptions = LogSettings & {
   /** Writes one whole line, with its newline. What it throws, `line` throws. */
@@ -33,7 +33,7 @@ export type LogOptions = LogSettings & {
 };
 
 export type Fields = Readonly<Record<string, Field>>;
-export type Field = string | number | boolean | readonly string[] | Duration | Secret | null | undefined;
+type Field = string | number | boolean | readonly string[] | Duration | Secret | null | undefined;
 
 /**
  * The format `auto` is `text` on a terminal, else `logfmt`. LogTape's own configuration belongs to the whole process. Only

@@ -10,7 +10,7 @@ export function isCompiled(): boolean {
 }
 
 /** A place for bytes that the system's loader can read, without a name that another user could write to. */
-export type Place = { readonly name: string; readonly open: () => number };
+type Place = { readonly name: string; readonly open: () => number };
 
 /**
  * Loads a native part that is embedded in the binary. The loader needs a file. Bun would write one to the temporary folder,

@@ -1,8 +1,9 @@
 import { closeSync, fdatasyncSync, fsyncSync, openSync, renameSync, rmSync, statfsSync, writeSync } from "node:fs";
-import { appendFile, type FileHandle, open, rm } from "node:fs/promises";
+import { appendFile, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
+import { Readable } from "node:stream";
 import type { BeginFile, BeginScratch, NewFile } from "../model/new-file.ts";
 import { formatSize, KB } from "../model/units.ts";
 import { reasonOf } from "./file-error.ts";
@@ -107,7 +108,8 @@ export const beginScratch: BeginScratch = (near, bytes) => {
       const file = await open(path, "r");
       const { size } = await file.stat();
       drop();
-      return { size, bytes: streamOf(file) };
+      const stream = file.createReadStream({ highWaterMark: PIECE_BYTES });
+      return { size, bytes: Readable.toWeb(stream) as ReadableStream<Uint8Array> };
     },
     drop,
   };
@@ -128,16 +130,4 @@ function createWithRoom(folders: readonly string[], bytes: number): string {
     }
   }
   throw new Error(`there is no place for a copy of ${formatSize(bytes)} (${reasons.join("; ")})`);
-}
-
-function streamOf(file: FileHandle): ReadableStream<Uint8Array> {
-  return new ReadableStream({
-    async pull(controller) {
-      const { bytesRead, buffer } = await file.read(new Uint8Array(PIECE_BYTES), 0, PIECE_BYTES, null);
-      if (bytesRead > 0) return controller.enqueue(buffer.subarray(0, bytesRead));
-      await file.close();
-      controller.close();
-    },
-    cancel: () => file.close(),
-  });
 }

@@ -67,7 +67,7 @@ function isOffline(code: string): boolean {
 }
 
 /** Why there is no answer; for a webhook, also whether a proxy is to blame, and what to do. */
-export function describeFailure({ code, proxyStatus }: Failure, way: Way | null): string {
+function describeFailure({ code, proxyStatus }: Failure, way: Way | null): string {
   if (code === "ERR_PROXY_TUNNEL") return refusedByProxy(proxyStatus, way);
   const unreached = OFFLINE[code] ?? UNREACHED[code];
   if (unreached !== undefined) return way?.proxy ? `cannot reach the proxy ${way.proxy}: ${unreached}` : unreached;
@@ -135,7 +135,7 @@ function hostOf({ url }: Way): string {
 }
 
 /** Whether an error's code says that a certificate was refused, before any request was sent. */
-export function isUntrusted(code: string): boolean {
+function isUntrusted(code: string): boolean {
   return Object.hasOwn(VERDICTS, code) || OTHER_VERDICTS.test(code);
 }
 

@@ -8,13 +8,9 @@ import { proxyFor, readStart, replyToFailure } from "./post-reply.ts";
  * hides why it failed, and sends a POST again by itself.
  */
 export function createPost(): Post {
-  return typeof Bun === "undefined" ? postWithNode : postWithFetch;
-}
-
-async function postWithNode(...args: Parameters<Post>): ReturnType<Post> {
+  if (typeof Bun !== "undefined") return postWithFetch;
   // Imported late: under Bun, which does not need it, node:https costs 10 MB and 14 ms at the start.
-  const { postWithNode } = await import("./post-deno.ts");
-  return postWithNode(...args);
+  return async (request) => (await import("./post-deno.ts")).postWithNode(request);
 }
 
 /** Explicit: NODE_TLS_REJECT_UNAUTHORIZED in the environment would switch the check off. */

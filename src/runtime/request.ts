@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { formatDuration, formatSize, MB, type Ms, SECOND } from "../model/units.ts";
-import type { ByteSource } from "./input.ts";
+import { type ByteSource, collect } from "./input.ts";
 import { replyToError } from "./post-reply.ts";
 
 /** One HTTP request of a command to a daemon. */
@@ -14,6 +14,8 @@ export type Ask = {
   readonly headers?: Readonly<Record<string, string>>;
   /** Text, or a source that is sent as it is read: then the answer may come before all of it is sent. */
   readonly body?: string | Upload;
+  /** Gets the body of a 200 piece by piece. Then `text` is empty. */
+  readonly receive?: (piece: Uint8Array) => void;
   /** For all of it, from the connection to the last byte of the answer; 10 s when left out. */
   readonly timeout?: Ms;
   /** The largest answer that is accepted, in bytes; 1 MB when left out. */
@@ -21,7 +23,7 @@ export type Ask = {
 };
 
 /** `sent` is called with the number of bytes sent so far, after each piece. */
-export type Upload = { readonly source: ByteSource; readonly sent: (bytes: number) => void };
+type Upload = { readonly source: ByteSource; readonly sent: (bytes: number) => void };
 
 export type Exchange =
   | { readonly kind: "answered"; readonly status: number; readonly headers: Headers; readonly text: string }
@@ -33,33 +35,22 @@ export type Exchange =
  * followed, certificates are checked, and proxies are not used.
  */
 export async function request(ask: Ask): Promise<Exchange> {
-  const { base, timeout = 10 * SECOND, maxBytes = MB } = ask;
+  const { base, receive, timeout = 10 * SECOND, maxBytes = MB } = ask;
   const deadline = AbortSignal.timeout(timeout);
   try {
     const answer = await open(ask, deadline);
-    const text = await readText(answer, maxBytes);
-    if (text === null)
-      return { kind: "failed", code: null, reason: `the answer is larger than ${formatSize(maxBytes)}` };
-    return { kind: "answered", status: answer.statusCode ?? 0, headers: headersOf(answer), text };
+    const status = answer.statusCode ?? 0;
+    const headers = headersOf(answer);
+    if (receive && status === 200) {
+      for await (const piece of answer as AsyncIterable<Uint8Array>) receive(piece);
+      return { kind: "answered", status, headers, text: "" };
+    }
+    const body = await collect(answer, maxBytes);
+    if (body) return { kind: "answered", status, headers, text: body.toString() };
+    return { kind: "failed", code: null, reason: `the answer is larger than ${formatSize(maxBytes)}` };
   } catch (error) {
     if (deadline.aborted) return { kind: "failed", code: null, reason: `no answer within ${formatDuration(timeout)}` };
     return failed(error, base);
-  }
-}
-
-/** The same, but passes the body of a 200 on piece by piece: then `text` is empty. */
-export async function download(ask: Ask, receive: (piece: Uint8Array) => void): Promise<Exchange> {
-  const deadline = AbortSignal.timeout(ask.timeout ?? 10 * SECOND);
-  try {
-    const answer = await open(ask, deadline);
-    const status = answer.statusCode ?? 0;
-    if (status !== 200) {
-      return { kind: "answered", status, headers: headersOf(answer), text: (await readText(answer, MB)) ?? "" };
-    }
-    for await (const piece of answer as AsyncIterable<Uint8Array>) receive(piece);
-    return { kind: "answered", status, headers: headersOf(answer), text: "" };
-  } catch (error) {
-    return failed(error, ask.base);
   }
 }
 
@@ -109,19 +100,6 @@ function placeOf(base: string, path: string): { readonly url: URL; readonly sock
   if (base.startsWith("unix:"))
     return { url: new URL(path, "http://localhost"), socketPath: base.slice("unix:".length) };
   return { url: new URL(`${base.replace(/\/$/, "")}${path}`), socketPath: null };
-}
-
-/** Null if it is too large. Throws if the connection ends before the answer does. */
-async function readText(answer: IncomingMessage, maxBytes: number): Promise<string | null> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of answer as AsyncIterable<Uint8Array>) {
-    length += chunk.length;
-    // Leaving the loop closes the connection.
-    if (length > maxBytes) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 function headersOf({ headers }: IncomingMessage): Headers {

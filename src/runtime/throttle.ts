@@ -4,7 +4,7 @@ import { type Ms, SECOND } from "../model/units.ts";
 import type { Fields, Log } from "./log.ts";
 
 /** A line that can come many times a second. */
-export type RepeatedLine = {
+type RepeatedLine = {
   readonly level: LogLevel;
   readonly name: string;
   /** What the line is about, and what it says about it: lines that have both in common are throttled together. */

@@ -17,19 +17,23 @@ export function backoff(attempts: number, policy: Omit<RetryPolicy, "cutoff">, c
   return Math.round(wait * (1 + policy.jitter * (2 * chance - 1)));
 }
 
-type Life = Pick<Delivery, "firstAttemptAt" | "held">;
+type Life = Pick<Delivery, "firstAttemptAt" | "stoodStill">;
+
+/** `stoodStill`: for how long the destination's clock has stood still in all, up to now. */
+type Limit = { readonly cutoff: Ms; readonly stoodStill: Ms };
 
 /**
- * When a delivery is given up if its next attempt fails (SPEC.md 7: four hours after the first one began; time in
- * which it could not be sent does not count). Null before the first attempt: nothing is given up untried.
+ * When a delivery is given up if its next attempt fails (SPEC.md 7: four hours after the first one began, by the
+ * destination's clock, if that does not stop from now on). Null before the first attempt: nothing is given up untried.
  */
-export function cutoffAt({ firstAttemptAt, held }: Life, cutoff: Ms): At | null {
-  return firstAttemptAt === null ? null : firstAttemptAt + held + cutoff;
+export function cutoffAt({ firstAttemptAt, stoodStill: before }: Life, { cutoff, stoodStill }: Limit): At | null {
+  // A crash can lose the last seconds of what the clock has counted, but no delivery may have less than its time for that.
+  return firstAttemptAt === null ? null : firstAttemptAt + cutoff + Math.max(0, stoodStill - before);
 }
 
 /** Whether the next attempt is the last one. */
-export function isPastCutoff(delivery: Life, { now, cutoff }: { readonly now: At; readonly cutoff: Ms }): boolean {
-  return now >= (cutoffAt(delivery, cutoff) ?? Number.POSITIVE_INFINITY);
+export function isPastCutoff(delivery: Life, { now, ...limit }: Limit & { readonly now: At }): boolean {
+  return now >= (cutoffAt(delivery, limit) ?? Number.POSITIVE_INFINITY);
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Delivery, FinalAnswer } from "../model/delivery.ts";
+import type { DestinationClock } from "../model/destination-clock.ts";
 import type { Outcome } from "../model/outcome.ts";
 import type { Progress, RetryPolicy, Settlement } from "../model/settlement.ts";
 import { type At, formatDuration, type Ms } from "../model/units.ts";
@@ -12,6 +13,8 @@ export type SettleContext = {
   /** Chance, from 0 to 1. */
   readonly random: number;
   readonly policy: RetryPolicy;
+  /** The destination's: while it stands still nothing is given up, for the operator wants it to wait. */
+  readonly clock: DestinationClock;
   readonly lane: LaneView;
 };
 
@@ -21,13 +24,6 @@ export type LaneView = {
   readonly urls: readonly string[];
   /** Those asked in this round. One whose lane was full or closed is left out, and counts as unanswered. */
   readonly asked: readonly string[];
-  /**
-   * For how long since the delivery's last round it could not be sent, because this machine was offline or the destination
-   * was paused or not served: that time does not use up the cutoff.
-   */
-  readonly lost: Ms;
-  /** Whether it is delivered to still. If not, nothing is given up: the operator wants it to wait. */
-  readonly served: boolean;
 };
 
 /**
@@ -39,9 +35,9 @@ export type LaneView = {
 export function settle(
   delivery: Delivery,
   outcomes: readonly Outcome[],
-  { now, random, policy, lane }: SettleContext,
+  { now, random, policy, clock, lane }: SettleContext,
 ): Settlement | null {
-  const progress = advance(delivery, outcomes, { now, lane });
+  const progress = advance(delivery, outcomes, { now, clock });
   const success = outcomes.find((outcome) => judge(outcome) === "delivered");
   if (success?.kind === "answered") {
     return { ...progress, state: "delivered", url: success.url, status: success.status };
@@ -54,26 +50,27 @@ export function settle(
     const wait = backoff(1, { ...policy, ...OFFLINE_WAITS }, random);
     return { ...progress, state: "waiting", dueAt: now + wait, reason: `offline: ${reason}` };
   }
-  const lastAt = cutoffAt(progress, policy.cutoff) ?? now;
-  if (now >= lastAt && lane.served) return { ...progress, state: "expired", reason: expiry(policy.cutoff, reason) };
+  const lastAt = cutoffAt(progress, { cutoff: policy.cutoff, stoodStill: clock.stoodStill(now) }) ?? now;
+  if (now >= lastAt && !clock.standsStill())
+    return { ...progress, state: "expired", reason: expiry(policy.cutoff, reason) };
   // Retry-After only ever lengthens a wait.
   const wait = Math.max(backoff(progress.attempts, policy, random), shortestSilence(open, outcomes));
   // The last attempt begins at the cutoff: nothing is given up without one, and nothing is tried long after.
   return { ...progress, state: "waiting", dueAt: Math.min(now + wait, Math.max(now, lastAt)), reason };
 }
 
-type Moment = { readonly now: At; readonly lane: LaneView };
+type Moment = Pick<SettleContext, "now" | "clock">;
 
 /** What the round adds to the delivery's history, whatever it decides. */
-function advance(delivery: Delivery, outcomes: readonly Outcome[], { now, lane }: Moment): Progress {
+function advance(delivery: Delivery, outcomes: readonly Outcome[], { now, clock }: Moment): Progress {
   const offline = outcomes.every((outcome) => judge(outcome) === "offline");
-  const { firstAttemptAt, attemptedAt } = delivery;
+  const firstAttemptAt = delivery.firstAttemptAt ?? firstStart(outcomes);
+  const isFirst = delivery.firstAttemptAt === null && firstAttemptAt !== null;
   return {
     attempts: offline ? delivery.attempts : delivery.attempts + 1,
-    firstAttemptAt: firstAttemptAt ?? firstStart(outcomes),
+    firstAttemptAt,
     attemptedAt: now,
-    // The whole time since the last round was of no use if the machine is offline at the end of it.
-    held: firstAttemptAt === null ? 0 : delivery.held + (offline ? now - (attemptedAt ?? now) : lane.lost),
+    stoodStill: isFirst ? clock.stoodStill(firstAttemptAt) : delivery.stoodStill,
     finals: withNew(delivery.finals, outcomes),
   };
 }

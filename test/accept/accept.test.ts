@@ -34,7 +34,7 @@ function startAccept({ config = makeConfig(), append = takeAll }: { config?: Con
       done.push(["append", given.length]);
       return receipts;
     },
-    offer: (deliveries) => void done.push(["offer", ...deliveries.map(({ destination }) => destination)]),
+    enqueue: (deliveries) => void done.push(["enqueue", ...deliveries.map(({ destination }) => destination)]),
     arrivals: { saw: (source, count) => void arrived.push([source, count]) },
     report,
   });
@@ -92,9 +92,9 @@ describe("accepting events", () => {
     await accept("website", [page("m1"), page("m2"), makeEvent()]);
     assert.deepEqual(done, [
       ["append", 3],
-      ["offer", "crm", "pages"],
-      ["offer", "crm", "pages"],
-      ["offer", "crm"],
+      ["enqueue", "crm", "pages"],
+      ["enqueue", "crm", "pages"],
+      ["enqueue", "crm"],
       ["callsAccepted", "website", ["page", "page", "track"], 0],
     ]);
   });

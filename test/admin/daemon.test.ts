@@ -4,7 +4,12 @@ import type { Problem } from "../../src/model/config.ts";
 import { startAdmin } from "./make.ts";
 
 const PROBLEM: Problem = {
-  ...{ severity: "error", file: "config.yaml", line: 3, column: 8, path: "log.level", message: "must be a level" },
+  severity: "error",
+  file: "config.yaml",
+  line: 3,
+  column: 8,
+  path: "log.level",
+  message: "must be a level",
   text: "  level: loud",
 };
 
@@ -23,7 +28,11 @@ describe("POST /api/reload", () => {
     const message = `the config is not taken: ${reason}`;
     assert.equal(status, 422);
     assert.deepEqual(JSON.parse(text), {
-      ...{ success: false, code: "config_invalid", message, error: message, problems: [PROBLEM] },
+      success: false,
+      code: "config_invalid",
+      message,
+      error: message,
+      problems: [PROBLEM],
     });
   });
 

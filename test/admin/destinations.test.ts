@@ -43,7 +43,8 @@ function start(stranded: Stranded = {}) {
   };
   const admin = startAdmin({ stranded: { destinations: () => DESTINATIONS, counts: COUNTS, unserved, ...stranded } });
   return {
-    ...{ admin, asked },
+    admin,
+    asked,
     async post(path: string, body: unknown) {
       const { status, headers, text } = await admin.post(path, body);
       return { status, headers, json: JSON.parse(text) };

@@ -110,7 +110,8 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
   const told: unknown[] = [];
   const handle = createAdmin({
     admin: () => makeConfig().admin,
-    ...{ clock, timeline: options.timeline ?? UNSHIFTED },
+    clock,
+    timeline: options.timeline ?? UNSHIFTED,
     bodies: createBodies(clock),
     health: {
       async state() {
@@ -146,7 +147,9 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       needsRestart: [],
       ...status.config,
     }),
-    ...{ startedAt: clock.wall(), version: "1.2.3", pid: 4711 },
+    startedAt: clock.wall(),
+    version: "1.2.3",
+    pid: 4711,
     unserved: NOTHING_WAITS,
     lookup: { ...NOTHING_KNOWN, ...options.lookup },
     audiences: NO_AUDIENCES,
@@ -177,7 +180,11 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
   }
 
   return {
-    ...{ clock, store, wishes, bugs, told },
+    clock,
+    store,
+    wishes,
+    bugs,
+    told,
     get: (path, headers = {}) => send(path, { method: "GET", headers }),
     post(path, given, headers = {}) {
       const body = typeof given === "string" ? given : JSON.stringify(given);

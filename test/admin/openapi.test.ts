@@ -223,14 +223,21 @@ function schemasIn(value: unknown): readonly Record<string, unknown>[] {
 
 describe("the check that real answers are as the document says", () => {
   const ready: Exchange = {
-    ...{ method: "GET", path: "/readyz", status: 200, type: "application/json" },
+    method: "GET",
+    path: "/readyz",
+    status: 200,
+    type: "application/json",
     text: '{"status":"ready"}',
   };
   const refusal = { success: false, code: "store_full", message: "m", error: "m" };
   const refused: Exchange = { ...ready, status: 503, text: JSON.stringify(refusal) };
   const discarded: Exchange = {
-    ...{ method: "POST", path: "/api/destinations/crm/discard", status: 200, type: "application/json" },
-    ...{ text: '{"success":true,"discarded":1,"more":false}', sent: '{"limit":1}' },
+    method: "POST",
+    path: "/api/destinations/crm/discard",
+    status: 200,
+    type: "application/json",
+    text: '{"success":true,"discarded":1,"more":false}',
+    sent: '{"limit":1}',
   };
   const listed: Exchange = { ...ready, path: "/api/rejected?limit=5", text: '{"rejected":[]}' };
 

@@ -8,10 +8,14 @@ const PATH = "/api/rejected";
 
 function makeRejection(rejection: Partial<Rejection> = {}): Rejection {
   return {
-    ...{ at: Date.UTC(2026, 1, 3, 4, 5, 6, 7), source: "website", type: "track", messageId: "m1" },
+    at: Date.UTC(2026, 1, 3, 4, 5, 6, 7),
+    source: "website",
+    type: "track",
+    messageId: "m1",
     fault: fault("missing_event", "a track call needs an event"),
     from: { address: "203.0.113.7", userAgent: "curl/8.5.0", origin: null },
-    ...{ request: "POST /v1/track", sample: '{"userId":"u1"}' },
+    request: "POST /v1/track",
+    sample: '{"userId":"u1"}',
     ...rejection,
   };
 }
@@ -35,10 +39,16 @@ describe("GET /api/rejected", () => {
     const { status, text } = await startAdmin(keep(makeRejection())).get(PATH);
     assert.equal(status, 200);
     const one = {
-      ...{ at: "2026-02-03T04:05:06.007Z", source: "website", type: "track", messageId: "m1" },
-      ...{ code: "missing_event", message: "a track call needs an event", count: 1 },
+      at: "2026-02-03T04:05:06.007Z",
+      source: "website",
+      type: "track",
+      messageId: "m1",
+      code: "missing_event",
+      message: "a track call needs an event",
+      count: 1,
       from: { address: "203.0.113.7", userAgent: "curl/8.5.0", origin: null },
-      ...{ request: "POST /v1/track", sample: '{"userId":"u1"}' },
+      request: "POST /v1/track",
+      sample: '{"userId":"u1"}',
     };
     assert.equal(text, JSON.stringify({ rejected: [one] }));
   });

@@ -41,7 +41,12 @@ describe("GET /api/status", () => {
     assert.deepEqual(config, { file: "config.yaml", readAt, refused: null, needsRestart: [] });
     assert.deepEqual(outbox, {
       path: "/var/lib/fairlead/fairlead.db",
-      ...{ used: 0, max: 1, free: null, full: null, writable: true, gone: null },
+      used: 0,
+      max: 1,
+      free: null,
+      full: null,
+      writable: true,
+      gone: null,
     });
   });
 
@@ -93,13 +98,19 @@ describe("GET /api/status", () => {
       ["gone", "removed", MINUTE],
     ]);
     assert.deepEqual(said[1], {
-      ...{ name: "sick", state: "failing", perSecond: 0, oldestWaiting: MINUTE, pausedSince: null },
+      name: "sick",
+      state: "failing",
+      perSecond: 0,
+      oldestWaiting: MINUTE,
+      pausedSince: null,
       counts: { waiting: 3, delivered: 0, failed: 1, expired: 0 },
       failingSince: "2026-11-20T11:59:00.000Z",
       lastError: { at: "2026-11-20T12:00:00.000Z", url: URL, reason: "503" },
       webhooks: [
         {
-          ...{ url: URL, state: "down", failingSince: "2026-11-20T11:59:00.000Z" },
+          url: URL,
+          state: "down",
+          failingSince: "2026-11-20T11:59:00.000Z",
           lastFailure: { at: "2026-11-20T12:00:00.000Z", reason: "503" },
           nextTryAt: "2026-11-20T12:01:00.000Z",
         },

@@ -224,9 +224,9 @@ describe("fairlead send --import", () => {
       [["send"], /^fairlead: say which call to send \(identify, .*\), or --import a file of calls$/],
       [
         ["send", "track", "--import", "a"],
-        /^fairlead: track is of one call; with --import each line says all of its own$/,
+        /^fairlead: track describes one call; with --import each line is a whole call$/,
       ],
-      [["send", "--import", "a", "--user", "u"], /^fairlead: --user is of one call; /],
+      [["send", "--import", "a", "--user", "u"], /^fairlead: --user describes one call; /],
       [["send", "--import", "a", "--url", "http://127.0.0.1:9"], /^fairlead: cannot read --import a: no such file$/],
     ] as const) {
       const { code, err } = await ended(w.run(args, { env }));

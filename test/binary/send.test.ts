@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, it } from "node:test";
-import { holdPort } from "../runtime/nobody.ts";
+import { holdPort } from "../runtime/receiver.ts";
 import { feed } from "./feed.ts";
 import { startPlace, startReceiver } from "./receiver.ts";
 import { PATIENT } from "./waiting.ts";

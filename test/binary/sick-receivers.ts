@@ -5,8 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { createServer } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { holdPort } from "../runtime/nobody.ts";
-import { flood, type Receiver, startReceiver } from "../runtime/receiver.ts";
+import { flood, holdPort, type Receiver, startReceiver } from "../runtime/receiver.ts";
 
 export type Sickness = (socket: Socket) => void;
 

@@ -116,7 +116,7 @@ describe("a daemon that systemd has started", () => {
     await using w = await makeWorld();
     await w.write("config.yaml", makeConfig({ url: NOWHERE }));
     const daemon = await w.serve({ env: { NOTIFY_SOCKET: w.path("nobody"), ...HALF_A_SECOND } });
-    assert.match(await daemon.process.line(/notify_failed/), /level=warning .*reason="?cannot tell systemd how it is/);
+    assert.match(await daemon.process.line(/notify_failed/), /level=warning .*reason="?cannot notify systemd/);
     assert.equal((await daemon.call("/v1/track", CALL)).status, 200);
     daemon.process.kill("SIGTERM");
     assert.equal((await daemon.process.exit).code, 0);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { request } from "node:https";
 import { describe, it } from "node:test";
-import { ask, fixture, openTls } from "../runtime/tls-client.ts";
+import { ask, fixture, openTls } from "../runtime/tls.ts";
 import { startReceiver } from "./receiver.ts";
 import { PATIENT } from "./waiting.ts";
 import { KEY, makeConfig, makeWorld, type World } from "./world.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { fixture } from "../runtime/tls-client.ts";
-import { startTlsReceiver } from "../runtime/tls-receiver.ts";
+import { fixture, startTlsReceiver } from "../runtime/tls.ts";
 import { PATIENT } from "./waiting.ts";
 import { type Daemon, makeConfig, makeWorld, type World } from "./world.ts";
 

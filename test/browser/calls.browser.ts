@@ -4,7 +4,7 @@ import type { AnalyticsBrowser } from "@segment/analytics-next";
 import type { Hook } from "../binary/receiver.ts";
 import { PATIENT } from "../binary/waiting.ts";
 import { makeConfig } from "../binary/world.ts";
-import { fixture } from "../runtime/tls-client.ts";
+import { fixture } from "../runtime/tls.ts";
 import { useChromium } from "./chromium.ts";
 import { makeBatching, ONE_BY_ONE } from "./site.ts";
 import { setStage } from "./stage.ts";

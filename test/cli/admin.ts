@@ -10,6 +10,28 @@ import { askAdmin } from "./run.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 
+/** The operator's API of a daemon that has this behind it, on a port of loopback. Without a token unless `admin` says so. */
+export async function serveAdmin(world: Partial<AdminWorld>) {
+  const clock = createClock();
+  const listener = await createServe()(
+    LISTEN,
+    createAdmin({
+      admin: () => ({ listen: LISTEN, token: null }),
+      bodies: createBodies(clock),
+      clock,
+      timeline: UNSHIFTED,
+      ...world,
+    } as AdminWorld),
+  );
+  return {
+    address: listener.address,
+    /** Runs a command that asks it. */
+    run: (args: readonly string[], env?: Readonly<Record<string, string>>) =>
+      askAdmin(args, listener.address, env).ended,
+    [Symbol.asyncDispose]: () => listener.stop(),
+  };
+}
+
 type Parts = Pick<AdminWorld, "unserved" | "whileIdle" | "pauses" | "clock">;
 
 /** The operator's API of a daemon that serves crm, and for whose old destination so many wait; and commands that ask it. */
@@ -22,8 +44,6 @@ export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
     return { count, more: left > 0 };
   }
   const world: Partial<AdminWorld> = {
-    admin: () => ({ listen: LISTEN, token: null }),
-    bodies: createBodies(createClock()),
     destinations: () => [makeDestination(), makeDestination({ name: "off", enabled: false })],
     backlog: {
       counts: async () => [{ destination: "old", state: "waiting", count: left }],
@@ -44,7 +64,6 @@ export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
     whileIdle: (_, work) => work(),
     pauses: NEVER_PAUSED,
     tryNow() {},
-    ...{ clock: createClock(), timeline: UNSHIFTED },
     report: {
       discarded() {},
       moved() {},
@@ -54,12 +73,12 @@ export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
     } as unknown as AdminWorld["report"],
     ...parts,
   };
-  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  const daemon = await serveAdmin(world);
   return {
     /** What the daemon was asked to do, page by page. */
     done,
-    begin: (args: readonly string[]) => askAdmin(args, listener.address),
-    run: (args: readonly string[]) => askAdmin(args, listener.address).ended,
-    [Symbol.asyncDispose]: () => listener.stop(),
+    begin: (args: readonly string[]) => askAdmin(args, daemon.address),
+    run: daemon.run,
+    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
   };
 }

@@ -4,27 +4,38 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
-import { createAdmin } from "../../src/admin/api.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
 import { createStreams } from "../../src/http/stream.ts";
 import type { Audiences, Computation, ListOptions, Member, Sync, Wanted } from "../../src/model/audience.ts";
 import { fault, isFault } from "../../src/model/fault.ts";
 import { createClock } from "../../src/runtime/clock.ts";
-import { createServe } from "../../src/runtime/serve.ts";
-import { UNSHIFTED } from "../flow/clock.ts";
 import { makeSource } from "../flow/make.ts";
-import { askAdmin, SLOW } from "./run.ts";
+import { serveAdmin } from "./admin.ts";
+import { SLOW } from "./run.ts";
 
-const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 const HOUR_AGO = Date.now() - 3_600_000;
 
 const SYNC: Sync = {
-  ...{ number: 3, id: "audience-0", kind: "list", startedAt: HOUR_AGO - 2_000, finishedAt: HOUR_AGO },
-  ...{ added: 1_200, changed: 0, removed: 3, done: 1_203 },
+  number: 3,
+  id: "audience-0",
+  kind: "list",
+  startedAt: HOUR_AGO - 2_000,
+  finishedAt: HOUR_AGO,
+  added: 1_200,
+  changed: 0,
+  removed: 3,
+  done: 1_203,
 };
 const ONE: Computation = {
-  ...{ number: 1, id: "aud_1", source: "website", class: "audience", name: "Big Spenders", key: "big_spenders" },
-  ...{ size: 1_234, createdAt: HOUR_AGO, syncs: [SYNC] },
+  number: 1,
+  id: "aud_1",
+  source: "website",
+  class: "audience",
+  name: "Big Spenders",
+  key: "big_spenders",
+  size: 1_234,
+  createdAt: HOUR_AGO,
+  syncs: [SYNC],
 };
 
 const folder = mkdtempSync(join(tmpdir(), "fairlead-computations-"));
@@ -69,16 +80,16 @@ async function startAdmin(looks = 0) {
     },
   };
   const world: Partial<AdminWorld> = {
-    admin: () => ({ listen: LISTEN, token: null }),
     sources: () => [makeSource()],
-    ...{ audiences, streams: createStreams(createClock()), clock: createClock(), timeline: UNSHIFTED },
+    audiences,
+    streams: createStreams(createClock()),
   };
-  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  const daemon = await serveAdmin(world);
   return {
     taken,
     removed,
-    run: (...args: readonly string[]) => askAdmin(args, listener.address).ended,
-    [Symbol.asyncDispose]: () => listener.stop(),
+    run: (...args: readonly string[]) => daemon.run(args),
+    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
   };
 }
 

@@ -3,24 +3,17 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { createAdmin } from "../../src/admin/api.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
 import { inParts } from "../../src/cli/delete-user.ts";
-import { createBodies } from "../../src/http/body.ts";
 import type { DeletionRequest } from "../../src/model/deletion.ts";
 import { fault } from "../../src/model/fault.ts";
-import { createClock } from "../../src/runtime/clock.ts";
-import { createServe } from "../../src/runtime/serve.ts";
-import { askAdmin, SLOW } from "./run.ts";
-
-const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
+import { serveAdmin } from "./admin.ts";
+import { SLOW } from "./run.ts";
 
 /** The operator's API of a daemon that takes so many requests, and a command that asks it. */
 async function startAdmin({ takes = 100 } = {}) {
   const wishes: DeletionRequest[] = [];
   const world: Partial<AdminWorld> = {
-    admin: () => ({ listen: LISTEN, token: null }),
-    bodies: createBodies(createClock()),
     async requestDeletion(wish) {
       if (wishes.length === takes) return fault("store_full", "the outbox is full");
       wishes.push(wish);
@@ -30,7 +23,7 @@ async function startAdmin({ takes = 100 } = {}) {
       return { id, status: "running", notifications: 2 * wish.userIds.length, sources: ["website"], untold };
     },
   };
-  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  const daemon = await serveAdmin(world);
   const folder = await mkdtemp(join(tmpdir(), "fairlead-delete-"));
   return {
     wishes,
@@ -38,9 +31,9 @@ async function startAdmin({ takes = 100 } = {}) {
       await writeFile(join(folder, "users.txt"), text);
       return join(folder, "users.txt");
     },
-    run: (...args: readonly string[]) => askAdmin(["delete-user", ...args], listener.address).ended,
+    run: (...args: readonly string[]) => daemon.run(["delete-user", ...args]),
     async [Symbol.asyncDispose]() {
-      await listener.stop();
+      await daemon[Symbol.asyncDispose]();
       await rm(folder, { recursive: true });
     },
   };
@@ -66,7 +59,7 @@ describe("fairlead delete-user", () => {
     const nobody = await admin.run("nobodys", "--yes");
     assert.match(
       nobody.out,
-      /^del-2: 1 user, 0 notifications\n {2}nobody takes events of these sources: there is nobody to tell\n/,
+      /^del-2: 1 user, 0 notifications\n {2}no destination gets events of these sources: there is no one to notify\n/,
     );
   });
 

@@ -1,19 +1,25 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createAdmin } from "../../src/admin/api.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
-import { createBodies } from "../../src/http/body.ts";
 import type { Deletion, StoredDeletions } from "../../src/model/deletion.ts";
-import { createClock } from "../../src/runtime/clock.ts";
-import { createServe } from "../../src/runtime/serve.ts";
-import { askAdmin, SLOW } from "./run.ts";
+import { serveAdmin } from "./admin.ts";
+import { SLOW } from "./run.ts";
 
-const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 const NONE = { waiting: 0, delivered: 0, failed: 0, expired: 0, forgotten: 0 };
 
 const FAILED: Deletion = {
-  ...{ id: "del-2", status: "failed", stage: "settling", requestedAt: Date.UTC(2026, 0, 1), upTo: 7, forced: false },
-  ...{ endedAt: Date.UTC(2026, 0, 2), users: 2, scope: ["website"], sources: ["website"], erase: true, suppress: true },
+  id: "del-2",
+  status: "failed",
+  stage: "settling",
+  requestedAt: Date.UTC(2026, 0, 1),
+  upTo: 7,
+  forced: false,
+  endedAt: Date.UTC(2026, 0, 2),
+  users: 2,
+  scope: ["website"],
+  sources: ["website"],
+  erase: true,
+  suppress: true,
   notices: [
     { source: "website", destination: "crm", ...NONE, delivered: 1, failed: 1 },
     { source: "website", destination: "lake", ...NONE, waiting: 2 },
@@ -22,7 +28,13 @@ const FAILED: Deletion = {
   untold: [],
 };
 const DONE: Deletion = {
-  ...{ ...FAILED, id: "del-1", status: "finished", stage: "done", scope: null, sources: [], notices: [] },
+  ...FAILED,
+  id: "del-1",
+  status: "finished",
+  stage: "done",
+  scope: null,
+  sources: [],
+  notices: [],
   erased: { events: 12, deliveries: 3 },
 };
 
@@ -51,16 +63,14 @@ async function startAdmin() {
     suppressed: { among: async (userIds) => new Set(userIds), lift: async (userIds) => Math.min(1, userIds.length) },
   };
   const world: Partial<AdminWorld> = {
-    admin: () => ({ listen: LISTEN, token: null }),
-    bodies: createBodies(createClock()),
     deletions: deletions as StoredDeletions,
     wakeDeletion: () => void asked.push("woken"),
   };
-  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  const daemon = await serveAdmin(world);
   return {
     asked,
-    run: (...args: readonly string[]) => askAdmin(["deletions", ...args], listener.address).ended,
-    [Symbol.asyncDispose]: () => listener.stop(),
+    run: (...args: readonly string[]) => daemon.run(["deletions", ...args]),
+    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
   };
 }
 
@@ -82,7 +92,7 @@ const SHOWN = `del-2 is failed since 2026-01-02T00:00:00.000Z.
 
 const ERASED = `del-1 is finished since 2026-01-02T00:00:00.000Z.
   requested 2026-01-01T00:00:00.000Z: 2 users of all sources, with erase, suppress
-  Nobody takes events of these sources: there was nobody to tell.
+  No destination gets events of these sources: there was no one to notify.
   erased: 12 events and 3 deliveries
 
   erased, SHA-256 abc (suppressed)

@@ -1,30 +1,30 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createAdmin } from "../../src/admin/api.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
 import { type Delivery, type Detail, detailWords, listWords } from "../../src/cli/deliveries.ts";
 import { toQueryTime } from "../../src/cli/options.ts";
 import type { ListedDelivery, PageAsk, Search } from "../../src/model/lookup.ts";
-import { createServe } from "../../src/runtime/serve.ts";
-import { UNSHIFTED } from "../flow/clock.ts";
-import { askAdmin, SLOW } from "./run.ts";
+import { serveAdmin } from "./admin.ts";
+import { SLOW } from "./run.ts";
 
-const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 const NOW = Date.UTC(2026, 10, 20, 12);
 
 function makeListed(id: number): ListedDelivery {
   return {
-    ...{ id, destination: "crm", state: "failed", source: "website", type: "track", messageId: `m${id}` },
-    ...{
-      userId: "u\u001b1",
-      acceptedAt: NOW - 60_000,
-      replayedAt: null,
-      attempts: 1,
-      dueAt: null,
-      settledAt: NOW,
-      url: null,
-      status: null,
-    },
+    id,
+    destination: "crm",
+    state: "failed",
+    source: "website",
+    type: "track",
+    messageId: `m${id}`,
+    userId: "u\u001b1",
+    acceptedAt: NOW - 60_000,
+    replayedAt: null,
+    attempts: 1,
+    dueAt: null,
+    settledAt: NOW,
+    url: null,
+    status: null,
     reason: "refused: answered 400",
   };
 }
@@ -34,10 +34,8 @@ type Asked = { readonly search: Search; readonly page: PageAsk };
 /** The operator's API of a daemon with five deliveries, of which it finds two at a time, and each second time none. */
 async function startAdmin() {
   const asked: Asked[] = [];
-  const world: Pick<AdminWorld, "admin" | "clock" | "timeline" | "lookup" | "destinations"> = {
-    admin: () => ({ listen: LISTEN, token: null }),
+  const world: Partial<AdminWorld> = {
     clock: { now: () => NOW } as AdminWorld["clock"],
-    timeline: UNSHIFTED,
     destinations: () => [],
     lookup: {
       async deliveries(search, page) {
@@ -51,11 +49,11 @@ async function startAdmin() {
       event: async () => ({ events: [], seen: [], complete: true }),
     },
   };
-  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  const daemon = await serveAdmin(world);
   return {
     asked,
-    run: (...args: readonly string[]) => askAdmin(["deliveries", ...args], listener.address).ended,
-    [Symbol.asyncDispose]: () => listener.stop(),
+    run: (...args: readonly string[]) => daemon.run(["deliveries", ...args]),
+    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
   };
 }
 
@@ -109,26 +107,37 @@ describe("fairlead deliveries", () => {
 const at = (ms: number): string => new Date(NOW + ms).toISOString();
 
 const ONE: Delivery = {
-  ...{ id: "42-crm", destination: "crm", state: "waiting", source: "website", type: "track", messageId: "m1" },
-  ...{
-    userId: "u1",
-    acceptedAt: at(-60_000),
-    attempts: 2,
-    dueAt: at(4_000),
-    settledAt: null,
-    replayedAt: null,
-    url: null,
-    status: null,
-  },
+  id: "42-crm",
+  destination: "crm",
+  state: "waiting",
+  source: "website",
+  type: "track",
+  messageId: "m1",
+  userId: "u1",
+  acceptedAt: at(-60_000),
+  attempts: 2,
+  dueAt: at(4_000),
+  settledAt: null,
+  replayedAt: null,
+  url: null,
+  status: null,
   reason: "503",
 };
 const ATTEMPT: Detail["log"]["first"][number] = {
-  ...{ at: at(-60_000), url: "https://crm.example.com/in", duration: 40, outcome: "retry", status: 503 },
-  ...{ reason: "503", answer: "closed\u001b[2J\nfor today\n", trigger: "first" },
+  at: at(-60_000),
+  url: "https://crm.example.com/in",
+  duration: 40,
+  outcome: "retry",
+  status: 503,
+  reason: "503",
+  answer: "closed\u001b[2J\nfor today\n",
+  trigger: "first",
 };
 const DETAIL: Detail = {
   ...ONE,
-  ...{ firstAttemptAt: at(-60_000), finals: [], body: '{"type":"track","properties":{"a":"\u0080"}}' },
+  firstAttemptAt: at(-60_000),
+  finals: [],
+  body: '{"type":"track","properties":{"a":"\u0080"}}',
   requests: [{ url: "https://crm.example.com/in", headers: { Authorization: "***" } }],
   troubled: [],
   log: { first: [ATTEMPT], omitted: 0, last: [] },

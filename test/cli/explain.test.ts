@@ -1,17 +1,21 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createAdmin } from "../../src/admin/api.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
 import type { FoundEvent, Trail } from "../../src/model/lookup.ts";
-import { createServe } from "../../src/runtime/serve.ts";
-import { UNSHIFTED } from "../flow/clock.ts";
-import { askAdmin, SLOW } from "./run.ts";
-
-const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
+import { serveAdmin } from "./admin.ts";
+import { SLOW } from "./run.ts";
 
 const EVENT: FoundEvent = {
-  ...{ id: 7, source: "website", type: "track", messageId: "a/b", userId: "u\u001b[2J", acceptedAt: 0 },
-  ...{ skipped: [], deliveries: [], forgotten: [], whole: true },
+  id: 7,
+  source: "website",
+  type: "track",
+  messageId: "a/b",
+  userId: "u\u001b[2J",
+  acceptedAt: 0,
+  skipped: [],
+  deliveries: [],
+  forgotten: [],
+  whole: true,
 };
 
 /** The operator's API of a daemon that knows this event. */
@@ -21,18 +25,18 @@ async function startAdmin() {
     return { events: known ? [EVENT] : [], seen: [], complete: true };
   };
   const world = {
-    admin: () => ({ listen: LISTEN, token: null }),
-    ...{ rejections: { newest: () => [] }, sources: () => [{ name: "website" }], startedAt: 0 },
+    rejections: { newest: () => [] },
+    sources: () => [{ name: "website" }],
+    startedAt: 0,
     ...{
-      timeline: UNSHIFTED,
       lookup: { event },
       report: { unexpected: (_: string, error: unknown) => console.error(error) },
     },
   };
-  const listener = await createServe()(LISTEN, createAdmin(world as unknown as AdminWorld));
+  const daemon = await serveAdmin(world as unknown as AdminWorld);
   return {
-    run: (...args: readonly string[]) => askAdmin(["explain", ...args], listener.address).ended,
-    [Symbol.asyncDispose]: () => listener.stop(),
+    run: (...args: readonly string[]) => daemon.run(["explain", ...args]),
+    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
   };
 }
 

@@ -8,6 +8,7 @@ import { SCRATCH } from "../scratch.ts";
 import { makeEntry } from "../store/make.ts";
 import { damagedLog } from "../store/sqlite/damaged-log.ts";
 import { startOutbox } from "../store/sqlite/start.ts";
+import { makePlace, query } from "./outbox.ts";
 
 describe("the outbox of a killed daemon, looked at by fairlead doctor", () => {
   it("is damaged where its log is, and whole where that is as it was written", async () => {
@@ -29,5 +30,23 @@ describe("the outbox of a killed daemon, looked at by fairlead doctor", () => {
       /fairlead\.db-wal is damaged: at least \d+ commits behind that place are lost/,
     );
     await rm(folder, { recursive: true });
+  });
+});
+
+describe("a damaged outbox, looked at by fairlead doctor", () => {
+  it("has pages that nothing refers to", async () => {
+    await using p = await makePlace();
+    await p.s.store().close();
+    await query(p.outbox, (db) => {
+      db.unsafeMode();
+      db.pragma("writable_schema = ON");
+      db.exec("DELETE FROM sqlite_schema WHERE name = 'tried_failed'");
+    });
+    for (const depth of ["usual", "full"] as const) {
+      const { facts } = await lookAtStore(p.outbox, depth);
+      assert.match(facts.kind === "read" ? String(facts.damage) : facts.kind, /Page \d+: never used/);
+    }
+    await rm(p.outbox);
+    await p.s.reopen();
   });
 });

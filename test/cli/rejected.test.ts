@@ -1,41 +1,44 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createAdmin } from "../../src/admin/api.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
 import { type Asked, type RejectedCall, toWords } from "../../src/cli/rejected.ts";
 import { fault } from "../../src/model/fault.ts";
 import type { Rejection } from "../../src/model/refusal.ts";
 import { Secret } from "../../src/model/secret.ts";
-import { createServe } from "../../src/runtime/serve.ts";
 import { makeSource } from "../flow/make.ts";
-import { askAdmin, SLOW } from "./run.ts";
-
-const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
+import { serveAdmin } from "./admin.ts";
+import { SLOW } from "./run.ts";
 
 const OLD: Rejection = {
-  ...{ at: Date.UTC(2026, 1, 3, 4, 5, 6, 7), source: "website", type: "track", messageId: "m1" },
+  at: Date.UTC(2026, 1, 3, 4, 5, 6, 7),
+  source: "website",
+  type: "track",
+  messageId: "m1",
   fault: fault("missing_event", "a track call needs an event"),
   from: { address: "203.0.113.7", userAgent: "evil\u001b[2J\u009b2J", origin: null },
-  ...{ request: "POST /v1/track", sample: '{"userId":"u1"}' },
+  request: "POST /v1/track",
+  sample: '{"userId":"u1"}',
 };
 const NEW: Rejection = {
   ...OLD,
-  ...{ at: OLD.at + 1, source: null, type: null, messageId: null },
+  at: OLD.at + 1,
+  source: null,
+  type: null,
+  messageId: null,
   fault: fault("unknown_write_key", "no source has this write key"),
 };
 
 /** The operator's API of a daemon that has refused two calls, and the command that asks it. */
 async function startAdmin(token: string | null = null) {
-  const world: Pick<AdminWorld, "admin" | "rejections" | "sources"> = {
-    admin: () => ({ listen: LISTEN, token: token === null ? null : new Secret(token) }),
+  const world: Partial<AdminWorld> = {
+    admin: () => ({ listen: { kind: "unix", path: "/unused" }, token: token === null ? null : new Secret(token) }),
     sources: () => [makeSource({ name: "website" }), makeSource({ name: "a&b=c" })],
     rejections: { newest: (limit) => [NEW, OLD].slice(0, limit) },
   };
-  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  const daemon = await serveAdmin(world);
   return {
-    rejected: (args: readonly string[], more: Record<string, string> = {}) =>
-      askAdmin(["rejected", ...args], listener.address, more).ended,
-    [Symbol.asyncDispose]: () => listener.stop(),
+    rejected: (args: readonly string[], more: Record<string, string> = {}) => daemon.run(["rejected", ...args], more),
+    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
   };
 }
 
@@ -65,12 +68,16 @@ describe("fairlead rejected", () => {
   it("knows which source was probably meant", SLOW, async () => {
     await using admin = await startAdmin();
     assert.deepEqual(await admin.rejected(["--source", "webiste"]), {
-      ...{ code: 1, out: "", err: 'fairlead: there is no source "webiste"; did you mean website?\n' },
+      code: 1,
+      out: "",
+      err: 'fairlead: there is no source "webiste"; did you mean website?\n',
     });
     const { code, out, err } = await admin.rejected(["--source", "webiste", "--json"]);
     assert.deepEqual([code, out], [1, ""]);
     assert.deepEqual(JSON.parse(err), {
-      ...{ success: false, code: "unknown_source", message: 'there is no source "webiste"; did you mean website?' },
+      success: false,
+      code: "unknown_source",
+      message: 'there is no source "webiste"; did you mean website?',
     });
   });
 
@@ -116,14 +123,25 @@ describe("fairlead rejected", () => {
 const ASKED: Asked = { limit: 20, most: 100, source: null, code: null };
 
 const CALL: RejectedCall = {
-  ...{ at: "2026-02-03T04:05:06.007Z", source: "website", type: "track", messageId: "m1", count: 1 },
-  ...{ code: "missing_event", message: "a track call needs an event" },
+  at: "2026-02-03T04:05:06.007Z",
+  source: "website",
+  type: "track",
+  messageId: "m1",
+  count: 1,
+  code: "missing_event",
+  message: "a track call needs an event",
   from: { address: "203.0.113.7", userAgent: "curl/8.5.0", origin: null },
-  ...{ request: "POST /v1/track", sample: '{"userId":"u1"}' },
+  request: "POST /v1/track",
+  sample: '{"userId":"u1"}',
 };
 
 const WHOLE_REQUEST: RejectedCall = {
-  ...{ ...CALL, source: null, type: null, messageId: null, count: 12, sample: "" },
+  ...CALL,
+  source: null,
+  type: null,
+  messageId: null,
+  count: 12,
+  sample: "",
   from: { address: null, userAgent: null, origin: null },
 };
 

@@ -1,18 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createAdmin } from "../../src/admin/api.ts";
 import type { AdminWorld } from "../../src/admin/world.ts";
 import { goThrough, type Page, type PagesWorld } from "../../src/cli/replay.ts";
-import { createBodies } from "../../src/http/body.ts";
 import { type Fault, fault } from "../../src/model/fault.ts";
 import type { Replay, ReplayPage, Wish } from "../../src/model/replay.ts";
-import { createClock } from "../../src/runtime/clock.ts";
-import { createServe } from "../../src/runtime/serve.ts";
-import { createFalseClock, UNSHIFTED } from "../flow/clock.ts";
+import { createFalseClock } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
-import { askAdmin, SLOW } from "./run.ts";
+import { serveAdmin } from "./admin.ts";
+import { SLOW } from "./run.ts";
 
-const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 const NONE: ReplayPage = {
   replayed: new Map(),
   left: 0,
@@ -47,21 +43,17 @@ async function startAdmin(failed: number, { one, failAt }: Options = {}) {
     };
   }
   const world: Partial<AdminWorld> = {
-    admin: () => ({ listen: LISTEN, token: null }),
     tryNow() {},
-    bodies: createBodies(createClock()),
-    timeline: UNSHIFTED,
     destinations: () => [makeDestination()],
-    clock: createClock(),
     backlog: { counts: () => [] } as unknown as AdminWorld["backlog"],
     replay: { page, one: one ?? (async () => null) },
     report: { replayed() {} } as unknown as AdminWorld["report"],
   };
-  const listener = await createServe()(LISTEN, createAdmin(world as AdminWorld));
+  const daemon = await serveAdmin(world);
   return {
     wishes,
-    run: (...args: readonly string[]) => askAdmin(["replay", ...args], listener.address).ended,
-    [Symbol.asyncDispose]: () => listener.stop(),
+    run: (...args: readonly string[]) => daemon.run(["replay", ...args]),
+    [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose](),
   };
 }
 
@@ -127,7 +119,9 @@ describe("fairlead replay", () => {
   it("has nothing to ask if there is nothing", SLOW, async () => {
     await using admin = await startAdmin(0);
     assert.deepEqual(await admin.run("--state", "expired"), {
-      ...{ code: 0, out: "There is nothing to be sent again\n", err: "" },
+      code: 0,
+      out: "There is nothing to be sent again\n",
+      err: "",
     });
   });
 
@@ -159,7 +153,9 @@ describe("fairlead replay", () => {
     await using admin = await startAdmin(0);
     const both = await admin.run("1-crm", "--user", "u1");
     assert.deepEqual(both, {
-      ...{ code: 2, out: "", err: "fairlead: say either ids or --user: ids name the deliveries already\n" },
+      code: 2,
+      out: "",
+      err: "fairlead: say either ids or --user: ids name the deliveries already\n",
     });
     const waiting = await admin.run("--state", "waiting");
     assert.equal(waiting.code, 2);

@@ -8,22 +8,22 @@ const NOW = Date.UTC(2026, 10, 20, 12, 0, 0);
 const ago = (ms: number): string => new Date(NOW - ms).toISOString();
 
 const CRM: DaemonStatus["destinations"][number] = {
-  ...{
-    name: "crm",
-    state: "working",
-    pausedSince: null,
-    failingSince: null,
-    lastError: null,
-    perSecond: 12.25,
-    oldestWaiting: null,
-    webhooks: [],
-  },
+  name: "crm",
+  state: "working",
+  pausedSince: null,
+  failingSince: null,
+  lastError: null,
+  perSecond: 12.25,
+  oldestWaiting: null,
+  webhooks: [],
   counts: { waiting: 0, delivered: 5, failed: 0, expired: 0 },
 };
 
 const STATUS: DaemonStatus = {
   clock: { plausible: true, code: null, reason: null, since: null },
-  ...{ version: "1.2.3", pid: 4711, startedAt: ago(3 * HOUR + 12 * MINUTE) },
+  version: "1.2.3",
+  pid: 4711,
+  startedAt: ago(3 * HOUR + 12 * MINUTE),
   config: { file: "/etc/fairlead/config.yaml", readAt: ago(HOUR), refused: null, needsRestart: [] },
   outbox: {
     path: "/var/lib/fairlead/fairlead.db",

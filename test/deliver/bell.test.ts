@@ -4,16 +4,16 @@ import { createBell } from "../../src/deliver/bell.ts";
 import { createFalseClock, START } from "../flow/clock.ts";
 
 describe("a bell", () => {
-  it("knows by a knock whether its waiter has come back since the one before", async () => {
+  it("knows whether its waiter has woken since the last check", async () => {
     const bell = createBell(createFalseClock());
-    assert.deepEqual([bell.knock(), bell.knock()], [true, false]);
+    assert.deepEqual([bell.checkLiveness(), bell.checkLiveness()], [true, false]);
     bell.ring();
-    assert.equal(bell.knock(), false);
+    assert.equal(bell.checkLiveness(), false);
     await bell.rung(null);
-    assert.deepEqual([bell.knock(), bell.knock()], [true, false]);
+    assert.deepEqual([bell.checkLiveness(), bell.checkLiveness()], [true, false]);
     const waiting = bell.rung(null);
     await waiting;
-    assert.equal(bell.knock(), true);
+    assert.equal(bell.checkLiveness(), true);
   });
 
   it("wakes whoever waits", async () => {

@@ -1,7 +1,7 @@
 /** Many destinations, the real loops, and a false clock, network and store: whatever their receivers do, who could send does. */
 import assert from "node:assert/strict";
-import { createActivity } from "../../src/deliver/activity.ts";
 import { createDeliver } from "../../src/deliver/deliver.ts";
+import { createActivity } from "../../src/deliver/health.ts";
 import { createLanes, type SlotAsk } from "../../src/deliver/lanes.ts";
 import { MOST_ATTEMPTS } from "../../src/deliver/slots.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
@@ -74,8 +74,8 @@ function createRows(chance: Chance, nextTurn: () => Promise<void>) {
     const is = rows[at];
     if (!is) return "gone";
     if (settlement.state === "waiting") {
-      const { attempts, firstAttemptAt, attemptedAt, held, finals, dueAt } = settlement;
-      rows[at] = { ...is, attempts, firstAttemptAt, attemptedAt, held, finals, dueAt };
+      const { attempts, firstAttemptAt, attemptedAt, stoodStill, finals, dueAt } = settlement;
+      rows[at] = { ...is, attempts, firstAttemptAt, attemptedAt, stoodStill, finals, dueAt };
     } else rows.splice(at, 1);
     return "written";
   };
@@ -121,7 +121,7 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
     ...{ clock, post, lanes, activity: createActivity(clock), report: makeReport() },
     ...{ claims: rows.claims, backlog: rows.backlog, settle: rows.settle },
     random: { fraction: chance.fraction, hex: () => "" },
-    halts: { all: () => [], save: async () => null },
+    clocks: { all: () => [], save: async () => null },
     delivery: () => ({ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: CONCURRENCY }),
   });
   deliver.serve(destinations, []);
@@ -143,7 +143,7 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
         makeDelivery({ id: ids, destination, body: `${destination} ${ids}`, acceptedAt: now, dueAt: now }),
       );
       for (const one of made) rows.of(one.destination).push(one);
-      deliver.offer(made);
+      deliver.enqueue(made);
     },
     /** Who has something that was never tried, and a slot for it, and does nothing. */
     idle() {
@@ -178,7 +178,7 @@ function disturb(crowd: Crowd, chance: Chance, mostWebhooks: number): void {
       const more = Array.from({ length: chance.below(30) }, (_, n) => makeOne(names.length + n, mostWebhooks));
       if (names.length < 400) crowd.serve([...destinations, ...more]);
     },
-    () => void crowd.deliver.knock(),
+    () => void crowd.deliver.checkLiveness(),
   ];
   chance.pick([acts[0], acts[0], acts[0], acts[0], acts[1], acts[1], acts[1], ...acts.slice(2)])?.();
 }

@@ -18,7 +18,7 @@ function end(lane: Lane, sign: Sign, { now = 0, hold = null as number | null, tr
 function slots(lane: Lane, now = 0, more: Partial<LaneAsk> = {}): number {
   let count = 0;
   while (lane.hasRoom(ask(now, more))) {
-    lane.take(ask(now, more));
+    lane.takeSlot(ask(now, more));
     count += 1;
   }
   for (let n = 0; n < count; n += 1) end(lane, "unknown", { now, ...more });
@@ -27,7 +27,7 @@ function slots(lane: Lane, now = 0, more: Partial<LaneAsk> = {}): number {
 
 function run(lane: Lane, sign: Sign, times: number, now = 0): void {
   for (let n = 0; n < times; n += 1) {
-    lane.take(ask(now));
+    lane.takeSlot(ask(now));
     end(lane, sign, { now });
   }
 }
@@ -70,7 +70,7 @@ describe("a lane", () => {
     const lane = createLane(NAME, makeReport());
     run(lane, "overloaded", 2);
     assert.equal(slots(lane, 0, { tried: true }), 1);
-    lane.take(ask(0, { tried: true }));
+    lane.takeSlot(ask(0, { tried: true }));
     assert.equal(slots(lane, 0, { tried: true }), 0);
     assert.equal(slots(lane), 1);
     assert.equal(slots(lane, 0, { concurrency: 1 }), 0);
@@ -146,7 +146,7 @@ describe("a lane", () => {
   it("is closed once for all that was under way then: their failures are no probes", () => {
     const lane = createLane(NAME, makeReport());
     run(lane, "taken", 4 + 8 + 16 + 32 + 64);
-    for (let n = 0; n < 64; n += 1) lane.take(ask());
+    for (let n = 0; n < 64; n += 1) lane.takeSlot(ask());
     for (let n = 0; n < 64; n += 1) end(lane, "silent");
     assert.equal(lane.shutUntil(), 1_000);
   });
@@ -169,7 +169,7 @@ describe("a lane", () => {
   it("is not probed twice in a row with what has failed, while something else waits", () => {
     const lane = createLane(NAME, makeReport());
     run(lane, "silent", 10);
-    lane.take(ask(1_000, { tried: true }));
+    lane.takeSlot(ask(1_000, { tried: true }));
     end(lane, "silent", { now: 1_000, tried: true });
     assert.equal(lane.hasRoom(ask(3_000, { tried: true, untriedWaits: true })), false);
     assert.equal(lane.hasRoom(ask(3_000, { tried: true })), true);
@@ -181,7 +181,7 @@ describe("a lane", () => {
     run(lane, "silent", 15);
     lane.tryNow(false);
     assert.equal(slots(lane, 0), 1);
-    lane.take(ask());
+    lane.takeSlot(ask());
     end(lane, "overloaded", { hold: 60_000 });
     lane.tryNow(false);
     assert.equal(slots(lane, 0), 0, "the receiver wants silence");
@@ -218,7 +218,7 @@ describe("a lane", () => {
 
   it("is held for as long as the receiver asks, for urgent deliveries too", () => {
     const lane = createLane(NAME, makeReport());
-    lane.take(ask());
+    lane.takeSlot(ask());
     end(lane, "overloaded", { now: 0, hold: 60_000 });
     assert.equal(lane.shutUntil(), 60_000);
     assert.equal(lane.hasRoom(ask(59_999, { urgent: true })), false);

@@ -27,7 +27,7 @@ const ASK = { now: 0, concurrency: MOST_ATTEMPTS, urgent: false, tried: false, u
 /** Takes all the slots that it can get, and answers how many. */
 function takeAll(lanes: Lanes, { name, webhooks }: Destination): number {
   let taken = 0;
-  while (lanes.take(name, webhooks, ASK).length > 0) taken += 1;
+  while (lanes.takeSlots(name, webhooks, ASK).length > 0) taken += 1;
   return taken;
 }
 

@@ -4,13 +4,14 @@ import type { Report } from "../../src/model/report.ts";
 import type { RetryPolicy } from "../../src/model/settlement.ts";
 import { HOUR } from "../../src/model/units.ts";
 import { WAITS } from "../../src/settle/backoff.ts";
+import { refOf } from "../../src/store/sqlite/segment.ts";
 
 export const POLICY: RetryPolicy = { ...WAITS, cutoff: 4 * HOUR };
 
 export function makeDelivery(delivery: Partial<Delivery> & { id: number }): Delivery {
   return {
     destination: "crm",
-    segment: delivery.id,
+    ref: refOf(delivery.id),
     messageId: `m${delivery.id}`,
     type: "track",
     body: "{}",
@@ -19,7 +20,7 @@ export function makeDelivery(delivery: Partial<Delivery> & { id: number }): Deli
     attempts: 0,
     firstAttemptAt: null,
     attemptedAt: null,
-    held: 0,
+    stoodStill: 0,
     dueAt: 0,
     finals: [],
     ...delivery,

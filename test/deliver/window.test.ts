@@ -12,13 +12,13 @@ function rows(count: number, row: Partial<Delivery> = {}): Delivery[] {
 /** Takes all that is in a queue, without settling it. */
 function takeAll(window: Window, queue: Queue): Delivery[] {
   const taken: Delivery[] = [];
-  while (window.take(queue, (delivery) => taken.push(delivery) > 0));
+  while (window.startFirst(queue, (delivery) => taken.push(delivery) > 0));
   return taken;
 }
 
 function has(window: Window, queue: Queue): boolean {
   const seen: Delivery[] = [];
-  window.take(queue, (delivery) => seen.push(delivery) < 0);
+  window.startFirst(queue, (delivery) => seen.push(delivery) < 0);
   return seen.length > 0;
 }
 
@@ -42,6 +42,17 @@ describe("the window", () => {
     );
   });
 
+  it("forgets what another daemon delivers from now on, and goes on with the rest", async () => {
+    const window = createWindow("crm", makeStore(rows(6)));
+    await window.fill(0);
+    const [lost] = rows(2).slice(1);
+    window.forget((ref) => ref === lost?.ref);
+    assert.deepEqual(
+      takeAll(window, "first").map(({ id }) => id),
+      [1, 3, 4, 5, 6],
+    );
+  });
+
   it("asks no more once it has seen the end", async () => {
     const store = makeStore(rows(3));
     const window = createWindow("crm", store);
@@ -57,8 +68,8 @@ describe("the window", () => {
     const window = createWindow("crm", store);
     await window.fill(0);
     const before = store.asked.length;
-    window.arrived(makeDelivery({ id: 4 }));
-    window.arrived(makeDelivery({ id: 7 }));
+    window.receive(makeDelivery({ id: 4 }));
+    window.receive(makeDelivery({ id: 7 }));
     assert.deepEqual(
       takeAll(window, "first").map(({ id }) => id),
       [1, 2, 3, 4, 7],
@@ -69,12 +80,12 @@ describe("the window", () => {
 
   it("says whether what arrives is the only one that waits for its first attempt", async () => {
     const window = createWindow("crm", makeStore([]));
-    assert.equal(window.arrived(makeDelivery({ id: 1 })), false, "nobody knows before the first reading");
+    assert.equal(window.receive(makeDelivery({ id: 1 })), false, "nobody knows before the first reading");
     await window.fill(0);
-    assert.equal(window.arrived(makeDelivery({ id: 2 })), true);
-    assert.equal(window.arrived(makeDelivery({ id: 3 })), false);
+    assert.equal(window.receive(makeDelivery({ id: 2 })), true);
+    assert.equal(window.receive(makeDelivery({ id: 3 })), false);
     takeAll(window, "first");
-    assert.equal(window.arrived(makeDelivery({ id: 4 })), true);
+    assert.equal(window.receive(makeDelivery({ id: 4 })), true);
   });
 
   it("leaves what arrives to be read, in its order, while others before it are not read or there is no room", async () => {
@@ -82,12 +93,12 @@ describe("the window", () => {
     const window = createWindow("crm", makeStore(waiting));
     for (let id = 1; id <= 5; id += 1) {
       waiting.push(makeDelivery({ id }));
-      window.arrived(makeDelivery({ id }));
+      window.receive(makeDelivery({ id }));
     }
     await window.fill(0);
     for (let id = 6; id <= 1_000; id += 1) {
       waiting.push(makeDelivery({ id }));
-      window.arrived(makeDelivery({ id }));
+      window.receive(makeDelivery({ id }));
     }
     const first = takeAll(window, "first").map(({ id }) => id);
     assert.ok(first.length <= 384);
@@ -109,7 +120,7 @@ describe("the window", () => {
     for (let id = 1; id <= 100; id += 1) {
       const delivery = makeDelivery({ id, body: "x".repeat(30_000) });
       waiting.push(delivery);
-      window.arrived(delivery);
+      window.receive(delivery);
     }
     assert.ok(takeAll(window, "first").length < 20);
     await window.fill(0);
@@ -120,7 +131,7 @@ describe("the window", () => {
     const store = makeStore(rows(3));
     const window = createWindow("crm", store);
     await window.fill(0);
-    for (const delivery of rows(3)) window.arrived(delivery);
+    for (const delivery of rows(3)) window.receive(delivery);
     assert.equal(window.isLow(0), false);
     assert.deepEqual(
       takeAll(window, "first").map(({ id }) => id),
@@ -132,9 +143,9 @@ describe("the window", () => {
     const waiting = rows(1);
     const window = createWindow("crm", makeStore(waiting));
     await window.fill(0);
-    window.arrived(makeDelivery({ id: 3 }));
+    window.receive(makeDelivery({ id: 3 }));
     waiting.push(makeDelivery({ id: 2 }), makeDelivery({ id: 3 }));
-    window.arrived(makeDelivery({ id: 2 }));
+    window.receive(makeDelivery({ id: 2 }));
     await window.fill(0);
     assert.deepEqual(
       takeAll(window, "first").map(({ id }) => id),
@@ -151,7 +162,7 @@ describe("the window", () => {
         const page = await store.claims(ask);
         if (ask.queue === "first" && waiting.length === 1) {
           waiting.push(makeDelivery({ id: 2 }));
-          window.arrived(makeDelivery({ id: 2 }));
+          window.receive(makeDelivery({ id: 2 }));
         }
         return page;
       },
@@ -204,19 +215,19 @@ describe("the window", () => {
     const waiting = rows(1_000);
     const window = createWindow("crm", makeStore(waiting));
     await window.fill(0);
-    window.suspect(true);
+    window.setSuspect(true);
     await window.fill(0);
     const newest = (): number | undefined => {
       const taken: Delivery[] = [];
-      window.take("latest", (delivery) => taken.push(delivery) > 0);
+      window.startFirst("latest", (delivery) => taken.push(delivery) > 0);
       return taken[0]?.id;
     };
     assert.deepEqual([newest(), newest()], [1_000, 999]);
     waiting.push(makeDelivery({ id: 1_001 }));
-    window.arrived(makeDelivery({ id: 1_001 }));
+    window.receive(makeDelivery({ id: 1_001 }));
     await window.fill(0);
     assert.deepEqual([newest(), newest()], [1_001, 998]);
-    window.suspect(false);
+    window.setSuspect(false);
     const seen: number[] = [];
     for (let n = 0; n < 20; n += 1) {
       await window.fill(0);
@@ -233,14 +244,14 @@ describe("the window", () => {
     const window = createWindow("crm", makeStore(waiting));
     const seen: number[] = [];
     for (let n = 0; n < 400; n += 1) {
-      window.suspect(n % 50 < 40);
+      window.setSuspect(n % 50 < 40);
       const id = waiting.length + 1;
       if (id <= 500) {
         waiting.push(makeDelivery({ id }));
-        window.arrived(makeDelivery({ id }));
+        window.receive(makeDelivery({ id }));
       }
       await window.fill(0);
-      for (const queue of ["latest", "first"] as const) window.take(queue, ({ id }) => seen.push(id) > 0);
+      for (const queue of ["latest", "first"] as const) window.startFirst(queue, ({ id }) => seen.push(id) > 0);
     }
     assert.deepEqual(
       seen.toSorted((a, b) => a - b),
@@ -286,7 +297,7 @@ describe("the window", () => {
     const window = createWindow("crm", makeStore(rows(3)));
     await window.fill(0);
     assert.equal(
-      window.take("first", ({ id }) => id === 2),
+      window.startFirst("first", ({ id }) => id === 2),
       true,
     );
     assert.deepEqual(
@@ -340,7 +351,7 @@ describe("the window", () => {
     let started = false;
     for (let n = 0; n < 5 && !started; n += 1) {
       await window.fill(10);
-      started = window.take("retry", startable);
+      started = window.startFirst("retry", startable);
       if (!started) window.setAside(10, () => false);
     }
     assert.equal(started, true);
@@ -375,7 +386,7 @@ describe("the window", () => {
     await window.fill(0);
     const [delivery] = takeAll(window, "first");
     assert.ok(delivery);
-    window.lost(delivery, 0);
+    window.unsettled(delivery, 0);
     await window.fill(window.nextDueAt() ?? 0);
     assert.equal(takeAll(window, "first").length, 1);
   });
@@ -384,7 +395,7 @@ describe("the window", () => {
     const store = makeStore(rows(6));
     const window = createWindow("crm", store);
     await window.fill(0);
-    window.take("first", ({ id }) => id === 1);
+    window.startFirst("first", ({ id }) => id === 1);
     window.withdraw(new Set([1, 3, 5]));
     assert.deepEqual(
       takeAll(window, "first").map(({ id }) => id),

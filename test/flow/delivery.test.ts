@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { HOUR, MINUTE } from "../../src/model/units.ts";
 import { SLOW } from "../slow.ts";
+import { START } from "./clock.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, URL_A } from "./make.ts";
-import { type Behaviour, OFFLINE, REFUSED, SELF_SIGNED } from "./network.ts";
+import { type Behaviour, OFFLINE, REFUSED, SELF_SIGNED, type Sent } from "./network.ts";
 
 const TRACK = { userId: "u1", event: "Signed Up", messageId: "m1" };
 
@@ -204,6 +206,19 @@ describe("a machine without network", () => {
     assert.equal((await d.row()).state, "waiting");
     await d.clock.advance("15m");
     assert.equal((await d.row()).state, "expired");
+  });
+
+  it("does not use up the four hours over a crash either", SLOW, async () => {
+    const answers = ({ at }: Sent): Behaviour => (at < START + MINUTE ? 503 : at < START + 12 * HOUR ? OFFLINE : 500);
+    await using first = await startDaemon({ answers });
+    await first.call("/v1/track", TRACK);
+    await first.clock.advance("6h");
+    await using second = await first.crash({ answers });
+    await second.clock.advance("6h");
+    await second.clock.advance("3h50m");
+    assert.equal((await second.row()).state, "waiting");
+    await second.clock.advance("15m");
+    assert.equal((await second.row()).state, "expired");
   });
 
   it("does not use up the four hours of what was not even tried while it lasted", SLOW, async () => {

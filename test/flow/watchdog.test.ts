@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
-import { createActivity } from "../../src/deliver/activity.ts";
 import { createDeliver } from "../../src/deliver/deliver.ts";
+import { createActivity } from "../../src/deliver/health.ts";
 import { createLanes } from "../../src/deliver/lanes.ts";
 import type { Vitals } from "../../src/model/supervisor.ts";
 import { GB } from "../../src/model/units.ts";
@@ -136,9 +136,12 @@ describe("the watchdog of a daemon", () => {
       claims: (ask) => (isStuck ? new Promise(() => {}) : store.claims(ask)),
       settle: async () => "written",
       backlog: store.backlog,
-      halts: { all: () => [], save: async () => null },
+      clocks: { all: () => [], save: async () => null },
     });
-    await using watchdog = await watch(clock, () => ({ store: Promise.resolve(true), stuckLoops: deliver.knock() }));
+    await using watchdog = await watch(clock, () => ({
+      store: Promise.resolve(true),
+      stuckLoops: deliver.checkLiveness(),
+    }));
     deliver.start();
     deliver.serve([makeDestination({ name: "lake", enabled: false })], []);
     assert.equal(await watchdog.meals(), 20);

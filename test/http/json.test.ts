@@ -100,15 +100,6 @@ describe("a JSON text", () => {
       assert.equal("message" in result && result.message, `the body is not JSON: ${where}`);
     });
   }
-
-  it("is a value or a fault, whatever it is", () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.json()), (text) => {
-        const result = parseJson(text);
-        assert.ok("value" in result || result.code === "invalid_json");
-      }),
-    );
-  });
 });
 
 /** The deepest level of a text, read letter by letter. */

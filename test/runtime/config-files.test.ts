@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { chmod, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmod, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { after, describe, it } from "node:test";
@@ -17,9 +16,10 @@ import {
 } from "../../src/runtime/config-files.ts";
 import { howToRead } from "../../src/runtime/file-error.ts";
 import { asOrdinaryUser, KEEPS_USER, NO_OTHER_USER } from "../another-user.ts";
+import { makeFolder } from "../folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "fairlead-files-"));
-after(() => rmSync(folder, { recursive: true }));
+const { folder, [Symbol.dispose]: remove } = makeFolder();
+after(remove);
 
 const { env, file, credential } = createResolve();
 
@@ -156,20 +156,28 @@ describe("a file that is read later", () => {
   });
 });
 
-const findFolder = mkdtempSync(join(tmpdir(), "fairlead-find-"));
-chmodSync(findFolder, 0o755);
-const closed = join(findFolder, "closed");
+const find = makeFolder();
+after(find[Symbol.dispose]);
+chmodSync(find.folder, 0o755);
+const closed = find.path("closed");
 mkdirSync(closed);
 const guarded = join(closed, "config.yaml");
 writeFileSync(guarded, "");
 chmodSync(closed, 0o700);
-const openFile = join(findFolder, "config.yaml");
+const openFile = find.path("config.yaml");
 writeFileSync(openFile, "", { mode: 0o644 });
-const missing = join(findFolder, "missing.yaml");
-after(() => rmSync(findFolder, { recursive: true }));
+const missing = find.path("missing.yaml");
 
 /** Modes do not hold root back, and do not hold back the owner of the folders here. */
 const skip = NO_OTHER_USER;
+
+function findAsOrdinaryUser(places: readonly string[]): string | null {
+  return asOrdinaryUser(() => findConfigFile(undefined, places));
+}
+
+function adviceFor(path: string): string | null {
+  return asOrdinaryUser(() => howToRead(path));
+}
 
 describe("where the config file is", () => {
   it("is the first place that has one", () => {
@@ -179,70 +187,37 @@ describe("where the config file is", () => {
   });
 
   it("is a place that may not be looked at, where no other has one: there may be one", { skip }, () => {
-    assert.equal(
-      asOrdinaryUser(() => findConfigFile(undefined, [missing, guarded])),
-      guarded,
-    );
-    assert.equal(
-      asOrdinaryUser(() => findConfigFile(undefined, [guarded, openFile])),
-      openFile,
-    );
+    assert.equal(findAsOrdinaryUser([missing, guarded]), guarded);
+    assert.equal(findAsOrdinaryUser([guarded, openFile]), openFile);
   });
 });
 
 describe("how a file that may not be read can be", () => {
   it("is nothing to say of a file that can be read, or that is not there", { skip }, () => {
-    assert.equal(
-      asOrdinaryUser(() => howToRead(openFile)),
-      null,
-    );
-    assert.equal(
-      asOrdinaryUser(() => howToRead(missing)),
-      null,
-    );
+    assert.equal(adviceFor(openFile), null);
+    assert.equal(adviceFor(missing), null);
   });
 
   it("is by sudo where only its owner may", { skip }, () => {
-    assert.equal(
-      asOrdinaryUser(() => howToRead(guarded)),
-      "use sudo",
-    );
+    assert.equal(adviceFor(guarded), "use sudo");
   });
 
   it("is by its group as well, where that may: of the file, or of the folder that hides it", { skip }, () => {
-    const shared = join(findFolder, "shared");
+    const shared = find.path("shared");
     mkdirSync(shared);
     writeFileSync(join(shared, "config.yaml"), "");
     // Group 1 is daemon wherever there is an /etc/group.
     chownTo(1, join(shared, "config.yaml"), 0o640);
     const advice = "use sudo, or join the group daemon (sudo usermod -aG daemon NAME, then log in again)";
-    assert.equal(
-      asOrdinaryUser(() => howToRead(join(shared, "config.yaml"))),
-      advice,
-    );
+    assert.equal(adviceFor(join(shared, "config.yaml")), advice);
     chownTo(1, shared, 0o750);
-    assert.equal(
-      asOrdinaryUser(() => howToRead(join(shared, "config.yaml"))),
-      advice,
-    );
+    assert.equal(adviceFor(join(shared, "config.yaml")), advice);
   });
 });
 
 function chownTo(gid: number, path: string, mode: number): void {
   chownSync(path, 0, gid);
   chmodSync(path, mode);
-}
-
-/** Runs with a file in a folder that goes when it ends. */
-async function withFile(run: (file: string, folder: string) => Promise<void>): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-state-"));
-  try {
-    const file = join(folder, "config.yaml");
-    await writeFile(file, "a");
-    await run(file, folder);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
 }
 
 /** Whether both ways to look see that something is done. */
@@ -257,34 +232,35 @@ async function sees(file: string, doing: () => Promise<unknown>): Promise<boolea
 
 describe("the state of a file", () => {
   it("stays the same while nothing is done to it", async () => {
-    await withFile(async (file) => assert.ok(!(await sees(file, () => fileState(file)))));
+    using f = makeFolder();
+    await writeFile(f.path("a"), "a");
+    assert.ok(!(await sees(f.path("a"), () => fileState(f.path("a")))));
   });
 
   it("is another when it is written, replaced, removed and made again, or opened to somebody", async () => {
-    await withFile(async (file, folder) => {
-      assert.ok(await sees(file, () => writeFile(file, "bb")));
-      await writeFile(join(folder, "other"), "cc");
-      assert.ok(await sees(file, () => rename(join(folder, "other"), file)));
-      assert.ok(await sees(file, () => chmod(file, 0o600)));
-      assert.ok(await sees(file, () => rm(file)));
-      assert.ok(await sees(file, () => writeFile(file, "cc")));
-    });
+    using f = makeFolder();
+    const file = f.path("a");
+    await writeFile(file, "a");
+    assert.ok(await sees(file, () => writeFile(file, "bb")));
+    await writeFile(f.path("other"), "cc");
+    assert.ok(await sees(file, () => rename(f.path("other"), file)));
+    assert.ok(await sees(file, () => chmod(file, 0o600)));
+    assert.ok(await sees(file, () => rm(file)));
+    assert.ok(await sees(file, () => writeFile(file, "cc")));
   });
 
   it("is another when a symbolic link on its way leads elsewhere", async () => {
-    await withFile(async (_, folder) => {
-      await writeFile(join(folder, "new.yaml"), "a");
-      const link = join(folder, "link.yaml");
-      await symlink("config.yaml", link);
-      await symlink("new.yaml", join(folder, "next"));
-      assert.ok(await sees(link, () => rename(join(folder, "next"), link)));
-    });
+    using f = makeFolder();
+    for (const name of ["old.yaml", "new.yaml"]) await writeFile(f.path(name), "a");
+    await symlink("old.yaml", f.path("link"));
+    await symlink("new.yaml", f.path("next"));
+    assert.ok(await sees(f.path("link"), () => rename(f.path("next"), f.path("link"))));
   });
 
   it("is a state too where there is no file", async () => {
-    await withFile(async (file) => {
-      assert.equal(await fileState(`${file}.none`), "ENOENT");
-      assert.equal(await fileState(`${file}/below`), "ENOTDIR");
-    });
+    using f = makeFolder();
+    await writeFile(f.path("a"), "a");
+    assert.equal(await fileState(f.path("none")), "ENOENT");
+    assert.equal(await fileState(f.path("a/below")), "ENOTDIR");
   });
 });

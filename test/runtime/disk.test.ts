@@ -1,26 +1,21 @@
 import assert from "node:assert/strict";
 import { statfsSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { disk, spaceFor } from "../../src/runtime/disk.ts";
-
-async function makeFolder(): Promise<AsyncDisposable & { readonly path: string }> {
-  const path = await mkdtemp(join(tmpdir(), "fairlead-disk-"));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
-}
+import { makeFolder } from "../folder.ts";
 
 /** What others write to the disk while the test runs. */
 const NOISE = 1e9;
 
 describe("the disk", () => {
   it("says what is free for this user, and how large it is, of a folder and of a file", async () => {
-    await using folder = await makeFolder();
-    const file = join(folder.path, "fairlead.db");
+    using f = makeFolder();
+    const file = f.path("fairlead.db");
     await writeFile(file, "x");
-    const { bavail, blocks, bsize } = statfsSync(folder.path);
-    for (const path of [folder.path, file]) {
+    const { bavail, blocks, bsize } = statfsSync(f.folder);
+    for (const path of [f.folder, file]) {
       const { free, total } = await disk.space(path);
       assert.equal(total, blocks * bsize);
       assert.ok(Math.abs(free - bavail * bsize) < NOISE && free > 0 && free <= total);
@@ -32,8 +27,8 @@ describe("the disk", () => {
   });
 
   it("says how long a file is, and that one that is not there has nothing", async () => {
-    await using folder = await makeFolder();
-    const file = join(folder.path, "fairlead.db-wal");
+    using f = makeFolder();
+    const file = f.path("fairlead.db-wal");
     assert.equal(await disk.size(file), 0);
     await writeFile(file, "12345");
     assert.equal(await disk.size(file), 5);
@@ -43,15 +38,15 @@ describe("the disk", () => {
 
 describe("the disk that an outbox is on", () => {
   it("is that of the nearest folder while nothing is there yet", async () => {
-    await using folder = await makeFolder();
-    const { blocks, bsize } = statfsSync(folder.path);
-    const found = spaceFor(join(folder.path, "not", "yet", "fairlead.db"));
+    using f = makeFolder();
+    const { blocks, bsize } = statfsSync(f.folder);
+    const found = spaceFor(f.path("not/yet/fairlead.db"));
     assert.deepEqual([found?.total, found?.used], [blocks * bsize, 0]);
   });
 
   it("has what the outbox and its log have already", async () => {
-    await using folder = await makeFolder();
-    const path = join(folder.path, "fairlead.db");
+    using f = makeFolder();
+    const path = f.path("fairlead.db");
     await writeFile(path, "x".repeat(1_000));
     await writeFile(`${path}-wal`, "x".repeat(200));
     await writeFile(`${path}-shm`, "x".repeat(30));
@@ -59,8 +54,8 @@ describe("the disk that an outbox is on", () => {
   });
 
   it("is unknown where a part of the path is a file", async () => {
-    await using folder = await makeFolder();
-    const file = join(folder.path, "file");
+    using f = makeFolder();
+    const file = f.path("file");
     await writeFile(file, "");
     assert.equal(spaceFor(join(file, "fairlead.db")), null);
   });

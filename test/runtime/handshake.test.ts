@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { describe, it } from "node:test";
 import { reach } from "../../src/runtime/handshake.ts";
-import { fixture } from "./tls-client.ts";
-import { listen, startTlsReceiver } from "./tls-receiver.ts";
+import { fixture, listen, startTlsReceiver } from "./tls.ts";
 
 const TRUSTED = { ca: fixture("ca.crt"), cert: null, key: null };
 const now = (): number => 7;

@@ -1,22 +1,19 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { renameSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { KB } from "../../src/model/units.ts";
 import { type ByteSource, openBytes, readInput } from "../../src/runtime/input.ts";
+import { makeFolder } from "../folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "fairlead-input-"));
-after(() => rmSync(folder, { recursive: true }));
+const f = makeFolder();
+after(f[Symbol.dispose]);
 
-function file(bytes: Uint8Array): string {
-  const path = join(folder, "file");
-  writeFileSync(path, bytes);
-  return path;
+function file(content: Uint8Array | string): string {
+  writeFileSync(f.path("file"), content);
+  return f.path("file");
 }
 
 // Standard input is tried with the binary: test/binary/verify.test.ts.
@@ -34,21 +31,14 @@ describe("a file that a command reads", () => {
   });
 
   it("is refused in words if it cannot be read", async () => {
-    assert.deepEqual(await readInput(join(folder, "none"), 1), { ok: false, why: "no such file" });
-    assert.deepEqual(await readInput(folder, 1), { ok: false, why: "it is a folder" });
-    assert.deepEqual(await readInput(join(file(new Uint8Array(0)), "none"), 1), {
+    assert.deepEqual(await readInput(f.path("none"), 1), { ok: false, why: "no such file" });
+    assert.deepEqual(await readInput(f.folder, 1), { ok: false, why: "it is a folder" });
+    assert.deepEqual(await readInput(`${file("")}/none`, 1), {
       ok: false,
       why: "a part of the path is not a folder",
     });
   });
 });
-
-async function makeFile(text: string): Promise<AsyncDisposable & { readonly path: string; readonly folder: string }> {
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-bytes-"));
-  const path = join(folder, "a");
-  await writeFile(path, text);
-  return { path, folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
-}
 
 async function open(path: string): Promise<ByteSource> {
   const opened = await openBytes(path);
@@ -64,16 +54,14 @@ async function readAll({ pieces }: ByteSource): Promise<{ readonly text: string;
 describe("the bytes of a file", () => {
   it("come in pieces", async () => {
     const text = "0123456789".repeat(60 * KB);
-    await using file = await makeFile(text);
-    const source = await open(file.path);
+    const source = await open(file(text));
     assert.equal(source.size, text.length);
     assert.deepEqual(await readAll(source), { text, count: 3 });
     await source.close();
   });
 
   it("are left where the reader stops", async () => {
-    await using file = await makeFile("0123456789".repeat(60 * KB));
-    const source = await open(file.path);
+    const source = await open(file("0123456789".repeat(60 * KB)));
     for await (const piece of source.pieces) {
       assert.equal(piece.length, 256 * KB);
       break;
@@ -82,18 +70,16 @@ describe("the bytes of a file", () => {
   });
 
   it("are those of the file that was opened, also if another takes its name", async () => {
-    await using file = await makeFile("old");
-    const source = await open(file.path);
-    await writeFile(join(file.folder, "b"), "new");
-    await rename(join(file.folder, "b"), file.path);
+    const source = await open(file("old"));
+    writeFileSync(f.path("b"), "new");
+    renameSync(f.path("b"), f.path("file"));
     assert.equal((await readAll(source)).text, "old");
     await source.close();
   });
 
   it("cannot be had of a folder, or of nothing", async () => {
-    await using file = await makeFile("");
-    assert.deepEqual(await openBytes(file.folder), { ok: false, why: "it is a folder" });
-    assert.deepEqual(await openBytes(join(file.folder, "none")), { ok: false, why: "no such file" });
+    assert.deepEqual(await openBytes(f.folder), { ok: false, why: "it is a folder" });
+    assert.deepEqual(await openBytes(f.path("none")), { ok: false, why: "no such file" });
   });
 });
 

@@ -1,56 +1,51 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { appendToFile, beginFile, beginOwnFile, removeFile } from "../../src/runtime/new-file.ts";
-
-async function makeFolder() {
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-new-file-"));
-  return {
-    target: join(folder, "copy.db"),
-    files: async () => (await readdir(folder)).sort(),
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
-  };
-}
+import { makeFolder } from "../folder.ts";
 
 describe("a file that is being written", () => {
   it("is for its own user, and gets its name only when it is kept, in place of what had that", async () => {
-    await using f = await makeFolder();
-    writeFileSync(f.target, "old");
-    const file = beginFile(f.target);
+    using f = makeFolder();
+    const target = f.path("copy.db");
+    writeFileSync(target, "old");
+    const file = beginFile(target);
     writeFileSync(file.path, "new");
     file.flush();
     assert.equal(statSync(file.path).mode & 0o777, 0o600);
-    assert.equal(readFileSync(f.target, "utf8"), "old");
+    assert.equal(readFileSync(target, "utf8"), "old");
     file.keep();
-    assert.equal(readFileSync(f.target, "utf8"), "new");
+    assert.equal(readFileSync(target, "utf8"), "new");
     // Whoever cleans up after all ends removes nothing that was kept.
     file.drop();
-    assert.deepEqual(await f.files(), ["copy.db"]);
+    assert.deepEqual(f.names(), ["copy.db"]);
   });
 
   it("leaves nothing when it is dropped, once or twice", async () => {
-    await using f = await makeFolder();
-    const file = beginFile(f.target);
+    using f = makeFolder();
+    const target = f.path("copy.db");
+    const file = beginFile(target);
     file.drop();
     file.drop();
-    assert.deepEqual(await f.files(), []);
+    assert.deepEqual(f.names(), []);
   });
 
   it("begins empty where a killed process has left a part of one", async () => {
-    await using f = await makeFolder();
-    writeFileSync(`${f.target}.part`, "half of it");
-    const file = beginFile(f.target);
+    using f = makeFolder();
+    const target = f.path("copy.db");
+    writeFileSync(`${target}.part`, "half of it");
+    const file = beginFile(target);
     assert.equal(statSync(file.path).size, 0);
     file.drop();
   });
 
   it("is not written to where a link of its name leads", async () => {
-    await using f = await makeFolder();
-    const precious = join(f.target, "../precious");
-    for (const begin of [() => beginFile(f.target), () => beginOwnFile(f.target, 1)]) {
+    using f = makeFolder();
+    const target = f.path("copy.db");
+    const precious = join(target, "../precious");
+    for (const begin of [() => beginFile(target), () => beginOwnFile(target, 1)]) {
       writeFileSync(precious, "precious");
       const probe = begin();
       probe.drop();
@@ -59,13 +54,14 @@ describe("a file that is being written", () => {
       writeFileSync(file.path, "copy");
       assert.equal(readFileSync(precious, "utf8"), "precious");
       file.keep();
-      assert.equal(readFileSync(f.target, "utf8"), "copy");
+      assert.equal(readFileSync(target, "utf8"), "copy");
     }
   });
 
   it("has a name for each process where several may write to one place", async () => {
-    await using f = await makeFolder();
-    const [one, other] = [beginOwnFile(f.target, 1), beginOwnFile(f.target, 2)];
+    using f = makeFolder();
+    const target = f.path("copy.db");
+    const [one, other] = [beginOwnFile(target, 1), beginOwnFile(target, 2)];
     assert.notEqual(one.path, other.path);
     one.drop();
     other.drop();
@@ -76,15 +72,10 @@ describe("a file that is being written", () => {
   });
 });
 
-async function makeSideFolder(): Promise<AsyncDisposable & { readonly folder: string; readonly path: string }> {
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-side-"));
-  return { folder, path: join(folder, "a"), [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
-}
-
 describe("a file that a command keeps beside another", () => {
   it("is created for its owner alone, and appended to", async () => {
-    await using made = await makeSideFolder();
-    const { path } = made;
+    using f = makeFolder();
+    const path = f.path("a");
     await appendToFile(path, "one\n");
     await appendToFile(path, "zwölf\n");
     assert.equal(await readFile(path, "utf8"), "one\nzwölf\n");
@@ -92,18 +83,17 @@ describe("a file that a command keeps beside another", () => {
   });
 
   it("may be removed twice", async () => {
-    await using made = await makeSideFolder();
-    const { folder, path } = made;
+    using f = makeFolder();
+    const path = f.path("a");
     await appendToFile(path, "");
     await removeFile(path);
     await removeFile(path);
-    assert.deepEqual(await readdir(folder), []);
+    assert.deepEqual(f.names(), []);
   });
 
   it("that cannot be written is named, with why", async () => {
-    await using made = await makeSideFolder();
-    const { folder } = made;
-    const path = join(folder, "none", "a");
+    using f = makeFolder();
+    const path = f.path("none/a");
     const message = `cannot write ${path}: no such file`;
     await assert.rejects(appendToFile(path, "a"), { message });
   });

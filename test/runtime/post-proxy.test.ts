@@ -3,9 +3,8 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, it } from "node:test";
 import type { Reply } from "../../src/model/ports.ts";
-import { holdPort } from "./nobody.ts";
-import { startReceiver } from "./receiver.ts";
-import { type PostOnce, postFromProcess, startTlsReceiver } from "./tls-receiver.ts";
+import { holdPort, startReceiver } from "./receiver.ts";
+import { type PostOnce, postFromProcess, startTlsReceiver } from "./tls.ts";
 
 /** Without this one, Deno takes no notice of the others. */
 const ON_DENO = { NODE_USE_ENV_PROXY: "1" };

@@ -2,14 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Secret } from "../../src/model/secret.ts";
-import {
-  createIsUnresolved,
-  describeFailure,
-  describeUntrusted,
-  isUntrusted,
-  proxyFor,
-  replyToError,
-} from "../../src/runtime/post-reply.ts";
+import { createIsUnresolved, proxyFor, replyToError, type Way } from "../../src/runtime/post-reply.ts";
 
 const running = new AbortController().signal;
 
@@ -89,12 +82,11 @@ const DIRECT = { url: "https://crm.example.com/hooks", tls: null, proxy: null };
 const PROXIED = { ...DIRECT, proxy: "proxy.example.com:3128" };
 const CERTIFIED = { ...DIRECT, tls: { ca: null, cert: "a PEM", key: new Secret("a key") } };
 
-function described(
-  code: string,
-  way: Parameters<typeof describeFailure>[1] = DIRECT,
-  proxyStatus: string | null = null,
-) {
-  return describeFailure({ code, proxyStatus }, way);
+/** What an operator reads of an error with this code. `status`: what a proxy answered. */
+function described(code: string, way: Way | null = DIRECT, status?: number): string {
+  const reply = replyToError(Object.assign(failure(code), { status }), running, way);
+  assert.ok("message" in reply, reply.kind);
+  return reply.message;
 }
 
 describe("why there is no answer", () => {
@@ -123,10 +115,10 @@ describe("why there is no answer", () => {
 
   it("is the proxy's refusal, with its status, and what to do about one that asks for a password", () => {
     const refusal = "the proxy proxy.example.com:3128 refuses to connect to crm.example.com";
-    assert.equal(described("ERR_PROXY_TUNNEL", PROXIED, "403"), `${refusal} (it answered 403)`);
+    assert.equal(described("ERR_PROXY_TUNNEL", PROXIED, 403), `${refusal} (it answered 403)`);
     assert.equal(described("ERR_PROXY_TUNNEL", PROXIED), refusal);
     assert.equal(
-      described("ERR_PROXY_TUNNEL", PROXIED, "407"),
+      described("ERR_PROXY_TUNNEL", PROXIED, 407),
       `${refusal} (it answered 407): it wants a user name and a password, as in HTTPS_PROXY=http://user:password@host:port`,
     );
     assert.equal(described("ERR_PROXY_TUNNEL", null), "the proxy refuses to connect to the receiver");
@@ -185,29 +177,28 @@ describe("a certificate that was refused", () => {
   ];
   for (const [code, sentence] of sentences) {
     it(`is named with its host, and with what to do, for ${code}`, () => {
-      assert.ok(isUntrusted(code));
-      assert.equal(describeUntrusted(code, WAY), `the certificate of crm.example.com ${sentence}`);
+      assert.equal(described(code, WAY), `the certificate of crm.example.com ${sentence}`);
     });
   }
 
   it("is held against the file of ca where there is one", () => {
     assert.equal(
-      describeUntrusted("SELF_SIGNED_CERT_IN_CHAIN", OWN),
+      described("SELF_SIGNED_CERT_IN_CHAIN", OWN),
       "the certificate of crm.example.com is from none of the authorities in the file of ca: put the root of its authority there, or remove ca if that is a public one",
     );
     assert.equal(
-      describeUntrusted("DEPTH_ZERO_SELF_SIGNED_CERT", OWN),
+      described("DEPTH_ZERO_SELF_SIGNED_CERT", OWN),
       "the certificate of crm.example.com is self-signed: the receiver needs one from an authority in the file of ca",
     );
   });
 
   it("is told in a few words where there is no webhook", () => {
-    assert.equal(describeUntrusted("CERT_HAS_EXPIRED", null), "certificate has expired");
-    assert.equal(describeUntrusted("DEPTH_ZERO_SELF_SIGNED_CERT", null), "certificate is self-signed");
+    assert.equal(described("CERT_HAS_EXPIRED", null), "certificate has expired");
+    assert.equal(described("DEPTH_ZERO_SELF_SIGNED_CERT", null), "certificate is self-signed");
   });
 
   it("never shows the rest of the URL", () => {
-    for (const [code] of sentences) assert.doesNotMatch(describeUntrusted(code, OWN), /hooks|query-secret/);
+    for (const [code] of sentences) assert.doesNotMatch(described(code, OWN), /hooks|query-secret/);
   });
 });
 

@@ -5,8 +5,7 @@ import type { WebhookTls } from "../../src/model/destination.ts";
 import type { PostRequest, Reply } from "../../src/model/ports.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { createPost } from "../../src/runtime/post.ts";
-import { fixture } from "./tls-client.ts";
-import { certificatePath, listen, postFromProcess, startTlsReceiver } from "./tls-receiver.ts";
+import { certificatePath, fixture, listen, postFromProcess, startTlsReceiver } from "./tls.ts";
 
 const post = createPost();
 const onBun = typeof Bun !== "undefined";

@@ -4,8 +4,7 @@ import { gzipSync } from "node:zlib";
 import type { PostRequest, Reply } from "../../src/model/ports.ts";
 import { createPost } from "../../src/runtime/post.ts";
 import { readStart } from "../../src/runtime/post-reply.ts";
-import { holdPort } from "./nobody.ts";
-import { closed, flood, type Receiver, startReceiver } from "./receiver.ts";
+import { closed, flood, holdPort, type Receiver, startReceiver } from "./receiver.ts";
 
 const post = createPost();
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

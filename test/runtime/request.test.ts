@@ -9,8 +9,7 @@ import { after, describe, it } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
 import { KB } from "../../src/model/units.ts";
 import { type Ask, type Exchange, request } from "../../src/runtime/request.ts";
-import { holdPort } from "./nobody.ts";
-import { type AnswerRequest, closed, flood, startReceiver } from "./receiver.ts";
+import { type AnswerRequest, closed, flood, holdPort, startReceiver } from "./receiver.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "fairlead-request-"));
 after(() => rmSync(folder, { recursive: true }));

@@ -5,7 +5,7 @@ import type { Handle } from "../../src/model/ports.ts";
 import { type RenewOptions, startTlsOnBun } from "../../src/runtime/serve-bun.ts";
 import { createSteering } from "../../src/runtime/steering.ts";
 import { closed } from "./receiver.ts";
-import { ask, askOnce, GET, makeTls, openPlain, openTls } from "./tls-client.ts";
+import { ask, askOnce, GET, makeTls, openPlain, openTls } from "./tls.ts";
 
 const LOOPBACK = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
 const GOOD = makeTls("good");

@@ -4,6 +4,7 @@ import { MINUTE } from "../../src/model/units.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { createMetrics } from "../../src/runtime/metrics.ts";
 import { createReport } from "../../src/runtime/report.ts";
+import { refOf } from "../../src/store/sqlite/segment.ts";
 import { createFalseClock } from "../flow/clock.ts";
 
 /** A report with a false clock, whose lines are collected without their time. */
@@ -26,7 +27,7 @@ export const HOOK = "https://ann:pw@crm.example.com/in?token=x";
 export const LOGGED = "https://crm.example.com/in";
 
 export const delivery: Delivery = {
-  segment: 1,
+  ref: refOf(1),
   id: 7,
   destination: "crm",
   messageId: "m-1",
@@ -37,9 +38,9 @@ export const delivery: Delivery = {
   attempts: 2,
   firstAttemptAt: 0,
   attemptedAt: null,
-  held: 0,
+  stoodStill: 0,
   dueAt: 0,
   finals: [],
 };
 
-export const progress = { attempts: 3, firstAttemptAt: 0, attemptedAt: 6 * MINUTE, held: 0, finals: [] };
+export const progress = { attempts: 3, firstAttemptAt: 0, attemptedAt: 6 * MINUTE, stoodStill: 0, finals: [] };

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { describe, it } from "node:test";
 import {
@@ -15,19 +13,11 @@ import {
   storedFile,
 } from "../../src/runtime/stored-file.ts";
 import { NO_OTHER_USER } from "../another-user.ts";
-
-async function makeFolder() {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), "fairlead-stored-")));
-  return {
-    folder,
-    path: (name = "") => join(folder, name),
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
-  };
-}
+import { makeFolder } from "../folder.ts";
 
 describe("what is at a path", () => {
   it("is one file by all of its names, and nothing where there is none", async () => {
-    await using f = await makeFolder();
+    using f = makeFolder();
     writeFileSync(f.path("a"), "text", { mode: 0o640 });
     linkSync(f.path("a"), f.path("b"));
     writeFileSync(f.path("c"), "text");
@@ -43,7 +33,7 @@ describe("what is at a path", () => {
   });
 
   it("is where its links lead, also before it is made", async () => {
-    await using f = await makeFolder();
+    using f = makeFolder();
     mkdirSync(f.path("data"));
     symlinkSync(f.path("data"), f.path("link"));
     assert.equal(realPathOf(f.path("link/new.db")), f.path("data/new.db"));
@@ -52,7 +42,7 @@ describe("what is at a path", () => {
   });
 
   it("is closed to others where one folder above it is", async () => {
-    await using f = await makeFolder();
+    using f = makeFolder();
     mkdirSync(f.path("in"));
     writeFileSync(f.path("in/a"), "");
     chmodSync(f.path("in"), 0o755);
@@ -63,7 +53,7 @@ describe("what is at a path", () => {
   });
 
   it("gets another name, but none that is taken", async () => {
-    await using f = await makeFolder();
+    using f = makeFolder();
     writeFileSync(f.path("a"), "a");
     writeFileSync(f.path("b"), "b");
     keepAs(f.path("a"), f.path("kept"));
@@ -79,8 +69,8 @@ describe("what root does as somebody", () => {
   const skip = NO_OTHER_USER;
 
   it("is theirs, and goes no further than they may, until it is done", { skip }, async () => {
-    await using f = await makeFolder();
-    chmodSync(f.path(), 0o777);
+    using f = makeFolder();
+    chmodSync(f.folder, 0o777);
     mkdirSync(f.path("of-root"), { mode: 0o700 });
     const done = actAs(SOMEBODY, async () => {
       writeFileSync(f.path("theirs"), "text");
@@ -97,7 +87,7 @@ describe("what root does as somebody", () => {
   });
 
   it("is root's own if root is who it is for", { skip }, async () => {
-    await using f = await makeFolder();
+    using f = makeFolder();
     await actAs({ uid: 0, gid: 0 }, async () => writeFileSync(f.path("file"), "text"));
     assert.equal(statSync(f.path("file")).uid, 0);
   });

@@ -4,6 +4,7 @@ import type { RetryPolicy, Settlement } from "../../src/model/settlement.ts";
 import { type At, HOUR, type Ms } from "../../src/model/units.ts";
 import { WAITS } from "../../src/settle/backoff.ts";
 import { type SettleContext, settle } from "../../src/settle/settle.ts";
+import { refOf } from "../../src/store/sqlite/segment.ts";
 import { URL_A } from "../flow/make.ts";
 
 /** When the first attempt of a delivery began. */
@@ -33,7 +34,7 @@ export function makeOutcome(answer: Answer, { url = URL_A, startedAt = FIRST_AT 
 /** A delivery that has not been tried. */
 export function makeDelivery(delivery: Partial<Delivery> = {}): Delivery {
   return {
-    segment: 1,
+    ref: refOf(1),
     id: 1,
     destination: "crm",
     messageId: "m1",
@@ -44,7 +45,7 @@ export function makeDelivery(delivery: Partial<Delivery> = {}): Delivery {
     attempts: 0,
     firstAttemptAt: null,
     attemptedAt: null,
-    held: 0,
+    stoodStill: 0,
     dueAt: FIRST_AT,
     finals: [],
     ...delivery,
@@ -56,16 +57,22 @@ export function makeRetried(delivery: Partial<Delivery> = {}): Delivery {
   return makeDelivery({ attempts: 2, firstAttemptAt: FIRST_AT, attemptedAt: FIRST_AT + 2_000, ...delivery });
 }
 
-export type RoundOptions = Partial<Omit<SettleContext, "lane">> & Partial<SettleContext["lane"]>;
+export type RoundOptions = Partial<Omit<SettleContext, "lane" | "clock">> &
+  Partial<SettleContext["lane"]> & {
+    /** For how long the destination's clock had stood still in all, at any time that is asked about. */
+    readonly stoodStill?: Ms;
+    readonly standsStill?: boolean;
+  };
 
 /** Settles a round that was over 20 ms after `FIRST_AT`, by the middle of chance, to one webhook, unless told else. */
 export function settleRound(
   delivery: Delivery,
   outcomes: readonly Outcome[],
-  { urls = [URL_A], asked = urls, lost = 0, served = true, ...context }: RoundOptions = {},
+  { urls = [URL_A], asked = urls, stoodStill = 0, standsStill = false, ...context }: RoundOptions = {},
 ): Settlement | null {
-  const lane = { urls, asked, lost, served };
-  return settle(delivery, outcomes, { now: FIRST_AT + 20, random: 0.5, policy: POLICY, ...context, lane });
+  const lane = { urls, asked };
+  const clock = { stoodStill: () => stoodStill, standsStill: () => standsStill };
+  return settle(delivery, outcomes, { now: FIRST_AT + 20, random: 0.5, policy: POLICY, ...context, clock, lane });
 }
 
 /** Settles a round of one webhook that answered like this. */

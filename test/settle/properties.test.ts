@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { Delivery } from "../../src/model/delivery.ts";
 import type { Answer } from "../../src/model/outcome.ts";
 import type { Settlement } from "../../src/model/settlement.ts";
-import { HOUR, MINUTE, SECOND } from "../../src/model/units.ts";
+import { HOUR, MINUTE, type Ms, SECOND } from "../../src/model/units.ts";
 import { cutoffAt } from "../../src/settle/backoff.ts";
 import { judge } from "../../src/settle/judge.ts";
 import {
@@ -30,7 +30,9 @@ type Round = {
   readonly random: number;
 };
 
-type Tried = { readonly startedAt: number; readonly before: Delivery; readonly settlement: Settlement };
+/** `stoodStill`: for how long the destination's clock had stood still when the round was over. */
+type Tried = Played & { readonly startedAt: number; readonly before: Delivery };
+type Played = { readonly settlement: Settlement; readonly stoodStill: Ms };
 
 const anyFailure: fc.Arbitrary<Answer> = fc.oneof(
   fc.constantFrom<Answer>(TIMEOUT, REFUSED, OFFLINE),
@@ -65,32 +67,45 @@ const anyRounds = fc
 function play(rounds: readonly Round[]): readonly Tried[] {
   const tried: Tried[] = [];
   let delivery = makeDelivery();
+  let stoodStill = 0;
   while (tried.length < 100_000) {
     const round = rounds[tried.length % rounds.length] as Round;
     const startedAt = delivery.dueAt + round.late;
-    const settlement = playRound(delivery, round, startedAt);
-    tried.push({ startedAt, before: delivery, settlement });
+    const played = playRound(delivery, round, { startedAt, stoodStill });
+    const { settlement } = played;
+    stoodStill = played.stoodStill;
+    tried.push({ startedAt, before: delivery, ...played });
     if (settlement.state !== "waiting") return tried;
     delivery = { ...delivery, ...settlement };
   }
   throw new Error("it does not end");
 }
 
-/** The answers come in one by one, and the first settlement counts. */
-function playRound(delivery: Delivery, round: Round, startedAt: number): Settlement {
+/**
+ * The answers come in one by one, and the first settlement counts. A round that finds no network stops the clock, from the one
+ * before it on.
+ */
+function playRound(
+  delivery: Delivery,
+  round: Round,
+  { startedAt, stoodStill: before }: { readonly startedAt: number; readonly stoodStill: Ms },
+): Played {
   const open = URLS.filter((url) => !delivery.finals.some((final) => final.url === url));
   const asked = open.filter((url, index) => index === 0 || !round.leftOut[URLS.indexOf(url)]);
   const outcomes = asked.map((url) => makeOutcome(round.answers[URLS.indexOf(url)] as Answer, { url, startedAt }));
-  const options = { urls: URLS, asked, now: startedAt + round.lasted, random: round.random };
+  const now = startedAt + round.lasted;
+  const isOffline = outcomes.every((outcome) => judge(outcome) === "offline");
+  const stoodStill = before + (isOffline ? now - (delivery.attemptedAt ?? startedAt) : 0);
+  const options = { urls: URLS, asked, now, random: round.random, stoodStill };
   for (let count = 1; count <= outcomes.length; count++) {
     const settlement = settleRound(delivery, outcomes.slice(0, count), options);
-    if (settlement) return settlement;
+    if (settlement) return { settlement, stoodStill };
   }
   throw new Error("the round stays open though all have answered");
 }
 
-function cutoffOf(delivery: Pick<Delivery, "firstAttemptAt" | "held">): number {
-  return cutoffAt(delivery, POLICY.cutoff) ?? Number.POSITIVE_INFINITY;
+function cutoffOf(delivery: Pick<Delivery, "firstAttemptAt" | "stoodStill">, stoodStill: Ms): number {
+  return cutoffAt(delivery, { cutoff: POLICY.cutoff, stoodStill }) ?? Number.POSITIVE_INFINITY;
 }
 
 function holds(property: (tried: readonly Tried[]) => void): void {
@@ -103,9 +118,9 @@ function holds(property: (tried: readonly Tried[]) => void): void {
 describe("any sequence of outcomes", () => {
   it("ends, within the cutoff and what comes late, unless the machine is offline for ever", () => {
     holds((tried) => {
-      const { settlement, startedAt } = tried.at(-1) as Tried;
+      const { settlement, startedAt, stoodStill } = tried.at(-1) as Tried;
       assert.notEqual(settlement.state, "waiting");
-      const age = startedAt - (settlement.firstAttemptAt ?? FIRST_AT) - settlement.held;
+      const age = startedAt - (settlement.firstAttemptAt ?? FIRST_AT) - (stoodStill - settlement.stoodStill);
       // An hour is the most that a round is late here, and a wait after an offline round is a few seconds.
       assert.ok(age <= POLICY.cutoff + HOUR + MINUTE, `${age} ms`);
     });
@@ -113,9 +128,9 @@ describe("any sequence of outcomes", () => {
 
   it("never waits past the cutoff after an attempt", () => {
     holds((tried) => {
-      for (const { settlement, before } of tried) {
+      for (const { settlement, before, stoodStill } of tried) {
         if (settlement.state !== "waiting" || settlement.attempts === before.attempts) continue;
-        assert.ok(settlement.dueAt <= cutoffOf(settlement));
+        assert.ok(settlement.dueAt <= cutoffOf(settlement, stoodStill));
         assert.ok(settlement.dueAt > settlement.attemptedAt);
       }
     });
@@ -124,8 +139,8 @@ describe("any sequence of outcomes", () => {
   it("has at most one attempt that begins at or after the cutoff, and that is the last", () => {
     holds((tried) => {
       const late = tried.filter(
-        ({ startedAt, before, settlement }) =>
-          settlement.attempts > before.attempts && startedAt >= cutoffOf({ ...before, held: settlement.held }),
+        ({ startedAt, before, settlement, stoodStill }) =>
+          settlement.attempts > before.attempts && startedAt >= cutoffOf(before, stoodStill),
       );
       assert.ok(late.length <= 1, `${late.length} attempts`);
       if (late.length === 1) assert.equal(late[0], tried.at(-1));
@@ -134,9 +149,9 @@ describe("any sequence of outcomes", () => {
 
   it("expires only by an attempt that failed at or after the cutoff", () => {
     holds((tried) => {
-      for (const { settlement, before } of tried) {
+      for (const { settlement, before, stoodStill } of tried) {
         if (settlement.state !== "expired") continue;
-        assert.ok(settlement.attemptedAt >= cutoffOf(settlement));
+        assert.ok(settlement.attemptedAt >= cutoffOf(settlement, stoodStill));
         assert.equal(settlement.attempts, before.attempts + 1);
       }
     });
@@ -147,8 +162,9 @@ describe("any sequence of outcomes", () => {
       for (const { settlement, before } of tried) {
         const offline = settlement.state === "waiting" && settlement.reason.startsWith("offline: ");
         assert.equal(settlement.attempts, before.attempts + (offline ? 0 : 1));
-        if (before.firstAttemptAt !== null) assert.equal(settlement.firstAttemptAt, before.firstAttemptAt);
-        assert.ok(settlement.held >= before.held);
+        if (before.firstAttemptAt === null) continue;
+        assert.equal(settlement.firstAttemptAt, before.firstAttemptAt);
+        assert.equal(settlement.stoodStill, before.stoodStill);
       }
     });
   });

@@ -24,21 +24,21 @@ describe("the first attempt", () => {
   it("delivers with a 2xx, and remembers who took it", () => {
     assert.deepEqual(settleAnswer(makeDelivery(), answered(204)), {
       ...{ state: "delivered", url: URL_A, status: 204 },
-      ...{ attempts: 1, firstAttemptAt: FIRST_AT, attemptedAt: FIRST_AT + 20, held: 0, finals: [] },
+      ...{ attempts: 1, firstAttemptAt: FIRST_AT, attemptedAt: FIRST_AT + 20, stoodStill: 0, finals: [] },
     });
   });
 
   it("waits for about a second with anything to be retried, and starts the cutoff when it began", () => {
     assert.deepEqual(settleAnswer(makeDelivery(), answered(503)), {
       ...{ state: "waiting", dueAt: FIRST_AT + 1_020, reason: "503" },
-      ...{ attempts: 1, firstAttemptAt: FIRST_AT, attemptedAt: FIRST_AT + 20, held: 0, finals: [] },
+      ...{ attempts: 1, firstAttemptAt: FIRST_AT, attemptedAt: FIRST_AT + 20, stoodStill: 0, finals: [] },
     });
   });
 
   it("fails with what is about the event, and says why", () => {
     assert.deepEqual(settleAnswer(makeDelivery(), answered(410)), {
       ...{ state: "failed", reason: "refused: answered 410" },
-      ...{ attempts: 1, firstAttemptAt: FIRST_AT, attemptedAt: FIRST_AT + 20, held: 0 },
+      ...{ attempts: 1, firstAttemptAt: FIRST_AT, attemptedAt: FIRST_AT + 20, stoodStill: 0 },
       finals: [{ url: URL_A, reason: "410" }],
     });
   });
@@ -136,31 +136,35 @@ describe("the cutoff (SPEC.md 7: four hours)", () => {
     assert.equal(settlement.firstAttemptAt, FIRST_AT);
   });
 
-  it("moves on by the time in which it could not be sent", () => {
-    const lost = 90 * MINUTE;
-    const before = settleAnswer(makeRetried(), answered(503), { now: CUTOFF_AT + lost - 1, lost });
-    assert.equal(waitOf(before, CUTOFF_AT + lost - 1), 1);
-    assert.equal(before.held, lost);
-    assert.equal(settleAnswer(makeRetried(), answered(503), { now: CUTOFF_AT + lost, lost }).state, "expired");
+  it("is later by as long as the destination's clock has stood still since the first attempt", () => {
+    const stoodStill = 90 * MINUTE;
+    const retried = makeRetried({ stoodStill: 30 * MINUTE });
+    const before = settleAnswer(retried, answered(503), { now: CUTOFF_AT + HOUR - 1, stoodStill });
+    assert.equal(waitOf(before, CUTOFF_AT + HOUR - 1), 1);
+    assert.equal(settleAnswer(retried, answered(503), { now: CUTOFF_AT + HOUR, stoodStill }).state, "expired");
   });
 
-  it("adds up all such times", () => {
-    const settlement = settleAnswer(makeRetried({ held: HOUR }), answered(503), { now: CUTOFF_AT, lost: MINUTE });
-    assert.equal(settlement.held, HOUR + MINUTE);
+  it("is counted by the clock as it stood when the first attempt began", () => {
+    const first = settleAnswer(makeDelivery(), answered(503), { stoodStill: HOUR });
+    assert.equal(first.stoodStill, HOUR);
+    assert.equal(
+      settleAnswer(makeRetried({ stoodStill: HOUR }), answered(503), { stoodStill: 2 * HOUR }).stoodStill,
+      HOUR,
+    );
   });
 });
 
-describe("a destination that is not served any more when an attempt ends", () => {
-  it("gives up nothing: that is tried once more when it is served again", () => {
-    const settlement = settleAnswer(makeRetried(), answered(503), { now: CUTOFF_AT + 5_000, served: false });
+describe("a destination whose clock stands still when an attempt ends", () => {
+  it("gives up nothing: that is tried once more when it goes on", () => {
+    const settlement = settleAnswer(makeRetried(), answered(503), { now: CUTOFF_AT + 5_000, standsStill: true });
     assert.equal(waitOf(settlement, CUTOFF_AT + 5_000), 0);
     assert.equal(reasonOf(settlement), "503");
   });
 
   it("has all else decided as ever", () => {
-    assert.equal(settleAnswer(makeRetried(), answered(200), { served: false }).state, "delivered");
-    assert.equal(settleAnswer(makeRetried(), answered(400), { served: false }).state, "failed");
-    assert.equal(waitOf(settleAnswer(makeDelivery(), answered(503), { served: false })), 1_000);
+    assert.equal(settleAnswer(makeRetried(), answered(200), { standsStill: true }).state, "delivered");
+    assert.equal(settleAnswer(makeRetried(), answered(400), { standsStill: true }).state, "failed");
+    assert.equal(waitOf(settleAnswer(makeDelivery(), answered(503), { standsStill: true })), 1_000);
   });
 });
 
@@ -168,14 +172,8 @@ describe("a machine that is offline", () => {
   it("neither counts an attempt nor starts the cutoff", () => {
     assert.deepEqual(settleAnswer(makeDelivery(), OFFLINE), {
       ...{ state: "waiting", dueAt: FIRST_AT + 10_020, reason: "offline: network is unreachable" },
-      ...{ attempts: 0, firstAttemptAt: null, attemptedAt: FIRST_AT + 20, held: 0, finals: [] },
+      ...{ attempts: 0, firstAttemptAt: null, attemptedAt: FIRST_AT + 20, stoodStill: 0, finals: [] },
     });
-  });
-
-  it("does not use up the cutoff: the time since the last round does not count", () => {
-    const settlement = settleAnswer(makeRetried({ held: 500 }), OFFLINE, { now: FIRST_AT + HOUR });
-    assert.equal(settlement.held, 500 + HOUR - 2_000);
-    assert.equal(settlement.attempts, 2);
   });
 
   it("expires nothing, however long it lasts", () => {
@@ -191,10 +189,10 @@ describe("a machine that is offline", () => {
     const untried = makeDelivery({ attemptedAt: FIRST_AT });
     const startedAt = FIRST_AT + 9 * HOUR;
     const outcome = makeOutcome(answered(503), { startedAt });
-    const settlement = settleRound(untried, [outcome], { now: startedAt + 20, lost: 9 * HOUR });
+    const settlement = settleRound(untried, [outcome], { now: startedAt + 20, stoodStill: 9 * HOUR });
     assert.equal(waitOf(settlement, startedAt + 20), 1_000);
     assert.equal(settlement?.firstAttemptAt, startedAt);
-    assert.equal(settlement?.held, 0);
+    assert.equal(settlement?.stoodStill, 9 * HOUR);
   });
 });
 

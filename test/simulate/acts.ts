@@ -8,7 +8,7 @@ import { calm } from "./acts/calm.ts";
 import { reload } from "./acts/config.ts";
 import { deletion, lift } from "./acts/deletion.ts";
 import { found, vanish } from "./acts/files.ts";
-import { pause, resume } from "./acts/halts.ts";
+import { pause, resume } from "./acts/pause.ts";
 import { heal, receiver } from "./acts/receivers.ts";
 import { replay, retry, retryAll } from "./acts/replay.ts";
 import { rush } from "./acts/rush.ts";

@@ -1,6 +1,7 @@
 /** What must be true after each step. A new check gets a file in checks/ and a line here; of single requests, in checks/requests.ts. */
 import { checkAnswers } from "./checks/answers.ts";
 import { checkEvents } from "./checks/bind.ts";
+import { checkClocks } from "./checks/clocks.ts";
 import { checkCommits } from "./checks/commits.ts";
 import { checkCounters } from "./checks/counters.ts";
 import { checkKept } from "./checks/kept.ts";
@@ -22,6 +23,7 @@ export async function look(world: World): Promise<void> {
     checkOwn(world, before, after);
   }
   checkCommits(world);
+  checkClocks(world, after);
   checkReplayed(world, after);
   await checkCounters(world, after);
   checkMemory(world);

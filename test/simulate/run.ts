@@ -3,10 +3,10 @@ import { ACTS } from "./acts.ts";
 import { look } from "./look.ts";
 import type { Plan, Step } from "./plan.ts";
 import { createChance } from "./random.ts";
+import { isStopped } from "./world/clocks.ts";
 import type { FalseDisk } from "./world/disk.ts";
 import { createLedger } from "./world/ledger.ts";
 import { begin, closeAll, revive } from "./world/lives.ts";
-import { isHalted } from "./world/lost.ts";
 import { NO_ROWS, type Row, type Rows } from "./world/rows.ts";
 import { headerOf, type Shape } from "./world/shape.ts";
 import { createTracks, type Track } from "./world/tracks.ts";
@@ -75,7 +75,7 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
       versionOf: (name) => versionOf(world, name),
       mayReplay: (track) => mayBeReplayed(world, track) || isMovedTo(world, track),
       step: () => world.step,
-      isHalted: (name) => isHalted(world, name),
+      isStopped: (name) => isStopped(world, name),
       rowOf: (track, among, rows) => findRow(world, track, { among, rows }),
     }),
     ...{
@@ -96,7 +96,8 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
       boots: null,
       clockError: 0,
       noted: { ahead: 0, error: 0 },
-      lost: [],
+      stops: [],
+      onlineAt: new Map(),
       troubled: new Set(),
     },
     ...{ replaying: false, replayed: 0, moving: null, discarding: null, paused: new Set(), ended: 0, forgetful: false },

@@ -2,7 +2,7 @@ import { describe } from "node:test";
 import { describeAppend } from "./conformance/append.ts";
 import { describeBacklog } from "./conformance/backlog.ts";
 import { describeClaims } from "./conformance/claims.ts";
-import { describeHalts } from "./conformance/halts.ts";
+import { describeClocks } from "./conformance/clocks.ts";
 import { describeHealth } from "./conformance/health.ts";
 import { describeMembers } from "./conformance/members.ts";
 import { describePrune } from "./conformance/prune.ts";
@@ -26,7 +26,7 @@ export function describeStore(name: string, open: OpenStore): void {
     describeUnserved(open);
     describeReplay(open);
     describeWithdraw(open);
-    describeHalts(open);
+    describeClocks(open);
     describeMembers(open);
     describeHealth(open);
     describeSequences(open);

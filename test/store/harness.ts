@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Delivery } from "../../src/model/delivery.ts";
+import type { Delivery, DeliveryKey } from "../../src/model/delivery.ts";
 import { isFault } from "../../src/model/fault.ts";
-import type { ClaimAsk, Entry, PruneBefore, PruneCounts, Store } from "../../src/model/ports.ts";
+import type { ClaimAsk, Entry, PruneBefore, PruneCounts, Store, StoreChange } from "../../src/model/ports.ts";
 import type { Report } from "../../src/model/report.ts";
 import type { Bounds, Disk, Space } from "../../src/model/space.ts";
 import type { At } from "../../src/model/units.ts";
@@ -17,17 +17,9 @@ export type Place = {
   readonly folder: string;
   readonly bounds: () => Bounds;
   readonly disk: Disk;
-  /** To be called after a commit that leaves the store crowded. */
-  readonly crowded: () => void;
-  /** To be called after deliveries that wait were moved, to the other queue or to another destination. */
-  readonly moved: () => void;
-  /** To be called after a commit that has ended the waiting of these. */
-  readonly withdrawn: (deliveries: readonly Withdrawn[]) => void;
   readonly clock: FalseClock;
   readonly report: Report;
 };
-
-export type Withdrawn = Pick<Delivery, "id" | "destination">;
 
 export type OpenStore = (place: Place) => Promise<Store>;
 
@@ -43,7 +35,7 @@ export type TestStore = AsyncDisposable & {
   /** How often it said that it has moved deliveries. */
   readonly moves: () => number;
   /** What it said that it has withdrawn, each time. */
-  readonly withdrawals: () => readonly (readonly Withdrawn[])[];
+  readonly withdrawals: () => readonly (readonly DeliveryKey[])[];
   store(): Store;
   setMaxSize(bytes: number): void;
   /** What is free of the disk, and how much of it should be. */
@@ -68,13 +60,11 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
   let max = GB;
   let crowdings = 0;
   let moves = 0;
-  const moved = (): void => {
-    moves += 1;
-  };
-  const withdrawals: (readonly Withdrawn[])[] = [];
-  const withdrawn = (deliveries: readonly Withdrawn[]): void => void withdrawals.push([...deliveries]);
-  const crowded = (): void => {
-    crowdings += 1;
+  const withdrawals: (readonly DeliveryKey[])[] = [];
+  const hear = (change: StoreChange): void => {
+    if (change.kind === "moved") moves += 1;
+    if (change.kind === "crowded") crowdings += 1;
+    if (change.kind === "withdrawn") withdrawals.push([...change.deliveries]);
   };
   let space: Space = { free: GB, total: GB };
   let freeDisk = 0;
@@ -86,8 +76,9 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
     alias,
   };
   const bounds = (): Bounds => ({ maxSize: max, freeDisk });
-  const place = { folder, bounds, disk: falseDisk, crowded, moved, withdrawn, report: createFalseReport(told) };
+  const place = { folder, bounds, disk: falseDisk, report: createFalseReport(told) };
   let store = await open({ ...place, clock });
+  store.changes(hear);
 
   return {
     ...{
@@ -116,6 +107,7 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
     async reopen(next = clock) {
       await store.close();
       store = await open({ ...place, clock: next });
+      store.changes(hear);
     },
     async [Symbol.asyncDispose]() {
       await store.close();

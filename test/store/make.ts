@@ -41,12 +41,12 @@ export function expectReceipts<Id>(ids: readonly Id[], seen: Set<Id>): readonly 
 }
 
 /** What a round at this time adds to a delivery. */
-export function makeProgress({ attempts, firstAttemptAt, held }: Delivery, at: At): Progress {
+export function makeProgress({ attempts, firstAttemptAt, stoodStill }: Delivery, at: At): Progress {
   return {
     attempts: attempts + 1,
     firstAttemptAt: firstAttemptAt ?? at,
     attemptedAt: at,
-    held,
+    stoodStill,
     finals: [],
   };
 }
@@ -70,8 +70,8 @@ export function retried(delivery: Delivery, at: At, dueAt: At = at + SECOND): Se
 
 /** A round that never left the machine. */
 export function offline(delivery: Delivery, at: At): Settlement {
-  const { attempts, firstAttemptAt, held } = delivery;
-  const round = { ...makeProgress(delivery, at), attempts, firstAttemptAt, held: held + SECOND };
+  const { attempts, firstAttemptAt, stoodStill } = delivery;
+  const round = { ...makeProgress(delivery, at), attempts, firstAttemptAt, stoodStill: stoodStill + SECOND };
   return { ...round, state: "waiting", dueAt: at + SECOND, reason: "offline: ENETUNREACH" };
 }
 

@@ -295,7 +295,7 @@ export function judgeFiles({ of, limit, open }: FileFacts): readonly Finding[] {
   if (limit === null) return [files.skipped("unseen", `how many files ${whose} may open cannot be seen`)];
   if (limit === Infinity) return [files.ok(`${whose} may open any number of files and connections`)];
   const clients = Math.max(0, limit - OWN);
-  const what = `${whose} may have ${limit} files and connections open, room for ${clients} clients beside its own ${OWN}`;
+  const what = `${whose} may have ${limit} files and connections open, room for ${clients} clients besides its own ${OWN}`;
   if (clients < 100) return [files.error("files_few", what, RAISE)];
   if (clients < CLIENTS) return [files.warning("files_few", what, RAISE)];
   if (of === "daemon" && open !== null && open > limit * 0.8) {

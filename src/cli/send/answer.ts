@@ -11,12 +11,12 @@ import type { Target } from "./target.ts";
 
 /** The result of a call, or why it is unknown. */
 export type Answer =
-  | { readonly kind: "accepted" | "duplicate"; readonly status: number; readonly said: Counts }
+  | { readonly kind: "accepted" | "duplicate"; readonly status: number; readonly body: Counts }
   /** By the daemon: the whole request (`refused`), or this call of a batch (`rejected`). */
-  | { readonly kind: "refused"; readonly status: number; readonly said: Refusal; readonly retryAfter: string | null }
-  | { readonly kind: "rejected"; readonly status: number; readonly said: Refused }
+  | { readonly kind: "refused"; readonly status: number; readonly body: Refusal; readonly retryAfter: string | null }
+  | { readonly kind: "rejected"; readonly status: number; readonly body: Refused }
   /** By the client library, before it was sent. */
-  | { readonly kind: "invalid"; readonly status: null; readonly said: Refused }
+  | { readonly kind: "invalid"; readonly status: null; readonly body: Refused }
   /** Something that is not Fairlead answers. */
   | { readonly kind: "foreign"; readonly status: number }
   | { readonly kind: "unreachable"; readonly code: string | null; readonly reason: string };
@@ -36,17 +36,17 @@ function readAnswer(sending: Sending<unknown>): Answer {
   const { status, duplicates, rejections } = sending;
   if (!isFairleads(sending, 1)) return { kind: "foreign", status };
   const [rejection] = rejections.of.values();
-  if (rejection) return { kind: "rejected", status, said: { success: false, ...rejection } };
-  const said = { success: true, accepted: sending.accepted, duplicate: duplicates } as const;
-  return { kind: duplicates > 0 ? "duplicate" : "accepted", status, said };
+  if (rejection) return { kind: "rejected", status, body: { success: false, ...rejection } };
+  const body = { success: true, accepted: sending.accepted, duplicate: duplicates } as const;
+  return { kind: duplicates > 0 ? "duplicate" : "accepted", status, body };
 }
 
 function readRefusal(answer: FinalAnswer): Answer {
   if (answer.kind !== "answered") return { kind: "unreachable", ...whyNone(answer) };
-  const { status, body, retryAfter } = answer;
-  const said = parseSaid(body);
-  if (status < 400 || !isRefusal(said)) return { kind: "foreign", status };
-  return { kind: "refused", status, said, retryAfter };
+  const { status, retryAfter } = answer;
+  const body = parseSaid(answer.body);
+  if (status < 400 || !isRefusal(body)) return { kind: "foreign", status };
+  return { kind: "refused", status, body, retryAfter };
 }
 
 /** For a person: the answer, and what to do next. */
@@ -57,11 +57,11 @@ export function toWords(answer: Answer, { type, messageId, base }: Sent): string
     case "duplicate":
       return `duplicate: ${type}, messageId ${printable(messageId)}\n${DUPLICATE}\n${explaining(messageId)}`;
     case "refused":
-      return `${base} refused the call with ${answer.status} ${said(answer.said)}${later(answer.retryAfter)}`;
+      return `${base} refused the call with ${answer.status} ${describe(answer.body)}${later(answer.retryAfter)}`;
     case "rejected":
-      return `${base} refused the call: ${said(answer.said)}`;
+      return `${base} refused the call: ${describe(answer.body)}`;
     case "invalid":
-      return `the call was not sent: ${said(answer.said)}\n${INVALID}`;
+      return `the call was not sent: ${describe(answer.body)}\n${INVALID}`;
     case "foreign":
       return `${base} answered ${answer.status}, and not as Fairlead does; is that the address of its ingest listener?`;
     case "unreachable":
@@ -87,7 +87,7 @@ function explaining(messageId: string): string {
 const INVALID = `next: a program that uses the client library gets this error at the call. For the daemon's own answer give the whole
       call with --data, which sends it as it stands.`;
 
-function said({ code, message }: Refusal): string {
+function describe({ code, message }: Refusal): string {
   return printable(`${code}: ${message}`);
 }
 
@@ -98,7 +98,7 @@ function later(retryAfter: string | null): string {
 /** For a program: the messageId and the daemon's answer. Without one, an object of the same shape. */
 export function toJson(answer: Answer, sent: Sent): string {
   const { messageId } = sent;
-  if ("said" in answer) return JSON.stringify({ messageId, status: answer.status, ...answer.said });
+  if ("body" in answer) return JSON.stringify({ messageId, status: answer.status, ...answer.body });
   const status = answer.kind === "foreign" ? answer.status : null;
   const code = answer.kind === "foreign" ? "not_fairlead" : answer.kind;
   return JSON.stringify({ messageId, status, success: false, code, message: toWords(answer, sent) });
@@ -120,7 +120,7 @@ export async function sendCall(one: OneCall, target: Target, world: SendWorld): 
   } catch (error) {
     if (!(error instanceof AnalyticsError)) throw error;
     const { code, message } = error;
-    return { kind: "invalid", status: null, said: { success: false, code, message } };
+    return { kind: "invalid", status: null, body: { success: false, code, message } };
   }
 }
 

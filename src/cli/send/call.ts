@@ -55,11 +55,11 @@ const FIELDS = {
  * daemon has to judge. An error in the options comes as text.
  */
 export function buildCall(type: CallType, { options, data, newId }: CallParts): JsonObject | string {
-  const said = readOptions(type, options);
-  if (typeof said === "string") return said;
-  const whole = data === null ? defaults(type, said) : readWhole(type, data);
+  const given = readOptions(type, options);
+  if (typeof given === "string") return given;
+  const whole = data === null ? defaults(type, given) : readWhole(type, data);
   if (typeof whole === "string") return whole;
-  const call: JsonObject = { ...whole, ...said };
+  const call: JsonObject = { ...whole, ...given };
   const { messageId } = call;
   return {
     ...call,
@@ -68,13 +68,13 @@ export function buildCall(type: CallType, { options, data, newId }: CallParts): 
 }
 
 /** The first option that describes a single call; undefined if there is none. */
-export function sayingOne(options: CallOptions & { readonly data?: string }): string | undefined {
+export function optionOfOneCall(options: CallOptions & { readonly data?: string }): string | undefined {
   if (options.data !== undefined) return "--data";
   return Object.entries(FIELDS).find(([name]) => options[name as keyof CallOptions] !== undefined)?.[1].option;
 }
 
 function readOptions(type: CallType, options: CallOptions): JsonObject | string {
-  const said: Record<string, unknown> = {};
+  const given: Record<string, unknown> = {};
   for (const [name, field] of Object.entries<Field>(FIELDS)) {
     const text = options[name as keyof CallOptions];
     if (text === undefined) continue;
@@ -82,17 +82,17 @@ function readOptions(type: CallType, options: CallOptions): JsonObject | string 
     const value = field.json ? readObject(text, field.option) : text;
     // An error message.
     if (field.json && typeof value === "string") return value;
-    said[field.key] = value;
+    given[field.key] = value;
   }
-  return said;
+  return given;
 }
 
 function misplaced(type: CallType, option: string, of: readonly CallType[]): string {
   return `${option} is for ${of.join(", ")}; ${type} has no such field`;
 }
 
-function defaults(type: CallType, said: JsonObject): JsonObject {
-  return said.anonymousId !== undefined ? TEST_CALLS[type] : { userId: TEST_USER, ...TEST_CALLS[type] };
+function defaults(type: CallType, given: JsonObject): JsonObject {
+  return given.anonymousId !== undefined ? TEST_CALLS[type] : { userId: TEST_USER, ...TEST_CALLS[type] };
 }
 
 function readWhole(type: CallType, { text, from }: { text: string; from: string }): JsonObject | string {

@@ -37,7 +37,7 @@ export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorl
 
   async function deliver(calls: readonly ImportCall[]): Promise<Taken | GivenUp> {
     const verdict = await sendUntilSettled(calls);
-    if (verdict.kind !== "unfit") return verdict;
+    if (verdict.kind !== "refused") return verdict;
     const { code, message } = verdict;
     const [call] = calls;
     if (call && calls.length === 1) {
@@ -64,8 +64,8 @@ export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorl
     const sending = await sender.send(calls, { signal: NEVER, stop: signal, again });
     if (sending.kind === "stopped") return { kind: "given-up", why: null };
     const verdict = readVerdict(sending, calls);
-    if (verdict.kind === "useless") return giveUp(verdict.why);
-    if (verdict.kind === "later") return giveUp(`${verdict.why}${verdict.nobody && !wasThere ? HINT : IN_VAIN}`);
+    if (verdict.kind === "fatal") return giveUp(verdict.why);
+    if (verdict.kind === "unavailable") return giveUp(`${verdict.why}${verdict.nobody && !wasThere ? HINT : IN_VAIN}`);
     wasThere = true;
     if (told !== "") tell(`${base} is there again`);
     return verdict;
@@ -76,7 +76,7 @@ export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorl
   }
 }
 
-type Settled = Extract<Verdict, { kind: "taken" | "unfit" }>;
+type Settled = Extract<Verdict, { kind: "taken" | "refused" }>;
 type Again = NonNullable<Parameters<Sender["send"]>[1]["again"]>;
 
 const HINT = "; is `fairlead serve` running?";
@@ -95,11 +95,11 @@ function sumOf(first: Taken, second: Taken): Taken {
 export type Verdict =
   | Taken
   /** Nothing was taken, and a later try may succeed. `nobody`: nothing listens there. */
-  | { readonly kind: "later"; readonly why: string; readonly nobody: boolean }
+  | { readonly kind: "unavailable"; readonly why: string; readonly nobody: boolean }
   /** The whole request was refused because of its content. */
-  | { readonly kind: "unfit"; readonly code: string; readonly message: string }
+  | { readonly kind: "refused"; readonly code: string; readonly message: string }
   /** No request to this address can succeed. */
-  | { readonly kind: "useless"; readonly why: string };
+  | { readonly kind: "fatal"; readonly why: string };
 
 export type Taken = {
   readonly kind: "taken";
@@ -115,33 +115,33 @@ type Sent = Exclude<Sending<ImportCall>, { kind: "stopped" }>;
 /** Reads the client library's result of sending a batch. */
 export function readVerdict(sending: Sent, calls: readonly ImportCall[]): Verdict {
   if (sending.kind === "taken") {
-    if (!isFairleads(sending, calls.length)) return { kind: "useless", why: `answers ${sending.status}, ${FOREIGN}` };
+    if (!isFairleads(sending, calls.length)) return { kind: "fatal", why: `answers ${sending.status}, ${FOREIGN}` };
     const { accepted, duplicates, rejections } = sending;
     const rejected = [...rejections.of].map(([call, why]) => ({ call, ...why }));
     return { kind: "taken", accepted, duplicate: duplicates, rejected };
   }
   const { answer, loss } = sending;
-  if (isForeign(answer)) return { kind: "useless", why: `${whyNot(answer)}, ${FOREIGN}` };
-  if (loss.reason === "gave_up") return { kind: "later", why: whyNot(answer), nobody: isNobody(answer) };
-  return answer.kind === "answered" ? readRefusal(answer) : { kind: "useless", why: whyNot(answer) };
+  if (isForeign(answer)) return { kind: "fatal", why: `${whyNot(answer)}, ${FOREIGN}` };
+  if (loss.reason === "gave_up") return { kind: "unavailable", why: whyNot(answer), nobody: isNobody(answer) };
+  return answer.kind === "answered" ? readRefusal(answer) : { kind: "fatal", why: whyNot(answer) };
 }
 
 const FOREIGN = "and not as Fairlead does; is that its address?";
 
 function readRefusal(answer: Extract<FinalAnswer, { kind: "answered" }>): Verdict {
   const { status, body } = answer;
-  if (status === 413) return { kind: "unfit", code: "body_too_large", message: "the request is too large" };
-  const said = parseSaid(body);
-  if (!isRefusal(said)) return { kind: "useless", why: `${whyNot(answer)}, ${FOREIGN}` };
-  if (status === 400) return { kind: "unfit", code: said.code, message: said.message };
-  return { kind: "useless", why: whyNot(answer) };
+  if (status === 413) return { kind: "refused", code: "body_too_large", message: "the request is too large" };
+  const refusal = parseSaid(body);
+  if (!isRefusal(refusal)) return { kind: "fatal", why: `${whyNot(answer)}, ${FOREIGN}` };
+  if (status === 400) return { kind: "refused", code: refusal.code, message: refusal.message };
+  return { kind: "fatal", why: whyNot(answer) };
 }
 
 /** What happened instead of taking a batch, as words that follow the address. */
 function whyNot(answer: FinalAnswer): string {
   if (answer.kind !== "answered") return `cannot be reached: ${whyNone(answer).reason}`;
-  const said = parseSaid(answer.body);
-  return `answers ${answer.status}${isRefusal(said) ? ` ${printable(`${said.code}: ${said.message}`)}` : ""}`;
+  const refusal = parseSaid(answer.body);
+  return `answers ${answer.status}${isRefusal(refusal) ? ` ${printable(`${refusal.code}: ${refusal.message}`)}` : ""}`;
 }
 
 /** Whether something answers with success that is not Fairlead. */

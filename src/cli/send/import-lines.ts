@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { findJsonFault } from "../../model/json-fault.ts";
 import { formatSize, KB } from "../../model/units.ts";
+import { decodeText } from "../input.ts";
 
 /** A line of the input; `text` is null where it is longer than one may be. */
 export type Line = {
@@ -89,7 +90,8 @@ export function readCallLine({ number, text: bytes }: Line, name: string): ReadL
     refused: { line: number, code, message, text },
   });
   if (bytes === null) return refuse("line_too_long", `is longer than ${formatSize(LONGEST_LINE)}`, null);
-  const original = decodeLine(bytes);
+  // Without a byte order mark and surrounding spaces.
+  const original = decodeText(bytes)?.trim() ?? null;
   if (original === null) return refuse("invalid_json", "is not UTF-8 text", null);
   if (original === "") return { kind: "blank" };
   const value = parse(original);
@@ -99,15 +101,6 @@ export function readCallLine({ number, text: bytes }: Line, name: string): ReadL
   const isNamed = messageId !== undefined && messageId !== null && messageId !== "";
   const text = isNamed ? original : withMessageId(original, idOf([name, number, original]));
   return { kind: "call", call: { line: number, text, original } };
-}
-
-/** Without a byte order mark and surrounding spaces. Null if it is not UTF-8. */
-function decodeLine(bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes).trim();
-  } catch {
-    return null;
-  }
 }
 
 /** Undefined if it is not JSON. */

@@ -25,11 +25,11 @@ export type ImportOptions = {
  * Sends each line of a file, or with `-` of standard input, as a call, and reports the result. Nothing is kept about an
  * interrupted import: the same lines get the same messageIds, so the daemon recognises what it already has.
  */
-export async function importCalls(said: string, target: Target, options: ImportOptions): Promise<ExitCode> {
-  const path = said === "-" ? null : said;
+export async function importCalls(file: string, target: Target, options: ImportOptions): Promise<ExitCode> {
+  const path = file === "-" ? null : file;
   if (path === null && isInputTerminal()) printError("type calls, each as JSON on a line of its own, then Ctrl-D\n");
   const opened = await openBytes(path);
-  if (!opened.ok) return complain(wrongUsage(`cannot read --import ${said}: ${opened.why}`));
+  if (!opened.ok) return complain(wrongUsage(`cannot read --import ${file}: ${opened.why}`));
   const { source } = opened;
   const { json = false, fromLine = 1 } = options;
   const clock = createClock();
@@ -40,8 +40,8 @@ export async function importCalls(said: string, target: Target, options: ImportO
   const world = { clock, random: createRandom(), fetch: createFetch(target.base, MINUTE), log: bar.note };
   const sender = openSender(target, world, { write: writeBare });
   // A pipe has no name, and nothing can be written beside it.
-  const name = source.size === null ? "" : basename(said);
-  const refusedFile = source.size === null ? null : `${said}.refused`;
+  const name = source.size === null ? "" : basename(file);
+  const refusedFile = source.size === null ? null : `${file}.refused`;
   const batches = makeBatches(readLines(source.pieces, LONGEST_LINE), { name, fromLine });
   try {
     const ended = await runImport(batches, {

@@ -43,8 +43,8 @@ const NO_PORT =
 const NO_HOST =
   "ingest.tls is set, and only its certificate says which host this is; give that with --url https://host:port, and --source";
 
-function openParts(said: string | undefined, resolve: Resolve): ConfigParts | Complaint {
-  const file = openConfigFile(said);
+function openParts(named: string | undefined, resolve: Resolve): ConfigParts | Complaint {
+  const file = openConfigFile(named);
   if (file.kind === "read") return readConfigParts({ ...file, resolve });
   return complaintOfFile(file, "or do without: --url, and $FAIRLEAD_WRITE_KEY");
 }

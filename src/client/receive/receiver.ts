@@ -6,7 +6,7 @@ export type Secrets = string | readonly string[];
 
 /**
  * Handles one call. If it returns, Fairlead does not send the call again; if it throws, Fairlead does. A Response that it
- * returns is the answer: a 5xx asks for the call again, a 422 refuses it for ever.
+ * returns is the answer: a 5xx asks for the call again, a 422 refuses it forever.
  */
 export type Handler = (call: ReceivedCall, request: Request) => unknown;
 

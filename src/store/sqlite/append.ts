@@ -13,7 +13,7 @@ import { unwritable } from "./files.ts";
 import type { MemberBatch, MemberRows } from "./members.ts";
 import type { Notices } from "./notices.ts";
 import type { Repeats } from "./repeats.ts";
-import { type About, checksum, packBodies, statesOf } from "./segment.ts";
+import { type About, checksum, packBodies, refOf, statesOf } from "./segment.ts";
 import type { Suppression } from "./suppressed.ts";
 import type { Withdrawn, WithdrawRows } from "./withdraw.ts";
 
@@ -256,14 +256,16 @@ function readNextEvent(db: Database): number {
 const NO_FINALS: readonly FinalAnswer[] = [];
 
 /** What is known of a delivery before its first attempt. */
-export type Untried = Pick<Delivery, "id" | "destination" | "segment" | "messageId" | "type" | "body" | "acceptedAt">;
+export type Untried = Pick<Delivery, "id" | "destination" | "messageId" | "type" | "body" | "acceptedAt"> & {
+  readonly segment: number;
+};
 
 /** A delivery that waits for its first attempt, which is due since it was accepted. */
 export function untried({ id, destination, segment, messageId, type, body, acceptedAt }: Untried): Delivery {
   return {
     id,
     destination,
-    segment,
+    ref: refOf(segment),
     messageId,
     type,
     body,
@@ -272,7 +274,7 @@ export function untried({ id, destination, segment, messageId, type, body, accep
     firstAttemptAt: null,
     attemptedAt: null,
     replayedAt: null,
-    held: 0,
+    stoodStill: 0,
     dueAt: acceptedAt,
     finals: NO_FINALS,
   };

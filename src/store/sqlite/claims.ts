@@ -5,7 +5,7 @@ import { type At, MB } from "../../model/units.ts";
 import { untried } from "./append.ts";
 import type { Counts } from "./counts.ts";
 import { type Database, withRemedy } from "./driver.ts";
-import { type About, checksum, countLetter, damaged, damagedRow, type Packed, unpackBodies } from "./segment.ts";
+import { type About, checksum, countLetter, damaged, damagedRow, type Packed, refOf, unpackBodies } from "./segment.ts";
 
 /** Bodies in one page, in characters: what waits may be large, and there may be many destinations. */
 const MOST_BODY = 2 * MB;
@@ -101,7 +101,7 @@ function passingOver<T>(destination: string, report: Told, read: () => T): T | n
   }
 }
 
-type Tried = Omit<Delivery, "messageId" | "type" | "finals"> & {
+type Tried = Omit<Delivery, "ref" | "messageId" | "type" | "finals"> & {
   about: string;
   finals: string | null;
   sum: number | null;
@@ -114,9 +114,9 @@ function createReadRetries(db: Database, report: Told): (ask: ClaimAsk) => Claim
   );
   // Each by itself, as above.
   const read = db.prepare<[number, number], Tried>(
-    `SELECT event AS id, destination, 0 AS segment, about, body, sum, accepted_at AS acceptedAt, attempts,
+    `SELECT event AS id, destination, about, body, sum, accepted_at AS acceptedAt, attempts,
        first_attempt_at AS firstAttemptAt, attempted_at AS attemptedAt, replayed_at AS replayedAt,
-       held, due_at AS dueAt, finals
+       stood_still AS stoodStill, due_at AS dueAt, finals
      FROM tried WHERE rowid = ? AND event = ?`,
   );
 
@@ -138,12 +138,15 @@ function createReadRetries(db: Database, report: Told): (ask: ClaimAsk) => Claim
   };
 }
 
+/** A delivery that has a row of its own is found by its id. */
+const NOWHERE = refOf(0);
+
 function toDelivery(event: number, found: Tried | undefined): Delivery {
   if (!found) throw damagedRow(event);
   const { about, finals, sum, ...row } = found;
   if (sum !== null && sum !== checksum(about, row.body)) throw damagedRow(row.id);
   const [, type, messageId]: About = JSON.parse(about);
-  return { ...row, messageId, type, finals: parseFinals(finals) };
+  return { ...row, ref: NOWHERE, messageId, type, finals: parseFinals(finals) };
 }
 
 const NONE: readonly FinalAnswer[] = [];

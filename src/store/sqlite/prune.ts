@@ -147,7 +147,7 @@ export function createRemoval(db: Database, { counts, tried, kept }: RemovalPart
   }
 
   function setApart({ destination, states }: Letters, { first, acceptedAt }: Segment): void {
-    const waiting = { destination, segment: first, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 };
+    const waiting = { destination, segment: first, acceptedAt, dueAt: acceptedAt, attempts: 0, stoodStill: 0 };
     kept.bodies(first).forEach((body, nth) => {
       if (states[nth] === "w") tried.add({ ...waiting, id: first + nth, body });
     });

@@ -44,7 +44,7 @@ export function createReplayRows({ counts, progress, tried, kept }: ReplayParts)
     const body = kept.body(one);
     progress.again(place);
     tried.add(
-      { ...place, body, acceptedAt, dueAt: at, attempts: 0, held: 0 },
+      { ...place, body, acceptedAt, dueAt: at, attempts: 0, stoodStill: 0 },
       { at, log: by ? logOfFirst(by) : NO_ATTEMPTS },
     );
     return true;

@@ -51,8 +51,9 @@ const SCHEMA = `
   --   state             waiting, until an attempt settles it: then delivered, failed or expired
   --   due_at            when the next attempt is due; NULL once it is settled
   --   first_attempt_at  when the first attempt that left the machine began
+  --   stood_still       for how long the destination's clock had stood still until then, in all ("clocks"): what it has
+  --                     stood still since does not count towards the cutoff
   --   attempted_at      when the last attempt ended
-  --   held              the time that does not count towards the cutoff
   --   settled_at        NULL while it waits
   --   url, status       who took it
   --   reason            why it waits, or was given up
@@ -70,7 +71,7 @@ const SCHEMA = `
     attempts         INTEGER NOT NULL,
     first_attempt_at INTEGER,
     attempted_at     INTEGER,
-    held             INTEGER NOT NULL,
+    stood_still      INTEGER NOT NULL,
     settled_at       INTEGER,
     url              TEXT,
     status           INTEGER,
@@ -115,14 +116,19 @@ const SCHEMA = `
     value INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
-  -- One row for each time in which the operator has a destination get nothing. "kind" is paused (fairlead pause) or
-  -- unserved (disabled, or not in the config); until_at is NULL while it lasts. Such time does not count towards the cutoff.
-  CREATE TABLE spells (
-    destination TEXT    NOT NULL,
-    kind        TEXT    NOT NULL,
-    from_at     INTEGER NOT NULL,
-    until_at    INTEGER,
-    PRIMARY KEY (destination, kind, from_at)
+  -- One row for each destination whose clock has ever stood still. By this clock its deliveries reach their cutoff.
+  --   paused_at    fairlead pause
+  --   unserved_at  disabled, or not in the config, while something waits for it
+  --   offline_at   this machine has no network
+  --   stopped_at   while one of these is set, the clock stands still since then; NULL while it runs
+  --   stood_still  for how long it had stood still before that, in milliseconds
+  CREATE TABLE clocks (
+    destination TEXT PRIMARY KEY,
+    paused_at   INTEGER,
+    unserved_at INTEGER,
+    offline_at  INTEGER,
+    stopped_at  INTEGER,
+    stood_still INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
   -- One row for each request to delete users (fairlead delete-user).
@@ -250,10 +256,6 @@ const SCHEMA = `
     PRIMARY KEY (sync, user)
   ) STRICT, WITHOUT ROWID;
 
-  -- The key of the hashes of users in the messageIds of audiences and traits, in one row. It is never shown.
-  CREATE TABLE call_key (value TEXT NOT NULL) STRICT;
-  INSERT INTO call_key VALUES (lower(hex(randomblob(32))));
-
   -- For people: the events that are still in their segments (with their body, unless it is compressed), and all
   -- deliveries. Both read everything; the daemon does not use them.
   CREATE VIEW events AS
@@ -266,7 +268,7 @@ const SCHEMA = `
   CREATE VIEW deliveries AS
     SELECT s.first + a.key AS event, p.destination, iif(substr(p.states, a.key + 1, 1) = 'd', 'delivered', 'waiting') AS state,
       iif(substr(p.states, a.key + 1, 1) = 'w', s.accepted_at, NULL) AS due_at,
-      iif(substr(p.states, a.key + 1, 1) = 'd', 1, 0) AS attempts, NULL AS first_attempt_at, NULL AS attempted_at, 0 AS held,
+      iif(substr(p.states, a.key + 1, 1) = 'd', 1, 0) AS attempts, NULL AS first_attempt_at, NULL AS attempted_at, 0 AS stood_still,
       l.value ->> 'at' AS settled_at, l.value ->> 'url' AS url, l.value ->> 'status' AS status, NULL AS reason,
       NULL AS finals, s.accepted_at, a.value ->> 2 AS message_id
     FROM progress p JOIN segments s ON s.first = p.segment JOIN contents c ON c.segment = p.segment JOIN json_each(c.about) a
@@ -274,8 +276,13 @@ const SCHEMA = `
         ON EXISTS (SELECT 1 FROM json_each(l.value, '$.events') e WHERE e.value = s.first + a.key)
     WHERE substr(p.states, a.key + 1, 1) IN ('w', 'd')
     UNION ALL
-    SELECT event, destination, state, due_at, attempts, first_attempt_at, attempted_at, held, settled_at, url, status, reason,
+    SELECT event, destination, state, due_at, attempts, first_attempt_at, attempted_at, stood_still, settled_at, url, status, reason,
       finals, accepted_at, about ->> 2 FROM tried;
+
+  -- The key of the hashes of users in the messageIds of audiences and traits, in one row. It is never shown.
+  -- A table comes last: if SQLite looks at a view first, integrity_check and quick_check miss pages that nothing refers to.
+  CREATE TABLE call_key (value TEXT NOT NULL) STRICT;
+  INSERT INTO call_key VALUES (lower(hex(randomblob(32))));
 `;
 
 /** `PRAGMA user_version` of the schema above. Lower ones are of development versions. */

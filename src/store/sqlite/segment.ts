@@ -1,4 +1,5 @@
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import type { DeliveryRef } from "../../model/delivery.ts";
 import type { EventType } from "../../model/event.ts";
 import type { Skip } from "../../model/verdict.ts";
 
@@ -7,6 +8,15 @@ import type { Skip } from "../../model/verdict.ts";
  * or is not for this destination.
  */
 export type Letter = "w" | "d" | "t" | "-";
+
+/** On SQLite a delivery is found by the number of the first event that was stored together with it. */
+export function refOf(segment: number): DeliveryRef {
+  return segment as unknown as DeliveryRef;
+}
+
+export function segmentOf(ref: DeliveryRef): number {
+  return ref as unknown as number;
+}
 
 /** What the column `about` says of one event, beside its body. A list: names would be longer than most of the values. */
 export type About = readonly [

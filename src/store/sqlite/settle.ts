@@ -7,7 +7,7 @@ import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import type { Kept, Waiting } from "./kept.ts";
 import type { Delivered, Progress } from "./progress.ts";
-import { checksum, damaged } from "./segment.ts";
+import { checksum, damaged, segmentOf } from "./segment.ts";
 
 export type SettleParts = { readonly counts: Counts; readonly progress: Progress; readonly tried: Tried };
 
@@ -25,15 +25,17 @@ export function createSettle({ counts, progress, tried }: SettleParts) {
 
   /** Most deliveries are taken at the first attempt, and cost a letter; the others get a row of their own. */
   function write(delivery: Delivery, settlement: Settlement): boolean {
-    if (delivery.attemptedAt !== null || progress.letter(delivery) !== "w") return tried.settle(delivery, settlement);
+    if (delivery.attemptedAt !== null) return tried.settle(delivery, settlement);
+    const place = { id: delivery.id, destination: delivery.destination, segment: segmentOf(delivery.ref) };
+    if (progress.letter(place) !== "w") return tried.settle(delivery, settlement);
     // An attempt of the same round that failed is to be seen too: then it has a row, which has a log.
     if (settlement.state === "delivered" && settlement.attempts === 1 && !settlement.log) {
       const { attemptedAt: at, url, status } = settlement;
-      progress.deliver(delivery, { at, url, status });
+      progress.deliver(place, { at, url, status });
       return true;
     }
-    progress.setApart(delivery, settlement.attemptedAt);
-    tried.add(delivery);
+    progress.setApart(place, settlement.attemptedAt);
+    tried.add({ ...delivery, segment: place.segment });
     return tried.settle(delivery, settlement);
   }
 }
@@ -61,27 +63,29 @@ type TriedPlace = Pick<Delivery, "id" | "destination">;
 /** What came before the operator wanted it to be sent again, and when that was. */
 type Again = { readonly at: At; readonly log: AttemptLog };
 
-type NewRow = Pick<Delivery, "id" | "destination" | "segment" | "dueAt" | "attempts" | "held" | "acceptedAt" | "body">;
+type NewRow = Pick<Delivery, "id" | "destination" | "dueAt" | "attempts" | "stoodStill" | "acceptedAt" | "body"> & {
+  readonly segment: number;
+};
 
 export function createTried(db: Database): Tried {
   const { insert, update, giveUp, move, replay, hurry, readBy, readLog, find } = prepare(db);
 
   return {
-    add({ id, destination, segment, dueAt, attempts, held, acceptedAt, body }, again) {
-      const waiting = [id, destination, dueAt, attempts, held, acceptedAt] as const;
+    add({ id, destination, segment, dueAt, attempts, stoodStill, acceptedAt, body }, again) {
+      const waiting = [id, destination, dueAt, attempts, stoodStill, acceptedAt] as const;
       const before = again ? [again.at, JSON.stringify(again.log)] : [null, null];
       const { changes } = insert.run(...waiting, ...before, String(id - segment), body, segment);
       // It would wait nowhere. Whoever throws here takes back what it has left.
       if (changes !== 1) throw damaged(segment, "it has no contents");
     },
     settle({ id, destination }, settlement) {
-      const { state, attempts, firstAttemptAt, attemptedAt, held, finals } = settlement;
+      const { state, attempts, firstAttemptAt, attemptedAt, stoodStill, finals } = settlement;
       const [dueAt, settledAt] = state === "waiting" ? [settlement.dueAt, null] : [null, attemptedAt];
       const [url, status] = state === "delivered" ? [settlement.url, settlement.status] : [null, null];
       const reason = state === "delivered" ? null : settlement.reason;
       const refusals = finals.length === 0 ? null : JSON.stringify(finals);
       const log = settlement.log ? JSON.stringify(withAttempts(logOf(id, destination), settlement.log)) : null;
-      const progress = [attempts, firstAttemptAt, attemptedAt, held, settledAt];
+      const progress = [attempts, firstAttemptAt, attemptedAt, stoodStill, settledAt];
       return update.run(state, dueAt, ...progress, url, status, reason, refusals, log, id, destination).changes > 0;
     },
     giveUp: ({ id, destination }, { at, reason }) => void giveUp.run(at, reason, id, destination),
@@ -104,12 +108,12 @@ export function createTried(db: Database): Tried {
 function prepare(db: Database) {
   db.function("checksum", { deterministic: true }, (about, body) => checksum(String(about), String(body)));
   const insert = db.prepare(
-    `INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, replayed_at, log, about, body, sum)
+    `INSERT INTO tried (event, destination, state, due_at, attempts, stood_still, accepted_at, replayed_at, log, about, body, sum)
      SELECT ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, told, body, checksum(told, body)
      FROM (SELECT about -> ('$[' || ? || ']') AS told, ? AS body FROM contents WHERE segment = ?)`,
   );
   const update = db.prepare(
-    `UPDATE tried SET state = ?, due_at = ?, attempts = ?, first_attempt_at = ?, attempted_at = ?, held = ?, settled_at = ?,
+    `UPDATE tried SET state = ?, due_at = ?, attempts = ?, first_attempt_at = ?, attempted_at = ?, stood_still = ?, settled_at = ?,
        url = ?, status = ?, reason = ?, finals = ?,
        log = coalesce(?, log) WHERE event = ? AND destination = ? AND state = 'waiting'`,
   );
@@ -120,11 +124,11 @@ function prepare(db: Database) {
   );
   const move = db.prepare<[string, number, string]>(
     `UPDATE tried SET destination = ?, due_at = accepted_at, attempts = 0, first_attempt_at = NULL, attempted_at = NULL,
-       replayed_at = NULL, held = 0, reason = NULL, finals = NULL, log = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
+       replayed_at = NULL, stood_still = 0, reason = NULL, finals = NULL, log = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
   );
   const replay = db.prepare<[At, At, string | null, number, string, SettledState]>(
     `UPDATE tried SET state = 'waiting', due_at = ?, replayed_at = ?, log = coalesce(log, ?), attempts = 0, first_attempt_at = NULL,
-       attempted_at = NULL, held = 0, settled_at = NULL, url = NULL, status = NULL, reason = NULL, finals = NULL
+       attempted_at = NULL, stood_still = 0, settled_at = NULL, url = NULL, status = NULL, reason = NULL, finals = NULL
      WHERE event = ? AND destination = ? AND state = ?`,
   );
   const hurry = db.prepare<[At, number, string, At]>(
@@ -167,7 +171,7 @@ export function createGiveUp({ counts, progress, tried, kept }: GiveUpParts): Gi
     const body = kept.body(one);
     const acceptedAt = kept.segmentOf(one.id)?.acceptedAt ?? at;
     progress.setApart(one, at);
-    tried.add({ ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, held: 0 });
+    tried.add({ ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, stoodStill: 0 });
     return body.length;
   }
 }

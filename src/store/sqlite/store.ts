@@ -1,28 +1,18 @@
 import type { Fault } from "../../model/fault.ts";
-import type { BeginFile, BeginScratch } from "../../model/new-file.ts";
-import type { Clock, Store } from "../../model/ports.ts";
-import type { Report } from "../../model/report.ts";
-import {
-  type Alias,
-  type Bounds,
-  type Disk,
-  describeAlias,
-  type FileMark,
-  type StoreHealth,
-} from "../../model/space.ts";
-import type { Migrating } from "../../model/supervisor.ts";
+import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
+import { type Alias, type Bounds, describeAlias, type FileMark, type StoreHealth } from "../../model/space.ts";
 import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
 import { createPresence, OutboxGone, type Presence } from "../presence.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
 import { watchClock } from "../timeline.ts";
 import { createAppend, createIntake, createSegments } from "./append.ts";
 import { createBacklog, createClaims } from "./claims.ts";
+import { createStoredClocks } from "./clocks.ts";
 import { type Commits, createCommits } from "./commits.ts";
 import { createCounts } from "./counts.ts";
 import { createStoredDeletions } from "./deletions.ts";
 import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
 import { cannotOpen, LARGEST_LOG, lockOutbox, logOf, openFilesOf, openOutbox, unwritable } from "./files.ts";
-import { createStoredHalts } from "./halts.ts";
 import { createIndexCheck } from "./index-check.ts";
 import { createKept, type Kept } from "./kept.ts";
 import { findLostCommits } from "./log-check.ts";
@@ -42,32 +32,10 @@ import { createUnserved, type UnservedRows } from "./unserved.ts";
 import { createUploads } from "./uploads.ts";
 import { createWithdraw, type Withdrawn } from "./withdraw.ts";
 
-export type StoreOptions = {
-  readonly path: string;
-  /** When nothing more is taken in. Read anew each time: a reload may change it. */
-  readonly bounds: () => Bounds;
-  readonly disk: Disk;
-  /** Called after a commit that leaves the store crowded, and when its disk is found so. */
-  readonly crowded: () => void;
-  /** Called after deliveries that wait were moved, to another queue or to another destination. */
-  readonly moved: () => void;
-  /** Called after a commit that has ended the waiting of these. */
-  readonly withdrawn: (deliveries: readonly Withdrawn[]) => void;
-  /** Hears how the outbox of an older version is brought up to date. */
-  readonly migrating?: Migrating | undefined;
-  /** How the copy is written that is kept before a large step of that; left out, none is kept. */
-  readonly beginFile?: BeginFile | undefined;
-  /** Where a copy is made for who asks the daemon for one; left out, nowhere. */
-  readonly beginScratch?: BeginScratch | undefined;
-  /** Of this process, for whoever finds the outbox locked. */
-  readonly pid: number;
-  readonly clock: Clock;
-  readonly report: Report;
-};
-
 /** Opens the outbox, or makes it. Rejects with a message for the operator when it cannot. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { clock, report } = options;
+  const changes = createChanges();
   const watching = new AbortController();
   const alias = options.disk.alias(options.path);
   if (alias !== null) throw aliased(options.path, alias);
@@ -81,9 +49,13 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const presence = createPresence({ ...options, files: openFilesOf(options.path, db, lock) });
     requireSame(db, options, before);
     const meta = orExplain(db, options, () => createMeta(db, options));
-    const room = createRoom({ ...options, log: { path: logOf(options.path), most: LARGEST_LOG } });
+    const room = createRoom({
+      ...options,
+      crowded: changes.crowded,
+      log: { path: logOf(options.path), most: LARGEST_LOG },
+    });
     await room.look();
-    const surroundings = { meta, room, presence, release, watch, openTemporary: await createTemporary() };
+    const surroundings = { meta, room, presence, changes, release, watch, openTemporary: await createTemporary() };
     const store = orExplain(db, options, () => createStore(db, surroundings, options));
     watch("disk", (signal) => watchRoom({ look }, clock, signal));
     const lookAtClock = async (): Promise<unknown> => meta.isOutdated() && store.health.probe();
@@ -123,8 +95,29 @@ function requireSame(db: Database, { path, disk }: StoreOptions, before: FileMar
   throw new Error(`cannot open outbox ${path}: the file was replaced or removed while it was opened; start again`);
 }
 
+/** Tells the one who listens what the daemon has to know at once. */
+type Changes = {
+  hear(listener: (change: StoreChange) => void): void;
+  moved(): void;
+  crowded(): void;
+  withdrawn(deliveries: readonly Withdrawn[]): void;
+};
+
+function createChanges(): Changes {
+  let tell = (_: StoreChange): void => {};
+  return {
+    hear(listener) {
+      tell = listener;
+    },
+    moved: () => tell({ kind: "moved" }),
+    crowded: () => tell({ kind: "crowded" }),
+    withdrawn: (deliveries) => tell({ kind: "withdrawn", deliveries }),
+  };
+}
+
 /** `release` lets go of all that is not the database. */
 type Surroundings = {
+  readonly changes: Changes;
   readonly meta: Meta;
   readonly room: Room;
   readonly presence: Presence;
@@ -145,7 +138,8 @@ function orExplain<T>(db: Database, options: StoreOptions, create: () => T): T {
 }
 
 function createStore(db: Database, surroundings: Surroundings, options: StoreOptions): Store {
-  const { meta, presence, release, openTemporary } = surroundings;
+  const { meta, presence, changes, release, openTemporary } = surroundings;
+  const { moved, withdrawn } = changes;
   const room = { ...surroundings.room, refusal: () => presence.refusal() ?? surroundings.room.refusal() };
   const { clock, report, bounds } = options;
   const tables = createTables(db, openTemporary);
@@ -163,29 +157,30 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   });
   const notices = createNotices(db, { commits, kept, clock, failed: unwritable });
   const appendRows = createAppend({ segments, repeats, suppression, withdrawal, notices, memberRows });
-  surroundings.watch("indexes", createIndexCheck(db, { ...options, commits, counts, gone: presence.check }));
+  surroundings.watch("indexes", createIndexCheck(db, { clock, report, commits, counts, moved, gone: presence.check }));
   const lookup = createLookup(db, { clock, repeats, kept, timeline: meta.timeline });
   const about = createAbout(db, tables);
   let closing: Promise<void> | null = null;
 
   return {
-    ...createIntake({ ...options, commits, room, appendRows, withdrawal }),
+    changes: changes.hear,
+    ...createIntake({ clock, commits, room, appendRows, withdrawal, withdrawn }),
     claims: async (ask) => claims(ask),
     settle(delivery, settlement) {
       const run = (): Written => (settleRow(delivery, settlement) ? "written" : "gone");
       return commits.add<Written>({ rows: 1, run, keepsUp: true, failed: () => "unwritten" });
     },
     backlog: createBacklog(db, counts),
-    prune: createPrunePort({ commits, rows: createPrune(db, tables), moved: options.moved }),
+    prune: createPrunePort({ commits, rows: createPrune(db, tables), moved }),
     lookup,
-    unserved: createUnservedPort({ commits, rows: unserved, ...options }),
-    replay: createReplay({ ...options, ...tables, ...about, commits, lookup, room, failed: unwritable }),
+    unserved: createUnservedPort({ commits, rows: unserved, clock, moved }),
+    replay: createReplay({ ...tables, ...about, clock, moved, commits, lookup, room, failed: unwritable }),
     deletions: createStoredDeletions(db, {
       ...{ ...tables, clock, commits, room, size, notices, report },
       failed: unwritable,
     }),
-    members: createMembers(db, { ...withdrawal, ...options, ...tables, ...about, commits, failed: unwritable }),
-    halts: createStoredHalts(db, { commits, meta, failed: unwritable }),
+    members: createMembers(db, { ...withdrawal, ...tables, clock, ...about, commits, failed: unwritable }),
+    clocks: createStoredClocks(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, presence, bounds }),
     rescue: createRescue(db, options),
     timeline: meta.timeline,
@@ -270,7 +265,7 @@ function isDiskTrouble(error: unknown): boolean {
   return isDiskFailure(error) || error instanceof OutboxGone;
 }
 
-type PruneWorld = Pick<StoreOptions, "moved"> & { readonly commits: Commits; readonly rows: PruneRows };
+type PruneWorld = Pick<Changes, "moved"> & { readonly commits: Commits; readonly rows: PruneRows };
 
 function createPrunePort({ commits, rows, moved }: PruneWorld): Store["prune"] {
   return async function prune(before, limit) {
@@ -285,7 +280,8 @@ function createPrunePort({ commits, rows, moved }: PruneWorld): Store["prune"] {
   };
 }
 
-type UnservedWorld = Pick<StoreOptions, "clock" | "moved"> & { readonly commits: Commits; readonly rows: UnservedRows };
+type UnservedWorld = Pick<StoreOptions, "clock"> &
+  Pick<Changes, "moved"> & { readonly commits: Commits; readonly rows: UnservedRows };
 
 function createUnservedPort({ commits, rows, clock, moved }: UnservedWorld): Unserved {
   return {

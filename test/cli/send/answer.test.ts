@@ -129,16 +129,16 @@ const SENT_ONE = { type: "track", messageId: "m1", base: TARGET.base } as const;
 const TAKES_ONE: Answered = { status: 200, body: { success: true, accepted: 1, duplicate: 0 } };
 const MADE: OneCall = { type: "track", call: { userId: "u", event: "E", messageId: "m1" }, isWhole: false };
 
-async function send(one: OneCall, answer: Answered = TAKES_ONE) {
-  const world = makeSendWorld(() => answer);
-  const said = await sendCall(one, TARGET, world);
-  return { said, came: world.came, first: JSON.parse(world.came[0]?.body ?? "null") };
+async function send(one: OneCall, reply: Answered = TAKES_ONE) {
+  const world = makeSendWorld(() => reply);
+  const answer = await sendCall(one, TARGET, world);
+  return { answer, came: world.came, first: JSON.parse(world.came[0]?.body ?? "null") };
 }
 
 describe("a call that is made of options", () => {
   it("goes out as the library sends it", async () => {
-    const { said, came, first } = await send(MADE);
-    assert.equal(said.kind, "accepted");
+    const { answer, came, first } = await send(MADE);
+    assert.equal(answer.kind, "accepted");
     assert.equal(came[0]?.url, "http://127.0.0.1:8080/v1/batch");
     assert.equal(came[0]?.headers.Authorization, `Basic ${btoa("key:")}`);
     const timestamp = "2026-11-20T12:00:00.000Z";
@@ -157,22 +157,22 @@ describe("a call that is made of options", () => {
   });
 
   it("is not sent if it breaks the library's rules, and its sentence is told", async () => {
-    const { said, came } = await send({ ...MADE, call: { ...MADE.call, userId: "" } });
+    const { answer, came } = await send({ ...MADE, call: { ...MADE.call, userId: "" } });
     assert.deepEqual(came, []);
     const message = "You must pass either an 'anonymousId' or 'userId'.";
     assert.match(
-      toWords(said, SENT_ONE),
+      toWords(answer, SENT_ONE),
       /^the call was not sent: missing_id: You must pass either an 'anonymousId' or 'userId'\.\nnext: .*--data/s,
     );
     const json = { messageId: "m1", status: null, success: false, code: "missing_id", message };
-    assert.deepEqual(JSON.parse(toJson(said, SENT_ONE)), json);
+    assert.deepEqual(JSON.parse(toJson(answer, SENT_ONE)), json);
   });
 
   it("is not sent if it is over 32 KB", async () => {
-    const { said, came } = await send({ ...MADE, call: { ...MADE.call, properties: { pad: "x".repeat(33_000) } } });
+    const { answer, came } = await send({ ...MADE, call: { ...MADE.call, properties: { pad: "x".repeat(33_000) } } });
     assert.deepEqual(came, []);
     assert.match(
-      toWords(said, SENT_ONE),
+      toWords(answer, SENT_ONE),
       /^the call was not sent: call_too_large: the call is \d+ bytes; the limit is 32768/,
     );
   });
@@ -187,11 +187,11 @@ describe("a call that comes whole", () => {
       message: "You must pass either",
       error: "You must pass either",
     };
-    const { said, came, first } = await send({ type: "track", call, isWhole: true }, { status: 400, body: refusal });
+    const { answer, came, first } = await send({ type: "track", call, isWhole: true }, { status: 400, body: refusal });
     assert.equal(came[0]?.url, "http://127.0.0.1:8080/v1/track");
     assert.deepEqual(first, call);
-    assert.match(toWords(said, SENT_ONE), /refused the call with 400 missing_id: You must pass either$/);
-    assert.deepEqual(JSON.parse(toJson(said, SENT_ONE)), { messageId: "m1", status: 400, ...refusal });
+    assert.match(toWords(answer, SENT_ONE), /refused the call with 400 missing_id: You must pass either$/);
+    assert.deepEqual(JSON.parse(toJson(answer, SENT_ONE)), { messageId: "m1", status: 400, ...refusal });
   });
 });
 
@@ -200,9 +200,9 @@ describe("a call", () => {
     it(`is sent once, however the daemon asks for another attempt: ${status}`, async () => {
       const body = { success: false, code: "later", message: "come again" };
       for (const isWhole of [true, false]) {
-        const { said, came } = await send({ ...MADE, isWhole }, { status, body, headers: { "Retry-After": "7" } });
+        const { answer, came } = await send({ ...MADE, isWhole }, { status, body, headers: { "Retry-After": "7" } });
         assert.equal(came.length, 1);
-        assert.match(toWords(said, SENT_ONE), new RegExp(`with ${status} later: come again; try again in 7 s$`));
+        assert.match(toWords(answer, SENT_ONE), new RegExp(`with ${status} later: come again; try again in 7 s$`));
       }
     });
   }
@@ -225,8 +225,8 @@ describe("a server that echoes the request", () => {
       const echo = `Authorization: Basic ${btoa("website-key-4711:")}, website-key-4711`;
       const headers = { "retry-after": "website-key-4711" };
       const world = makeSendWorld(() => ({ status, body: { code: "bad", message: echo }, headers }));
-      const said = await sendCall(MADE, target, world);
-      const printed = toWords(said, SENT_ONE) + toJson(said, SENT_ONE);
+      const answer = await sendCall(MADE, target, world);
+      const printed = toWords(answer, SENT_ONE) + toJson(answer, SENT_ONE);
       assert.doesNotMatch(printed, /4711|d2Vic2l0/);
       assert.match(printed, /Authorization: Basic \*\*\*, \*\*\*/);
     }

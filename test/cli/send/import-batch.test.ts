@@ -189,30 +189,30 @@ describe("what comes back for a batch", () => {
   it("may be that it is to come later", async () => {
     for (const status of [408, 429, 500, 502, 503]) {
       const why = `answers ${status} some_code: for a reason`;
-      assert.deepEqual(await verdictOf(status, REFUSAL), { kind: "later", why, nobody: false });
+      assert.deepEqual(await verdictOf(status, REFUSAL), { kind: "unavailable", why, nobody: false });
     }
-    assert.deepEqual(await verdictOf(502, "<html>"), { kind: "later", why: "answers 502", nobody: false });
+    assert.deepEqual(await verdictOf(502, "<html>"), { kind: "unavailable", why: "answers 502", nobody: false });
   });
 
   it("may be nothing: nobody is there, or the connection broke", async () => {
     const nobody = new UnreachableError({ kind: "failed", code: "ECONNREFUSED", reason: "connection refused" });
     const why = "cannot be reached: connection refused";
-    assert.deepEqual(await verdictOn(nobody), { kind: "later", why, nobody: true });
+    assert.deepEqual(await verdictOn(nobody), { kind: "unavailable", why, nobody: true });
     const broken = new UnreachableError({ kind: "failed", code: "ECONNRESET", reason: "connection reset" });
-    assert.partialDeepStrictEqual(await verdictOn(broken), { kind: "later", nobody: false });
+    assert.partialDeepStrictEqual(await verdictOn(broken), { kind: "unavailable", nobody: false });
   });
 
   it("may be that something in it is wrong", async () => {
-    assert.deepEqual(await verdictOf(400, REFUSAL), { kind: "unfit", code: "some_code", message: "for a reason" });
-    assert.partialDeepStrictEqual(await verdictOf(413, "<html>"), { kind: "unfit", code: "body_too_large" });
+    assert.deepEqual(await verdictOf(400, REFUSAL), { kind: "refused", code: "some_code", message: "for a reason" });
+    assert.partialDeepStrictEqual(await verdictOf(413, "<html>"), { kind: "refused", code: "body_too_large" });
   });
 
   it("may be that it is of no use to go on, and is safe to print", async () => {
-    assert.deepEqual(await verdictOf(401, REFUSAL), { kind: "useless", why: "answers 401 some_code: for a reason" });
+    assert.deepEqual(await verdictOf(401, REFUSAL), { kind: "fatal", why: "answers 401 some_code: for a reason" });
     const foreign = "answers 404, and not as Fairlead does; is that its address?";
-    assert.deepEqual(await verdictOf(404, "<html>"), { kind: "useless", why: foreign });
+    assert.deepEqual(await verdictOf(404, "<html>"), { kind: "fatal", why: foreign });
     const evil = await verdictOf(401, { code: "x", message: "\u001b[2J" });
-    assert.deepEqual(evil, { kind: "useless", why: "answers 401 x: \\u001b[2J" });
+    assert.deepEqual(evil, { kind: "fatal", why: "answers 401 x: \\u001b[2J" });
   });
 
   for (const odd of [
@@ -221,7 +221,7 @@ describe("what comes back for a batch", () => {
   ]) {
     it(`is not believed if it does not speak of each call: 200 ${odd}`, async () => {
       const why = "answers 200, and not as Fairlead does; is that its address?";
-      assert.deepEqual(await verdictOf(200, odd), { kind: "useless", why });
+      assert.deepEqual(await verdictOf(200, odd), { kind: "fatal", why });
     });
   }
 });

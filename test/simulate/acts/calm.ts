@@ -7,7 +7,7 @@ import { DESTINATIONS, type Shape } from "../world/shape.ts";
 import type { World } from "../world/world.ts";
 import { changeTo } from "./config.ts";
 import { putBack } from "./files.ts";
-import { resumeOne } from "./halts.ts";
+import { resumeOne } from "./pause.ts";
 import { healAll } from "./receivers.ts";
 
 /**

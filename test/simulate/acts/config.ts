@@ -2,7 +2,7 @@ import { GB } from "../../../src/model/units.ts";
 import type { Act } from "../act.ts";
 import type { Chance } from "../random.ts";
 import { advanceUntil } from "../world/advance.ts";
-import { beginLost, endLost } from "../world/lost.ts";
+import { beginStop, endStop } from "../world/clocks.ts";
 import {
   ALL_TYPES,
   DESTINATIONS,
@@ -67,7 +67,7 @@ export async function changeTo(world: World, next: Shape): Promise<void> {
   const at = life.clock.now();
   world.nextShape = next;
   for (const name of DESTINATIONS) {
-    if (!isServed(next, name)) beginLost(world, name, { why: "unserved", from: at });
+    if (!isServed(next, name)) beginStop(world, name, { why: "unserved", from: at });
   }
   const applied = life.app.reload(toConfig(next, life.path)).catch((error: unknown) => {
     wrong(world, `a config could not be applied: ${String(error)}`);
@@ -77,7 +77,7 @@ export async function changeTo(world: World, next: Shape): Promise<void> {
   world.shape = next;
   world.nextShape = null;
   upset(world.turns, life.clock.now());
-  for (const name of DESTINATIONS) if (isServed(next, name)) endLost(world, name, "unserved");
+  for (const name of DESTINATIONS) if (isServed(next, name)) endStop(world, name, "unserved");
   meet(world, "reloads");
   await life.clock.rest();
 }

@@ -3,7 +3,7 @@ import { command } from "../world/ask.ts";
 import { DESTINATIONS, type DestinationName } from "../world/shape.ts";
 import { upset } from "../world/turns.ts";
 import { meet, type World, wrong } from "../world/world.ts";
-import { pause } from "./halts.ts";
+import { pause } from "./pause.ts";
 
 const REFUSALS = ["unknown_destination", "destination_in_use", "destination_busy", "invalid_request", "store_failed"];
 

@@ -1,4 +1,5 @@
-import { lostBetween } from "../world/lost.ts";
+import { type Ms, SECOND } from "../../../src/model/units.ts";
+import { stoodStillAtLeast } from "../world/clocks.ts";
 import { nameOf, type Row } from "../world/rows.ts";
 import { meet, type World, wrong } from "../world/world.ts";
 
@@ -33,12 +34,13 @@ function checkFailed(world: World, { reason, messageId, destination, source, eve
   return reasons[reason] ? null : `the reason is ${reason}`;
 }
 
-/** Nothing expires untried, or before its time: and no more time is granted to it than it has lost. */
-function checkExpired(world: World, row: Row): string | null {
-  const { attempts, firstAttemptAt, settledAt, held, destination } = row;
+/** An attempt that began before this may not know of all the times that ended while it ran. */
+const WHILE_IT_RAN: Ms = 5 * SECOND;
+
+/** Nothing expires untried, or before its time, in which its destination was not paused. That it has no more: once.ts. */
+function checkExpired(world: World, { attempts, firstAttemptAt, settledAt, destination }: Row): string | null {
   if (attempts < 1 || firstAttemptAt === null || settledAt === null) return "it was never tried";
-  const { cutoff } = world.shape;
-  if (settledAt < firstAttemptAt + cutoff + held) return `${firstAttemptAt + cutoff + held - settledAt} ms too early`;
-  const lost = lostBetween(world, destination, { from: firstAttemptAt, until: settledAt });
-  return held > lost ? `it was granted ${held} ms, and has lost ${lost}` : null;
+  const between = { from: firstAttemptAt + WHILE_IT_RAN, until: settledAt };
+  const earliest = firstAttemptAt + world.shape.cutoff + stoodStillAtLeast(world, destination, between);
+  return settledAt < earliest ? `${earliest - settledAt} ms too early` : null;
 }

@@ -1,4 +1,4 @@
-import { lostBetween } from "../world/lost.ts";
+import { stoodStillAtMost } from "../world/clocks.ts";
 import type { Judge } from "./requests.ts";
 
 /** One round at a time; nobody is asked again after a success, nor who has refused for good, nor more than once after the cutoff. */
@@ -12,7 +12,7 @@ export const checkOnce: Judge = (judged) => {
   const { cutoff } = world.shape;
   const { firstAt } = before;
   if (!isNewRound || firstAt === null) return null;
-  if (at < firstAt + cutoff + lostBetween(world, track.destination, { from: firstAt, until: at })) return null;
+  if (at < firstAt + cutoff + stoodStillAtMost(world, track.destination, { from: firstAt, until: at })) return null;
   if (before.late > 0) return `a second attempt begins ${at - firstAt - cutoff} ms after the cutoff`;
   track.late += 1;
   return null;

@@ -1,6 +1,6 @@
 import { type At, type Ms, SECOND } from "../../../src/model/units.ts";
 import { isServed } from "../acts/config.ts";
-import { isHalted } from "../world/lost.ts";
+import { isStopped } from "../world/clocks.ts";
 import { nameOf, type Row, type Rows } from "../world/rows.ts";
 import { type DestinationName, urlOf } from "../world/shape.ts";
 import { countSince, noteTurn } from "../world/turns.ts";
@@ -59,15 +59,16 @@ function judge(since: At, at: At, count: (from: At) => number): string | null {
 
 /** Since when receivers of a destination answer, and nothing else is in the way; null if they do not. */
 function answersSince(world: World, destination: string, which: "any" | "all"): At | null {
-  const { shape, nextShape, turns, refusing, vanished, lost } = world;
+  const { shape, nextShape, turns, refusing, vanished, stops } = world;
   const name = destination as DestinationName;
-  if (nextShape || !isServed(shape, name) || isHalted(world, destination) || world.paused.has(destination)) return null;
+  if (nextShape || !isServed(shape, name) || isStopped(world, destination) || world.paused.has(destination))
+    return null;
   if ((refusing !== null && refusing.times > 0) || vanished === "truncated") return null;
   const { webhooks } = shape.destinations[name];
   const times = webhooks.flatMap((webhook) => turns.answering.get(urlOf(destination, webhook)) ?? []);
   if (times.length === 0 || (which === "all" && times.length < webhooks.length)) return null;
-  const halts = lost
+  const ends = stops
     .filter((one) => one.destination === destination)
     .map(({ until }) => until ?? Number.MAX_SAFE_INTEGER);
-  return Math.max(turns.upsetAt, which === "any" ? Math.min(...times) : Math.max(...times), ...halts);
+  return Math.max(turns.upsetAt, which === "any" ? Math.min(...times) : Math.max(...times), ...ends);
 }

@@ -22,7 +22,7 @@ export const ACCEPT_FAULTS = [
           if (entries.some(({ notice, change }) => notice ?? change)) return world.append(entries);
           void world.append(entries).then((receipts) => {
             if (isFault(receipts)) return;
-            for (const receipt of receipts) if (receipt.kind === "accepted") world.offer(receipt.deliveries);
+            for (const receipt of receipts) if (receipt.kind === "accepted") world.enqueue(receipt.deliveries);
           });
           return entries.map(() => ACCEPTED);
         },
@@ -40,7 +40,7 @@ export const ACCEPT_FAULTS = [
     },
   })),
   fault<typeof AcceptStage>("does not set off what it has committed", "accept/accept.ts", ({ createAccept }) => ({
-    createAccept: (world) => createAccept({ ...world, offer: (deliveries) => world.offer(deliveries.slice(1)) }),
+    createAccept: (world) => createAccept({ ...world, enqueue: (deliveries) => world.enqueue(deliveries.slice(1)) }),
   })),
   fault<typeof Repeats>("does not recognise repeats", "store/sqlite/repeats.ts", ({ createRepeats }) => ({
     createRepeats: (db) => ({ ...createRepeats(db), isRepeat: () => false }),

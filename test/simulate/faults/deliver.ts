@@ -1,7 +1,8 @@
 import type * as Attempt from "../../../src/deliver/attempt.ts";
 import type * as Bell from "../../../src/deliver/bell.ts";
+import type * as Clocks from "../../../src/deliver/clocks.ts";
+import type * as DestinationClock from "../../../src/deliver/destination-clock.ts";
 import type * as Finals from "../../../src/deliver/finals.ts";
-import type * as Halts from "../../../src/deliver/halts.ts";
 import type * as Lane from "../../../src/deliver/lane.ts";
 import type * as Loop from "../../../src/deliver/loop.ts";
 import type * as Window from "../../../src/deliver/window.ts";
@@ -49,8 +50,8 @@ export const DELIVER_FAULTS = [
           real.serve(destination);
           reloads += 1;
         },
-        offer(delivery) {
-          if (reloads <= 1 || dropped === reloads) return real.offer(delivery);
+        enqueue(delivery) {
+          if (reloads <= 1 || dropped === reloads) return real.enqueue(delivery);
           dropped = reloads;
         },
       };
@@ -68,11 +69,20 @@ export const DELIVER_FAULTS = [
     };
   }),
   fault<typeof Finals>("asks again who has refused for good", "deliver/finals.ts", () => ({ standing: () => [] })),
-  fault<typeof Halts>("delivers to who is paused", "deliver/halts.ts", ({ createHalts }) => ({
-    createHalts: (world) => ({ ...createHalts(world), since: () => null }),
+  fault<typeof Clocks>("delivers to who is paused", "deliver/clocks.ts", ({ createClocks }) => ({
+    createClocks(world) {
+      const real = createClocks(world);
+      return { ...real, pauses: { ...real.pauses, since: () => null } };
+    },
   })),
-  fault<typeof Halts>("grants time to who was never halted", "deliver/halts.ts", ({ createHalts }) => ({
-    createHalts: (world) => ({ ...createHalts(world), spells: (_, now) => [{ from: 0, until: now }] }),
+  fault<typeof Clocks>("has clocks that always stand still", "deliver/clocks.ts", ({ createClocks }) => ({
+    createClocks(world) {
+      const real = createClocks(world);
+      return { ...real, of: (destination) => ({ ...real.of(destination), stoodStill: (at) => at }) };
+    },
+  })),
+  fault<typeof DestinationClock>("stops a clock too late", "deliver/destination-clock.ts", ({ stopped }) => ({
+    stopped: (clock, reason, at) => stopped(clock, reason, at + 60_000),
   })),
   fault<typeof Lane>("does not hold a lane whose receiver wants silence", "deliver/lane.ts", ({ createLane }) => ({
     createLane(name, report) {

@@ -24,10 +24,10 @@ export const SETTLE_FAULTS = [
       return { ...real, state: "waiting", dueAt: context.now + 1_000, reason: "once more" };
     },
   })),
-  fault<typeof Settle>("does not take off the time that was lost", "settle/settle.ts", ({ settle }) => ({
+  fault<typeof Settle>("grants time in which the clock ran", "settle/settle.ts", ({ settle }) => ({
     settle(delivery, outcomes, context) {
       const real = settle(delivery, outcomes, context);
-      return real && { ...real, held: real.held + 60_000 };
+      return real && { ...real, stoodStill: real.stoodStill - 60_000 };
     },
   })),
   fault<typeof Backoff>("tries again too early", "settle/backoff.ts", ({ backoff }) => ({

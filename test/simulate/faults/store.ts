@@ -1,6 +1,6 @@
 import type * as Presence from "../../../src/store/presence.ts";
+import type * as StoredClocks from "../../../src/store/sqlite/clocks.ts";
 import type * as Counts from "../../../src/store/sqlite/counts.ts";
-import type * as StoredHalts from "../../../src/store/sqlite/halts.ts";
 import type * as Prune from "../../../src/store/sqlite/prune.ts";
 import type * as ReplayRows from "../../../src/store/sqlite/replay-rows.ts";
 import type * as SettleRows from "../../../src/store/sqlite/settle.ts";
@@ -90,7 +90,11 @@ export const STORE_FAULTS = [
   fault<typeof Presence>("does not look where its files are", "store/presence.ts", () => ({
     createPresence: () => ({ check: () => null, refusal: () => null }),
   })),
-  fault<typeof StoredHalts>("forgets at a start who is paused", "store/sqlite/halts.ts", ({ createStoredHalts }) => ({
-    createStoredHalts: (db, parts) => ({ ...createStoredHalts(db, parts), all: () => [] }),
-  })),
+  fault<typeof StoredClocks>(
+    "forgets at a start who is paused",
+    "store/sqlite/clocks.ts",
+    ({ createStoredClocks }) => ({
+      createStoredClocks: (db, parts) => ({ ...createStoredClocks(db, parts), all: () => [] }),
+    }),
+  ),
 ];

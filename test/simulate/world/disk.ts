@@ -83,7 +83,6 @@ async function makeTemplate(path: string): Promise<void> {
   const store = await openStore({
     path,
     ...AMPLE,
-    ...{ crowded() {}, moved() {}, withdrawn() {} },
     pid: 1,
     clock: createFalseClock(),
     report: createFalseReport([]),

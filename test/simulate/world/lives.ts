@@ -4,6 +4,7 @@ import type { Boot } from "../../../src/model/timeline.ts";
 import { type At, type Ms, SECOND } from "../../../src/model/units.ts";
 import { checkLine, noteLine, type Pause } from "../checks/line.ts";
 import { advanceUntil } from "./advance.ts";
+import { endStop, reopenStops } from "./clocks.ts";
 import { type Birth, startLife } from "./life.ts";
 import { openShell } from "./rows.ts";
 import { DESTINATIONS, urlOf } from "./shape.ts";
@@ -72,10 +73,17 @@ async function goOn(world: World, { path, down, clean }: Next): Promise<void> {
   world.boots = null;
   world.ended += 1;
   world.shell = await openShell(path);
-  const doubled = world.tracks.reborn(world.shell.read());
+  const rows = world.shell.read();
+  const doubled = world.tracks.reborn(rows);
+  reopenStops(world, rows);
+  world.onlineAt.clear();
   meet(world, "sent twice because of a crash", doubled);
   if (clean && doubled > 0) wrong(world, `${doubled} deliveries were answered, and a clean stop has forgotten it`);
   await start(world, { path, startAt, boot });
+  for (const name of DESTINATIONS) {
+    const { listed, enabled } = world.shape.destinations[name];
+    if (listed && enabled) endStop(world, name, "unserved");
+  }
   checkLine(world, before);
 }
 

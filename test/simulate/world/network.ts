@@ -2,8 +2,8 @@ import type { Post, PostRequest } from "../../../src/model/ports.ts";
 import { type Ms, SECOND } from "../../../src/model/units.ts";
 import { createFalseNetwork } from "../../flow/network.ts";
 import { judgeRequest } from "../checks/requests.ts";
+import { beginStop, endStop } from "./clocks.ts";
 import { moment, never } from "./life.ts";
-import { beginLost, endLost } from "./lost.ts";
 import { behave, type Meaning, meaningOf } from "./receivers.ts";
 import type { Asked } from "./tracks.ts";
 import { noteTaken } from "./turns.ts";
@@ -28,7 +28,7 @@ export function createPost(world: World, life: () => Life): Post {
     noteAnswer(world, asked, reply.kind === "answered" && silence === 0);
     const taken = meaning === "success" || meaning === "final";
     noteTaken(world.turns, asked.url, { taken, startAt: asked.at, at: here.clock.now() });
-    noteOffline(world, asked, meaning);
+    noteNetwork(world, asked, meaning);
     world.tracks.end(asked, { meaning, silence: silence * 1_000 }, here.clock.now());
     moment(world, here);
     return here.dead ? never() : reply;
@@ -46,11 +46,17 @@ function noteAnswer({ turns, life }: World, { url, at }: Asked, answered: boolea
 }
 
 /**
- * A machine is offline from an attempt that could not leave it until the next one that could. The delivery itself has lost all
- * the time since its last round.
+ * A machine may be offline from the last attempt of a destination on that left it, or from the start of the process, until the
+ * next one that does.
  */
-function noteOffline(world: World, { track, url, at, before }: Asked, meaning: Meaning): void {
-  const from = before.lastAt === 0 ? at : Math.min(at, before.lastAt);
-  if (meaning === "offline") beginLost(world, track.destination, { why: url, from });
-  else endLost(world, track.destination, url);
+function noteNetwork(world: World, { track, at }: Asked, meaning: Meaning): void {
+  const { onlineAt, life } = world;
+  const { destination } = track;
+  if (meaning === "offline") {
+    const from = onlineAt.get(destination) ?? Math.min(at, life.startedAt);
+    beginStop(world, destination, { why: "offline", from });
+    return;
+  }
+  onlineAt.set(destination, life.clock.now());
+  endStop(world, destination, "offline");
 }

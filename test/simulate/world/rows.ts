@@ -1,7 +1,8 @@
 /** What stands in the outbox, read by another connection, as an operator's shell would. */
 
-import type { At } from "../../../src/model/units.ts";
+import type { At, Ms } from "../../../src/model/units.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
+import type { Reason } from "./clocks.ts";
 
 export type Row = {
   readonly event: number;
@@ -10,7 +11,7 @@ export type Row = {
   readonly dueAt: At | null;
   readonly attempts: number;
   readonly firstAttemptAt: At | null;
-  readonly held: number;
+  readonly stoodStill: Ms;
   readonly settledAt: At | null;
   readonly reason: string | null;
   readonly replayedAt: At | null;
@@ -35,12 +36,21 @@ export type NoticeRow = {
   readonly upTo: number;
 };
 
+export type ClockRow = {
+  readonly destination: string;
+  readonly reasons: readonly Reason[];
+  readonly stoppedAt: At | null;
+  readonly stoodStill: Ms;
+};
+
 export type Rows = {
   readonly events: ReadonlyMap<number, EventRow>;
   /** By `keyOf`. */
   readonly deliveries: ReadonlyMap<string, Row>;
   readonly notices: readonly NoticeRow[];
   readonly paused: ReadonlySet<string>;
+  /** Of the destinations whose clock has ever stood still. */
+  readonly clocks: ReadonlyMap<string, ClockRow>;
   /** Of audiences, as `source name`. */
   readonly members: ReadonlyMap<string, ReadonlySet<string>>;
   /** Deletions and syncs that are not done. */
@@ -48,7 +58,7 @@ export type Rows = {
 };
 
 export const NO_ROWS: Rows = {
-  ...{ events: new Map(), deliveries: new Map(), notices: [], paused: new Set() },
+  ...{ events: new Map(), deliveries: new Map(), notices: [], paused: new Set(), clocks: new Map() },
   ...{ members: new Map(), unfinished: [] },
 };
 
@@ -89,12 +99,16 @@ type Tried = {
   due_at: number | null;
   attempts: number;
   first_attempt_at: number | null;
-  held: number;
+  stood_still: number;
   settled_at: number | null;
   reason: string | null;
   replayed_at: number | null;
   accepted_at: number;
   about: string;
+};
+type Clock = Record<"paused_at" | "unserved_at" | "offline_at" | "stopped_at", At | null> & {
+  destination: string;
+  stood_still: Ms;
 };
 type About = readonly [source: string, type: string, messageId: string, userId: string | null];
 type Statements = ReturnType<typeof prepare>;
@@ -106,7 +120,7 @@ function prepare(db: Database) {
     ),
     letters: db.prepare<[], Letters>("SELECT segment, destination, states FROM progress"),
     tried: db.prepare<[], Tried>(
-      `SELECT event, destination, state, due_at, attempts, first_attempt_at, held, settled_at, reason, replayed_at, accepted_at,
+      `SELECT event, destination, state, due_at, attempts, first_attempt_at, stood_still, settled_at, reason, replayed_at, accepted_at,
          about FROM tried`,
     ),
     notices: db.prepare<[], { source: string; user_id: string | null; event: number; up_to: number }>(
@@ -119,13 +133,14 @@ function prepare(db: Database) {
     unfinished: db.prepare<[], { id: string }>(
       `SELECT id FROM deletions WHERE status = 'running' UNION ALL SELECT id FROM syncs WHERE state = 'running'`,
     ),
-    paused: db.prepare<[], { destination: string }>("SELECT destination FROM spells WHERE kind = 'paused'"),
+    clocks: db.prepare<[], Clock>("SELECT * FROM clocks"),
   };
 }
 
-function readAll({ segments, letters, tried, notices, paused, ...others }: Statements): Rows {
+function readAll({ segments, letters, tried, notices, ...others }: Statements): Rows {
   const events = new Map<number, EventRow>();
   const deliveries = new Map<string, Row>();
+  const clocks = others.clocks.all().map(toClock);
   for (const { first, accepted_at: acceptedAt, about } of segments.all()) {
     (JSON.parse(about) as About[]).forEach((one, nth) => {
       events.set(first + nth, toEvent(first + nth, one, acceptedAt));
@@ -147,7 +162,8 @@ function readAll({ segments, letters, tried, notices, paused, ...others }: State
   return {
     ...{ events, deliveries },
     notices: notices.all().map(({ source, user_id: userId, event, up_to: upTo }) => ({ source, userId, event, upTo })),
-    paused: new Set(paused.all().map(({ destination }) => destination)),
+    paused: new Set(clocks.filter(({ reasons }) => reasons.includes("paused")).map(({ destination }) => destination)),
+    clocks: new Map(clocks.map((clock) => [clock.destination, clock])),
     members: readMembers(others.members.all()),
     unfinished: others.unfinished.all().map(({ id }) => id),
   };
@@ -162,6 +178,11 @@ function readMembers(rows: readonly { source: string; name: string; user: string
   return members;
 }
 
+function toClock(row: Clock): ClockRow {
+  const reasons = (["paused", "unserved", "offline"] as const).filter((why) => row[`${why}_at`] !== null);
+  return { destination: row.destination, reasons, stoppedAt: row.stopped_at, stoodStill: row.stood_still };
+}
+
 function toEvent(id: number, [source, type, messageId, userId]: About, acceptedAt: At): EventRow {
   return { id, source, type, messageId, userId, acceptedAt };
 }
@@ -173,7 +194,7 @@ function untried({ id: event, source, messageId, acceptedAt }: EventRow, destina
     ...{
       attempts: letter === "d" ? 1 : 0,
       firstAttemptAt: null,
-      held: 0,
+      stoodStill: 0,
       settledAt: null,
       reason: null,
       replayedAt: null,
@@ -182,9 +203,9 @@ function untried({ id: event, source, messageId, acceptedAt }: EventRow, destina
 }
 
 function toRow(row: Tried, { source, messageId }: EventRow): Row {
-  const { event, destination, state, attempts, held, reason } = row;
+  const { event, destination, state, attempts, stood_still: stoodStill, reason } = row;
   return {
-    ...{ event, destination, state, attempts, held, reason, source, messageId, dueAt: row.due_at },
+    ...{ event, destination, state, attempts, stoodStill, reason, source, messageId, dueAt: row.due_at },
     ...{ firstAttemptAt: row.first_attempt_at, settledAt: row.settled_at, replayedAt: row.replayed_at },
   };
 }

@@ -26,8 +26,6 @@ export type Track = {
   } | null;
   /** Rounds that left the machine. */
   rounds: number;
-  /** Since when it may have lost time, if its next round finds no network: the end of its last one, or earlier. */
-  lastAt: At;
   /** Requests that were ever begun. */
   asked: number;
   firstAt: At | null;
@@ -50,7 +48,7 @@ export type Track = {
 export type Asked = {
   readonly track: Track;
   readonly before: Readonly<
-    Pick<Track, "open" | "rounds" | "asked" | "lastAt" | "firstAt" | "late" | "succeededAt" | "freeAt">
+    Pick<Track, "open" | "rounds" | "asked" | "firstAt" | "late" | "succeededAt" | "freeAt">
   > & {
     readonly endAt: At;
   };
@@ -68,7 +66,7 @@ export type Rules = {
   readonly mayReplay: (track: Pick<Track, "id" | "destination" | "body">) => boolean;
   readonly step: () => number;
   /** Whether it is, or may be, paused or not served. */
-  readonly isHalted: (destination: string) => boolean;
+  readonly isStopped: (destination: string) => boolean;
   /** The row of a track, of those that wait and have its messageId and its destination. */
   readonly rowOf: (track: Pick<Track, "body">, among: readonly Row[], rows: Rows) => Row | undefined;
 };
@@ -99,7 +97,6 @@ const FRESH = {
   open: 0,
   round: null,
   rounds: 0,
-  lastAt: 0,
   firstAt: null,
   late: 0,
   succeededAt: null,
@@ -119,9 +116,9 @@ export function createTracks(rules: Rules): Tracks {
       const at = clock.now();
       // If it waits still, this knows less of it from here on.
       if (rules.mayReplay(track)) renew(track);
-      const { open, rounds, asked, lastAt, firstAt, late, succeededAt, freeAt, round } = track;
+      const { open, rounds, asked, firstAt, late, succeededAt, freeAt, round } = track;
       const isNewRound = round === null || open === 0 || round.urls.has(url);
-      const before = { open, rounds, asked, lastAt, firstAt, late, succeededAt, freeAt, endAt: round?.endAt ?? 0 };
+      const before = { open, rounds, asked, firstAt, late, succeededAt, freeAt, endAt: round?.endAt ?? 0 };
       if (isNewRound) track.round = { startAt: at, endAt: at, urls: new Set(), meanings: [], silence: 0 };
       track.round?.urls.add(url);
       track.open += 1;
@@ -136,7 +133,6 @@ export function createTracks(rules: Rules): Tracks {
       const { round } = track;
       if (round === null) return;
       round.endAt = at;
-      track.lastAt = at;
       round.meanings.push(meaning);
       round.silence = Math.max(round.silence, silence);
       if (meaning === "success") track.succeededAt ??= at;
@@ -195,7 +191,7 @@ export function createTracks(rules: Rules): Tracks {
     const offline = meanings.every((meaning) => meaning === "offline");
     // One that never left the machine counts for nothing; and where nothing is delivered any more when it ends, nothing is given
     // up: the operator wants it to wait, and it has its last attempt when it is delivered to again.
-    if (offline || rules.isHalted(track.destination)) track.late = Math.max(0, track.late - 1);
+    if (offline || rules.isStopped(track.destination)) track.late = Math.max(0, track.late - 1);
     if (!offline) {
       track.rounds += 1;
       track.firstAt ??= startAt;
@@ -211,8 +207,7 @@ export function createTracks(rules: Rules): Tracks {
 function takeOver(track: Track, row: Row | undefined): void {
   if (row) {
     const { attempts: rounds, firstAttemptAt: firstAt, dueAt } = row;
-    // Which of its attempts were written down, only the process before knew.
-    Object.assign(track, { rounds, firstAt, lastAt: firstAt ?? 0, freeAt: rounds > 0 ? dueAt : 0, succeededAt: null });
+    Object.assign(track, { rounds, firstAt, freeAt: rounds > 0 ? dueAt : 0, succeededAt: null });
   }
   // An attempt that was cut off counts for nothing, and neither does a refusal that was not written down.
   Object.assign(track, { late: 0, round: null, open: 0 });

@@ -4,9 +4,9 @@ import type { Backlog } from "../../../src/model/ports.ts";
 import type { At, Ms } from "../../../src/model/units.ts";
 import type { FalseClock } from "../../flow/clock.ts";
 import type { Chance } from "../random.ts";
+import type { Stop } from "./clocks.ts";
 import type { FalseDisk, Refusing } from "./disk.ts";
 import type { Entry, Ledger } from "./ledger.ts";
-import type { Lost } from "./lost.ts";
 import type { Manner } from "./receivers.ts";
 import type { Rows, Shell } from "./rows.ts";
 import type { Shape } from "./shape.ts";
@@ -104,8 +104,10 @@ export type World = {
   ended: number;
   /** MessageIds were forgotten before their time, to make room. */
   forgetful: boolean;
-  /** When nothing could be delivered to a destination, and that is nobody's fault. */
-  readonly lost: Lost[];
+  /** When the clocks of destinations stood still. */
+  readonly stops: Stop[];
+  /** When an attempt of a destination last left the machine, in the life of this process. */
+  readonly onlineAt: Map<string, At>;
   /** Destinations that are paused, as far as their operator knows for sure. */
   readonly paused: Set<string>;
   /** The rows, as they were when they were last looked at. */

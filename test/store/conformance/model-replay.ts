@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { At } from "../../../src/model/units.ts";
+import { refOf } from "../../../src/store/sqlite/segment.ts";
 import type { TestStore } from "../harness.ts";
 import { type Expected, type Key, keyOf, waitingIn, waits } from "./model.ts";
 
@@ -23,12 +24,12 @@ function expectReplay(expected: Expected, place: Key, now: At): "replayed" | "hu
     attempts: 0,
     firstAttemptAt: null,
     attemptedAt: null,
-    held: 0,
+    stoodStill: 0,
     finals: [],
     dueAt: now,
     replayedAt: now,
   };
-  expected.tried.set(key, { delivery: { ...known, ...anew, segment: 0 }, last: null });
+  expected.tried.set(key, { delivery: { ...known, ...anew, ref: refOf(0) }, last: null });
   return "replayed";
 }
 

@@ -1,6 +1,7 @@
 import type { Delivery } from "../../../src/model/delivery.ts";
 import type { At } from "../../../src/model/units.ts";
 import type { Discarded, Moved, Redirect } from "../../../src/model/unserved.ts";
+import { refOf } from "../../../src/store/sqlite/segment.ts";
 import { type Expected, keyOf, type Segment, waits } from "./model.ts";
 
 type PageOf = { readonly limit: number; readonly now: At };
@@ -41,9 +42,9 @@ function waitingFor({ segments, tried, handed }: Expected, destination: string):
 type Why = { readonly at: At; readonly reason: string };
 
 function giveUp({ tried }: Expected, { delivery, segment }: Waiting, { at, reason }: Why): void {
-  const { attempts, firstAttemptAt, held, finals } = delivery;
-  const last = { attempts, firstAttemptAt, attemptedAt: at, held, finals, state: "failed", reason } as const;
-  tried.set(keyOf(delivery), { delivery: { ...delivery, segment: 0 }, last });
+  const { attempts, firstAttemptAt, stoodStill, finals } = delivery;
+  const last = { attempts, firstAttemptAt, attemptedAt: at, stoodStill, finals, state: "failed", reason } as const;
+  tried.set(keyOf(delivery), { delivery: { ...delivery, ref: refOf(0) }, last });
   if (segment === null) return;
   segment.waiting.delete(keyOf(delivery));
   segment.apart.add(keyOf(delivery));
@@ -64,7 +65,7 @@ function segmentOf({ segments }: Expected, id: number): Segment | undefined {
 
 function handOver(expected: Expected, { delivery, segment }: Waiting, to: string): void {
   const old = keyOf(delivery);
-  const fresh = { attempts: 0, firstAttemptAt: null, attemptedAt: null, replayedAt: null, held: 0, finals: [] };
+  const fresh = { attempts: 0, firstAttemptAt: null, attemptedAt: null, replayedAt: null, stoodStill: 0, finals: [] };
   const moved = { ...delivery, ...fresh, destination: to, dueAt: delivery.acceptedAt };
   expected.handed.set(keyOf(moved), moved);
   if (segment !== null) {

@@ -2,10 +2,12 @@
  * What there should be in a store, in plain memory. The events of one commit are a segment: they are stored together, and
  * what was delivered of them at its first attempt goes together. What was not has a place of its own.
  */
+
 import type { Delivery } from "../../../src/model/delivery.ts";
 import type { Entry, PruneBefore, PruneCounts, Receipt } from "../../../src/model/ports.ts";
 import type { Settlement } from "../../../src/model/settlement.ts";
 import type { At } from "../../../src/model/units.ts";
+import { refOf } from "../../../src/store/sqlite/segment.ts";
 
 export type Expected = {
   readonly seen: Set<string>;
@@ -70,8 +72,16 @@ type Numbers = { readonly id: number; readonly segment: number; readonly now: At
 
 function deliveriesOf({ event, body, deliverTo }: Entry, { id, segment, now }: Numbers): readonly Delivery[] {
   return deliverTo.map((destination) => ({
-    ...{ id, destination, segment, messageId: event.messageId, type: event.type, body, acceptedAt: now },
-    ...{ attempts: 0, firstAttemptAt: null, attemptedAt: null, replayedAt: null, held: 0, dueAt: now, finals: [] },
+    ...{ id, destination, ref: refOf(segment), messageId: event.messageId, type: event.type, body, acceptedAt: now },
+    ...{
+      attempts: 0,
+      firstAttemptAt: null,
+      attemptedAt: null,
+      replayedAt: null,
+      stoodStill: 0,
+      dueAt: now,
+      finals: [],
+    },
   }));
 }
 
@@ -107,15 +117,18 @@ function settleFirst({ tried, handed }: Expected, { segment, key, settlement }: 
   if (settlement.state === "delivered" && settlement.attempts === 1) segment.delivered.set(key, settlement);
   else if (delivery) {
     segment.apart.add(key);
-    tried.set(key, after({ ...delivery, segment: 0 }, settlement));
+    tried.set(key, after({ ...delivery, ref: refOf(0) }, settlement));
   }
 }
 
 /** What is read of it after this round. */
 function after(delivery: Delivery, settlement: Settlement): Tried {
-  const { attempts, firstAttemptAt, attemptedAt, held, finals } = settlement;
+  const { attempts, firstAttemptAt, attemptedAt, stoodStill, finals } = settlement;
   const dueAt = settlement.state === "waiting" ? settlement.dueAt : delivery.dueAt;
-  return { delivery: { ...delivery, attempts, firstAttemptAt, attemptedAt, held, finals, dueAt }, last: settlement };
+  return {
+    delivery: { ...delivery, attempts, firstAttemptAt, attemptedAt, stoodStill, finals, dueAt },
+    last: settlement,
+  };
 }
 
 export function needsPrune(expected: Expected, before: PruneBefore): boolean {
@@ -167,6 +180,6 @@ function oldTried({ tried }: Expected, state: Settlement["state"], before: Prune
 function dissolve({ segments, tried, handed }: Expected, { first, waiting }: Segment): void {
   const left = [...waiting].flatMap((key) => handed.get(key) ?? []);
   left.sort((a, b) => (a.destination < b.destination ? -1 : Number(a.destination > b.destination)) || a.id - b.id);
-  for (const delivery of left) tried.set(keyOf(delivery), { delivery: { ...delivery, segment: 0 }, last: null });
+  for (const delivery of left) tried.set(keyOf(delivery), { delivery: { ...delivery, ref: refOf(0) }, last: null });
   segments.delete(first);
 }

@@ -24,7 +24,7 @@ export function describeSettle(open: OpenStore): void {
       await using s = await startStore(open);
       const delivery = await appendOne(s);
       const round = {
-        ...{ attempts: 3, firstAttemptAt: s.clock.now(), attemptedAt: s.clock.now() + MINUTE, held: 7 * SECOND },
+        ...{ attempts: 3, firstAttemptAt: s.clock.now(), attemptedAt: s.clock.now() + MINUTE, stoodStill: 7 * SECOND },
         finals: [{ url: `${URL_A}?q="ü🙂`, reason: "400 bad\0\u2028request" }],
       };
       const dueAt = s.clock.now() + 2 * MINUTE;

@@ -90,7 +90,14 @@ export function describeUnserved(open: OpenStore): void {
       const known = await appendBothKinds(s, ["crm"]);
       await s.clock.advance("1m");
       assert.deepEqual(await s.store().unserved.move(MOVE, MANY), { moved: 5, doubled: 0, more: false });
-      const fresh = { attempts: 0, firstAttemptAt: null, attemptedAt: null, replayedAt: null, held: 0, finals: [] };
+      const fresh = {
+        attempts: 0,
+        firstAttemptAt: null,
+        attemptedAt: null,
+        replayedAt: null,
+        stoodStill: 0,
+        finals: [],
+      };
       const expected = known.map((one) => ({ ...one, ...fresh, destination: "warehouse", dueAt: one.acceptedAt }));
       for (const again of [false, true]) {
         if (again) await s.reopen();

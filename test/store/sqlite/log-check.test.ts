@@ -24,10 +24,9 @@ async function afterKill(harm: (log: string) => Promise<void>): Promise<Found> {
   await copyFile(logOf(o.path), logOf(path));
   await harm(logOf(path));
   const told: Told[] = [];
-  const nothing = (): void => {};
   const disk = { ...AMPLE.disk, read: (file: string) => readFile(file) };
   const world = { ...AMPLE, disk, path, pid: PID, clock: createFalseClock(), report: createFalseReport(told) };
-  const store = await openStore({ ...world, crowded: nothing, moved: nothing, withdrawn: nothing });
+  const store = await openStore(world);
   const { deliveries } = await store.claims(makeAsk());
   await store.close();
   await rm(folder, { recursive: true });

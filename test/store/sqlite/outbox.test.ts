@@ -86,5 +86,5 @@ describe("the outbox's file", () => {
 
 function open(path: string): Promise<unknown> {
   const world = { clock: createFalseClock(), report: createFalseReport([]) };
-  return openStore({ path, ...AMPLE, crowded() {}, moved() {}, withdrawn() {}, pid: 1, ...world });
+  return openStore({ path, ...AMPLE, pid: 1, ...world });
 }

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createSegments } from "../../../src/store/sqlite/append.ts";
 import { createBacklog, createClaims } from "../../../src/store/sqlite/claims.ts";
+import { createStoredClocks } from "../../../src/store/sqlite/clocks.ts";
 import type { Commits } from "../../../src/store/sqlite/commits.ts";
 import { createCounts } from "../../../src/store/sqlite/counts.ts";
 import { createStoredDeletions } from "../../../src/store/sqlite/deletions.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
-import { createStoredHalts } from "../../../src/store/sqlite/halts.ts";
 import { createKept } from "../../../src/store/sqlite/kept.ts";
 import { createLookup } from "../../../src/store/sqlite/lookup.ts";
 import { createMeta } from "../../../src/store/sqlite/meta.ts";
@@ -29,7 +29,7 @@ describe("the schema", () => {
     const tables = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").pluck();
     const audiences = ["call_key", "changes", "computations", "members", "syncs"];
     const deletions = ["deletion_notices", "deletion_users", "deletions", "salt", "suppressed"];
-    const others = ["contents", "counts", "meta", "progress", "seen", "segments", "spells", "tried"];
+    const others = ["clocks", "contents", "counts", "meta", "progress", "seen", "segments", "tried"];
     assert.deepEqual(tables.all(), [...audiences, ...deletions, ...others].sort());
     const views = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name").pluck();
     assert.deepEqual(views.all(), ["deliveries", "events"]);
@@ -64,7 +64,7 @@ describe("the schema", () => {
         "SELECT first + events AS next FROM segments ORDER BY first DESC LIMIT 1",
         "SELECT name, value FROM meta",
         "SELECT accepted_at FROM segments ORDER BY first DESC LIMIT 1",
-        "SELECT destination, kind, from_at AS 'from', until_at AS until FROM spells ORDER BY destination, kind, from_at",
+        "SELECT destination, paused_at AS pausedAt, unserved_at AS unservedAt, offline_at AS offlineAt, stopped_at AS stoppedAt, stood_still AS stoodStill FROM clocks ORDER BY destination",
         // Of an index of those that are not finished.
         "SELECT number FROM syncs WHERE state <> 'finished'",
         "SELECT s.number FROM syncs s CROSS JOIN computations c ON c.number = s.computation WHERE s.state <> 'finished' AND c.source = ?",
@@ -106,7 +106,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const tried = createTried(recording);
   const segments = createSegments(recording, counts);
   const meta = createMeta(recording, { clock: createFalseClock(), report: createFalseReport([]) });
-  createStoredHalts(recording, { commits: {} as Commits, meta, failed: () => assert.fail() });
+  createStoredClocks(recording, { commits: {} as Commits, meta, failed: () => assert.fail() });
   const report = { storeFailed: () => {} };
   createClaims(recording, report);
   createBacklog(recording, counts);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { KB } from "../../../src/model/units.ts";
+import { segmentOf } from "../../../src/store/sqlite/segment.ts";
 import { delivered, makeEntries, makeEntry } from "../make.ts";
 import { startOutbox, type TestOutbox } from "./start.ts";
 
@@ -26,7 +27,7 @@ describe("a segment", () => {
     await o.s.append(makeEntry({ messageId: "m4" }));
     assert.deepEqual(segments(o), ["1: 3 events, 3 open", "4: 1 events, 1 open"]);
     assert.deepEqual(
-      (await o.s.read()).map(({ id, segment, messageId }) => [id, segment, messageId]),
+      (await o.s.read()).map(({ id, ref, messageId }) => [id, segmentOf(ref), messageId]),
       [
         [1, 1, "m1"],
         [2, 1, "m2"],
@@ -44,7 +45,7 @@ describe("a segment", () => {
     assert.deepEqual(segments(o), expected);
     const found = await o.s.read();
     assert.deepEqual(
-      found.map(({ id, segment, messageId, body }) => [id, segment, messageId, body]),
+      found.map(({ id, ref, messageId, body }) => [id, segmentOf(ref), messageId, body]),
       entries.map(({ event, body }, nth) => [nth + 1, nth - (nth % 256) + 1, event.messageId, body]),
     );
     await o.s.append(makeEntry({ messageId: "next" }));

@@ -14,7 +14,7 @@ async function appendOne(o: TestOutbox): Promise<Delivery> {
 }
 
 const COLUMNS =
-  "state, attempts, due_at, first_attempt_at, attempted_at, held, settled_at, url, status, reason, finals";
+  "state, attempts, due_at, first_attempt_at, attempted_at, stood_still, settled_at, url, status, reason, finals";
 
 /** Settles the delivery of a new outbox, and answers its row; times count from when it was accepted. */
 async function rowAfter(settle: (acceptedAt: number) => Settlement): Promise<Readonly<Record<string, unknown>>> {
@@ -33,7 +33,7 @@ async function rowAfter(settle: (acceptedAt: number) => Settlement): Promise<Rea
 /** A round that began a second after the acceptance, and ended two after it. */
 function round(acceptedAt: number) {
   const times = { firstAttemptAt: acceptedAt + SECOND, attemptedAt: acceptedAt + 2 * SECOND };
-  return { attempts: 1, ...times, held: 0, finals: [] };
+  return { attempts: 1, ...times, stoodStill: 0, finals: [] };
 }
 
 describe("a delivery's row, as an operator reads it", () => {
@@ -42,7 +42,14 @@ describe("a delivery's row, as an operator reads it", () => {
     const { acceptedAt } = await appendOne(o);
     assert.deepEqual(o.sql(`SELECT ${COLUMNS} FROM deliveries`), [
       {
-        ...{ state: "waiting", attempts: 0, due_at: acceptedAt, first_attempt_at: null, attempted_at: null, held: 0 },
+        ...{
+          state: "waiting",
+          attempts: 0,
+          due_at: acceptedAt,
+          first_attempt_at: null,
+          attempted_at: null,
+          stood_still: 0,
+        },
         ...{ settled_at: null, url: null, status: null, reason: null, finals: null },
       },
     ]);
@@ -50,7 +57,7 @@ describe("a delivery's row, as an operator reads it", () => {
 
   it("says when it was delivered, where, and with which status", async () => {
     assert.deepEqual(await rowAfter((at) => ({ ...round(at), state: "delivered", url: URL_A, status: 202 })), {
-      ...{ state: "delivered", attempts: 1, due_at: null, first_attempt_at: null, attempted_at: null, held: 0 },
+      ...{ state: "delivered", attempts: 1, due_at: null, first_attempt_at: null, attempted_at: null, stood_still: 0 },
       ...{ settled_at: 2_000, url: URL_A, status: 202, reason: null, finals: null },
     });
   });
@@ -59,11 +66,18 @@ describe("a delivery's row, as an operator reads it", () => {
     const finals = [{ url: URL_A, reason: "410" }];
     const dueAt = (at: number) => at + MINUTE;
     const row = await rowAfter((at) => ({
-      ...{ ...round(at), attempts: 2, held: 500, finals },
+      ...{ ...round(at), attempts: 2, stoodStill: 500, finals },
       ...{ state: "waiting", dueAt: dueAt(at), reason: "answered 503" },
     }));
     assert.deepEqual(row, {
-      ...{ state: "waiting", attempts: 2, due_at: MINUTE, first_attempt_at: 1_000, attempted_at: 2_000, held: 500 },
+      ...{
+        state: "waiting",
+        attempts: 2,
+        due_at: MINUTE,
+        first_attempt_at: 1_000,
+        attempted_at: 2_000,
+        stood_still: 500,
+      },
       ...{ settled_at: null, url: null, status: null, reason: "answered 503" },
       finals: `[{"url":"${URL_A}","reason":"410"}]`,
     });
@@ -72,7 +86,7 @@ describe("a delivery's row, as an operator reads it", () => {
   for (const state of ["failed", "expired"] as const) {
     it(`says when and why it ${state === "failed" ? "failed" : "expired"}`, async () => {
       assert.deepEqual(await rowAfter((at) => ({ ...round(at), state, reason: "the last answer" })), {
-        ...{ state, attempts: 1, due_at: null, first_attempt_at: 1_000, attempted_at: 2_000, held: 0 },
+        ...{ state, attempts: 1, due_at: null, first_attempt_at: 1_000, attempted_at: 2_000, stood_still: 0 },
         ...{ settled_at: 2_000, url: null, status: null, reason: "the last answer", finals: null },
       });
     });

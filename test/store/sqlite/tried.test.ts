@@ -34,15 +34,22 @@ function row({ sql }: TestOutbox): Row {
 
 describe("a delivery that its first attempt did not deliver", () => {
   const ends = [
-    ...[failed, expired].map((end) => ({ end, state: end.name, wait: null, finals: null, attempts: 1, held: 0 })),
-    { end: retried, state: "waiting", wait: SECOND, finals: null, attempts: 1, held: 0 },
-    ...[{ end: offline, state: "waiting", wait: SECOND, finals: null, attempts: 0, held: SECOND }],
+    ...[failed, expired].map((end) => ({
+      end,
+      state: end.name,
+      wait: null,
+      finals: null,
+      attempts: 1,
+      stood_still: 0,
+    })),
+    { end: retried, state: "waiting", wait: SECOND, finals: null, attempts: 1, stood_still: 0 },
+    ...[{ end: offline, state: "waiting", wait: SECOND, finals: null, attempts: 0, stood_still: SECOND }],
     {
-      ...{ end: refused, state: "waiting", wait: SECOND, attempts: 1, held: 0 },
+      ...{ end: refused, state: "waiting", wait: SECOND, attempts: 1, stood_still: 0 },
       finals: JSON.stringify([{ url: URL_A, reason: "answered 410" }]),
     },
   ];
-  for (const { end, state, wait, finals, attempts, held } of ends) {
+  for (const { end, state, wait, finals, attempts, stood_still } of ends) {
     it(`has a row of its own with all there is to know (${end.name})`, async () => {
       await using o = await startOutbox();
       const delivery = await appendOne(o);
@@ -53,7 +60,7 @@ describe("a delivery that its first attempt did not deliver", () => {
       assert.equal(await o.s.store().settle(delivery, settlement), "written");
       assert.ok(settlement.state !== "delivered");
       assert.deepEqual(row(o), {
-        ...{ event: 2, destination: "crm", state, due_at: wait === null ? null : now + wait, attempts, held },
+        ...{ event: 2, destination: "crm", state, due_at: wait === null ? null : now + wait, attempts, stood_still },
         ...{ first_attempt_at: attempts === 0 ? null : now, attempted_at: now, settled_at: wait === null ? now : null },
         ...{
           url: null,
@@ -103,7 +110,7 @@ describe("a delivery that its first attempt did not deliver", () => {
     assert.equal(delivery, undefined);
     const { about, body, accepted_at: acceptedAt, ...rest } = row(o);
     assert.deepEqual(rest, {
-      ...{ event: 2, destination: "crm", state: "delivered", due_at: null, attempts: 2, held: 2 * SECOND },
+      ...{ event: 2, destination: "crm", state: "delivered", due_at: null, attempts: 2, stood_still: 2 * SECOND },
       ...{ first_attempt_at: start + SECOND, attempted_at: start + 3 * SECOND, settled_at: start + 3 * SECOND },
       ...{ url: URL_A, status: 200, reason: null, finals: null, log: null, replayed_at: null },
     });

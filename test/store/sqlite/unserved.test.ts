@@ -119,7 +119,7 @@ describe("deliveries that are moved", () => {
       destination: "new",
       state: "waiting",
       attempts: 0,
-      held: 0,
+      stood_still: 0,
       reason: null,
       finals: null,
       log: null,

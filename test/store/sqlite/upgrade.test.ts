@@ -30,7 +30,7 @@ async function makePlace(): Promise<Place> {
   const open: Place["open"] = (more = {}) =>
     openOutbox(path, { disk: AMPLE.disk, freeDisk: 0, beginFile, steps: STEPS, ...more });
   const db = await open({ steps: [] });
-  db.exec(`INSERT INTO tried (event, destination, state, due_at, attempts, held, accepted_at, about, body)
+  db.exec(`INSERT INTO tried (event, destination, state, due_at, attempts, stood_still, accepted_at, about, body)
     VALUES (1, 'crm', 'waiting', 5, 1, 0, 1, '["website","track","m","u1"]', '{}')`);
   db.close();
   return {

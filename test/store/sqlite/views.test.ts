@@ -74,7 +74,7 @@ function rowOf(delivery: Delivery | undefined, by: Settlement | null): Row {
   return {
     ...{ event: delivery.id, destination: delivery.destination, state: by ? "delivered" : "waiting" },
     ...{ due_at: by ? null : delivery.dueAt, attempts: by ? 1 : 0, first_attempt_at: null, attempted_at: null },
-    ...{ held: 0, settled_at: by?.attemptedAt ?? null, url, status, reason: null, finals: null },
+    ...{ stood_still: 0, settled_at: by?.attemptedAt ?? null, url, status, reason: null, finals: null },
     ...{ accepted_at: delivery.acceptedAt, message_id: delivery.messageId },
   };
 }
@@ -87,7 +87,13 @@ function rowOfTried({ delivery, last }: Tried): Row {
   return {
     ...untried,
     ...{ state: last.state, due_at: waits ? delivery.dueAt : null, attempts: last.attempts },
-    ...{ first_attempt_at: last.firstAttemptAt, attempted_at: delivery.attemptedAt, held: last.held, url, status },
+    ...{
+      first_attempt_at: last.firstAttemptAt,
+      attempted_at: delivery.attemptedAt,
+      stood_still: last.stoodStill,
+      url,
+      status,
+    },
     ...{ settled_at: waits ? null : last.attemptedAt, reason: last.state === "delivered" ? null : last.reason },
     finals: last.finals.length === 0 ? null : JSON.stringify(last.finals),
   };

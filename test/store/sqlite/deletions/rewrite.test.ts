@@ -76,7 +76,7 @@ function change({ db, users }: Tables, chance: Chance): void {
   }
   if (how === 4) db.prepare("DELETE FROM members WHERE computation = ? AND user = ?").run(number, user);
   if (how === 5) {
-    const columns = "event, destination, state, attempts, held, accepted_at, about, body";
+    const columns = "event, destination, state, attempts, stood_still, accepted_at, about, body";
     db.prepare(
       `INSERT INTO tried (${columns}) VALUES (?, 'crm', 'failed', 1, 0, 0, ?, ?)
        ON CONFLICT DO UPDATE SET about = excluded.about, body = excluded.body`,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { tellPaused } from "../../src/deliver/paused.ts";
+import { logPaused } from "../../src/deliver/deliver.ts";
 import { MINUTE } from "../../src/model/units.ts";
 import { createFalseClock, START } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
@@ -10,10 +10,7 @@ describe("a config that was just read", () => {
     const told: unknown[] = [];
     const clock = createFalseClock();
     clock.setWall(START + 5 * MINUTE);
-    const counts = [
-      { destination: "crm", state: "delivered" as const, count: 3 },
-      { destination: "crm", state: "waiting" as const, count: 2 },
-    ];
+    const waiting = new Map([["crm", 2]]);
     const since = (name: string) => (name === "lake" ? null : START - MINUTE);
     const destinations = [
       makeDestination(),
@@ -21,8 +18,8 @@ describe("a config that was just read", () => {
       makeDestination({ name: "idle" }),
       makeDestination({ name: "off", enabled: false }),
     ];
-    tellPaused(destinations, {
-      ...{ clock, pauses: { since }, counts },
+    logPaused(destinations, {
+      ...{ clock, pauses: { since }, waiting },
       report: { stillPaused: (...what) => void told.push(what) },
     });
     const at = START + 4 * MINUTE;

@@ -1,6 +1,6 @@
 import type { Act } from "../act.ts";
 import { command } from "../world/ask.ts";
-import { beginLost, endLost } from "../world/lost.ts";
+import { beginStop, endStop } from "../world/clocks.ts";
 import { DESTINATIONS, type DestinationName } from "../world/shape.ts";
 import { meet, type World } from "../world/world.ts";
 
@@ -10,11 +10,11 @@ type Wish = { readonly destination: DestinationName };
 export const pause: Act<Wish> = {
   choose: (chance) => ({ destination: chance.pick(DESTINATIONS) }),
   async run(world, { destination }) {
-    beginLost(world, destination, { why: "paused", from: world.life.clock.now() });
+    beginStop(world, destination, { why: "paused", from: world.life.clock.now() });
     command(world, { path: `/api/destinations/${destination}/pause`, body: undefined }, ({ status }) => {
       if (status !== 200) return;
       meet(world, "pauses");
-      world.paused.add(destination);
+      pauseSurely(world, destination);
     });
     await world.life.clock.rest();
   },
@@ -28,9 +28,15 @@ export const resume: Act<Wish> = {
 
 export async function resumeOne(world: World, destination: DestinationName): Promise<void> {
   world.paused.delete(destination);
+  endStop(world, destination, "surely");
   command(world, { path: `/api/destinations/${destination}/resume`, body: undefined }, ({ status, json }) => {
-    if (status === 200 && json.paused === false) endLost(world, destination, "paused");
-    else if (status !== 404) world.paused.add(destination);
+    if (status === 200 && json.paused === false) endStop(world, destination, "paused");
+    else if (status !== 404) pauseSurely(world, destination);
   });
   await world.life.clock.rest();
+}
+
+function pauseSurely(world: World, destination: DestinationName): void {
+  world.paused.add(destination);
+  beginStop(world, destination, { why: "surely", from: world.life.clock.now() });
 }

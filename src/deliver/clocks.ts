@@ -1,0 +1,170 @@
+/**
+ * The clocks of all destinations: why each of them stands still, and for how long it has. There are three reasons, and several
+ * can hold at once:
+ *
+ * paused:    by command, until it is resumed by command; a restart or another config does not change that.
+ * unserved:  disabled, or not in the config. It begins with the start or reload that finds it so while something waits, and
+ *            ends with the one that finds it served again.
+ * offline:   this machine has no network. It begins when a round of attempts ends of which none has left the machine, and
+ *            counts from the last attempt that has; it ends with the next one that does.
+ *
+ * A destination for which nothing waits needs no clock: the next start or reload forgets what it has counted.
+ */
+import type { Destination } from "../model/destination.ts";
+import type { DestinationClock, StoredClock, StoredClocks } from "../model/destination-clock.ts";
+import type { Fault } from "../model/fault.ts";
+import type { Paused, Pauses, Resumed } from "../model/pause.ts";
+import type { Clock } from "../model/ports.ts";
+import { type At, type Ms, SECOND } from "../model/units.ts";
+import { createDestinationClock, type LiveClock, neverStopped, started, stopped } from "./destination-clock.ts";
+
+/** How long until what the store did not take is offered to it again. */
+const RETRY: Ms = 10 * SECOND;
+
+export type Clocks = {
+  of(destination: string): NetworkClock;
+  /** These are in the config from now on, and for those something waits. */
+  serve(destinations: readonly Destination[], waiting: Waiting): void;
+  readonly pauses: Pauses;
+};
+
+/** The destinations for which something waits. */
+type Waiting = Pick<ReadonlyMap<string, unknown>, "has" | "keys">;
+
+/** A destination's clock, and what its attempts say of this machine's network. */
+export type NetworkClock = DestinationClock & {
+  /** An attempt has left the machine. */
+  online(now: At): void;
+  /** None of the attempts of a round has left it. */
+  offline(): void;
+};
+
+export type ClocksWorld = {
+  readonly clock: Pick<Clock, "now" | "sleep">;
+  /** As they are in the store. */
+  readonly clocks: StoredClocks;
+  readonly stopping: AbortSignal;
+  /** Called when a destination was paused or resumed. */
+  readonly changed: () => void;
+};
+
+export function createClocks(world: ClocksWorld): Clocks {
+  const { clock } = world;
+  const startedAt = clock.now();
+  const known = new Map<string, Entry>();
+  const saver = createSaver(world, (destination) => entryOf(destination).live.stored());
+  for (const one of world.clocks.all()) add(createDestinationClock(one), one.destination);
+
+  return {
+    of: (destination) => entryOf(destination).own,
+    serve(destinations, waiting) {
+      const enabled = new Set(destinations.filter((one) => one.enabled).map(({ name }) => name));
+      for (const name of new Set([...known.keys(), ...waiting.keys()])) {
+        const { live } = entryOf(name);
+        if (!waiting.has(name)) note(live.forget(), name);
+        else if (enabled.has(name)) note(live.start("unservedAt", clock.now()), name);
+        else note(live.stop("unservedAt", clock.now()), name);
+      }
+    },
+    pauses: {
+      since: (destination) => known.get(destination)?.live.stored().pausedAt ?? null,
+      pause: (destination) => saver.inTurn(() => pause(entryOf(destination).live, world)),
+      resume: (destination) => saver.inTurn(() => resume(entryOf(destination).live, world)),
+    },
+  };
+
+  function entryOf(destination: string): Entry {
+    return known.get(destination) ?? add(createDestinationClock(neverStopped(destination)), destination);
+  }
+
+  function add(live: LiveClock, destination: string): Entry {
+    let onlineAt: At = startedAt;
+    const own: NetworkClock = {
+      stoodStill: live.stoodStill,
+      standsStill: live.standsStill,
+      online(now) {
+        onlineAt = now;
+        note(live.start("offlineAt", now), destination);
+      },
+      offline: () => note(live.stop("offlineAt", onlineAt), destination),
+    };
+    known.set(destination, { live, own });
+    return { live, own };
+  }
+
+  function note(hasChanged: boolean, destination: string): void {
+    if (hasChanged) saver.changed(destination);
+  }
+}
+
+type Entry = { readonly live: LiveClock; readonly own: NetworkClock };
+
+/** A pause counts once it is durable, and so does its end. */
+async function pause(live: LiveClock, { clock, clocks, changed }: ClocksWorld): Promise<Paused | Fault> {
+  const { pausedAt } = live.stored();
+  if (pausedAt !== null) return { since: pausedAt, changed: false };
+  const since = clock.now();
+  const refused = await clocks.save([stopped(live.stored(), "pausedAt", since)]);
+  if (refused !== null) return refused;
+  // The live clock may have changed meanwhile: then it is saved again.
+  live.stop("pausedAt", since);
+  changed();
+  return { since, changed: true };
+}
+
+async function resume(live: LiveClock, { clock, clocks, changed }: ClocksWorld): Promise<Resumed | Fault> {
+  const { pausedAt: since } = live.stored();
+  if (since === null) return { since };
+  const now = clock.now();
+  const refused = await clocks.save([started(live.stored(), "pausedAt", now)]);
+  if (refused !== null) return refused;
+  live.start("pausedAt", now);
+  changed();
+  return { since };
+}
+
+type Saver = {
+  /** Works that write, one after the other, in the order in which they were asked for. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>;
+  /** This clock has changed, and counts so at once: it is written as soon as the store can, mostly with the next commit. */
+  changed(destination: string): void;
+};
+
+function createSaver({ clock, clocks, stopping }: ClocksWorld, storedOf: (destination: string) => StoredClock): Saver {
+  const unsaved = new Set<string>();
+  let turn: Promise<unknown> = Promise.resolve();
+  let saving = false;
+
+  return {
+    inTurn,
+    changed(destination) {
+      unsaved.add(destination);
+      // It never rejects: the store logs what is wrong with it.
+      if (!saving) void saveAll();
+    },
+  };
+
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = turn.then(work);
+    turn = result.catch(() => {});
+    return result;
+  }
+
+  async function saveAll(): Promise<void> {
+    saving = true;
+    while (unsaved.size > 0) {
+      if ((await inTurn(save)) === null) continue;
+      if (stopping.aborted) break;
+      await clock.sleep(RETRY, stopping);
+    }
+    saving = false;
+  }
+
+  async function save(): Promise<Fault | null> {
+    const destinations = [...unsaved];
+    unsaved.clear();
+    const refused = await clocks.save(destinations.map(storedOf));
+    if (refused !== null) for (const one of destinations) unsaved.add(one);
+    return refused;
+  }
+}

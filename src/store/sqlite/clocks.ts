@@ -1,0 +1,51 @@
+import type { StoredClock, StoredClocks } from "../../model/destination-clock.ts";
+import type { Fault } from "../../model/fault.ts";
+import type { Commits } from "./commits.ts";
+import type { Database } from "./driver.ts";
+import type { Meta } from "./meta.ts";
+
+export type ClocksParts = {
+  readonly commits: Commits;
+  readonly meta: Pick<Meta, "touch">;
+  readonly failed: (error: unknown) => Fault;
+};
+
+/** The clocks of destinations that have stood still: in memory, and in the table that outlives it. */
+export function createStoredClocks(db: Database, { commits, meta, failed }: ClocksParts): StoredClocks {
+  const load = db.prepare<[], StoredClock>(
+    `SELECT destination, paused_at AS pausedAt, unserved_at AS unservedAt, offline_at AS offlineAt,
+       stopped_at AS stoppedAt, stood_still AS stoodStill FROM clocks ORDER BY destination`,
+  );
+  const remove = db.prepare<[string]>("DELETE FROM clocks WHERE destination = ?");
+  const write = db.prepare("INSERT OR REPLACE INTO clocks VALUES (?, ?, ?, ?, ?, ?)");
+  const kept = new Map(load.all().map((clock) => [clock.destination, clock]));
+
+  return {
+    all: () => [...kept.values()],
+    async save(clocks) {
+      const refused = await commits.add<Fault | null>({ rows: clocks.length, run: () => writeAll(clocks), failed });
+      if (refused === null) for (const clock of clocks) keep(clock);
+      return refused;
+    },
+  };
+
+  function writeAll(clocks: readonly StoredClock[]): null {
+    for (const clock of clocks) {
+      const { destination, pausedAt, unservedAt, offlineAt, stoppedAt, stoodStill } = clock;
+      if (hasStoodStill(clock)) write.run(destination, pausedAt, unservedAt, offlineAt, stoppedAt, stoodStill);
+      else remove.run(destination);
+    }
+    // After a crash time goes on from here: none of them has stopped in the future.
+    meta.touch();
+    return null;
+  }
+
+  function keep(clock: StoredClock): void {
+    if (hasStoodStill(clock)) kept.set(clock.destination, clock);
+    else kept.delete(clock.destination);
+  }
+}
+
+function hasStoodStill({ stoppedAt, stoodStill }: StoredClock): boolean {
+  return stoppedAt !== null || stoodStill > 0;
+}

@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createClocks } from "../../src/deliver/clocks.ts";
+import { neverStopped } from "../../src/deliver/destination-clock.ts";
+import type { Destination } from "../../src/model/destination.ts";
+import type { StoredClock, StoredClocks } from "../../src/model/destination-clock.ts";
+import { type Fault, fault } from "../../src/model/fault.ts";
+import { SECOND } from "../../src/model/units.ts";
+import { createFalseClock, START } from "../flow/clock.ts";
+import { makeDestination } from "../flow/make.ts";
+
+const FULL = fault("store_failed", "the disk is full");
+const CRM = makeDestination();
+const OFF = makeDestination({ enabled: false });
+const RUNNING = neverStopped("crm");
+
+/** On a store that writes, unless it is told not to; something waits for crm. */
+function start(stored: readonly StoredClock[] = []) {
+  const clock = createFalseClock();
+  const store: { broken: boolean; waiting: number; readonly saved: StoredClock[][] } = {
+    ...{ broken: false, waiting: 1, saved: [] },
+  };
+  const leaving = new AbortController();
+  let changes = 0;
+  const saving: StoredClocks = {
+    all: () => stored,
+    async save(written): Promise<Fault | null> {
+      await clock.nextTurn();
+      if (store.broken) return FULL;
+      store.saved.push([...written]);
+      return null;
+    },
+  };
+  const waiting = (): ReadonlySet<string> => new Set(store.waiting > 0 ? ["crm"] : []);
+  const changed = () => {
+    changes += 1;
+  };
+  const clocks = createClocks({ clock, clocks: saving, stopping: leaving.signal, changed });
+  const { pauses } = clocks;
+  const serve = (destinations: readonly Destination[]) => clocks.serve(destinations, waiting());
+  return { clock, store, leaving, pauses, serve, crm: clocks.of("crm"), changes: () => changes };
+}
+
+describe("a pause", () => {
+  it("does not count before it is durable, and not at all if it cannot be", async () => {
+    const { pauses, crm, store, changes } = start();
+    const pausing = pauses.pause("crm");
+    assert.equal(pauses.since("crm"), null);
+    assert.deepEqual(await pausing, { since: START, changed: true });
+    assert.deepEqual([pauses.since("crm"), crm.standsStill(), changes()], [START, true, 1]);
+    store.broken = true;
+    assert.deepEqual(await pauses.resume("crm"), FULL);
+    assert.deepEqual([pauses.since("crm"), changes()], [START, 1]);
+    assert.deepEqual(store.saved, [[{ ...RUNNING, pausedAt: START, stoppedAt: START }]]);
+  });
+
+  it("is what was stored, and its time is added to what was before", async () => {
+    const paused = { ...RUNNING, pausedAt: START - 100, stoppedAt: START - 100, stoodStill: 10 };
+    const { pauses, clock, crm, store } = start([paused]);
+    await clock.advance("1s");
+    assert.equal(crm.stoodStill(clock.now()), SECOND + 110);
+    await pauses.resume("crm");
+    assert.deepEqual(store.saved, [[{ ...RUNNING, stoodStill: SECOND + 110 }]]);
+    await clock.advance("1h");
+    assert.equal(crm.stoodStill(clock.now()), SECOND + 110);
+  });
+
+  it("keeps what another config and the network say while it is being written", async () => {
+    const { pauses, serve, crm, clock, store } = start();
+    crm.online(START - 5);
+    const pausing = pauses.pause("crm");
+    await Promise.resolve();
+    serve([OFF]);
+    crm.offline();
+    await pausing;
+    await clock.rest();
+    const all = { ...RUNNING, pausedAt: START, unservedAt: START, offlineAt: START - 5, stoppedAt: START - 5 };
+    assert.deepEqual(store.saved.at(-1), [all]);
+  });
+});
+
+describe("a config without a destination", () => {
+  it("stops its clock only if something waits, and only once", async () => {
+    const { serve, crm, clock, store } = start();
+    serve([OFF]);
+    await clock.advance("1h");
+    serve([]);
+    await clock.rest();
+    assert.deepEqual(store.saved, [[{ ...RUNNING, unservedAt: START, stoppedAt: START }]]);
+    serve([CRM]);
+    await clock.rest();
+    assert.deepEqual(store.saved.at(-1), [{ ...RUNNING, stoodStill: clock.now() - START }]);
+    assert.equal(crm.standsStill(), false);
+    const other = start();
+    other.store.waiting = 0;
+    other.serve([]);
+    await other.clock.rest();
+    assert.deepEqual([other.store.saved, other.crm.standsStill()], [[], false]);
+  });
+
+  it("writes nothing if nothing is new", async () => {
+    const { serve, clock, store } = start([{ ...RUNNING, pausedAt: 3, stoppedAt: 3, stoodStill: 1 }]);
+    serve([CRM]);
+    await clock.rest();
+    assert.deepEqual(store.saved, []);
+  });
+
+  it("is written as soon as the store can, and counts before", async () => {
+    const { serve, crm, clock, store } = start();
+    store.broken = true;
+    serve([OFF]);
+    await clock.rest();
+    assert.equal(crm.standsStill(), true);
+    store.broken = false;
+    await clock.advance("10s");
+    assert.deepEqual(store.saved, [[{ ...RUNNING, unservedAt: START, stoppedAt: START }]]);
+  });
+
+  it("is not written for ever while the daemon stops", async () => {
+    const { serve, clock, store, leaving } = start();
+    store.broken = true;
+    serve([OFF]);
+    await clock.rest();
+    leaving.abort();
+    await clock.rest();
+    store.broken = false;
+    await clock.advance("1h");
+    assert.deepEqual(store.saved, []);
+  });
+});
+
+describe("a machine that is offline", () => {
+  it("stops the clock from the last attempt on that left it, until the next one that does", async () => {
+    const { crm, clock, store } = start();
+    await clock.advance("1s");
+    crm.online(clock.now());
+    await clock.advance("9s");
+    crm.offline();
+    crm.offline();
+    await clock.rest();
+    const since = START + SECOND;
+    assert.deepEqual(store.saved, [[{ ...RUNNING, offlineAt: since, stoppedAt: since }]]);
+    await clock.advance("1s");
+    crm.online(clock.now());
+    await clock.rest();
+    assert.deepEqual(store.saved.at(-1), [{ ...RUNNING, stoodStill: 10 * SECOND }]);
+    crm.online(clock.now() + 1);
+    assert.equal(store.saved.length, 2);
+  });
+
+  it("stops it from the start of the daemon on, if none has left it since", () => {
+    const { crm, clock } = start();
+    crm.offline();
+    assert.equal(crm.stoodStill(clock.now() + 5), 5);
+  });
+});
+
+describe("what a clock has counted", () => {
+  it("is forgotten when nothing waits that needs it; a pause is not", async () => {
+    const stored = { ...RUNNING, pausedAt: START - 10, unservedAt: START - 20, stoppedAt: START - 20, stoodStill: 1 };
+    const { serve, clock, store } = start([stored]);
+    store.waiting = 0;
+    serve([CRM]);
+    await clock.rest();
+    assert.deepEqual(store.saved, [[{ ...RUNNING, pausedAt: START - 10, stoppedAt: START - 10 }]]);
+  });
+});
