@@ -78,7 +78,7 @@ function valueParts(): readonly string[] {
     prose("Any text may contain references, so that the file need not hold secrets:"),
     ["| reference | value |", "|---|---|", ...REFERENCE_FORMS.map(referenceRow)].join("\n"),
     prose(`Inside \`{ }\` and \`[ ]\` a text with a reference must be in quotes. A reference to something that is missing is an
-      error. A secret file, or a config with a secret in it, that every user can read is a warning. So is \`$NAME\` or
+      error. A secret file, or a config with a secret in it, that every user can read causes a warning. So does \`$NAME\` or
       \`{{ NAME }}\`, which Fairlead does not replace. systemd gives credentials to the unit alone: \`fairlead check\`, run
       outside it, warns that it cannot check them.`),
   ];

@@ -15,8 +15,20 @@ import { type computation, computationDetail, computationList, type sync, synced
 import { type Answer, about } from "../wire/fields.ts";
 import { unknownName } from "./destinations.ts";
 import { LIST_TYPES, LONGEST_USER, LONGEST_VALUE, readList, splitterFor, userOf } from "./lists.ts";
-import { type Asked, route, wallTime, wallTimeOf } from "./route.ts";
+import { type Asked, route, type Serve, wallTime, wallTimeOf } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
+
+/** Audiences and traits. */
+export function serveAudiences(serve: Serve, world: AdminWorld): void {
+  for (const [kind, routes] of [["audience", audienceRoutes] as const, ["trait", traitRoutes] as const]) {
+    serve(routes.all, () => getComputations(kind, world));
+    serve(routes.ofSource, ({ params }) => getComputationsOf(params.source, kind, world));
+    serve(routes.one, ({ params }) => getComputation({ ...params, class: kind }, world));
+    serve(routes.put, ({ request, params, query }) => putList(request, { ...params, ...query, class: kind }, world));
+    serve(routes.remove, ({ params, query }) => deleteComputation({ ...params, ...query, class: kind }, world));
+  }
+  serve(membersRoute, ({ params, body }) => postMembers({ ...params, class: "audience" }, body, world));
+}
 
 /** Decompressed. */
 const LARGEST_LIST = 2 * KB * KB * KB;
@@ -124,10 +136,10 @@ function routesOf<const P extends Plural>(plural: P) {
   };
 }
 
-export const audienceRoutes = routesOf("audiences");
-export const traitRoutes = routesOf("traits");
+const audienceRoutes = routesOf("audiences");
+const traitRoutes = routesOf("traits");
 
-export const membersRoute = route({
+const membersRoute = route({
   id: "changeMembers",
   method: "post",
   path: "/api/sources/:source/audiences/:name/members",
@@ -143,12 +155,12 @@ export const membersRoute = route({
 });
 
 /** `GET /api/audiences`, `GET /api/traits`: those of all sources. */
-export async function getComputations(kind: ComputationClass, { audiences, timeline }: AdminWorld) {
+async function getComputations(kind: ComputationClass, { audiences, timeline }: AdminWorld) {
   return listed(kind, await audiences.all(), timeline);
 }
 
 /** `GET /api/sources/:source/audiences`, `…/traits`. A source that was removed may still have some. */
-export async function getComputationsOf(source: string, kind: ComputationClass, world: AdminWorld) {
+async function getComputationsOf(source: string, kind: ComputationClass, world: AdminWorld) {
   const { audiences, sources, timeline } = world;
   const own = (await audiences.all()).filter((one) => one.source === source);
   const names = sources().map(({ name }) => name);
@@ -166,7 +178,7 @@ function listed(kind: ComputationClass, all: readonly Computation[], timeline: T
 }
 
 /** `GET /api/sources/:source/audiences/:name`, `…/traits/:name`. */
-export async function getComputation(wanted: Wanted, { audiences, timeline }: AdminWorld) {
+async function getComputation(wanted: Wanted, { audiences, timeline }: AdminWorld) {
   const found = await audiences.find(wanted);
   if (!found) return unknown(wanted);
   const one = toComputation(found, timeline);
@@ -185,7 +197,7 @@ type Flags<R extends "put" | "remove"> = Asked<(typeof audienceRoutes)[R]>["quer
  * `PUT /api/sources/:source/audiences/:name`, `…/traits/:name`: reads a list as a stream. Answered when all that it changes
  * is durable, or a moment later, if that is enough to send it.
  */
-export async function putList(
+async function putList(
   request: Request,
   { source, name, class: kind, dryRun, allowShrink }: Wanted & Flags<"put">,
   world: AdminWorld,
@@ -202,7 +214,7 @@ export async function putList(
 }
 
 /** `DELETE /api/sources/:source/audiences/:name`, `…/traits/:name`. */
-export async function deleteComputation(
+async function deleteComputation(
   { source, name, class: kind, silent }: Wanted & Flags<"remove">,
   { audiences, timeline }: AdminWorld,
 ) {
@@ -210,7 +222,7 @@ export async function deleteComputation(
 }
 
 /** `POST /api/sources/:source/audiences/:name/members`. */
-export async function postMembers(
+async function postMembers(
   wanted: Wanted,
   { add, remove }: Asked<typeof membersRoute>["body"],
   { audiences, timeline }: AdminWorld,

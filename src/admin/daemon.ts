@@ -4,10 +4,19 @@ import { FAULT_STATUS, type Fault, fault, isFault } from "../model/fault.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import { type Answer, about } from "../wire/fields.ts";
 import { refusedConfig, reloaded } from "../wire/status.ts";
-import { type Answered, type AnswerOf, route } from "./route.ts";
+import { type Answered, type AnswerOf, route, type Serve } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
-export const healthRoute = route({
+/** The daemon as a whole: health, metrics, reload, and the backup of an outbox that is gone. */
+export function serveDaemon(serve: Serve, world: AdminWorld): void {
+  serve(healthRoute, () => ({ status: "alive" as const }));
+  serve(readinessRoute, createReadiness(world));
+  serve(metricsRoute, () => getMetrics(world));
+  serve(backupRoute, () => getBackup(world));
+  serve(reloadRoute, () => postReload(world));
+}
+
+const healthRoute = route({
   id: "getHealth",
   method: "get",
   path: "/healthz",
@@ -15,7 +24,7 @@ export const healthRoute = route({
   answers: { 200: about("It is.", v.strictObject({ status: v.literal("alive") })) },
 });
 
-export const readinessRoute = route({
+const readinessRoute = route({
   id: "getReadiness",
   method: "get",
   path: "/readyz",
@@ -35,7 +44,7 @@ type Readiness = AnswerOf<typeof readinessRoute> | Fault;
  * `GET /readyz`: whether a call that comes now would be accepted. That is what the last commit says; after a failed one, a
  * probe finds out when the store works again.
  */
-export function createReadiness({ clock, health }: Pick<AdminWorld, "clock" | "health">): () => Promise<Readiness> {
+function createReadiness({ clock, health }: Pick<AdminWorld, "clock" | "health">): () => Promise<Readiness> {
   let probedAt: At = Number.NEGATIVE_INFINITY;
   return async function getReadiness() {
     const { refusal, writable } = await health.state();
@@ -47,7 +56,7 @@ export function createReadiness({ clock, health }: Pick<AdminWorld, "clock" | "h
   };
 }
 
-export const metricsRoute = route({
+const metricsRoute = route({
   id: "getMetrics",
   method: "get",
   path: "/metrics",
@@ -56,11 +65,11 @@ export const metricsRoute = route({
   type: "text/plain",
 });
 
-export async function getMetrics({ metrics }: Pick<AdminWorld, "metrics">): Promise<Response> {
+async function getMetrics({ metrics }: Pick<AdminWorld, "metrics">): Promise<Response> {
   return new Response(await metrics.text(), { headers: { "Content-Type": metrics.contentType } });
 }
 
-export const reloadRoute = route({
+const reloadRoute = route({
   id: "reloadConfig",
   method: "post",
   path: "/api/reload",
@@ -70,7 +79,7 @@ export const reloadRoute = route({
 });
 
 /** `POST /api/reload`: what has changed and what needs a restart; or why nothing has changed, and everything that is wrong. */
-export async function postReload({ reload }: Pick<AdminWorld, "reload">): Promise<Answered<typeof reloadRoute>> {
+async function postReload({ reload }: Pick<AdminWorld, "reload">): Promise<Answered<typeof reloadRoute>> {
   const result = await reload();
   if (result.kind === "reloaded") {
     const { changes, needsRestart, problems } = result;
@@ -90,7 +99,7 @@ export async function postReload({ reload }: Pick<AdminWorld, "reload">): Promis
 
 const BACKUP_TYPE = "application/vnd.sqlite3";
 
-export const backupRoute = route({
+const backupRoute = route({
   id: "getBackup",
   method: "get",
   path: "/api/backup",
@@ -103,7 +112,7 @@ export const backupRoute = route({
   faults: ["outbox_in_place", "overloaded", "store_failed"],
 });
 
-export async function getBackup({ outbox, health, rescue, report }: AdminWorld): Promise<Response | Fault> {
+async function getBackup({ outbox, health, rescue, report }: AdminWorld): Promise<Response | Fault> {
   if ((await health.state()).gone === null) {
     return fault("outbox_in_place", `${outbox().path} is in its place: fairlead backup reads it by itself`);
   }

@@ -13,8 +13,18 @@ import {
   unsuppressed,
 } from "../wire/deletions.ts";
 import { type Answer, about, MOST_LISTED } from "../wire/fields.ts";
-import { type Answered, type Asked, limitQuery, route, textQuery, timeOf } from "./route.ts";
+import { type Answered, type Asked, limitQuery, route, type Serve, textQuery, timeOf } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
+
+/** Requests to delete users. */
+export function serveDeletions(serve: Serve, world: AdminWorld): void {
+  serve(deletionRoute, ({ body }) => postDeletion(body, world));
+  serve(deletionsRoute, ({ query }) => getDeletions(query, world));
+  serve(saltRoute, async () => ({ salt: await world.deletions.salt() }));
+  serve(receiptRoute, ({ params }) => getDeletion(params.id, world));
+  serve(unsuppressRoute, ({ body }) => postUnsuppress(body, world));
+  serve(eraseRoute, ({ params }) => postErase(params.id, world));
+}
 
 const MAX_BODY_BYTES = 500 * KB;
 
@@ -26,7 +36,7 @@ const userIds = v.pipe(
 const sources = v.pipe(v.array(v.string()), v.minLength(1, "name at least one source, or leave it out for all"));
 const flag = v.optional(v.boolean("must be true or false"), false);
 
-export const deletionRoute = route({
+const deletionRoute = route({
   id: "deleteUsers",
   method: "post",
   path: "/api/deletions",
@@ -48,7 +58,7 @@ export const deletionRoute = route({
   faults: ["unknown_source", "store_full", "store_failed"],
 });
 
-export const deletionsRoute = route({
+const deletionsRoute = route({
   id: "listDeletions",
   method: "get",
   path: "/api/deletions",
@@ -64,7 +74,7 @@ export const deletionsRoute = route({
   answers: { 200: deletionList },
 });
 
-export const receiptRoute = route({
+const receiptRoute = route({
   id: "getDeletion",
   method: "get",
   path: "/api/deletions/:id",
@@ -75,7 +85,7 @@ export const receiptRoute = route({
 });
 
 /** Apart from the receipts, so that someone who is shown a receipt cannot try ids. */
-export const saltRoute = route({
+const saltRoute = route({
   id: "getSalt",
   method: "get",
   path: "/api/deletions/salt",
@@ -84,7 +94,7 @@ export const saltRoute = route({
   answers: { 200: salt },
 });
 
-export const unsuppressRoute = route({
+const unsuppressRoute = route({
   id: "unsuppressUsers",
   method: "post",
   path: "/api/deletions/unsuppress",
@@ -94,7 +104,7 @@ export const unsuppressRoute = route({
   faults: ["store_failed"],
 });
 
-export const eraseRoute = route({
+const eraseRoute = route({
   id: "eraseDeletion",
   method: "post",
   path: "/api/deletions/:id/erase",
@@ -106,7 +116,7 @@ export const eraseRoute = route({
 });
 
 /** `POST /api/deletions` (SPEC.md 6): answered when the request is durable. */
-export async function postDeletion(
+async function postDeletion(
   { sources, ...wishes }: Asked<typeof deletionRoute>["body"],
   { requestDeletion }: AdminWorld,
 ): Promise<Answered<typeof deletionRoute>> {
@@ -115,7 +125,7 @@ export async function postDeletion(
 }
 
 /** `GET /api/deletions`: the requests that were made, the newest first. */
-export async function getDeletions(
+async function getDeletions(
   { limit, cursor, user }: Asked<typeof deletionsRoute>["query"],
   { deletions }: AdminWorld,
 ): Promise<Answered<typeof deletionsRoute>> {
@@ -124,7 +134,7 @@ export async function getDeletions(
 }
 
 /** `GET /api/deletions/:id`: one of them, and its users, or the hashes by which they can be recognised. */
-export async function getDeletion(id: string, { deletions }: AdminWorld): Promise<Answered<typeof receiptRoute>> {
+async function getDeletion(id: string, { deletions }: AdminWorld): Promise<Answered<typeof receiptRoute>> {
   const found = await deletions.receipt(id);
   if (found === null) return unknownDeletion(id);
   const people = found.people.map(({ userId, hash, suppressed }) => ({ userId, hash, suppressed }));
@@ -132,7 +142,7 @@ export async function getDeletion(id: string, { deletions }: AdminWorld): Promis
 }
 
 /** `POST /api/deletions/unsuppress`: answers how many of the users were suppressed. */
-export async function postUnsuppress(
+async function postUnsuppress(
   { userIds }: Asked<typeof unsuppressRoute>["body"],
   { deletions }: AdminWorld,
 ): Promise<Answered<typeof unsuppressRoute>> {
@@ -141,10 +151,7 @@ export async function postUnsuppress(
 }
 
 /** `POST /api/deletions/:id/erase`: a notification that was given up need not be replayed first. */
-export async function postErase(
-  id: string,
-  { deletions, wakeDeletion }: AdminWorld,
-): Promise<Answered<typeof eraseRoute>> {
+async function postErase(id: string, { deletions, wakeDeletion }: AdminWorld): Promise<Answered<typeof eraseRoute>> {
   const found = await deletions.receipt(id);
   if (found === null) return unknownDeletion(id);
   if (!found.erase) return fault("invalid_request", NOT_ERASING);

@@ -1,6 +1,6 @@
 import type { Attempt } from "../model/attempt.ts";
 import { formatId } from "../model/delivery.ts";
-import { type Fault, fault } from "../model/fault.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { DeliveryDetail, FoundEvent, ListedDelivery } from "../model/lookup.ts";
 import type { Timeline } from "../model/timeline.ts";
 import { withoutQuery } from "../model/url.ts";
@@ -8,12 +8,19 @@ import { type Sending, shownHeaders } from "../webhook/headers.ts";
 import { type delivery, deliveryDetail, deliveryList, type event, trail } from "../wire/deliveries.ts";
 import { type Answer, about } from "../wire/fields.ts";
 import { describeRejection } from "./rejected.ts";
-import { type Answered, type Asked, route, wallTime, wallTimeOf } from "./route.ts";
+import { type Answered, type Asked, route, type Serve, wallTime, wallTimeOf } from "./route.ts";
 import { refuseFilter, searchQuery, toFilter } from "./search.ts";
 import { troubleOf } from "./status.ts";
 import type { AdminWorld } from "./world.ts";
 
-export const deliveriesRoute = route({
+/** Deliveries, and the calls they come from. */
+export function serveDeliveries(serve: Serve, world: AdminWorld): void {
+  serve(deliveriesRoute, ({ query }) => getDeliveries(query, world));
+  serve(deliveryRoute, ({ params }) => getDelivery(params.id, world));
+  serve(eventRoute, ({ params }) => getEvent(params.messageId, world));
+}
+
+const deliveriesRoute = route({
   id: "listDeliveries",
   method: "get",
   path: "/api/deliveries",
@@ -28,7 +35,7 @@ export const deliveriesRoute = route({
 
 const DELIVERY_ID = "The number of its event, a hyphen, and its destination: `42-crm`.";
 
-export const deliveryRoute = route({
+const deliveryRoute = route({
   id: "getDelivery",
   method: "get",
   path: "/api/deliveries/:id",
@@ -38,7 +45,7 @@ export const deliveryRoute = route({
   faults: ["unknown_delivery"],
 });
 
-export const eventRoute = route({
+const eventRoute = route({
   id: "explainEvent",
   method: "get",
   path: "/api/events/:messageId",
@@ -48,7 +55,7 @@ export const eventRoute = route({
 });
 
 /** `GET /api/deliveries`: a page of those that match. */
-export async function getDeliveries(
+async function getDeliveries(
   query: Asked<typeof deliveriesRoute>["query"],
   world: AdminWorld,
 ): Promise<Answered<typeof deliveriesRoute>> {
@@ -58,7 +65,7 @@ export async function getDeliveries(
   const refusal = cursor === null ? await refuseFilter(search, world) : null;
   if (refusal) return refusal;
   const page = await world.lookup.deliveries(search, { limit, cursor });
-  if (page === "bad_cursor") return fault("invalid_request", BAD_CURSOR);
+  if (isFault(page)) return page;
   return {
     deliveries: page.deliveries.map((one) => describeListed(one, world.timeline)),
     cursor: page.cursor,
@@ -66,10 +73,8 @@ export async function getDeliveries(
   };
 }
 
-const BAD_CURSOR = "cursor must be the one of an answer to the same question; leave it out for the first page";
-
 /** `GET /api/deliveries/:id`: everything that is known of one. */
-export async function getDelivery(id: string, world: AdminWorld): Promise<Answered<typeof deliveryRoute>> {
+async function getDelivery(id: string, world: AdminWorld): Promise<Answered<typeof deliveryRoute>> {
   const { lookup, destinations, clock, timeline } = world;
   const place = parseId(id);
   const found = place && (await lookup.delivery(place));
@@ -139,7 +144,7 @@ function describeListed({ id, ...one }: ListedDelivery, timeline: Timeline): Ans
 }
 
 /** `GET /api/events/:messageId`: what is known of the calls with this messageId. */
-export async function getEvent(messageId: string, world: AdminWorld): Promise<Answered<typeof eventRoute>> {
+async function getEvent(messageId: string, world: AdminWorld): Promise<Answered<typeof eventRoute>> {
   const { lookup, rejections, sources, startedAt, timeline } = world;
   const rejected = rejections.newest(Number.POSITIVE_INFINITY).filter((one) => one.messageId === messageId);
   const names = sources().map(({ name }) => name);

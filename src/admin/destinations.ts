@@ -1,13 +1,22 @@
 import * as v from "valibot";
 import { suggest } from "../config/suggest.ts";
 import { type Fault, type FaultCode, fault, isFault } from "../model/fault.ts";
-import { KB, SECOND } from "../model/units.ts";
-import type { Redirect } from "../model/unserved.ts";
+import { KB } from "../model/units.ts";
+import { destinationInUse, type Redirect } from "../model/unserved.ts";
 import { discardedPage, movedPage, waitingCount } from "../wire/deliveries.ts";
 import { about } from "../wire/fields.ts";
 import { pausedDestination, resumedDestination, retriedDestination } from "../wire/status.ts";
-import { type Answered, type Asked, keysRule, limitEntry, route, wallTime } from "./route.ts";
+import { type Answered, type Asked, keysRule, limitEntry, route, type Serve, wallTime } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
+
+/** What an operator does with a destination, and with what waits for it. */
+export function serveDestinations(serve: Serve, world: AdminWorld): void {
+  serve(discardRoute, ({ params, body }) => postDiscard(params.name, body, world));
+  serve(moveRoute, ({ params, body }) => postMove(params.name, body, world));
+  serve(pauseRoute, ({ params }) => postPause(params.name, world));
+  serve(retryDestinationRoute, ({ params }) => postRetryDestination(params.name, world));
+  serve(resumeRoute, ({ params }) => postResume(params.name, world));
+}
 
 const served = {
   method: "post",
@@ -15,7 +24,7 @@ const served = {
   faults: ["unknown_destination", "store_failed"],
 } as const;
 
-export const pauseRoute = route({
+const pauseRoute = route({
   ...served,
   id: "pauseDestination",
   path: "/api/destinations/:name/pause",
@@ -24,7 +33,7 @@ export const pauseRoute = route({
   answers: { 200: pausedDestination },
 });
 
-export const resumeRoute = route({
+const resumeRoute = route({
   ...served,
   id: "resumeDestination",
   path: "/api/destinations/:name/resume",
@@ -32,7 +41,7 @@ export const resumeRoute = route({
   answers: { 200: resumedDestination },
 });
 
-export const retryDestinationRoute = route({
+const retryDestinationRoute = route({
   ...served,
   id: "retryDestination",
   path: "/api/destinations/:name/retry",
@@ -55,7 +64,7 @@ const page = {
 };
 const to = v.pipe(v.string("must name a destination"), v.nonEmpty("must name a destination"));
 
-export const discardRoute = route({
+const discardRoute = route({
   ...unserved,
   id: "discardWaiting",
   path: "/api/destinations/:name/discard",
@@ -65,7 +74,7 @@ export const discardRoute = route({
   answers: { 200: about("What was done.", v.union([discardedPage, waitingCount])) },
 });
 
-export const moveRoute = route({
+const moveRoute = route({
   ...unserved,
   id: "moveWaiting",
   path: "/api/destinations/:name/move",
@@ -81,7 +90,7 @@ export const moveRoute = route({
 });
 
 /** `POST /api/destinations/:name/pause`: nothing new is sent to it until it is resumed, across restarts too. */
-export async function postPause(name: string, world: AdminWorld): Promise<Answered<typeof pauseRoute>> {
+async function postPause(name: string, world: AdminWorld): Promise<Answered<typeof pauseRoute>> {
   const { pauses, timeline, report } = world;
   const refusal = await refuseUnlessPaused(name, world);
   if (refusal) return refusal;
@@ -94,7 +103,7 @@ export async function postPause(name: string, world: AdminWorld): Promise<Answer
 }
 
 /** `POST /api/destinations/:name/resume`: what waits for it is sent, unless it is disabled or not in the config. */
-export async function postResume(name: string, world: AdminWorld): Promise<Answered<typeof resumeRoute>> {
+async function postResume(name: string, world: AdminWorld): Promise<Answered<typeof resumeRoute>> {
   const { clock, pauses, timeline, tryNow, report } = world;
   const refusal = await refuseUnlessPaused(name, world);
   if (refusal) return refusal;
@@ -110,10 +119,7 @@ export async function postResume(name: string, world: AdminWorld): Promise<Answe
 }
 
 /** `POST /api/destinations/:name/retry`: everything that waits for it is due now, whatever its webhooks have answered. */
-export async function postRetryDestination(
-  name: string,
-  world: AdminWorld,
-): Promise<Answered<typeof retryDestinationRoute>> {
+async function postRetryDestination(name: string, world: AdminWorld): Promise<Answered<typeof retryDestinationRoute>> {
   const refusal = await refuseUnlessPaused(name, world);
   if (refusal) return refusal;
   const waiting = await waitingFor(name, world);
@@ -142,7 +148,7 @@ function isServed(name: string, world: AdminWorld): boolean {
  * `POST /api/destinations/:name/discard`: the next page of what waits for a destination that is not served becomes `failed`.
  * The caller sets the pace.
  */
-export async function postDiscard(
+async function postDiscard(
   name: string,
   { limit, dryRun }: Asked<typeof discardRoute>["body"],
   world: AdminWorld,
@@ -151,14 +157,13 @@ export async function postDiscard(
   if (refusal) return refusal;
   if (dryRun) return { success: true, waiting: await waitingFor(name, world) };
   const page = await world.whileIdle(name, () => world.unserved.discard(name, limit));
-  if (typeof page === "string") return notIdle(name, page);
   if (isFault(page)) return page;
   if (page.discarded > 0) world.report.discarded(name, page.discarded);
   return { success: true, ...page };
 }
 
 /** `POST /api/destinations/:name/move`: the next page of what waits for one that is not served waits for another one. */
-export async function postMove(
+async function postMove(
   name: string,
   { to, limit, dryRun }: Asked<typeof moveRoute>["body"],
   world: AdminWorld,
@@ -171,7 +176,6 @@ export async function postMove(
   if (dryRun) return { success: true, waiting: await waitingFor(name, world) };
   const by: Redirect = { from: name, to };
   const page = await world.whileIdle(name, () => world.unserved.move(by, limit));
-  if (typeof page === "string") return notIdle(name, page);
   if (isFault(page)) return page;
   if (page.moved + page.doubled > 0) world.report.moved(by, page);
   return { success: true, ...page };
@@ -179,18 +183,7 @@ export async function postMove(
 
 /** Faults: `unknown_destination`, and `destination_in_use` for one that is served. */
 async function refuseServed(name: string, world: AdminWorld): Promise<Fault | null> {
-  return isServed(name, world) ? inUse(name) : refuseUnknown(name, world);
-}
-
-function notIdle(name: string, why: "served" | "busy"): Fault {
-  if (why === "served") return inUse(name);
-  // An attempt under way could still deliver here, and then the event would be delivered a second time elsewhere.
-  return fault("destination_busy", `attempts for ${name} that were begun before still run; try again`, SECOND);
-}
-
-function inUse(name: string): Fault {
-  const remedy = "pause it, disable it, or remove it from the config, before you move or discard what waits for it";
-  return fault("destination_in_use", `${name} is served now; ${remedy}`);
+  return isServed(name, world) ? destinationInUse(name) : refuseUnknown(name, world);
 }
 
 type KnownWorld = Pick<AdminWorld, "destinations" | "backlog">;

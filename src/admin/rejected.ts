@@ -5,10 +5,15 @@ import { formatTime } from "../model/units.ts";
 import { type rejection, rejectionList } from "../wire/deliveries.ts";
 import { type Answer, CODES, MOST_LISTED } from "../wire/fields.ts";
 import { unknownName } from "./destinations.ts";
-import { type Answered, type Asked, limitQuery, route, textQuery } from "./route.ts";
+import { type Answered, type Asked, limitQuery, route, type Serve, textQuery } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
-export const rejectedRoute = route({
+/** The last calls that were refused. */
+export function serveRejected(serve: Serve, world: AdminWorld): void {
+  serve(rejectedRoute, ({ query }) => getRejected(query, world));
+}
+
+const rejectedRoute = route({
   id: "listRejected",
   method: "get",
   path: "/api/rejected",
@@ -26,7 +31,7 @@ export const rejectedRoute = route({
 });
 
 /** `GET /api/rejected?limit=&source=&code=`: the last calls that were refused, the newest first. */
-export function getRejected(
+function getRejected(
   { limit, source, code }: Asked<typeof rejectedRoute>["query"],
   { rejections, sources }: Pick<AdminWorld, "rejections" | "sources">,
 ): Answered<typeof rejectedRoute> {

@@ -1,14 +1,20 @@
 import * as v from "valibot";
 import { formatId } from "../model/delivery.ts";
-import { fault, isFault } from "../model/fault.ts";
+import { isFault } from "../model/fault.ts";
 import { KB } from "../model/units.ts";
 import { replayPage, retriedDelivery, SETTLED_STATES } from "../wire/deliveries.ts";
 import { about } from "../wire/fields.ts";
 import { parseId, unknownDelivery } from "./deliveries.ts";
 import { refuseRemoved } from "./destinations.ts";
-import { type Answered, type Asked, keysRule, limitEntry, route, wallTimeOf } from "./route.ts";
+import { type Answered, type Asked, keysRule, limitEntry, route, type Serve, wallTimeOf } from "./route.ts";
 import { FILTER, FILTER_KEYS, refuseFilter, toFilter } from "./search.ts";
 import type { AdminWorld } from "./world.ts";
+
+/** Sending deliveries again. */
+export function serveReplay(serve: Serve, world: AdminWorld): void {
+  serve(retryRoute, ({ params }) => postRetry(params.id, world));
+  serve(replayRoute, ({ body }) => postReplay(body, world));
+}
 
 const filter = v.strictObject(
   {
@@ -20,7 +26,7 @@ const filter = v.strictObject(
   keysRule(`state, ${FILTER_KEYS}`),
 );
 
-export const replayRoute = route({
+const replayRoute = route({
   id: "replay",
   method: "post",
   path: "/api/replay",
@@ -47,7 +53,7 @@ export const replayRoute = route({
   faults: ["unknown_destination", "unknown_source", "store_full", "store_failed"],
 });
 
-export const retryRoute = route({
+const retryRoute = route({
   id: "retryDelivery",
   method: "post",
   path: "/api/deliveries/:id/retry",
@@ -59,7 +65,7 @@ export const retryRoute = route({
 });
 
 /** `POST /api/replay`: sends a page of settled deliveries again, or with `dryRun` counts it. */
-export async function postReplay(
+async function postReplay(
   { filter, limit, cursor, dryRun }: Asked<typeof replayRoute>["body"],
   world: AdminWorld,
 ): Promise<Answered<typeof replayRoute>> {
@@ -69,7 +75,6 @@ export async function postReplay(
   if (refusal) return refusal;
   const isKnown = (name: string): boolean => destinations().some((one) => one.name === name);
   const page = await world.replay.page({ search, page: { limit, cursor }, dryRun, isKnown });
-  if (page === "bad_cursor") return fault("invalid_request", BAD_CURSOR);
   if (isFault(page)) return page;
   if (!dryRun) {
     for (const [destination, count] of page.replayed) {
@@ -90,20 +95,14 @@ export async function postReplay(
   };
 }
 
-const BAD_CURSOR = "cursor: must be the one of an answer for the same filter; leave it out for the first page";
-
-const USER_DELETED =
-  "its user was deleted after its event had come: sending it again would bring the user back; receivers get the calls that come from now on";
-
 /** `POST /api/deliveries/:id/retry`: sends one delivery again, whatever its state. */
-export async function postRetry(id: string, world: AdminWorld): Promise<Answered<typeof retryRoute>> {
+async function postRetry(id: string, world: AdminWorld): Promise<Answered<typeof retryRoute>> {
   const place = parseId(id);
   const removed = place && refuseRemoved(place.destination, world);
   if (removed) return removed;
   const did = place && (await world.replay.one(place));
   if (!did) return unknownDelivery(id);
   if (typeof did !== "string") return did;
-  if (did === "deleted") return fault("user_deleted", USER_DELETED);
   world.tryNow(place.destination);
   if (did === "replayed") world.report.replayed(place.destination, 1);
   return { success: true, id: formatId(place), did };

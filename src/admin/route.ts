@@ -69,6 +69,10 @@ export type Asked<R extends Route> = {
   readonly body: R["body"] extends Body ? v.InferOutput<R["body"]["shape"]> : null;
 };
 
+/** Serves a route. */
+export type Serve = <const R extends Route>(route: R, handle: Handler<R>) => void;
+export type Handler<R extends Route> = (asked: Asked<R>) => Answered<R> | Promise<Answered<R>>;
+
 type ParamsOf<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
   ? { readonly [K in Name]: string } & ParamsOf<Rest>
   : P extends `${string}:${infer Name}`

@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { isCalendarDay } from "../model/calendar.ts";
 import type { Fault } from "../model/fault.ts";
+import { isFault } from "../model/fault.ts";
 import type { Search } from "../model/lookup.ts";
 import { type At, parseDuration } from "../model/units.ts";
 import { STATES, TYPES } from "../wire/deliveries.ts";
@@ -69,7 +70,7 @@ export async function refuseFilter(
   if (known.includes(source)) return null;
   // A source that was removed is known by its events, as far as one page of them can be searched.
   const page = await world.lookup.deliveries({ ...ANY, source }, { limit: 1, cursor: null });
-  const isKnown = page === "bad_cursor" || page.deliveries.length > 0 || page.cursor !== null;
+  const isKnown = isFault(page) || page.deliveries.length > 0 || page.cursor !== null;
   return isKnown ? null : unknownName("unknown_source", source, known);
 }
 

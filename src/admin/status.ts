@@ -5,10 +5,15 @@ import type { DestinationHealth } from "../model/status.ts";
 import { formatDuration, formatSize, formatTime } from "../model/units.ts";
 import type { Answer } from "../wire/fields.ts";
 import { status, type troubledWebhook } from "../wire/status.ts";
-import { type Answered, route, timeOf, wallTime, wallTimeOf } from "./route.ts";
+import { type Answered, route, type Serve, timeOf, wallTime, wallTimeOf } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
-export const statusRoute = route({
+/** How the daemon is. */
+export function serveStatus(serve: Serve, world: AdminWorld): void {
+  serve(statusRoute, () => getStatus(world));
+}
+
+const statusRoute = route({
   id: "getStatus",
   method: "get",
   path: "/api/status",
@@ -22,7 +27,7 @@ type DestinationStatus = Status["destinations"][number];
 type WebhookStatus = DestinationStatus["webhooks"][number];
 
 /** `GET /api/status`. */
-export async function getStatus(world: AdminWorld): Promise<Answered<typeof statusRoute>> {
+async function getStatus(world: AdminWorld): Promise<Answered<typeof statusRoute>> {
   const { version, pid, outbox, health, sources, arrivals, timeline } = world;
   const startedAt = timeline.toWall(world.startedAt);
   const { file, readAt, refused, needsRestart } = world.lastReload();

@@ -81,7 +81,7 @@ function saidAddress(
 function fromConfig(options: DaemonOptions, resolve: Resolve): Daemon | Complaint {
   const config = openConfig(options.config, resolve);
   if ("code" in config) return config;
-  const found = config.admin.listen();
+  const found = config.admin.listen;
   if ("faulty" in found) return { code: EXIT.config, message: found.message };
   const base = baseOf(found.listen);
   if (base === null) return usage(NO_PORT);
@@ -107,7 +107,7 @@ function tokenOf({ env }: Resolve): Token | null {
 }
 
 function withToken(daemon: Omit<Daemon, "token">, { file, admin }: OpenConfig): Daemon | Complaint {
-  const secret = admin.token();
+  const secret = admin.token;
   if (secret === null) return { ...daemon, token: null };
   if (secret instanceof Secret) return sendable({ ...daemon, token: { secret, from: `admin.token of ${file}` } });
   return { code: EXIT.config, message: `${secret.message}\nor give the token in $FAIRLEAD_ADMIN_TOKEN` };

@@ -20,58 +20,42 @@ import { child, mapOf, plain, type Tree, textOf } from "./tree.ts";
 /** Why a value cannot be had: the file is at fault, or the name that was asked for. */
 export type PartFault = { readonly faulty: "file" | "name"; readonly message: string };
 
-type PartsInput = Pick<LoadInput, "file" | "text" | "resolve">;
+export type PartsInput = Pick<LoadInput, "file" | "text" | "resolve">;
 
-/** What a client of the daemon has to know. */
-export type ConfigParts = {
-  /** Where calls are accepted, and whether over TLS. */
-  ingestListen(): { readonly listen: Listen; readonly tls: boolean } | PartFault;
-  /** The write key of a source; without a name, of the first source that is enabled. */
-  writeKey(source: string | undefined): Secret | PartFault;
-};
-
-export function readConfigParts(input: PartsInput): ConfigParts {
-  const { file } = input;
-  return {
-    ingestListen() {
-      const ingest = readSection("ingest", input);
-      const listen = listenIn(ingest, INGEST_LISTEN, file);
-      return "faulty" in listen ? listen : { listen, tls: child(ingest.tree, "tls") !== undefined };
-    },
-    writeKey(name) {
-      const { tree, errors } = readSection("sources", input);
-      const source = findSource(tree, name, file);
-      const isMissing = "faulty" in source;
-      // A source may be missing because its section is misspelt, or because the file cannot be read.
-      const found = isMissing ? errors.filter(({ path }) => !/[.[]/.test(path)) : errorsAbout(source.path, errors);
-      if (found.length > 0) return unusable(file, found);
-      return isMissing ? source : new Secret(textOf(child(source, "writeKey")) ?? "");
-    },
-  };
+/** Where calls are accepted, and whether over TLS. */
+export function readIngestPart(input: PartsInput): { readonly listen: Listen; readonly tls: boolean } | PartFault {
+  const ingest = readSection("ingest", input);
+  const listen = listenIn(ingest, INGEST_LISTEN, input.file);
+  return "faulty" in listen ? listen : { listen, tls: child(ingest.tree, "tls") !== undefined };
 }
 
-/** How the operator's API is reached. */
+/** The write key of a source; without a name, of the first source that is enabled. */
+export function readWriteKey(name: string | undefined, input: PartsInput): Secret | PartFault {
+  const { tree, errors } = readSection("sources", input);
+  const source = findSource(tree, name, input.file);
+  const isMissing = "faulty" in source;
+  // A source may be missing because its section is misspelt, or because the file cannot be read.
+  const found = isMissing ? errors.filter(({ path }) => !/[.[]/.test(path)) : errorsAbout(source.path, errors);
+  if (found.length > 0) return unusable(input.file, found);
+  return isMissing ? source : new Secret(textOf(child(source, "writeKey")) ?? "");
+}
+
+/** How the operator's API is reached. One of the two can be known although the other is not. */
 export type AdminPart = {
   /** `written` is false if the file has no address, and the default is in force. */
-  listen(): { readonly listen: Listen; readonly written: boolean } | PartFault;
+  readonly listen: { readonly listen: Listen; readonly written: boolean } | PartFault;
   /** Null if the file has none. */
-  token(): Secret | null | PartFault;
+  readonly token: Secret | null | PartFault;
 };
 
-/** What an operator's command has to know. */
 export function readAdminPart(input: PartsInput): AdminPart {
   const admin = readSection("admin", input);
+  const listen = listenIn(admin, ADMIN_LISTEN, input.file);
+  const found = errorsOf(admin, "token");
+  const token = textOf(child(admin.tree, "token"));
   return {
-    listen() {
-      const listen = listenIn(admin, ADMIN_LISTEN, input.file);
-      return "faulty" in listen ? listen : { listen, written: child(admin.tree, "listen") !== undefined };
-    },
-    token() {
-      const found = errorsOf(admin, "token");
-      if (found.length > 0) return unusable(input.file, found);
-      const token = textOf(child(admin.tree, "token"));
-      return token === null ? null : new Secret(token);
-    },
+    listen: "faulty" in listen ? listen : { listen, written: child(admin.tree, "listen") !== undefined },
+    token: found.length > 0 ? unusable(input.file, found) : token === null ? null : new Secret(token),
   };
 }
 

@@ -9,7 +9,7 @@ import type { Document } from "./syntax.ts";
 import { BROKEN, type Tree, type TreeMap, type Value, withGot } from "./tree.ts";
 
 /** What reading needs, and the findings and origins that it adds to. */
-export type Reading = Pick<Document, "text" | "lines"> & {
+type Reading = Pick<Document, "text" | "lines"> & {
   readonly references: References;
   readonly findings: Finding[];
   /** What the references in each value stand for, by the path of the value. */

@@ -13,7 +13,7 @@ export type Tree = {
 
 export type Value = TreeMap | TreeList | string | number | boolean | typeof BROKEN;
 export type TreeMap = ReadonlyMap<string, Tree>;
-export type TreeList = readonly Tree[];
+type TreeList = readonly Tree[];
 
 /** A value that already has a problem, or that cannot be known. Checks pass over it. */
 export const BROKEN = Symbol("broken");

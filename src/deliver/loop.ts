@@ -9,9 +9,11 @@
 import type { Config } from "../model/config.ts";
 import type { Delivery, DeliveryRef } from "../model/delivery.ts";
 import type { Destination, Webhook } from "../model/destination.ts";
+import { type Fault, isFault } from "../model/fault.ts";
 import type { Queue, Settle } from "../model/ports.ts";
 import type { Settlement } from "../model/settlement.ts";
 import { type At, SECOND } from "../model/units.ts";
+import { destinationBusy, destinationInUse } from "../model/unserved.ts";
 import { isPastCutoff, WAITS } from "../settle/backoff.ts";
 import { type Bell, createBell } from "./bell.ts";
 import type { Clocks, NetworkClock } from "./clocks.ts";
@@ -53,7 +55,7 @@ export type Loop = {
   /** From the next round on, deliver like this; null: not at all. */
   serve(destination: Destination | null): void;
   /** Runs `work`, which may take waiting deliveries away, while nothing is sent; or answers why it cannot. */
-  whileIdle<T extends object>(work: () => Promise<T>): Promise<T | "served" | "busy">;
+  whileIdle<T>(work: () => Promise<T>): Promise<T | Fault>;
 };
 
 export function createLoop(name: string, world: LoopWorld): Loop {
@@ -101,8 +103,8 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       bell.ring();
     },
     async whileIdle(work) {
-      if (loop.destination !== null) return "served";
-      if (isBusy(loop) || loop.isStarting) return "busy";
+      if (loop.destination !== null) return destinationInUse(name);
+      if (isBusy(loop) || loop.isStarting) return destinationBusy(name);
       loop.runningWorks += 1;
       try {
         return await work();
@@ -286,7 +288,7 @@ async function write(delivery: Delivery, settlement: Settlement, world: LoopWorl
   while (triesLeft > 0 && !limits.released()) {
     const written = await world.settle(delivery, settlement);
     if (written === "written") report.settled(delivery, settlement);
-    if (written !== "unwritten") return true;
+    if (!isFault(written)) return true;
     if (stopping.aborted) triesLeft -= 1;
     await clock.sleep(SECOND, limits.signal);
   }

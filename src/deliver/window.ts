@@ -121,13 +121,7 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       known.delete(id);
       state.asideUntil ??= now + ASIDE;
     },
-    setAside(now, inLine) {
-      if (hasRoom(retry) || retry.waiting.some(inLine)) return false;
-      for (const { id } of retry.waiting.splice(0)) known.delete(id);
-      retry.size = 0;
-      state.asideUntil ??= now + ASIDE;
-      return retry.more;
-    },
+    setAside: (now, inLine) => setAside(now, inLine, state),
     withdraw: (ids) => withdraw(ids, state),
     forget: (has) => withdraw(idsOf(has, state), state),
     readAgain: () => readAllAgain(state),
@@ -292,6 +286,15 @@ function keepsItsWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }
 function idsOf(has: (ref: DeliveryRef) => boolean, { first, retry, latest }: State): ReadonlySet<number> {
   const waiting = [first, retry, latest].flatMap((reading) => reading.waiting);
   return new Set(waiting.filter(({ ref }) => has(ref)).map(({ id }) => id));
+}
+
+function setAside(now: At, inLine: (delivery: Delivery) => boolean, state: State): boolean {
+  const { retry, known } = state;
+  if (hasRoom(retry) || retry.waiting.some(inLine)) return false;
+  for (const { id } of retry.waiting.splice(0)) known.delete(id);
+  retry.size = 0;
+  state.asideUntil ??= now + ASIDE;
+  return retry.more;
 }
 
 function withdraw(ids: ReadonlySet<number>, { first, retry, latest, known, withdrawn }: State): void {

@@ -2,6 +2,7 @@
 import type { AttemptLog } from "./attempt.ts";
 import type { Delivery, DeliveryState, FinalAnswer } from "./delivery.ts";
 import type { EventType } from "./event.ts";
+import type { Fault } from "./fault.ts";
 import type { At } from "./units.ts";
 import type { Skip } from "./verdict.ts";
 
@@ -9,9 +10,9 @@ export type Lookup = {
   /**
    * The deliveries that are wanted, page by page: `failed` and `expired` ones by when they became so, all others by when
    * their event came, the newest first. It looks at so many deliveries at a time only: a page may have fewer than `limit`
-   * though there are others behind its cursor. Answers `bad_cursor` for one that is not of such a list.
+   * though there are others behind its cursor. Fault: `invalid_request` for a cursor that is not of such a list.
    */
-  deliveries(search: Search, page: PageAsk): Promise<ListedPage | "bad_cursor">;
+  deliveries(search: Search, page: PageAsk): Promise<ListedPage | Fault>;
   /** Null if it is not known, or not any more. */
   delivery(place: Pick<Delivery, "id" | "destination">): Promise<DeliveryDetail | null>;
   /**

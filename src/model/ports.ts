@@ -144,8 +144,8 @@ export type ClaimAsk = {
 export type Queue = "first" | "retry";
 export type Position = { readonly dueAt: At; readonly id: number };
 
-/** Writes what became of a delivery. `gone`: it was not waiting any more; `unwritten`: the store failed, try again. */
-export type Settle = (delivery: Delivery, settlement: Settlement) => Promise<"written" | "gone" | "unwritten">;
+/** Writes what became of a delivery. `gone`: it was not waiting any more, or not here. Fault: `store_failed`; try again. */
+export type Settle = (delivery: Delivery, settlement: Settlement) => Promise<"written" | "gone" | Fault>;
 
 /** What the loop and the gauges know of the deliveries that are stored. */
 export type Backlog = {

@@ -8,14 +8,14 @@ export type Replay = {
   /**
    * A page of what is wanted waits again, as if it had just been accepted: each has a new cutoff, and every webhook is asked.
    * What waits already is not touched. Faults: `store_full` and `store_failed`; then some of the page may
-   * have been done.
+   * have been done. `invalid_request`: the cursor is not of a page for this filter.
    */
-  page(wish: Wish): Promise<ReplayPage | "bad_cursor" | Fault>;
+  page(wish: Wish): Promise<ReplayPage | Fault>;
   /**
    * The same for one delivery, whatever its state. One that waits is `hurried`: it is due now, and keeps its cutoff; it may
-   * have been `due` already. One whose user was `deleted` since is left as it is. Null if it is not known. Faults: as above.
+   * have been `due` already. Null if it is not known. Faults: as above, and `user_deleted` for one whose user was deleted since.
    */
-  one(place: Pick<Delivery, "id" | "destination">): Promise<"replayed" | "hurried" | "due" | "deleted" | null | Fault>;
+  one(place: Pick<Delivery, "id" | "destination">): Promise<"replayed" | "hurried" | "due" | null | Fault>;
 };
 
 export type Wish = {

@@ -3,13 +3,13 @@ import type { Delivery } from "../model/delivery.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
 import { type At, DAY, HOUR, MINUTE, type Ms, SECOND } from "../model/units.ts";
 
-/** How Fairlead waits: one second, doubling to ten minutes, a fifth more or less by chance. */
+/** The waits between attempts: one second, doubling to ten minutes, plus or minus a fifth at random. */
 export const WAITS = { firstWait: SECOND, longestWait: 10 * MINUTE, jitter: 0.2 } as const;
 
-/** While the machine itself has no network, an attempt costs nobody anything: the wait stays short. */
+/** While this machine has no network, an attempt reaches no receiver, so the waits stay short. */
 export const OFFLINE_WAITS = { firstWait: 10 * SECOND, longestWait: MINUTE } as const;
 
-/** The wait after so many attempts. `chance` is from 0 to 1: it spreads retries, so that they do not come in waves. */
+/** The wait after so many attempts. `chance`, from 0 to 1, spreads retries so that they do not come in waves. */
 export function backoff(attempts: number, policy: Omit<RetryPolicy, "cutoff">, chance: number): Ms {
   // Beyond 2^40 the product is far above any longest wait; the bound keeps it finite.
   const doubled = policy.firstWait * 2 ** Math.min(attempts - 1, 40);
@@ -37,8 +37,8 @@ export function isPastCutoff(delivery: Life, { now, ...limit }: Limit & { readon
 }
 
 /**
- * The three spellings of an HTTP date: the one of today, and two that old servers send. `Date.parse` would take `after
- * 2099` for a date and 31 February for one in March, and read the third in the machine's own time zone: all are in UTC.
+ * The three forms of an HTTP date: today's, and two that old servers send. All are in UTC. `Date.parse` would take `after
+ * 2099` for a date and 31 February for one in March, and read the third form in the machine's own time zone.
  */
 const HTTP_DATES = [
   /^[a-z]{3}, (?<day>\d\d) (?<month>[a-z]{3}) (?<year>\d{4}) (?<time>\d\d:\d\d:\d\d) GMT$/i,
@@ -47,8 +47,8 @@ const HTTP_DATES = [
 ];
 
 /**
- * Reads a Retry-After header: whole seconds, or an HTTP date, which is compared with the wall clock. Answers how long to
- * wait from now, or null if there is none or it cannot be read.
+ * Parses a Retry-After header: whole seconds, or an HTTP date, which is compared with the wall clock. Answers how long to
+ * wait from now, or null if there is no valid one.
  */
 export function parseRetryAfter(text: string | null, wall: At): Ms | null {
   if (text === null) return null;
@@ -75,7 +75,7 @@ function parseHttpDate(text: string, wall: At): At | null {
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/** A year of two digits is of this century, unless that were more than 50 years ahead: then of the last one. */
+/** A year of two digits is in this century, or in the last one if it would be more than 50 years ahead. */
 function fullYear(year: string, wall: At): number {
   if (year.length === 4) return Number(year);
   const soon = new Date(wall + 50 * 365.25 * DAY).getUTCFullYear();

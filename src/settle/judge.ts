@@ -6,18 +6,18 @@ import { formatDuration } from "../model/units.ts";
 export type Judgement =
   /** The receiver has it. */
   | "delivered"
-  /** About the webhook or the way to it: asked again later. */
+  /** The webhook, or the way to it, failed: tried again later. */
   | "retry"
-  /** About this event: the webhook would answer the same again, and is not asked again. */
+  /** The webhook refuses this event, and would do so again: not retried. */
   | "final"
   /** The attempt never left this machine, so it says nothing about the webhook. */
   | "offline"
-  /** The daemon stopped meanwhile: nothing is known. */
+  /** The daemon stopped during the attempt: the result is not known. */
   | "unknown";
 
 /**
- * Too early, too many, locked, took too long; and the ones that speak of the webhook and not of the event: a rotated
- * token, a deploy in progress, a path that will be there again.
+ * Statuses about the moment (too early, too many, locked, took too long), and statuses about the webhook and not the
+ * event: a rotated token, a deploy in progress, a path that will be back.
  */
 const RETRIED_4XX: ReadonlySet<number> = new Set([401, 403, 404, 405, 407, 408, 423, 425, 429]);
 
@@ -41,16 +41,16 @@ export function judge(answer: Answer): Judgement {
 
 function judgeStatus(status: number): Judgement {
   if (status >= 200 && status < 300) return "delivered";
-  // Below 200 there is no final answer: a receiver that says so has lost its way.
+  // A status below 200 is not a final answer, so the receiver is broken.
   if (status >= 500 || status < 200 || RETRIED_4XX.has(status)) return "retry";
   return "final";
 }
 
-/** What an answer says about the webhook itself, whatever becomes of the delivery. */
+/** What an answer says about the webhook, whatever the result for the delivery. */
 export type Sign =
-  /** It takes events; one that it refuses for good was looked at, too. */
+  /** It processes events: it has taken this one, or refused it for good. */
   | "taken"
-  /** It answers, and did not take this one. */
+  /** It answers, but did not take this event. */
   | "refused"
   /** It answers that it is overloaded. */
   | "overloaded"
@@ -74,7 +74,7 @@ export function signOf(answer: Answer): Sign {
   return OVERLOADED.has(answer.status) ? "overloaded" : "refused";
 }
 
-/** Says in a few words what a receiver answered, or why it did not: `503`, `no answer within 5s`, `connection refused`. */
+/** A receiver's answer in a few words, or why there is none: `503`, `no answer within 5s`, `connection refused`. */
 export function describeAnswer(answer: Answer): string {
   switch (answer.kind) {
     case "answered":

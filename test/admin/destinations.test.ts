@@ -5,6 +5,7 @@ import type { Pauses } from "../../src/model/pause.ts";
 import type { Timeline } from "../../src/model/timeline.ts";
 import { type At, HOUR } from "../../src/model/units.ts";
 import type { Unserved } from "../../src/model/unserved.ts";
+import { destinationBusy, destinationInUse } from "../../src/model/unserved.ts";
 import { START, UNSHIFTED } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
 import { startAdmin } from "./make.ts";
@@ -103,14 +104,14 @@ describe("POST /api/destinations/:name/discard", () => {
   });
 
   it("refuses one that has come back in this very moment", async () => {
-    const { admin, post } = start({ whileIdle: async () => "served" });
+    const { admin, post } = start({ whileIdle: async (name) => destinationInUse(name) });
     const { status, json } = await post(DISCARD, {});
     assert.deepEqual([status, json.code], [409, "destination_in_use"]);
     assert.deepEqual(admin.told, []);
   });
 
   it("asks for patience while attempts still run", async () => {
-    const { post } = start({ whileIdle: async () => "busy" });
+    const { post } = start({ whileIdle: async (name) => destinationBusy(name) });
     const { status, headers, json } = await post(DISCARD, {});
     assert.deepEqual([status, json.code, headers.get("retry-after")], [409, "destination_busy", "1"]);
   });
@@ -176,7 +177,7 @@ describe("POST /api/destinations/:name/move", () => {
     const { post } = start();
     assert.equal((await post("/api/destinations/crm/move", { to: "off" })).json.code, "destination_in_use");
     assert.equal((await post("/api/destinations/nobody/move", { to: "off" })).json.code, "unknown_destination");
-    const busy = start({ whileIdle: async () => "busy" });
+    const busy = start({ whileIdle: async (name) => destinationBusy(name) });
     assert.equal((await busy.post(MOVE, { to: "crm" })).json.code, "destination_busy");
   });
 });

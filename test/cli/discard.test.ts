@@ -3,6 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import process from "node:process";
 import { describe, it } from "node:test";
 import { fault } from "../../src/model/fault.ts";
+import { destinationBusy } from "../../src/model/unserved.ts";
 import { startAdmin } from "./admin.ts";
 
 const SLOW = { timeout: 60_000 };
@@ -79,9 +80,9 @@ describe("fairlead discard", () => {
   it("waits for attempts that still run", SLOW, async () => {
     let asked = 0;
     await using admin = await startAdmin(7, {
-      async whileIdle(_, work) {
+      async whileIdle(name, work) {
         asked += 1;
-        return asked < 3 ? "busy" : work();
+        return asked < 3 ? destinationBusy(name) : work();
       },
     });
     const { code, out } = await admin.run(["discard", "old", "--yes"]);

@@ -1,14 +1,12 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { loadConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problems.ts";
-import type { Credentials } from "../../src/config/references.ts";
 import { bearerToken } from "../../src/http/request.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { DAY, GB, HOUR, KB, MB, MINUTE, SECOND } from "../../src/model/units.ts";
 import { CERTS, KEY } from "./certificates.ts";
-import { NOW, type World, worldOf } from "./world.ts";
+import { load } from "./world.ts";
 
 const MINIMAL = `
 sources:
@@ -181,7 +179,7 @@ describe("loadConfig", () => {
     const text = `${MINIMAL}${secrets}`
       .replace("destinations:", `${sources}destinations:`)
       .replace(/\$\{[^}]*\}/g, '"$&"');
-    const { config, problems } = load(text, {}, "unit only");
+    const { config, problems } = load(text, {}, { credentials: "unit only" });
     assert.equal(config, null);
     assert.deepEqual(
       problems.map(({ severity, path, message }) => `${severity} ${path} ${message.split(",")[0]}`),
@@ -197,12 +195,12 @@ describe("loadConfig", () => {
 
   it("finds all else that is wrong, and doubtful, beside a credential that is not known", () => {
     const admin = 'admin: { token: "${credential:admin}" }\n';
-    const wrong = load(`${MINIMAL}${admin}log: { level: loud }\n`, {}, "unit only").problems;
+    const wrong = load(`${MINIMAL}${admin}log: { level: loud }\n`, {}, { credentials: "unit only" }).problems;
     assert.deepEqual(
       wrong.map(({ severity, path }) => `${severity} ${path}`),
       ["warning admin.token", "error log.level"],
     );
-    const idle = load(`sources: { app: { writeKey: a } }\n${admin}`, {}, "unit only").problems;
+    const idle = load(`sources: { app: { writeKey: a } }\n${admin}`, {}, { credentials: "unit only" }).problems;
     assert.match(idle.map(({ message }) => message).join(), /has no entries: events are kept but go nowhere/);
   });
 
@@ -215,13 +213,6 @@ describe("loadConfig", () => {
     const { config, files } = load(`${MINIMAL}    sharedSecret: \${file:/a} \${file:/b}\n`, { files: { "/a": "a" } });
     assert.equal(config, null);
     assert.deepEqual(files, ["/a", "/b"]);
-  });
-
-  it("names the files of certificates, so that they can be watched", () => {
-    const text = `${MINIMAL}ingest: { tls: { cert: tls/cert.pem, key: /key.pem } }\n`;
-    const { config, files } = load(text, { files: { "/key.pem": KEY } });
-    assert.equal(config, null);
-    assert.deepEqual(files, ["/etc/fairlead/tls/cert.pem", "/key.pem"]);
   });
 
   it("takes an empty list of proxies and of origins: nobody is trusted, and no page may send", () => {
@@ -297,10 +288,6 @@ describe("loadConfig", () => {
     assert.match(errorsOf("\uFEFFlogs: 1\r\n").join(), /^\/etc\/fairlead\/config.yaml:1:1: logs: is not a known key/);
   });
 });
-
-function load(text: string, world?: World, credentials: Credentials = "at hand") {
-  return loadConfig({ file: "/etc/fairlead/config.yaml", text, resolve: worldOf(world), now: NOW, credentials });
-}
 
 function errorsOf(text: string): string[] {
   const { problems } = load(text);

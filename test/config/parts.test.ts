@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as config files have them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readAdminPart, readConfigParts, readOutboxPart } from "../../src/config/parts.ts";
+import { readAdminPart, readIngestPart, readOutboxPart, readWriteKey } from "../../src/config/parts.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { GB, MB } from "../../src/model/units.ts";
 import { type World, worldOf } from "./world.ts";
@@ -18,12 +18,12 @@ destinations:
     sharedSecret: \${credential:crm-secret}
 `;
 
-function open(text: string, world: World = {}) {
-  return readConfigParts({ file: "config.yaml", text, resolve: worldOf(world) });
+function ingest(text: string) {
+  return readIngestPart({ file: "config.yaml", text, resolve: worldOf() });
 }
 
 function keyIn(text: string, source?: string, world: World = {}): string {
-  const key = open(text, world).writeKey(source);
+  const key = readWriteKey(source, { file: "config.yaml", text, resolve: worldOf(world) });
   return key instanceof Secret ? `key ${key.reveal()}` : `${key.faulty} ${key.message}`;
 }
 
@@ -33,8 +33,8 @@ describe("the parts of a config that a client of the daemon needs", () => {
   it("are found although a secret of another part is only there for the daemon", () => {
     assert.equal(keyIn(CONFIG, undefined, { env }), "key key-1");
     const listen = { kind: "unix", path: "/run/fairlead/ingest.sock" };
-    assert.deepEqual(open(CONFIG).ingestListen(), { listen, tls: false });
-    assert.deepEqual(open('ingest: { listen: "h:1", tls: { cert: a, key: b } }').ingestListen(), {
+    assert.deepEqual(ingest(CONFIG), { listen, tls: false });
+    assert.deepEqual(ingest('ingest: { listen: "h:1", tls: { cert: a, key: b } }'), {
       listen: { kind: "tcp", host: "h", port: 1 },
       tls: true,
     });
@@ -46,7 +46,7 @@ describe("the parts of a config that a client of the daemon needs", () => {
   });
 
   it("have their defaults", () => {
-    const listen = open("sources: { a: { writeKey: k } }").ingestListen();
+    const listen = ingest("sources: { a: { writeKey: k } }");
     assert.deepEqual(listen, { listen: { kind: "tcp", host: "127.0.0.1", port: 8080 }, tls: false });
   });
 
@@ -92,14 +92,14 @@ describe("the write key", () => {
 
 describe("where calls go", () => {
   it("is a Problem with its place, if the config says it wrong", () => {
-    const listen = open("ingest: { listen: 8080 }").ingestListen();
+    const listen = ingest("ingest: { listen: 8080 }");
     assert.ok("faulty" in listen);
     assert.equal(listen.faulty, "file");
     assert.match(listen.message, /^cannot use config\.yaml:\nconfig\.yaml:1:19: ingest\.listen: must/);
   });
 
   it("does not depend on a source that is wrong", () => {
-    const listen = open("sources: { website: 5 }").ingestListen();
+    const listen = ingest("sources: { website: 5 }");
     assert.deepEqual(listen, { listen: { kind: "tcp", host: "127.0.0.1", port: 8080 }, tls: false });
   });
 });
@@ -110,18 +110,18 @@ describe("the operator's API in a config", () => {
 
   it("is where the file says, or at the default, and it is known which", () => {
     const listen = { kind: "unix", path: "/run/a.sock" };
-    assert.deepEqual(admin("admin: { listen: 'unix:/run/a.sock' }").listen(), { listen, written: true });
+    assert.deepEqual(admin("admin: { listen: 'unix:/run/a.sock' }").listen, { listen, written: true });
     const byDefault = { kind: "tcp", host: "127.0.0.1", port: 8081 };
     for (const text of ["admin: {}", "admin:", "sources: {}"]) {
-      assert.deepEqual(admin(text).listen(), { listen: byDefault, written: false });
+      assert.deepEqual(admin(text).listen, { listen: byDefault, written: false });
     }
   });
 
   it("has a token, or none", () => {
-    const token = admin('admin: { token: "${ADMIN_TOKEN}" }', { env: { ADMIN_TOKEN: "t1" } }).token();
+    const token = admin('admin: { token: "${ADMIN_TOKEN}" }', { env: { ADMIN_TOKEN: "t1" } }).token;
     assert.ok(token instanceof Secret);
     assert.equal(token.reveal(), "t1");
-    assert.equal(admin("sources: {}").token(), null);
+    assert.equal(admin("sources: {}").token, null);
   });
 
   it("has its own references resolved, and no others", () => {
@@ -134,25 +134,22 @@ destinations:
     const asked: string[] = [];
     const ask = (name: string) => void asked.push(name);
     const resolve = { env: ask, file: fail, credential: fail };
-    assert.match(wrong(readAdminPart({ file: "config.yaml", text, resolve }).token()), /ADMIN_TOKEN, which is not set/);
+    assert.match(wrong(readAdminPart({ file: "config.yaml", text, resolve }).token), /ADMIN_TOKEN, which is not set/);
     assert.deepEqual(asked, ["ADMIN_TOKEN"]);
   });
 
   it("does not suffer from what is wrong elsewhere", () => {
     const text =
       "nonsense: 1\nsources: 5\noutbox: { path: 5, pth: x }\nadmin: { token: t }\ningest: &a { listen: 8 }\n";
-    assert.ok(admin(text).token() instanceof Secret);
+    assert.ok(admin(text).token instanceof Secret);
   });
 
   it("is wrong with its place in the whole file", () => {
     const text = "\uFEFFsources: {}\nadmin:\n  listen: 8081\n  tokn: ${ADMIN_TOKEN}\n";
-    assert.match(wrong(admin(text).listen()), /\nconfig\.yaml:3:11: admin\.listen: must be .*\n {2} {2}listen: 8081\n/);
-    assert.match(
-      wrong(admin(text).token()),
-      /\nconfig\.yaml:4:3: admin\.tokn: is not a known key: did you mean token\?/,
-    );
-    assert.match(wrong(admin("admin: {}\nadmin: {}").token()), /:2:1: admin: is set twice: first in line 1/);
-    assert.match(wrong(admin("- admin").token()), /the file must hold keys/);
+    assert.match(wrong(admin(text).listen), /\nconfig\.yaml:3:11: admin\.listen: must be .*\n {2} {2}listen: 8081\n/);
+    assert.match(wrong(admin(text).token), /\nconfig\.yaml:4:3: admin\.tokn: is not a known key: did you mean token\?/);
+    assert.match(wrong(admin("admin: {}\nadmin: {}").token), /:2:1: admin: is set twice: first in line 1/);
+    assert.match(wrong(admin("- admin").token), /the file must hold keys/);
   });
 
   it("does not show a secret of its line in a Problem", () => {
@@ -161,7 +158,7 @@ destinations:
       "admin: { token: hush-hush, listen: [ }",
       "{ admin: { listen: 5 }, sources: { a: { writeKey: hush-hush } } }",
     ]) {
-      const said = wrong(admin(text).listen());
+      const said = wrong(admin(text).listen);
       assert.match(said, /\^$/);
       assert.doesNotMatch(said, /hush/);
     }
@@ -169,18 +166,18 @@ destinations:
 
   it("is known although its token is not, and the other way round", () => {
     const tokenless = admin('admin: { listen: "127.0.0.1:1", token: "${ADMIN_TOKEN}" }');
-    assert.ok("listen" in tokenless.listen());
-    assert.match(wrong(tokenless.token()), /^file cannot use config\.yaml:\nconfig\.yaml:1:.* variable ADMIN_TOKEN/);
+    assert.ok("listen" in tokenless.listen);
+    assert.match(wrong(tokenless.token), /^file cannot use config\.yaml:\nconfig\.yaml:1:.* variable ADMIN_TOKEN/);
     const lost = admin("admin: { listen: 8081, token: t }");
-    assert.match(wrong(lost.listen()), /^file cannot use config\.yaml:\nconfig\.yaml:1:18: admin\.listen: must be/);
-    assert.ok(lost.token() instanceof Secret);
+    assert.match(wrong(lost.listen), /^file cannot use config\.yaml:\nconfig\.yaml:1:18: admin\.listen: must be/);
+    assert.ok(lost.token instanceof Secret);
   });
 
   it("is not guessed where a key is misspelt or the file cannot be read", () => {
     for (const text of ["admn: { listen: 'a:1' }", "admin: { lissten: 'a:1' }", "admin: 5", "", "admin: ["]) {
-      assert.match(wrong(admin(text).listen()), /^file cannot use config\.yaml:\nconfig\.yaml:1:/, text);
+      assert.match(wrong(admin(text).listen), /^file cannot use config\.yaml:\nconfig\.yaml:1:/, text);
     }
-    assert.match(wrong(admin("admin: { tokn: t }").token()), /did you mean token\?/);
+    assert.match(wrong(admin("admin: { tokn: t }").token), /did you mean token\?/);
   });
 });
 

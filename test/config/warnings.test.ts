@@ -1,22 +1,18 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type LoadInput, loadConfig } from "../../src/config/load.ts";
+import type { LoadInput } from "../../src/config/load.ts";
 import type { SpaceFor } from "../../src/model/space.ts";
 import { GB, KB, MB } from "../../src/model/units.ts";
-import { NOW, worldOf } from "./world.ts";
+import { load, told } from "./world.ts";
 
 const HEAD = "sources:\n  website:\n    writeKey: abc\n";
 const DESTINATIONS = "destinations:\n  crm:\n    webhooks: [{ url: https://crm.example.com }]\n";
 
-function load(text: string, more: Partial<LoadInput> = {}) {
-  const world = worldOf({ env: { KEY: "abc", PRICE: "$PRICE" } });
-  return loadConfig({ file: "/etc/config.yaml", text, resolve: world, now: NOW, ...more });
-}
+const WORLD = { env: { KEY: "abc", PRICE: "$PRICE" } };
 
-/** As `error destinations.crm: …`. */
-function told(text: string, more: Partial<LoadInput> = {}): readonly string[] {
-  return load(text, more).problems.map(({ severity, path, message }) => `${severity} ${path}: ${message}`);
+function toldOf(text: string, more?: Partial<LoadInput>): readonly string[] {
+  return told(load(text, WORLD, more));
 }
 
 describe("a value that looks like a variable of another program", () => {
@@ -26,9 +22,9 @@ describe("a value that looks like a variable of another program", () => {
     it(`is doubted: ${url}`, () => {
       const [name] = /(?<=\$)\w+/.exec(url) ?? [];
       assert.deepEqual(
-        told(withUrl(url)).filter((line) => line.startsWith("warning")),
+        toldOf(withUrl(url)).filter((line) => line.startsWith("warning")),
         [
-          `warning destinations.crm.webhooks[0].url: has $${name}, which is not replaced: write \${${name}} for the environment variable`,
+          `warning destinations.crm.webhooks[0].url has $${name}, which is not replaced: write \${${name}} for the environment variable`,
         ],
       );
     });
@@ -41,15 +37,15 @@ describe("a value that looks like a variable of another program", () => {
       ["'{{ website_key }}'", "{{ NAME }}"],
       ["'{{ .Env.KEY }}'", "{{ NAME }}"],
     ]) {
-      assert.deepEqual(told(`sources:\n  website:\n    writeKey: ${key}\n${DESTINATIONS}`), [
-        `warning sources.website.writeKey: looks like ${form}, which is not replaced: write \${NAME} for the environment variable NAME`,
+      assert.deepEqual(toldOf(`sources:\n  website:\n    writeKey: ${key}\n${DESTINATIONS}`), [
+        `warning sources.website.writeKey looks like ${form}, which is not replaced: write \${NAME} for the environment variable NAME`,
       ]);
     }
   });
 
   it("is no map, if nobody has put {{ NAME }} in quotes", () => {
-    assert.deepEqual(told(`sources:\n  website:\n    writeKey: {{ website_key }}\n${DESTINATIONS}`), [
-      "error sources.website.writeKey: has {{ }}, which is not replaced: write ${NAME} for the environment variable NAME",
+    assert.deepEqual(toldOf(`sources:\n  website:\n    writeKey: {{ website_key }}\n${DESTINATIONS}`), [
+      "error sources.website.writeKey has {{ }}, which is not replaced: write ${NAME} for the environment variable NAME",
     ]);
   });
 
@@ -66,7 +62,7 @@ describe("a value that looks like a variable of another program", () => {
       "x$Y",
       "US$",
     ]) {
-      assert.deepEqual(told(`sources:\n  website:\n    writeKey: ${key}\n${DESTINATIONS}`), [], key);
+      assert.deepEqual(toldOf(`sources:\n  website:\n    writeKey: ${key}\n${DESTINATIONS}`), [], key);
     }
   });
 });
@@ -74,31 +70,31 @@ describe("a value that looks like a variable of another program", () => {
 describe("a destination with a name that calls use for others", () => {
   for (const name of ["All", "all", "ALL", "Webhooks", "webhooks"]) {
     it(`is doubted: ${name}`, () => {
-      const [message = "", ...others] = told(`${HEAD}${DESTINATIONS.replace("crm", name)}`);
+      const [message = "", ...others] = toldOf(`${HEAD}${DESTINATIONS.replace("crm", name)}`);
       assert.equal(others.length, 0);
       assert.match(
         message,
-        new RegExp(`^warning destinations\\.${name}: has a name with another meaning in the integrations of calls`),
+        new RegExp(`^warning destinations\\.${name} has a name with another meaning in the integrations of calls`),
       );
     });
   }
 
   it("is no other one", () => {
-    assert.deepEqual(told(`${HEAD}${DESTINATIONS.replace("crm", "all-of-it")}`), []);
+    assert.deepEqual(toldOf(`${HEAD}${DESTINATIONS.replace("crm", "all-of-it")}`), []);
   });
 });
 
 describe("secrets in a config file that others can read", () => {
   it("are doubted once, at the first of them", () => {
     const text = `${HEAD}${DESTINATIONS}    sharedSecret: def\n`;
-    assert.deepEqual(told(text, { worldReadable: true }), [
-      "warning sources.website.writeKey: is a secret in a file that every user of this machine can read: run chmod o-r /etc/config.yaml, or refer to the secret with ${file:/path}",
+    assert.deepEqual(toldOf(text, { worldReadable: true }), [
+      "warning sources.website.writeKey is a secret in a file that every user of this machine can read: run chmod o-r /etc/fairlead/config.yaml, or refer to the secret with ${file:/path}",
     ]);
-    assert.deepEqual(told(text, { worldReadable: false }), []);
+    assert.deepEqual(toldOf(text, { worldReadable: false }), []);
   });
 
   it("are none that stand elsewhere", () => {
-    assert.deepEqual(told(`${HEAD.replace("abc", '"${KEY}"')}${DESTINATIONS}`, { worldReadable: true }), []);
+    assert.deepEqual(toldOf(`${HEAD.replace("abc", '"${KEY}"')}${DESTINATIONS}`, { worldReadable: true }), []);
   });
 });
 
@@ -107,7 +103,7 @@ describe("an outbox.path that is a folder", () => {
 
   it("is refused, with what to write", () => {
     for (const path of ["/var/lib/fairlead", "/nowhere/"]) {
-      const { config, problems } = load(`${HEAD}${DESTINATIONS}outbox: { path: ${path} }\n`, { isFolder });
+      const { config, problems } = load(`${HEAD}${DESTINATIONS}outbox: { path: ${path} }\n`, WORLD, { isFolder });
       assert.equal(config, null);
       assert.deepEqual(
         problems.map(({ path, message }) => `${path}: ${message}`),
@@ -117,7 +113,7 @@ describe("an outbox.path that is a folder", () => {
   });
 
   it("is none if it is a file, or not there yet", () => {
-    assert.deepEqual(told(`${HEAD}${DESTINATIONS}outbox: { path: /var/lib/fairlead/f.db }\n`, { isFolder }), []);
+    assert.deepEqual(toldOf(`${HEAD}${DESTINATIONS}outbox: { path: /var/lib/fairlead/f.db }\n`, { isFolder }), []);
   });
 });
 
@@ -136,7 +132,7 @@ describe("sizes and levels as other programs write them", () => {
 
   it("are understood: warn is warning", () => {
     assert.equal(load(`${HEAD}${DESTINATIONS}log: { level: warn }\n`).config?.log.level, "warning");
-    assert.match(told(`${HEAD}log: { level: warnin }\n`).join(), /did you mean warning\?/);
+    assert.match(toldOf(`${HEAD}log: { level: warnin }\n`).join(), /did you mean warning\?/);
   });
 });
 
@@ -152,7 +148,7 @@ function warningsOn(space: ReturnType<SpaceFor>, outbox = OUTBOX) {
     return space;
   };
   const text = outbox + REST;
-  const { config, problems } = loadConfig({ file: "/etc/config.yaml", text, resolve: worldOf(), now: NOW, spaceFor });
+  const { config, problems } = load(text, {}, { spaceFor });
   assert.ok(config);
   assert.ok(problems.every(({ severity, path }) => severity === "warning" && path === "outbox.maxSize"));
   return { asked, problems, messages: problems.map(({ message }) => message) };

@@ -17,25 +17,30 @@ const backlog: Backlog = {
   ],
 };
 
-const clocks: ExposedStore["clocks"] = { all: () => [] };
-const members: ExposedStore["members"] = { all: async () => [] };
 const STATE: StoreState = {
   ...{ writable: true, refusal: null, gone: null, full: null, crowding: null },
   size: { used: 4_096, max: 8_192, free: 1_024 },
 };
-const health: ExposedStore["health"] = { state: async () => STATE };
+
+const STORE: ExposedStore = {
+  backlog,
+  clocks: { all: () => [] },
+  members: { all: async () => [] },
+  health: { state: async () => STATE },
+  timeline: UNSHIFTED,
+};
 
 type Served = readonly string[] | null;
 
 async function read(
-  store: (Omit<ExposedStore, "timeline"> & Partial<ExposedStore>) | null,
+  changes: Partial<ExposedStore> | null,
   destinations: readonly string[] = [],
   served: Served = ["crm", "gone"],
 ): Promise<string[]> {
   const registry = new Registry();
   const names = { destinations: () => destinations, served: () => served };
   declareStoreGauges(registry, {
-    store: () => store && { timeline: UNSHIFTED, ...store },
+    store: () => changes && { ...STORE, ...changes },
     ...names,
     clock: { now: () => NOW },
   });
@@ -49,7 +54,7 @@ function only(lines: readonly string[], name: string): string[] {
 
 describe("declareStoreGauges", () => {
   it("reads counts from the store, with 0 for the states that have no row", async () => {
-    const lines = only(await read({ backlog, clocks, members, health }, ["crm", "new"]), "fairlead_deliveries");
+    const lines = only(await read({}, ["crm", "new"]), "fairlead_deliveries");
     assert.equal(lines.length, 12);
     assert.ok(lines.includes('fairlead_deliveries{destination="crm",state="waiting"} 12'));
     assert.ok(lines.includes('fairlead_deliveries{destination="gone",state="failed"} 3'));
@@ -64,7 +69,7 @@ describe("declareStoreGauges", () => {
       { destination: "off", state: "failed" as const, count: 9 },
       { destination: "empty", state: "waiting" as const, count: 0 },
     ];
-    const store = { backlog: { ...backlog, counts }, clocks, members, health };
+    const store = { backlog: { ...backlog, counts } };
     const unserved = async (served: Served) => only(await read(store, ["crm", "off"], served), name);
     assert.deepEqual(await unserved(["crm"]), [`${name}{destination="off"} 5`]);
     assert.deepEqual(await unserved([]), [`${name}{destination="crm"} 12`, `${name}{destination="off"} 5`]);
@@ -73,7 +78,7 @@ describe("declareStoreGauges", () => {
   });
 
   it("tells the age of the oldest that waits, and 0 where none does", async () => {
-    const lines = only(await read({ backlog, clocks, members, health }), "fairlead_oldest_waiting_seconds");
+    const lines = only(await read({}), "fairlead_oldest_waiting_seconds");
     assert.deepEqual(lines, [
       'fairlead_oldest_waiting_seconds{destination="crm"} 90.5',
       'fairlead_oldest_waiting_seconds{destination="gone"} 0',
@@ -86,22 +91,17 @@ describe("declareStoreGauges", () => {
       asked.push(destination);
       return NOW;
     };
-    await read({ backlog: { ...backlog, oldestWaitingAt }, clocks, members, health }, ["new"]);
+    await read({ backlog: { ...backlog, oldestWaitingAt } }, ["new"]);
     assert.deepEqual(asked, ["crm"]);
   });
 
   it("never tells an age below 0, even when the clock was behind", async () => {
-    const lines = await read({
-      backlog: { ...backlog, oldestWaitingAt: async () => NOW + 5_000 },
-      clocks,
-      members,
-      health,
-    });
+    const lines = await read({ backlog: { ...backlog, oldestWaitingAt: async () => NOW + 5_000 } });
     assert.ok(lines.includes('fairlead_oldest_waiting_seconds{destination="crm"} 0'));
   });
 
   it("reads the size of the store and its bound", async () => {
-    const lines = await read({ backlog, clocks, members, health });
+    const lines = await read({});
     assert.ok(lines.includes("fairlead_store_bytes 4096"));
     assert.ok(lines.includes("fairlead_store_max_bytes 8192"));
   });
@@ -114,7 +114,7 @@ describe("declareStoreGauges", () => {
       { ...clock, destination: "lake", unservedAt: NOW },
       { ...clock, destination: "gone", pausedAt: NOW },
     ];
-    const lines = only(await read({ backlog, clocks: { all }, members, health }, ["crm", "lake"]), name);
+    const lines = only(await read({ clocks: { all } }, ["crm", "lake"]), name);
     assert.deepEqual(lines, [
       `${name}{destination="crm"} 1`,
       `${name}{destination="lake"} 0`,
@@ -123,22 +123,19 @@ describe("declareStoreGauges", () => {
   });
 
   it("reads what is free of the disk, and whether calls are refused", async () => {
-    const lines = await read({ backlog, clocks, members, health });
+    const lines = await read({});
     assert.ok(lines.includes("fairlead_store_free_disk_bytes 1024"));
     assert.ok(lines.includes("fairlead_store_full 0"));
     assert.ok(lines.includes("fairlead_clock_implausible 0"));
     const doubt = { plausible: false, code: "behind", reason: "it says 2025", since: NOW } as const;
-    const doubted = { backlog, clocks, members, health, timeline: { ...UNSHIFTED, health: () => doubt } };
+    const doubted = { timeline: { ...UNSHIFTED, health: () => doubt } };
     assert.deepEqual(only(await read(doubted), "fairlead_clock_implausible"), ["fairlead_clock_implausible 1"]);
     for (const bound of ["maxSize", "freeDisk"] as const) {
-      const full = await read({ backlog, clocks, members, health: { state: async () => ({ ...STATE, full: bound }) } });
+      const full = await read({ health: { state: async () => ({ ...STATE, full: bound }) } });
       assert.deepEqual(only(full, "fairlead_store_full"), ["fairlead_store_full 1"]);
     }
     const unknown = { state: async () => ({ ...STATE, size: { used: 1, max: 2, free: null } }) };
-    assert.deepEqual(
-      only(await read({ backlog, clocks, members, health: unknown }), "fairlead_store_free_disk_bytes"),
-      [],
-    );
+    assert.deepEqual(only(await read({ health: unknown }), "fairlead_store_free_disk_bytes"), []);
   });
 
   it("has no numbers before the store is open", async () => {
@@ -148,7 +145,7 @@ describe("declareStoreGauges", () => {
   it("leaves out what a failing store cannot say, and keeps the rest", async () => {
     const oldestWaitingAt = () => Promise.reject(new Error("disk I/O error"));
     const state = () => Promise.reject(new Error("disk I/O error"));
-    const lines = await read({ backlog: { ...backlog, oldestWaitingAt }, clocks, members, health: { state } });
+    const lines = await read({ backlog: { ...backlog, oldestWaitingAt }, health: { state } });
     assert.deepEqual(only(lines, "fairlead_store_bytes"), []);
     assert.deepEqual(only(lines, "fairlead_oldest_waiting_seconds"), [
       'fairlead_oldest_waiting_seconds{destination="gone"} 0',

@@ -8,6 +8,7 @@ import type { Bounds, Disk, Space } from "../../src/model/space.ts";
 import type { At } from "../../src/model/units.ts";
 import { GB } from "../../src/model/units.ts";
 import { disk } from "../../src/runtime/disk.ts";
+import type { Tx } from "../../src/store/sqlite/commits.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 import { SCRATCH } from "../scratch.ts";
 
@@ -150,4 +151,9 @@ export function createFalseReport(told: Told[]): Report {
       return (...args: unknown[]) => void told.push({ what: String(what), args });
     },
   });
+}
+
+/** What a job gets from its commit, for tests of what it calls. */
+export function makeTx(now = 0): Tx {
+  return { now } as Tx;
 }

@@ -1,4 +1,4 @@
-import { type ConfigParts, type PartFault, readConfigParts } from "../../config/parts.ts";
+import { type PartFault, type PartsInput, readIngestPart, readWriteKey } from "../../config/parts.ts";
 import { quote } from "../../config/problems.ts";
 import type { Resolve } from "../../model/ports.ts";
 import type { Secret } from "../../model/secret.ts";
@@ -26,14 +26,14 @@ export function findTarget(options: TargetOptions, resolve: Resolve): Target | C
 function fromConfig({ config, source, writeKeyFile }: TargetOptions, resolve: Resolve): Target | Complaint {
   if (writeKeyFile !== undefined)
     return wrongUsage("--write-key-file goes with --url; without it the config has the key");
-  const parts = openParts(config, resolve);
-  if ("code" in parts) return parts;
-  const ingest = parts.ingestListen();
+  const opened = openConfig(config, resolve);
+  if ("code" in opened) return opened;
+  const ingest = readIngestPart(opened);
   if ("faulty" in ingest) return complaintOf(ingest);
   if (ingest.tls) return wrongUsage(NO_HOST);
   const base = baseOf(ingest.listen);
   if (base === null) return wrongUsage(NO_PORT);
-  const writeKey = parts.writeKey(source);
+  const writeKey = readWriteKey(source, opened);
   return "faulty" in writeKey ? complaintOf(writeKey) : { base, writeKey };
 }
 
@@ -43,9 +43,9 @@ const NO_PORT =
 const NO_HOST =
   "ingest.tls is set, and only its certificate says which host this is; give that with --url https://host:port, and --source";
 
-function openParts(named: string | undefined, resolve: Resolve): ConfigParts | Complaint {
+function openConfig(named: string | undefined, resolve: Resolve): PartsInput | Complaint {
   const file = openConfigFile(named);
-  if (file.kind === "read") return readConfigParts({ ...file, resolve });
+  if (file.kind === "read") return { ...file, resolve };
   return complaintOfFile(file, "or do without: --url, and $FAIRLEAD_WRITE_KEY");
 }
 
@@ -63,9 +63,9 @@ function fromUrl(url: string, options: TargetOptions, resolve: Resolve): Target 
 function findWriteKey({ config, source, writeKeyFile }: TargetOptions, resolve: Resolve): Secret | Complaint {
   if (writeKeyFile !== undefined && source !== undefined) return wrongUsage(TWO_KEYS);
   if (writeKeyFile === undefined && (config !== undefined || source !== undefined)) {
-    const parts = openParts(config, resolve);
-    if ("code" in parts) return parts;
-    const key = parts.writeKey(source);
+    const opened = openConfig(config, resolve);
+    if ("code" in opened) return opened;
+    const key = readWriteKey(source, opened);
     return "faulty" in key ? complaintOf(key) : key;
   }
   const place = { option: "--write-key-file", file: writeKeyFile, variable: "FAIRLEAD_WRITE_KEY" };

@@ -1,12 +1,12 @@
 import type { MemberChange } from "../../model/audience.ts";
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
 import { type Fault, isFault } from "../../model/fault.ts";
-import type { Clock, Entry, Receipt, Store } from "../../model/ports.ts";
+import type { Entry, Receipt, Store } from "../../model/ports.ts";
 import { type At, DAY } from "../../model/units.ts";
 import { SUPERSEDED } from "../../model/withdrawal.ts";
 import { OutboxGone } from "../presence.ts";
 import { type Room, UNWRITTEN } from "../room.ts";
-import type { Commits, Keeper } from "./commits.ts";
+import type { Commits, Keeper, Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import { unwritable } from "./files.ts";
@@ -18,7 +18,6 @@ import type { Suppression } from "./suppressed.ts";
 import type { Withdrawn, WithdrawRows } from "./withdraw.ts";
 
 export type IntakeWorld = {
-  readonly clock: Pick<Clock, "now">;
   readonly commits: Commits;
   readonly room: Pick<Room, "refusal">;
   readonly appendRows: AppendRows;
@@ -29,14 +28,14 @@ export type IntakeWorld = {
 
 /** What comes in, and what must not go out any more because of it. */
 export function createIntake(world: IntakeWorld): Pick<Store, "append" | "withdraw"> {
-  const { clock, commits, room, appendRows, withdrawal } = world;
+  const { commits, room, appendRows, withdrawal } = world;
   return {
     append(entries) {
       if (entries.length === 0) return Promise.resolve([]);
       const refusal = room.refusal();
       if (refusal) return Promise.resolve(refusal);
       const withdrawn: Withdrawn[] = [];
-      const run = (): readonly Receipt[] => appendRows(entries, { now: clock.now(), withdrawn: emptied(withdrawn) });
+      const run = (tx: Tx): readonly Receipt[] => appendRows(tx, entries, emptied(withdrawn));
       const job = {
         rows: rowsOf(entries),
         run,
@@ -46,7 +45,7 @@ export function createIntake(world: IntakeWorld): Pick<Store, "append" | "withdr
       return entries.some(({ withdraws, change }) => withdraws ?? change) ? tellThen(written, withdrawn) : written;
     },
     async withdraw(wish) {
-      const run = (): readonly Withdrawn[] => withdrawal.run(wish, clock.now());
+      const run = (tx: Tx): readonly Withdrawn[] => withdrawal.run(tx, wish);
       const answer = await commits.add<readonly Withdrawn[] | Fault>({
         rows: wish.events.length,
         run,
@@ -79,14 +78,8 @@ function rowsOf(entries: readonly Entry[]): number {
 const DUPLICATE: Receipt = { kind: "duplicate" };
 const SUPPRESSED: Receipt = { kind: "suppressed" };
 
-/** Inside a transaction: stores what is not a repeat. Answers one receipt for each entry. */
-export type AppendRows = (entries: readonly Entry[], during: During) => readonly Receipt[];
-
-export type During = {
-  readonly now: At;
-  /** Where what was withdrawn is put down. */
-  readonly withdrawn: Withdrawn[];
-};
+/** Stores what is not a repeat. Answers one receipt for each entry, and adds to the list what it has withdrawn. */
+export type AppendRows = (tx: Tx, entries: readonly Entry[], withdrawn: Withdrawn[]) => readonly Receipt[];
 
 export type AppendParts = {
   readonly segments: Segments;
@@ -103,22 +96,22 @@ const NO_MEMBERS: MemberBatch = { older: [], take: () => false, write() {}, clos
 
 export function createAppend(parts: AppendParts): AppendRows {
   const { segments, repeats, suppression, withdrawal, notices, memberRows } = parts;
-  return function append(entries, { now, withdrawn }) {
+  return function append(tx, entries, withdrawn) {
     const changes = entries.some(({ change }) => change) ? entries.flatMap(({ change }) => change ?? []) : NO_CHANGES;
-    const batch = changes.length > 0 ? memberRows.open(changes) : NO_MEMBERS;
-    if (batch.older.length > 0) withdrawn.push(...withdrawal.run({ events: batch.older, reason: SUPERSEDED }, now));
+    const batch = changes.length > 0 ? memberRows.open(tx, changes) : NO_MEMBERS;
+    if (batch.older.length > 0) withdrawn.push(...withdrawal.run(tx, { events: batch.older, reason: SUPERSEDED }));
     const receipts = entries.map((entry): Receipt => {
       const { ownId, messageId, userId, previousId } = entry.event;
       // The notification that a user is deleted goes out all the same.
       if (!entry.notice && suppression.refuses([userId, previousId], entry.source)) return SUPPRESSED;
       // Its user was forgotten since it was read.
       if (entry.change && !batch.take(entry.change)) return DUPLICATE;
-      if (!ownId && repeats.isRepeat(entry.source, messageId, now - DAY)) return DUPLICATE;
+      if (!ownId && repeats.isRepeat(tx, entry.source, messageId, tx.now - DAY)) return DUPLICATE;
       const { notice, source, deliverTo } = entry;
       if (notice && notices.has(notice, source)) return DUPLICATE;
-      if (notice) notices.note(notice, { source, event: segments.nextNumber(), deliverTo });
-      if (entry.withdraws) withdrawn.push(...withdrawal.run(entry.withdraws, now));
-      const deliveries = segments.add(entry, now);
+      if (notice) notices.note(tx, notice, { source, event: segments.nextNumber(), deliverTo });
+      if (entry.withdraws) withdrawn.push(...withdrawal.run(tx, entry.withdraws));
+      const deliveries = segments.add(tx, entry);
       if (entry.change) batch.write(entry.change, deliveries[0]?.id ?? null);
       return { kind: "accepted", deliveries };
     });
@@ -136,8 +129,8 @@ const NOWHERE: readonly Delivery[] = [];
 
 /** The events of the running transaction, which become segments at its end: a few large rows in place of many. */
 export type Segments = Keeper & {
-  /** Inside a transaction: numbers the event, and answers the deliveries that wait for it. */
-  add(entry: Entry, now: At): readonly Delivery[];
+  /** Numbers the event, and answers the deliveries that wait for it. */
+  add(tx: Tx, entry: Entry): readonly Delivery[];
   /** The number that the next event gets. */
   nextNumber(): number;
 };
@@ -161,7 +154,7 @@ export function createSegments(db: Database, counts: Counts): Segments {
   let drafts: Draft[] = [];
 
   return {
-    add(entry, now) {
+    add({ now }, entry) {
       const draft = draftFor(now);
       const index = draft.bodies.length;
       draft.about.push(aboutOf(entry));
@@ -174,8 +167,8 @@ export function createSegments(db: Database, counts: Counts): Segments {
       });
     },
     nextNumber: afterDrafts,
-    write() {
-      for (const draft of drafts) insert(draft);
+    write(tx) {
+      for (const draft of drafts) insert(tx, draft);
     },
     committed() {
       nextEvent = afterDrafts();
@@ -200,7 +193,7 @@ export function createSegments(db: Database, counts: Counts): Segments {
   }
 }
 
-function createInsert(db: Database, counts: Counts): (draft: Draft) => void {
+function createInsert(db: Database, counts: Counts): (tx: Tx, draft: Draft) => void {
   const insertSegment = db.prepare<[number, number, number, number, number | null]>(
     "INSERT INTO segments (first, events, accepted_at, open, settled_at) VALUES (?, ?, ?, ?, ?)",
   );
@@ -211,12 +204,12 @@ function createInsert(db: Database, counts: Counts): (draft: Draft) => void {
     "INSERT INTO progress (segment, destination, waiting, states) VALUES (?, ?, ?, ?)",
   );
 
-  return function insert({ first, acceptedAt, about, bodies, routed }) {
+  return function insert(tx, { first, acceptedAt, about, bodies, routed }) {
     let open = 0;
     for (const [destination, indexes] of routed) {
       open += indexes.length;
       insertProgress.run(first, destination, indexes.length, statesOf(indexes, bodies.length));
-      counts.add(destination, "waiting", indexes.length);
+      counts.add(tx, destination, "waiting", indexes.length);
     }
     // What goes nowhere is settled at once.
     insertSegment.run(first, bodies.length, acceptedAt, open, open === 0 ? acceptedAt : null);

@@ -11,10 +11,15 @@ const SLOW_COMMIT: Ms = SECOND;
 /** Rows in one commit, so that nobody waits long for the rest of a large group. */
 const MOST_ROWS = 5_000;
 
+declare const underWay: unique symbol;
+
+/** The transaction under way: what writes asks for it, and only a job gets it. `now` is when it began. */
+export type Tx = { readonly now: At; readonly [underWay]: true };
+
 /** Work inside a transaction, and about how many rows it touches. */
 export type Job<T> = {
   readonly rows: number;
-  readonly run: () => T;
+  readonly run: (tx: Tx) => T;
   /** It writes nothing, and says nothing about whether that could be done. */
   readonly looks?: true;
   /** It only says what has been done already: it is written even where the next start would not find it. */
@@ -47,8 +52,8 @@ export type CommitsWorld = {
 
 /** Somebody who keeps in memory what is also in the file, and has to be told how a transaction ends. */
 export type Keeper = {
-  /** Inside the transaction, after its jobs. */
-  write(now: At): void;
+  /** After the jobs of the transaction. */
+  write(tx: Tx): void;
   committed(): void;
   rolledBack(): void;
 };
@@ -195,9 +200,10 @@ function createTransaction(db: Database, { clock, report, keepers }: CommitsWorl
   };
 
   function runAndCommit(group: readonly Pending[], now: At): readonly unknown[] {
+    const tx = { now } as Tx;
     try {
-      const results = group.map(({ job }) => job.run());
-      if (!onlyLooks(group)) for (const keeper of keepers) keeper.write(now);
+      const results = group.map(({ job }) => job.run(tx));
+      if (!onlyLooks(group)) for (const keeper of keepers) keeper.write(tx);
       commit.run();
       return results;
     } catch (error) {

@@ -1,17 +1,14 @@
 import type { DeliveryState } from "../../model/delivery.ts";
+import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 
 export type Count = { readonly destination: string; readonly state: DeliveryState; readonly count: number };
 
 /** How many deliveries of each destination are in each state: in memory, and in the table that outlives it. */
-export type Counts = {
+export type Counts = Keeper & {
   all(): readonly Count[];
-  /** Inside a transaction. Negative numbers take away. */
-  add(destination: string, state: DeliveryState, change: number): void;
-  /** Inside a transaction, at its end. */
-  write(): void;
-  committed(): void;
-  rolledBack(): void;
+  /** Negative numbers take away. */
+  add(tx: Tx, destination: string, state: DeliveryState, change: number): void;
 };
 
 export function createCounts(db: Database): Counts {
@@ -26,7 +23,7 @@ export function createCounts(db: Database): Counts {
 
   return {
     all: () => rowsOf(kept),
-    add: (destination, state, change) => bump(changes, destination, state, change),
+    add: (_tx, destination, state, change) => bump(changes, destination, state, change),
     write() {
       for (const { destination, state, count } of rowsOf(changes)) {
         if (count !== 0) upsert.run(destination, state, count);

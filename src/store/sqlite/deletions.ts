@@ -12,7 +12,7 @@ import type { Clock } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import type { Room } from "../room.ts";
 import type { Segments } from "./append.ts";
-import type { Commits } from "./commits.ts";
+import type { Commits, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import { createErase, createReadWaitingOf, type EraseParts } from "./erase.ts";
 import type { Notices } from "./notices.ts";
@@ -50,8 +50,8 @@ export function createStoredDeletions(db: Database, world: DeletionsWorld): Stor
       const refused = await world.notices.check(id);
       return refused ?? { ...found(id, rows), closed: !world.notices.areOpen(id) };
     },
-    advance: (id, to) => change(id, () => rows.advance({ id, ...to }), parts),
-    force: (id) => change(id, () => rows.force(id), parts),
+    advance: (id, to) => change(id, (tx) => rows.advance(tx, { id, ...to }), parts),
+    force: (id) => change(id, (tx) => rows.force(tx, id), parts),
     rewrite: createRewrite(db, world),
     scrub: createScrub(db, world),
     suppressed: createSuppressedPort(world),
@@ -62,7 +62,7 @@ function createSuppressedPort({ suppression, commits, failed }: DeletionsWorld):
   return {
     among: async (userIds, source) => new Set(userIds.filter((userId) => suppression.refuses([userId], source))),
     lift(userIds) {
-      const run = (): number => suppression.lift(userIds);
+      const run = (tx: Tx): number => suppression.lift(tx, userIds);
       return commits.add<number | Fault>({ rows: userIds.length, run, failed });
     },
   };
@@ -93,18 +93,18 @@ function createErasing(db: Database, parts: Parts): Pick<StoredDeletions, "erase
   const eraseRows = createErase(db, parts);
   return {
     erase({ id }, of, after) {
-      const run = () => {
-        const { next, busy, ...counts } = eraseRows({ of, prefix: noticePrefix(id) }, after);
-        if (counts.events + counts.deliveries > 0) rows.countErased(id, counts);
+      const run = (tx: Tx) => {
+        const { next, busy, ...counts } = eraseRows(tx, { of, prefix: noticePrefix(id) }, after);
+        if (counts.events + counts.deliveries > 0) rows.countErased(tx, id, counts);
         return { next, busy };
       };
       return commits.add<ReturnType<typeof run> | Fault>({ rows: ROWS_OF_STEP, run, failed });
     },
     forgetPeople(deletion) {
-      const run = (): boolean => {
+      const run = (tx: Tx): boolean => {
         if (rows.isNeeded(deletion.id)) return false;
-        notices.close(deletion.id);
-        rows.forgetPeople(deletion);
+        notices.close(tx, deletion.id);
+        rows.forgetPeople(tx, deletion);
         return true;
       };
       return commits.add<boolean | Fault>({ rows: deletion.users, run, failed });
@@ -128,18 +128,18 @@ async function record(request: NewDeletion, parts: Parts): Promise<Deletion | Fa
   const { rows, segments, room, commits, suppression, forgetMembers, failed } = parts;
   const refusal = room.refusal();
   if (refusal) return refusal;
-  const run = (): Deletion | Fault => {
-    rows.insert(request, segments.nextNumber() - 1);
-    if (request.suppress) suppression.add({ ...request, since: request.requestedAt });
-    forgetMembers(request.userIds, request.sources);
+  const run = (tx: Tx): Deletion | Fault => {
+    rows.insert(tx, request, segments.nextNumber() - 1);
+    if (request.suppress) suppression.add(tx, { ...request, since: request.requestedAt });
+    forgetMembers(tx, request.userIds, request.sources);
     return found(request.id, rows);
   };
   return commits.add<Deletion | Fault>({ rows: request.userIds.length, run, failed });
 }
 
-function change(id: string, write: () => void, { rows, commits, failed }: Parts): Promise<Deletion | Fault> {
-  const run = (): Deletion | Fault => {
-    write();
+function change(id: string, write: (tx: Tx) => void, { rows, commits, failed }: Parts): Promise<Deletion | Fault> {
+  const run = (tx: Tx): Deletion | Fault => {
+    write(tx);
     return found(id, rows);
   };
   return commits.add<Deletion | Fault>({ rows: 1, run, failed });
@@ -176,8 +176,7 @@ type DeletionRows = ReturnType<typeof createDeletionRows>;
 function createDeletionRows(db: Database, hash: UserHash) {
   const sql = prepare(db);
   return {
-    /** Inside a transaction. */
-    insert({ userIds, sources, affected, untold, ...request }: NewDeletion, upTo: number): void {
+    insert(_tx: Tx, { userIds, sources, affected, untold, ...request }: NewDeletion, upTo: number): void {
       const { id, requestedAt, erase, suppress } = request;
       const flags = [Number(erase), Number(suppress)] as const;
       const scope = sources === null ? null : JSON.stringify(sources);
@@ -205,20 +204,21 @@ function createDeletionRows(db: Database, hash: UserHash) {
       sql.users
         .all(id, MOST_USERS)
         .map((one) => ({ ...one, userId: one.userId === null ? null : fromStoredId(one.userId) })),
-    /** Inside a transaction. */
-    advance({ id, status, stage, endedAt }: Pick<Deletion, "id" | "status" | "stage" | "endedAt">): void {
+    advance(_tx: Tx, { id, status, stage, endedAt }: Pick<Deletion, "id" | "status" | "stage" | "endedAt">): void {
       sql.advance.run(status, stage, endedAt, id);
     },
-    /** Inside a transaction. */
-    force: (id: string): void => void sql.force.run(id),
-    /** Inside a transaction. */
-    countErased(id: string, { events, deliveries }: { readonly events: number; readonly deliveries: number }): void {
+    force: (_tx: Tx, id: string): void => void sql.force.run(id),
+    countErased(
+      _tx: Tx,
+      id: string,
+      { events, deliveries }: { readonly events: number; readonly deliveries: number },
+    ): void {
       const before = fromRow(sql.find.get(id))?.erased ?? { events: 0, deliveries: 0 };
       const sum = { events: before.events + events, deliveries: before.deliveries + deliveries };
       sql.saveErased.run(JSON.stringify(sum), id);
     },
-    /** Inside a transaction: nobody knows any more who they were; others that had them too lose them if they had all sources. */
-    forgetPeople({ id, scope }: Pick<Deletion, "id" | "scope">): void {
+    /** Nobody knows any more who they were; others that had them too lose them if they had all sources. */
+    forgetPeople(_tx: Tx, { id, scope }: Pick<Deletion, "id" | "scope">): void {
       if (scope === null) sql.forgetElsewhere.run(id, id);
       sql.forget.run(id);
     },

@@ -8,6 +8,7 @@ import type {
 } from "../../model/deletion.ts";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { Report } from "../../model/report.ts";
+import type { Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import { codeOf, type Database } from "./driver.ts";
 import type { Kept, Segment } from "./kept.ts";
@@ -59,8 +60,8 @@ function orReport<T>(report: Pick<Report, "storeFailed">, what: string, read: ()
 /** `prefix`: of the messageIds of the request's own notices. */
 type EraseWish = { readonly of: TheirEvents; readonly prefix: string };
 
-/** Inside a transaction: a step through all that is kept, of which these events are erased. Answers how many were. */
-type EraseStep = (wish: EraseWish, after: WalkCursor | null) => ErasedStep & ErasedCount;
+/** A step through all that is kept, of which these events are erased. Answers how many were. */
+type EraseStep = (tx: Tx, wish: EraseWish, after: WalkCursor | null) => ErasedStep & ErasedCount;
 
 /**
  * Removes bodies, attempts, users and messageIds of events; that they came, and what became of them, stays as letters. Waiting
@@ -72,13 +73,13 @@ export function createErase(db: Database, { counts, kept, report }: EraseParts):
   );
   const remove = db.prepare<[number, string]>("DELETE FROM tried WHERE event = ? AND destination = ?");
 
-  return function erase(wish, after) {
+  return function erase(tx, wish, after) {
     const { segments, rows, next } = walk(kept, { upTo: Number.MAX_SAFE_INTEGER, open: false }, after);
     // Of a damaged segment nobody can say that their events are gone. Those of others are erased all the same.
     const inSegments = segments.map(
       ({ first }) => orReport(report, "erase users", () => eraseIn(first, wish)) ?? { done: 0, left: true },
     );
-    const inRows = rows.map((row) => eraseRow(row, wish));
+    const inRows = rows.map((row) => eraseRow(tx, row, wish));
     const events = inSegments.reduce((sum, one) => sum + one.done, 0);
     const deliveries = inRows.reduce((sum, one) => sum + one.done, 0);
     return { next, busy: [...inSegments, ...inRows].some(({ left }) => left), events, deliveries };
@@ -104,11 +105,11 @@ export function createErase(db: Database, { counts, kept, report }: EraseParts):
     return { done: ready.size, left: ready.size < theirs.length };
   }
 
-  function eraseRow(row: ListedDelivery, wish: EraseWish): Done {
+  function eraseRow(tx: Tx, row: ListedDelivery, wish: EraseWish): Done {
     if (!isTheirs(row, () => kept.body(row), wish)) return NOTHING;
     if (row.state === "waiting") return { done: 0, left: true };
     remove.run(row.id, row.destination);
-    counts.add(row.destination, row.state, -1);
+    counts.add(tx, row.destination, row.state, -1);
     return { done: 1, left: false };
   }
 }

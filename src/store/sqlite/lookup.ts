@@ -1,41 +1,17 @@
 import { type AttemptLog, NO_ATTEMPTS } from "../../model/attempt.ts";
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
-import type {
-  DeliveryDetail,
-  FoundEvent,
-  ListedDelivery,
-  ListedPage,
-  Lookup,
-  PageAsk,
-  Search,
-} from "../../model/lookup.ts";
+import type { DeliveryDetail, FoundEvent, ListedDelivery, Lookup, Search } from "../../model/lookup.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Timeline } from "../../model/timeline.ts";
 import type { At } from "../../model/units.ts";
 import { withoutQuery } from "../../model/url.ts";
+import { type Hit, isWanted, type Position, readPage, type Walk } from "../listing.ts";
 import type { Database } from "./driver.ts";
 import { fromRow, type Kept, LISTED, type Segment, type TriedRow } from "./kept.ts";
 import type { Repeats } from "./repeats.ts";
-import { createWalkByEvent, createWalkBySettled } from "./search.ts";
-import { damaged } from "./segment.ts";
+import { damaged, type Letter } from "./segment.ts";
 import { logOfFirst } from "./settle.ts";
 import { createFindTrail } from "./trail.ts";
-
-/** Steps of one page. The daemon takes and delivers others in between. */
-const MOST_STEPS = 50;
-
-/** A way through the deliveries, from the newest on, in steps of which each touches about 1,000 rows. */
-export type Walk = {
-  /** In cursors: one of another way means nothing here. */
-  readonly name: string;
-  step(search: Search, after: Position | null): Step;
-};
-
-/** Where a walk goes on: behind the delivery that has these. */
-export type Position = readonly [number, string | number];
-export type Hit = { readonly delivery: ListedDelivery; readonly position: Position };
-/** `next`: null at the end. */
-type Step = { readonly hits: readonly Hit[]; readonly next: Position | null };
 
 export type LookupWorld = {
   readonly clock: Pick<Clock, "nextTurn">;
@@ -53,47 +29,11 @@ export function createLookup(db: Database, world: LookupWorld): Lookup {
   return {
     async deliveries(search, ask) {
       const walk = search.state === "failed" || search.state === "expired" ? bySettled : byEvent;
-      const after = ask.cursor === null ? null : parseCursor(ask.cursor, walk);
-      if (after === "bad_cursor") return after;
-      return readPage(search, { ...ask, after }, { walk, clock });
+      return readPage(search, ask, { walk, clock });
     },
     delivery: async (place) => readDetail(place),
     event: findTrail,
   };
-}
-
-type From = Pick<PageAsk, "limit"> & { readonly after: Position | null };
-type Way = { readonly walk: Walk; readonly clock: Pick<Clock, "nextTurn"> };
-
-async function readPage(search: Search, { limit, after }: From, { walk, clock }: Way): Promise<ListedPage> {
-  const hits: Hit[] = [];
-  let next = after;
-  for (let steps = 0; steps < MOST_STEPS && hits.length < limit; steps += 1) {
-    if (steps > 0) await clock.nextTurn();
-    const step = walk.step(search, next);
-    for (const hit of step.hits) hits.push(hit);
-    next = step.next;
-    if (next === null) break;
-  }
-  const shown = hits.slice(0, limit);
-  const last = hits.length > limit ? (shown.at(-1)?.position ?? null) : next;
-  return { deliveries: shown.map(({ delivery }) => delivery), cursor: last && formatCursor(last, walk) };
-}
-
-function formatCursor(position: Position, { name }: Walk): string {
-  return Buffer.from(JSON.stringify([name, ...position])).toString("base64url");
-}
-
-function parseCursor(cursor: string, { name }: Walk): Position | "bad_cursor" {
-  try {
-    const [walk, first, second]: unknown[] = JSON.parse(Buffer.from(cursor, "base64url").toString());
-    if (walk !== name || !Number.isSafeInteger(first)) return "bad_cursor";
-    return typeof second === "string" || Number.isSafeInteger(second)
-      ? [Number(first), second as string | number]
-      : "bad_cursor";
-  } catch {
-    return "bad_cursor";
-  }
 }
 
 type Place = Pick<Delivery, "id" | "destination">;
@@ -147,9 +87,9 @@ export function readEvent(kept: Kept, id: number): FoundEvent | null {
   return { ...event, deliveries: rows, forgotten: [], whole: false };
 }
 
-type Read = { readonly id: number; readonly rows: readonly ListedDelivery[] };
+type EventRead = { readonly id: number; readonly rows: readonly ListedDelivery[] };
 
-function readInSegment(kept: Kept, segment: Segment, { id, rows }: Read): FoundEvent {
+function readInSegment(kept: Kept, segment: Segment, { id, rows }: EventRead): FoundEvent {
   const { first, acceptedAt } = segment;
   const about = kept.about(first)[id - first];
   if (about === undefined) throw damaged(first, `it does not say what event ${id} is`);
@@ -162,14 +102,115 @@ function readInSegment(kept: Kept, segment: Segment, { id, rows }: Read): FoundE
   return { ...event, deliveries: [...letters, ...rows], forgotten, whole: true };
 }
 
-/** Whether a delivery is what is searched for. */
-export function isWanted(one: ListedDelivery, search: Search): boolean {
-  const { state, destination, source, type, user, since, until } = search;
-  if (state !== null && one.state !== state) return false;
-  if (destination !== null && one.destination !== destination) return false;
-  if (source !== null && one.source !== source) return false;
-  if (type !== null && one.type !== type) return false;
-  if (user !== null && one.userId !== user) return false;
-  const at = one.settledAt ?? one.acceptedAt;
-  return (since === null || at >= since) && (until === null || at < until);
+/** Rows of `tried` in one step, and segments that are looked at. */
+const SEGMENTS_STEP = 1_000;
+/** Events of segments that are opened in one step; the last segment may bring a few hundred more. */
+const STEP_EVENTS = 1_000;
+const FROM_THE_START: Position = [Number.MAX_SAFE_INTEGER, ""];
+
+/**
+ * All deliveries by the number of their event, the highest first; those of one event by destination, backwards. A step
+ * takes a few segments, and the rows of `tried` from there on, whether their own segments are there still or not.
+ */
+function createWalkByEvent(kept: Kept): Walk {
+  return {
+    name: "event",
+    step(search, after) {
+      const [event, destination] = after ?? FROM_THE_START;
+      const { found, floor, oldestAt } = readSegments(search, event);
+      const rows = kept.rowsDown({ id: event, destination: String(destination) }, floor, SEGMENTS_STEP);
+      const last = rows.length < SEGMENTS_STEP ? undefined : rows.at(-1);
+      const next: Position | null = last ? [last.id, last.destination] : floor > 0 ? [floor, ""] : null;
+      const all = [...found, ...rows].filter((one) => isWanted(one, search));
+      const hits = all.map(toHit).filter(({ position }) => isBetween(position, after ?? FROM_THE_START, next));
+      return { hits: hits.sort(newestFirst), next: isOver(search, oldestAt) ? null : next };
+    },
+  };
+
+  /** The letters of some segments from the event on, downwards: all that have a number of `floor` or above. */
+  function readSegments(search: Search, event: number): SegmentsRead {
+    const found: ListedDelivery[] = [];
+    const rows = kept.segmentsDown(event, SEGMENTS_STEP);
+    let opened = 0;
+    for (const segment of rows) {
+      if (mayHold(segment, search)) {
+        opened += segment.events;
+        for (const one of kept.listed(segment, lettersOf(search.state), search)) found.push(one);
+      }
+      if (opened >= STEP_EVENTS) return { found, floor: segment.first, oldestAt: segment.acceptedAt };
+    }
+    const last = rows.length < SEGMENTS_STEP ? undefined : rows.at(-1);
+    return { found, floor: last?.first ?? 0, oldestAt: last?.acceptedAt ?? null };
+  }
+}
+
+type SegmentsRead = { readonly found: readonly ListedDelivery[]; readonly floor: number; readonly oldestAt: At | null };
+
+/** By its row alone, which costs little: whether one of its letters may be wanted. */
+function mayHold({ acceptedAt, open, settledAt }: Segment, { state, since, until }: Search): boolean {
+  if (until !== null && acceptedAt >= until) return false;
+  if (state === "waiting") return open > 0;
+  if (state === "delivered" && settledAt === null) return false;
+  return since === null || open > 0 || (settledAt ?? 0) >= since;
+}
+
+/** What waits came into that state when its event came: behind an older one nothing is younger. */
+function isOver({ state, since }: Search, oldestAt: At | null): boolean {
+  return state === "waiting" && since !== null && oldestAt !== null && oldestAt < since;
+}
+
+function toHit(delivery: ListedDelivery): Hit {
+  return { delivery, position: [delivery.id, delivery.destination] };
+}
+
+/** Behind the one, and not behind the other. */
+function isBetween(position: Position, after: Position, upTo: Position | null): boolean {
+  return compare(position, after) < 0 && (upTo === null || compare(position, upTo) >= 0);
+}
+
+function newestFirst(one: Hit, other: Hit): number {
+  return compare(other.position, one.position);
+}
+
+function compare([event, destination]: Position, [otherEvent, otherDestination]: Position): number {
+  if (event !== otherEvent) return event - otherEvent;
+  if (destination === otherDestination) return 0;
+  return destination < otherDestination ? -1 : 1;
+}
+
+/** Rows in one step. */
+const ENDED_STEP = 500;
+const NO_END: At = Number.MAX_SAFE_INTEGER;
+
+type Row = TriedRow & { rowid: number };
+
+/** What failed or expired, by when it did so: each has a row of its own, and an index by that time. */
+function createWalkBySettled(db: Database): Walk {
+  // The state stands in the statement, so that its index can be used.
+  const settledIn = (state: "failed" | "expired") =>
+    db.prepare<[At, At, number, number], Row>(
+      `SELECT rowid, ${LISTED} FROM tried WHERE state = '${state}' AND settled_at >= ? AND (settled_at, rowid) < (?, ?)
+       ORDER BY settled_at DESC, rowid DESC LIMIT ?`,
+    );
+  const read = { failed: settledIn("failed"), expired: settledIn("expired") };
+
+  return {
+    name: "settled",
+    step(search, after) {
+      const state = search.state === "failed" ? "failed" : "expired";
+      const [at, rowid] = after ?? [search.until ?? NO_END, 0];
+      const rows = read[state].all(search.since ?? 0, at, Number(rowid), ENDED_STEP);
+      const hits = rows.flatMap(({ rowid, ...row }) => {
+        const delivery = fromRow(row);
+        return isWanted(delivery, search) ? [{ delivery, position: [row.settledAt ?? 0, rowid] as const }] : [];
+      });
+      const last = rows.length < ENDED_STEP ? undefined : rows.at(-1);
+      return { hits, next: last ? [last.settledAt ?? 0, last.rowid] : null };
+    },
+  };
+}
+
+function lettersOf(state: Search["state"]): readonly Letter[] {
+  if (state === "waiting") return ["w"];
+  return state === "delivered" ? ["d"] : ["w", "d"];
 }

@@ -8,9 +8,8 @@ import type {
   Value,
 } from "../../model/audience.ts";
 import type { Fault } from "../../model/fault.ts";
-import type { Clock } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
-import type { Commits } from "./commits.ts";
+import type { Commits, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { CallHash } from "./superseded.ts";
 import { createLeaving, type ForgetMembers } from "./superseded.ts";
@@ -19,7 +18,6 @@ import type { Uploads } from "./uploads.ts";
 
 type MembersParts = {
   readonly commits: Commits;
-  readonly clock: Pick<Clock, "now">;
   readonly memberRows: MemberRows;
   /** Whether anything of an event still waits. */
   readonly waits: (event: number) => boolean;
@@ -44,34 +42,34 @@ export function createMembers(db: Database, parts: MembersParts): Members {
     upload: async () => uploads.open(),
     compare: async (comparison) => compare(comparison),
     values: createValues(db),
-    ...createSyncing({ syncs, computations, write, clock: parts.clock, callHash: parts.callHash }),
+    ...createSyncing({ syncs, computations, write, callHash: parts.callHash }),
     drop({ sync, computation }, limit) {
-      return write(limit, () => {
-        const dropped = leaving.drop(computation.number, limit);
+      return write(limit, (tx) => {
+        const dropped = leaving.drop(tx, computation.number, limit);
         const of = { sync: sync.number, computation: computation.number };
-        parts.memberRows.count(of, { done: dropped, grown: -dropped });
+        parts.memberRows.count(tx, of, { done: dropped, grown: -dropped });
         return dropped;
       });
     },
     async discard(limit) {
-      return syncs.isUntidy() && write(limit, () => syncs.discard(limit));
+      return syncs.isUntidy() && write(limit, (tx) => syncs.discard(tx, limit));
     },
     async sweep(limit) {
       if (!leaving.isUntidy() && !computations.isUntidy()) return false;
-      return write(limit, () => {
-        const more = leaving.sweep(limit);
-        if (!more) computations.forgetRemoved();
+      return write(limit, (tx) => {
+        const more = leaving.sweep(tx, limit);
+        if (!more) computations.forgetRemoved(tx);
         return more;
       });
     },
-    forget: (user, sources) => write(1, () => forgetMembers([user], sources)),
+    forget: (user, sources) => write(1, (tx) => forgetMembers(tx, [user], sources)),
   };
 }
 
-type Write = <T>(rows: number, run: () => T) => Promise<T | Fault>;
+type Write = <T>(rows: number, run: (tx: Tx) => T) => Promise<T | Fault>;
 
 function createWrite({ commits, failed }: MembersParts): Write {
-  return <T>(rows: number, run: () => T) => commits.add<T | Fault>({ rows, run, failed });
+  return <T>(rows: number, run: (tx: Tx) => T) => commits.add<T | Fault>({ rows, run, failed });
 }
 
 function createValues(db: Database): Members["values"] {
@@ -91,7 +89,6 @@ type Syncing = {
   readonly syncs: SyncRows;
   readonly computations: ComputationRows;
   readonly write: Write;
-  readonly clock: Pick<Clock, "now">;
   readonly callHash: Pick<CallHash, "of">;
 };
 
@@ -99,7 +96,6 @@ function createSyncing({
   syncs,
   computations,
   write,
-  clock,
   callHash,
 }: Syncing): Pick<Members, "prepare" | "note" | "abandon" | "begin" | "open" | "pending" | "finish"> {
   function read(sync: number, computation: number): OpenSync {
@@ -108,24 +104,23 @@ function createSyncing({
     return { sync: found.sync, computation: found.computation };
   }
   return {
-    prepare: (sync) => write(1, () => syncs.prepare(sync, clock.now())),
+    prepare: (sync) => write(1, (tx) => syncs.prepare(tx, sync)),
     note(sync, changes) {
-      return write(changes.length, () => {
-        syncs.note(sync, changes);
+      return write(changes.length, (tx) => {
+        syncs.note(tx, sync, changes);
         return null;
       });
     },
     abandon(sync) {
-      return write(1, () => {
-        syncs.abandon(sync);
+      return write(1, (tx) => {
+        syncs.abandon(tx, sync);
         return null;
       });
     },
     begin(sync, of) {
-      return write(1, () => {
-        const now = clock.now();
-        const computation = computations.put(of, now);
-        syncs.begin(sync, computation, { ...of, now });
+      return write(1, (tx) => {
+        const computation = computations.put(tx, of);
+        syncs.begin(tx, sync, { ...of, computation });
         return read(sync, computation);
       });
     },
@@ -133,13 +128,12 @@ function createSyncing({
     pending: async (sync, limit) =>
       syncs.pending(sync, limit).map((member) => ({ ...member, hash: callHash.of(member.user) })),
     finish({ sync, computation }) {
-      return write(1, () => {
-        const now = clock.now();
-        syncs.finish(sync.number, computation.number, now);
+      return write(1, (tx) => {
+        syncs.finish(tx, sync.number, computation.number);
         const done = read(sync.number, computation.number);
         if (sync.kind === "list" || sync.kind === "members") return done;
-        computations.remove(computation.number, now);
-        syncs.removeAll(computation.number);
+        computations.remove(tx, computation.number);
+        syncs.removeAll(tx, computation.number);
         return done;
       });
     },
@@ -149,9 +143,13 @@ function createSyncing({
 /** What the events of a sync do in their own transaction. */
 export type MemberRows = {
   /** Reads what is known of these users. They are different ones, and all of one sync. */
-  open(changes: readonly MemberChange[]): MemberBatch;
+  open(tx: Tx, changes: readonly MemberChange[]): MemberBatch;
   /** Writes that so many changes of a sync are done, and by how many users its computation has grown. */
-  count(of: Pick<MemberChange, "sync" | "computation">, what: { readonly done: number; readonly grown: number }): void;
+  count(
+    tx: Tx,
+    of: Pick<MemberChange, "sync" | "computation">,
+    what: { readonly done: number; readonly grown: number },
+  ): void;
 };
 
 export type MemberBatch = {
@@ -178,14 +176,14 @@ export function createMemberRows(db: Database): MemberRows {
   const addDone = db.prepare<[number, number]>("UPDATE syncs SET done = done + ? WHERE number = ?");
   const addSize = db.prepare<[number, number]>("UPDATE computations SET size = size + ? WHERE number = ?");
 
-  const count: MemberRows["count"] = ({ sync, computation }, { done, grown }) => {
+  const count: MemberRows["count"] = (_tx, { sync, computation }, { done, grown }) => {
     addDone.run(done, sync);
     if (grown !== 0) addSize.run(grown, computation);
   };
 
   return {
     count,
-    open(changes) {
+    open(tx, changes) {
       const known = new Map<string, Row>();
       for (const { computation, user } of changes) {
         const row = find.get(computation, user);
@@ -203,7 +201,7 @@ export function createMemberRows(db: Database): MemberRows {
         },
         close() {
           const [first] = changes;
-          if (first && done > 0) count(first, { done, grown });
+          if (first && done > 0) count(tx, first, { done, grown });
         },
       };
     },
@@ -223,14 +221,14 @@ type ComputationRows = {
   all(): readonly Computation[];
   find(source: string, key: string): Computation | null;
   read(number: number): Computation | null;
-  /** Inside a transaction: the one with this key, which is made if it is not there. */
-  put(name: ComputationName & { readonly id: string }, now: At): number;
-  /** Inside a transaction: for people it is gone. Its row stays while calls about its users may wait. */
-  remove(number: number, now: At): void;
+  /** The one with this key, which is made if it is not there. */
+  put(tx: Tx, name: ComputationName & { readonly id: string }): number;
+  /** For people it is gone. Its row stays while calls about its users may wait. */
+  remove(tx: Tx, number: number): void;
   /** Whether there are any that are gone. */
   isUntidy(): boolean;
-  /** Inside a transaction: drops the rows of those that are gone, once nothing refers to them. */
-  forgetRemoved(): void;
+  /** Drops the rows of those that are gone, once nothing refers to them. */
+  forgetRemoved(tx: Tx): void;
 };
 
 type ComputationRow = {
@@ -275,8 +273,8 @@ function createComputationRows(db: Database, syncs: Pick<SyncRows, "of">): Compu
     all: () => all.all().map(whole),
     find: (source, key) => orNull(find.get(source, key)),
     read: (number) => orNull(read.get(number)),
-    put: (name, now) => put.get(name.id, name.source, name.class, name.name, name.key, now) ?? 0,
-    remove: (number, now) => void remove.run(now, number),
+    put: ({ now }, name) => put.get(name.id, name.source, name.class, name.name, name.key, now) ?? 0,
+    remove: ({ now }, number) => void remove.run(now, number),
     isUntidy: () => removed.get() !== undefined,
     forgetRemoved: () => void forgetRemoved.run(),
   };

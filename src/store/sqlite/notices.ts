@@ -1,8 +1,8 @@
-import type { Notice, NoticeCount, NoticeState, Unnoticed } from "../../model/deletion.ts";
+import type { Notice, NoticeCount, Unnoticed } from "../../model/deletion.ts";
 import type { Fault } from "../../model/fault.ts";
-import type { FoundEvent } from "../../model/lookup.ts";
 import type { Clock } from "../../model/ports.ts";
-import type { Commits } from "./commits.ts";
+import { type Fates, fatesOf, recount } from "../fates.ts";
+import type { Commits, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Kept } from "./kept.ts";
 import { readEvent } from "./lookup.ts";
@@ -12,10 +12,11 @@ import { fromStoredId } from "./suppressed.ts";
 const STEP = 50;
 
 export type Notices = {
-  /** Inside a transaction: whether the notice was made already. */
+  /** Whether the notice was made already. */
   has(notice: Notice, source: string): boolean;
-  /** Inside a transaction: it was made, as this event. */
+  /** It was made, as this event. */
   note(
+    tx: Tx,
     notice: Notice,
     as: { readonly source: string; readonly event: number; readonly deliverTo: readonly string[] },
   ): void;
@@ -24,8 +25,8 @@ export type Notices = {
   check(id: string): Promise<Fault | null>;
   /** Whether anything can become of one of them still. */
   areOpen(id: string): boolean;
-  /** Inside a transaction: nothing can become of them any more. */
-  close(id: string): void;
+  /** Nothing can become of them any more. */
+  close(tx: Tx, id: string): void;
 };
 
 type NoticesWorld = {
@@ -44,7 +45,7 @@ export function createNotices(db: Database, { commits, kept, clock, failed }: No
 
   return {
     has: ({ deletion, nth }, source) => find.get(deletion, source, nth) !== undefined,
-    note({ deletion, nth }, { source, event, deliverTo }) {
+    note(_tx, { deletion, nth }, { source, event, deliverTo }) {
       const now: Fates = deliverTo.map((destination) => [destination, "waiting"]);
       insert.run(deletion, source, nth, event, JSON.stringify(now), Number(now.length > 0));
       count(deletion, [{ source, nth, before: [], now, open: true }]);
@@ -62,7 +63,7 @@ export function createNotices(db: Database, { commits, kept, clock, failed }: No
       }
     },
     areOpen: (id) => sql.open.get(id, 0, 1) !== undefined,
-    close: (id) => void close.run(id),
+    close: (_tx, id) => void close.run(id),
   };
 
   function changeOf({ source, nth, event, fates }: Row): readonly Change[] {
@@ -90,19 +91,6 @@ export function createNotices(db: Database, { commits, kept, clock, failed }: No
   }
 }
 
-/** What is known of a notice now. What was settled once and is not kept any more stays as it was. */
-function fatesOf(before: Fates, found: FoundEvent | null): Fates {
-  const now: Fates = (found?.deliveries ?? []).map(({ destination, state }) => [destination, state]);
-  const known = new Set(now.map(([destination]) => destination));
-  const gone = before.flatMap(([destination, was]): Fates => {
-    if (known.has(destination)) return [];
-    if (was !== "waiting") return [[destination, was]];
-    // Otherwise the operator has moved it to another destination.
-    return found?.whole && !found.forgotten.includes(destination) ? [] : [[destination, "forgotten"]];
-  });
-  return [...now, ...gone];
-}
-
 function prepare(db: Database) {
   return {
     find: db.prepare<[string, string, number]>(
@@ -127,32 +115,4 @@ function prepare(db: Database) {
     counts: db.prepare<[string], string>("SELECT notices FROM deletions WHERE id = ?").pluck(),
     saveCounts: db.prepare<[string, string]>("UPDATE deletions SET notices = ? WHERE id = ?"),
   };
-}
-
-/** What has become of one notice, by destination. A list of pairs: a destination may be called as a key of every object. */
-type Fates = readonly (readonly [destination: string, state: NoticeState])[];
-
-const NONE: Record<NoticeState, number> = { waiting: 0, delivered: 0, failed: 0, expired: 0, forgotten: 0 };
-
-type CountChange = { readonly source: string; readonly before: Fates; readonly now: Fates };
-
-/** The counts after a notice of this source has changed. */
-function recount(counts: readonly NoticeCount[], { source, before, now }: CountChange): readonly NoticeCount[] {
-  const taken = before.reduce((sum, fate) => bump(sum, { source, fate, by: -1 }), counts);
-  const given = now.reduce((sum, fate) => bump(sum, { source, fate, by: 1 }), taken);
-  return given.filter((one) => totalOf(one) > 0);
-}
-
-type Bump = { readonly source: string; readonly fate: Fates[number]; readonly by: number };
-
-function bump(counts: readonly NoticeCount[], { source, fate, by }: Bump): readonly NoticeCount[] {
-  const [destination, state] = fate;
-  const isIt = (one: NoticeCount): boolean => one.source === source && one.destination === destination;
-  const known = counts.find(isIt) ?? { source, destination, ...NONE };
-  const changed = { ...known, [state]: known[state] + by };
-  return counts.some(isIt) ? counts.map((one) => (isIt(one) ? changed : one)) : [...counts, changed];
-}
-
-function totalOf({ waiting, delivered, failed, expired, forgotten }: NoticeCount): number {
-  return waiting + delivered + failed + expired + forgotten;
 }

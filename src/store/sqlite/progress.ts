@@ -1,24 +1,24 @@
 import type { At } from "../../model/units.ts";
-import type { Keeper } from "./commits.ts";
+import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Letter } from "./segment.ts";
 
 /** What a transaction changes in the letters of segments: gathered while it runs, written at its end, a row at a time. */
 export type Progress = Keeper & {
-  /** Inside a transaction: what its segment says of a delivery, or null if there is no such row. */
-  letter(place: Place): Letter | null;
-  /** Inside a transaction, for one that waits: it was delivered by its first attempt. */
-  deliver(place: Place, by: Delivered): void;
-  /** Inside a transaction, for one that waits: it gets a row in `tried`. */
-  setApart(place: Place, at: At): void;
-  /** Inside a transaction, for one that was delivered by its first attempt: it gets a row in `tried`, to be sent again. */
-  again(place: Place): void;
+  /** What its segment says of a delivery; null if there is no such row. */
+  letter(tx: Tx, place: Place): Letter | null;
+  /** One that waits was delivered by its first attempt. */
+  deliver(tx: Tx, place: Place, by: Delivered): void;
+  /** One that waits gets a row in `tried`. */
+  setApart(tx: Tx, place: Place, at: At): void;
+  /** One that was delivered by its first attempt gets a row in `tried`, to be sent again. */
+  again(tx: Tx, place: Place): void;
   /**
-   * Inside a transaction, for one that waits, here or with a row in `tried`: it is another destination's from now on. What
-   * is left of it here says that it was never for this one.
+   * One that waits, here or with a row in `tried`, is another destination's from now on. What is left of it here says that it
+   * was never for this one.
    */
-  move(place: Place, to: string): void;
-  /** Inside a transaction: writes what was gathered so far, and looks at the rows anew from here on. */
+  move(tx: Tx, place: Place, to: string): void;
+  /** Writes what the transaction under way has changed so far; outside of one there is nothing. */
   flush(): void;
 };
 
@@ -28,22 +28,22 @@ export type Delivered = { readonly at: At; readonly url: string; readonly status
 export function createProgress(db: Database): Progress {
   const pages = createPages(db);
   return {
-    letter(place) {
+    letter(_tx, place) {
       const page = pages.find(place);
       return page && letterAt(page, place.id);
     },
-    deliver(place, by) {
+    deliver(_tx, place, by) {
       const page = leave(place, "d", by.at);
       if (page.by !== null && !isSame(page.by, by)) writeDown(page);
       page.by = by;
       page.events.push(place.id);
     },
-    setApart: (place, at) => void leave(place, "t", at),
-    again(place) {
+    setApart: (_tx, place, at) => void leave(place, "t", at),
+    again(_tx, place) {
       const page = pages.find(place);
       if (page) put(page, place.id, "t");
     },
-    move(place, to) {
+    move(_tx, place, to) {
       const page = pages.find(place);
       // What has a row of its own may have outlived its segment.
       if (!page) return;

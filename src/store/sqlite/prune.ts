@@ -1,7 +1,7 @@
 import type { SettledState } from "../../model/delivery.ts";
 import type { PruneBefore, PruneCounts } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
-import type { Keeper } from "./commits.ts";
+import type { Keeper, Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import type { Kept, Letters, Segment } from "./kept.ts";
@@ -16,9 +16,9 @@ type SegmentNumber = { first: number };
 export type PruneRows = {
   /** Whether there is anything to remove. An idle daemon must not write to the disk again and again. */
   isNeeded(before: PruneBefore): boolean;
-  /** Inside a transaction: removes what was kept long enough, about `limit` rows of each kind, and vacuums a little. */
-  run(before: PruneBefore, limit: number): PruneCounts & Pick<Removed, "moved">;
-  /** Outside of one, when nothing is needed any more: makes the file as short as it can be. */
+  /** Removes what was kept long enough, about `limit` rows of each kind, and vacuums a little. */
+  run(tx: Tx, before: PruneBefore, limit: number): PruneCounts & Pick<Removed, "moved">;
+  /** Outside of a transaction, when nothing is needed any more: makes the file as short as it can be. */
   finish(): void;
 };
 
@@ -53,23 +53,24 @@ export function createPrune(db: Database, { counts, repeats, progress, tried, ke
       const triedBefore = isOld("delivered", delivered) || isOld("failed", failed) || isOld("expired", failed);
       return triedBefore || hasSegments(delivered, sparse) || repeats.hasBefore(seen) || vacuum.isNeeded();
     },
-    run({ delivered, failed, seen, sparse }, limit) {
+    run(tx, { delivered, failed, seen, sparse }, limit) {
       // What this transaction has settled has to be in the rows that are read.
       progress.flush();
       const segments = [...settledSegments.all(delivered, limit), ...sparseSegments.all(sparse ?? 0, limit)];
       const removed = removal.remove(
+        tx,
         segments.map(({ first }) => first),
         limit,
       );
       const others = {
-        delivered: removed.delivered + pruneTried("delivered", delivered, limit),
-        failed: pruneTried("failed", failed, limit),
-        expired: pruneTried("expired", failed, limit),
+        delivered: removed.delivered + pruneTried(tx, "delivered", delivered, limit),
+        failed: pruneTried(tx, "failed", failed, limit),
+        expired: pruneTried(tx, "expired", failed, limit),
         unrouted: removed.unrouted,
         moved: removed.moved,
-        seen: repeats.prune(seen, limit),
+        seen: repeats.prune(tx, seen, limit),
       };
-      vacuum.run();
+      vacuum.run(tx);
       return others;
     },
     finish: vacuum.finish,
@@ -79,11 +80,11 @@ export function createPrune(db: Database, { counts, repeats, progress, tried, ke
     return settledSegments.get(before, 1) !== undefined || sparseSegments.get(sparse ?? 0, 1) !== undefined;
   }
 
-  function pruneTried(state: SettledState, before: At, limit: number): number {
+  function pruneTried(tx: Tx, state: SettledState, before: At, limit: number): number {
     const rows = settled[state].all(before, limit);
     for (const { event, destination } of rows) {
       removeTried.run(event, destination);
-      counts.add(destination, state, -1);
+      counts.add(tx, destination, state, -1);
     }
     return rows.length;
   }
@@ -99,8 +100,8 @@ export type Removed = {
 type RemovalParts = Pick<PruneParts, "counts" | "tried" | "kept">;
 
 export type Removal = {
-  /** Inside a transaction: removes these segments, until about `limit` events are gone. Those that are dense it marks so. */
-  remove(segments: readonly number[], limit: number): Removed;
+  /** Removes these segments, until about `limit` events are gone. Those that are dense it marks so. */
+  remove(tx: Tx, segments: readonly number[], limit: number): Removed;
 };
 
 /** Removes whole segments. What still waits in one gets a row of its own in `tried`, and goes on waiting. */
@@ -115,7 +116,7 @@ export function createRemoval(db: Database, { counts, tried, kept }: RemovalPart
   );
 
   return {
-    remove(segments, limit) {
+    remove(tx, segments, limit) {
       let [events, delivered, unrouted, moved, next] = [0, 0, 0, 0, 0];
       for (const first of segments) {
         const segment = kept.segmentOf(first);
@@ -125,7 +126,7 @@ export function createRemoval(db: Database, { counts, tried, kept }: RemovalPart
           markDense.run(first);
           continue;
         }
-        for (const row of states) delivered += removeStates(row, segment);
+        for (const row of states) delivered += removeStates(tx, row, segment);
         for (const removal of removals) removal.run(first);
         events += segment.events;
         moved += states.reduce((sum, { waiting }) => sum + waiting, 0);
@@ -139,17 +140,17 @@ export function createRemoval(db: Database, { counts, tried, kept }: RemovalPart
   };
 
   /** Answers how many were delivered. */
-  function removeStates(row: Letters, segment: Segment): number {
+  function removeStates(tx: Tx, row: Letters, segment: Segment): number {
     const delivered = countLetter(row.states, "d");
-    counts.add(row.destination, "delivered", -delivered);
-    if (row.waiting > 0) setApart(row, segment);
+    counts.add(tx, row.destination, "delivered", -delivered);
+    if (row.waiting > 0) setApart(tx, row, segment);
     return delivered;
   }
 
-  function setApart({ destination, states }: Letters, { first, acceptedAt }: Segment): void {
+  function setApart(tx: Tx, { destination, states }: Letters, { first, acceptedAt }: Segment): void {
     const waiting = { destination, segment: first, acceptedAt, dueAt: acceptedAt, attempts: 0, stoodStill: 0 };
     kept.bodies(first).forEach((body, nth) => {
-      if (states[nth] === "w") tried.add({ ...waiting, id: first + nth, body });
+      if (states[nth] === "w") tried.add(tx, { ...waiting, id: first + nth, body });
     });
   }
 }
@@ -198,9 +199,9 @@ const SPARE_PAGES = 256;
 /** Gives back what pruning has freed. Without it the file would stay as long as it ever was. */
 export type Vacuum = {
   isNeeded(): boolean;
-  /** Inside a transaction: gives back a little. */
-  run(): void;
-  /** Outside of one, when there is nothing more to give back: what was, may still be in the write-ahead log only. */
+  /** Gives back a little. */
+  run(tx: Tx): void;
+  /** Outside of a transaction, when there is nothing more to give back: what was, may still be in the write-ahead log only. */
   finish(): void;
 };
 
@@ -210,7 +211,7 @@ export function createVacuum(db: Database): Vacuum {
 
   return {
     isNeeded: () => excess() > 0,
-    run() {
+    run(_tx) {
       const pages = Math.min(excess(), STEP_PAGES);
       if (pages <= 0) return;
       db.pragma(`incremental_vacuum(${pages})`);
@@ -232,10 +233,10 @@ export function createVacuum(db: Database): Vacuum {
 /** How many bytes of the file are in use. Pages that pruning has freed do not count: they are filled again first. */
 export type Size = Keeper & {
   used(): number;
-  /** Inside a transaction: what this takes is given back soon, and does not count; what it gives back does not either. */
-  borrow<T>(run: () => T): T;
-  /** Inside a transaction: all of it was given back. */
-  repaid(): void;
+  /** What this takes is given back soon, and does not count; what it gives back does not either. */
+  borrow<T>(tx: Tx, run: () => T): T;
+  /** All of it was given back. */
+  repaid(tx: Tx): void;
 };
 
 /** `measured` hears of it now, and after each commit. */
@@ -252,7 +253,7 @@ export function createSize(db: Database, measured: (used: number) => void): Size
 
   return {
     used: () => used,
-    borrow(run) {
+    borrow(_tx, run) {
       const before = measure();
       const result = run();
       borrowing = Math.max(0, borrowing + measure() - before);

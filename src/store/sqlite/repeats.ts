@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { At } from "../../model/units.ts";
-import type { Keeper } from "./commits.ts";
+import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 
 /**
@@ -16,17 +16,17 @@ const ROW_KEYS = 250;
 type Row = { readonly first: number; readonly seen_at: number; readonly keys: Buffer };
 
 export type Repeats = Keeper & {
-  /** Inside a transaction: whether this id was seen at `since` or later. If not, it is from now on. */
-  isRepeat(source: string, messageId: string, since: At): boolean;
+  /** Whether this id was seen at `since` or later. If not, it is from now on. */
+  isRepeat(tx: Tx, source: string, messageId: string, since: At): boolean;
   /** When this id was seen last; null if it was not, or is not known any more. */
   seenAt(source: string, messageId: string): At | null;
   /** Whether there is anything for `prune`. */
   hasBefore(before: At): boolean;
   /**
-   * Inside a transaction: removes at most `limit` rows that were seen before `before`, or that the index in memory has
+   * Removes at most `limit` rows that were seen before `before`, or that the index in memory has
    * no room for any more; answers how many keys.
    */
-  prune(before: At, limit: number): number;
+  prune(tx: Tx, before: At, limit: number): number;
 };
 
 /** Reads all keys once, which takes about 0.2 s for a million. */
@@ -41,7 +41,7 @@ export function createRepeats(db: Database): Repeats {
   const pending = new Set<Key>();
 
   return {
-    isRepeat(source, messageId, since) {
+    isRepeat(_tx, source, messageId, since) {
       const key = keyOf(source, messageId);
       if (pending.has(key) || index.some(key, (number) => isSame(number, key, since))) return true;
       pending.add(key);
@@ -55,7 +55,7 @@ export function createRepeats(db: Database): Repeats {
       return numbers.length === 0 ? null : (find.get(Math.max(...numbers))?.seen_at ?? null);
     },
     hasBefore: (before) => oldest.all(1).some((row) => isOld(row, before, index.oldest())),
-    prune(before, limit) {
+    prune(_tx, before, limit) {
       const all = oldest.all(limit);
       const kept = all.findIndex((row) => !isOld(row, before, index.oldest()));
       const rows = kept < 0 ? all : all.slice(0, kept);
@@ -66,7 +66,7 @@ export function createRepeats(db: Database): Repeats {
       index.forgetBefore(last.first + last.keys.length / KEY_BYTES);
       return rows.reduce((sum, row) => sum + row.keys.length / KEY_BYTES, 0);
     },
-    write(now) {
+    write({ now }) {
       const keys = [...pending];
       for (let nth = 0; nth < keys.length; nth += ROW_KEYS) {
         insert.run(nextNumber + nth, now, Buffer.from(keys.slice(nth, nth + ROW_KEYS).join(""), "latin1"));

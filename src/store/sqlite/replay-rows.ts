@@ -1,17 +1,14 @@
 import { NO_ATTEMPTS } from "../../model/attempt.ts";
-import type { Delivery, SettledState } from "../../model/delivery.ts";
-import type { At } from "../../model/units.ts";
+import type { Settled } from "../replay.ts";
+import type { Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Kept } from "./kept.ts";
 import type { Progress } from "./progress.ts";
 import { logOfFirst, type Tried } from "./settle.ts";
 
-/** A delivery that was settled when it was looked up. */
-export type Settled = Pick<Delivery, "id" | "destination"> & { readonly state: SettledState };
-
 export type ReplayRows = {
-  /** Inside a transaction: those of them that are still settled so wait again. Answers them. */
-  run(settled: readonly Settled[], now: At): readonly Settled[];
+  /** Those of them that are still settled so wait again. Answers them. */
+  run(tx: Tx, settled: readonly Settled[]): readonly Settled[];
 };
 
 export type ReplayParts = {
@@ -23,30 +20,28 @@ export type ReplayParts = {
 
 export function createReplayRows({ counts, progress, tried, kept }: ReplayParts): ReplayRows {
   return {
-    run(settled, now) {
-      const done = settled.filter((one) => again(one, now));
+    run(tx, settled) {
+      const done = settled.filter((one) => again(tx, one));
       for (const { destination, state } of done) {
-        counts.add(destination, state, -1);
-        counts.add(destination, "waiting", 1);
+        counts.add(tx, destination, state, -1);
+        counts.add(tx, destination, "waiting", 1);
       }
       return done;
     },
   };
 
-  function again(one: Settled, at: At): boolean {
-    if (tried.replay(one, { state: one.state, at })) return true;
+  function again(tx: Tx, one: Settled): boolean {
+    if (tried.replay(tx, one, one.state)) return true;
     const segment = one.state === "delivered" ? kept.segmentOf(one.id) : null;
     if (segment === null) return false;
     const { first, acceptedAt } = segment;
     const place = { ...one, segment: first };
-    if (progress.letter(place) !== "d") return false;
+    if (progress.letter(tx, place) !== "d") return false;
     const by = kept.deliveredBy(place);
     const body = kept.body(one);
-    progress.again(place);
-    tried.add(
-      { ...place, body, acceptedAt, dueAt: at, attempts: 0, stoodStill: 0 },
-      { at, log: by ? logOfFirst(by) : NO_ATTEMPTS },
-    );
+    progress.again(tx, place);
+    const waiting = { ...place, body, acceptedAt, dueAt: tx.now, attempts: 0, stoodStill: 0 };
+    tried.add(tx, waiting, { log: by ? logOfFirst(by) : NO_ATTEMPTS });
     return true;
   }
 }

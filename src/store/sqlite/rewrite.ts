@@ -1,6 +1,6 @@
 import type { Fault } from "../../model/fault.ts";
 import type { Clock } from "../../model/ports.ts";
-import type { Commits } from "./commits.ts";
+import type { Commits, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Size } from "./prune.ts";
 
@@ -53,7 +53,7 @@ export function createRewrite(db: Database, { commits, clock, size, failed }: Re
         () => repeat(signal, null, () => removeSome(db, old, table)),
         () => repeat(signal, null, () => removeSome(db, fresh, table)),
         () => repeat(signal, null, () => begin(db, table)),
-        () => repeat<Place>(signal, table.first, (after) => copySome(db, table, after)),
+        () => repeat<Place>(signal, table.first, (_tx, after) => copySome(db, table, after)),
         () => repeat(signal, null, () => exchange(db, table)),
         () => repeat(signal, null, () => removeSome(db, old, table)),
         () => repeat(signal, null, repaid),
@@ -66,8 +66,8 @@ export function createRewrite(db: Database, { commits, clock, size, failed }: Re
     return true;
   };
 
-  function repaid(): "done" {
-    size.repaid();
+  function repaid(tx: Tx): "done" {
+    size.repaid(tx);
     return "done";
   }
 
@@ -75,12 +75,12 @@ export function createRewrite(db: Database, { commits, clock, size, failed }: Re
   async function repeat<At>(
     signal: AbortSignal,
     first: At,
-    step: (at: At) => At | "done",
+    step: (tx: Tx, at: At) => At | "done",
   ): Promise<true | Fault | null> {
     for (let at = first; ; ) {
       if (signal.aborted) return null;
       const began = clock.now();
-      const run = (): { readonly next: At | "done" } => ({ next: size.borrow(() => step(at)) });
+      const run = (tx: Tx): { readonly next: At | "done" } => ({ next: size.borrow(tx, () => step(tx, at)) });
       const stepped = await commits.add<ReturnType<typeof run> | Fault>({ rows: MOST_ROWS, run, failed });
       if ("code" in stepped) return stepped;
       if (stepped.next === "done") return true;
@@ -107,7 +107,7 @@ function sqlOf(
     .all(type, of);
 }
 
-/** Inside a transaction: a table beside this one, with the same columns and indexes, and what keeps it in step with it. */
+/** A table beside this one, with the same columns and indexes, and what keeps it in step with it. */
 function begin(db: Database, table: Table): "done" {
   const { name, key } = table;
   const { fresh } = namesOf(table);
@@ -142,7 +142,7 @@ function columnsOf(db: Database, { name, key }: Table): readonly string[] {
  */
 const AGAIN = "_2";
 
-/** Inside a transaction: the rows after this place; those that have changed since the beginning are there already. */
+/** The rows after this place; those that have changed since the beginning are there already. */
 function copySome(db: Database, table: Table, after: Place): Place | "done" {
   const { name, key } = table;
   const columns = columnsOf(db, table).join(", ");
@@ -163,7 +163,6 @@ function placeOf(db: Database, sql: string, after: Place | readonly []): Place |
     .get(...after);
 }
 
-/** Inside a transaction. */
 function exchange(db: Database, table: Table): "done" {
   const { name } = table;
   const { old, fresh } = namesOf(table);
@@ -178,7 +177,7 @@ function exchange(db: Database, table: Table): "done" {
   return "done";
 }
 
-/** Inside a transaction: some rows of a table that nobody needs, and at the end the table. */
+/** Some rows of a table that nobody needs, and at the end the table. */
 function removeSome(db: Database, unneeded: string, table: Table): null | "done" {
   const { name, key } = table;
   if (sqlOf(db, "table", unneeded).length === 0) return "done";

@@ -3,6 +3,7 @@ import type { Delivery, SettledState } from "../../model/delivery.ts";
 import type { Settlement } from "../../model/settlement.ts";
 import type { At } from "../../model/units.ts";
 import { withoutQuery } from "../../model/url.ts";
+import type { Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import type { Kept, Waiting } from "./kept.ts";
@@ -11,57 +12,57 @@ import { checksum, damaged, segmentOf } from "./segment.ts";
 
 export type SettleParts = { readonly counts: Counts; readonly progress: Progress; readonly tried: Tried };
 
-/** Inside a transaction: writes what became of a delivery. Answers false if it does not wait any more. */
+/** Writes what became of a delivery. Answers false if it does not wait any more. */
 export function createSettle({ counts, progress, tried }: SettleParts) {
-  return function settle(delivery: Delivery, settlement: Settlement): boolean {
+  return function settle(tx: Tx, delivery: Delivery, settlement: Settlement): boolean {
     const { destination } = delivery;
-    if (!write(delivery, settlement)) return false;
+    if (!write(tx, delivery, settlement)) return false;
     if (settlement.state !== "waiting") {
-      counts.add(destination, "waiting", -1);
-      counts.add(destination, settlement.state, 1);
+      counts.add(tx, destination, "waiting", -1);
+      counts.add(tx, destination, settlement.state, 1);
     }
     return true;
   };
 
   /** Most deliveries are taken at the first attempt, and cost a letter; the others get a row of their own. */
-  function write(delivery: Delivery, settlement: Settlement): boolean {
-    if (delivery.attemptedAt !== null) return tried.settle(delivery, settlement);
+  function write(tx: Tx, delivery: Delivery, settlement: Settlement): boolean {
+    if (delivery.attemptedAt !== null) return tried.settle(tx, delivery, settlement);
     const place = { id: delivery.id, destination: delivery.destination, segment: segmentOf(delivery.ref) };
-    if (progress.letter(place) !== "w") return tried.settle(delivery, settlement);
+    if (progress.letter(tx, place) !== "w") return tried.settle(tx, delivery, settlement);
     // An attempt of the same round that failed is to be seen too: then it has a row, which has a log.
     if (settlement.state === "delivered" && settlement.attempts === 1 && !settlement.log) {
       const { attemptedAt: at, url, status } = settlement;
-      progress.deliver(place, { at, url, status });
+      progress.deliver(tx, place, { at, url, status });
       return true;
     }
-    progress.setApart(place, settlement.attemptedAt);
-    tried.add({ ...delivery, segment: place.segment });
-    return tried.settle(delivery, settlement);
+    progress.setApart(tx, place, settlement.attemptedAt);
+    tried.add(tx, { ...delivery, segment: place.segment });
+    return tried.settle(tx, delivery, settlement);
   }
 }
 
 /** The deliveries that were not delivered at their first attempt, each with a row of its own. */
 export type Tried = {
-  /** Inside a transaction: takes one out of its segment, where it waits; or has waited, and is to be sent again. */
-  add(delivery: NewRow, again?: Again): void;
-  /** Inside a transaction: writes what became of one that waits. Answers false if none does. */
-  settle(delivery: Delivery, settlement: Settlement): boolean;
-  /** Inside a transaction: one that waits has failed without another attempt. */
-  giveUp(place: TriedPlace, why: { readonly at: At; readonly reason: string }): void;
-  /** Inside a transaction: one that waits is another destination's from now on, and was never tried. */
-  move(place: TriedPlace, to: string): void;
-  /** Inside a transaction: one that is settled so waits again, with all of its time. Answers false if there is none. */
-  replay(place: TriedPlace, from: { readonly state: SettledState; readonly at: At }): boolean;
-  /** Inside a transaction: one that waits is due now. Answers false if it is already, or if there is none. */
-  hurry(place: TriedPlace, now: At): boolean;
-  /** Inside a transaction: whether the destination has a row for the event. */
+  /** Takes one out of its segment, where it waits; or has waited, and is to be sent again. */
+  add(tx: Tx, delivery: NewRow, again?: Again): void;
+  /** Writes what became of one that waits. Answers false if none does. */
+  settle(tx: Tx, delivery: Delivery, settlement: Settlement): boolean;
+  /** One that waits has failed without another attempt. */
+  giveUp(tx: Tx, place: TriedPlace, reason: string): void;
+  /** One that waits is another destination's from now on, and was never tried. */
+  move(tx: Tx, place: TriedPlace, to: string): void;
+  /** One that is settled so waits again, with all of its time. Answers false if there is none. */
+  replay(tx: Tx, place: TriedPlace, from: SettledState): boolean;
+  /** One that waits is due now. Answers false if it is already, or if there is none. */
+  hurry(tx: Tx, place: TriedPlace): boolean;
+  /** Whether the destination has a row for the event. */
   has(place: TriedPlace): boolean;
 };
 
 type TriedPlace = Pick<Delivery, "id" | "destination">;
 
-/** What came before the operator wanted it to be sent again, and when that was. */
-type Again = { readonly at: At; readonly log: AttemptLog };
+/** What came before the operator sent it again. */
+type Again = { readonly log: AttemptLog };
 
 type NewRow = Pick<Delivery, "id" | "destination" | "dueAt" | "attempts" | "stoodStill" | "acceptedAt" | "body"> & {
   readonly segment: number;
@@ -71,14 +72,14 @@ export function createTried(db: Database): Tried {
   const { insert, update, giveUp, move, replay, hurry, readBy, readLog, find } = prepare(db);
 
   return {
-    add({ id, destination, segment, dueAt, attempts, stoodStill, acceptedAt, body }, again) {
+    add({ now }, { id, destination, segment, dueAt, attempts, stoodStill, acceptedAt, body }, again) {
       const waiting = [id, destination, dueAt, attempts, stoodStill, acceptedAt] as const;
-      const before = again ? [again.at, JSON.stringify(again.log)] : [null, null];
+      const before = again ? [now, JSON.stringify(again.log)] : [null, null];
       const { changes } = insert.run(...waiting, ...before, String(id - segment), body, segment);
       // It would wait nowhere. Whoever throws here takes back what it has left.
       if (changes !== 1) throw damaged(segment, "it has no contents");
     },
-    settle({ id, destination }, settlement) {
+    settle(_tx, { id, destination }, settlement) {
       const { state, attempts, firstAttemptAt, attemptedAt, stoodStill, finals } = settlement;
       const [dueAt, settledAt] = state === "waiting" ? [settlement.dueAt, null] : [null, attemptedAt];
       const [url, status] = state === "delivered" ? [settlement.url, settlement.status] : [null, null];
@@ -88,14 +89,14 @@ export function createTried(db: Database): Tried {
       const progress = [attempts, firstAttemptAt, attemptedAt, stoodStill, settledAt];
       return update.run(state, dueAt, ...progress, url, status, reason, refusals, log, id, destination).changes > 0;
     },
-    giveUp: ({ id, destination }, { at, reason }) => void giveUp.run(at, reason, id, destination),
-    move: ({ id, destination }, to) => void move.run(to, id, destination),
-    replay({ id, destination }, { state, at }) {
+    giveUp: ({ now }, { id, destination }, reason) => void giveUp.run(now, reason, id, destination),
+    move: (_tx, { id, destination }, to) => void move.run(to, id, destination),
+    replay({ now }, { id, destination }, from) {
       const by = readBy.get(id, destination);
       const log = by ? JSON.stringify(logOfFirst(by)) : null;
-      return replay.run(at, at, log, id, destination, state).changes > 0;
+      return replay.run(now, now, log, id, destination, from).changes > 0;
     },
-    hurry: ({ id, destination }, now) => hurry.run(now, id, destination, now).changes > 0,
+    hurry: ({ now }, { id, destination }) => hurry.run(now, id, destination, now).changes > 0,
     has: ({ id, destination }) => find.get(id, destination) !== undefined,
   };
 
@@ -155,23 +156,23 @@ export function logOfFirst({ at, url, status }: Delivered): AttemptLog {
 
 export type GiveUpParts = SettleParts & { readonly kept: Kept };
 
-/** Inside a transaction: one that waits has failed without another attempt. Answers how many bytes of bodies were written. */
-export type GiveUp = (one: Waiting, why: { readonly at: At; readonly reason: string }) => number;
+/** One that waits has failed without another attempt. Answers how many bytes of bodies were written. */
+type GiveUp = (tx: Tx, one: Waiting, reason: string) => number;
 
 export function createGiveUp({ counts, progress, tried, kept }: GiveUpParts): GiveUp {
-  return function giveUp(one, why) {
-    const bytes = one.kind === "letter" ? setApart(one, why.at) : one.size;
-    tried.giveUp(one, why);
-    counts.add(one.destination, "waiting", -1);
-    counts.add(one.destination, "failed", 1);
+  return function giveUp(tx, one, reason) {
+    const bytes = one.kind === "letter" ? setApart(tx, one) : one.size;
+    tried.giveUp(tx, one, reason);
+    counts.add(tx, one.destination, "waiting", -1);
+    counts.add(tx, one.destination, "failed", 1);
     return bytes;
   };
 
-  function setApart(one: Waiting, at: At): number {
+  function setApart(tx: Tx, one: Waiting): number {
     const body = kept.body(one);
-    const acceptedAt = kept.segmentOf(one.id)?.acceptedAt ?? at;
-    progress.setApart(one, at);
-    tried.add({ ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, stoodStill: 0 });
+    const acceptedAt = kept.segmentOf(one.id)?.acceptedAt ?? tx.now;
+    progress.setApart(tx, one, tx.now);
+    tried.add(tx, { ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, stoodStill: 0 });
     return body.length;
   }
 }

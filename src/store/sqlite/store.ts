@@ -3,12 +3,13 @@ import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
 import { type Alias, type Bounds, describeAlias, type FileMark, type StoreHealth } from "../../model/space.ts";
 import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
 import { createPresence, OutboxGone, type Presence } from "../presence.ts";
+import { createReplay } from "../replay.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
 import { watchClock } from "../timeline.ts";
 import { createAppend, createIntake, createSegments } from "./append.ts";
 import { createBacklog, createClaims } from "./claims.ts";
 import { createStoredClocks } from "./clocks.ts";
-import { type Commits, createCommits } from "./commits.ts";
+import { type Commits, createCommits, type Tx } from "./commits.ts";
 import { createCounts } from "./counts.ts";
 import { createStoredDeletions } from "./deletions.ts";
 import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
@@ -23,7 +24,7 @@ import { createNotices } from "./notices.ts";
 import { createProgress } from "./progress.ts";
 import { createPrune, createSize, type PruneRows, type Size } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
-import { createReplay } from "./replay.ts";
+import { createReplaySteps } from "./replay.ts";
 import { createRescue, keepRescued } from "./rescue.ts";
 import { createSettle, createTried } from "./settle.ts";
 import { createCallHash, createForget, createSuperseding } from "./superseded.ts";
@@ -147,7 +148,6 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const size = createSize(db, room.measured);
   const withdrawal = createWithdraw(tables);
   const settleRow = createSettle(tables);
-  const unserved = createUnserved(tables);
   const claims = createClaims(db, report);
   const commits = createCommits(db, {
     ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size, uploads, suppression, kept] },
@@ -160,26 +160,27 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   surroundings.watch("indexes", createIndexCheck(db, { clock, report, commits, counts, moved, gone: presence.check }));
   const lookup = createLookup(db, { clock, repeats, kept, timeline: meta.timeline });
   const about = createAbout(db, tables);
+  const replaySteps = createReplaySteps({ ...tables, ...about, commits, failed: unwritable });
   let closing: Promise<void> | null = null;
 
   return {
     changes: changes.hear,
-    ...createIntake({ clock, commits, room, appendRows, withdrawal, withdrawn }),
+    ...createIntake({ commits, room, appendRows, withdrawal, withdrawn }),
     claims: async (ask) => claims(ask),
     settle(delivery, settlement) {
-      const run = (): Written => (settleRow(delivery, settlement) ? "written" : "gone");
-      return commits.add<Written>({ rows: 1, run, keepsUp: true, failed: () => "unwritten" });
+      const run = (tx: Tx): Written => (settleRow(tx, delivery, settlement) ? "written" : "gone");
+      return commits.add<Written>({ rows: 1, run, keepsUp: true, failed: unwritable });
     },
     backlog: createBacklog(db, counts),
     prune: createPrunePort({ commits, rows: createPrune(db, tables), moved }),
     lookup,
-    unserved: createUnservedPort({ commits, rows: unserved, clock, moved }),
-    replay: createReplay({ ...tables, ...about, clock, moved, commits, lookup, room, failed: unwritable }),
+    unserved: createUnservedPort({ commits, rows: createUnserved(tables), moved }),
+    replay: createReplay({ ...replaySteps, clock, lookup, room, moved }),
     deletions: createStoredDeletions(db, {
       ...{ ...tables, clock, commits, room, size, notices, report },
       failed: unwritable,
     }),
-    members: createMembers(db, { ...withdrawal, ...tables, clock, ...about, commits, failed: unwritable }),
+    members: createMembers(db, { ...withdrawal, ...tables, ...about, commits, failed: unwritable }),
     clocks: createStoredClocks(db, { commits, meta, failed: unwritable }),
     health: createHealth({ commits, meta, size, room, presence, bounds }),
     rescue: createRescue(db, options),
@@ -273,24 +274,23 @@ function createPrunePort({ commits, rows, moved }: PruneWorld): Store["prune"] {
       rows.finish();
       return null;
     }
-    const run = (): ReturnType<PruneRows["run"]> => rows.run(before, limit);
+    const run = (tx: Tx): ReturnType<PruneRows["run"]> => rows.run(tx, before, limit);
     const { moved: left, ...counts } = await commits.add({ rows: limit, keepsUp: true, run });
     if (left > 0) moved();
     return counts;
   };
 }
 
-type UnservedWorld = Pick<StoreOptions, "clock"> &
-  Pick<Changes, "moved"> & { readonly commits: Commits; readonly rows: UnservedRows };
+type UnservedWorld = Pick<Changes, "moved"> & { readonly commits: Commits; readonly rows: UnservedRows };
 
-function createUnservedPort({ commits, rows, clock, moved }: UnservedWorld): Unserved {
+function createUnservedPort({ commits, rows, moved }: UnservedWorld): Unserved {
   return {
     discard(destination, limit) {
-      const run = (): Discarded => rows.discard(destination, { limit, now: clock.now() });
+      const run = (tx: Tx): Discarded => rows.discard(tx, destination, limit);
       return commits.add<Discarded | Fault>({ rows: limit, run, failed: unwritable });
     },
     async move(by, limit) {
-      const run = (): Moved => rows.move(by, { limit, now: clock.now() });
+      const run = (tx: Tx): Moved => rows.move(tx, by, limit);
       const answer = await commits.add<Moved | Fault>({ rows: limit, run, failed: unwritable });
       if ("moved" in answer && answer.moved > 0) moved();
       return answer;

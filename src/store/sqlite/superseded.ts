@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { At } from "../../model/units.ts";
 import { SUPERSEDED } from "../../model/withdrawal.ts";
+import type { Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Kept } from "./kept.ts";
 import type { Uploads } from "./uploads.ts";
@@ -15,10 +16,10 @@ type Asked = Pick<
 export type Superseding = {
   isSuperseded(delivery: Asked): boolean;
   /**
-   * Inside a transaction: it is sent again. Of a user who has left nothing is known any more: the call is noted as the last
-   * one about them, so that the next one ends it.
+   * It is sent again. Of a user who has left nothing is known any more: the call is noted as the last one about them, so that
+   * the next one ends it.
    */
-  keep(delivery: Asked, now: At): void;
+  keep(tx: Tx, delivery: Asked): void;
 };
 
 /** What a call says, and where. `isGone`: the user is no member, and has no value. */
@@ -41,7 +42,7 @@ export function createSuperseding(db: Database, { kept, callHash }: SupersedingP
       // Whoever is not there has left: a newer call has said so, unless it is this one that does.
       return last ? last.event !== one.id : !call.isGone;
     },
-    keep(one, now) {
+    keep({ now }, one) {
       const call = callOf(one);
       if (call === null || findLast.get(one.source, call.key, call.user)) return;
       const { id, kind, name, key, user } = call;
@@ -94,14 +95,14 @@ function prepare(db: Database) {
   };
 }
 
-/** How users leave the tables for good. All of it inside a transaction. */
+/** How users leave the tables for good. */
 type Leaving = {
   /** So many users lose their value. Answers how many did. */
-  drop(computation: number, limit: number): number;
+  drop(tx: Tx, computation: number, limit: number): number;
   /** Whether anybody has no value. */
   isUntidy(): boolean;
   /** Forgets so many of those who have no value, if no call about them waits. Answers whether there may be more. */
-  sweep(limit: number): boolean;
+  sweep(tx: Tx, limit: number): boolean;
 };
 
 type Gone = { computation: number; user: string; event: number | null };
@@ -118,7 +119,7 @@ export function createLeaving(db: Database, waits: (event: number) => boolean): 
   );
 
   return {
-    drop(computation, limit) {
+    drop(_tx, computation, limit) {
       const rows = first.all(computation, limit);
       for (const { user, event } of rows) {
         if (event !== null && waits(event)) clear.run(computation, user);
@@ -127,7 +128,7 @@ export function createLeaving(db: Database, waits: (event: number) => boolean): 
       return rows.length;
     },
     isUntidy: () => gone.get(1) !== undefined,
-    sweep(limit) {
+    sweep(_tx, limit) {
       const rows = gone.all(limit);
       const over = rows.filter(({ event }) => event === null || !waits(event));
       for (const { computation, user } of over) remove.run(computation, user);
@@ -137,8 +138,8 @@ export function createLeaving(db: Database, waits: (event: number) => boolean): 
   };
 }
 
-/** Inside a transaction: forgets all about users in these sources; null: in all. Answers how many values they had. */
-export type ForgetMembers = (users: readonly string[], sources: readonly string[] | null) => number;
+/** Forgets all about users in these sources; null: in all. Answers how many values they had. */
+export type ForgetMembers = (tx: Tx, users: readonly string[], sources: readonly string[] | null) => number;
 
 type Where = { readonly sources: readonly string[] | null; readonly syncs: readonly number[] };
 type Forgotten = { computation: number; value: string | null };
@@ -165,15 +166,15 @@ export function createForget(db: Database, uploads: Pick<Uploads, "forget">): Fo
   const removeChange = db.prepare<[number, string]>("DELETE FROM changes WHERE sync = ? AND user = ?");
   const count = db.prepare<[number]>("UPDATE syncs SET done = done + 1 WHERE number = ? AND state = 'running'");
 
-  return function forget(users, sources) {
+  return function forget(tx, users, sources) {
     const syncs = sources?.flatMap((source) => begunOf.all(source)) ?? unfinished.all();
     // No list takes other ids, and the store would find another user under them.
     const named = users.filter((user) => user.isWellFormed());
-    return named.reduce((had, user) => had + forgetOne(user, { sources, syncs }), 0);
+    return named.reduce((had, user) => had + forgetOne(tx, user, { sources, syncs }), 0);
   };
 
-  function forgetOne(user: string, { sources, syncs }: Where): number {
-    if (sources === null) uploads.forget(user);
+  function forgetOne(tx: Tx, user: string, { sources, syncs }: Where): number {
+    if (sources === null) uploads.forget(tx, user);
     const gone = sources?.flatMap((source) => removeOf.all(source, user)) ?? removeAll.all(user);
     const had = gone.filter(({ value }) => value !== null);
     for (const { computation } of had) shrink.run(computation);

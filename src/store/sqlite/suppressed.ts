@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { IsForgotten } from "../../model/deletion.ts";
 import type { At } from "../../model/units.ts";
-import type { Keeper } from "./commits.ts";
+import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import { isErased, previousIn } from "./erase.ts";
 import type { Kept } from "./kept.ts";
@@ -11,10 +11,10 @@ export type Suppression = Keeper & {
   refuses(userIds: readonly (string | undefined)[], source: string): boolean;
   /** Whether calls about the user with this hash are refused, from whichever source. */
   isKnown(hash: string): boolean;
-  /** Inside a transaction: calls about these users are refused from now on, those of the same transaction too. */
-  add(those: Suppressed): void;
-  /** Inside a transaction: takes the calls of these users again. Answers how many of them were suppressed. */
-  lift(userIds: readonly string[]): number;
+  /** Calls about these users are refused from now on, those of the same transaction too. */
+  add(tx: Tx, those: Suppressed): void;
+  /** Takes the calls of these users again. Answers how many of them were suppressed. */
+  lift(tx: Tx, userIds: readonly string[]): number;
 };
 
 /** `sources` null: from all. */
@@ -48,7 +48,7 @@ export function createSuppression(db: Database, hash: UserHash): Suppression {
       });
     },
     isKnown: (one) => kept.has(one),
-    add({ userIds, sources, since }) {
+    add(_tx, { userIds, sources, since }) {
       for (const userId of userIds) {
         for (const source of sources ?? [ALL]) {
           const row = { hash: hash.of(userId), source };
@@ -57,7 +57,7 @@ export function createSuppression(db: Database, hash: UserHash): Suppression {
         }
       }
     },
-    lift(userIds) {
+    lift(_tx, userIds) {
       const hashes = [...new Set(userIds)].map(hash.of).filter((one) => kept.has(one));
       for (const one of hashes) {
         const sources = kept.get(one);

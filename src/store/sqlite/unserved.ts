@@ -1,37 +1,34 @@
-import { type At, MB } from "../../model/units.ts";
+import { MB } from "../../model/units.ts";
 import type { Discarded, Moved, Redirect } from "../../model/unserved.ts";
 import { DISCARDED, hasAlready } from "../ended.ts";
+import type { Tx } from "./commits.ts";
 import type { Waiting } from "./kept.ts";
 import { createGiveUp, type GiveUpParts } from "./settle.ts";
 
 /** Bodies that one page writes, in bytes: nobody waits long behind it. */
 const MOST_BODY = 2 * MB;
 
-/** Inside a transaction: a page of what waits for a destination that nobody serves. */
+/** A page of what waits for a destination that nobody serves. */
 export type UnservedRows = {
-  discard(destination: string, page: PageOf): Discarded;
-  move(by: Redirect, page: PageOf): Moved;
+  discard(tx: Tx, destination: string, limit: number): Discarded;
+  move(tx: Tx, by: Redirect, limit: number): Moved;
 };
-
-export type PageOf = { readonly limit: number; readonly now: At };
 
 export function createUnserved(parts: GiveUpParts): UnservedRows {
   const { counts, progress, tried, kept } = parts;
   const giveUp = createGiveUp(parts);
 
   return {
-    discard(destination, { limit, now }) {
-      const why = { at: now, reason: DISCARDED };
-      const discarded = each(destination, limit, (one) => giveUp(one, why));
+    discard(tx, destination, limit) {
+      const discarded = each(destination, limit, (one) => giveUp(tx, one, DISCARDED));
       return { discarded, more: isLeft(destination) };
     },
-    move({ from, to }, { limit, now }) {
-      const why = { at: now, reason: hasAlready(to) };
+    move(tx, { from, to }, limit) {
       let doubled = 0;
       const done = each(from, limit, (one) => {
-        if (!isThere(one, to)) return handOver(one, to);
+        if (!isThere(tx, one, to)) return handOver(tx, one, to);
         doubled += 1;
-        return giveUp(one, why);
+        return giveUp(tx, one, hasAlready(to));
       });
       return { moved: done - doubled, doubled, more: isLeft(from) };
     },
@@ -52,16 +49,16 @@ export function createUnserved(parts: GiveUpParts): UnservedRows {
     return kept.waitingFor(destination, 1).length > 0;
   }
 
-  function isThere(one: Waiting, destination: string): boolean {
+  function isThere(tx: Tx, one: Waiting, destination: string): boolean {
     const there = { ...one, destination };
-    return (progress.letter(there) ?? "-") !== "-" || tried.has(there);
+    return (progress.letter(tx, there) ?? "-") !== "-" || tried.has(there);
   }
 
-  function handOver(one: Waiting, to: string): number {
-    progress.move(one, to);
-    if (one.kind === "row") tried.move(one, to);
-    counts.add(one.destination, "waiting", -1);
-    counts.add(to, "waiting", 1);
+  function handOver(tx: Tx, one: Waiting, to: string): number {
+    progress.move(tx, one, to);
+    if (one.kind === "row") tried.move(tx, one, to);
+    counts.add(tx, one.destination, "waiting", -1);
+    counts.add(tx, to, "waiting", 1);
     return one.size;
   }
 }

@@ -1,5 +1,5 @@
 import type { Member, Upload } from "../../model/audience.ts";
-import type { Keeper } from "./commits.ts";
+import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import { toText } from "./members.ts";
 
@@ -10,8 +10,8 @@ export type Uploads = Keeper & {
   open(): Upload;
   /** The next so many users of one after this one; their values as they are stored. */
   read(upload: Upload, after: string, limit: number): readonly Staged[];
-  /** Inside a transaction, and once it is committed: takes a user out of all of them. */
-  forget(user: string): void;
+  /** Takes a user out of all of them once it is committed. */
+  forget(tx: Tx, user: string): void;
 };
 
 export type Staged = { user: string; value: string | null };
@@ -38,7 +38,7 @@ export function createUploads(open: () => Database): Uploads {
       return upload;
     },
     read: (upload, after, limit) => readers.get(upload)?.read(after, limit) ?? [],
-    forget: (user) => void leaving.push(user),
+    forget: (_tx, user) => void leaving.push(user),
     write() {},
     committed() {
       for (const staging of readers.values()) staging.forget(leaving);

@@ -64,10 +64,10 @@ export const ACCEPT_FAULTS = [
   fault<typeof Append>("calls a membership twice", "store/sqlite/append.ts", ({ createAppend }) => ({
     createAppend(parts) {
       const append = createAppend(parts);
-      return (entries, during) => {
-        const receipts = append(entries, during);
+      return (tx, entries, withdrawn) => {
+        const receipts = append(tx, entries, withdrawn);
         const again = entries.filter(({ change }) => change).map(({ change, ...entry }) => entry);
-        append(again, during);
+        append(tx, again, withdrawn);
         return receipts;
       };
     },

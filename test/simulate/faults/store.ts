@@ -15,13 +15,16 @@ export const STORE_FAULTS = [
   fault<typeof SettleRows>("loses what became of a retry", "store/sqlite/settle.ts", ({ createSettle }) => ({
     createSettle(parts) {
       const settle = createSettle(parts);
-      return (delivery, settlement) => settlement.attempts === 2 || settle(delivery, settlement);
+      return (tx, delivery, settlement) => settlement.attempts === 2 || settle(tx, delivery, settlement);
     },
   })),
   fault<typeof Counts>("does not count what has failed", "store/sqlite/counts.ts", ({ createCounts }) => ({
     createCounts(db) {
       const real = createCounts(db);
-      return { ...real, add: (name, state, change) => void (state !== "failed" && real.add(name, state, change)) };
+      return {
+        ...real,
+        add: (tx, name, state, change) => void (state !== "failed" && real.add(tx, name, state, change)),
+      };
     },
   })),
   fault<typeof Counts>("counts what was rolled back", "store/sqlite/counts.ts", ({ createCounts }) => ({
@@ -38,8 +41,8 @@ export const STORE_FAULTS = [
       const real = createTried(db);
       return {
         ...real,
-        hurry(place, now) {
-          const hurried = real.hurry(place, now);
+        hurry(tx, place) {
+          const hurried = real.hurry(tx, place);
           anew.run(place.id, place.destination);
           return hurried;
         },
@@ -52,7 +55,7 @@ export const STORE_FAULTS = [
     ({ createReplayRows }) => ({
       createReplayRows(parts) {
         const real = createReplayRows(parts);
-        return { run: (settled, now) => [...settled.slice(0, 1), ...real.run(settled.slice(1), now)] };
+        return { run: (tx, settled) => [...settled.slice(0, 1), ...real.run(tx, settled.slice(1))] };
       },
     }),
   ),
@@ -62,9 +65,9 @@ export const STORE_FAULTS = [
       const remove = db.prepare("DELETE FROM tried WHERE state = 'waiting'");
       return {
         ...real,
-        run(before, limit) {
+        run(tx, before, limit) {
           remove.run();
-          return real.run(before, limit);
+          return real.run(tx, before, limit);
         },
       };
     },

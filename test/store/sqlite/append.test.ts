@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { KB } from "../../../src/model/units.ts";
+import { segmentOf } from "../../../src/store/sqlite/segment.ts";
 import { delivered, makeEntries, makeEntry } from "../make.ts";
 import { startOutbox, type TestOutbox } from "./start.ts";
 
@@ -74,3 +76,186 @@ describe("an event's row", () => {
 function appendTo({ s }: TestOutbox): (entry: ReturnType<typeof makeEntry>) => Promise<readonly string[]> {
   return (entry) => s.append(entry);
 }
+
+function segments({ sql }: TestOutbox): readonly string[] {
+  const rows = sql("SELECT * FROM segments ORDER BY first");
+  return rows.map(({ first, events, open }) => `${first}: ${events} events, ${open} open`);
+}
+
+function progress({ sql }: TestOutbox): readonly string[] {
+  const rows = sql("SELECT * FROM progress ORDER BY segment, destination");
+  return rows.map(
+    ({ segment, destination, waiting, states }) => `${segment} ${destination}: ${states}, ${waiting} wait`,
+  );
+}
+
+describe("a segment", () => {
+  it("holds the events of one commit, whoever has sent them", async () => {
+    await using o = await startOutbox();
+    await Promise.all([
+      o.s.append(...makeEntries(2)),
+      o.s.append(makeEntry({ messageId: "m3", source: "app" }), makeEntry({ messageId: "m1" })),
+    ]);
+    await o.s.append(makeEntry({ messageId: "m4" }));
+    assert.deepEqual(segments(o), ["1: 3 events, 3 open", "4: 1 events, 1 open"]);
+    assert.deepEqual(
+      (await o.s.read()).map(({ id, ref, messageId }) => [id, segmentOf(ref), messageId]),
+      [
+        [1, 1, "m1"],
+        [2, 1, "m2"],
+        [3, 1, "m3"],
+        [4, 4, "m4"],
+      ],
+    );
+  });
+
+  it("holds 256 events: what is more begins another", async () => {
+    await using o = await startOutbox();
+    const entries = makeEntries(600);
+    await o.s.append(...entries);
+    const expected = ["1: 256 events, 256 open", "257: 256 events, 256 open", "513: 88 events, 88 open"];
+    assert.deepEqual(segments(o), expected);
+    const found = await o.s.read();
+    assert.deepEqual(
+      found.map(({ id, ref, messageId, body }) => [id, segmentOf(ref), messageId, body]),
+      entries.map(({ event, body }, nth) => [nth + 1, nth - (nth % 256) + 1, event.messageId, body]),
+    );
+    await o.s.append(makeEntry({ messageId: "next" }));
+    assert.equal(segments(o).at(-1), "601: 1 events, 1 open");
+  });
+
+  it("is ended by a body with which it has 256 K characters", async () => {
+    await using o = await startOutbox();
+    const sizes = [100, 100, 55, 1, 300, 256, 255, 1, 1];
+    await o.s.append(...makeEntries(9).map((entry, nth) => ({ ...entry, body: "x".repeat((sizes[nth] ?? 0) * KB) })));
+    assert.deepEqual(segments(o), [
+      ...["1: 4 events, 4 open", "5: 1 events, 1 open", "6: 1 events, 1 open", "7: 2 events, 2 open"],
+      "9: 1 events, 1 open",
+    ]);
+    assert.deepEqual(
+      (await o.s.read()).map(({ body }) => body.length / KB),
+      sizes,
+    );
+  });
+
+  it("has different events of it for each destination", async () => {
+    await using o = await startOutbox();
+    await o.s.append(
+      makeEntry({ messageId: "m1", deliverTo: ["crm"] }),
+      makeEntry({ messageId: "m2", deliverTo: ["warehouse", "crm"] }),
+      makeEntry({ messageId: "m3", deliverTo: ["warehouse"] }),
+      makeEntry({ messageId: "m4", deliverTo: ["billing"] }),
+    );
+    assert.deepEqual(segments(o), ["1: 4 events, 5 open"]);
+    assert.deepEqual(progress(o), ["1 billing: ---w, 1 wait", "1 crm: ww--, 2 wait", "1 warehouse: -ww-, 2 wait"]);
+    for (const [destination, ids] of Object.entries({ crm: "m1 m2", warehouse: "m2 m3", billing: "m4", other: "" })) {
+      const found = await o.s.read({ destination });
+      assert.equal(found.map(({ messageId }) => messageId).join(" "), ids);
+    }
+    const [second] = await o.s.read({ destination: "warehouse" });
+    assert.ok(second);
+    await o.s.store().settle(second, delivered(second, o.s.clock.now()));
+    assert.deepEqual(progress(o), ["1 billing: ---w, 1 wait", "1 crm: ww--, 2 wait", "1 warehouse: -dw-, 1 wait"]);
+    assert.deepEqual(segments(o), ["1: 4 events, 4 open"]);
+  });
+
+  it("is settled at once if nothing in it goes anywhere", async () => {
+    await using o = await startOutbox();
+    const now = o.s.clock.now();
+    await o.s.append(...makeEntries(2, { deliverTo: [] }));
+    const settled = { first: 1, events: 2, accepted_at: now, open: 0, settled_at: now };
+    assert.deepEqual(o.sql("SELECT first, events, accepted_at, open, settled_at FROM segments"), [settled]);
+    assert.deepEqual(progress(o), []);
+    assert.equal(o.sql("SELECT * FROM events").length, 2);
+    assert.deepEqual(o.sql("SELECT * FROM deliveries"), []);
+    const counts = await o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
+    assert.deepEqual(counts, { delivered: 0, failed: 0, expired: 0, unrouted: 2, seen: 0 });
+    assert.deepEqual(o.sql("SELECT * FROM events"), []);
+  });
+
+  it("keeps what goes nowhere as long as what came with it", async () => {
+    await using o = await startOutbox();
+    const now = o.s.clock.now();
+    const nowhere = makeEntries(2, { deliverTo: [], ownId: true });
+    await o.s.append(
+      ...nowhere,
+      makeEntry({ deliverTo: ["crm"] }),
+      makeEntry({ messageId: "m2", deliverTo: ["other"] }),
+    );
+    const prune = () => o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
+    const none = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
+    for (const destination of ["crm", "other"]) {
+      assert.deepEqual(await prune(), none);
+      assert.equal(o.sql("SELECT * FROM events").length, 4);
+      const [delivery] = await o.s.read({ destination });
+      assert.ok(delivery);
+      await o.s.store().settle(delivery, delivered(delivery, now));
+    }
+    assert.deepEqual(await prune(), { ...none, delivered: 2, unrouted: 2 });
+    assert.deepEqual(o.sql("SELECT * FROM events"), []);
+  });
+
+  it("has every body to the byte, and so has the view", async () => {
+    await using o = await startOutbox();
+    const bodies = [
+      '{"text":"a\u2028b\u2029c","n":1.0,"e":1e2,"big":12345678901234567890}',
+      JSON.stringify({ nul: "\0", tab: "\t", line: "\r\n", half: "\ud800" }),
+      JSON.stringify({ "🙂": "👩‍👩‍👧", nested: { list: [1, [2, {}], []], deep: { quote: '"\\', slash: "/" } } }),
+      '{"b":1,"a":2,"b":3,"escaped":"\\u00e4\\/"}',
+      "{}",
+    ];
+    await o.s.append(...bodies.map((body, nth) => makeEntry({ messageId: `m${nth}`, body })));
+    await o.s.reopen();
+    assert.deepEqual(
+      (await o.s.read()).map(({ body }) => body),
+      bodies,
+    );
+    assert.deepEqual(
+      o.sql("SELECT body FROM events ORDER BY id").map(({ body }) => body),
+      bodies,
+    );
+  });
+});
+
+describe("the numbers of events", () => {
+  it("go on where they were, also when all segments were removed and the daemon started anew, twice", async () => {
+    await using o = await startOutbox();
+    const now = o.s.clock.now();
+    const prune = () => o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 1_000);
+    for (const next of [301, 601]) {
+      await o.s.append(...makeEntries(300, { deliverTo: [], ownId: true }));
+      await prune();
+      assert.deepEqual(segments(o), []);
+      assert.deepEqual(o.sql("SELECT value FROM meta WHERE name = 'next_event'"), [{ value: next }]);
+      await o.s.reopen();
+    }
+    await o.s.append(makeEntry());
+    assert.deepEqual(segments(o), ["601: 1 events, 1 open"]);
+  });
+
+  it("go on where they were when the newest segment was removed before the others", async () => {
+    await using o = await startOutbox();
+    const now = o.s.clock.now();
+    const prune = () => o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
+    await o.s.append(makeEntry());
+    await o.s.append(...makeEntries(3, { deliverTo: [], ownId: true }));
+    await prune();
+    for (const delivery of await o.s.read()) await o.s.store().settle(delivery, delivered(delivery, now));
+    await prune();
+    assert.deepEqual(segments(o), []);
+    await o.s.reopen();
+    await o.s.append(makeEntry({ messageId: "m5" }));
+    assert.deepEqual(segments(o), ["5: 1 events, 1 open"]);
+  });
+
+  it("go on behind the newest segment when older ones were removed later", async () => {
+    await using o = await startOutbox();
+    const now = o.s.clock.now();
+    await o.s.append(...makeEntries(3, { deliverTo: [], ownId: true }));
+    await o.s.append(...makeEntries(3));
+    await o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
+    await o.s.reopen();
+    await o.s.append(makeEntry({ messageId: "m4" }));
+    assert.deepEqual(segments(o), ["4: 3 events, 3 open", "7: 1 events, 1 open"]);
+  });
+});

@@ -14,7 +14,7 @@ async function startCommits(path = ":memory:") {
   const told: Told[] = [];
   const kept: string[] = [];
   const keeper: Keeper = {
-    write: (now) => void kept.push(now === clock.now() ? "write" : `write at ${now}`),
+    write: ({ now }) => void kept.push(now === clock.now() ? "write" : `write at ${now}`),
     committed: () => void kept.push("committed"),
     rolledBack: () => void kept.push("rolled back"),
   };

@@ -3,7 +3,8 @@ import { stat } from "node:fs/promises";
 import { describe, it } from "node:test";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import { KB, MB } from "../../../src/model/units.ts";
-import { delivered, expired, failed, makeEntries, makeEntry, makeLargeEntries } from "../make.ts";
+import { noise } from "../../model/make.ts";
+import { delivered, expired, failed, makeEntries, makeEntry, makeLargeEntries, offline, retried } from "../make.ts";
 import { startOutbox, type TestOutbox } from "./start.ts";
 
 async function settle(o: TestOutbox, deliveries: readonly Delivery[], end = delivered): Promise<void> {
@@ -102,3 +103,215 @@ async function sizeOf({ shell, path }: TestOutbox): Promise<number> {
   shell.pragma("wal_checkpoint(TRUNCATE)");
   return (await stat(path)).size;
 }
+
+const NONE = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
+
+/** A segment of eight to crm of which so many are delivered; answers those that wait. */
+async function appendEight(o: TestOutbox, done: number): Promise<readonly Delivery[]> {
+  await o.s.append(...makeEntries(8));
+  const all = await o.s.read();
+  await Promise.all(all.slice(0, done).map((one) => o.s.store().settle(one, delivered(one, o.s.clock.now()))));
+  return all.slice(done);
+}
+
+/** Only segments of which at most half waits. */
+function dissolve({ s }: TestOutbox, before = s.clock.now() + 1) {
+  return s.prune({ delivered: 0, failed: 0, seen: 0, sparse: before }, 500);
+}
+
+function segments({ sql }: TestOutbox): number {
+  return sql("SELECT * FROM segments").length;
+}
+
+describe("a segment of which at most half waits", () => {
+  it("is dissolved when there has to be room: what was delivered goes, what waits gets rows of its own", async () => {
+    await using o = await startOutbox();
+    const accepted = o.s.clock.now();
+    const waiting = await appendEight(o, 4);
+    await o.s.clock.advance("1m");
+    assert.deepEqual(await dissolve(o), { ...NONE, delivered: 4 });
+    assert.equal(o.s.moves(), 1);
+    for (const table of ["segments", "contents", "progress", "events"])
+      assert.deepEqual(o.sql(`SELECT * FROM ${table}`), []);
+    assert.deepEqual(await o.s.counts(), ["crm waiting: 4"]);
+    assert.deepEqual(await o.s.read(), []);
+    const expected = waiting.map((delivery) => ({ ...delivery, segment: 0 }));
+    assert.deepEqual(await o.s.read({ queue: "retry", dueBy: accepted }), expected);
+    await o.s.reopen();
+    assert.deepEqual(await o.s.read({ queue: "retry" }), expected);
+    assert.deepEqual(await o.s.counts(), ["crm waiting: 4"]);
+  });
+
+  it("stays if the disk has changed it, and the others go all the same", async () => {
+    await using o = await startOutbox();
+    await appendEight(o, 4);
+    const first = o.sql("SELECT first FROM segments")[0]?.first;
+    o.shell.exec("UPDATE contents SET bodies = replace(bodies, 'message', 'massage')");
+    await o.s.append(...makeEntries(8, { ownId: true }));
+    for (const one of await o.s.read()) await o.s.store().settle(one, delivered(one, o.s.clock.now()));
+    const before = { delivered: o.s.clock.now() + 1, failed: 0, seen: 0, sparse: o.s.clock.now() + 1 };
+    assert.deepEqual(await o.s.prune(before, 500), { ...NONE, delivered: 8 });
+    assert.deepEqual(
+      o.sql("SELECT first FROM segments").map((row) => row.first),
+      [first],
+    );
+    // It is not tried again and again.
+    assert.deepEqual(await o.s.prune(before, 500), NONE);
+    assert.deepEqual(await o.s.counts(), ["crm delivered: 4", "crm waiting: 4"]);
+  });
+
+  it("stays if more than half of it waits, if it is too young, or if nobody asks", async () => {
+    await using o = await startOutbox();
+    const now = o.s.clock.now();
+    const [next] = await appendEight(o, 3);
+    assert.ok(next);
+    assert.deepEqual(await dissolve(o), NONE);
+    await o.s.store().settle(next, delivered(next, now));
+    assert.deepEqual(await dissolve(o, now), NONE);
+    assert.deepEqual(await o.s.prune({ delivered: now + 1, failed: now + 1, seen: 0 }, 500), NONE);
+    assert.equal(segments(o), 1);
+    assert.equal(o.s.moves(), 0);
+    assert.deepEqual(await dissolve(o), { ...NONE, delivered: 4 });
+    assert.equal(segments(o), 0);
+  });
+
+  it("is dissolved for each of its destinations, with what went nowhere and what was tried", async () => {
+    await using o = await startOutbox();
+    const now = o.s.clock.now();
+    await o.s.append(
+      makeEntry({ messageId: "m1", deliverTo: ["crm", "warehouse"] }),
+      makeEntry({ messageId: "m2", deliverTo: ["warehouse"] }),
+      makeEntry({ messageId: "m3", deliverTo: ["crm"] }),
+      makeEntry({ messageId: "m4", deliverTo: [] }),
+      makeEntry({ messageId: "m5", deliverTo: ["crm"] }),
+    );
+    const [one, three] = await o.s.read();
+    const [other] = await o.s.read({ destination: "warehouse" });
+    assert.ok(one && three && other);
+    await o.s.store().settle(one, retried(one, now));
+    await o.s.store().settle(three, failed(three, now));
+    assert.deepEqual(await dissolve(o), NONE);
+    await o.s.store().settle(other, delivered(other, now));
+    assert.deepEqual(await dissolve(o), { ...NONE, delivered: 1, unrouted: 1 });
+    assert.deepEqual(o.sql("SELECT event, destination, state, attempts, message_id FROM deliveries ORDER BY event"), [
+      { event: 1, destination: "crm", state: "waiting", attempts: 1, message_id: "m1" },
+      { event: 2, destination: "warehouse", state: "waiting", attempts: 0, message_id: "m2" },
+      { event: 3, destination: "crm", state: "failed", attempts: 1, message_id: "m3" },
+      { event: 5, destination: "crm", state: "waiting", attempts: 0, message_id: "m5" },
+    ]);
+    assert.deepEqual(await o.s.counts(), ["crm failed: 1", "crm waiting: 2", "warehouse waiting: 1"]);
+  });
+
+  it("is dissolved together with others, the oldest first, until there were as many events as asked for", async () => {
+    await using o = await startOutbox();
+    const start = o.s.clock.now();
+    for (let n = 0; n < 3; n += 1) {
+      await o.s.append(...makeEntries(8, { ownId: true }));
+      for (const one of (await o.s.read()).slice(-8, -2)) await o.s.store().settle(one, delivered(one, start));
+      await o.s.clock.advance("1s");
+    }
+    const before = { delivered: 0, failed: 0, seen: 0, sparse: o.s.clock.now() };
+    assert.deepEqual(await o.s.prune(before, 9), { ...NONE, delivered: 12 });
+    assert.deepEqual(o.sql("SELECT first FROM segments"), [{ first: 17 }]);
+    assert.deepEqual(await o.s.prune(before, 1), { ...NONE, delivered: 6 });
+    assert.deepEqual(await o.s.prune(before, 1), NONE);
+    assert.deepEqual(await o.s.counts(), ["crm waiting: 6"]);
+  });
+});
+
+describe("a segment that takes less space than what waits in it would by itself", () => {
+  it("stays, until more of it is settled", async () => {
+    await using o = await startOutbox();
+    // There are four kinds of them, and all together take hardly more than four.
+    const bodyOf = (nth: number): string => JSON.stringify({ text: noise(500, nth % 4) });
+    await o.s.append(...makeEntries(100).map((entry, nth) => ({ ...entry, body: bodyOf(nth) })));
+    const all = await o.s.read();
+    const settle = (some: readonly Delivery[]) =>
+      Promise.all(some.map((one) => o.s.store().settle(one, delivered(one, o.s.clock.now()))));
+    await settle(all.slice(0, 60));
+    const before = { delivered: 0, failed: 0, seen: 0, sparse: o.s.clock.now() + 1 };
+    assert.deepEqual(await o.s.prune(before, 500), NONE);
+    assert.equal(await o.s.store().prune(before, 500), null);
+    assert.equal(segments(o), 1);
+    await settle(all.slice(60, 99));
+    assert.deepEqual(await o.s.prune(before, 500), { ...NONE, delivered: 99 });
+    assert.deepEqual(await o.s.counts(), ["crm waiting: 1"]);
+  });
+});
+
+describe("a delivery that is under way while its segment is dissolved", () => {
+  for (const end of [delivered, failed, expired, retried, offline]) {
+    it(`is ${end.name} once, and counted right`, async () => {
+      await using o = await startOutbox();
+      const [delivery] = await appendEight(o, 7);
+      assert.ok(delivery);
+      await dissolve(o);
+      const settlement = end(delivery, o.s.clock.now());
+      assert.equal(await o.s.store().settle(delivery, settlement), "written");
+      const waits = settlement.state === "waiting";
+      assert.deepEqual(await o.s.counts(), [`crm ${settlement.state}: 1`]);
+      assert.deepEqual(o.sql("SELECT event, state, attempts FROM deliveries"), [
+        { event: 8, state: settlement.state, attempts: settlement.attempts },
+      ]);
+      assert.equal((await o.s.read({ queue: "retry" })).length, waits ? 1 : 0);
+      if (!waits) assert.equal(await o.s.store().settle(delivery, settlement), "gone");
+      await o.s.reopen();
+      assert.deepEqual(await o.s.counts(), [`crm ${settlement.state}: 1`]);
+    });
+  }
+
+  it("may be settled in the transaction of the pruning: before, behind, and in segments that nobody removes", async () => {
+    await using o = await startOutbox();
+    const [five, six, seven, eight] = await appendEight(o, 4);
+    await o.s.append(...makeEntries(3, { ownId: true }));
+    const young = (await o.s.read()).at(-1);
+    assert.ok(five && six && seven && eight && young);
+    const now = o.s.clock.now();
+    const settle = (delivery: Delivery, end = delivered) => o.s.store().settle(delivery, end(delivery, now));
+    const before = [settle(five), settle(young, failed)];
+    const pruning = dissolve(o);
+    const behind = [
+      settle(six),
+      settle(seven, retried),
+      settle(five),
+      settle(six),
+      settle(eight, failed),
+      settle(young),
+    ];
+    assert.deepEqual(await Promise.all(before), ["written", "written"]);
+    assert.deepEqual(await pruning, { ...NONE, delivered: 5 });
+    assert.deepEqual(await Promise.all(behind), ["written", "written", "gone", "gone", "written", "gone"]);
+    assert.deepEqual(o.sql("SELECT event, state FROM deliveries ORDER BY event"), [
+      { event: 6, state: "delivered" },
+      { event: 7, state: "waiting" },
+      { event: 8, state: "failed" },
+      { event: 9, state: "waiting" },
+      { event: 10, state: "waiting" },
+      { event: 11, state: "failed" },
+    ]);
+    const counts = ["crm delivered: 1", "crm failed: 2", "crm waiting: 3"];
+    assert.deepEqual(await o.s.counts(), counts);
+    await o.s.reopen();
+    assert.deepEqual(await o.s.counts(), counts);
+  });
+
+  it("is removed by the transaction that settles it, if that is what makes its segment settled", async () => {
+    await using o = await startOutbox();
+    const [delivery] = await appendEight(o, 7);
+    assert.ok(delivery);
+    const all = o.s.clock.now() + 1;
+    // The store looks whether there is anything to do before: a failed one is.
+    await o.s.append(makeEntry({ messageId: "failing" }));
+    const failing = (await o.s.read()).at(-1) ?? assert.fail();
+    await o.s.store().settle(failing, failed(failing, o.s.clock.now()));
+    const [written, pruned, again] = await Promise.all([
+      o.s.store().settle(delivery, delivered(delivery, o.s.clock.now())),
+      o.s.prune({ delivered: all, failed: all, seen: 0 }, 100),
+      o.s.store().settle(delivery, failed(delivery, o.s.clock.now())),
+    ]);
+    assert.deepEqual([written, again], ["written", "gone"]);
+    assert.deepEqual(pruned, { ...NONE, delivered: 8, failed: 1 });
+    assert.deepEqual(await o.s.counts(), []);
+    assert.equal(segments(o), 0);
+  });
+});

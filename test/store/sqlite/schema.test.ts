@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { createSegments } from "../../../src/store/sqlite/append.ts";
 import { createBacklog, createClaims } from "../../../src/store/sqlite/claims.ts";
 import { createStoredClocks } from "../../../src/store/sqlite/clocks.ts";
-import type { Commits } from "../../../src/store/sqlite/commits.ts";
+import type { Commits, Tx } from "../../../src/store/sqlite/commits.ts";
 import { createCounts } from "../../../src/store/sqlite/counts.ts";
 import { createStoredDeletions } from "../../../src/store/sqlite/deletions.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
@@ -114,7 +114,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const world = { kept, commits: {} as Commits, clock: createFalseClock(), failed: () => assert.fail() };
   const notices = createNotices(recording, world);
   const room = { refusal: () => null };
-  const size = { borrow: <T>(run: () => T): T => run(), repaid() {} };
+  const size = { borrow: <T>(_tx: Tx, run: () => T): T => run(), repaid() {} };
   const forgetMembers = createForget(recording, { forget() {} });
   const userHash = createUserHash(recording);
   createStoredDeletions(recording, {

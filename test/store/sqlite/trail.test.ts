@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { delivered, failed, makeEntries, makeEntry, retried } from "../../make.ts";
-import { startOutbox, type TestOutbox } from "../start.ts";
+import { delivered, failed, makeEntries, makeEntry, retried } from "../make.ts";
+import { startOutbox, type TestOutbox } from "./start.ts";
 
 const SOURCES = ["website"];
 

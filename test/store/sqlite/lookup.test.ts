@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Attempt } from "../../../../src/model/attempt.ts";
-import type { Delivery } from "../../../../src/model/delivery.ts";
-import { isFault } from "../../../../src/model/fault.ts";
-import type { ListedDelivery, ListedPage, Search } from "../../../../src/model/lookup.ts";
-import type { Settlement } from "../../../../src/model/settlement.ts";
-import { HOUR } from "../../../../src/model/units.ts";
-import { delivered, expired, failed, makeEntries, makeEntry, retried, URL_A } from "../../make.ts";
-import { startOutbox, type TestOutbox } from "../start.ts";
+import type { Attempt } from "../../../src/model/attempt.ts";
+import type { Delivery } from "../../../src/model/delivery.ts";
+import { isFault } from "../../../src/model/fault.ts";
+import type { ListedDelivery, ListedPage, Search } from "../../../src/model/lookup.ts";
+import type { Settlement } from "../../../src/model/settlement.ts";
+import { HOUR } from "../../../src/model/units.ts";
+import { delivered, expired, failed, makeEntries, makeEntry, retried, URL_A } from "../make.ts";
+import { startOutbox, type TestOutbox } from "./start.ts";
 
 const ALL: Search = {
   ...{ state: null, destination: null, source: null, type: null, user: null, since: null, until: null },
@@ -15,7 +15,7 @@ const ALL: Search = {
 
 async function page(o: TestOutbox, search: Partial<Search>, limit: number, cursor: string | null): Promise<ListedPage> {
   const found = await o.s.store().lookup.deliveries({ ...ALL, ...search }, { limit, cursor });
-  return found === "bad_cursor" ? assert.fail(found) : found;
+  return isFault(found) ? assert.fail(found.message) : found;
 }
 
 /** All that is wanted, page by page. */
@@ -180,7 +180,7 @@ describe("the list of deliveries", () => {
     assert.ok(cursor);
     for (const bad of ["x", "", Buffer.from("[1]").toString("base64url"), cursor]) {
       const found = await o.s.store().lookup.deliveries({ ...ALL, state: "failed" }, { limit: 1, cursor: bad });
-      assert.equal(found, "bad_cursor", bad);
+      assert.ok(isFault(found) && found.code === "invalid_request", bad);
     }
   });
 

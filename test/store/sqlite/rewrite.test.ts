@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { Commits, Job } from "../../../../src/store/sqlite/commits.ts";
-import { type Database, openDatabase } from "../../../../src/store/sqlite/driver.ts";
-import { createRewrite } from "../../../../src/store/sqlite/rewrite.ts";
-import { migrate } from "../../../../src/store/sqlite/schema.ts";
-import { createFalseClock } from "../../../flow/clock.ts";
-import { SCRATCH } from "../../../scratch.ts";
-import { type Chance, createChance } from "../../../simulate/random.ts";
+import type { Commits, Job, Tx } from "../../../src/store/sqlite/commits.ts";
+import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
+import { createRewrite } from "../../../src/store/sqlite/rewrite.ts";
+import { migrate } from "../../../src/store/sqlite/schema.ts";
+import { createFalseClock } from "../../flow/clock.ts";
+import { SCRATCH } from "../../scratch.ts";
+import { type Chance, createChance } from "../../simulate/random.ts";
+import { makeTx } from "../harness.ts";
 
 const FAULT = { code: "store_failed", message: "the outbox cannot be written" } as const;
 const NEVER = new AbortController().signal;
@@ -45,7 +46,7 @@ function rewrite(db: Database, { between = () => {}, fails = () => false, signal
     async add<T>({ run, failed }: Job<T>): Promise<T> {
       steps += 1;
       db.exec("BEGIN IMMEDIATE");
-      const result = run();
+      const result = run(makeTx());
       const broken = fails(steps);
       db.exec(broken ? "ROLLBACK" : "COMMIT");
       if (broken) return failed?.(null) ?? assert.fail();
@@ -53,7 +54,7 @@ function rewrite(db: Database, { between = () => {}, fails = () => false, signal
       return result;
     },
   } as Commits;
-  const size = { borrow: <T>(run: () => T): T => run(), repaid() {} };
+  const size = { borrow: <T>(_tx: Tx, run: () => T): T => run(), repaid() {} };
   return createRewrite(db, { commits, clock: createFalseClock(), size, failed: () => FAULT })(signal);
 }
 

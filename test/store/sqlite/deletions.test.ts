@@ -1,18 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type {
-  NewDeletion,
-  TheirEvents,
-  WaitingEvent,
-  WaitingStep,
-  WalkCursor,
-} from "../../../../src/model/deletion.ts";
-import { isFault } from "../../../../src/model/fault.ts";
-import { SLOW } from "../../../slow.ts";
-import { startStore, type TestStore } from "../../harness.ts";
-import { delivered, failed, makeEntries, makeEntry, retried } from "../../make.ts";
-import { failing, openSqlite, startOutbox } from "../start.ts";
+import type { NewDeletion, TheirEvents, WaitingEvent, WaitingStep, WalkCursor } from "../../../src/model/deletion.ts";
+import { isFault } from "../../../src/model/fault.ts";
+import { SLOW } from "../../slow.ts";
+import { startStore, type TestStore } from "../harness.ts";
+import { delivered, failed, makeEntries, makeEntry, retried } from "../make.ts";
+import { failing, openSqlite, startOutbox } from "./start.ts";
 
 const REQUEST: NewDeletion = {
   ...{ id: "del-1", requestedAt: 5, userIds: ["u1", "u2"], sources: null, affected: ["website"], untold: [] },

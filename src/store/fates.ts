@@ -1,0 +1,43 @@
+import type { NoticeCount, NoticeState } from "../model/deletion.ts";
+import type { FoundEvent } from "../model/lookup.ts";
+
+/** What has become of one notice, by destination. A list of pairs: a destination may be called as a key of every object. */
+export type Fates = readonly (readonly [destination: string, state: NoticeState])[];
+
+/** What is known of a notice now. What was settled once and is not kept any more stays as it was. */
+export function fatesOf(before: Fates, found: FoundEvent | null): Fates {
+  const now: Fates = (found?.deliveries ?? []).map(({ destination, state }) => [destination, state]);
+  const known = new Set(now.map(([destination]) => destination));
+  const gone = before.flatMap(([destination, was]): Fates => {
+    if (known.has(destination)) return [];
+    if (was !== "waiting") return [[destination, was]];
+    // Otherwise the operator has moved it to another destination.
+    return found?.whole && !found.forgotten.includes(destination) ? [] : [[destination, "forgotten"]];
+  });
+  return [...now, ...gone];
+}
+
+const NONE: Record<NoticeState, number> = { waiting: 0, delivered: 0, failed: 0, expired: 0, forgotten: 0 };
+
+type CountChange = { readonly source: string; readonly before: Fates; readonly now: Fates };
+
+/** The counts after a notice of this source has changed. */
+export function recount(counts: readonly NoticeCount[], { source, before, now }: CountChange): readonly NoticeCount[] {
+  const taken = before.reduce((sum, fate) => bump(sum, { source, fate, by: -1 }), counts);
+  const given = now.reduce((sum, fate) => bump(sum, { source, fate, by: 1 }), taken);
+  return given.filter((one) => totalOf(one) > 0);
+}
+
+type Bump = { readonly source: string; readonly fate: Fates[number]; readonly by: number };
+
+function bump(counts: readonly NoticeCount[], { source, fate, by }: Bump): readonly NoticeCount[] {
+  const [destination, state] = fate;
+  const isIt = (one: NoticeCount): boolean => one.source === source && one.destination === destination;
+  const known = counts.find(isIt) ?? { source, destination, ...NONE };
+  const changed = { ...known, [state]: known[state] + by };
+  return counts.some(isIt) ? counts.map((one) => (isIt(one) ? changed : one)) : [...counts, changed];
+}
+
+function totalOf({ waiting, delivered, failed, expired, forgotten }: NoticeCount): number {
+  return waiting + delivered + failed + expired + forgotten;
+}

@@ -1,0 +1,77 @@
+import { type Fault, fault, isFault } from "../model/fault.ts";
+import type { ListedDelivery, ListedPage, PageAsk, Search } from "../model/lookup.ts";
+import type { Clock } from "../model/ports.ts";
+
+/** Steps of one page. The daemon takes and delivers others in between. */
+const MOST_STEPS = 50;
+
+/** A way through the deliveries, from the newest on, in steps of which each touches about 1,000 rows. */
+export type Walk = {
+  /** In cursors: one of another way means nothing here. */
+  readonly name: string;
+  step(search: Search, after: Position | null): Step;
+};
+
+/** Where a walk goes on: behind the delivery that has these. */
+export type Position = readonly [number, string | number];
+export type Hit = { readonly delivery: ListedDelivery; readonly position: Position };
+/** `next`: null at the end. */
+type Step = { readonly hits: readonly Hit[]; readonly next: Position | null };
+
+type Way = { readonly walk: Walk; readonly clock: Pick<Clock, "nextTurn"> };
+
+/** One page of a list, in steps: the daemon accepts and delivers others in between. */
+export async function readPage(
+  search: Search,
+  { limit, cursor }: PageAsk,
+  { walk, clock }: Way,
+): Promise<ListedPage | Fault> {
+  const after = cursor === null ? null : parseCursor(cursor, walk);
+  if (isFault(after)) return after;
+  const hits: Hit[] = [];
+  let next = after;
+  for (let steps = 0; steps < MOST_STEPS && hits.length < limit; steps += 1) {
+    if (steps > 0) await clock.nextTurn();
+    const step = walk.step(search, next);
+    for (const hit of step.hits) hits.push(hit);
+    next = step.next;
+    if (next === null) break;
+  }
+  const shown = hits.slice(0, limit);
+  const last = hits.length > limit ? (shown.at(-1)?.position ?? null) : next;
+  return { deliveries: shown.map(({ delivery }) => delivery), cursor: last && formatCursor(last, walk) };
+}
+
+function formatCursor(position: Position, { name }: Walk): string {
+  return Buffer.from(JSON.stringify([name, ...position])).toString("base64url");
+}
+
+function parseCursor(cursor: string, { name }: Walk): Position | Fault {
+  try {
+    const [walk, first, second]: unknown[] = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    if (walk !== name || !Number.isSafeInteger(first)) return BAD_CURSOR;
+    return typeof second === "string" || Number.isSafeInteger(second)
+      ? [Number(first), second as string | number]
+      : BAD_CURSOR;
+  } catch {
+    return BAD_CURSOR;
+  }
+}
+
+/** A cursor that is not of such a list. */
+export const BAD_CURSOR = fault(
+  "invalid_request",
+  "cursor must be the one of an answer to the same question; leave it out for the first page",
+);
+
+/** Whether a delivery is what is searched for. */
+export function isWanted(one: ListedDelivery, search: Search): boolean {
+  const { state, destination, source, type, user, since, until } = search;
+  if (state !== null && one.state !== state) return false;
+  if (destination !== null && one.destination !== destination) return false;
+  if (source !== null && one.source !== source) return false;
+  if (type !== null && one.type !== type) return false;
+  if (user !== null && one.userId !== user) return false;
+  const at = one.settledAt ?? one.acceptedAt;
+  return (since === null || at >= since) && (until === null || at < until);
+}

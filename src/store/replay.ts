@@ -1,0 +1,213 @@
+import type { SettledState } from "../model/delivery.ts";
+import { type Fault, fault, isFault } from "../model/fault.ts";
+import type { ListedDelivery, Lookup } from "../model/lookup.ts";
+import type { Clock } from "../model/ports.ts";
+import type { Replay, ReplayPage, Wish } from "../model/replay.ts";
+import type { At } from "../model/units.ts";
+import { isEnded } from "./ended.ts";
+import { BAD_CURSOR } from "./listing.ts";
+import type { Room } from "./room.ts";
+
+/** Deliveries in one transaction: their bodies are written, and nobody should wait long behind it. */
+const IN_COMMIT = 100;
+
+/** A delivery that was settled when it was looked up. */
+export type Settled = ListedDelivery & { readonly state: SettledState };
+
+/** What an engine does for a replay. */
+export type ReplaySteps = {
+  /** Why these are not sent again, as far as something else has taken their place. */
+  outdated(found: readonly ListedDelivery[]): Promise<ReadonlyMap<ListedDelivery, "deleted" | "superseded">>;
+  /**
+   * One commit: those of them wait again that are still settled so, and not outdated by then. Answers them. With `mayBeOld` the
+   * operator has named them, and wants them although something newer has come.
+   */
+  sendAgain(settled: readonly Settled[], mayBeOld: boolean): Promise<readonly Settled[] | Fault>;
+  /** One that waits is due now. */
+  hurry(place: Pick<ListedDelivery, "id" | "destination">): Promise<"hurried" | "due" | Fault>;
+};
+
+type ReplayWorld = ReplaySteps & {
+  readonly clock: Pick<Clock, "now" | "nextTurn">;
+  readonly lookup: Pick<Lookup, "deliveries" | "delivery">;
+  readonly room: Pick<Room, "refusal" | "refusalToReplay">;
+  /** Called when deliveries wait again. */
+  readonly moved: () => void;
+};
+
+export function createReplay(world: ReplayWorld): Replay {
+  return {
+    page: (wish) => replayPage(wish, world),
+    async one(place) {
+      const found = await world.lookup.delivery(place);
+      if (found === null) return null;
+      if ((await world.outdated([found])).get(found) === "deleted") return USER_DELETED;
+      if (!isSettled(found)) {
+        const hurried = await world.hurry(place);
+        if (hurried === "hurried") await announce(world);
+        return hurried;
+      }
+      const done = await sendAgain([found], true, world);
+      if (isFault(done)) return done;
+      return done.length > 0 ? "replayed" : "due";
+    },
+  };
+}
+
+const USER_DELETED = fault(
+  "user_deleted",
+  "its user was deleted after its event had come: sending it again would bring the user back; receivers get the calls that come from now on",
+);
+
+function isSettled(one: ListedDelivery): one is Settled {
+  return one.state !== "waiting";
+}
+
+/**
+ * Step by step, each a commit: where one fails, what was done before it is answered, with a cursor that leads to it; the next
+ * page answers the fault. So an answer always says what was done.
+ */
+async function replayPage(wish: Wish, world: ReplayWorld): Promise<ReplayPage | Fault> {
+  const start = readCursor(wish, world.clock.now());
+  if (isFault(start)) return start;
+  let cursor: Cursor | null = start;
+  let page = NOTHING;
+  for (let left = wish.page.limit; left > 0 && cursor !== null; ) {
+    const step: StepResult = await replayStep(wish, { cursor, limit: Math.min(left, IN_COMMIT) }, world);
+    if (isFault(step)) return page.replayed.size > 0 ? { ...page, cursor: formatCursor(cursor) } : step;
+    page = add(page, step);
+    cursor = step.next;
+    left -= step.found;
+    // It has looked at as many as one request may, and has found none.
+    if (step.found === 0 && cursor?.list) break;
+  }
+  return { ...page, cursor: cursor && formatCursor(cursor) };
+}
+
+type Step = ReplayPage & { readonly found: number; readonly next: Cursor | null };
+type StepResult = Step | Fault;
+type StepOf = { readonly cursor: Cursor; readonly limit: number };
+
+async function replayStep(
+  { search, dryRun, isKnown }: Wish,
+  { cursor, limit }: StepOf,
+  world: ReplayWorld,
+): Promise<StepResult> {
+  const { state, until } = cursor;
+  const list = await world.lookup.deliveries({ ...search, state, until }, { limit, cursor: cursor.list });
+  if (isFault(list)) return list;
+  const found = list.deliveries.filter(isSettled);
+  const outdated = await world.outdated(found);
+  const {
+    wanted = [],
+    left = [],
+    deleted = [],
+    superseded = [],
+  } = Object.groupBy(found, (one) => {
+    const why = outdated.get(one);
+    if (why === "deleted") return why;
+    if (!isKnown(one.destination)) return "left";
+    return why ?? (isEnded(one) ? "left" : "wanted");
+  });
+  const done = dryRun ? wanted : await sendAgain(wanted, false, world);
+  if (isFault(done)) return done;
+  const next = afterwards(search, cursor, list.cursor);
+  const counts = { left: left.length, deleted: deleted.length, superseded: superseded.length };
+  return { ...describe(wanted, done), ...counts, cursor: null, found: found.length, next };
+}
+
+/** What failed is in one list, and what expired in another: they are gone through one after the other. */
+function afterwards({ state: asked }: Wish["search"], before: Cursor, list: string | null): Cursor | null {
+  const cursor = { ...before, until: before.untilNext };
+  if (list !== null) return { ...cursor, list };
+  return asked === null && cursor.state === "failed" ? { ...cursor, state: "expired", list: null } : null;
+}
+
+/** Answers those that wait again. Another request may have been faster. */
+async function sendAgain(
+  wanted: readonly Settled[],
+  mayBeOld: boolean,
+  world: ReplayWorld,
+): Promise<readonly Settled[] | Fault> {
+  if (wanted.length === 0) return [];
+  const { room } = world;
+  const grows = wanted.some(({ state }) => state === "delivered");
+  const refusal = room.refusal() ?? (grows ? room.refusalToReplay() : null);
+  if (refusal) return refusal;
+  const done = await world.sendAgain(wanted, mayBeOld);
+  if (!isFault(done) && done.length > 0) await announce(world);
+  return done;
+}
+
+/**
+ * Not before all that was settled by then is known to be so by whoever had it in memory: it would be passed over, as one
+ * that is being sent.
+ */
+async function announce({ clock, moved }: ReplayWorld): Promise<void> {
+  await clock.nextTurn();
+  moved();
+}
+
+const NOTHING: ReplayPage = {
+  ...{ replayed: new Map(), left: 0, deleted: 0, superseded: 0 },
+  ...{ oldest: null, newest: null, cursor: null },
+};
+
+function add(page: ReplayPage, step: Step): ReplayPage {
+  const replayed = new Map(page.replayed);
+  for (const [destination, count] of step.replayed) replayed.set(destination, (replayed.get(destination) ?? 0) + count);
+  const times = [page.oldest, page.newest, step.oldest, step.newest].filter((at) => at !== null);
+  const counts = {
+    left: page.left + step.left,
+    deleted: page.deleted + step.deleted,
+    superseded: page.superseded + step.superseded,
+  };
+  return { replayed, ...counts, ...span(times), cursor: null };
+}
+
+function describe(
+  wanted: readonly Settled[],
+  done: readonly Settled[],
+): Pick<ReplayPage, "replayed" | "oldest" | "newest"> {
+  const byName = Map.groupBy(done, ({ destination }) => destination);
+  const replayed = new Map([...byName].map(([name, those]) => [name, those.length]));
+  return { replayed, ...span(wanted.map(({ acceptedAt }) => acceptedAt)) };
+}
+
+function span(times: readonly At[]): Pick<ReplayPage, "oldest" | "newest"> {
+  if (times.length === 0) return { oldest: null, newest: null };
+  return { oldest: Math.min(...times), newest: Math.max(...times) };
+}
+
+/** Where a replay goes on. */
+type Cursor = {
+  /** The list that it goes through. */
+  readonly state: SettledState;
+  /** What came into its state from then on is left. */
+  readonly until: At;
+  /** The same for all that follows: what is settled after the replay began was not there to be wanted. */
+  readonly untilNext: At;
+  /** Where in the list; null at its beginning. */
+  readonly list: string | null;
+};
+
+/** Reads the cursor of a page, or makes that of the first one. It has to be of the same filter. */
+function readCursor({ search, page }: Wish, now: At): Cursor | Fault {
+  const states: readonly string[] = search.state === null ? ["failed", "expired"] : [search.state];
+  if (page.cursor === null) {
+    const until = search.until ?? now + 1;
+    // What has settled in this very millisecond is wanted too, but only as it is found now: what is delivered later in it is not.
+    return {
+      ...{ state: search.state ?? "failed", list: null },
+      ...{ until: Math.min(until, now + 1), untilNext: Math.min(until, now) },
+    };
+  }
+  const [, state = "", until = "", list = ""] = /^([a-z]+):(\d{1,15}):(.*)$/.exec(page.cursor) ?? [];
+  if (!states.includes(state) || Number(until) > (search.until ?? Number(until))) return BAD_CURSOR;
+  const at = Number(until);
+  return { state: state as SettledState, until: at, untilNext: at, list: list === "" ? null : list };
+}
+
+function formatCursor({ state, until, list }: Cursor): string {
+  return `${state}:${until}:${list ?? ""}`;
+}
