@@ -18,14 +18,17 @@ import { type Handles, openListeners } from "./http/listeners.ts";
 import { createStreams } from "./http/stream.ts";
 import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
-import { createRejections } from "./ingest/rejections.ts";
+import { createRejections, type Rejecting } from "./ingest/rejections.ts";
+import type { Audiences } from "./model/audience.ts";
 import type { Config } from "./model/config.ts";
 import type { Addresses, App, Names, Ports } from "./model/daemon.ts";
 import type { DeliveryKey } from "./model/delivery.ts";
+import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
 import { never } from "./model/never.ts";
-import type { Store, StoreChange } from "./model/ports.ts";
+import type { Accept, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
 import type { Report } from "./model/report.ts";
+import type { Activity, Arrivals, Health } from "./model/status.ts";
 import type { Vitals } from "./model/supervisor.ts";
 import { createJanitor, type Janitor } from "./store/janitor.ts";
 import { openStore } from "./store/sqlite/store.ts";
@@ -93,7 +96,7 @@ type Daemon = {
   stop(): Promise<void>;
 };
 
-type World = Current & Ports & { readonly leaving: AbortSignal };
+type World = Current & { readonly ports: Ports; readonly leaving: AbortSignal };
 
 type Parts = {
   readonly deliver: Deliver;
@@ -106,14 +109,13 @@ type Parts = {
 /** Bytes in at `ingest` → events through `accept` → rows in `store` → POSTs by `deliver` → rows again. */
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const leaving = new AbortController();
-  const world: World = { ...current, ...ports, leaving: leaving.signal };
   const store = await (ports.openStore ?? openStore)({
     ...ports,
     path: current.config().outbox.path,
     bounds: () => current.config().outbox,
   });
   ports.metrics.expose(store);
-  const parts = wire(store, world);
+  const parts = wire(store, await store.clocks.all(), { ...current, ports, leaving: leaving.signal });
   store.changes((change) => hear(change, parts, ports.report));
   const { deliver, janitor, deletion, syncs, handles } = parts;
   const closing = new AbortController();
@@ -181,51 +183,133 @@ function reportWithdrawn(deliveries: readonly DeliveryKey[], report: Report): vo
   for (const [name, those] of byName) report.withdrawn(name, those.length);
 }
 
-/** Gives each part what it asks for. */
-function wire(store: Store, world: World): Parts {
-  const { config, door, clock, random, report, leaving } = world;
-  const { timeline } = store;
-  const activity = createActivity(clock);
-  const arrivals = createArrivals(clock, timeline);
-  const lanes = createLanes(report);
-  const settle: Store["settle"] = (delivery, settlement) => {
-    if (delivery.type === "delete" && settlement.state !== "waiting") deletion.settled();
-    return store.settle(delivery, settlement);
-  };
-  const deliver = createDeliver({ ...world, ...store, settle, lanes, activity, delivery: () => config().delivery });
-  const accept = createAccept({ config, append: store.append, enqueue: deliver.enqueue, arrivals, report });
-  const rejections = createRejections({ clock, timeline, report });
-  const bodies = createBodies(clock, world.freeMemory);
+/** Gives each part what it asks for, in the order in which an event passes them. */
+function wire(store: Store, storedClocks: readonly StoredClock[], world: World): Parts {
+  const { config, door, ports, leaving } = world;
+  const { clock, random, report } = ports;
   const stopping = (): boolean => leaving.aborted;
-  const { suppressed } = store.deletions;
-  const ingest = createIngest({ clock, random, door, stopping, bodies, accept, rejections, report });
-  const destinations = (): Config["destinations"] => config().destinations;
-  const deletion = createDeletionWorker({ ...world, ...store, destinations, accept, rejections });
-  const requestDeletion = createRequestDeletion({ ...world, ...store, wake: deletion.wake });
-  const refusalOf = (source: string): Fault | null => refuseSource(source, config().sources);
-  const syncing = { clock, random, report, refusalOf, stopping, accept, suppressed, members: store.members };
-  const syncs = createSyncWorker(syncing);
-  const audiences = createAudiences({ ...syncing, worker: syncs });
-  const webhooks = createHealth(lanes, clock);
-  world.metrics.watch(() => {
-    const served = config().destinations.filter(({ enabled }) => enabled);
-    return served.map((one) => ({ destination: one.name, webhooks: webhooks.of(one).webhooks }));
+  const activity = createActivity(clock);
+  const arrivals = createArrivals(clock, store.timeline);
+  const rejections = createRejections({ clock, timeline: store.timeline, report });
+  const lanes = createLanes(report);
+  const deliver = createDeliver({
+    claims: store.claims,
+    settle(delivery, settlement) {
+      if (delivery.type === "delete" && settlement.state !== "waiting") users.deletion.settled();
+      return store.settle(delivery, settlement);
+    },
+    delivery: () => config().delivery,
+    clocks: store.clocks,
+    storedClocks,
+    backlog: store.backlog,
+    lanes,
+    activity,
+    post: ports.post,
+    clock,
+    random,
+    report,
   });
-  const { whileIdle, pauses, tryNow } = deliver;
-  const parts = {
+  const accept = createAccept({ config, append: store.append, enqueue: deliver.enqueue, arrivals, report });
+  const bodies = createBodies(clock, ports.freeMemory);
+  const ingest = createIngest({ accept, door, rejections, bodies, stopping, clock, random, report });
+  const users = wireUsers(store, { accept, rejections }, world);
+  const health = createHealth(lanes, clock);
+  ports.metrics.watch(() => {
+    const served = config().destinations.filter(({ enabled }) => enabled);
+    return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
+  });
+  const admin = wireAdmin(store, { deliver, activity, arrivals, rejections, health, users }, world);
+  const outbox = (): Config["outbox"] => config().outbox;
+  const janitor = createJanitor({ prune: store.prune, health: store.health, outbox, clock, report });
+  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, handles: { ingest, admin } };
+}
+
+type Users = {
+  readonly deletion: DeletionWorker;
+  readonly requestDeletion: RequestDeletion;
+  readonly syncs: SyncWorker;
+  readonly audiences: Audiences;
+};
+
+/** What is done about users by the operator: deletions, and memberships of audiences. Their events go through `accept`, too. */
+function wireUsers(
+  { deletions, backlog, members, withdraw }: Store,
+  { accept, rejections }: { readonly accept: Accept; readonly rejections: Rejecting },
+  { config, ports, leaving }: World,
+): Users {
+  const { clock, random, report } = ports;
+  const destinations = (): Config["destinations"] => config().destinations;
+  const deletion = createDeletionWorker({
+    deletions,
+    backlog,
+    withdraw,
+    destinations,
+    accept,
+    rejections,
+    clock,
+    report,
+  });
+  const { wake } = deletion;
+  const requestDeletion = createRequestDeletion({ config, deletions, backlog, wake, clock, random, report });
+  const refusalOf = (source: string): Fault | null => refuseSource(source, config().sources);
+  const syncs = createSyncWorker({ members, accept, refusalOf, clock, report });
+  const audiences = createAudiences({
+    members,
+    worker: syncs,
+    suppressed: deletions.suppressed,
+    refusalOf,
+    stopping: () => leaving.aborted,
+    clock,
+    random,
+    report,
+  });
+  return { deletion, requestDeletion, syncs, audiences };
+}
+
+type Watched = {
+  readonly deliver: Deliver;
+  readonly activity: Activity;
+  readonly arrivals: Arrivals;
+  readonly rejections: Rejecting;
+  readonly health: Health;
+  readonly users: Users;
+};
+
+function wireAdmin(store: Store, { deliver, health, users, ...watched }: Watched, { config, ports }: World): Handle {
+  const { clock, report } = ports;
+  return createAdmin({
+    version: ports.version,
+    pid: ports.pid,
+    startedAt: clock.now(),
     admin: () => config().admin,
     outbox: () => config().outbox,
     sources: () => config().sources,
-    destinations,
-    startedAt: clock.now(),
-    ...{ whileIdle, pauses, tryNow, webhooks, activity, arrivals, rejections, requestDeletion, audiences },
+    destinations: () => config().destinations,
+    reload: ports.reload,
+    lastReload: ports.lastReload,
+    metrics: ports.metrics,
+    // Not those of ingestion: however much comes in there, the operator's requests are read.
+    bodies: createBodies(clock),
     streams: createStreams(clock),
-    wakeDeletion: deletion.wake,
-  };
-  // With bodies of its own: whatever comes in at the other door, the operator can get in.
-  const admin = createAdmin({ ...world, ...store, ...parts, bodies: createBodies(clock) });
-  const janitor = createJanitor({ ...store, outbox: () => config().outbox, clock, report });
-  return { deliver, janitor, deletion, syncs, handles: { ingest, admin } };
+    pauses: deliver.pauses,
+    whileIdle: deliver.whileIdle,
+    tryNow: deliver.tryNow,
+    ...watched,
+    webhooks: health,
+    health: store.health,
+    rescue: store.rescue,
+    replay: store.replay,
+    unserved: store.unserved,
+    backlog: store.backlog,
+    lookup: store.lookup,
+    timeline: store.timeline,
+    deletions: store.deletions,
+    requestDeletion: users.requestDeletion,
+    wakeDeletion: users.deletion.wake,
+    audiences: users.audiences,
+    clock,
+    report,
+  });
 }
 
 function namesOf({ sources, destinations }: Config): Names {

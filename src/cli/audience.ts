@@ -1,14 +1,13 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import type { ComputationClass } from "../model/audience.ts";
 import { computationDetail, computationList, synced } from "../wire/computations.ts";
 import type { Received } from "../wire/fields.ts";
-import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
+import type { ExitCode } from "./command.ts";
+import { complain, type Done, examples } from "./command.ts";
 import { LIST_TYPES, listPathOf, pathOf, type SyncOptions, syncList, toList, toOne, toResult } from "./computations.ts";
 import { confirm } from "./confirm.ts";
 import { addDaemonOptions, askDaemon, type PrintOptions, printAnswer } from "./daemon.ts";
-import type { ExitCode } from "./exit.ts";
-import { printable } from "./printable.ts";
 import { format } from "./waiting.ts";
 
 /** `fairlead audience sync | list | show | delete`. */

@@ -2,6 +2,7 @@ import { dirname, resolve } from "node:path";
 import process from "node:process";
 import type { Command } from "commander";
 import * as v from "valibot";
+import { printable } from "../client/show.ts";
 import type { Config } from "../model/config.ts";
 import type { Contents } from "../model/contents.ts";
 import type { NewFile } from "../model/new-file.ts";
@@ -14,11 +15,9 @@ import { goLast, keepFilesPrivate } from "../runtime/process.ts";
 import { request } from "../runtime/request.ts";
 import { storedFile } from "../runtime/stored-file.ts";
 import { type DaemonStatus, status } from "../wire/status.ts";
-import { type Done, examples } from "./command.ts";
-import { type Complaint, complain, failed, wrongUsage } from "./complain.ts";
+import { type Complaint, complain, type Done, EXIT, type ExitCode, examples, failed, wrongUsage } from "./command.ts";
 import { findOutbox } from "./config-file.ts";
 import { addDaemonOptions, type Daemon, type DaemonOptions, findDaemon, readAnswer, send } from "./daemon.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
 import {
   type Copied,
   checkOutbox,
@@ -31,7 +30,6 @@ import {
   type OutboxFile,
   openOutbox,
 } from "./outbox-file.ts";
-import { printable } from "./printable.ts";
 import { onInterrupt, openProgressBar } from "./progress.ts";
 
 /** `fairlead backup FILE`: a copy of the outbox as it is at one moment, while the daemon keeps running. */

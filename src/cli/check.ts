@@ -7,10 +7,8 @@ import { createResolve } from "../runtime/config-files.ts";
 import { aliasOf, spaceFor } from "../runtime/disk.ts";
 import { print } from "../runtime/output.ts";
 import { isFolder } from "../runtime/stored-file.ts";
-import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
+import { complain, type Done, EXIT, type ExitCode, examples } from "./command.ts";
 import { CONFIG_OPTION, type ConfigText, complaintOfFile, openConfigFile, printProblems } from "./config-file.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
 
 /** `fairlead check`: says whether a config can be used, and lists all its problems, without starting anything. */
 export function declareCheck(program: Command, done: Done): void {

@@ -1,6 +1,6 @@
 import { Argument, type Command } from "commander";
 import { print } from "../runtime/output.ts";
-import { type Done, examples } from "./command.ts";
+import { type Done, EXIT, examples } from "./command.ts";
 import {
   type ArgumentRow,
   type CommandRow,
@@ -10,7 +10,6 @@ import {
   type OptionRow,
   type Value,
 } from "./command-table.ts";
-import { EXIT } from "./exit.ts";
 
 /** The completion script of each shell. */
 export const COMPLETIONS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const satisfies Record<

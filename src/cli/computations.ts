@@ -1,3 +1,4 @@
+import { printable } from "../client/show.ts";
 import type { ComputationClass } from "../model/audience.ts";
 import { formatDuration, HOUR, type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
@@ -5,12 +6,9 @@ import { openBytes } from "../runtime/input.ts";
 import { print } from "../runtime/output.ts";
 import { type computation, computationDetail, type sync, synced } from "../wire/computations.ts";
 import type { Received } from "../wire/fields.ts";
-import { type Complaint, complain } from "./complain.ts";
+import { type Complaint, complain, EXIT, type ExitCode, table } from "./command.ts";
 import { askDaemon, type DaemonOptions } from "./daemon.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
-import { printable } from "./printable.ts";
 import { type Counter, openCounter } from "./progress.ts";
-import { table } from "./table.ts";
 import { format } from "./waiting.ts";
 
 export type SyncOptions = DaemonOptions & {

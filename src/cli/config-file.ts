@@ -10,8 +10,7 @@ import { spaceFor } from "../runtime/disk.ts";
 import { howToRead } from "../runtime/file-error.ts";
 import { printError } from "../runtime/output.ts";
 import { isFolder, isInOpenFolders } from "../runtime/stored-file.ts";
-import { type Complaint, complain } from "./complain.ts";
-import { EXIT } from "./exit.ts";
+import { type Complaint, complain, EXIT } from "./command.ts";
 
 /** The option of every command that reads the config. */
 export const CONFIG_OPTION = [

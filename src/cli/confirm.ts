@@ -1,7 +1,7 @@
 import { isInputTerminal, readLine } from "../runtime/input.ts";
 import { printError } from "../runtime/output.ts";
-import type { Complaint } from "./complain.ts";
-import { EXIT } from "./exit.ts";
+import type { Complaint } from "./command.ts";
+import { EXIT } from "./command.ts";
 
 /** What is about to happen, as `7 deliveries wait for old`, and what is asked about it, as `Discard them?`. */
 export type Plan = { readonly about: string; readonly question: string };

@@ -1,20 +1,20 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import { type AdminPart, readAdminPart } from "../config/parts.ts";
 import { quote } from "../config/problems.ts";
+import type { Listen } from "../model/config.ts";
 import type { FaultCode } from "../model/fault.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
 import { type At, MB } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { createResolve } from "../runtime/config-files.ts";
+import { addressOf } from "../runtime/listen.ts";
 import { print } from "../runtime/output.ts";
 import { type Ask, type Exchange, request } from "../runtime/request.ts";
 import { isReceived, type Received, type Shape } from "../wire/fields.ts";
-import { type Complaint, complain } from "./complain.ts";
+import { type Complaint, complain, EXIT, type ExitCode } from "./command.ts";
 import { CONFIG_OPTION, complaintOfFile, openConfigFile } from "./config-file.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
-import { printable } from "./printable.ts";
-import { BASE_FORMS, baseOf, readBase } from "./reach.ts";
 
 /** A running daemon, as the operator's commands reach it. */
 export type Daemon = {
@@ -280,4 +280,35 @@ export function isRefusal(said: unknown): said is Refusal {
 /** Whether an error of the network means that nothing listens at the address. */
 export function isNobodyThere(code: string | null): boolean {
   return code === "ECONNREFUSED" || code === "ENOENT";
+}
+
+/**
+ * The address of a listener for a command on the same machine, as `http://127.0.0.1:8080` or `unix:/path`. A listener on all
+ * addresses is reached over loopback. Null for port 0: only the daemon knows its port.
+ */
+export function baseOf(listen: Listen): string | null {
+  if (listen.kind === "unix") return addressOf(listen, 0);
+  if (listen.port === 0) return null;
+  return addressOf({ ...listen, host: loopbackFor(listen.host) }, listen.port);
+}
+
+function loopbackFor(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  // All spellings of `::`.
+  return host.includes(":") && /^[0:]+$/.test(host) ? "::1" : host;
+}
+
+/** The forms that `readBase` accepts, for messages. */
+export const BASE_FORMS = "http://host:port, https://host or unix:/path, and nothing more";
+
+/**
+ * Reads the address of a daemon. A path is allowed, for a proxy that serves Fairlead below one. A password is not: it would
+ * be visible in the list of processes. Null if the text has none of the forms.
+ */
+export function readBase(text: string): string | null {
+  if (text.startsWith("unix:/")) return text;
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) return null;
+  const { username, password, search, hash, origin, pathname } = url;
+  return `${username}${password}${search}${hash}` === "" ? `${origin}${pathname.replace(/\/$/, "")}` : null;
 }

@@ -1,17 +1,15 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import { MB } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
 import { deletionRequested, MOST_USERS } from "../wire/deletions.ts";
 import type { Received } from "../wire/fields.ts";
-import { type Done, examples } from "./command.ts";
-import { type Complaint, complain } from "./complain.ts";
+import { type Complaint, complain, type Done, EXIT, type ExitCode, examples } from "./command.ts";
 import { confirm, type Plan } from "./confirm.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
 import { untoldLines } from "./deletions.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
 import { readTyped } from "./input.ts";
-import { printable } from "./printable.ts";
 import { openCounter } from "./progress.ts";
 import { format } from "./waiting.ts";
 

@@ -1,15 +1,12 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import { print } from "../runtime/output.ts";
 import { deletionList, deletionReceipt, erasing, salt, unsuppressed } from "../wire/deletions.ts";
 import { MOST_LISTED, type Received } from "../wire/fields.ts";
-import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
+import { complain, type Done, EXIT, type ExitCode, examples, table } from "./command.ts";
 import { addDaemonOptions, askDaemon, type PrintOptions, printAnswer } from "./daemon.ts";
 import { inParts, readUsers, type UsersOptions, usersOf } from "./delete-user.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
 import { upTo } from "./options.ts";
-import { printable } from "./printable.ts";
-import { table } from "./table.ts";
 import { format } from "./waiting.ts";
 
 type List = Received<typeof deletionList>;

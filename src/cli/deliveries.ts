@@ -1,17 +1,14 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import { parseExactly } from "../model/exact-json.ts";
 import { type At, formatDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
 import { deliveryDetail, deliveryList, STATES } from "../wire/deliveries.ts";
 import { MOST_LISTED as MOST_IN_PAGE, type Received } from "../wire/fields.ts";
-import { type Done, examples } from "./command.ts";
-import { type Complaint, complain } from "./complain.ts";
+import { type Complaint, complain, type Done, EXIT, type ExitCode, examples, table } from "./command.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions, type PrintOptions, printAnswer } from "./daemon.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
 import { addFilterOptions, type Filter, filterOf, oneOf, upTo } from "./options.ts";
-import { printable } from "./printable.ts";
-import { table } from "./table.ts";
 
 /** The most that are listed, and the default. */
 const MOST_LISTED = 10_000;

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import { discardedPage } from "../wire/deliveries.ts";
 import { type Done, examples } from "./command.ts";
 import { addDaemonOptions } from "./daemon.ts";
-import { printable } from "./printable.ts";
 import { deliveries, type EndOptions, endWaiting, type Way } from "./waiting.ts";
 
 /** `fairlead discard DESTINATION`: gives up what waits for a destination that is removed, disabled or paused. */

@@ -1,14 +1,13 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
 import { goLast } from "../runtime/process.ts";
 import { VERSION } from "../runtime/version.ts";
-import { type Done, examples } from "./command.ts";
+import { type Done, EXIT, type ExitCode, examples } from "./command.ts";
 import { addDaemonOptions, type DaemonOptions } from "./daemon.ts";
 import { examine } from "./doctor/examine.ts";
 import { type Finding, LEVELS, type Level, worstOf } from "./doctor/judge.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
-import { printable } from "./printable.ts";
 
 /** `fairlead doctor`: one page that says what is wrong with this installation. */
 export function declareDoctor(program: Command, done: Done): void {

@@ -1,15 +1,13 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import { type At, DAY, formatDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
 import { trail } from "../wire/deliveries.ts";
 import type { Received } from "../wire/fields.ts";
-import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
+import { complain, type Done, EXIT, type ExitCode, examples } from "./command.ts";
 import { addDaemonOptions, askDaemon, type PrintOptions } from "./daemon.ts";
 import { type Delivery, troubleLines } from "./deliveries.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
-import { printable } from "./printable.ts";
 
 /** `fairlead explain MESSAGE_ID`: says what became of a call. */
 export function declareExplain(program: Command, done: Done): void {

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { printable } from "../client/show.ts";
 import { parseListen } from "../config/addresses.ts";
 import type { Listener } from "../model/ports.ts";
 import type { Secret } from "../model/secret.ts";
@@ -8,11 +9,8 @@ import { print, printError } from "../runtime/output.ts";
 import { onSignals } from "../runtime/process.ts";
 import { createServe } from "../runtime/serve.ts";
 import { verify } from "../webhook/signature.ts";
-import { type Done, examples } from "./command.ts";
-import { complain, failed } from "./complain.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
+import { complain, type Done, EXIT, type ExitCode, examples, failed } from "./command.ts";
 import { readSharedSecret, SECRET_FILE_OPTION } from "./input.ts";
-import { printable } from "./printable.ts";
 
 /** `fairlead listen`: a receiver of webhooks that prints what it gets, and can fail on purpose. Runs until a signal. */
 export function declareListen(program: Command, done: Done): void {

@@ -1,9 +1,8 @@
 import type { Command } from "commander";
 import { print } from "../runtime/output.ts";
 import { VERSION } from "../runtime/version.ts";
-import { type Done, examples } from "./command.ts";
+import { type Done, EXIT, examples } from "./command.ts";
 import { type ArgumentRow, type CommandRow, describeCommand, listCommands, type OptionRow } from "./command-table.ts";
-import { EXIT } from "./exit.ts";
 
 /** `fairlead man`: prints the man page, for machines that have only the binary. */
 export function declareMan(program: Command, done: Done): void {

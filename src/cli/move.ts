@@ -1,8 +1,8 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import { movedPage } from "../wire/deliveries.ts";
 import { type Done, examples } from "./command.ts";
 import { addDaemonOptions } from "./daemon.ts";
-import { printable } from "./printable.ts";
 import { deliveries, type EndOptions, endWaiting, type Way } from "./waiting.ts";
 
 /** `fairlead move OLD NEW`: has what waits for a destination that is removed, disabled or paused delivered to another. */

@@ -4,10 +4,9 @@ import { namesUnder } from "../config/parts.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { createResolve } from "../runtime/config-files.ts";
 import { print } from "../runtime/output.ts";
-import { type Done, examples } from "./command.ts";
+import { type Done, EXIT, type ExitCode, examples } from "./command.ts";
 import { openConfigFile } from "./config-file.ts";
 import { addDaemonOptions, type DaemonOptions, findDaemon, readAnswer, send } from "./daemon.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
 
 const SECTIONS = ["destinations", "sources"] as const;
 type Section = (typeof SECTIONS)[number];

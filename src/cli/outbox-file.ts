@@ -9,7 +9,7 @@ import { type Database, isDamaged, messageOf, openExisting, openToRead, sizeOf }
 import { LARGEST_LOG, lockOutbox, logOf } from "../store/sqlite/files.ts";
 import { readMemory } from "../store/sqlite/meta.ts";
 import { faultOfSchema, SCHEMA_VERSION, type SchemaFault } from "../store/sqlite/schema.ts";
-import { type Complaint, failed } from "./complain.ts";
+import { type Complaint, failed } from "./command.ts";
 import type { StoreFacts } from "./doctor/judge.ts";
 
 export { type Copied, isDamaged, LARGEST_LOG, lockOutbox, logOf, messageOf };

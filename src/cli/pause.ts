@@ -1,11 +1,11 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import { formatDuration } from "../model/units.ts";
 import type { Received } from "../wire/fields.ts";
 import { pausedDestination, resumedDestination } from "../wire/status.ts";
+import type { ExitCode } from "./command.ts";
 import { type Done, examples } from "./command.ts";
 import { addDaemonOptions, destinationPath, type PrintOptions, printAnswer } from "./daemon.ts";
-import type { ExitCode } from "./exit.ts";
-import { printable } from "./printable.ts";
 import { aboutOf } from "./waiting.ts";
 
 /** `fairlead pause DESTINATION`: nothing new is sent to it until it is resumed. */

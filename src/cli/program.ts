@@ -5,15 +5,23 @@ import { runtimeName, VERSION } from "../runtime/version.ts";
 import { declareAudience, declareTraits } from "./audience.ts";
 import { declareBackup } from "./backup.ts";
 import { declareCheck } from "./check.ts";
-import { type Declare, type Done, examples } from "./command.ts";
-import { type Complaint, complain, complainAsJson, toJson, wrongUsage } from "./complain.ts";
+import {
+  type Complaint,
+  complain,
+  complainAsJson,
+  type Declare,
+  type Done,
+  EXIT,
+  examples,
+  toJson,
+  wrongUsage,
+} from "./command.ts";
 import { declareCompletion } from "./completion.ts";
 import { declareDeleteUser } from "./delete-user.ts";
 import { declareDeletions } from "./deletions.ts";
 import { declareDeliveries } from "./deliveries.ts";
 import { declareDiscard } from "./discard.ts";
 import { declareDoctor } from "./doctor.ts";
-import { EXIT } from "./exit.ts";
 import { declareExplain } from "./explain.ts";
 import { declareListen } from "./listen.ts";
 import { declareMan } from "./man.ts";

@@ -1,13 +1,13 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { printable } from "../client/show.ts";
 import { suggest } from "../config/suggest.ts";
 import { FAULT_STATUS } from "../model/fault.ts";
 import { rejectionList } from "../wire/deliveries.ts";
 import { MOST_LISTED, type Received } from "../wire/fields.ts";
+import type { ExitCode } from "./command.ts";
 import { type Done, examples } from "./command.ts";
 import { addDaemonOptions, type PrintOptions, printAnswer } from "./daemon.ts";
-import type { ExitCode } from "./exit.ts";
 import { upTo } from "./options.ts";
-import { printable } from "./printable.ts";
 
 const MOST = MOST_LISTED.rejected;
 

@@ -1,14 +1,12 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import { formatProblem } from "../config/problems.ts";
 import { print, printError } from "../runtime/output.ts";
 import { isReceived, type Received } from "../wire/fields.ts";
 import { refusedConfig, reloaded } from "../wire/status.ts";
-import { type Done, examples } from "./command.ts";
-import { type Complaint, complain } from "./complain.ts";
+import { type Complaint, complain, type Done, EXIT, type ExitCode, examples } from "./command.ts";
 import type { Refusal } from "./daemon.ts";
 import { addDaemonOptions, askDaemon, type PrintOptions } from "./daemon.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
-import { printable } from "./printable.ts";
 
 /** `fairlead reload`: has the running daemon reload its config, and says what has changed, or what is wrong. */
 export function declareReload(program: Command, done: Done): void {

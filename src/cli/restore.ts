@@ -1,6 +1,7 @@
 import { dirname, resolve } from "node:path";
 import process from "node:process";
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import type { Contents } from "../model/contents.ts";
 import { formatSize } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
@@ -21,10 +22,8 @@ import {
   storedFile,
 } from "../runtime/stored-file.ts";
 import { contentsJson, contentsWords } from "./backup.ts";
-import { type Done, examples } from "./command.ts";
-import { type Complaint, complain, failed, wrongUsage } from "./complain.ts";
+import { type Complaint, complain, type Done, EXIT, type ExitCode, examples, failed, wrongUsage } from "./command.ts";
 import { CONFIG_OPTION, findOutbox } from "./config-file.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
 import {
   foldLog,
   isDamaged,
@@ -36,7 +35,6 @@ import {
   type OutboxFile,
   openOutbox,
 } from "./outbox-file.ts";
-import { printable } from "./printable.ts";
 
 /** `fairlead restore FILE`: puts a backup in the place of the outbox, while no daemon runs. */
 export function declareRestore(program: Command, done: Done): void {

@@ -1,13 +1,11 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import { print } from "../runtime/output.ts";
 import { retriedDelivery } from "../wire/deliveries.ts";
 import type { Received } from "../wire/fields.ts";
 import { retriedDestination } from "../wire/status.ts";
-import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
+import { complain, type Done, EXIT, type ExitCode, examples } from "./command.ts";
 import { addDaemonOptions, askDaemon, destinationPath, type PrintOptions } from "./daemon.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
-import { printable } from "./printable.ts";
 import { aboutOf } from "./waiting.ts";
 
 /** `fairlead retry DESTINATION|ID`: tries what waits for a destination, or one delivery, at once. */

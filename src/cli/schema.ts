@@ -1,7 +1,6 @@
 import { type Command, Option } from "commander";
 import { print } from "../runtime/output.ts";
-import { type Done, examples } from "./command.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
+import { type Done, EXIT, type ExitCode, examples } from "./command.ts";
 
 /** `fairlead schema`: prints what a config file may contain, for editors and for people. */
 export function declareSchema(program: Command, done: Done): void {

@@ -18,10 +18,9 @@ import {
   tellReloads,
 } from "../runtime/systemd.ts";
 import { VERSION } from "../runtime/version.ts";
-import { type Done, examples } from "./command.ts";
+import { type Done, EXIT, type ExitCode, examples } from "./command.ts";
 import { CONFIG_OPTION, requireConfig } from "./config-file.ts";
 import { createReader, type Reader } from "./config-reader.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
 
 /** `fairlead serve`: runs the daemon in the foreground until SIGTERM or SIGINT. A second signal stops it at once. */
 export function declareServe(program: Command, done: Done): void {

@@ -1,17 +1,14 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import type { Clock } from "../model/ports.ts";
 import { type At, formatDuration, formatSize, MINUTE } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { createResolve } from "../runtime/config-files.ts";
 import { print } from "../runtime/output.ts";
 import { type DaemonStatus, status } from "../wire/status.ts";
-import { type Done, examples } from "./command.ts";
-import { complain } from "./complain.ts";
+import { complain, type Done, EXIT, type ExitCode, examples, table } from "./command.ts";
 import { addDaemonOptions, askDaemon, isSaidElsewhere, type PrintOptions } from "./daemon.ts";
 import { examineAround } from "./doctor/examine.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
-import { printable } from "./printable.ts";
-import { table } from "./table.ts";
 
 /** `fairlead status`: how the running daemon is, and each of its sources and destinations. */
 export function declareStatus(program: Command, done: Done): void {

@@ -5,9 +5,7 @@ import { MB } from "../model/units.ts";
 import { print } from "../runtime/output.ts";
 import { writeBody } from "../webhook/body.ts";
 import { sign, verify } from "../webhook/signature.ts";
-import { type Done, examples } from "./command.ts";
-import { complain, wrongUsage } from "./complain.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
+import { complain, type Done, EXIT, type ExitCode, examples, wrongUsage } from "./command.ts";
 import { readSharedSecret, readTyped, SECRET_FILE_OPTION } from "./input.ts";
 
 /** `fairlead verify`: checks the X-Signature of a webhook's body, or makes one, for people who write receivers. */

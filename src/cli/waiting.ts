@@ -1,15 +1,15 @@
 /** What waits for a destination: how it is counted for people, and how `fairlead move` and `discard` end its waiting. */
+
+import { printable } from "../client/show.ts";
 import type { Clock } from "../model/ports.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
 import { type discardedPage, type movedPage, waitingCount } from "../wire/deliveries.ts";
 import type { Received } from "../wire/fields.ts";
-import { type Complaint, complain } from "./complain.ts";
+import { type Complaint, complain, EXIT, type ExitCode } from "./command.ts";
 import { confirm } from "./confirm.ts";
 import { askDaemon, type DaemonOptions, destinationPath } from "./daemon.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
-import { printable } from "./printable.ts";
 import { onInterrupt, openCounter } from "./progress.ts";
 
 /** A way to end the waiting of deliveries for a destination that is not served. */

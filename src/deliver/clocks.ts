@@ -41,8 +41,9 @@ export type NetworkClock = DestinationClock & {
 
 export type ClocksWorld = {
   readonly clock: Pick<Clock, "now" | "sleep">;
-  /** As they are in the store. */
-  readonly clocks: StoredClocks;
+  readonly clocks: Pick<StoredClocks, "save">;
+  /** The clocks as they were in the store at the start. */
+  readonly storedClocks: readonly StoredClock[];
   readonly stopping: AbortSignal;
   /** Called when a destination was paused or resumed. */
   readonly changed: () => void;
@@ -53,7 +54,7 @@ export function createClocks(world: ClocksWorld): Clocks {
   const startedAt = clock.now();
   const known = new Map<string, Entry>();
   const saver = createSaver(world, (destination) => entryOf(destination).live.stored());
-  for (const one of world.clocks.all()) add(createDestinationClock(one), one.destination);
+  for (const one of world.storedClocks) add(createDestinationClock(one), one.destination);
 
   return {
     of: (destination) => entryOf(destination).own,

@@ -89,8 +89,8 @@ export function declareStoreGauges(registry: Registry, view: StoreView): void {
     name: "fairlead_destination_paused",
     help: "1 if nothing is sent to the destination until the operator resumes it, else 0.",
     labels: ["destination"],
-    read() {
-      const clocks = store()?.clocks.all();
+    async read() {
+      const clocks = await orNull(() => store()?.clocks.all());
       if (!clocks) return [];
       const paused = clocks.filter(({ pausedAt }) => pausedAt !== null).map(({ destination }) => destination);
       const all = new Set([...destinations(), ...paused]);

@@ -3,21 +3,23 @@ import assert from "node:assert/strict";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { after, describe, it } from "node:test";
 import * as v from "valibot";
 import {
   askDaemon,
+  baseOf,
   type Daemon,
   type DaemonOptions,
   findDaemon,
   type Question,
   readAnswer,
+  readBase,
 } from "../../src/cli/daemon.ts";
 import type { Handle } from "../../src/model/ports.ts";
 import { Secret } from "../../src/model/secret.ts";
 import type { Exchange } from "../../src/runtime/request.ts";
 import { createServe } from "../../src/runtime/serve.ts";
+import { asOrdinaryUser, NO_OTHER_USER } from "../another-user.ts";
 import { type World, worldOf } from "../config/world.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "fairlead-daemon-"));
@@ -44,7 +46,7 @@ const plain = configWith({ admin: { listen: "unix:/run/f.sock" } });
 const env = { FAIRLEAD_ADMIN_TOKEN: "env-token" };
 
 describe("the running daemon, of a config that this user may not read", () => {
-  it("is not found: who may read it is said, and how to become one", { skip: process.getuid?.() !== 0 }, () => {
+  it("is not found: who may read it is said, and how to become one", { skip: NO_OTHER_USER }, () => {
     const etc = join(folder, "etc");
     mkdirSync(etc);
     writeFileSync(join(etc, "config.yaml"), "", { mode: 0o640 });
@@ -52,16 +54,11 @@ describe("the running daemon, of a config that this user may not read", () => {
     chownSync(etc, 0, 1);
     chmodSync(etc, 0o750);
     chmodSync(folder, 0o755);
-    process.seteuid?.(65_534);
-    try {
-      assert.equal(
-        find({ config: join(etc, "config.yaml") }),
-        "78 cannot read the config file /etc/config.yaml: permission denied (a folder above it cannot be entered); " +
-          "use sudo, or join the group daemon (sudo usermod -aG daemon NAME, then log in again)",
-      );
-    } finally {
-      process.seteuid?.(0);
-    }
+    assert.equal(
+      asOrdinaryUser(() => find({ config: join(etc, "config.yaml") })),
+      "78 cannot read the config file /etc/config.yaml: permission denied (a folder above it cannot be entered); " +
+        "use sudo, or join the group daemon (sudo usermod -aG daemon NAME, then log in again)",
+    );
   });
 });
 
@@ -268,5 +265,50 @@ describe("a question to the daemon", () => {
     const body = { userIds: ["u1"] };
     const posted = { method: "POST", path: "/api/reload", type: "application/json", body: JSON.stringify(body) };
     assert.deepEqual(await hear({ path: "/api/reload", body }), posted);
+  });
+});
+
+function reach(host: string, port = 8080): string | null {
+  return baseOf({ kind: "tcp", host, port });
+}
+
+describe("a listener, as a command on the same machine reaches it", () => {
+  it("is at its address", () => {
+    assert.equal(reach("127.0.0.1"), "http://127.0.0.1:8080");
+    assert.equal(reach("events.example.com"), "http://events.example.com:8080");
+    assert.equal(reach("fe80::1"), "http://[fe80::1]:8080");
+    assert.equal(baseOf({ kind: "unix", path: "/run/f.sock" }), "unix:/run/f.sock");
+  });
+
+  it("is on loopback if it listens on all addresses", () => {
+    assert.equal(reach("0.0.0.0"), "http://127.0.0.1:8080");
+    for (const any of ["::", "::0", "0:0:0:0:0:0:0:0"]) assert.equal(reach(any), "http://[::1]:8080");
+    assert.equal(reach("::1"), "http://[::1]:8080");
+  });
+
+  it("is nowhere if the system chooses its port", () => {
+    assert.equal(reach("127.0.0.1", 0), null);
+  });
+});
+
+describe("where a daemon is, as a person writes it", () => {
+  it("is an address, a path below a proxy, or a socket", () => {
+    assert.equal(readBase("http://127.0.0.1:8081/"), "http://127.0.0.1:8081");
+    assert.equal(readBase("https://example.com/fairlead/"), "https://example.com/fairlead");
+    assert.equal(readBase("unix:/run/f.sock"), "unix:/run/f.sock");
+  });
+
+  it("is nothing else, and holds no password", () => {
+    for (const text of [
+      "127.0.0.1:8081",
+      "ftp://a",
+      "http://",
+      "unix:f",
+      "http://a/?b",
+      "http://a/#b",
+      "http://u:p@a/",
+    ]) {
+      assert.equal(readBase(text), null, text);
+    }
   });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Complaint } from "../../src/cli/complain.ts";
+import type { Complaint } from "../../src/cli/command.ts";
 import { isYes } from "../../src/cli/confirm.ts";
 import { aboutOf, complaintOf, doPages, progressOf } from "../../src/cli/waiting.ts";
 import { createFalseClock } from "../flow/clock.ts";

@@ -22,8 +22,7 @@ function start(stored: readonly StoredClock[] = []) {
   };
   const leaving = new AbortController();
   let changes = 0;
-  const saving: StoredClocks = {
-    all: () => stored,
+  const saving: Pick<StoredClocks, "save"> = {
     async save(written): Promise<Fault | null> {
       await clock.nextTurn();
       if (store.broken) return FULL;
@@ -35,7 +34,7 @@ function start(stored: readonly StoredClock[] = []) {
   const changed = () => {
     changes += 1;
   };
-  const clocks = createClocks({ clock, clocks: saving, stopping: leaving.signal, changed });
+  const clocks = createClocks({ clock, clocks: saving, storedClocks: stored, stopping: leaving.signal, changed });
   const { pauses } = clocks;
   const serve = (destinations: readonly Destination[]) => clocks.serve(destinations, waiting());
   return { clock, store, leaving, pauses, serve, crm: clocks.of("crm"), changes: () => changes };

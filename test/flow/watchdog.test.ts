@@ -136,7 +136,8 @@ describe("the watchdog of a daemon", () => {
       claims: (ask) => (isStuck ? new Promise(() => {}) : store.claims(ask)),
       settle: async () => "written",
       backlog: store.backlog,
-      clocks: { all: () => [], save: async () => null },
+      clocks: { save: async () => null },
+      storedClocks: [],
     });
     await using watchdog = await watch(clock, () => ({
       store: Promise.resolve(true),

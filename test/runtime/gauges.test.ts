@@ -24,7 +24,7 @@ const STATE: StoreState = {
 
 const STORE: ExposedStore = {
   backlog,
-  clocks: { all: () => [] },
+  clocks: { all: async () => [] },
   members: { all: async () => [] },
   health: { state: async () => STATE },
   timeline: UNSHIFTED,
@@ -109,7 +109,7 @@ describe("declareStoreGauges", () => {
   it("says which destinations are paused, of the config or not", async () => {
     const name = "fairlead_destination_paused";
     const clock = { pausedAt: null, unservedAt: null, offlineAt: null, stoppedAt: NOW, stoodStill: 0 };
-    const all = () => [
+    const all = async () => [
       { ...clock, destination: "crm", pausedAt: NOW },
       { ...clock, destination: "lake", unservedAt: NOW },
       { ...clock, destination: "gone", pausedAt: NOW },

@@ -132,7 +132,7 @@ describe("createMetrics", () => {
     const health = { state: async () => ({ ...nothing, size: { used: 10, max: 20, free: 30 } }) };
     metrics.expose({
       backlog,
-      clocks: { all: () => [] },
+      clocks: { all: async () => [] },
       members: { all: async () => [] },
       health,
       timeline: UNSHIFTED,

@@ -311,7 +311,7 @@ const STORE: readonly Fault[] = [
     return { disk: { ...disk, mark } };
   }),
   inStore("forgets at a start which destinations are paused", ({ clocks }) => ({
-    clocks: { ...clocks, all: () => [] },
+    clocks: { ...clocks, all: async () => [] },
   })),
 ];
 

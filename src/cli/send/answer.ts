@@ -2,10 +2,10 @@ import type { Sendable } from "../../client/envelope.ts";
 import { AnalyticsError } from "../../client/errors.ts";
 import type { FinalAnswer } from "../../client/post.ts";
 import type { Sending } from "../../client/sender.ts";
+import { printable } from "../../client/show.ts";
 import type { CallType, JsonObject } from "../../model/event.ts";
 import { never } from "../../model/never.ts";
 import { isNobodyThere, isRefusal, parseSaid, type Refusal } from "../daemon.ts";
-import { printable } from "../printable.ts";
 import { isFairleads, NEVER, openSender, type Requests, type SendWorld, whyNone, writeCall } from "./sender.ts";
 import type { Target } from "./target.ts";
 

@@ -1,9 +1,9 @@
 import type { FinalAnswer } from "../../client/post.ts";
 import type { Sender, Sending } from "../../client/sender.ts";
+import { printable } from "../../client/show.ts";
 import type { Clock } from "../../model/ports.ts";
 import { formatDuration, MINUTE, type Ms } from "../../model/units.ts";
 import { isNobodyThere, isRefusal, parseSaid } from "../daemon.ts";
-import { printable } from "../printable.ts";
 import type { ImportCall } from "./import-lines.ts";
 import { isFairleads, NEVER, whyNone } from "./sender.ts";
 

@@ -1,14 +1,13 @@
 import { basename } from "node:path";
 import { writeBare } from "../../client/envelope.ts";
+import { printable } from "../../client/show.ts";
 import { formatDuration, MINUTE, type Ms, SECOND } from "../../model/units.ts";
 import { createClock } from "../../runtime/clock.ts";
 import { isInputTerminal, openBytes } from "../../runtime/input.ts";
 import { appendToFile, removeFile } from "../../runtime/new-file.ts";
 import { print, printError } from "../../runtime/output.ts";
 import { createRandom } from "../../runtime/random.ts";
-import { complain, failed, wrongUsage } from "../complain.ts";
-import { EXIT, type ExitCode } from "../exit.ts";
-import { printable } from "../printable.ts";
+import { complain, EXIT, type ExitCode, failed, wrongUsage } from "../command.ts";
 import { onInterrupt, openProgressBar, type ProgressBar } from "../progress.ts";
 import { createDeliver, type Deliver, type Taken } from "./import-batch.ts";
 import { type Batch, LONGEST_LINE, makeBatches, type RefusedLine, readLines } from "./import-lines.ts";

@@ -2,11 +2,10 @@ import { type PartFault, type PartsInput, readIngestPart, readWriteKey } from ".
 import { quote } from "../../config/problems.ts";
 import type { Resolve } from "../../model/ports.ts";
 import type { Secret } from "../../model/secret.ts";
-import { type Complaint, wrongUsage } from "../complain.ts";
+import { type Complaint, EXIT, wrongUsage } from "../command.ts";
 import { complaintOfFile, openConfigFile } from "../config-file.ts";
-import { EXIT } from "../exit.ts";
+import { BASE_FORMS, baseOf, readBase } from "../daemon.ts";
 import { readSecret } from "../input.ts";
-import { BASE_FORMS, baseOf, readBase } from "../reach.ts";
 
 /** The daemon's address, as `http://127.0.0.1:8080` or `unix:/path`, and the write key. */
 export type Target = { readonly base: string; readonly writeKey: Secret };

@@ -21,7 +21,7 @@ export function createStoredClocks(db: Database, { commits, meta, failed }: Cloc
   const kept = new Map(load.all().map((clock) => [clock.destination, clock]));
 
   return {
-    all: () => [...kept.values()],
+    all: async () => [...kept.values()],
     async save(clocks) {
       const refused = await commits.add<Fault | null>({ rows: clocks.length, run: () => writeAll(clocks), failed });
       if (refused === null) for (const clock of clocks) keep(clock);

@@ -90,7 +90,7 @@ export async function readRows(world: World): Promise<Rows> {
     const events = new Map(world.rows.events);
     for (const one of listed) events.set(one.id, toEvent(one));
     await addWithoutDeliveries(world, store, events);
-    const clocks = store.clocks.all().map(toClock);
+    const clocks = (await store.clocks.all()).map(toClock);
     return {
       ...{ events, deliveries: await toRows(store, listed) },
       paused: new Set(clocks.filter(({ reasons }) => reasons.includes("paused")).map(({ destination }) => destination)),

@@ -11,18 +11,18 @@ export function describeClocks(open: OpenStore): void {
   describe("the clocks of destinations", () => {
     it("are none at first", async () => {
       await using s = await startStore(open);
-      assert.deepEqual(s.store().clocks.all(), []);
+      assert.deepEqual(await s.store().clocks.all(), []);
     });
 
     it("are what was saved last, also after a restart", async () => {
       await using s = await startStore(open);
       assert.equal(await s.store().clocks.save([CRM, LAKE]), null);
-      assert.deepEqual(s.store().clocks.all(), [CRM, LAKE]);
+      assert.deepEqual(await s.store().clocks.all(), [CRM, LAKE]);
       const resumed = { ...CRM, pausedAt: null, stoppedAt: null, stoodStill: 210 };
       await s.store().clocks.save([resumed]);
       for (const again of [false, true]) {
         if (again) await s.reopen();
-        assert.deepEqual(s.store().clocks.all(), [resumed, LAKE]);
+        assert.deepEqual(await s.store().clocks.all(), [resumed, LAKE]);
       }
     });
 
@@ -32,7 +32,7 @@ export function describeClocks(open: OpenStore): void {
       await s.store().clocks.save([{ ...RUNNING, destination: "crm" }]);
       for (const again of [false, true]) {
         if (again) await s.reopen();
-        assert.deepEqual(s.store().clocks.all(), [LAKE]);
+        assert.deepEqual(await s.store().clocks.all(), [LAKE]);
       }
     });
 

@@ -20,7 +20,7 @@ describe("the table of clocks", () => {
     o.shell.exec(failing("clocks"));
     const next = { ...CRM, unservedAt: 400 };
     assert.partialDeepStrictEqual(await o.s.store().clocks.save([next]), { code: "store_failed" });
-    assert.deepEqual([o.s.store().clocks.all(), o.sql("SELECT * FROM clocks")], [[CRM], rows]);
+    assert.deepEqual([await o.s.store().clocks.all(), o.sql("SELECT * FROM clocks")], [[CRM], rows]);
     o.shell.exec("DROP TRIGGER failing_clocks");
     assert.equal(await o.s.store().clocks.save([next]), null);
   });
