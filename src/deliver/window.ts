@@ -22,6 +22,11 @@ import type { Outage } from "./lane.ts";
 const ASIDE: Ms = 10 * SECOND;
 /** How many of the newest first attempts are in memory. */
 const LATEST = 32;
+/** Deliveries that are read at once. */
+const PAGE = 256;
+const LOW = PAGE / 2;
+/** Characters of bodies in a queue from which on nothing is added to it: there may be many destinations. */
+const MOST_BODIES = 256 * KB;
 
 export type WindowWorld = { readonly claims: Claims; readonly backlog: Pick<Backlog, "nextRetryAt"> };
 
@@ -305,12 +310,6 @@ export function earliest(a: At | null, b: At | null): At | null {
   if (a === null || b === null) return a ?? b;
   return Math.min(a, b);
 }
-
-/** Deliveries that are read at once. */
-const PAGE = 256;
-const LOW = PAGE / 2;
-/** Characters of bodies in a queue from which on nothing is added to it: there may be many destinations. */
-const MOST_BODIES = 256 * KB;
 
 /** One queue of a window: the deliveries that were read and wait to be sent, and how far it was read. */
 type Reading = {

@@ -29,7 +29,8 @@ export function callOf(
   const content = { from: source, n, step, text: noise(sizeOf(chance), n) };
   const age = chance.pick([null, null, null, null, MINUTE, 2 * DAY]);
   return {
-    ...{ type, messageId: `m${n}` },
+    type,
+    messageId: `m${n}`,
     ...(type === "alias" ? { previousId: `anonymous-${user}` } : {}),
     ...(type === "group" ? { groupId: "g1" } : {}),
     ...(type === "track" ? { event: `Event ${n % 7}` } : {}),

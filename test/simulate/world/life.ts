@@ -46,18 +46,16 @@ export async function startLife(world: World, { path, startAt, number, boot, ope
   const config = configOf(world, world.shape, path);
   const ports = portsOf(world, { clock, handles, answers, opened, life: () => life });
   const life: Life = {
-    ...{
-      number,
-      clock,
-      path,
-      startedAt: startAt,
-      leastError: world.clockError,
-      unwritten: false,
-      dead: false,
-      started: false,
-      backlog: null,
-      store: null,
-    },
+    number,
+    clock,
+    path,
+    startedAt: startAt,
+    leastError: world.clockError,
+    unwritten: false,
+    dead: false,
+    started: false,
+    backlog: null,
+    store: null,
     app: createApp(config, world.fault?.ports?.(ports, config) ?? ports),
     async ask(port, request) {
       const handle = handles.get(port);

@@ -67,8 +67,13 @@ export type Rows = {
 };
 
 export const NO_ROWS: Rows = {
-  ...{ events: new Map(), deliveries: new Map(), notices: [], paused: new Set(), clocks: new Map() },
-  ...{ members: new Map(), unfinished: [] },
+  events: new Map(),
+  deliveries: new Map(),
+  notices: [],
+  paused: new Set(),
+  clocks: new Map(),
+  members: new Map(),
+  unfinished: [],
 };
 
 export function keyOf(event: number, destination: string): string {
@@ -92,7 +97,8 @@ export async function readRows(world: World): Promise<Rows> {
     await addWithoutDeliveries(world, store, events);
     const clocks = (await store.clocks.all()).map(toClock);
     return {
-      ...{ events, deliveries: await toRows(store, listed) },
+      events,
+      deliveries: await toRows(store, listed),
       paused: new Set(clocks.filter(({ reasons }) => reasons.includes("paused")).map(({ destination }) => destination)),
       clocks: new Map(clocks.map((clock) => [clock.destination, clock])),
       members: await readMembers(store),
@@ -104,7 +110,13 @@ export async function readRows(world: World): Promise<Rows> {
 }
 
 const EVERYTHING = {
-  ...{ state: null, destination: null, source: null, type: null, user: null, since: null, until: null },
+  state: null,
+  destination: null,
+  source: null,
+  type: null,
+  user: null,
+  since: null,
+  until: null,
 };
 const PAGE = 1_000;
 

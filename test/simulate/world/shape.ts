@@ -36,12 +36,23 @@ export type Shape = {
 export const ALL_TYPES = ["identify", "track", "page", "screen", "group", "alias"] as const;
 
 export const FIRST_DESTINATION: DestinationShape = {
-  ...{ listed: true, enabled: true, webhooks: [1], secrets: [1], header: 1, sources: null, types: null },
+  listed: true,
+  enabled: true,
+  webhooks: [1],
+  secrets: [1],
+  header: 1,
+  sources: null,
+  types: null,
   historical: "accept",
 };
 
 export const FIRST_SHAPE: Shape = {
-  ...{ cutoff: 10 * MINUTE, concurrency: 64, maxSize: GB, freeDisk: 0, keepDelivered: DAY, keepFailed: 30 * DAY },
+  cutoff: 10 * MINUTE,
+  concurrency: 64,
+  maxSize: GB,
+  freeDisk: 0,
+  keepDelivered: DAY,
+  keepFailed: 30 * DAY,
   destinations: {
     crm: FIRST_DESTINATION,
     mail: { ...FIRST_DESTINATION, webhooks: [1, 2], secrets: [2, 1] },

@@ -110,7 +110,9 @@ export function createTracks(rules: Rules): Tracks {
   const reopenedAt = new Map<string, At>();
 
   return {
-    ...{ silentUntil, reopenedAt, versionOf: rules.versionOf },
+    silentUntil,
+    reopenedAt,
+    versionOf: rules.versionOf,
     begin({ url, body, headers }, { clock }) {
       const track = find(ownerOf(url), headers["webhook-id"] ?? "", body);
       const at = clock.now();
