@@ -105,7 +105,7 @@ async function pause(live: LiveClock, { clock, clocks, changed }: ClocksWorld): 
   const { pausedAt } = live.stored();
   if (pausedAt !== null) return { since: pausedAt, changed: false };
   const since = clock.now();
-  const refused = await clocks.save([stopped(live.stored(), "pausedAt", since)]);
+  const refused = await clocks.save([stopped(live.stored(), "pausedAt", since)], "command");
   if (refused !== null) return refused;
   // The live clock may have changed meanwhile: then it is saved again.
   live.stop("pausedAt", since);
@@ -117,7 +117,7 @@ async function resume(live: LiveClock, { clock, clocks, changed }: ClocksWorld):
   const { pausedAt: since } = live.stored();
   if (since === null) return { since };
   const now = clock.now();
-  const refused = await clocks.save([started(live.stored(), "pausedAt", now)]);
+  const refused = await clocks.save([started(live.stored(), "pausedAt", now)], "command");
   if (refused !== null) return refused;
   live.start("pausedAt", now);
   changed();
@@ -164,7 +164,7 @@ function createSaver({ clock, clocks, stopping }: ClocksWorld, storedOf: (destin
   async function save(): Promise<Fault | null> {
     const destinations = [...unsaved];
     unsaved.clear();
-    const refused = await clocks.save(destinations.map(storedOf));
+    const refused = await clocks.save(destinations.map(storedOf), "observed");
     if (refused !== null) for (const one of destinations) unsaved.add(one);
     return refused;
   }
