@@ -17,9 +17,8 @@ import { destinationBusy, destinationInUse } from "../model/unserved.ts";
 import { isPastCutoff, WAITS } from "../settle/backoff.ts";
 import { type Bell, createBell } from "./bell.ts";
 import type { Clocks, NetworkClock } from "./clocks.ts";
-import { askable } from "./finals.ts";
 import type { Outage } from "./lane.ts";
-import { type RoundWorld, sendRound } from "./round.ts";
+import { askable, type RoundWorld, sendRound } from "./round.ts";
 import { createWindow, earliest, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
 
 /** Deliveries of one destination that are being sent, or were sent and are not written yet. */
