@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { suggest } from "../config/suggest.ts";
 import { type Fault, type FaultCode, fault, isFault } from "../model/fault.ts";
 import { KB } from "../model/units.ts";
-import { destinationInUse, type Redirect } from "../model/unserved.ts";
+import { destinationInUse, type Redirect } from "../model/waiting-deliveries.ts";
 import { discardedPage, movedPage, waitingCount } from "../wire/deliveries.ts";
 import { about } from "../wire/fields.ts";
 import { pausedDestination, resumedDestination, retriedDestination } from "../wire/status.ts";
@@ -156,7 +156,7 @@ async function postDiscard(
   const refusal = await refuseServed(name, world);
   if (refusal) return refusal;
   if (dryRun) return { success: true, waiting: await waitingFor(name, world) };
-  const page = await world.whileIdle(name, () => world.unserved.discard(name, limit));
+  const page = await world.whileIdle(name, () => world.waiting.discard(name, limit));
   if (isFault(page)) return page;
   if (page.discarded > 0) world.report.discarded(name, page.discarded);
   return { success: true, ...page };
@@ -175,7 +175,7 @@ async function postMove(
   if (removed) return removed;
   if (dryRun) return { success: true, waiting: await waitingFor(name, world) };
   const by: Redirect = { from: name, to };
-  const page = await world.whileIdle(name, () => world.unserved.move(by, limit));
+  const page = await world.whileIdle(name, () => world.waiting.move(by, limit));
   if (isFault(page)) return page;
   if (page.moved + page.doubled > 0) world.report.moved(by, page);
   return { success: true, ...page };

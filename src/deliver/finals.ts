@@ -6,7 +6,7 @@ import type { Destination, Webhook } from "../model/destination.ts";
  * The final answers that still count. A webhook whose entry in the config has changed since (its headers, certificates or
  * signing secrets) is another one, and is asked again.
  */
-export function standing(finals: readonly FinalAnswer[], destination: Destination): readonly FinalAnswer[] {
+export function currentFinals(finals: readonly FinalAnswer[], destination: Destination): readonly FinalAnswer[] {
   if (finals.length === 0) return finals;
   return finals.filter(({ url, entry }) => {
     const webhook = destination.webhooks.find((one) => one.url === url);
@@ -15,17 +15,17 @@ export function standing(finals: readonly FinalAnswer[], destination: Destinatio
 }
 
 /** The webhooks that have not answered finally. */
-export function askable({ finals }: Delivery, destination: Destination): readonly Webhook[] {
+export function openWebhooks({ finals }: Delivery, destination: Destination): readonly Webhook[] {
   const { webhooks } = destination;
   if (finals.length === 0) return webhooks;
-  const counting = standing(finals, destination);
+  const counting = currentFinals(finals, destination);
   const open = webhooks.filter(({ url }) => !counting.some((final) => final.url === url));
   // If every webhook that was still open has left the config, the others are asked once more, and that is final.
   return open.length > 0 ? open : webhooks;
 }
 
 /** Notes with each new final answer which entry of the config gave it. */
-export function withEntries(finals: readonly FinalAnswer[], destination: Destination): readonly FinalAnswer[] {
+export function withConfigEntries(finals: readonly FinalAnswer[], destination: Destination): readonly FinalAnswer[] {
   if (finals.every(({ entry }) => entry !== undefined)) return finals;
   return finals.map((final) => {
     const webhook = destination.webhooks.find(({ url }) => url === final.url);

@@ -1,6 +1,6 @@
 /** One queue of a window: the deliveries that were read and wait to be sent, and how far it was read. */
 import type { Delivery } from "../model/delivery.ts";
-import type { Position } from "../model/ports.ts";
+import type { QueuePosition } from "../model/ports.ts";
 import { KB } from "../model/units.ts";
 
 /** Deliveries that are read at once. */
@@ -14,7 +14,7 @@ export type Reading = {
   /** Of their bodies, in characters. */
   size: number;
   /** Everything up to here was read. */
-  after: Position | null;
+  after: QueuePosition | null;
   /** Whether there may be something behind it. */
   more: boolean;
   reading: boolean;
@@ -56,7 +56,7 @@ export function remove(reading: Reading, ids: ReadonlySet<number>): readonly num
   return gone.map(({ id }) => id);
 }
 
-export function isBehind({ dueAt, id }: Position, after: Position | null): boolean {
+export function isBehind({ dueAt, id }: QueuePosition, after: QueuePosition | null): boolean {
   return after !== null && (dueAt < after.dueAt || (dueAt === after.dueAt && id <= after.id));
 }
 

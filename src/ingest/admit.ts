@@ -7,7 +7,7 @@ import { type Arrival, validateCall } from "../validate/call.ts";
 import { isObject } from "../validate/shape.ts";
 import { type Arriving, senderOf } from "./door.ts";
 import type { PathKind } from "./receive.ts";
-import type { Refused, Rejecting, Visit } from "./rejections.ts";
+import type { Refused, RejectionLog, Visit } from "./rejections.ts";
 import { claimedKeys, shownPath } from "./write-key.ts";
 
 /** No client library sends more in one batch. */
@@ -17,7 +17,7 @@ const MOST_LISTED = 2 * MAX_BATCH_EVENTS;
 
 export type AdmitWorld = {
   readonly accept: Accept;
-  readonly rejections: Rejecting;
+  readonly rejections: RejectionLog;
 };
 
 /** The calls of one request, and what they take from it. */

@@ -1,25 +1,25 @@
 import type * as Attempt from "../../../src/deliver/attempt.ts";
-import type * as Bell from "../../../src/deliver/bell.ts";
 import type * as Clocks from "../../../src/deliver/clocks.ts";
 import type * as DestinationClock from "../../../src/deliver/destination-clock.ts";
 import type * as Finals from "../../../src/deliver/finals.ts";
 import type * as Lane from "../../../src/deliver/lane.ts";
 import type * as Loop from "../../../src/deliver/loop.ts";
+import type * as Waker from "../../../src/deliver/waker.ts";
 import type * as Window from "../../../src/deliver/window.ts";
 import { fault } from "./fault.ts";
 
 /** What can go wrong between a row and a request. */
 export const DELIVER_FAULTS = [
-  fault<typeof Bell>("loses a wake-up between look and sleep", "deliver/bell.ts", ({ createBell }) => ({
-    createBell(clock) {
-      const real = createBell(clock);
+  fault<typeof Waker>("loses a wake-up between look and sleep", "deliver/waker.ts", ({ createWaker }) => ({
+    createWaker(clock) {
+      const real = createWaker(clock);
       let waits = false;
       return {
         ...real,
-        ring: () => void (waits && real.ring()),
-        async rung(until) {
+        wake: () => void (waits && real.wake()),
+        async wait(until) {
           waits = true;
-          await real.rung(until);
+          await real.wait(until);
           waits = false;
         },
       };
@@ -46,8 +46,8 @@ export const DELIVER_FAULTS = [
       let [reloads, dropped] = [0, 0];
       return {
         ...real,
-        serve(destination) {
-          real.serve(destination);
+        setDestination(destination) {
+          real.setDestination(destination);
           reloads += 1;
         },
         enqueue(delivery) {
@@ -68,7 +68,7 @@ export const DELIVER_FAULTS = [
       },
     };
   }),
-  fault<typeof Finals>("asks again who has refused for good", "deliver/finals.ts", () => ({ standing: () => [] })),
+  fault<typeof Finals>("asks again who has refused for good", "deliver/finals.ts", () => ({ currentFinals: () => [] })),
   fault<typeof Clocks>("delivers to who is paused", "deliver/clocks.ts", ({ createClocks }) => ({
     createClocks(world) {
       const real = createClocks(world);
