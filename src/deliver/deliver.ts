@@ -63,16 +63,11 @@ type DeliverWorld = {
 /** Runs one loop for each destination, and keeps the destinations' clocks. */
 export function createDeliver(world: DeliverWorld): Deliver {
   const { clockStore, storedClocks, lanes, clock, report } = world;
-  const stopping = new AbortController();
+  const controller = new AbortController();
+  const stopping = controller.signal;
   const limits = createLimits(clock);
-  const clocks = createClocks({
-    clock,
-    clockStore,
-    storedClocks,
-    stopping: stopping.signal,
-    onPauseChange: assignDestinations,
-  });
-  const loops = createLoops({ ...world, limits, clocks, stopping: stopping.signal });
+  const clocks = createClocks({ clock, clockStore, storedClocks, stopping, onPauseChange: assignDestinations });
+  const loops = createLoops({ ...world, limits, clocks, stopping });
   const { pauses } = clocks;
   let configured: readonly Destination[] = [];
 
@@ -101,20 +96,19 @@ export function createDeliver(world: DeliverWorld): Deliver {
       for (const loop of loops.all.values()) loop.forget(has);
     },
     tryNow(name, all = false) {
-      const destination = configured.find((one) => one.name === name);
-      if (destination) lanes.tryNow(destination, all);
+      for (const one of configured) if (one.name === name) lanes.tryNow(one, all);
       loops.all.get(name)?.tryNow(all);
     },
     // A destination without a loop gets one now: a reload may bring it back while the work runs.
     whileIdle: (name, work) => loops.of(name).whileIdle(work),
     pauses,
     async stop() {
-      stopping.abort();
+      controller.abort();
       await loops.ended();
       limits.release();
     },
     release() {
-      stopping.abort();
+      controller.abort();
       limits.release();
     },
   };

@@ -62,7 +62,6 @@ export type Loop = {
 };
 
 export function createLoop(name: string, world: LoopWorld): Loop {
-  const { stopping, report } = world;
   const waker = createWaker(world.clock);
   const loop: LoopState = {
     name,
@@ -80,16 +79,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
     abandoned: 0,
   };
   return {
-    async run() {
-      stopping.addEventListener("abort", waker.wake);
-      while (!stopping.aborted) {
-        const nextAt = await startAll(loop);
-        await waker.wait(nextAt);
-      }
-      while (isBusy(loop)) await waker.wait(null);
-      waker.stop();
-      if (loop.abandoned > 0) report.released(loop.abandoned);
-    },
+    run: () => run(loop),
     enqueue(delivery) {
       if (loop.window.enqueue(delivery)) waker.wake();
     },
@@ -147,6 +137,20 @@ type LoopState = {
   /** Deliveries whose attempts were cut off when the daemon had to stop at once. */
   abandoned: number;
 };
+
+async function run(loop: LoopState): Promise<void> {
+  const { world, waker } = loop;
+  const { stopping, report } = world;
+  stopping.addEventListener("abort", waker.wake);
+  while (!stopping.aborted) {
+    const nextAt = await startAll(loop);
+    await waker.wait(nextAt);
+  }
+  // From here on, each delivery that ends wakes the loop.
+  while (isBusy(loop)) await waker.wait(null);
+  waker.stop();
+  if (loop.abandoned > 0) report.released(loop.abandoned);
+}
 
 /** Starts deliveries until none is due or no webhook has a slot. Answers when to do so again at the latest; null: when woken. */
 async function startAll(loop: LoopState): Promise<At | null> {
