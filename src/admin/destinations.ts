@@ -186,22 +186,23 @@ async function refuseServed(name: string, world: AdminWorld): Promise<Fault | nu
   return isServed(name, world) ? destinationInUse(name) : refuseUnknown(name, world);
 }
 
-type KnownWorld = Pick<AdminWorld, "destinations" | "backlog">;
-
 /** The fault `unknown_destination` for one that is neither in the config nor in the outbox; else null. */
-export async function refuseUnknown(name: string, { destinations, backlog }: KnownWorld): Promise<Fault | null> {
+export async function refuseUnknown(
+  name: string,
+  { destinations, backlog }: Pick<AdminWorld, "destinations" | "backlog">,
+): Promise<Fault | null> {
   const stored = (await backlog.counts()).filter(({ count }) => count > 0);
   const known = [...destinations().map((one) => one.name), ...stored.map(({ destination }) => destination)];
   return known.includes(name) ? null : unknownName("unknown_destination", name, known);
 }
 
 /** The fault `unknown_destination` for one that is not in the config (any more); else null. */
-export function refuseRemoved(name: string, { destinations }: Pick<KnownWorld, "destinations">): Fault | null {
+export function refuseRemoved(name: string, { destinations }: Pick<AdminWorld, "destinations">): Fault | null {
   const names = destinations().map((one) => one.name);
   return names.includes(name) ? null : unknownName("unknown_destination", name, names);
 }
 
-async function waitingFor(name: string, { backlog }: Pick<KnownWorld, "backlog">): Promise<number> {
+async function waitingFor(name: string, { backlog }: Pick<AdminWorld, "backlog">): Promise<number> {
   const found = (await backlog.counts()).find(({ destination, state }) => destination === name && state === "waiting");
   return found?.count ?? 0;
 }

@@ -48,8 +48,6 @@ export type How = {
   readonly again?: (answer: FinalAnswer) => boolean;
 };
 
-type SenderWorld = Pick<World, "after" | "fetch" | "fraction" | "uuid" | "wall">;
-
 type SenderOptions = {
   readonly debug: Debug;
   /** Writes the body of a request; the library's envelope when left out. */
@@ -58,7 +56,11 @@ type SenderOptions = {
 
 type SenderSettings = Pick<Settings, "fetch" | "retries" | "target" | "timeoutMs">;
 
-export function createSender(settings: SenderSettings, world: SenderWorld, options: SenderOptions): Sender {
+export function createSender(
+  settings: SenderSettings,
+  world: Pick<World, "after" | "fetch" | "fraction" | "uuid" | "wall">,
+  options: SenderOptions,
+): Sender {
   const { debug, write = writeEnvelope } = options;
   const { retries, target, timeoutMs, fetch = world.fetch } = settings;
   const { after } = world;

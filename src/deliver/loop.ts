@@ -281,6 +281,7 @@ async function deliver(loop: LoopState, delivery: Delivery, { destination, webho
     waker.wake();
     world.report.unexpected(`deliver to ${name}`, error);
   } finally {
+    // A loop that is full or stopping waits for this.
     if (isFull(loop) || world.stopping.aborted) waker.wake();
     inFlight[queue] -= 1;
   }
