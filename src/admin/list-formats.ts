@@ -265,7 +265,7 @@ function createLines() {
   let line = 0;
   let began = 1;
 
-  function take(part: string): Line | Fault | null {
+  function addPart(part: string): Line | Fault | null {
     line += 1;
     if (open === null) began = line;
     const text: string = open === null ? part : `${open}\n${part}`;

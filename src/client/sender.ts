@@ -48,6 +48,8 @@ export type How = {
   readonly again?: (answer: FinalAnswer) => boolean;
 };
 
+type SenderWorld = Pick<World, "after" | "fetch" | "fraction" | "uuid" | "wall">;
+
 type SenderOptions = {
   readonly debug: Debug;
   /** Writes the body of a request; the library's envelope when left out. */
@@ -56,11 +58,7 @@ type SenderOptions = {
 
 type SenderSettings = Pick<Settings, "fetch" | "retries" | "target" | "timeoutMs">;
 
-export function createSender(
-  settings: SenderSettings,
-  world: Pick<World, "after" | "fetch" | "fraction" | "uuid" | "wall">,
-  options: SenderOptions,
-): Sender {
+export function createSender(settings: SenderSettings, world: SenderWorld, options: SenderOptions): Sender {
   const { debug, write = writeEnvelope } = options;
   const { retries, target, timeoutMs, fetch = world.fetch } = settings;
   const { after } = world;
