@@ -1,4 +1,4 @@
-import { CALL_TYPES, type Event } from "../model/event.ts";
+import { CALL_TYPES, type CallType, type Event } from "../model/event.ts";
 import { isLongInteger } from "../model/exact-json.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Accept, Receipt } from "../model/ports.ts";
@@ -6,7 +6,6 @@ import type { Source } from "../model/source.ts";
 import { type Arrival, validateCall } from "../validate/call.ts";
 import { isObject } from "../validate/shape.ts";
 import { type Arriving, senderOf } from "./door.ts";
-import type { PathKind } from "./receive.ts";
 import type { Refused, RejectionLog, Visit } from "./rejections.ts";
 import { claimedKeys, shownPath } from "./write-key.ts";
 
@@ -14,6 +13,9 @@ import { claimedKeys, shownPath } from "./write-key.ts";
 const MAX_BATCH_EVENTS = 2_500;
 /** Calls of a batch beyond these are only counted: listing them all would make a very long answer. */
 const MOST_LISTED = 2 * MAX_BATCH_EVENTS;
+
+/** What is POSTed to a path: calls of one type, or a batch of any. */
+export type PathKind = CallType | "batch";
 
 export type AdmitWorld = {
   readonly accept: Accept;

@@ -1,7 +1,7 @@
 import type { Bodies } from "../http/body.ts";
 import { parseJson } from "../http/json.ts";
 import { respond, respondFault } from "../http/respond.ts";
-import type { CallType, JsonObject } from "../model/event.ts";
+import type { JsonObject } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Clock, Random } from "../model/ports.ts";
 import type { Source } from "../model/source.ts";
@@ -9,11 +9,17 @@ import { KB } from "../model/units.ts";
 import type { Arrival } from "../validate/call.ts";
 import { mayHoldInfinity } from "../validate/limits.ts";
 import { isObject, kindOf } from "../validate/shape.ts";
-import { type Admitted, type AdmitWorld, admit, type Envelope, type Rejected, refuse, textOf } from "./admit.ts";
+import {
+  type Admitted,
+  type AdmitWorld,
+  admit,
+  type Envelope,
+  type PathKind,
+  type Rejected,
+  refuse,
+  textOf,
+} from "./admit.ts";
 import { type Arriving, callerOf } from "./door.ts";
-
-/** What is POSTed to a path: calls of one type, or a batch of any. */
-export type PathKind = CallType | "batch";
 
 export type ReceiveWorld = AdmitWorld & {
   readonly clock: Clock;
