@@ -59,7 +59,9 @@ export function createAudiences(world: AudiencesWorld): Audiences {
       exclusively(
         wanted,
         async (name, known) =>
-          refusalOf(name.source) ?? (known ? null : refuseKey(name)) ?? takeList({ name, known, rows, options }, world),
+          refusalOf(name.source) ??
+          (known ? null : refuseKey(name)) ??
+          receiveList({ name, known, rows, options }, world),
       ),
     change: (wanted, changes) =>
       exclusively(wanted, async (name, known) => {
@@ -230,7 +232,7 @@ type ListAsk = {
 };
 
 /** Takes a whole list in, finds out what it changes, and begins that. Nothing is written before all of it is here. */
-async function takeList(
+async function receiveList(
   { name, known, rows, options }: ListAsk,
   world: BeginWorld & AllowedWorld,
 ): Promise<Begun | Fault> {

@@ -20,8 +20,8 @@ import type { Bounds, Disk, StoreHealth } from "./space.ts";
 import type { Migrating } from "./supervisor.ts";
 import type { Boot, Timeline } from "./timeline.ts";
 import type { At, Ms } from "./units.ts";
-import type { Unserved } from "./unserved.ts";
 import type { Skip } from "./verdict.ts";
+import type { WaitingDeliveries } from "./waiting-deliveries.ts";
 import type { Withdraw, Withdrawal } from "./withdrawal.ts";
 
 /** Time. Rows hold `now()`, stamps on events hold `wall()`; `store/timeline.ts` says how the two belong together. */
@@ -125,7 +125,7 @@ export type ClaimPage = {
   /** Whether there may be others after the last one. */
   readonly more: boolean;
   /** Up to where was read, if what is there could not be: without it, up to the last delivery. */
-  readonly upTo?: Position;
+  readonly upTo?: QueuePosition;
 };
 
 export type ClaimAsk = {
@@ -133,7 +133,7 @@ export type ClaimAsk = {
   /** First attempts come by age, retries by the time they are due. */
   readonly queue: Queue;
   /** The last one read before, or null to read from the start. */
-  readonly after: Position | null;
+  readonly after: QueuePosition | null;
   /** Retries due later than this are left. */
   readonly dueBy: At;
   readonly limit: number;
@@ -142,7 +142,7 @@ export type ClaimAsk = {
 };
 
 export type Queue = "first" | "retry";
-export type Position = { readonly dueAt: At; readonly id: number };
+export type QueuePosition = { readonly dueAt: At; readonly id: number };
 
 /** Writes what became of a delivery. `gone`: it was not waiting any more, or not here. Fault: `store_failed`; try again. */
 export type Settle = (delivery: Delivery, settlement: Settlement) => Promise<"written" | "gone" | Fault>;
@@ -150,7 +150,7 @@ export type Settle = (delivery: Delivery, settlement: Settlement) => Promise<"wr
 /** What the loop and the gauges know of the deliveries that are stored. */
 export type Backlog = {
   /** When the next retry of this destination after this position is due, or null if none waits there. */
-  nextRetryAt(destination: string, after: Position | null): Promise<At | null>;
+  nextRetryAt(destination: string, after: QueuePosition | null): Promise<At | null>;
   /** When the delivery that waits longest was accepted, or sent again by the operator; null if none waits. */
   oldestWaitingAt(destination: string): Promise<At | null>;
   /** How many deliveries there are. Cheap: nothing is counted. A destination that had some once has a row of zero. */
@@ -221,7 +221,7 @@ export type Store = {
   readonly settle: Settle;
   readonly backlog: Backlog;
   readonly prune: Prune;
-  readonly unserved: Unserved;
+  readonly waiting: WaitingDeliveries;
   readonly replay: Replay;
   readonly withdraw: Withdraw;
   readonly deletions: StoredDeletions;

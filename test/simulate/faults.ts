@@ -302,9 +302,9 @@ const STORE: readonly Fault[] = [
   inStore("says that it replays, and does nothing", ({ replay }) => ({
     replay: { ...replay, page: (wish) => replay.page({ ...wish, dryRun: true }) },
   })),
-  inStore("removes waiting deliveries to make room", ({ prune, unserved }) => ({
+  inStore("removes waiting deliveries to make room", ({ prune, waiting }) => ({
     async prune(before, limit) {
-      for (const name of DESTINATIONS) await unserved.discard(name, 1);
+      for (const name of DESTINATIONS) await waiting.discard(name, 1);
       return prune(before, limit);
     },
   })),

@@ -19,8 +19,8 @@ type DeliverWorld = {
   readonly signal: AbortSignal;
   /** The daemon's address, for messages. */
   readonly base: string;
-  /** Tells the user why it takes longer. */
-  readonly tell: (text: string) => void;
+  /** Shows the user why it takes longer. */
+  readonly note: (text: string) => void;
 };
 
 /** The import stops after this time without success: the user has to see what is wrong. */
@@ -30,7 +30,7 @@ const PATIENCE: Ms = 10 * MINUTE;
  * Sends batches until the daemon takes them. It tries again while the daemon is away or has no room, but not if no daemon has
  * answered yet. If a whole request is refused because of one call, it sends the halves to find that call.
  */
-export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorld): Deliver {
+export function createDeliver({ sender, clock, signal, base, note }: DeliverWorld): Deliver {
   let wasThere = false;
 
   return deliver;
@@ -52,13 +52,13 @@ export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorl
 
   async function sendUntilSettled(calls: readonly ImportCall[]): Promise<Settled | GivenUp> {
     const beganAt = clock.now();
-    let told = "";
+    let noted = "";
     const again: Again = (answer) => {
       if (isForeign(answer) || (isNobody(answer) && !wasThere)) return false;
       if (clock.now() - beganAt >= PATIENCE) return false;
       const why = whyNot(answer);
-      if (why !== told) tell(`${base} ${why}; trying again until it takes them`);
-      told = why;
+      if (why !== noted) note(`${base} ${why}; trying again until it takes them`);
+      noted = why;
       return true;
     };
     const sending = await sender.send(calls, { signal: NEVER, stop: signal, again });
@@ -67,7 +67,7 @@ export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorl
     if (verdict.kind === "fatal") return giveUp(verdict.why);
     if (verdict.kind === "unavailable") return giveUp(`${verdict.why}${verdict.nobody && !wasThere ? HINT : IN_VAIN}`);
     wasThere = true;
-    if (told !== "") tell(`${base} is there again`);
+    if (noted !== "") note(`${base} is there again`);
     return verdict;
   }
 

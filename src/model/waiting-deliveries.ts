@@ -1,32 +1,32 @@
 /**
- * Deliveries that wait for a destination which nothing delivers to: it was removed from the config, or is disabled or
- * paused. They go on when it comes back; until then only the operator can end their waiting, a page at a time.
+ * What an operator can do about the waiting deliveries of a destination that gets none: it was removed from the config, or is
+ * disabled or paused. They are sent when it comes back; until then only these two steps end their wait, a page at a time.
  */
 import { type Fault, fault } from "./fault.ts";
 import { SECOND } from "./units.ts";
 
-/** What the store does with them. Pages have at most `limit` deliveries (up to 1,000) and a few MB of bodies. */
-export type Unserved = {
-  /** Makes them `failed`, with a reason that says who decided so. */
+/** The store's part. A page has at most `limit` deliveries (up to 1,000) and a few MB of bodies. */
+export type WaitingDeliveries = {
+  /** Makes them `failed`, with a reason that names the operator's decision. */
   discard(destination: string, limit: number): Promise<Discarded | Fault>;
   /**
-   * Makes them wait for another destination, as if they had just been accepted for it. Where that has the event already,
-   * they are `failed` instead.
+   * Moves them to another destination, as if they had just been accepted for it. Where that one already has the event, the
+   * delivery becomes `failed` instead.
    */
   move(to: Redirect, limit: number): Promise<Moved | Fault>;
 };
 
 export type Redirect = { readonly from: string; readonly to: string };
 
-/** `more`: whether others wait still. */
+/** `more`: whether others still wait. */
 export type Discarded = { readonly discarded: number; readonly more: boolean };
 
-/** `doubled`: those that have failed because the event was there already. */
+/** `doubled`: those that failed because the other destination already had the event. */
 export type Moved = { readonly moved: number; readonly doubled: number; readonly more: boolean };
 
 /**
- * Runs `work` while nothing is delivered to this destination: what waits for it may be taken away. Faults:
- * `destination_in_use` while it is served, and `destination_busy` while attempts that were begun before still run.
+ * Runs `work`, which may end or move waiting deliveries, while nothing is sent to this destination. Faults:
+ * `destination_in_use` while it gets deliveries, and `destination_busy` while earlier attempts still run.
  */
 export type WhileIdle = <T>(destination: string, work: () => Promise<T>) => Promise<T | Fault>;
 
