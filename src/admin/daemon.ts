@@ -33,7 +33,7 @@ const readinessRoute = route({
   faults: ["store_full", "store_failed"],
 });
 
-/** While the store fails, it is probed at most this often, however often readiness is asked for. */
+/** The shortest time between two probes of a failing store, however often readiness is asked for. */
 const PROBE_EVERY: Ms = 5 * SECOND;
 
 const UNWRITABLE = fault("store_failed", "the outbox cannot be written; see the log for the reason", PROBE_EVERY);
@@ -41,8 +41,8 @@ const UNWRITABLE = fault("store_failed", "the outbox cannot be written; see the 
 type Readiness = AnswerOf<typeof readinessRoute> | Fault;
 
 /**
- * `GET /readyz`: whether a call that comes now would be accepted. That is what the last commit says; after a failed one, a
- * probe finds out when the store works again.
+ * `GET /readyz`: whether a call would be accepted now. The last commit tells; after a failed one, probes find out when the
+ * store works again.
  */
 function createReadiness({ clock, health }: Pick<AdminWorld, "clock" | "health">): () => Promise<Readiness> {
   let probedAt: At = Number.NEGATIVE_INFINITY;
@@ -78,7 +78,7 @@ const reloadRoute = route({
   answers: { 200: reloaded, [FAULT_STATUS.config_invalid]: refusedConfig },
 });
 
-/** `POST /api/reload`: what has changed and what needs a restart; or why nothing has changed, and everything that is wrong. */
+/** `POST /api/reload`: what has changed and what needs a restart; or every problem, and nothing has changed. */
 async function postReload({ reload }: Pick<AdminWorld, "reload">): Promise<Answered<typeof reloadRoute>> {
   const result = await reload();
   if (result.kind === "reloaded") {

@@ -9,7 +9,7 @@ import { pausedDestination, resumedDestination, retriedDestination } from "../wi
 import { type Answered, type Asked, keysRule, limitEntry, route, type Serve, wallTime } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
-/** What an operator does with a destination, and with what waits for it. */
+/** The operator's actions on a destination and its waiting deliveries. */
 export function serveDestinations(serve: Serve, world: AdminWorld): void {
   serve(discardRoute, ({ params, body }) => postDiscard(params.name, body, world));
   serve(moveRoute, ({ params, body }) => postMove(params.name, body, world));
@@ -58,7 +58,7 @@ const unserved = {
 } as const;
 const MAX_BODY_BYTES = 4 * KB;
 const page = {
-  // The daemon does nothing else while a page is written.
+  // Writing a page blocks the daemon.
   limit: limitEntry({ most: 1_000, byDefault: 500 }),
   dryRun: about("Says how many wait, and changes nothing.", v.optional(v.boolean("must be true or false"), false)),
 };
@@ -89,7 +89,7 @@ const moveRoute = route({
   },
 });
 
-/** `POST /api/destinations/:name/pause`: nothing new is sent to it until it is resumed, across restarts too. */
+/** `POST /api/destinations/:name/pause`: stops sending to it until it is resumed, across restarts too. */
 async function postPause(name: string, world: AdminWorld): Promise<Answered<typeof pauseRoute>> {
   const { pauses, timeline, report } = world;
   const refusal = await refuseUnlessPaused(name, world);
@@ -102,7 +102,7 @@ async function postPause(name: string, world: AdminWorld): Promise<Answered<type
   return { success: true, paused: true, since: wallTime(since, timeline), changed, waiting };
 }
 
-/** `POST /api/destinations/:name/resume`: what waits for it is sent, unless it is disabled or not in the config. */
+/** `POST /api/destinations/:name/resume`: sends its waiting deliveries, unless it is disabled or not in the config. */
 async function postResume(name: string, world: AdminWorld): Promise<Answered<typeof resumeRoute>> {
   const { clock, pauses, timeline, tryNow, report } = world;
   const refusal = await refuseUnlessPaused(name, world);
@@ -118,7 +118,7 @@ async function postResume(name: string, world: AdminWorld): Promise<Answered<typ
   return { success: true, paused: false, since: wallTime(since, timeline), changed: true, waiting, served };
 }
 
-/** `POST /api/destinations/:name/retry`: everything that waits for it is due now, whatever its webhooks have answered. */
+/** `POST /api/destinations/:name/retry`: makes all its waiting deliveries due now, whatever its webhooks have answered. */
 async function postRetryDestination(name: string, world: AdminWorld): Promise<Answered<typeof retryDestinationRoute>> {
   const refusal = await refuseUnlessPaused(name, world);
   if (refusal) return refusal;
@@ -131,7 +131,7 @@ async function postRetryDestination(name: string, world: AdminWorld): Promise<An
   return { success: true, waiting, served };
 }
 
-/** A destination that is paused is known, even if the config and the outbox have lost it. */
+/** A paused destination is known even if neither the config nor the outbox has it any more. */
 async function refuseUnlessPaused(name: string, world: AdminWorld): Promise<Fault | null> {
   return world.pauses.since(name) === null ? refuseUnknown(name, world) : null;
 }
@@ -145,7 +145,7 @@ function isServed(name: string, world: AdminWorld): boolean {
 }
 
 /**
- * `POST /api/destinations/:name/discard`: the next page of what waits for a destination that is not served becomes `failed`.
+ * `POST /api/destinations/:name/discard`: fails the next page of the waiting deliveries of a destination that is not served.
  * The caller sets the pace.
  */
 async function postDiscard(
@@ -162,7 +162,10 @@ async function postDiscard(
   return { success: true, ...page };
 }
 
-/** `POST /api/destinations/:name/move`: the next page of what waits for one that is not served waits for another one. */
+/**
+ * `POST /api/destinations/:name/move`: moves the next page of the waiting deliveries of a destination that is not served to
+ * another one.
+ */
 async function postMove(
   name: string,
   { to, limit, dryRun }: Asked<typeof moveRoute>["body"],
@@ -188,14 +191,14 @@ async function refuseServed(name: string, world: AdminWorld): Promise<Fault | nu
 
 type KnownWorld = Pick<AdminWorld, "destinations" | "backlog">;
 
-/** The fault `unknown_destination` for one that is neither in the config nor in the outbox; else null. */
+/** The fault `unknown_destination` for a name that is neither in the config nor in the outbox; else null. */
 export async function refuseUnknown(name: string, { destinations, backlog }: KnownWorld): Promise<Fault | null> {
   const stored = (await backlog.counts()).filter(({ count }) => count > 0);
   const known = [...destinations().map((one) => one.name), ...stored.map(({ destination }) => destination)];
   return known.includes(name) ? null : unknownName("unknown_destination", name, known);
 }
 
-/** The fault `unknown_destination` for one that is not in the config (any more); else null. */
+/** The fault `unknown_destination` for a name that is not in the config; else null. */
 export function refuseRemoved(name: string, { destinations }: Pick<KnownWorld, "destinations">): Fault | null {
   const names = destinations().map((one) => one.name);
   return names.includes(name) ? null : unknownName("unknown_destination", name, names);
@@ -207,10 +210,10 @@ async function waitingFor(name: string, { backlog }: Pick<KnownWorld, "backlog">
 }
 
 const NOUNS = { unknown_destination: "destination", unknown_source: "source" } as const;
-/** Up to this many names are all listed, where none is near. */
+/** Up to this many names are listed if none is similar. */
 const MOST_NAMED = 10;
 
-/** The fault for a name that nothing has: with the one that was probably meant, else with those that there are. */
+/** The fault for an unknown name: with a similar one, or else with all names. */
 export function unknownName(code: FaultCode & keyof typeof NOUNS, name: string, names: readonly string[]): Fault {
   const known = [...new Set(names)];
   const meant = suggest(name, known);

@@ -64,7 +64,7 @@ const retryRoute = route({
   faults: ["unknown_delivery", "unknown_destination", "user_deleted", "store_full", "store_failed"],
 });
 
-/** `POST /api/replay`: sends a page of settled deliveries again, or with `dryRun` counts it. */
+/** `POST /api/replay`: sends a page of settled deliveries again, or only counts it with `dryRun`. */
 async function postReplay(
   { filter, limit, cursor, dryRun }: Asked<typeof replayRoute>["body"],
   world: AdminWorld,

@@ -1,4 +1,4 @@
-/** Deliveries, the calls they come from, and what an operator does with them. */
+/** Deliveries, the calls that they come from, and the operator's actions on them. */
 import * as v from "valibot";
 import type { DeliveryState } from "../model/delivery.ts";
 import { CALL_TYPES, type EventType } from "../model/event.ts";
@@ -85,7 +85,7 @@ export const deliveryDetail = named(
   }),
 );
 
-/** A call, or a whole request, that was refused. */
+/** A refused call or request. */
 export const rejection = named(
   "Rejection",
   v.strictObject({

@@ -1,4 +1,4 @@
-/** The daemon as a whole, its destinations, and what an operator does with those. */
+/** The status of the daemon and its destinations, and the operator's actions on destinations. */
 import * as v from "valibot";
 import { about, count, named, type Received, refusal, success, time } from "./fields.ts";
 
@@ -68,7 +68,7 @@ const webhookEntries = {
 
 const webhook = named("WebhookStatus", v.strictObject(webhookEntries));
 
-/** A webhook that does not work, beside deliveries that wait for it. */
+/** A failing webhook that deliveries wait for. */
 export const troubledWebhook = named("TroubledWebhook", v.strictObject({ destination: v.string(), ...webhookEntries }));
 
 const destination = named(
@@ -191,5 +191,5 @@ export const refusedConfig = about(
   }),
 );
 
-/** The status of a daemon, to a reader. */
+/** The status as a reader gets it. */
 export type DaemonStatus = Received<typeof status>;
