@@ -64,7 +64,7 @@ type Words = {
 
 type PlaceOptions = PrintOptions & { readonly source: string };
 
-/** `fairlead audience`, `fairlead traits`: each with its commands. */
+/** Declares `fairlead audience` or `fairlead traits` with its commands. */
 function declareComputations(program: Command, done: Done, words: Words): void {
   const group = program.command(words.command).description(words.description).helpCommand(false);
   group.addHelpText("after", examples(`fairlead ${words.command} sync ${words.name} ${words.file} --source website`));

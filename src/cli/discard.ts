@@ -5,7 +5,7 @@ import { type Done, examples } from "./command.ts";
 import { addDaemonOptions } from "./daemon.ts";
 import { deliveries, type EndOptions, endWaiting, type Way } from "./waiting.ts";
 
-/** `fairlead discard DESTINATION`: gives up what waits for a destination that is removed, disabled or paused. */
+/** `fairlead discard DESTINATION`: ends the waiting deliveries of a destination that is removed, disabled or paused. */
 export function declareDiscard(program: Command, done: Done): void {
   const command = program
     .command("discard")

@@ -9,7 +9,7 @@ import { complain, type Done, EXIT, type ExitCode, examples } from "./command.ts
 import { addDaemonOptions, askDaemon, type PrintOptions } from "./daemon.ts";
 import { type Delivery, troubleLines } from "./deliveries.ts";
 
-/** `fairlead explain MESSAGE_ID`: says what became of a call. */
+/** `fairlead explain MESSAGE_ID`: reports what happened to a call. */
 export function declareExplain(program: Command, done: Done): void {
   const command = program
     .command("explain")
@@ -41,7 +41,7 @@ function isKnown({ rejected, events, seen }: Trail): boolean {
   return rejected.length + events.length + seen.length > 0;
 }
 
-/** For a person, in sentences: what became of a call. `now`: by the wall clock. */
+/** For people, in sentences: what happened to a call. `now`: by the wall clock. */
 export function toWords(trail: Trail, now: At): string {
   if (!isKnown(trail)) return unknown(trail);
   const parts = [
@@ -91,7 +91,7 @@ const RULES: Readonly<Record<string, string>> = {
   historical: "the call was older than a day when it came, and its `historical` is skip",
 };
 
-/** An id that this server chose: no other call has it. */
+/** Whether this server chose the id, so that no other call can have it. */
 function isOwn({ messageId }: Event): boolean {
   return /^(fl|delete)-[0-9a-f]{12}-/.test(messageId);
 }
@@ -129,7 +129,7 @@ function waiting(one: Delivery & { readonly served: string }, now: At): string {
   return `waits ${due}${so}; the last one: ${reason}. See \`fairlead deliveries show ${id}\`.${gone}`;
 }
 
-/** Calls that were taken, as their keys say, of which nothing else is known. */
+/** Calls that were accepted, according to their remembered ids, and of which nothing else is known. */
 function gone({ seen, events, complete }: Trail, now: At): readonly (readonly string[])[] {
   const missing = seen.filter(({ source }) => !events.some((event) => event.source === source));
   const why = complete ? NOT_KEPT : "Its event was not found among the newest; older ones were not looked through.";

@@ -5,7 +5,9 @@ import { type Done, examples } from "./command.ts";
 import { addDaemonOptions } from "./daemon.ts";
 import { deliveries, type EndOptions, endWaiting, type Way } from "./waiting.ts";
 
-/** `fairlead move OLD NEW`: has what waits for a destination that is removed, disabled or paused delivered to another. */
+/**
+ * `fairlead move OLD NEW`: moves the waiting deliveries of a destination that is removed, disabled or paused to another one.
+ */
 export function declareMove(program: Command, done: Done): void {
   const command = program
     .command("move")

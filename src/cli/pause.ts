@@ -8,7 +8,7 @@ import { type Done, examples } from "./command.ts";
 import { addDaemonOptions, destinationPath, type PrintOptions, printAnswer } from "./daemon.ts";
 import { aboutOf } from "./waiting.ts";
 
-/** `fairlead pause DESTINATION`: nothing new is sent to it until it is resumed. */
+/** `fairlead pause DESTINATION`: stops sending to it until it is resumed. */
 export function declarePause(program: Command, done: Done): void {
   const command = program
     .command("pause")
@@ -45,7 +45,7 @@ export function pausedWords(
   return `${done} ${aboutOf(waiting, name)}.`;
 }
 
-/** `fairlead resume DESTINATION`: what waits for a destination that was paused is sent. */
+/** `fairlead resume DESTINATION`: sends the waiting deliveries of a paused destination. */
 export function declareResume(program: Command, done: Done): void {
   const command = program
     .command("resume")

@@ -8,7 +8,7 @@ import { complain, type Done, EXIT, type ExitCode, examples } from "./command.ts
 import { addDaemonOptions, askDaemon, destinationPath, type PrintOptions } from "./daemon.ts";
 import { aboutOf } from "./waiting.ts";
 
-/** `fairlead retry DESTINATION|ID`: tries what waits for a destination, or one delivery, at once. */
+/** `fairlead retry DESTINATION|ID`: tries the waiting deliveries of a destination, or one delivery, at once. */
 export function declareRetry(program: Command, done: Done): void {
   const command = program
     .command("retry")
