@@ -26,7 +26,7 @@ export function checkAccess(request: Request, { listen, token }: Config["admin"]
     }
   }
   if (request.method !== "POST" || isJson(request.headers.get("content-type"))) return null;
-  return fault("unsupported_media_type", "a POST has to be sent as Content-Type: application/json");
+  return fault("unsupported_media_type", "a POST must be sent as Content-Type: application/json");
 }
 
 /** Whether a path needs no token, whatever the config says. */

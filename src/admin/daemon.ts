@@ -86,7 +86,7 @@ async function postReload({ reload }: Pick<AdminWorld, "reload">): Promise<Answe
     return { success: true, changes, needsRestart, problems };
   }
   const { reason, problems } = result;
-  const message = `the config is not taken: ${reason}`;
+  const message = `the config was refused: ${reason}`;
   const refused: Answer<typeof refusedConfig> = {
     success: false,
     code: "config_invalid",
@@ -114,7 +114,7 @@ const backupRoute = route({
 
 async function getBackup({ outbox, health, rescue, report }: AdminWorld): Promise<Response | Fault> {
   if ((await health.state()).gone === null) {
-    return fault("outbox_in_place", `${outbox().path} is in its place: fairlead backup reads it by itself`);
+    return fault("outbox_in_place", `${outbox().path} is in its place: fairlead backup reads it directly`);
   }
   const found = await rescue();
   if (isFault(found)) return found;

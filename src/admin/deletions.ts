@@ -41,14 +41,14 @@ const deletionRoute = route({
   path: "/api/deletions",
   summary: "Delete users: notify everyone who gets their events",
   description:
-    "A delete notification for each user and source, to each destination that gets events of it. What waits of these users " +
-    "is not sent any more. Answered when the request is durable; it is kept, and `GET /api/deletions/{id}` says how far it is.",
+    "A delete notification for each user and source, to each destination that gets events of it. Waiting deliveries about these users " +
+    "are not sent. Answered when the request is durable; `GET /api/deletions/{id}` reports its progress.",
   body: {
     shape: v.strictObject({
       userIds,
       sources: about("All, if left out.", v.optional(sources)),
       erase: about("Removes what Fairlead itself has of them, once the notifications have gone out.", flag),
-      suppress: about("Refuses their later calls from these sources, until that is taken back.", flag),
+      suppress: about("Refuses their later calls from these sources, until they are unsuppressed.", flag),
     }),
     maxBytes: MAX_BODY_BYTES,
     example: '{"userIds": ["…"], "sources": ["…"]}',

@@ -50,7 +50,7 @@ const eventRoute = route({
   method: "get",
   path: "/api/events/:messageId",
   summary: "Show what became of a call",
-  params: { messageId: "Its messageId, which the client chose, or else the server." },
+  params: { messageId: "Its messageId, chosen by the client or else by the server." },
   answers: { 200: trail },
 });
 

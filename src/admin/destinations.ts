@@ -29,7 +29,7 @@ const pauseRoute = route({
   id: "pauseDestination",
   path: "/api/destinations/:name/pause",
   summary: "Send nothing new to a destination until it is resumed",
-  description: "What comes in for it waits, and that time does not count towards its four hours. Kept across restarts.",
+  description: "New events wait, and the time paused does not count towards their four hours. Kept across restarts.",
   answers: { 200: pausedDestination },
 });
 
@@ -47,20 +47,20 @@ const retryDestinationRoute = route({
   path: "/api/destinations/:name/retry",
   summary: "Try a destination now",
   description:
-    "Everything that waits for it is due now, and its webhooks are asked at once, without waiting for a probe or for the end of a Retry-After.",
+    "All its waiting deliveries are due now, and its webhooks are tried at once, without waiting for a probe or for the end of a Retry-After.",
   answers: { 200: retriedDestination },
 });
 
 const unserved = {
   method: "post",
-  params: { name: "The destination for which they wait. It has to be paused, disabled, or out of the config." },
+  params: { name: "The destination for which they wait. It must be paused, disabled, or not in the config." },
   faults: ["unknown_destination", "destination_in_use", "destination_busy", "store_failed"],
 } as const;
 const MAX_BODY_BYTES = 4 * KB;
 const page = {
   // Writing a page blocks the daemon.
   limit: limitEntry({ most: 1_000, byDefault: 500 }),
-  dryRun: about("Says how many wait, and changes nothing.", v.optional(v.boolean("must be true or false"), false)),
+  dryRun: about("Answers how many wait, and changes nothing.", v.optional(v.boolean("must be true or false"), false)),
 };
 const to = v.pipe(v.string("must name a destination"), v.nonEmpty("must name a destination"));
 
@@ -68,7 +68,7 @@ const discardRoute = route({
   ...unserved,
   id: "discardWaiting",
   path: "/api/destinations/:name/discard",
-  summary: "Give up a page of what waits for a destination",
+  summary: "Discard a page of a destination's waiting deliveries",
   description: "They become failed, and are kept as others that failed. Ask again while there are more.",
   body: { shape: v.strictObject(page, keysRule("limit and dryRun")), maxBytes: MAX_BODY_BYTES },
   answers: { 200: about("What was done.", v.union([discardedPage, waitingCount])) },
@@ -78,12 +78,12 @@ const moveRoute = route({
   ...unserved,
   id: "moveWaiting",
   path: "/api/destinations/:name/move",
-  summary: "Move a page of what waits for a destination to another one",
+  summary: "Move a page of a destination's waiting deliveries to another one",
   description: "As if they had just been accepted for it: with no attempts so far. Ask again while there are more.",
   body: { shape: v.strictObject({ to, ...page }, keysRule("to, limit and dryRun")), maxBytes: MAX_BODY_BYTES },
   answers: {
     200: about(
-      "What was done. `doubled`: those that have failed because the event was there already.",
+      "What was done. `doubled`: those that failed because the destination already has the event.",
       v.union([movedPage, waitingCount]),
     ),
   },

@@ -48,7 +48,7 @@ const TOKEN = {
   type: "http",
   scheme: "bearer",
   description:
-    "`admin.token` of the config, where there is one: it has to be there unless the API listens on loopback or a Unix socket. " +
+    "`admin.token` of the config, where there is one: it is required unless the API listens on loopback or a Unix socket. " +
     "`/healthz` and `/readyz` never need it.",
 };
 
@@ -100,7 +100,7 @@ function queryParameters({ query }: Route, shapes: Shapes): readonly Json[] {
 
 /** The body of a POST without parameters. JSON is required because web pages cannot send it without a preflight request. */
 const NOTHING = {
-  description: "Nothing of it is read, but its Content-Type has to be this one: send `{}`.",
+  description: "Ignored, but its Content-Type must be this one: send `{}`.",
   required: true,
   content: { [JSON_TYPE]: { schema: { type: "object" } } },
 };

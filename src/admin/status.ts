@@ -161,7 +161,7 @@ function ofOutbox({ path, writable, full, used, max, free, gone }: Status["outbo
 
 const RESCUE =
   "do not stop the daemon: fairlead backup FILE copies what it still has; then stop it, fairlead restore --force FILE, and start it";
-const ROOM = "deliver or discard what waits (fairlead status says for whom), or raise outbox.maxSize";
+const ROOM = "deliver or discard waiting deliveries (fairlead status says for whom), or raise outbox.maxSize";
 
 function ofClock(clock: Status["clock"]): readonly Problem[] {
   if (clock.plausible) return [];

@@ -36,7 +36,7 @@ import { onInterrupt, openProgressBar } from "./progress.ts";
 export function declareBackup(program: Command, done: Done): void {
   const command = program
     .command("backup")
-    .description("copy the outbox into one file, as it is at one moment, and check the copy; the daemon keeps running")
+    .description("copy a snapshot of the outbox into one file, and check the copy; the daemon keeps running")
     .argument("<file>", "the path of the copy")
     .option("--force", "replace an existing file, once the copy is checked")
     .option("--json", "print what was copied as JSON");
@@ -98,13 +98,12 @@ function judgeTarget(target: string, { outbox, force }: Place): Complaint | null
   const there = storedFile(target);
   if (storedFile(dirname(target))?.kind !== "folder") return wrongUsage(`there is no folder ${dirname(target)}`);
   if (there?.kind === "folder") return wrongUsage(`${target} is a folder; name the file in it that is to be written`);
-  if (there?.kind === "other")
-    return wrongUsage(`${target} is a device or the like; a copy can only be a file, and not piped on`);
+  if (there?.kind === "other") return wrongUsage(`${target} is a device or a pipe; a copy must be a file`);
   const own = ["", "-wal", "-shm", ".lock"].map((end) => `${outbox}${end}`);
   const isOwn = own.some((path) => path === target || (there && storedFile(path)?.identity === there.identity));
   if (isOwn) return wrongUsage(`${target} is the outbox itself; name another file`);
   if (there === null || force) return null;
-  return wrongUsage(`file_exists: ${target} is there already; name another file, or say --force to replace it`);
+  return wrongUsage(`file_exists: ${target} already exists; name another file, or replace it with --force`);
 }
 
 export type CopyJob = {
@@ -145,7 +144,7 @@ export async function backUp(job: CopyJob): Promise<Backup | Complaint> {
 }
 
 const NOT_THERE =
-  "it is made by the first start; if it was removed while the daemon runs, say where that is with --admin: it still has it open";
+  "the first start creates it; if it was removed while the daemon runs, name the daemon with --admin: it still has the outbox open";
 
 const KEEP_AS_IT_IS =
   "copy the outbox and its -wal as they are, while no daemon runs; the next start continues with what is left, which can be backed up then";

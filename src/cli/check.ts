@@ -14,7 +14,7 @@ import { CONFIG_OPTION, type ConfigText, complaintOfFile, openConfigFile, printP
 export function declareCheck(program: Command, done: Done): void {
   program
     .command("check")
-    .description("check whether the config can be used, and print all its problems")
+    .description("check the config, and print all its problems")
     .option(...CONFIG_OPTION)
     .option("--explain", "print every key with the value in force and where it comes from; secrets as ***")
     .option("--json", "print the problems, or with --explain the keys, as JSON")

@@ -95,7 +95,7 @@ function headersFor(file: string, format: string | undefined): Readonly<Record<s
     const words = Object.keys(LIST_TYPES).join(", ");
     return {
       code: EXIT.usage,
-      message: `how ${file === "-" ? "standard input" : file} is written, say with --format: ${words}`,
+      message: `name the format of ${file === "-" ? "standard input" : file} with --format: ${words}`,
     };
   }
   return { "Content-Type": type, ...(isGzip && { "Content-Encoding": "gzip" }) };

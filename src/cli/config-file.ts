@@ -60,7 +60,7 @@ export function requireConfig(
 ): { readonly file: string; readonly config: Config } | null {
   const opened = openConfigFile(named);
   if (opened.kind === "unreadable") {
-    const remedy = opened.remedy && "the user that runs the daemon has to be able to read it";
+    const remedy = opened.remedy && "the user that runs the daemon must be able to read it";
     complain(complaintOfFile({ ...opened, remedy }));
     return null;
   }

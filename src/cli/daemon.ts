@@ -246,7 +246,7 @@ const PLAIN: ReadonlySet<string> = new Set<FaultCode>([
   "body_too_slow",
 ]);
 
-const TOKENLESS = "wants its admin.token: set $FAIRLEAD_ADMIN_TOKEN, or name the config that has it with --config";
+const TOKENLESS = "requires its admin.token: set $FAIRLEAD_ADMIN_TOKEN, or name the config that has it with --config";
 const WRONG_TOKEN = "it is not the admin.token that it runs with; give that one in $FAIRLEAD_ADMIN_TOKEN";
 const NOT_FOUND = "either it is older than this command, or this is the address of its ingest listener";
 const OTHER_HOST = "name it with --admin as its own config does";

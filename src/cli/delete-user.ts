@@ -17,14 +17,14 @@ import { format } from "./waiting.ts";
 export function declareDeleteUser(program: Command, done: Done): void {
   const command = program
     .command("delete-user")
-    .description("tell all that take events of these users to delete them; end what waits of them")
+    .description("notify every destination of these users to delete them; end their waiting deliveries")
     .argument("[userId...]", "whom; or --from")
-    .option("--from <file>", "userIds, one on each line; - for standard input")
-    .option("--source <name>", "only as users of this source; may come again (default: of all)", collect)
-    .option("--erase", "also remove what Fairlead itself has of them, once the notifications have gone out")
+    .option("--from <file>", "userIds, one per line; - for standard input")
+    .option("--source <name>", "only as users of this source; can be repeated (default: all)", collect)
+    .option("--erase", "also erase Fairlead's own data about them, once the notifications are sent")
     .option("--suppress", "also refuse their later calls, until `fairlead deletions unsuppress`")
     .option("--yes", "do not ask; needed without a terminal")
-    .option("--json", "print what was set off as JSON");
+    .option("--json", "print what was started as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
     .action((ids: readonly string[], options: DeleteOptions) => done(deleteUsers(ids, options)));
@@ -103,7 +103,7 @@ function toPlan(users: readonly string[], { source, erase, suppress }: Wishes): 
     ...(erase ? ["what is kept here of them is erased"] : []),
     ...(suppress ? ["their later calls are refused"] : []),
   ];
-  const about = `All that take events ${where} will be told to delete ${who}${more.map((text) => `; ${text}`).join("")}`;
+  const about = `Every destination that gets events ${where} will be notified to delete ${who}${more.map((text) => `; ${text}`).join("")}`;
   return { about, question: "Do that?" };
 }
 
@@ -135,7 +135,7 @@ export async function readUsers(
   if ("code" in lines) return lines;
   const users = [...new Set([...ids, ...lines])];
   const whence =
-    from === undefined ? "say whom: `fairlead delete-user u-1234`, or --from FILE" : `${from} names nobody`;
+    from === undefined ? "name users: `fairlead delete-user u-1234`, or --from FILE" : `${from} names no user`;
   if (users.length === 0) return { code: EXIT.usage, message: whence };
   return users.includes("") ? { code: EXIT.usage, message: "a userId is not empty" } : users;
 }

@@ -17,7 +17,7 @@ type Receipt = Received<typeof deletionReceipt>;
 export function declareDeletions(program: Command, done: Done): void {
   const command = program
     .command("deletions")
-    .description("list deletion requests and how far they are; show one; take suppressed users back")
+    .description("list deletion requests and their progress; show one; unsuppress users")
     .option("--user <userId>", "only those of this user, erased or not")
     .option("--limit <count>", `how many, up to ${MOST_LISTED.deletions}`, upTo(MOST_LISTED.deletions), 20)
     .option("--json", "print them as JSON, the newest first");
@@ -86,8 +86,8 @@ function declareUnsuppress(deletions: Command, done: Done): void {
   const command = deletions
     .command("unsuppress")
     .argument("[userId...]", "whom; or --from")
-    .description("take calls of users again that were deleted with --suppress")
-    .option("--from <file>", "userIds, one on each line; - for standard input")
+    .description("accept calls again of users that were deleted with --suppress")
+    .option("--from <file>", "userIds, one per line; - for standard input")
     .option("--json", "print how many there were as JSON");
   addDaemonOptions(command)
     .addHelpText("after", examples("fairlead deletions unsuppress u-1234"))
@@ -107,7 +107,7 @@ async function unsuppress(ids: readonly string[], options: UnsuppressOptions): P
     count += answer.value.unsuppressed;
   }
   if (options.json) print(JSON.stringify({ unsuppressed: count }));
-  else print(`${usersOf(count)} of ${usersOf(users.length)} had been suppressed; calls of all are taken now.`);
+  else print(`${usersOf(count)} of ${usersOf(users.length)} were suppressed; calls of all are accepted now.`);
   return EXIT.done;
 }
 
@@ -116,7 +116,7 @@ function declareErase(deletions: Command, done: Done): void {
   const command = deletions
     .command("erase")
     .argument("<id>", "of a request with --erase, as `fairlead deletions` lists it")
-    .description("erase its users here although a notification was given up, which goes, too")
+    .description("erase its users here, and a notification that was given up with them")
     .option("--json", "print the request as JSON");
   addDaemonOptions(command)
     .addHelpText("after", examples("fairlead deletions erase del-01a1fab66cf4-ec51cfdfc017"))
@@ -203,7 +203,7 @@ const RECOGNISE = "Whether it was a certain user: fairlead deletions --user USER
 
 /** The destinations that are not notified and must be asked by other means. */
 export function untoldLines(untold: readonly string[]): readonly string[] {
-  return untold.map((name) => `  not told: ${name}, which has got events once and is not in the config any more`);
+  return untold.map((name) => `  not told: ${name}, which once received events and is no longer in the config`);
 }
 
 function sumOf({ notices }: Deletion) {

@@ -24,7 +24,7 @@ type Attempt = Detail["log"]["first"][number];
 export function declareDeliveries(program: Command, done: Done): void {
   const command = program
     .command("deliveries")
-    .description("list deliveries: what waits, was delivered, failed or expired, and why; or show one of them")
+    .description("list deliveries (waiting, delivered, failed or expired) with the reason; or show one of them")
     .option("--state <state>", "waiting, delivered, failed or expired", oneOf(STATES));
   addFilterOptions(command)
     .option("--limit <count>", `how many, up to ${MOST_LISTED}`, upTo(MOST_LISTED), LISTED_BY_DEFAULT)
@@ -139,7 +139,7 @@ export function listWords(deliveries: readonly Delivery[], asked: Asked): string
 }
 
 const NONE =
-  "There is no such delivery, or not any more: outbox.keepDelivered and outbox.keepFailed say how long they are kept.";
+  "There is no such delivery, or it was pruned: outbox.keepDelivered and outbox.keepFailed set how long they are kept.";
 
 /** In columns: a line should fit on a screen. */
 const MOST_OF_USER = 24;

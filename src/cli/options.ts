@@ -29,10 +29,10 @@ export function addFilterOptions(command: Command): Command {
   return command
     .option("--destination <name>", "only those for this destination")
     .option("--source <name>", "only those of events from this source")
-    .option("--type <type>", "only those of such events, as track", oneOf(TYPES))
+    .option("--type <type>", "only those of this type, such as track", oneOf(TYPES))
     .option("--user <id>", "only those of events of this user")
-    .option("--since <time>", "only those that are in their state since then: 2h, or 2009-11-10T23:00", toTime)
-    .option("--until <time>", "only those that were so before then", toTime);
+    .option("--since <time>", "only those in their state since this time: 2h, or 2009-11-10T23:00", toTime)
+    .option("--until <time>", "only those in their state before this time", toTime);
 }
 
 export type Filter = {

@@ -12,7 +12,7 @@ import { aboutOf } from "./waiting.ts";
 export function declarePause(program: Command, done: Done): void {
   const command = program
     .command("pause")
-    .description("send nothing to a destination until it is resumed; what comes in for it waits")
+    .description("send nothing to a destination until it is resumed; new events for it wait")
     .argument("<destination>", "which one")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
@@ -49,7 +49,7 @@ export function pausedWords(
 export function declareResume(program: Command, done: Done): void {
   const command = program
     .command("resume")
-    .description("send again to a destination that was paused: what waits for it goes out at once")
+    .description("send to a paused destination again; its waiting deliveries are sent at once")
     .argument("<destination>", "which one")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)

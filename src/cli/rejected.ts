@@ -17,7 +17,7 @@ export type RejectedCall = Received<typeof rejectionList>["rejected"][number];
 export function declareRejected(program: Command, done: Done): void {
   const command = program
     .command("rejected")
-    .description("show the last calls that the running daemon has refused: when, who, why, and how each begins")
+    .description("show recently refused calls: when, who, why, and how each begins")
     .option("--limit <count>", `how many, up to ${MOST}`, upTo(MOST), 20)
     .option("--source <name>", "only those with the write key of this source")
     .option("--code <code>", "only those that were refused with this code, as missing_event", toCode)

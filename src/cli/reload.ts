@@ -12,7 +12,7 @@ import { addDaemonOptions, askDaemon, type PrintOptions } from "./daemon.ts";
 export function declareReload(program: Command, done: Done): void {
   const command = program
     .command("reload")
-    .description("have the running daemon read its config now, and say what is different or what is wrong")
+    .description("make the running daemon reload its config, and print what changed or what is wrong")
     .option("--json", "print what changed as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)

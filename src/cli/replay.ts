@@ -20,12 +20,12 @@ export type Page = Received<typeof replayPage>;
 export function declareReplay(program: Command, done: Done): void {
   const command = program
     .command("replay")
-    .description("send again what failed or expired, or with --state delivered what a receiver has lost")
-    .argument("[id...]", "deliveries as `fairlead deliveries` lists them, 42-crm; else all that the options choose")
+    .description("send failed and expired deliveries again, or with --state delivered those a receiver has lost")
+    .argument("[id...]", "deliveries as `fairlead deliveries` lists them, 42-crm; else all that match the options")
     .option("--state <state>", "failed, expired or delivered (default: failed and expired)", oneOf(SETTLED_STATES));
   addFilterOptions(command)
-    .option("--dry-run", "only say how many there are, of the oldest and the newest event")
-    .option("--rate <count>", "so many a second at most (default: as fast as they can be written)", toRate)
+    .option("--dry-run", "only print how many there are, and their oldest and newest event")
+    .option("--rate <count>", "at most this many a second (default: as fast as they can be written)", toRate)
     .option("--yes", "do not ask; needed without a terminal")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
@@ -55,7 +55,7 @@ async function replay(ids: readonly string[], options: FilterOptions): Promise<E
   if (ids.length === 0) return replayByFilter(options);
   const [other] = [...Object.keys(filterOf(options)), ...(options.dryRun ? ["dry-run"] : [])];
   if (other !== undefined) {
-    return complain({ code: EXIT.usage, message: `say either ids or --${other}: ids name the deliveries already` });
+    return complain({ code: EXIT.usage, message: `say either ids or --${other}: ids already name the deliveries` });
   }
   let code: ExitCode = EXIT.done;
   for (const id of ids) code = Math.max(code, await retryDelivery(id, options)) as ExitCode;
@@ -202,7 +202,7 @@ function toPlan({ replayed, destinations, oldest, newest, ...others }: Total): s
   const lines = [
     replayed === 0 ? "There is nothing to be sent again" : `${deliveries(replayed)} would be sent again`,
     ...Object.entries(destinations).map(([name, count]) => `  ${printable(name)}: ${deliveries(count)}`),
-    ...(oldest === null || newest === null ? [] : [`  of events that were taken from ${oldest} to ${newest}`]),
+    ...(oldest === null || newest === null ? [] : [`  of events that were accepted from ${oldest} to ${newest}`]),
     ...leftOver(others),
   ];
   return lines.join("\n");
@@ -212,7 +212,7 @@ function toPlan({ replayed, destinations, oldest, newest, ...others }: Total): s
 function toQuestion({ replayed, destinations, oldest, newest }: Total): Plan {
   const [name, ...others] = Object.keys(destinations);
   const whose = others.length === 0 ? printable(name ?? "") : `${others.length + 1} destinations`;
-  const about = `${deliveries(replayed)} to ${whose}, of events that were taken from ${oldest} to ${newest}`;
+  const about = `${deliveries(replayed)} to ${whose}, of events that were accepted from ${oldest} to ${newest}`;
   return { about, question: replayed === 1 ? "Send it again?" : "Send them again?" };
 }
 
@@ -234,7 +234,7 @@ function leftOver({
     ...(deleted === 0 ? [] : [`  ${deliveries(deleted)} ${whose} deleted`]),
     ...(superseded === 0
       ? []
-      : [`  ${deliveries(superseded)} ${stays(superseded)}: a newer call about the user has taken the place`]),
+      : [`  ${deliveries(superseded)} ${stays(superseded)}: a newer call about the user has replaced them`]),
   ];
 }
 

@@ -12,7 +12,7 @@ import { aboutOf } from "./waiting.ts";
 export function declareRetry(program: Command, done: Done): void {
   const command = program
     .command("retry")
-    .description("try at once: all that waits for a destination, or one delivery, whatever its state")
+    .description("try at once: a destination's waiting deliveries, or one delivery in any state")
     .argument("<what>", "a destination, or a delivery as `fairlead deliveries` lists it, 42-crm")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
@@ -56,6 +56,6 @@ function toWords(name: string, { waiting, served }: Received<typeof retriedDesti
 
 const DID: Readonly<Record<string, string>> = {
   replayed: "is sent again, with all of its time.",
-  hurried: "waits still: its next attempt is due now.",
-  due: "waits still, and is due already.",
+  hurried: "is waiting; its next attempt is due now.",
+  due: "is waiting, and already due.",
 };

@@ -26,7 +26,7 @@ import { createReader, type Reader } from "./config-reader.ts";
 export function declareServe(program: Command, done: Done): void {
   program
     .command("serve")
-    .description("run the daemon in the foreground, until SIGTERM or SIGINT; it reloads a config that changes")
+    .description("run the daemon in the foreground until SIGTERM or SIGINT; it reloads its config on change")
     .option(...CONFIG_OPTION)
     .option("--no-copy", "do not copy the outbox before an upgrade rewrites it, for a disk without room for a copy")
     .addHelpText("after", examples("fairlead serve --config /etc/fairlead/config.yaml"))

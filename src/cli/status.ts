@@ -14,7 +14,7 @@ import { examineAround } from "./doctor/examine.ts";
 export function declareStatus(program: Command, done: Done): void {
   const command = program
     .command("status")
-    .description("show how the running daemon is: its outbox, its last reload, each source and destination")
+    .description("show the status of the daemon: its problems, outbox, last reload, sources and destinations")
     .option("--json", "print it as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)

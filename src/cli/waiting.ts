@@ -163,7 +163,7 @@ export function complaintOf(ended: Exclude<Ended, "done">, { done, waiting }: Pr
   if (ended === "interrupted") {
     return {
       code: EXIT.failed,
-      message: `interrupted: ${progress} are done, the others go on waiting`,
+      message: `interrupted: ${progress} are done, the others are still waiting`,
       error: "interrupted",
     };
   }

@@ -31,11 +31,12 @@ export type Moved = { readonly moved: number; readonly doubled: number; readonly
 export type WhileIdle = <T>(destination: string, work: () => Promise<T>) => Promise<T | Fault>;
 
 export function destinationInUse(name: string): Fault {
-  const remedy = "pause it, disable it, or remove it from the config, before you move or discard what waits for it";
-  return fault("destination_in_use", `${name} is served now; ${remedy}`);
+  const remedy =
+    "pause it, disable it, or remove it from the config, before you move or discard its waiting deliveries";
+  return fault("destination_in_use", `${name} is being served; ${remedy}`);
 }
 
 /** A running attempt could still deliver here, and the event would then be delivered a second time elsewhere. */
 export function destinationBusy(name: string): Fault {
-  return fault("destination_busy", `attempts for ${name} that were begun before still run; try again`, SECOND);
+  return fault("destination_busy", `earlier attempts for ${name} are still running; try again`, SECOND);
 }

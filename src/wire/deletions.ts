@@ -91,4 +91,4 @@ export const unsuppressed = about(
   v.strictObject({ success, unsuppressed: count }),
 );
 
-export const erasing = about("The request as it stands.", v.strictObject({ success, deletion }));
+export const erasing = about("The request in its current state.", v.strictObject({ success, deletion }));

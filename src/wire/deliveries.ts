@@ -52,7 +52,7 @@ const deliveryEntries = {
 };
 
 const troubled = about(
-  "The webhooks that do not work now, of the destinations that some of these wait for: why it takes longer than `dueAt` says.",
+  "The failing webhooks of destinations that some of these wait for: they delay deliveries beyond `dueAt`.",
   v.array(troubledWebhook),
 );
 
@@ -74,7 +74,7 @@ export const deliveryDetail = named(
     ),
     body: about("What every receiver gets, byte for byte.", v.string()),
     requests: about(
-      "What is sent, as the config is now. `***` stands for the values of headers that the config sets.",
+      "The request by the current config. `***` replaces the values of headers that the config sets.",
       v.array(v.strictObject({ url: v.string(), headers: v.record(v.string(), v.string()) })),
     ),
     troubled,
@@ -181,7 +181,7 @@ export const replayPage = about(
     ),
     deleted: about("How many were left as they are: their user was deleted after their event came.", count),
     superseded: about(
-      "How many were left as they are: a newer call about the same user and audience, or trait, has taken their place.",
+      "How many were left as they are, because a newer call about the same user and audience, or trait, has replaced them.",
       count,
     ),
     oldest: about("When the first of their events came.", v.nullable(time)),

@@ -23,7 +23,7 @@ const outbox = v.strictObject({
   ),
   writable: about("False after a commit that failed, until one succeeds.", v.boolean()),
   gone: about(
-    "What became of the outbox's files while the daemon runs, so that the next start would not find what is stored, and calls are refused; null if all are there. `truncated`: a file has lost its end.",
+    "What happened to the outbox's files while the daemon runs. Calls are refused, because the next start would not find them. Null if all files are in place. `truncated`: a file has lost its end.",
     v.nullable(
       v.strictObject({ what: v.picklist(["removed", "replaced", "truncated"]), path: v.string(), since: time }),
     ),
@@ -121,7 +121,7 @@ export const status = about(
       clock,
       sources: v.array(source),
       destinations: about(
-        "Those of the config, in its order, and then those that something still waits for.",
+        "Those of the config, in its order, and then removed ones with waiting deliveries.",
         v.array(destination),
       ),
     }),

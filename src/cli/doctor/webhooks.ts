@@ -98,7 +98,7 @@ export function judgeWebhook({ name, origin, reached }: WebhookFacts, now: At): 
       if (reached.until === null) return webhooks.ok(way);
       const left = reached.until - now;
       const end = `its certificate ends ${formatTime(reached.until)}, in ${formatDuration(Math.max(0, left))}`;
-      if (left < SOON) return webhooks.warning("certificate_ends", `${way}; ${end}`, "it has to be renewed there");
+      if (left < SOON) return webhooks.warning("certificate_ends", `${way}; ${end}`, "renew it there");
       return webhooks.ok(`${way}; ${end}`);
     }
   }
