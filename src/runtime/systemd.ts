@@ -1,11 +1,10 @@
 /**
- * What systemd is told while it runs the daemon as a service of Type=notify, see sd_notify(3) and
- * packaging/systemd/fairlead.service:
+ * The messages to systemd in a service of Type=notify, see sd_notify(3) and packaging/systemd/fairlead.service:
  *
  * starting:  nothing, or EXTEND_TIMEOUT_USEC before each step of a migration.
  * running:   READY, and WATCHDOG at intervals while the store and all loops respond.
- * reloading: RELOADING when a reload begins, and READY when it is over, also if the config was refused.
- * stopping:  STOPPING. WATCHDOG goes on until the end.
+ * reloading: RELOADING when a reload begins, and READY when it is over, even if the config was refused.
+ * stopping:  STOPPING. WATCHDOG continues until the end.
  */
 import process from "node:process";
 import type { Clock } from "../model/ports.ts";
@@ -17,7 +16,7 @@ import { createNotify, type Notify } from "./systemd-notify.ts";
 
 type SupervisorOptions = {
   readonly environment: Pick<SystemdEnvironment, "socket" | "patience">;
-  /** Called with the reason for the first message of a row that cannot be sent. */
+  /** Called with the reason when the first of a series of messages cannot be sent. */
   readonly failed: (why: string) => void;
   /** How messages are sent to a socket; the machine's way if left out. */
   readonly connect?: (socket: string) => Notify;
@@ -30,7 +29,7 @@ export function createSupervisor({ environment, failed, connect = createNotify }
   const { send, monotonic } = connect(socket);
   let isFailing = false;
 
-  function tell(...lines: readonly string[]): void {
+  function notify(...lines: readonly string[]): void {
     send(lines.join("\n")).then(
       () => {
         isFailing = false;
@@ -44,15 +43,15 @@ export function createSupervisor({ environment, failed, connect = createNotify }
 
   return {
     patience,
-    ready: (status) => tell("READY=1", statusLine(status)),
+    ready: (status) => notify("READY=1", statusLine(status)),
     reloading() {
       const now = monotonic();
       // Type=notify-reload needs the time. It is not known where the C library cannot be called.
-      tell("RELOADING=1", ...(now === null ? [] : [`MONOTONIC_USEC=${now}`]), "STATUS=reads its config");
+      notify("RELOADING=1", ...(now === null ? [] : [`MONOTONIC_USEC=${now}`]), "STATUS=reads its config");
     },
-    stopping: () => tell("STOPPING=1", "STATUS=takes no more calls, and finishes what runs"),
-    extend: (by, status) => tell(`EXTEND_TIMEOUT_USEC=${Math.round(by * 1_000)}`, statusLine(status)),
-    alive: () => tell("WATCHDOG=1"),
+    stopping: () => notify("STOPPING=1", "STATUS=takes no more calls, and finishes what runs"),
+    extend: (by, status) => notify(`EXTEND_TIMEOUT_USEC=${Math.round(by * 1_000)}`, statusLine(status)),
+    alive: () => notify("WATCHDOG=1"),
   };
 }
 
@@ -128,7 +127,7 @@ export function tellMigration({ extend }: Pick<Supervisor, "extend">, report: Pi
 }
 
 function migrationStatus({ step, of, copy }: MigrationStep): string {
-  if (copy !== undefined) return `keeps a copy of the outbox before it brings it up to date: ${copy}`;
+  if (copy !== undefined) return `copying the outbox before the upgrade: ${copy}`;
   return `brings the outbox up to date: step ${step} of ${of}`;
 }
 

@@ -3,7 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import process from "node:process";
 import { describe, it } from "node:test";
 import { fault } from "../../src/model/fault.ts";
-import { destinationBusy } from "../../src/model/unserved.ts";
+import { destinationBusy } from "../../src/model/waiting-deliveries.ts";
 import { startAdmin } from "./admin.ts";
 
 const SLOW = { timeout: 60_000 };
@@ -22,7 +22,7 @@ describe("fairlead discard", () => {
     const { code, out, err } = await admin.run(["discard", "old"]);
     assert.deepEqual([code, out], [2, ""]);
     const question = "Discard them? They become failed, and are not sent.";
-    assert.equal(err, `fairlead: 7 deliveries wait for old; say --yes if that is meant: ${question}\n`);
+    assert.equal(err, `fairlead: 7 deliveries wait for old; confirm with --yes: ${question}\n`);
     assert.deepEqual(admin.done, []);
   });
 
@@ -60,7 +60,7 @@ describe("fairlead discard", () => {
     assert.equal(served.code, 1);
     assert.match(
       served.err,
-      /^fairlead: crm is served now; pause it, disable it, or remove it from the config, before .*\n$/,
+      /^fairlead: crm is being served; pause it, disable it, or remove it from the config, before .*\n$/,
     );
     const unknown = await admin.run(["discard", "odl", "--yes"]);
     assert.deepEqual([unknown.code, unknown.err], [1, 'fairlead: there is no destination "odl"; did you mean old?\n']);
@@ -69,7 +69,7 @@ describe("fairlead discard", () => {
   it("says how far it came when the daemon fails", SLOW, async () => {
     const pages = [{ discarded: 1_000, more: true }, fault("store_failed", "the outbox cannot be written")];
     const discard = async () => pages.shift() ?? assert.fail();
-    await using admin = await startAdmin(1_500, { unserved: { discard, move: async () => assert.fail() } });
+    await using admin = await startAdmin(1_500, { waiting: { discard, move: async () => assert.fail() } });
     const { code, out, err } = await admin.run(["discard", "old", "--yes", "--json"]);
     assert.equal(code, 1);
     assert.deepEqual(JSON.parse(out), { destination: "old", discarded: 1_000, more: true });
@@ -99,7 +99,7 @@ describe("fairlead discard", () => {
       if (asked === 2) process.kill(child?.pid ?? assert.fail(), "SIGINT");
       return { discarded: 1_000, more: true };
     };
-    await using admin = await startAdmin(90_000, { unserved: { discard, move: async () => assert.fail() } });
+    await using admin = await startAdmin(90_000, { waiting: { discard, move: async () => assert.fail() } });
     const begun = admin.begin(["discard", "old", "--yes"]);
     child = begun.child;
     const { code, out, err } = await begun.ended;
@@ -107,6 +107,6 @@ describe("fairlead discard", () => {
     const done = /^Discarded (\d),000 deliveries of old\.$/m.exec(out)?.[1];
     // The signal may reach it one page later.
     assert.ok(done && Number(done) >= 2 && Number(done) === asked, out);
-    assert.equal(err, `fairlead: interrupted: ${done},000 of 90,000 are done, the others go on waiting\n`);
+    assert.equal(err, `fairlead: interrupted: ${done},000 of 90,000 are done, the others are still waiting\n`);
   });
 });

@@ -34,9 +34,15 @@ function start(stored: readonly StoredClock[] = []) {
   const changed = () => {
     changes += 1;
   };
-  const clocks = createClocks({ clock, clocks: saving, storedClocks: stored, stopping: leaving.signal, changed });
+  const clocks = createClocks({
+    clock,
+    clockStore: saving,
+    storedClocks: stored,
+    stopping: leaving.signal,
+    onPauseChange: changed,
+  });
   const { pauses } = clocks;
-  const serve = (destinations: readonly Destination[]) => clocks.serve(destinations, waiting());
+  const serve = (destinations: readonly Destination[]) => clocks.setDestinations(destinations, waiting());
   return { clock, store, leaving, pauses, serve, crm: clocks.of("crm"), changes: () => changes };
 }
 
@@ -66,11 +72,11 @@ describe("a pause", () => {
 
   it("keeps what another config and the network say while it is being written", async () => {
     const { pauses, serve, crm, clock, store } = start();
-    crm.online(START - 5);
+    crm.noteOnline(START - 5);
     const pausing = pauses.pause("crm");
     await Promise.resolve();
     serve([OFF]);
-    crm.offline();
+    crm.noteOffline();
     await pausing;
     await clock.rest();
     const all = { ...RUNNING, pausedAt: START, unservedAt: START, offlineAt: START - 5, stoppedAt: START - 5 };
@@ -132,24 +138,24 @@ describe("a machine that is offline", () => {
   it("stops the clock from the last attempt on that left it, until the next one that does", async () => {
     const { crm, clock, store } = start();
     await clock.advance("1s");
-    crm.online(clock.now());
+    crm.noteOnline(clock.now());
     await clock.advance("9s");
-    crm.offline();
-    crm.offline();
+    crm.noteOffline();
+    crm.noteOffline();
     await clock.rest();
     const since = START + SECOND;
     assert.deepEqual(store.saved, [[{ ...RUNNING, offlineAt: since, stoppedAt: since }]]);
     await clock.advance("1s");
-    crm.online(clock.now());
+    crm.noteOnline(clock.now());
     await clock.rest();
     assert.deepEqual(store.saved.at(-1), [{ ...RUNNING, stoodStill: 10 * SECOND }]);
-    crm.online(clock.now() + 1);
+    crm.noteOnline(clock.now() + 1);
     assert.equal(store.saved.length, 2);
   });
 
   it("stops it from the start of the daemon on, if none has left it since", () => {
     const { crm, clock } = start();
-    crm.offline();
+    crm.noteOffline();
     assert.equal(crm.stoodStill(clock.now() + 5), 5);
   });
 });

@@ -121,11 +121,11 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
     ...{ clock, post, lanes, activity: createActivity(clock), report: makeReport() },
     ...{ claims: rows.claims, backlog: rows.backlog, settle: rows.settle },
     random: { fraction: chance.fraction, hex: () => "" },
-    clocks: { save: async () => null },
+    clockStore: { save: async () => null },
     storedClocks: [],
     delivery: () => ({ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: CONCURRENCY }),
   });
-  deliver.serve(destinations, []);
+  deliver.setDestinations(destinations, []);
   deliver.start();
   return {
     ...{ clock, deliver, moods },
@@ -134,7 +134,7 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
     most: () => most,
     serve(next: readonly Destination[]) {
       destinations = next;
-      deliver.serve(next, []);
+      deliver.setDestinations(next, []);
     },
     /** One event, for all of these. */
     commit(names: readonly string[]) {
@@ -150,7 +150,7 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
     idle() {
       const ask: SlotAsk = {
         ...{ now: clock.now(), concurrency: CONCURRENCY, urgent: false, tried: false, untriedWaits: true },
-        starved: lanes.passOn,
+        wake: lanes.wakeNext,
       };
       const isUntried = ({ attemptedAt, body }: Delivery): boolean => attemptedAt === null && !sent.has(body);
       const idle = destinations.filter((one) => one.enabled && rows.of(one.name).some(isUntried));

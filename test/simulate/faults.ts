@@ -176,12 +176,26 @@ const DELIVER: readonly Fault[] = [
     config: (real) => ({ ...real, destinations: real.destinations.map((one) => ({ ...one, enabled: true })) }),
   },
   inStore("does not write down a pause", ({ clocks }) => ({
-    clocks: { ...clocks, save: (all) => clocks.save(all.map((one) => ({ ...one, pausedAt: null }))) },
+    clocks: {
+      ...clocks,
+      save: (all, because) =>
+        clocks.save(
+          all.map((one) => ({ ...one, pausedAt: null })),
+          because,
+        ),
+    },
   })),
   inStore("stops a clock too late", ({ clocks }) => {
     const late = (at: Ms | null): Ms | null => at && at + 60 * SECOND;
     return {
-      clocks: { ...clocks, save: (all) => clocks.save(all.map((one) => ({ ...one, stoppedAt: late(one.stoppedAt) }))) },
+      clocks: {
+        ...clocks,
+        save: (all, because) =>
+          clocks.save(
+            all.map((one) => ({ ...one, stoppedAt: late(one.stoppedAt) })),
+            because,
+          ),
+      },
     };
   }),
   inReplies("does not hear Retry-After of a 429", (reply) =>
@@ -288,9 +302,9 @@ const STORE: readonly Fault[] = [
   inStore("says that it replays, and does nothing", ({ replay }) => ({
     replay: { ...replay, page: (wish) => replay.page({ ...wish, dryRun: true }) },
   })),
-  inStore("removes waiting deliveries to make room", ({ prune, unserved }) => ({
+  inStore("removes waiting deliveries to make room", ({ prune, waiting }) => ({
     async prune(before, limit) {
-      for (const name of DESTINATIONS) await unserved.discard(name, 1);
+      for (const name of DESTINATIONS) await waiting.discard(name, 1);
       return prune(before, limit);
     },
   })),

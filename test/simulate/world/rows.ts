@@ -2,7 +2,7 @@
 import type { StoredClock } from "../../../src/model/destination-clock.ts";
 import { isFault } from "../../../src/model/fault.ts";
 import type { ListedDelivery } from "../../../src/model/lookup.ts";
-import type { Position, Store } from "../../../src/model/ports.ts";
+import type { QueuePosition, Store } from "../../../src/model/ports.ts";
 import type { At, Ms } from "../../../src/model/units.ts";
 import { PEOPLE } from "./calls.ts";
 import type { Reason } from "./clocks.ts";
@@ -174,7 +174,7 @@ async function readBegun(
   const begun = new Map<string, Begun>();
   const waiting = listed.filter(({ state, attempts }) => state === "waiting" && attempts > 0);
   for (const destination of new Set(waiting.map((one) => one.destination))) {
-    let after: Position | null = null;
+    let after: QueuePosition | null = null;
     for (let more = true; more; ) {
       const ask = { destination, queue: "retry", after, dueBy: Number.MAX_SAFE_INTEGER, limit: PAGE } as const;
       const page = await claims(ask);

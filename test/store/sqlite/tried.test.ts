@@ -144,7 +144,7 @@ describe("a delivery that its first attempt did not deliver", () => {
     const log = [made(now)];
     await o.s.store().settle(first, { ...retried(first, now), log });
     assert.deepEqual(JSON.parse(String(row(o).log)), { first: log, omitted: 0, last: [] });
-    await o.s.store().unserved.move({ from: "crm", to: "warehouse" }, 10);
+    await o.s.store().waiting.move({ from: "crm", to: "warehouse" }, 10);
     const moved = o.sql("SELECT destination, log FROM tried");
     assert.deepEqual(moved, [{ destination: "warehouse", log: null }]);
   });
