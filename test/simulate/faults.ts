@@ -3,10 +3,11 @@ import { createHmac } from "node:crypto";
 import type { Config } from "../../src/model/config.ts";
 import type { Ports } from "../../src/model/daemon.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
+import type { StoredClock } from "../../src/model/destination-clock.ts";
 import { isFault } from "../../src/model/fault.ts";
 import type { Append, Entry, Post, Receipt, Reply, Store, StoreChange } from "../../src/model/ports.ts";
 import type { Settlement } from "../../src/model/settlement.ts";
-import { type Ms, SECOND } from "../../src/model/units.ts";
+import { SECOND } from "../../src/model/units.ts";
 import { openStore as openSqlite } from "../../src/store/sqlite/store.ts";
 import { DESTINATIONS } from "./world/shape.ts";
 
@@ -175,29 +176,11 @@ const DELIVER: readonly Fault[] = [
     what: "delivers to destinations that are disabled",
     config: (real) => ({ ...real, destinations: real.destinations.map((one) => ({ ...one, enabled: true })) }),
   },
-  inStore("does not write down a pause", ({ clocks }) => ({
-    clocks: {
-      ...clocks,
-      save: (all, because) =>
-        clocks.save(
-          all.map((one) => ({ ...one, pausedAt: null })),
-          because,
-        ),
-    },
+  inSavedClocks("does not write down a pause", (clock) => ({ ...clock, pausedAt: null })),
+  inSavedClocks("stops a clock too late", (clock) => ({
+    ...clock,
+    stoppedAt: clock.stoppedAt && clock.stoppedAt + 60 * SECOND,
   })),
-  inStore("stops a clock too late", ({ clocks }) => {
-    const late = (at: Ms | null): Ms | null => at && at + 60 * SECOND;
-    return {
-      clocks: {
-        ...clocks,
-        save: (all, because) =>
-          clocks.save(
-            all.map((one) => ({ ...one, stoppedAt: late(one.stoppedAt) })),
-            because,
-          ),
-      },
-    };
-  }),
   inReplies("does not hear Retry-After of a 429", (reply) =>
     reply.status === 429 ? { ...reply, retryAfter: null } : reply,
   ),
@@ -380,6 +363,13 @@ function inSettlements(what: string, change: Change): Fault {
       })),
     }),
   };
+}
+
+/** Writes another clock of a destination than was decided. */
+function inSavedClocks(what: string, change: (real: StoredClock) => StoredClock): Fault {
+  return inStore(what, ({ clocks }) => ({
+    clocks: { ...clocks, save: (all, because) => clocks.save(all.map(change), because) },
+  }));
 }
 
 /** A store that never tells of changes of this kind. */
