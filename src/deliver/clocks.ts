@@ -104,7 +104,7 @@ async function pause(live: LiveClock, { clock, clockStore, onPauseChange }: Cloc
   const { pausedAt } = live.stored();
   if (pausedAt !== null) return { since: pausedAt, changed: false };
   const since = clock.now();
-  const refused = await clockStore.save([stopped(live.stored(), "pausedAt", since)]);
+  const refused = await clockStore.save([stopped(live.stored(), "pausedAt", since)], "command");
   if (refused !== null) return refused;
   // The live clock may have stopped or started for another reason meanwhile; that change is saved by itself.
   live.stop("pausedAt", since);
@@ -117,7 +117,7 @@ async function resume(live: LiveClock, { clock, clockStore, onPauseChange }: Clo
   const { pausedAt: since } = live.stored();
   if (since === null) return { since };
   const now = clock.now();
-  const refused = await clockStore.save([started(live.stored(), "pausedAt", now)]);
+  const refused = await clockStore.save([started(live.stored(), "pausedAt", now)], "command");
   if (refused !== null) return refused;
   live.start("pausedAt", now);
   onPauseChange();
@@ -167,7 +167,7 @@ function createSaver(
   async function save(): Promise<Fault | null> {
     const destinations = [...unsaved];
     unsaved.clear();
-    const refused = await clockStore.save(destinations.map(storedOf));
+    const refused = await clockStore.save(destinations.map(storedOf), "observed");
     if (refused !== null) for (const one of destinations) unsaved.add(one);
     return refused;
   }

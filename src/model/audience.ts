@@ -1,7 +1,7 @@
 /**
- * Audiences and computed traits (SPEC.md 6): what a program outside has worked out about the users of a source. Both are
- * computations: an audience has the value `true` for each of its members, a trait a value of its own for each user. All
- * points in time are of `clock.now()`.
+ * Audiences and computed traits (SPEC.md 6): facts about the users of a source that another program has computed. Both are
+ * computations: an audience has the value `true` for each of its members, a trait has a value for each user. All times are
+ * by `clock.now()`.
  */
 import type { Fault } from "./fault.ts";
 import type { At } from "./units.ts";
@@ -9,138 +9,141 @@ import type { At } from "./units.ts";
 export const COMPUTATION_CLASSES = ["audience", "trait"] as const;
 export type ComputationClass = (typeof COMPUTATION_CLASSES)[number];
 
-/** Of one user. Null is the same as none: no member, no value. */
+/** The value of one user. Null: not a member, or no value. */
 export type Value = string | number | boolean | null;
 
-/** Characters of a name, and of the trait that it becomes. */
+/** Characters of a name, and of the trait made from it. */
 export const LONGEST_NAME = 100;
 
-/** What a computation is called. */
 export type ComputationName = {
   readonly source: string;
   readonly class: ComputationClass;
   readonly name: string;
-  /** The name in snake_case: the trait that receivers get. No two of a source share it. */
+  /** The name in snake_case: the trait that receivers get. Unique within a source. */
   readonly key: string;
 };
 
 export type Computation = ComputationName & {
   readonly number: number;
-  /** For receivers: as `aud_0f3c…`. */
+  /** For receivers, such as `aud_0f3c…`. */
   readonly id: string;
   /** How many users have a value. */
   readonly size: number;
   readonly createdAt: At;
-  /** The latest ones, the newest first; none before the first has begun. */
+  /** The latest syncs, newest first; empty before the first one begins. */
   readonly syncs: readonly Sync[];
 };
 
-/** `list`: the whole of it. `members`: some users. `removal`, `silent_removal`: the computation itself goes. */
+/** `list`: a complete list. `members`: some users. `removal`, `silent_removal`: the computation is deleted. */
 export type SyncKind = "list" | "members" | "removal" | "silent_removal";
 
-/** One change of a computation, however many users it concerns. */
+/** One change of a computation, for any number of users. */
 export type Sync = SyncCounts & {
   readonly number: number;
-  /** What the messageIds of its calls begin with. */
+  /** The prefix of its calls' messageIds. */
   readonly id: string;
   readonly kind: SyncKind;
   readonly startedAt: At;
   /** Null while it runs. */
   readonly finishedAt: At | null;
-  /** How many of its changes are in the outbox. */
+  /** How many of its changes have been written to the outbox. */
   readonly done: number;
 };
 
-/** How many users get a value that had none, get another, and have none any more. */
+/** How many users get their first value, get another value, and lose their value. */
 export type SyncCounts = { readonly added: number; readonly changed: number; readonly removed: number };
 
-/** A user with the value it is to have. */
+/** A user and the new value. */
 export type Member = { readonly user: string; readonly value: Value };
 
-/** A member whose change is not in the outbox yet. `hash` ends the messageId of its call: always the same, and it says nothing of the user. */
+/**
+ * A member whose change is not in the outbox yet. `hash` is the end of its call's messageId: it is stable, and does not
+ * reveal the user.
+ */
 export type PendingMember = Member & { readonly hash: string };
 
-/** The same as a part of a sync: written with the call that tells of it, in its commit, once. */
+/** A member's change as part of a sync. It is written once, in the same commit as the call that reports it. */
 export type MemberChange = Member & { readonly sync: number; readonly computation: number };
 
-/** A list that is being uploaded. Only this daemon sees it, and it goes with the process. */
+/** A list that is being uploaded. It belongs to this process and is lost when the process ends. */
 export type Upload = {
-  /** A user that comes again has the last value. Rejects when it cannot be kept. */
+  /** If a user appears twice, the last value counts. Rejects when the list cannot be stored. */
   add(members: readonly Member[]): Promise<void>;
-  /** How many users it has. */
+  /** The number of distinct users. */
   count(): Promise<number>;
-  /** Lets go of it. May be called twice. */
+  /** Discards the list. May be called twice. */
   close(): Promise<void>;
 };
 
-/** `others`: what becomes of users who have a value and are not in the list. */
+/** `others`: whether users who have a value and are not in the list keep it. */
 export type Comparison = {
   readonly upload: Upload | null;
   readonly computation: number | null;
   readonly others: "remove" | "keep";
-  /** The last user of the page before; null for the first page. */
+  /** The last user of the previous page; null for the first page. */
   readonly after: string | null;
 };
 
-/** Who is to have another value, in the order of the store. `after` is null at the end. */
+/** Users whose value changes, in the store's order. `after` is null at the end. */
 export type ComparedPage = {
   readonly changes: readonly Member[];
   readonly counts: SyncCounts;
   readonly after: string | null;
 };
 
-/** A sync as it begins. */
 export type NewSync = Pick<Sync, "id" | "kind">;
 
-/** A sync that has begun, with its computation. */
+/** A running sync, with its computation. */
 export type OpenSync = { readonly sync: Sync; readonly computation: Computation };
 
-/** What the store does with memberships and values. All that it writes can be refused with `store_failed`. */
+/** Storage of memberships and values. Every write can fail with `store_failed`. */
 export type Members = {
-  /** All of all sources, those included that are being removed. */
+  /** All computations of all sources, including those being deleted. */
   all(): Promise<readonly Computation[]>;
-  /** The one with this key, or null. */
   find(place: Pick<ComputationName, "source" | "key">): Promise<Computation | null>;
-  /** Room for a list. */
+  /** Opens an upload. */
   upload(): Promise<Upload>;
-  /** A page of what a list would change, of a few hundred users. Reads only. */
+  /** A page of the changes that a list would make, for a few hundred users. Only reads. */
   compare(comparison: Comparison): Promise<ComparedPage>;
-  /** Those of the users who have a value. At most a thousand. */
+  /** The values of those users that have one. At most 1,000 users. */
   values(computation: number, users: readonly string[]): Promise<ReadonlyMap<string, Value>>;
-  /** Makes room for the changes of a sync, which nobody sees until it is begun. Answers its number. */
+  /** Creates a sync that stays invisible until `begin`. Answers its number. */
   prepare(sync: NewSync): Promise<number | Fault>;
-  /** Puts down changes of one that is prepared: at most a thousand. */
+  /** Adds at most 1,000 changes to a prepared sync. */
   note(sync: number, changes: readonly Member[]): Promise<Fault | null>;
-  /** All are there: from now on it survives a crash. Makes the computation if there is none of this source and key. */
+  /**
+   * Starts a sync whose changes are complete. From here on it survives a crash. Creates the computation if the source has
+   * none with this key.
+   */
   begin(sync: number, of: ComputationName & SyncCounts & { readonly id: string }): Promise<OpenSync | Fault>;
-  /** Those that were begun and are not finished, the oldest first. */
+  /** The running syncs, oldest first. */
   open(): Promise<readonly OpenSync[]>;
-  /** The next changes of a sync that are not in the outbox. */
+  /** The next changes of a sync that are not in the outbox yet. */
   pending(sync: number, limit: number): Promise<readonly PendingMember[]>;
-  /** For a silent removal: so many users lose their value, and no call tells of it. Answers how many did. */
+  /** For a silent removal: clears the values of up to `limit` users without calls. Answers how many it cleared. */
   drop(open: OpenSync, limit: number): Promise<number | Fault>;
-  /** It is done; after a removal, the computation is gone. Answers it as it is now. */
+  /** Ends a sync, and deletes the computation after a removal. Answers the sync as it is then. */
   finish(open: OpenSync): Promise<OpenSync | Fault>;
-  /** One that was prepared will not be begun. */
+  /** Drops a prepared sync that will not begin. */
   abandon(sync: number): Promise<Fault | null>;
-  /** Removes some of what those have left. Answers whether there may be more. */
+  /** Removes some of the data of dropped syncs. Answers whether there may be more. */
   discard(limit: number): Promise<boolean | Fault>;
-  /** Forgets some of those who have no value any more, once no call about it waits. Answers whether there may be more. */
+  /** Removes some users without a value once no call about them is waiting. Answers whether there may be more. */
   sweep(limit: number): Promise<boolean | Fault>;
   /**
-   * Forgets all about a user in these sources, and sends nothing; with null in all there are, and in lists that are only
-   * being taken in, of which nobody knows yet whose they are. Answers in how many computations the user was.
+   * Removes everything about a user in these sources, or with null in all sources and in uploads that are still being read.
+   * Sends nothing. Answers how many computations had the user.
    */
   forget(user: string, sources: readonly string[] | null): Promise<number | Fault>;
 };
 
-/** What an operator wants of audiences and traits. */
+/** The operator's actions on audiences and traits. */
 export type Audiences = {
   all(): Promise<readonly Computation[]>;
   find(wanted: Wanted): Promise<Computation | null>;
-  /** Takes a whole list. The rows come as they are read; a fault among them ends it, and nothing is changed. */
+  /** Applies a complete list. Rows are read as they arrive; a fault among them ends the upload, and nothing changes. */
   list(wanted: Wanted, rows: AsyncIterable<readonly Member[] | Fault>, options: ListOptions): Promise<Synced | Fault>;
-  /** Changes some users. They are different ones. */
+  /** Changes some users, each listed once. */
   change(wanted: Wanted, members: readonly Member[]): Promise<Synced | Fault>;
   remove(wanted: Wanted, options: { readonly silent: boolean }): Promise<Synced | Fault>;
 };
@@ -148,24 +151,24 @@ export type Audiences = {
 export type Wanted = Omit<ComputationName, "key">;
 
 export type ListOptions = {
-  /** Only counts. */
+  /** Count only; change nothing. */
   readonly dryRun: boolean;
-  /** Whether a large one may lose more than half of its users. */
+  /** Whether a large audience may lose more than half of its users. */
   readonly allowShrink: boolean;
 };
 
-/** `sync` is null if there was nothing to change, or it was a dry run. `size`: what it is, or will be, afterwards. */
+/** `sync` is null if nothing changed or on a dry run. `size`: the size afterwards. */
 export type Synced = SyncCounts & { readonly key: string; readonly size: number; readonly sync: Sync | null };
 
-/** What became of it all, for the operator. */
+/** Log lines and metrics. */
 export type AudienceReport = {
   syncStarted(open: OpenSync): void;
   /** `took`: in ms. */
   syncFinished(open: OpenSync, took: number): void;
-  /** Nothing was changed. */
+  /** Nothing has changed. */
   syncFailed(wanted: Wanted, fault: Fault): void;
-  /** It goes on when that is over. */
+  /** The sync is blocked, and continues when the reason is gone. */
   syncWaits(open: OpenSync, reason: string): void;
-  /** These are in the outbox now, or were dropped by a silent removal. */
+  /** These changes are in the outbox, or were dropped by a silent removal. */
   membersChanged(computation: Computation, changes: readonly Pick<Member, "value">[]): void;
 };

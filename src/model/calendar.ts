@@ -10,7 +10,7 @@ export function startOfDay({ year, month, day }: Day): At | null {
   return isDay ? at : null;
 }
 
-/** Whether a text that begins as `2009-02-28` names a day that there is. */
+/** Whether a text that begins like `2009-02-28` names a real day. */
 export function isCalendarDay(text: string): boolean {
   const [year = 0, month = 0, day = 0] = text.slice(0, 10).split("-").map(Number);
   return startOfDay({ year, month, day }) !== null;

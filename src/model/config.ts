@@ -22,13 +22,13 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export const LOG_FORMATS = ["auto", "text", "json", "logfmt"] as const;
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
-/** All that the operator decides, checked and complete: every default is filled in and every secret resolved. */
+/** The operator's settings, checked and complete: every default is filled in, every secret resolved. */
 export type Config = {
   readonly ingest: {
     readonly listen: Listen;
     /** Null: plain HTTP. */
     readonly tls: Tls | null;
-    /** The networks whose word on who the client is (X-Forwarded-For and its kin) is believed, as CIDR. */
+    /** Networks whose X-Forwarded-For and similar headers are trusted, as CIDR. */
     readonly trustedProxies: readonly string[];
     /** The origins of pages that may send calls: `*`, `https://example.com` or `https://*.example.com`. */
     readonly corsOrigins: readonly string[];
@@ -59,7 +59,7 @@ export type Config = {
   readonly destinations: readonly Destination[];
 };
 
-/** Something wrong, or doubtful, in the config file, with its place. Lines and columns count from 1. */
+/** An error or a warning in the config file, with its place. Lines and columns count from 1. */
 export type Problem = {
   readonly severity: "error" | "warning";
   readonly file: string;
@@ -69,6 +69,6 @@ export type Problem = {
   readonly path: string;
   /** What was expected, what was found, and what to do. Never holds a secret's value. */
   readonly message: string;
-  /** The line of the file, as it stands there. */
+  /** The line of the file, with its secrets hidden. */
   readonly text: string;
 };

@@ -1,4 +1,4 @@
-/** The daemon as a whole: what it needs of the machine, and what can be done with it (app.ts). */
+/** The daemon as a whole: what it needs from the machine, and what can be done with it (app.ts). */
 import type { Config } from "./config.ts";
 import type { BeginFile, BeginScratch } from "./new-file.ts";
 import type { Clock, OpenStore, Post, Random, Serve, Store } from "./ports.ts";
@@ -16,62 +16,61 @@ export type Ports = {
   readonly disk: Disk;
   readonly report: Report;
   readonly metrics: Metrics;
-  /** Reads the config anew, and ends in `App.reload`. */
+  /** Reads the config again and calls `App.reload`. */
   readonly reload: Reload;
   readonly lastReload: () => ConfigStatus;
-  /** The engine of the store. Left out, SQLite. */
+  /** The storage engine. Default: SQLite. */
   readonly openStore?: OpenStore;
-  /** Hears how an outbox of an older version is brought up to date, during the start. */
+  /** Called before each step of a migration, during the start. */
   readonly migrating?: Migrating;
-  /** Writes the copy of the outbox that is kept before a large step of that. Left out, none is kept. */
+  /** Writes the copy that is kept before a large migration step. If left out, no copy is kept. */
   readonly beginFile?: BeginFile | undefined;
-  /** Where a copy is made that the operator gets through the daemon. Left out, none is. */
+  /** Creates the file for a copy that an operator downloads. If left out, downloads are refused. */
   readonly beginScratch?: BeginScratch | undefined;
-  /** Gives back what is not used any more: before a large body is read, so that those before it do not add up. */
+  /** Frees unused memory. Called before a large body is read, so that the previous ones do not add up. */
   readonly freeMemory?: () => void;
-  /** What this program is. */
   readonly version: string;
-  /** Of this process. */
+  /** The id of this process. */
   readonly pid: number;
 };
 
 export type Metrics = {
   text(): Promise<string>;
   readonly contentType: string;
-  /** Where the gauges get their values from, once the store is open. */
+  /** Gives the gauges their store, once it is open. */
   expose(sources: Pick<Store, "backlog" | "clocks" | "health" | "members" | "timeline">): void;
-  /** Where the gauges of webhooks get their values from: those of the destinations that are delivered to. */
+  /** Gives the gauges of webhooks their values, for destinations that receive deliveries. */
   watch(read: () => readonly WatchedWebhooks[]): void;
-  /** The names that counters begin with at zero, and which destinations are delivered to. */
+  /** Starts counters of configured names at zero, and sets which destinations receive deliveries. */
   declare(names: Names): void;
 };
 
 export type Addresses = { readonly ingest: string; readonly admin: string };
 
 export type App = {
-  /** Resolves with the addresses once calls are taken and deliveries go out. Rejects when it cannot start. */
+  /** Resolves with the addresses once it accepts calls and sends deliveries. Rejects when it cannot start. */
   start(): Promise<Addresses>;
   /**
-   * Works by another config from now on, and answers what that changes. Builds all that it needs first: when it rejects,
-   * nothing has changed. One at a time (`config/reload.ts`).
+   * Switches to another config and answers what that changes. Everything it needs is built first: when it rejects, nothing
+   * has changed. One reload at a time (`config/reload.ts`).
    */
   reload(config: Config): Promise<Applied>;
-  /** Takes no new calls, finishes what runs, commits, and closes. May be called twice. */
+  /** Refuses new calls, finishes running work, commits, and closes. May be called twice. */
   stop(): Promise<void>;
-  /** Whether all that has to go round does so, while it runs. */
+  /** Whether the store and all loops still respond. */
   vitals(): Vitals;
-  /** Lets go of running attempts, so that a stop is over soon: they begin anew after the next start. */
+  /** Abandons running attempts so that a stop is quick. They are made again after the next start. */
   release(): void;
 };
 
 export type WatchedWebhooks = { readonly destination: string; readonly webhooks: readonly WebhookHealth[] };
 
-/** What counters begin with. */
+/** The names whose counters start at zero. */
 export type Names = {
   readonly sources: readonly string[];
   readonly destinations: readonly string[];
   /** The URLs of each destination, in the order of the config. */
   readonly webhooks: ReadonlyMap<string, readonly string[]>;
-  /** The destinations that are delivered to. */
+  /** Destinations that receive deliveries. */
   readonly served: readonly string[];
 };

@@ -1,37 +1,40 @@
 /**
- * The clock by which a destination's deliveries reach their cutoff (SPEC.md 7: four hours). It stands still while nothing can
- * be delivered for a reason that is not the receiver's: the destination is paused, or disabled, or not in the config, or this
- * machine is offline. Several reasons at once stop it once.
+ * The clock that measures the cutoff of a destination's deliveries (SPEC.md 7: four hours). It stands still while nothing
+ * can be delivered for a reason that is not the receiver's: the destination is paused, disabled or not in the config, or
+ * this machine is offline. Several reasons at once stop it once.
  */
 import type { Fault } from "./fault.ts";
 import type { At, Ms } from "./units.ts";
 
-/** A destination's clock as it is kept across restarts. Its times are of `clock.now()`. */
+/** A destination's clock as it is stored across restarts. Times are by `clock.now()`. */
 export type StoredClock = {
   readonly destination: string;
-  /** Since when it is paused by command; null if it is not. */
+  /** When it was paused by command; null if it is not. */
   readonly pausedAt: At | null;
-  /** Since when it is disabled, or not in the config, while something waits for it; null if it is served. */
+  /** When it was disabled or removed from the config while deliveries were waiting; null if it is served. */
   readonly unservedAt: At | null;
-  /** Since when this machine is offline, as far as the destination's attempts could tell; null if it is not. */
+  /** Since when its attempts found this machine offline; null if it is online. */
   readonly offlineAt: At | null;
   /** When the clock stopped; null while it runs. */
   readonly stoppedAt: At | null;
-  /** For how long it had stood still in all, before `stoppedAt`. */
+  /** How long it had stood still in total before `stoppedAt`. */
   readonly stoodStill: Ms;
 };
 
 export type StoredClocks = {
-  /** Those that have ever stood still, as they were last written. */
+  /** All clocks that have ever stood still, as last written. */
   all(): Promise<readonly StoredClock[]>;
-  /** Writes these in place of what was known of their destinations. Answers why it could not: then nothing is changed. */
-  save(clocks: readonly StoredClock[]): Promise<Fault | null>;
+  /**
+   * Replaces the clocks of these destinations. Answers why it could not; then nothing has changed. A `command` is refused
+   * where the next start would not find it; what was `observed` is written along with the settlements that show it.
+   */
+  save(clocks: readonly StoredClock[], because: "command" | "observed"): Promise<Fault | null>;
 };
 
-/** What one delivery asks of its destination's clock. */
+/** A destination's clock as its deliveries see it. */
 export type DestinationClock = {
-  /** For how long it had stood still in all at that moment: now, or lately. */
+  /** How long it had stood still in total at a moment that is now or recent. */
   stoodStill(at: At): Ms;
-  /** Whether it stands still now: then nothing is given up. */
+  /** Whether it stands still now. While it does, nothing expires. */
   standsStill(): boolean;
 };

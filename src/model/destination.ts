@@ -1,10 +1,10 @@
 import type { CallType } from "./event.ts";
 import type { Secret } from "./secret.ts";
 
-/** The kind of every destination, and the name by which an `integrations` object may mean all of them (SPEC.md 1.4). */
+/** The kind of every destination. An `integrations` object may use it as the name of all of them (SPEC.md 1.4). */
 export const DESTINATION_KIND = "Webhooks";
 
-/** Somewhere that events go: one to five webhooks of which any one has to accept (SPEC.md 2.1, 6). */
+/** A receiver of events: one to five webhooks, of which any one has to accept (SPEC.md 2.1, 6). */
 export type Destination = {
   readonly name: string;
   readonly enabled: boolean;
@@ -17,7 +17,7 @@ export type Destination = {
   readonly webhooks: readonly Webhook[];
   /** The first signs; more than one while a secret is being replaced. Empty: requests are not signed. */
   readonly sharedSecrets: readonly Secret[];
-  /** Whether requests carry the headers of Standard Webhooks too. There is a shared secret then. */
+  /** Whether requests also carry the headers of Standard Webhooks, which need a shared secret. */
   readonly standardWebhooks: boolean;
 };
 
@@ -29,12 +29,9 @@ export type Webhook = {
   readonly tls: WebhookTls | null;
 };
 
-/**
- * Whom a webhook's connections trust, and by what they are known themselves. All of it is PEM. Connections are shared by
- * requests with the same one, and by no others.
- */
+/** The TLS settings of a webhook's connections, as PEM. Only requests with the same settings object share connections. */
 export type WebhookTls = {
-  /** The only authorities that are trusted; null: those that this machine trusts. */
+  /** The only trusted authorities; null: those that this machine trusts. */
   readonly ca: string | null;
   /** Our certificate with its chain, and its key: both or neither. */
   readonly cert: string | null;

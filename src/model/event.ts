@@ -4,19 +4,19 @@ import { type At, formatTime } from "./units.ts";
 export const CALL_TYPES = ["identify", "track", "page", "screen", "group", "alias"] as const;
 export type CallType = (typeof CALL_TYPES)[number];
 
-/** What goes out to a receiver: a call, or the notice that a user is to be deleted (SPEC.md 6). */
+/** What is sent to a receiver: a call, or the notice that a user is to be deleted (SPEC.md 6). */
 export type EventType = CallType | "delete";
 
-/** A JSON object as the client sent it. It is checked, carried and written out again, never rebuilt. */
+/** A JSON object as the client sent it. It is checked, passed on and serialised, never rebuilt. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 /**
- * One valid call, whatever its way in: ids are strings, times are ISO 8601 with milliseconds and `Z`. Every key is
- * always there, so that all events have one shape.
+ * One valid call from any entry point. Ids are strings, times are ISO 8601 with milliseconds and `Z`. Every key is always
+ * present, so that all events have one shape.
  */
 export type Event = {
   readonly type: EventType;
-  /** Names the event to its receivers, and recognises a repeat. */
+  /** Identifies the event for its receivers, and recognises repeats. */
   readonly messageId: string;
   /** True if this server chose the messageId: such an event cannot be a repeat. */
   readonly ownId: boolean;
@@ -41,11 +41,11 @@ export type Event = {
   readonly receivedAt: At;
 };
 
-/** What this server says itself, in an event that no client has sent. `at`: by the wall clock. */
+/** The fields of an event that this server creates. `at`: by the wall clock. */
 export type OwnWords = Pick<Event, "type" | "messageId" | "userId"> &
   Partial<Pick<Event, "traits" | "context">> & { readonly at: At };
 
-/** An event of this server's own. */
+/** An event that this server creates. */
 export function ownEvent({ type, messageId, userId, traits, context, at }: OwnWords): Event {
   return {
     ...{ type, messageId, ownId: true, userId },

@@ -7,7 +7,7 @@
 /** An integer beyond 2^53, as it was written. */
 export type LongInteger = { readonly rawJSON: string };
 
-/** Parses a JSON text; throws as `JSON.parse` does. A text without long integers costs a look at its digits, and no more. */
+/** Parses a JSON text; throws as `JSON.parse` does. A text without long integers only costs a scan of its digits. */
 export function parseExactly(text: string): unknown {
   const value: unknown = JSON.parse(text);
   const quoted = SIXTEEN_DIGITS.test(text) ? quoteLongIntegers(text) : null;
@@ -20,12 +20,12 @@ export function isLongInteger(value: unknown): value is LongInteger {
 
 /** Integers up to 2^53 have up to 16 digits. */
 const SIXTEEN_DIGITS = /\d{16}/;
-/** As a value of its own, or within a string. */
+/** As a value, or within a string. */
 const CANDIDATE = /(?:^|[[:,\s])(-?[1-9]\d{15,})(?=[\s,\]}]|$)/g;
 
 /**
- * The same JSON with its long integers as strings; null if it has none. A reviver that is given the source of each number
- * would be shorter, but takes up to a hundred times as long as parsing twice: a stranger must not cost so much.
+ * The same JSON with its long integers as strings; null if it has none. A reviver that gets the source of each number would
+ * be shorter, but takes up to a hundred times as long as parsing twice, and anyone can send such a text.
  */
 function quoteLongIntegers(text: string): string | null {
   const isOutside = createIsOutside(text);
@@ -40,13 +40,13 @@ function quoteLongIntegers(text: string): string | null {
   return end === 0 ? null : pieces.join("") + text.slice(end);
 }
 
-/** One beyond the range of a double stays infinite, and is refused: hardly any receiver could read it. */
+/** Integers beyond the range of a double stay infinite and are refused: hardly any receiver could read them. */
 function isLong(digits: string): boolean {
   const number = Number(digits);
   return Number.isFinite(number) && !Number.isSafeInteger(number);
 }
 
-/** Says of places of a JSON text, in their order, whether they are outside of its strings. */
+/** Tells whether places in a JSON text, asked in ascending order, are outside of its strings. */
 function createIsOutside(text: string): (at: number) => boolean {
   let outside = true;
   let quote = text.indexOf('"');
@@ -64,7 +64,10 @@ function isEscaped(text: string, at: number): boolean {
   return (at - start) % 2 === 1;
 }
 
-/** Where the one has a number and the other a string, the text has a long integer. Goes by a list: JSON may nest deeply. */
+/**
+ * Where `root` has a number and `quoted` a string, the text has a long integer. Uses a list instead of recursion: JSON may
+ * nest deeply.
+ */
 function keepDigits<Root extends object>(root: Root, quoted: Root): Root {
   const pairs: [object, object][] = [[root, quoted]];
   for (let pair = pairs.pop(); pair !== undefined; pair = pairs.pop()) {
@@ -86,7 +89,7 @@ function keepDigits<Root extends object>(root: Root, quoted: Root): Root {
 type Tree = { [key: string]: unknown };
 
 /**
- * What both runtimes of the daemon have, and the compiler does not know yet (the proposal "JSON.parse source text access").
- * Node 20, where the client library is tested against these rules, has no such values.
+ * Both runtimes of the daemon have these functions; the compiler's types do not yet (the proposal "JSON.parse source text
+ * access"). Node 20, where the client library is tested against these rules, lacks them.
  */
 const json = JSON as unknown as { rawJSON(text: string): LongInteger; isRawJSON?(value: unknown): boolean };

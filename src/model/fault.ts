@@ -1,8 +1,8 @@
 import type { Ms } from "./units.ts";
 
 /**
- * Every refusal that a client or an operator can meet, and the HTTP status it answers with. The codes are stable:
- * programs may match on them. Statuses follow what client libraries retry: 429 and 5xx they do, other 4xx they drop.
+ * Every refusal that a client or an operator can meet, with its HTTP status. Codes are stable: programs may match on them.
+ * Client libraries retry 429 and 5xx, and drop a call on any other 4xx.
  */
 export const FAULT_STATUS = {
   invalid_json: 400,
@@ -71,7 +71,7 @@ export function fault(code: FaultCode, message: string, retryAfter?: Ms): Fault 
   return retryAfter === undefined ? { code, message } : { code, message, retryAfter };
 }
 
-/** Tells a refusal from a value where a function answers either. */
+/** Distinguishes a fault from the other results of a function. */
 export function isFault(value: unknown): value is Fault {
   if (typeof value !== "object" || value === null || !("code" in value)) return false;
   return typeof value.code === "string" && Object.hasOwn(FAULT_STATUS, value.code);

@@ -2,8 +2,8 @@
 export type JsonFault = { readonly at: number; readonly expected: string };
 
 /**
- * Finds the first fault in a text that is not JSON; null if there is none. The runtimes' own parsers are silent about
- * the place, or name it each in its own way. Goes by a list of its own, as a recursion would fail on very deep JSON.
+ * Finds the first fault in a text that is not JSON; null if it is JSON. The runtimes' own parsers do not say where, or each
+ * in its own way. Uses a stack instead of recursion, which would fail on very deep JSON.
  */
 export function findJsonFault(text: string): JsonFault | null {
   const open: Bracket[] = [];
@@ -40,7 +40,7 @@ const EXPECTED = {
   end: "nothing more",
 } as const;
 
-/** The state that a token leads to; `done` if it ends a value: then that depends on what the value stands in. */
+/** The state after a token; `done` if the token ends a value, where the enclosing bracket decides what follows. */
 type Move = State | "done";
 
 const VALUE = { "{": "firstKey", "[": "firstItem", string: "done", scalar: "done" } as const;
@@ -98,7 +98,7 @@ function expectedInString(found: string | undefined): string {
   return found === "\\" ? "an escape of JSON, such as \\\\ or \\u00e9" : "an escape, such as \\n for a line break";
 }
 
-/** Where the match that begins at `at` ends. */
+/** The end of the match that begins at `at`. */
 function skip(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return at + (pattern.exec(text)?.[0].length ?? 0);

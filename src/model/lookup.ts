@@ -1,4 +1,4 @@
-/** What an operator asks the store about single deliveries. All points in time are of `clock.now()`. */
+/** Lookups of single deliveries for the operator. All times are by `clock.now()`. */
 import type { AttemptLog } from "./attempt.ts";
 import type { Delivery, DeliveryState, FinalAnswer } from "./delivery.ts";
 import type { EventType } from "./event.ts";
@@ -8,39 +8,39 @@ import type { Skip } from "./verdict.ts";
 
 export type Lookup = {
   /**
-   * The deliveries that are wanted, page by page: `failed` and `expired` ones by when they became so, all others by when
-   * their event came, the newest first. It looks at so many deliveries at a time only: a page may have fewer than `limit`
-   * though there are others behind its cursor. Fault: `invalid_request` for a cursor that is not of such a list.
+   * A page of matching deliveries, newest first: `failed` and `expired` by when they were settled, all others by when their
+   * event was accepted. One call looks at a bounded number of deliveries, so a page may have fewer than `limit` although
+   * more follow its cursor. Fault: `invalid_request` for a cursor of another list.
    */
   deliveries(search: Search, page: PageAsk): Promise<ListedPage | Fault>;
-  /** Null if it is not known, or not any more. */
+  /** Null if it is unknown, or known no longer. */
   delivery(place: Pick<Delivery, "id" | "destination">): Promise<DeliveryDetail | null>;
   /**
-   * What became of the calls with this messageId. One of the last 24 hours is found by it and its source, which has to be
-   * one of these; any other only if it is among the newest.
+   * The history of the calls with this messageId. Calls of the last 24 hours are found by messageId and source, which must
+   * be one of these; older ones only if they are among the newest stored.
    */
   event(messageId: string, sources: readonly string[]): Promise<Trail>;
 };
 
-/** What all of these allow; null allows everything. */
+/** The filter; all fields must match. Null matches everything. */
 export type Search = {
   readonly state: DeliveryState | null;
   readonly destination: string | null;
   readonly source: string | null;
   readonly type: EventType | null;
   readonly user: string | null;
-  /** When it came into its state: when it was accepted if it waits, else when it was settled. From here on. */
+  /** When the delivery reached its state: when it was accepted if it is waiting, else when it was settled. Inclusive. */
   readonly since: At | null;
-  /** Before then. */
+  /** Exclusive. */
   readonly until: At | null;
 };
 
-/** `cursor`: of the page before, or null for the first one. */
+/** `cursor`: from the previous page, or null for the first. */
 export type PageAsk = { readonly limit: number; readonly cursor: string | null };
-/** `cursor`: null after the last page. What comes meanwhile is in front of the first one. */
+/** `cursor`: null after the last page. Deliveries that arrive meanwhile come before the first page. */
 export type ListedPage = { readonly deliveries: readonly ListedDelivery[]; readonly cursor: string | null };
 
-/** A delivery as a line of a list. */
+/** A delivery in a list. */
 export type ListedDelivery = Pick<
   Delivery,
   "id" | "destination" | "messageId" | "type" | "acceptedAt" | "attempts" | "replayedAt"
@@ -50,16 +50,16 @@ export type ListedDelivery = Pick<
   readonly userId: string | null;
   /** Null once it is settled. */
   readonly dueAt: At | null;
-  /** Null while it waits. */
+  /** Null while it is waiting. */
   readonly settledAt: At | null;
-  /** Who took it, without the query; null if nobody has. */
+  /** The URL that accepted it, without its query; null if none has. */
   readonly url: string | null;
   readonly status: number | null;
-  /** Why it waits or was given up; null before the first attempt, and if it was delivered. */
+  /** Why it is waiting or was given up; null before the first attempt and if it was delivered. */
   readonly reason: string | null;
 };
 
-/** All there is to know of one. URLs are without their query. */
+/** Everything that is known about one delivery. URLs are without their query. */
 export type DeliveryDetail = ListedDelivery & {
   readonly body: string;
   readonly firstAttemptAt: At | null;
@@ -70,18 +70,18 @@ export type DeliveryDetail = ListedDelivery & {
 /** What the store knows of a messageId. */
 export type Trail = {
   readonly events: readonly FoundEvent[];
-  /** The sources it came from in the last 24 hours, whether the event is kept still or not. */
+  /** The sources it came from in the last 24 hours, even if the event is no longer stored. */
   readonly seen: readonly { readonly source: string; readonly at: At }[];
-  /** False if there is more than was looked at, and nothing was found. */
+  /** False if nothing was found and not all events were looked at. */
   readonly complete: boolean;
 };
 
 export type FoundEvent = Pick<ListedDelivery, "id" | "source" | "type" | "messageId" | "userId" | "acceptedAt"> & {
-  /** The destinations that did not get it, each with the rule that decided. */
+  /** The destinations that were skipped, each with the rule that decided. */
   readonly skipped: readonly Skip[];
   readonly deliveries: readonly ListedDelivery[];
-  /** Destinations of which is not known any more what became of it, other than that the first attempt did not deliver it. */
+  /** Destinations whose result is no longer known; the first attempt did not deliver it. */
   readonly forgotten: readonly string[];
-  /** False if the event itself is gone: others than these may have had it delivered at once. */
+  /** False if the event itself was removed: other destinations may have had it delivered at once. */
   readonly whole: boolean;
 };

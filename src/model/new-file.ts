@@ -1,28 +1,33 @@
-/** A file that is being written: it gets its name when it is whole, and not before. */
+/** A file that is being written. It gets its final name only when it is complete. */
 export type NewFile = {
-  /** Where it is until then, beside the place that it is for. */
+  /** Its temporary path, in the same folder. */
   readonly path: string;
   /** Adds bytes to its end. */
   write(bytes: Uint8Array): void;
-  /** Waits until what was written so far is on the disk. */
+  /** Waits until everything written so far is on the disk. */
   flush(): void;
-  /** Gives it its name, in place of what had that before, so that a power cut does not take it back. */
+  /** Gives it its final name, replacing any file there, and makes that durable. */
   keep(): void;
   /** Removes it, unless it was kept. */
   drop(): void;
 };
 
-/** Begins a file, empty and for its own user only. Throws in words when it cannot. */
+/** Creates an empty file that only its user may read. Throws with a message for the operator. */
 export type BeginFile = (target: string) => NewFile;
 
-/** A file that is there for a while only, so that somebody can be given what is in it. */
+/** A temporary file whose content is handed to a reader. */
 export type Scratch = {
   readonly path: string;
-  /** Its bytes. It has no name any more, and is gone when they were read, or nobody reads on. Throws in words. */
+  /**
+   * Its content. The file loses its name at once and is gone when the reader ends. Throws with a message for the operator.
+   */
   handOver(): Promise<{ readonly size: number; readonly bytes: ReadableStream<Uint8Array> }>;
   /** Removes it. */
   drop(): void;
 };
 
-/** Begins one with room for so many bytes, beside this path, or where temporary files go. Throws in words when it cannot. */
+/**
+ * Creates one with room for this many bytes, beside this path or in the temporary folder. Throws with a message for the
+ * operator.
+ */
 export type BeginScratch = (near: string, bytes: number) => Scratch;

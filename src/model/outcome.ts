@@ -1,6 +1,6 @@
 import type { At, Ms } from "./units.ts";
 
-/** What became of one attempt: a POST of one delivery to one webhook. */
+/** The result of one attempt: a POST of one delivery to one webhook. */
 export type Outcome = Attempted & Answer;
 
 export type Attempted = {
@@ -13,7 +13,7 @@ export type Answer =
   | {
       readonly kind: "answered";
       readonly status: number;
-      /** How long the receiver asked to be left alone, if it did. */
+      /** The receiver's Retry-After, if any. */
       readonly retryAfter: Ms | null;
       /** Where a redirect pointed to. It is not followed. */
       readonly location: string | null;

@@ -2,13 +2,13 @@ import { type At, SECOND } from "./units.ts";
 
 const SECONDS = 60;
 
-/** Counts what happens, and says how much of it happened in each of the last sixty seconds, on average. */
+/** Counts events, and answers the average number in each of the last sixty seconds. */
 export type Rate = {
   add(count: number, now: At): void;
   perSecond(now: At): number;
 };
 
-/** A bucket for each second, so that adding costs nothing and nothing has to be remembered one by one. */
+/** One bucket for each second, so that adding is cheap and single events are not stored. */
 export function createRate(): Rate {
   const buckets = new Array<number>(SECONDS).fill(0);
   let latest = 0;
@@ -24,7 +24,7 @@ export function createRate(): Rate {
     },
   };
 
-  /** Empties the buckets of the seconds that have passed unseen. */
+  /** Clears the buckets of seconds that have passed since the last call. */
   function empty(now: At): number {
     const second = Math.floor(now / SECOND);
     const passed = Math.min(second - latest, SECONDS);

@@ -1,17 +1,17 @@
 import type { Fault } from "./fault.ts";
 import type { At } from "./units.ts";
 
-/** A call, or with `type` null a whole request, that was not taken. `source` is null while nobody knows it. */
+/** A refused call, or with `type` null a refused request. `source` is null if it is unknown. */
 export type Refusal = {
   readonly source: string | null;
   readonly type: string | null;
   readonly messageId: string | null;
   readonly fault: Fault;
-  /** How many calls it is about; one when left out. */
+  /** How many calls were refused; one if left out. */
   readonly count?: number;
 };
 
-/** A call, or a whole request, that was not taken, as the operator can look it up. */
+/** A refused call or request, as operators can look it up. */
 export type Rejection = Refusal & {
   /** Wall time. */
   readonly at: At;
@@ -22,7 +22,7 @@ export type Rejection = Refusal & {
   readonly sample: string;
 };
 
-/** Who sent a request, as far as it is known. */
+/** Who sent a request, as far as that is known. */
 export type Sender = {
   readonly address: string | null;
   readonly userAgent: string | null;
@@ -30,11 +30,11 @@ export type Sender = {
   readonly origin: string | null;
 };
 
-/** Forgets those of these sources, or of all, in which one of these users is named. */
+/** Forgets refusals of these sources, or of all, that name one of these users. */
 export type ForgetRejections = (userIds: readonly string[], sources: readonly string[] | null) => void;
 
 /** The last refusals, kept in memory. */
 export type Rejections = {
-  /** The newest first. */
+  /** Newest first. */
   newest(limit: number): readonly Rejection[];
 };

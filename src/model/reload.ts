@@ -1,15 +1,15 @@
 import type { Problem } from "./config.ts";
 
-/** Reads the config anew, and works by it from then on if it is without errors. Never rejects. */
+/** Reads the config again, and applies it if it has no errors. Never rejects. */
 export type Reload = () => Promise<Reloaded>;
 
-/** What became of a reload. All or nothing: a config that is refused changes nothing. */
+/** The result of a reload. All or nothing: a refused config changes nothing. */
 export type Reloaded =
   | {
       readonly kind: "reloaded";
-      /** What is different now, in words; no secret is among them. Empty if nothing is. */
+      /** The changes, in words and without secrets. Empty if nothing changed. */
       readonly changes: readonly string[];
-      /** The keys that keep their old value until the daemon is started again. */
+      /** The keys that keep their old value until a restart. */
       readonly needsRestart: readonly string[];
       /** Warnings only. */
       readonly problems: readonly Problem[];
@@ -19,18 +19,18 @@ export type Reloaded =
 export type Refused = {
   readonly kind: "refused";
   readonly reason: string;
-  /** All of them, if the file could be read. */
+  /** All problems, if the file could be read. */
   readonly problems: readonly Problem[];
-  /** Whether it may be taken in a while, though no file changes. */
+  /** Whether to retry later even if no file changes. */
   readonly again?: boolean;
 };
 
-/** What a running daemon makes of another config. */
+/** How a running daemon applied another config. */
 export type Applied = Pick<Extract<Reloaded, { kind: "reloaded" }>, "changes" | "needsRestart">;
 
 /**
- * What tells one state of a file from another: which file the path leads to, and when it was changed. A file that is not
- * there, or cannot be looked at, has a state too.
+ * Identifies a state of a file: which file the path leads to, and when it was changed. A missing or unreadable file has a
+ * state too.
  */
 export type FileState = string;
 

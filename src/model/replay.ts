@@ -1,29 +1,35 @@
-/** Sending deliveries again, because the operator wants it: what failed or expired, or what a receiver has lost. */
+/** Sending deliveries again on the operator's request: those that failed or expired, or that a receiver has lost. */
 import type { Delivery, SettledState } from "./delivery.ts";
-import type { Fault } from "./fault.ts";
+import { type Fault, fault } from "./fault.ts";
 import type { PageAsk, Search } from "./lookup.ts";
 import type { At } from "./units.ts";
 
 export type Replay = {
   /**
-   * A page of what is wanted waits again, as if it had just been accepted: each has a new cutoff, and every webhook is asked.
-   * What waits already is not touched. Faults: `store_full` and `store_failed`; then some of the page may
-   * have been done. `invalid_request`: the cursor is not of a page for this filter.
+   * Returns a page of matching deliveries to `waiting`, as if just accepted: each gets a new cutoff, and every webhook is
+   * asked. Waiting deliveries are not touched. Faults: `store_full` and `store_failed`, after which part of the page may
+   * have been done; `invalid_request` if the cursor is not from this filter.
    */
   page(wish: Wish): Promise<ReplayPage | Fault>;
   /**
-   * The same for one delivery, whatever its state. One that waits is `hurried`: it is due now, and keeps its cutoff; it may
-   * have been `due` already. Null if it is not known. Faults: as above, and `user_deleted` for one whose user was deleted since.
+   * The same for one delivery in any state. A waiting one is `hurried`: due now with the same cutoff; it may have been `due`
+   * already. Null if it is unknown. Faults: as above, and `user_deleted` if its user was deleted since.
    */
   one(place: Pick<Delivery, "id" | "destination">): Promise<"replayed" | "hurried" | "due" | null | Fault>;
 };
 
+/** Why a delivery is not sent again. */
+export const USER_DELETED = fault(
+  "user_deleted",
+  "its user was deleted after its event had come: sending it again would bring the user back; receivers get the calls that come from now on",
+);
+
 export type Wish = {
   readonly search: ReplaySearch;
   readonly page: PageAsk;
-  /** Counts, and changes nothing. */
+  /** Count only; change nothing. */
   readonly dryRun: boolean;
-  /** Whether there is such a destination: for others, nothing is set waiting. */
+  /** Whether the destination exists; deliveries to others are left alone. */
   readonly isKnown: (destination: string) => boolean;
 };
 
@@ -31,20 +37,20 @@ export type Wish = {
 export type ReplaySearch = Omit<Search, "state"> & { readonly state: SettledState | null };
 
 export type ReplayPage = {
-  /** How many wait again, or would, by destination. */
+  /** How many wait again, or would on a dry run, by destination. */
   readonly replayed: ReadonlyMap<string, number>;
   /**
-   * How many of the page were left as they are, since there is no such destination any more, or since no receiver had failed:
-   * they were ended by command.
+   * How many were left alone because their destination no longer exists, or because a command had ended them and no receiver
+   * failed.
    */
   readonly left: number;
-  /** How many of the page were left as they are, since their user was deleted after their event came. */
+  /** How many were left alone because their user was deleted after the event arrived. */
   readonly deleted: number;
-  /** How many of the page were left as they are, since a newer call has said something else about the same user and trait. */
+  /** How many were left alone because a newer call sets the same trait of the same user. */
   readonly superseded: number;
-  /** When the first and the last event of those were accepted; null if there was none. */
+  /** When the first and the last of the replayed events were accepted; null if none were. */
   readonly oldest: At | null;
   readonly newest: At | null;
-  /** Of the next page; null after the last one. */
+  /** For the next page; null after the last one. */
   readonly cursor: string | null;
 };

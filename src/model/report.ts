@@ -11,38 +11,38 @@ import type { SpaceReport } from "./space.ts";
 import type { Duration, Ms } from "./units.ts";
 import type { Moved, Redirect } from "./waiting-deliveries.ts";
 
-/** Tells the operator what happened: each call writes one log line, or counts, or both. */
+/** What happened, for the operator: each method writes a log line, counts, or both. */
 export type Report = PauseReport &
   DeletionReport &
   AudienceReport &
   SpaceReport & {
     requestAnswered(status: number): void;
-    /** Calls that are now durable. `duplicates` of them had been there before. */
+    /** Calls that are now durable. `duplicates` of them were repeats. */
     callsAccepted(source: string, types: readonly EventType[], duplicates: number): void;
-    /** A call, or with `type` null a whole request, that was not taken. `source` is null while nobody knows it. */
+    /** A refused call, or with `type` null a refused request. `source` is null if it is unknown. */
     callRejected(refusal: Refusal): void;
     eventUnrouted(source: string, rules: readonly string[]): void;
     attempted(delivery: Delivery, answer: Answer & { readonly url: string; readonly duration: Ms }): void;
     settled(delivery: Delivery, settlement: Settlement): void;
     laneClosed(destination: string, url: string, reason: string, probeIn: Ms): void;
-    /** The webhook answers, and has refused everything for a while: it gets a few requests a second. */
+    /** The webhook answers but has refused everything for a while: it gets a few requests a second. */
     laneSlowed(destination: string, url: string, reason: string): void;
     laneOpened(destination: string, url: string): void;
-    /** The daemon stopped before these attempts were over; they begin anew after the start. */
+    /** The daemon stopped before these attempts ended; they are made again after the start. */
     released(deliveries: number): void;
     storeFailed(doing: string, error: unknown): void;
     slowCommit(duration: Ms, rows: number): void;
-    /** Because of their age, or to make space before their time. */
+    /** Deliveries were removed because of their age, or early to free space. */
     pruned(counts: PruneCounts, reason: "age" | "space"): void;
-    /** What waited for a destination, and no longer does because the operator said so. */
+    /** Waiting deliveries were discarded by command. */
     discarded(destination: string, count: number): void;
     moved(by: Redirect, counts: Pick<Moved, "moved" | "doubled">): void;
-    /** What was settled and waits again, because the operator said so. */
+    /** Settled deliveries wait again by command. */
     replayed(destination: string, count: number): void;
     daemon(what: DaemonEvent, fields: Readonly<Record<string, string | number | Duration>>): void;
-    /** Something that should be impossible. Nothing is lost by it, and it should be reported as a bug. */
+    /** A bug: something that should be impossible. Nothing is lost by it. */
     unexpected(doing: string, error: unknown): void;
-    /** Tells of lines that were left out because there were many like them: at the stop, when no more will come. */
+    /** Logs how many lines were throttled. Called at the stop. */
     summarize(): void;
   };
 

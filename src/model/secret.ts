@@ -1,4 +1,4 @@
-/** A value that must never be printed: as text, in JSON and in a debugger it is `***`. */
+/** A value that must never be printed: text, JSON and debuggers show `***`. */
 export class Secret {
   readonly #value: string;
 

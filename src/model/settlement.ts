@@ -2,7 +2,7 @@ import type { Attempt } from "./attempt.ts";
 import type { FinalAnswer } from "./delivery.ts";
 import type { At, Ms } from "./units.ts";
 
-/** What a round of attempts decided about its delivery, to be written to its row. Times are of `clock.now()`. */
+/** The decision of a round of attempts about its delivery, to be stored. Times are by `clock.now()`. */
 export type Settlement = Progress &
   (
     | { readonly state: "delivered"; readonly url: string; readonly status: number }
@@ -11,14 +11,14 @@ export type Settlement = Progress &
     | { readonly state: "expired"; readonly reason: string }
   );
 
-/** What every round changes. */
+/** The fields that every round changes. */
 export type Progress = {
   readonly attempts: number;
   readonly firstAttemptAt: At | null;
   readonly attemptedAt: At;
   readonly stoodStill: Ms;
   readonly finals: readonly FinalAnswer[];
-  /** The attempts of the round. Left out where one has delivered it at once: url, status and time say all of that. */
+  /** The attempts of the round. Left out if one delivered at once: url, status and time say everything. */
   readonly log?: readonly Attempt[];
 };
 
@@ -28,6 +28,6 @@ export type RetryPolicy = {
   readonly cutoff: Ms;
   readonly firstWait: Ms;
   readonly longestWait: Ms;
-  /** Share of a wait that chance may add or take away. */
+  /** The part of a wait that jitter may add or subtract. */
   readonly jitter: number;
 };

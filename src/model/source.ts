@@ -1,13 +1,16 @@
 import type { Secret } from "./secret.ts";
 
-/** Something that sends calls: a web site, an app, a server program. It is known by its write key. */
+/** A sender of calls: a website, an app, a server program. It is identified by its write key. */
 export type Source = {
   readonly name: string;
   readonly writeKey: Secret;
   readonly enabled: boolean;
-  /** Whose address and user agent its calls come with: a person's, or a program's. `auto`: each call tells. */
+  /**
+   * Whether calls come from the user's own device or from a server, which decides about address and user agent. `auto`:
+   * decided for each call.
+   */
   readonly type: SourceType;
-  /** What becomes of the IP address in a call's context. */
+  /** What happens to the IP address in a call's context. */
   readonly ip: IpPolicy;
 };
 

@@ -1,36 +1,36 @@
-/** The bounds of the store, what the machine says about its disk, and what follows from both. */
+/** The limits of the store, the space on its disk, and their consequences. */
 import type { Fault } from "./fault.ts";
 import type { At, Ms } from "./units.ts";
 
-/** What is left of a file system, in bytes. */
+/** Space on a file system, in bytes. */
 export type Space = {
-  /** What this user may still write. */
+  /** What this user can still write. */
   readonly free: number;
   readonly total: number;
 };
 
-/** Asks the machine. It may take its time: nobody waits for the answer. */
+/** Access to the disk. It may be slow: no request waits for it. */
 export type Disk = {
-  /** Of the file system that the path is on. Rejects if nobody can say. */
+  /** Of the path's file system. Rejects if unknown. */
   space(path: string): Promise<Space>;
-  /** Bytes of a file; 0 if it is not there. Rejects if nobody can say. */
+  /** Bytes of a file; 0 if it is missing. Rejects if unknown. */
   size(path: string): Promise<number>;
-  /** A file; empty if it is not there. Rejects if it cannot be read. */
+  /** The content of a file; empty if it is missing. Rejects if it cannot be read. */
   read(path: string): Promise<Uint8Array>;
-  /** Which file is at a path, at once; null if there is none. Throws if nobody can say. */
+  /** Identifies the file at a path, synchronously; null if there is none. Throws if unknown. */
   mark(path: string): FileMark | null;
-  /** Whether the file at a path can be opened by another path as well; null if not, or if nothing is there. */
+  /** Whether the file has another path as well; null if not, or if it is missing. */
   alias(path: string): Alias | null;
 };
 
 /**
- * Another path to a file that a symbolic link does not explain. What belongs to an outbox is beside it, by its name: who opens
- * it by another one has another log and another lock, and neither knows of the other's.
+ * Another path to a file that is not a symbolic link. An outbox's log and lock are beside it, by name: a program that opens
+ * it by another path has another log and another lock, and the two do not see each other.
  */
 export type Alias =
-  /** Hard links: so many names in all; and those of them that are in the same folder. */
+  /** Hard links: the number of names, and those in the same folder. */
   | { readonly kind: "linked"; readonly links: number; readonly names: readonly string[] }
-  /** The file alone is a mount point, as of a bind mount. */
+  /** The file itself is a mount point, as with a bind mount. */
   | { readonly kind: "mounted" };
 
 /** Why such a file cannot be an outbox, and what to do. */
@@ -48,53 +48,49 @@ export function describeAlias(alias: Alias): { readonly why: string; readonly re
   };
 }
 
-/** What tells a file from another one at the same path, and how long it is. */
+/** Distinguishes a file from another one at the same path, and its length. */
 export type FileMark = { readonly identity: string; readonly size: number };
 
-/** The store's file is not at its path any more: what is written now would not be found by the next start. */
+/** The store's file is no longer at its path: the next start would not find what is written now. */
 export type Gone = {
-  /** `removed`: nothing is there. `replaced`: another file is. `truncated`: it has lost its end. */
+  /** `removed`: there is no file. `replaced`: there is another file. `truncated`: its end is missing. */
   readonly what: "removed" | "replaced" | "truncated";
-  /** The file it is about: the store's own, or one of those that belong to it. */
+  /** The file concerned: the store's own, or its log or lock. */
   readonly path: string;
   readonly since: At;
 };
 
-/**
- * What a config is checked against: the file system that the outbox at this path is on, or will be on, and the bytes that
- * the outbox has there already. Null if nobody can say.
- */
+/** The file system that the outbox is on, or will be on, and the bytes it already uses there. Null if unknown. */
 export type SpaceFor = (outbox: string) => (Space & { readonly used: number }) | null;
 
 /** In bytes; `freeDisk` 0 is no bound. */
 export type Bounds = { readonly maxSize: number; readonly freeDisk: number };
 
-/** The key of `outbox` that says when no more is taken in. */
+/** The key of `outbox` that limits it. */
 export type Bound = keyof Bounds;
 
-/** Why nothing more is taken in. */
+/** Why no calls are accepted. */
 export type Fullness = {
   readonly bound: Bound;
   readonly since: At;
   readonly path: string;
   /** Bytes of used pages. */
   readonly used: number;
-  /** Bytes that the engine's log has beyond what it should have: a program that reads for long keeps it from being used again. */
+  /** Bytes of the engine's log beyond its usual size: a long-running reader prevents its reuse. */
   readonly log: number;
-  /** Bytes of the disk that are free; null if nobody can say. */
+  /** Free bytes of the disk; null if unknown. */
   readonly free: number | null;
   readonly bounds: Bounds;
 };
 
-/** The state of the store itself. */
 export type StoreHealth = {
-  /** Costs no more than a look at the file's path. */
+  /** Cheap: it only looks at the file's path. */
   state(): Promise<StoreState>;
   /** Tries a small durable write. */
   probe(): Promise<boolean>;
   /**
-   * Whether commits come to an end, if only because the disk is full: goes their way, and writes nothing. False when somebody
-   * else holds the store locked; never resolves when they are stuck.
+   * Whether commits complete, even if only because the disk is full. It takes their path, but writes nothing. False if
+   * another process holds the store locked; never resolves if commits are stuck.
    */
   responds(): Promise<boolean>;
 };
@@ -104,28 +100,28 @@ export type StoreState = {
   readonly writable: boolean;
   /** Why nothing more can be stored: the store is full, or its file is gone. Null if there is room. */
   readonly refusal: Fault | null;
-  /** What became of the store's file; null while it is at its path. */
+  /** What happened to the store's file; null while it is at its path. */
   readonly gone: Gone | null;
-  /** The bound at which it is full; null if it is not. */
+  /** The limit that was reached; null if there is room. */
   readonly full: Bound | null;
-  /** The bound that is so near that settled deliveries should go before their time; null if none is. */
+  /** The limit that is so near that settled deliveries should be pruned early; null if none is. */
   readonly crowding: Bound | null;
-  /** Bytes of used pages, and the bound; bytes of the disk that are free, null if nobody can say. */
+  /** Bytes of used pages and their limit; free bytes of the disk, null if unknown. */
   readonly size: { readonly used: number; readonly max: number; readonly free: number | null };
 };
 
-/** What the operator hears of it. */
+/** Log lines and metrics. */
 export type SpaceReport = {
-  /** No more calls are taken. Once, until `storeOpen`. */
+  /** No more calls are accepted. Logged once, until `storeOpen`. */
   storeFull(why: Fullness): void;
   storeOpen(bound: Bound, after: Ms): void;
-  /** No more calls are taken, because what is stored would not be found again. Once, until `storeFound`. */
+  /** No more calls are accepted, because they would not be found again. Logged once, until `storeFound`. */
   storeGone(gone: Gone): void;
   storeFound(gone: Gone, after: Ms): void;
-  /** The daemon stops while its file is gone; what it still had is kept here. */
+  /** The daemon stops while its file is gone; this file keeps its data. */
   storeRescued(path: string): void;
-  /** This file was removed or replaced, and made again. Of the log: what was in it is in the store's file. */
+  /** This file was removed or replaced, and created again. The log's content is in the store's file. */
   fileRenewed(of: "log" | "lock", path: string): void;
-  /** Nobody can say how much of the disk is free. Once, until somebody can. */
+  /** The free space of the disk is unknown. Logged once, until it is known again. */
   diskUnknown(path: string, error: unknown): void;
 };

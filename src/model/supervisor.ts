@@ -1,38 +1,38 @@
-/** Whoever has started the daemon and watches over it, such as systemd; what it wants to hear, and what it is told. */
+/** The service manager that started the daemon, such as systemd, and the messages it gets. */
 import type { Ms } from "./units.ts";
 
-/** Told to nobody where there is none. Nothing of this throws. */
+/** Does nothing without a service manager. Never throws. */
 export type Supervisor = {
-  /** It takes calls; or it has read its config anew. `status` is one line for people. */
+  /** The daemon accepts calls, or has reloaded its config. `status` is one line for people. */
   ready(status: string): void;
-  /** It reads its config anew. Ends with `ready`. */
+  /** A reload has begun. It ends with `ready`. */
   reloading(): void;
-  /** It takes no more calls. */
+  /** The daemon accepts no more calls. */
   stopping(): void;
-  /** The start takes at most so much longer from now on, and is not to be taken for a failed one. */
+  /** The start needs at most this much longer and has not failed. */
   extend(by: Ms, status: string): void;
-  /** All goes round. */
+  /** All loops respond. */
   alive(): void;
-  /** How long it waits for `alive` before it gives the daemon up; null if it does not. */
+  /** The longest time between two `alive` before the daemon is killed; null if there is no limit. */
   readonly patience: Ms | null;
 };
 
-/** What has to go round in a daemon that is well. */
+/** What must respond in a healthy daemon. */
 export type Vitals = {
   /** Whether the store answers; it may never resolve. */
   readonly store: Promise<boolean>;
-  /** The destinations whose loop has not come round since this was last asked. */
+  /** Destinations whose loop has made no round since the last call. */
   readonly stuckLoops: readonly string[];
 };
 
-/** Hears, before each step, that the outbox is being brought up to date. */
+/** Called before each migration step of the outbox. */
 export type Migrating = (now: MigrationStep) => void;
 
 export type MigrationStep = {
   readonly step: number;
   readonly of: number;
-  /** Of the outbox's file. */
+  /** The size of the outbox's file. */
   readonly bytes: number;
-  /** Where a copy of the outbox is kept before that step: it is being written. */
+  /** The path of the copy that is being written before this step. */
   readonly copy?: string;
 };

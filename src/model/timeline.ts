@@ -1,12 +1,12 @@
 import { type At, DAY, formatDuration, formatTime, MINUTE, type Ms } from "./units.ts";
 
-/** One start of the machine: which it is, and for how long it has run since, sleep included. */
+/** One boot of the machine: its id, and its uptime, sleep included. */
 export type Boot = { readonly id: number; readonly uptime: Ms };
 
-/** Why the machine's clock is not believed (`store/timeline.ts`). */
+/** Why the machine's clock is not trusted (`store/timeline.ts`). */
 export type ClockDoubt = "before_build" | "behind" | "ahead";
 
-/** Whether the machine's clock can be believed. */
+/** Whether the machine's clock can be trusted. */
 export type ClockHealth =
   | { readonly plausible: true }
   | {
@@ -18,22 +18,22 @@ export type ClockHealth =
       readonly since: At;
     };
 
-/** The times in rows, and what the machine's clock makes of them (`store/timeline.ts`). */
+/** Converts between times in rows and the machine's clock (`store/timeline.ts`). */
 export type Timeline = {
-  /** What the machine's clock would have said then, had it always been as it is now. */
+  /** What the machine's clock would have shown then, had it always been as it is now. */
   toWall(at: At): At;
-  /** The time in rows at which it would have said so. */
+  /** The time in rows for a time of the machine's clock. */
   fromWall(wall: At): At;
   health(): ClockHealth;
 };
 
-/** The clock of a machine that builds may be wrong as well. */
+/** The clock of the build machine may be wrong as well. */
 const BUILD_SLACK: Ms = DAY;
-/** A time service may set a clock back by so much at any time. */
+/** A time service may set the clock back by this much at any time. */
 const BACK_SLACK: Ms = MINUTE;
 /**
- * How long a machine may have been off: as long as what failed is kept by default. A clock that is further ahead would
- * have all of that pruned, where one that is right loses nothing by being doubted.
+ * How long a machine may have been off: as long as failed deliveries are kept by default. Trusting a clock that is further
+ * ahead would prune all of them; doubting a right one loses nothing.
  */
 const FAR: Ms = 30 * DAY;
 /** Below the 19.6 years by which receivers of GPS are wrong when their counter of weeks overflows. */

@@ -179,7 +179,7 @@ export function describeUnserved(open: OpenStore): void {
           await s.reopen();
           for (const destination of [...DESTINATIONS, "new"]) await compareBacklog(destination, s, expected);
         }),
-        { numRuns: 200 },
+        { numRuns: 60 },
       );
     });
 
