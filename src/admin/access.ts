@@ -2,16 +2,16 @@ import { bearerToken, isSameToken, pathOf } from "../http/request.ts";
 import type { Config, Listen } from "../model/config.ts";
 import { type Fault, fault } from "../model/fault.ts";
 
-/** What a health check may ask without the token: load balancers have none, and the answers say nothing secret. */
+/** Paths that need no token: load balancers have none, and the answers are not secret. */
 const OPEN_PATHS: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 
 const LOOPBACK = /^(localhost|127(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])$/;
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::", "[::]"]);
 
 /**
- * Whether a request may reach the operator's API, or why not. A page in the operator's browser can send requests to
- * loopback, but not without an Origin header or a foreign Host: both are refused, and a POST has to be JSON, which such
- * a page cannot send unasked.
+ * Whether a request may reach the operator's API, or why not. A web page in the operator's browser can send requests to
+ * loopback, but only with an Origin header or a foreign Host: both are refused. A POST must be JSON, which such a page
+ * cannot send without a preflight request.
  */
 export function checkAccess(request: Request, { listen, token }: Config["admin"]): Fault | null {
   if (request.headers.has("origin")) {
@@ -26,7 +26,7 @@ export function checkAccess(request: Request, { listen, token }: Config["admin"]
     }
   }
   if (request.method !== "POST" || isJson(request.headers.get("content-type"))) return null;
-  return fault("unsupported_media_type", "a POST has to be sent as Content-Type: application/json");
+  return fault("unsupported_media_type", "a POST must be sent as Content-Type: application/json");
 }
 
 /** Whether a path needs no token, whatever the config says. */
@@ -34,7 +34,10 @@ export function isOpen(path: string): boolean {
   return OPEN_PATHS.has(path);
 }
 
-/** A page can point its own name at loopback, or at a tunnel to the socket; it cannot have a name of loopback. */
+/**
+ * Whether the Host is one of this listener's names. A web page can point its own domain at loopback or at a tunnel to the
+ * socket, but it cannot have the name of loopback.
+ */
 function isOwnHost(host: string, listen: Listen): boolean {
   const name = host.replace(/:\d+$/, "").toLowerCase();
   if (listen.kind === "unix") return LOOPBACK.test(name) || isSocketName(host, listen.path);
@@ -46,7 +49,7 @@ function isOwnHost(host: string, listen: Listen): boolean {
   return name === own || (LOOPBACK.test(own) && LOOPBACK.test(name));
 }
 
-/** Clients of Unix sockets name no host, or the path, as it is or percent-encoded. Browsers always name a host. */
+/** Clients of Unix sockets send no Host, or the path, as it is or percent-encoded. Browsers always send a host name. */
 function isSocketName(host: string, path: string): boolean {
   return host === "" || host === path || host.toLowerCase() === encodeURIComponent(path).toLowerCase();
 }

@@ -21,7 +21,7 @@ export function createAdmin(world: AdminWorld): Handle {
   return (request) => api.fetch(request);
 }
 
-/** The same as a Hono app, so that tests can list its routes. */
+/** The same as a Hono app. Tests list its routes. */
 export function createApi(world: AdminWorld): Hono {
   const api = new Hono({ strict: false });
   const routes: Route[] = [];
@@ -43,7 +43,7 @@ export function createApi(world: AdminWorld): Hono {
   for (const serveSome of ALL) serveSome(serve, world);
   return api;
 
-  /** Every route is served by this, so that `/openapi.json` has it as well. */
+  /** Serves a route and adds it to `/openapi.json`. */
   function serve<const R extends Route>(route: R, handle: Handler<R>): void {
     routes.push(route);
     api.on(route.method, [route.path], async ({ req }) => {

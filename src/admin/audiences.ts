@@ -42,7 +42,7 @@ const user = v.union([
 const value = v.union([v.pipe(v.string(), v.maxLength(LONGEST_VALUE)), v.number(), v.boolean(), v.null()]);
 const users = v.optional(v.pipe(v.array(user), v.maxLength(MOST_USERS, `may name ${MOST_USERS} users`)), []);
 
-/** What a list looks like as a JSON array; in the other formats it is text. */
+/** The shape of a list as a JSON array; the other formats are text. */
 const LISTS = {
   audience: v.array(v.union([user, v.objectWithRest({ userId: user }, v.unknown())])),
   trait: v.array(v.union([v.tuple([user, value]), v.objectWithRest({ userId: user, value }, v.unknown())])),
@@ -76,7 +76,7 @@ const WORDS = {
   traits: { kind: "trait", title: "Trait", unknown: "unknown_trait", removed: "null" },
 } as const;
 
-/** The routes of audiences, or of traits: the same under other paths. */
+/** The routes of audiences or of traits, which differ only in their paths. */
 function routesOf<const P extends Plural>(plural: P) {
   const { kind, title, unknown, removed } = WORDS[plural];
   const path = `/api/sources/:source/${plural}/:name` as const;
@@ -154,7 +154,7 @@ const membersRoute = route({
   faults: [...syncFaults, "unknown_audience"],
 });
 
-/** `GET /api/audiences`, `GET /api/traits`: those of all sources. */
+/** `GET /api/audiences`, `GET /api/traits`: the computations of all sources. */
 async function getComputations(kind: ComputationClass, { audiences, timeline }: AdminWorld) {
   return listed(kind, await audiences.all(), timeline);
 }
@@ -168,7 +168,7 @@ async function getComputationsOf(source: string, kind: ComputationClass, world: 
   return listed(kind, own, timeline);
 }
 
-/** The newest first; of those of one moment, the one that was made last. */
+/** Newest first; among those of the same moment, the last created first. */
 function listed(kind: ComputationClass, all: readonly Computation[], timeline: Timeline) {
   const found = all
     .filter((one) => one.class === kind)
@@ -194,8 +194,8 @@ function unknown({ class: kind, name, source }: Wanted): Fault {
 type Flags<R extends "put" | "remove"> = Asked<(typeof audienceRoutes)[R]>["query"];
 
 /**
- * `PUT /api/sources/:source/audiences/:name`, `…/traits/:name`: reads a list as a stream. Answered when all that it changes
- * is durable, or a moment later, if that is enough to send it.
+ * `PUT /api/sources/:source/audiences/:name`, `…/traits/:name`: reads a list as a stream. Answers when all its changes are
+ * durable, or a moment later if that is enough time to send them.
  */
 async function putList(
   request: Request,

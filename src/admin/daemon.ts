@@ -33,7 +33,7 @@ const readinessRoute = route({
   faults: ["store_full", "store_failed"],
 });
 
-/** While the store fails, it is probed at most this often, however often readiness is asked for. */
+/** The shortest time between two probes of a failing store, however often readiness is asked for. */
 const PROBE_EVERY: Ms = 5 * SECOND;
 
 const UNWRITABLE = fault("store_failed", "the outbox cannot be written; see the log for the reason", PROBE_EVERY);
@@ -41,8 +41,8 @@ const UNWRITABLE = fault("store_failed", "the outbox cannot be written; see the 
 type Readiness = AnswerOf<typeof readinessRoute> | Fault;
 
 /**
- * `GET /readyz`: whether a call that comes now would be accepted. That is what the last commit says; after a failed one, a
- * probe finds out when the store works again.
+ * `GET /readyz`: whether a call would be accepted now. The last commit tells; after a failed one, probes find out when the
+ * store works again.
  */
 function createReadiness({ clock, health }: Pick<AdminWorld, "clock" | "health">): () => Promise<Readiness> {
   let probedAt: At = Number.NEGATIVE_INFINITY;
@@ -78,7 +78,7 @@ const reloadRoute = route({
   answers: { 200: reloaded, [FAULT_STATUS.config_invalid]: refusedConfig },
 });
 
-/** `POST /api/reload`: what has changed and what needs a restart; or why nothing has changed, and everything that is wrong. */
+/** `POST /api/reload`: what has changed and what needs a restart; or every problem, and nothing has changed. */
 async function postReload({ reload }: Pick<AdminWorld, "reload">): Promise<Answered<typeof reloadRoute>> {
   const result = await reload();
   if (result.kind === "reloaded") {
@@ -86,7 +86,7 @@ async function postReload({ reload }: Pick<AdminWorld, "reload">): Promise<Answe
     return { success: true, changes, needsRestart, problems };
   }
   const { reason, problems } = result;
-  const message = `the config is not taken: ${reason}`;
+  const message = `the config was refused: ${reason}`;
   const refused: Answer<typeof refusedConfig> = {
     success: false,
     code: "config_invalid",
@@ -114,7 +114,7 @@ const backupRoute = route({
 
 async function getBackup({ outbox, health, rescue, report }: AdminWorld): Promise<Response | Fault> {
   if ((await health.state()).gone === null) {
-    return fault("outbox_in_place", `${outbox().path} is in its place: fairlead backup reads it by itself`);
+    return fault("outbox_in_place", `${outbox().path} is in its place: fairlead backup reads it directly`);
   }
   const found = await rescue();
   if (isFault(found)) return found;

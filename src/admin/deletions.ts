@@ -16,7 +16,6 @@ import { type Answer, about, MOST_LISTED } from "../wire/fields.ts";
 import { type Answered, type Asked, limitQuery, route, type Serve, textQuery, timeOf } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
-/** Requests to delete users. */
 export function serveDeletions(serve: Serve, world: AdminWorld): void {
   serve(deletionRoute, ({ body }) => postDeletion(body, world));
   serve(deletionsRoute, ({ query }) => getDeletions(query, world));
@@ -42,14 +41,14 @@ const deletionRoute = route({
   path: "/api/deletions",
   summary: "Delete users: notify everyone who gets their events",
   description:
-    "A delete notification for each user and source, to each destination that gets events of it. What waits of these users " +
-    "is not sent any more. Answered when the request is durable; it is kept, and `GET /api/deletions/{id}` says how far it is.",
+    "A delete notification for each user and source, to each destination that gets events of it. Waiting deliveries about these users " +
+    "are not sent. Answered when the request is durable; `GET /api/deletions/{id}` reports its progress.",
   body: {
     shape: v.strictObject({
       userIds,
       sources: about("All, if left out.", v.optional(sources)),
       erase: about("Removes what Fairlead itself has of them, once the notifications have gone out.", flag),
-      suppress: about("Refuses their later calls from these sources, until that is taken back.", flag),
+      suppress: about("Refuses their later calls from these sources, until they are unsuppressed.", flag),
     }),
     maxBytes: MAX_BODY_BYTES,
     example: '{"userIds": ["…"], "sources": ["…"]}',
@@ -84,7 +83,7 @@ const receiptRoute = route({
   faults: ["unknown_deletion"],
 });
 
-/** Apart from the receipts, so that someone who is shown a receipt cannot try ids. */
+/** The salt is not part of a receipt: someone who is shown a receipt could otherwise try userIds. */
 const saltRoute = route({
   id: "getSalt",
   method: "get",
@@ -124,7 +123,7 @@ async function postDeletion(
   return isFault(requested) ? requested : { success: true, ...requested };
 }
 
-/** `GET /api/deletions`: the requests that were made, the newest first. */
+/** `GET /api/deletions`: all requests, newest first. */
 async function getDeletions(
   { limit, cursor, user }: Asked<typeof deletionsRoute>["query"],
   { deletions }: AdminWorld,
@@ -133,7 +132,7 @@ async function getDeletions(
   return { deletions: page.deletions.map(describe), cursor: page.cursor };
 }
 
-/** `GET /api/deletions/:id`: one of them, and its users, or the hashes by which they can be recognised. */
+/** `GET /api/deletions/:id`: one request with its users, or the hashes by which they can be recognised. */
 async function getDeletion(id: string, { deletions }: AdminWorld): Promise<Answered<typeof receiptRoute>> {
   const found = await deletions.receipt(id);
   if (found === null) return unknownDeletion(id);
@@ -150,7 +149,7 @@ async function postUnsuppress(
   return typeof lifted === "number" ? { success: true, unsuppressed: lifted } : lifted;
 }
 
-/** `POST /api/deletions/:id/erase`: a notification that was given up need not be replayed first. */
+/** `POST /api/deletions/:id/erase`: erases without waiting for the replay of a notification that was given up. */
 async function postErase(id: string, { deletions, wakeDeletion }: AdminWorld): Promise<Answered<typeof eraseRoute>> {
   const found = await deletions.receipt(id);
   if (found === null) return unknownDeletion(id);

@@ -13,7 +13,7 @@ import { refuseFilter, searchQuery, toFilter } from "./search.ts";
 import { troubleOf } from "./status.ts";
 import type { AdminWorld } from "./world.ts";
 
-/** Deliveries, and the calls they come from. */
+/** Deliveries, and the calls that they come from. */
 export function serveDeliveries(serve: Serve, world: AdminWorld): void {
   serve(deliveriesRoute, ({ query }) => getDeliveries(query, world));
   serve(deliveryRoute, ({ params }) => getDelivery(params.id, world));
@@ -50,18 +50,18 @@ const eventRoute = route({
   method: "get",
   path: "/api/events/:messageId",
   summary: "Show what became of a call",
-  params: { messageId: "Its messageId, which the client chose, or else the server." },
+  params: { messageId: "Its messageId, chosen by the client or else by the server." },
   answers: { 200: trail },
 });
 
-/** `GET /api/deliveries`: a page of those that match. */
+/** `GET /api/deliveries`: a page of matching deliveries. */
 async function getDeliveries(
   query: Asked<typeof deliveriesRoute>["query"],
   world: AdminWorld,
 ): Promise<Answered<typeof deliveriesRoute>> {
   const { limit, cursor = null, state = null, ...filter } = query;
   const search = { state, ...toFilter(filter, world) };
-  // The names were known on the first page, whatever the config says by now.
+  // The names were checked for the first page; the config may have changed since.
   const refusal = cursor === null ? await refuseFilter(search, world) : null;
   if (refusal) return refusal;
   const page = await world.lookup.deliveries(search, { limit, cursor });
@@ -73,7 +73,7 @@ async function getDeliveries(
   };
 }
 
-/** `GET /api/deliveries/:id`: everything that is known of one. */
+/** `GET /api/deliveries/:id`: everything known about one delivery. */
 async function getDelivery(id: string, world: AdminWorld): Promise<Answered<typeof deliveryRoute>> {
   const { lookup, destinations, clock, timeline } = world;
   const place = parseId(id);
@@ -93,7 +93,7 @@ async function getDelivery(id: string, world: AdminWorld): Promise<Answered<type
   };
 }
 
-/** What is sent by the config as it is now: the one of the past is not kept. */
+/** The requests by the current config: earlier configs are not stored. */
 function requestsOf(detail: DeliveryDetail, sending: Sending) {
   return sending.destination.webhooks.map((webhook) => ({
     url: withoutQuery(webhook.url),
@@ -101,7 +101,7 @@ function requestsOf(detail: DeliveryDetail, sending: Sending) {
   }));
 }
 
-/** The webhooks that hold back those of them that wait. */
+/** The failing webhooks that some of these deliveries are waiting for. */
 function troubleFor(deliveries: readonly Pick<ListedDelivery, "destination" | "state">[], world: AdminWorld) {
   const waiting = deliveries.filter(({ state }) => state === "waiting");
   return troubleOf(
@@ -110,13 +110,13 @@ function troubleFor(deliveries: readonly Pick<ListedDelivery, "destination" | "s
   );
 }
 
-/** The name of a destination may have a hyphen, the number of an event has none. */
+/** The event's number comes first and has no hyphen; the destination's name may have some. */
 export function parseId(id: string): { readonly id: number; readonly destination: string } | null {
   const [, event, destination] = /^(\d{1,15})-(.+)$/s.exec(id) ?? [];
   return event === undefined || destination === undefined ? null : { id: Number(event), destination };
 }
 
-/** The fault for an id that no delivery has, or that none has any more. */
+/** The fault for an unknown or pruned delivery. */
 export function unknownDelivery(id: string): Fault {
   const kept = "delivered ones are kept for outbox.keepDelivered, failed and expired ones for outbox.keepFailed";
   const form = "an id is the number of an event and a destination, as 42-crm";
@@ -143,7 +143,7 @@ function describeListed({ id, ...one }: ListedDelivery, timeline: Timeline): Ans
   };
 }
 
-/** `GET /api/events/:messageId`: what is known of the calls with this messageId. */
+/** `GET /api/events/:messageId`: what is known about the calls with this messageId. */
 async function getEvent(messageId: string, world: AdminWorld): Promise<Answered<typeof eventRoute>> {
   const { lookup, rejections, sources, startedAt, timeline } = world;
   const rejected = rejections.newest(Number.POSITIVE_INFINITY).filter((one) => one.messageId === messageId);
@@ -179,7 +179,7 @@ function describeEvent({ id, acceptedAt, deliveries, ...found }: FoundEvent, wor
   };
 }
 
-/** Whether anything is delivered to its destination now. */
+/** Whether its destination receives deliveries now. */
 function servedAs({ destination }: ListedDelivery, { destinations, pauses }: AdminWorld) {
   const found = destinations().find(({ name }) => name === destination);
   if (!found) return "removed";

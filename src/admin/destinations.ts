@@ -9,7 +9,7 @@ import { pausedDestination, resumedDestination, retriedDestination } from "../wi
 import { type Answered, type Asked, keysRule, limitEntry, route, type Serve, wallTime } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
-/** What an operator does with a destination, and with what waits for it. */
+/** The operator's actions on a destination and its waiting deliveries. */
 export function serveDestinations(serve: Serve, world: AdminWorld): void {
   serve(discardRoute, ({ params, body }) => postDiscard(params.name, body, world));
   serve(moveRoute, ({ params, body }) => postMove(params.name, body, world));
@@ -29,7 +29,7 @@ const pauseRoute = route({
   id: "pauseDestination",
   path: "/api/destinations/:name/pause",
   summary: "Send nothing new to a destination until it is resumed",
-  description: "What comes in for it waits, and that time does not count towards its four hours. Kept across restarts.",
+  description: "New events wait, and the time paused does not count towards their four hours. Kept across restarts.",
   answers: { 200: pausedDestination },
 });
 
@@ -47,20 +47,20 @@ const retryDestinationRoute = route({
   path: "/api/destinations/:name/retry",
   summary: "Try a destination now",
   description:
-    "Everything that waits for it is due now, and its webhooks are asked at once, without waiting for a probe or for the end of a Retry-After.",
+    "All its waiting deliveries are due now, and its webhooks are tried at once, without waiting for a probe or for the end of a Retry-After.",
   answers: { 200: retriedDestination },
 });
 
 const unserved = {
   method: "post",
-  params: { name: "The destination for which they wait. It has to be paused, disabled, or out of the config." },
+  params: { name: "The destination for which they wait. It must be paused, disabled, or not in the config." },
   faults: ["unknown_destination", "destination_in_use", "destination_busy", "store_failed"],
 } as const;
 const MAX_BODY_BYTES = 4 * KB;
 const page = {
-  // The daemon does nothing else while a page is written.
+  // Writing a page blocks the daemon.
   limit: limitEntry({ most: 1_000, byDefault: 500 }),
-  dryRun: about("Says how many wait, and changes nothing.", v.optional(v.boolean("must be true or false"), false)),
+  dryRun: about("Answers how many wait, and changes nothing.", v.optional(v.boolean("must be true or false"), false)),
 };
 const to = v.pipe(v.string("must name a destination"), v.nonEmpty("must name a destination"));
 
@@ -68,7 +68,7 @@ const discardRoute = route({
   ...unserved,
   id: "discardWaiting",
   path: "/api/destinations/:name/discard",
-  summary: "Give up a page of what waits for a destination",
+  summary: "Discard a page of a destination's waiting deliveries",
   description: "They become failed, and are kept as others that failed. Ask again while there are more.",
   body: { shape: v.strictObject(page, keysRule("limit and dryRun")), maxBytes: MAX_BODY_BYTES },
   answers: { 200: about("What was done.", v.union([discardedPage, waitingCount])) },
@@ -78,18 +78,18 @@ const moveRoute = route({
   ...unserved,
   id: "moveWaiting",
   path: "/api/destinations/:name/move",
-  summary: "Move a page of what waits for a destination to another one",
+  summary: "Move a page of a destination's waiting deliveries to another one",
   description: "As if they had just been accepted for it: with no attempts so far. Ask again while there are more.",
   body: { shape: v.strictObject({ to, ...page }, keysRule("to, limit and dryRun")), maxBytes: MAX_BODY_BYTES },
   answers: {
     200: about(
-      "What was done. `doubled`: those that have failed because the event was there already.",
+      "What was done. `doubled`: those that failed because the destination already has the event.",
       v.union([movedPage, waitingCount]),
     ),
   },
 });
 
-/** `POST /api/destinations/:name/pause`: nothing new is sent to it until it is resumed, across restarts too. */
+/** `POST /api/destinations/:name/pause`: stops sending to it until it is resumed, across restarts too. */
 async function postPause(name: string, world: AdminWorld): Promise<Answered<typeof pauseRoute>> {
   const { pauses, timeline, report } = world;
   const refusal = await refuseUnlessPaused(name, world);
@@ -102,7 +102,7 @@ async function postPause(name: string, world: AdminWorld): Promise<Answered<type
   return { success: true, paused: true, since: wallTime(since, timeline), changed, waiting };
 }
 
-/** `POST /api/destinations/:name/resume`: what waits for it is sent, unless it is disabled or not in the config. */
+/** `POST /api/destinations/:name/resume`: sends its waiting deliveries, unless it is disabled or not in the config. */
 async function postResume(name: string, world: AdminWorld): Promise<Answered<typeof resumeRoute>> {
   const { clock, pauses, timeline, tryNow, report } = world;
   const refusal = await refuseUnlessPaused(name, world);
@@ -118,7 +118,7 @@ async function postResume(name: string, world: AdminWorld): Promise<Answered<typ
   return { success: true, paused: false, since: wallTime(since, timeline), changed: true, waiting, served };
 }
 
-/** `POST /api/destinations/:name/retry`: everything that waits for it is due now, whatever its webhooks have answered. */
+/** `POST /api/destinations/:name/retry`: makes all its waiting deliveries due now, whatever its webhooks have answered. */
 async function postRetryDestination(name: string, world: AdminWorld): Promise<Answered<typeof retryDestinationRoute>> {
   const refusal = await refuseUnlessPaused(name, world);
   if (refusal) return refusal;
@@ -131,7 +131,7 @@ async function postRetryDestination(name: string, world: AdminWorld): Promise<An
   return { success: true, waiting, served };
 }
 
-/** A destination that is paused is known, even if the config and the outbox have lost it. */
+/** A paused destination is known even if neither the config nor the outbox has it any more. */
 async function refuseUnlessPaused(name: string, world: AdminWorld): Promise<Fault | null> {
   return world.pauses.since(name) === null ? refuseUnknown(name, world) : null;
 }
@@ -145,7 +145,7 @@ function isServed(name: string, world: AdminWorld): boolean {
 }
 
 /**
- * `POST /api/destinations/:name/discard`: the next page of what waits for a destination that is not served becomes `failed`.
+ * `POST /api/destinations/:name/discard`: fails the next page of the waiting deliveries of a destination that is not served.
  * The caller sets the pace.
  */
 async function postDiscard(
@@ -162,7 +162,10 @@ async function postDiscard(
   return { success: true, ...page };
 }
 
-/** `POST /api/destinations/:name/move`: the next page of what waits for one that is not served waits for another one. */
+/**
+ * `POST /api/destinations/:name/move`: moves the next page of the waiting deliveries of a destination that is not served to
+ * another one.
+ */
 async function postMove(
   name: string,
   { to, limit, dryRun }: Asked<typeof moveRoute>["body"],
@@ -196,7 +199,7 @@ export async function refuseUnknown(
   return known.includes(name) ? null : unknownName("unknown_destination", name, known);
 }
 
-/** The fault `unknown_destination` for one that is not in the config (any more); else null. */
+/** The fault `unknown_destination` for a name that is not in the config; else null. */
 export function refuseRemoved(name: string, { destinations }: Pick<AdminWorld, "destinations">): Fault | null {
   const names = destinations().map((one) => one.name);
   return names.includes(name) ? null : unknownName("unknown_destination", name, names);
@@ -208,10 +211,10 @@ async function waitingFor(name: string, { backlog }: Pick<AdminWorld, "backlog">
 }
 
 const NOUNS = { unknown_destination: "destination", unknown_source: "source" } as const;
-/** Up to this many names are all listed, where none is near. */
+/** Up to this many names are listed if none is similar. */
 const MOST_NAMED = 10;
 
-/** The fault for a name that nothing has: with the one that was probably meant, else with those that there are. */
+/** The fault for an unknown name: with a similar one, or else with all names. */
 export function unknownName(code: FaultCode & keyof typeof NOUNS, name: string, names: readonly string[]): Fault {
   const known = [...new Set(names)];
   const meant = suggest(name, known);

@@ -4,8 +4,8 @@ import { type Fault, fault, isFault } from "../model/fault.ts";
 export type Entry = { readonly value: unknown; readonly place: string };
 
 /**
- * Splits the text of a list into entries as it arrives. A fault says where the list is wrong, and is the last thing that it
- * finds. Entries and faults do not depend on how the text is cut into pieces.
+ * Splits the text of a list into entries as it arrives. The last item may be a fault that says where the list is wrong. The
+ * result does not depend on how the text is cut into pieces.
  */
 export type Splitter = {
   push(text: string): readonly (Entry | Fault)[];
@@ -23,7 +23,7 @@ export function wrong(place: string, why: string): Fault {
   return fault("invalid_request", `${place}: ${why}`);
 }
 
-/** Reads the items up to the first fault; what follows it is not read. */
+/** Yields items up to and including the first fault. */
 function untilFault<Item, Found extends object>(
   items: readonly Item[],
   read: (item: Item) => Found | Fault | null,
@@ -49,7 +49,7 @@ function parseEntry(text: string, place: string): Entry | Fault {
 /** Whether a number in this text may have more digits than a double keeps. */
 const MAY_LOSE_DIGITS = /\d[\d.]{15}|\d[eE]/;
 
-/** Replaces the numbers of a JSON text that would be rounded by objects with their digits. */
+/** Replaces numbers that would be rounded by objects that hold their digits. */
 function keepDigits(text: string): string {
   return text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) =>
     token.startsWith('"') || isExact(token) ? token : JSON.stringify({ [DIGITS]: token }),
@@ -100,24 +100,24 @@ export function splitJsonLines(): Splitter {
   }
 }
 
-/** How far the reader of an array is. */
+/** The state of the array splitter. */
 type Scan = {
-  /** `before` the array, `inside`, or `after` it. */
+  /** Where the scan is, relative to the array. */
   state: "before" | "inside" | "after";
-  /** The text of the incomplete entry, and how much of it was scanned. */
+  /** The text of the incomplete entry. */
   rest: string;
   at: number;
-  /** How many brackets are open within the entry. */
+  /** The number of open brackets within the entry. */
   depth: number;
   quoted: boolean;
-  /** How many entries were found so far. */
+  /** The number of entries found so far. */
   entries: number;
-  /** Whether a comma came last, so that an entry has to follow. */
+  /** Whether the last token was a comma, so that an entry must follow. */
   wanting: boolean;
   readonly found: Entry[];
 };
 
-/** One JSON array. Its entries are found by their brackets and quotes, and parsed one by one. */
+/** One JSON array. Entries are found by their brackets and quotes, and parsed one by one. */
 export function splitJsonArray(): Splitter {
   const scan: Scan = {
     state: "before",
@@ -190,7 +190,7 @@ function close(scan: Scan, character: string): Fault | null {
   return null;
 }
 
-/** Drops what was read, including this character. */
+/** Drops the text up to and including this character. */
 function drop(scan: Scan): void {
   scan.rest = scan.rest.slice(scan.at + 1);
   scan.at = -1;
@@ -200,12 +200,12 @@ function placeOf(entry: number): string {
   return `entry ${entry}`;
 }
 
-/** The names that the column of users may have, in any case. */
+/** Accepted names of the userId column, in any case. */
 const USER = ["userid", "user_id", "user", "id"];
 
 /**
- * CSV (RFC 4180) with a header: each entry is an object with `userId`, and `value` if there is such a column. White space
- * around names of columns and userIds is ignored.
+ * CSV (RFC 4180) with a header. Each entry is an object with `userId`, and `value` if there is such a column. White space
+ * around column names and userIds is ignored.
  */
 export function splitCsv(): Splitter {
   const lines = createLines();
@@ -254,7 +254,7 @@ function columnsOf(header: readonly string[], place: string): Columns | Fault {
   return { user, value: value < 0 ? null : value, count: names.length };
 }
 
-/** `line`: where it begins. */
+/** `line`: the number of its first line. */
 type Line = { readonly text: string; readonly line: number };
 
 /** Splits text into complete lines. A line with an open quote continues in the next one. */

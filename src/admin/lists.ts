@@ -10,7 +10,7 @@ import {
   wrong,
 } from "./list-formats.ts";
 
-/** Users handed on at a time, so that other work gets its turn in between. */
+/** Users handed on at a time, so that other work can run in between. */
 const IN_PART = 100;
 
 /** By the Content-Type without its parameters. */
@@ -23,7 +23,7 @@ const SPLITTERS: Readonly<Record<string, () => Splitter>> = {
 
 export const LIST_TYPES = Object.keys(SPLITTERS);
 
-/** The splitter for a Content-Type; a fault for an unknown one. */
+/** The splitter for a Content-Type; a fault if it is unknown. */
 export function splitterFor(contentType: string | null): Splitter | Fault {
   const type = (contentType ?? "").replace(/;.*$/s, "").trim().toLowerCase();
   const make = Object.hasOwn(SPLITTERS, type) ? SPLITTERS[type] : undefined;
@@ -34,7 +34,7 @@ export function splitterFor(contentType: string | null): Splitter | Fault {
   );
 }
 
-/** Reads the users of a list as its text arrives. A fault is the last thing that it yields. */
+/** Reads the users of a list as its text arrives. The last item may be a fault. */
 export async function* readList(
   text: AsyncIterable<string | Fault>,
   splitter: Splitter,
@@ -49,7 +49,7 @@ export async function* readList(
 
 type Found = readonly (Entry | Fault)[];
 
-/** The first fault ends the list, whether it is about the format or about a member. */
+/** Stops at the first fault, of the format or of a member. */
 function* membersOf(found: Found, kind: ComputationClass): Generator<readonly Member[] | Fault, void> {
   for (let from = 0; from < found.length; from += IN_PART) {
     const part = found.slice(from, from + IN_PART).map((entry) => (isFault(entry) ? entry : memberOf(entry, kind)));
@@ -59,11 +59,11 @@ function* membersOf(found: Found, kind: ComputationClass): Generator<readonly Me
   }
 }
 
-/** Characters of a user's id, and of a value that is text. */
+/** The most characters of a userId, and of a value that is text. */
 export const LONGEST_USER = 1_000;
 export const LONGEST_VALUE = 10_000;
 
-/** What an entry of a list says: of an audience a user, of a trait a user and a value. */
+/** An entry of an audience is a user; an entry of a trait is a user and a value. */
 function memberOf({ value: entry, place }: Entry, kind: ComputationClass): Member | Fault {
   const user = userOf(kind === "audience" && !isObject(entry) ? entry : partOf(entry, "userId", 0), place);
   if (typeof user !== "string") return user;
@@ -73,7 +73,7 @@ function memberOf({ value: entry, place }: Entry, kind: ComputationClass): Membe
   return why === null ? { user, value: given as Value } : wrong(place, why);
 }
 
-/** Of an object by its key, of a pair by its place. */
+/** Reads an object by key, and a pair by index. */
 function partOf(entry: unknown, key: string, index: number): unknown {
   if (Array.isArray(entry)) return entry.length === 2 ? entry[index] : undefined;
   return isObject(entry) ? entry[key] : undefined;
@@ -83,14 +83,14 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A number becomes text, as in calls. */
+/** Numbers become text, as in calls. */
 export function userOf(given: unknown, place: string): string | Fault {
   const user = Number.isSafeInteger(given) ? String(given) : given;
   if (typeof user !== "string" || user === "") {
     return wrong(place, "it has no userId, which must be a string that is not empty, or a whole number up to 2^53");
   }
   if (user.length > LONGEST_USER) return wrong(place, `its userId is longer than ${LONGEST_USER} characters`);
-  // The store could not distinguish it from other userIds.
+  // The store could not tell it from other userIds.
   return user.isWellFormed() ? user : wrong(place, "its userId holds half of a surrogate pair");
 }
 

@@ -33,7 +33,7 @@ export function describeApi(routes: readonly Route[], version: string): Json {
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/", description: "admin.listen" }],
-    // Either of them: whether a token is needed, the config says.
+    // Either: the config decides whether a token is needed.
     security: [{ token: [] }, {}],
     paths,
     components: { schemas: shapes.named, securitySchemes: { token: TOKEN } },
@@ -48,7 +48,7 @@ const TOKEN = {
   type: "http",
   scheme: "bearer",
   description:
-    "`admin.token` of the config, where there is one: it has to be there unless the API listens on loopback or a Unix socket. " +
+    "`admin.token` of the config, where there is one: it is required unless the API listens on loopback or a Unix socket. " +
     "`/healthz` and `/readyz` never need it.",
 };
 
@@ -92,15 +92,15 @@ function queryParameters({ query }: Route, shapes: Shapes): readonly Json[] {
       in: "query",
       required: !isOptional(entry),
       ...(description !== undefined && { description }),
-      // As it is read: in a query all is text.
+      // As it is parsed: in a query everything is text.
       schema: written === undefined ? schema : { ...schema, default: v.parse(entry, undefined) },
     };
   });
 }
 
-/** What is sent to a POST that wants nothing: web pages cannot send JSON unasked. */
+/** The body of a POST without parameters. JSON is required because web pages cannot send it without a preflight request. */
 const NOTHING = {
-  description: "Nothing of it is read, but its Content-Type has to be this one: send `{}`.",
+  description: "Ignored, but its Content-Type must be this one: send `{}`.",
   required: true,
   content: { [JSON_TYPE]: { schema: { type: "object" } } },
 };
@@ -122,10 +122,10 @@ function answersOf({ answers, type = JSON_TYPE }: Route, shapes: Shapes): Json {
   return Object.fromEntries(all);
 }
 
-/** The statuses with which trying again may help, and that can say when. */
+/** Statuses that a retry may resolve, and that can have a Retry-After. */
 const RETRIED: readonly number[] = [409, 429, 503];
 
-/** The refusals of a route as OpenAPI describes responses, by status, each with the codes that it can have. */
+/** The refusals of a route as OpenAPI responses, by status, each with its possible codes. */
 function refusalsOf(route: Route, shapes: Shapes): Json {
   const fault = shapes.output(refusal);
   const byStatus = Map.groupBy(codesOf(route), (code) => FAULT_STATUS[code]);
@@ -142,7 +142,7 @@ function codesOf({ method, path, query, body, faults = [] }: Route): readonly Fa
     ...(query ? (["invalid_request"] as const) : []),
     ...(body ? BODY_FAULTS : []),
     ...faults,
-    // Whatever writes to the outbox meets either.
+    // Every write to the outbox can fail with either.
     ...(faults.includes("store_failed") ? (["outbox_gone"] as const) : []),
     "internal",
   ];
@@ -161,16 +161,16 @@ function headersOf(status: number): Json {
   return { headers: { "Retry-After": { description: "When to try again, in seconds.", schema: { type: "integer" } } } };
 }
 
-/** A part of a document: JSON, as it is written. */
+/** A part of the document. */
 type Json = { readonly [key: string]: unknown };
 
-/** Shapes as JSON Schemas, draft 2020-12 as OpenAPI 3.1 has it. */
+/** Shapes as JSON Schemas, draft 2020-12 as in OpenAPI 3.1. */
 type Shapes = {
-  /** What comes in: a shape before it is read. */
+  /** The input: a shape before parsing. */
   input(shape: Shape): Json;
-  /** What goes out, or what text in a query means: a shape after it was read. Other keys may join those that it has. */
+  /** The output, or the meaning of text in a query: a shape after parsing. Other keys may be added later. */
   output(shape: Shape): Json;
-  /** Those that have a name, and to which the others refer. */
+  /** Named schemas, to which the others refer. */
   readonly named: Json;
 };
 
@@ -182,14 +182,14 @@ function createShapes(): Shapes {
     output: (shape) => collect(opened(convert(shape, "output"))) as Json,
   };
 
-  /** Keeps what has a title under this name, and leaves a reference in its place. */
+  /** Stores a titled schema under its title, and replaces it by a reference. */
   function collect(json: unknown): unknown {
     if (Array.isArray(json)) return json.map(collect);
     if (typeof json !== "object" || json === null) return json;
     const inner = Object.fromEntries(Object.entries(json).map(([key, value]) => [key, collect(value)]));
-    // Not a property that is called so.
+    // A property may be called `title`.
     if (typeof inner.title !== "string") return inner;
-    // The description is about this place, not about the shape.
+    // The description belongs to this place, not to the shape.
     const { description, ...shape } = inner;
     return { $ref: keep(inner.title, shape), ...(description !== undefined && { description }) };
   }
@@ -203,13 +203,13 @@ function createShapes(): Shapes {
 }
 
 function convert(shape: Shape, typeMode: "input" | "output"): Json {
-  // These checks are functions, which descriptions explain.
+  // These checks are functions; descriptions explain them.
   const ignoreActions = ["check", "raw_check"];
   const { $schema: _, ...json } = toJsonSchema(shape, { target: "draft-2020-12", typeMode, ignoreActions });
   return json;
 }
 
-/** Allows other keys: a newer daemon may have more, and readers should ignore them. */
+/** Allows other keys: readers should ignore the additions of newer daemons. */
 function opened(json: unknown): unknown {
   if (Array.isArray(json)) return json.map(opened);
   if (typeof json !== "object" || json === null) return json;

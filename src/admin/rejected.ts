@@ -8,7 +8,7 @@ import { unknownName } from "./destinations.ts";
 import { type Answered, type Asked, limitQuery, route, type Serve, textQuery } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
-/** The last calls that were refused. */
+/** Recently refused calls. */
 export function serveRejected(serve: Serve, world: AdminWorld): void {
   serve(rejectedRoute, ({ query }) => getRejected(query, world));
 }
@@ -30,7 +30,7 @@ const rejectedRoute = route({
   faults: ["unknown_source"],
 });
 
-/** `GET /api/rejected?limit=&source=&code=`: the last calls that were refused, the newest first. */
+/** `GET /api/rejected?limit=&source=&code=`: recently refused calls, newest first. */
 function getRejected(
   { limit, source, code }: Asked<typeof rejectedRoute>["query"],
   { rejections, sources }: Pick<AdminWorld, "rejections" | "sources">,
@@ -43,7 +43,7 @@ function getRejected(
     .filter((one) => code === undefined || one.fault.code === code);
   return { rejected: found.slice(0, limit).map(describeRejection) };
 
-  /** A source that was removed is known for as long as a refusal of it is remembered. */
+  /** A removed source is known as long as one of its refusals is remembered. */
   function refuseSource(name: string | undefined, remembered: readonly Rejection[]): Fault | null {
     const known = sources().map((one) => one.name);
     if (name === undefined || known.includes(name) || remembered.some((one) => one.source === name)) return null;

@@ -19,7 +19,7 @@ export function serveReplay(serve: Serve, world: AdminWorld): void {
 const filter = v.strictObject(
   {
     state: v.optional(
-      v.picklist(SETTLED_STATES, `must be one of ${SETTLED_STATES.join(", ")}; what waits is sent anyway`),
+      v.picklist(SETTLED_STATES, `must be one of ${SETTLED_STATES.join(", ")}; waiting deliveries are sent anyway`),
     ),
     ...FILTER,
   },
@@ -58,13 +58,13 @@ const retryRoute = route({
   method: "post",
   path: "/api/deliveries/:id/retry",
   summary: "Send one delivery again",
-  description: "Whatever its state: one that waits is due now, and keeps its cutoff.",
+  description: "In any state. A waiting delivery becomes due now, and keeps its cutoff.",
   params: { id: "The number of its event, a hyphen, and its destination: `42-crm`." },
   answers: { 200: retriedDelivery },
   faults: ["unknown_delivery", "unknown_destination", "user_deleted", "store_full", "store_failed"],
 });
 
-/** `POST /api/replay`: sends a page of settled deliveries again, or with `dryRun` counts it. */
+/** `POST /api/replay`: sends a page of settled deliveries again, or only counts it with `dryRun`. */
 async function postReplay(
   { filter, limit, cursor, dryRun }: Asked<typeof replayRoute>["body"],
   world: AdminWorld,

@@ -7,31 +7,31 @@ import { type At, formatTime } from "../model/units.ts";
 import type { Answer, Shape } from "../wire/fields.ts";
 
 /**
- * One route of the operator's API, as it is served and as `/openapi.json` describes it. Requests are read by `query` and
- * `body` before its handler sees them, and its handler answers by `answers`: so the two cannot say different things.
+ * One route of the operator's API, both as it is served and as `/openapi.json` describes it. `query` and `body` validate its
+ * requests, and `answers` types its handler, so that the document cannot differ from the code.
  */
 export type Route = {
-  /** What programs that are made from the document call it. */
+  /** The operationId. */
   readonly id: string;
   readonly method: "get" | "post" | "put" | "delete";
   /** With `:name` for each parameter. */
   readonly path: string;
-  /** In a few words, without a full stop. */
+  /** A few words, without a full stop. */
   readonly summary: string;
   readonly description?: string;
-  /** What each parameter of the path is. */
+  /** The meaning of each path parameter. */
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Query;
   readonly body?: Body;
-  /** By status. The description of each says what it means. */
+  /** The answers by status, each with a description. */
   readonly answers: Readonly<Record<number, Shape>>;
-  /** Of the answers; JSON when left out. */
+  /** The Content-Type of the answers; JSON if left out. */
   readonly type?: string;
-  /** What it refuses with, beside what every route does, and what its query and its body add. */
+  /** Its own faults, besides those of every route and of its query and body. */
   readonly faults?: readonly FaultCode[];
 };
 
-/** The shape of a query: each entry is a string before it is read. */
+/** The shape of a query. Each entry is a string before parsing. */
 export type Query = Shape & { readonly type: "strict_object"; readonly entries: Readonly<Record<string, Shape>> };
 
 export type Body = {
@@ -40,28 +40,28 @@ export type Body = {
   readonly maxBytes: number;
   /** An example, for the message of an `invalid_request`. */
   readonly example?: string;
-  /** The Content-Type that it has; JSON when left out. */
+  /** The Content-Type; JSON if left out. */
   readonly type?: string;
-  /** Other Content-Types that it may have as well, and what it looks like in each. */
+  /** Other accepted Content-Types, each with its shape. */
   readonly also?: Readonly<Record<string, Shape>>;
   /** Whether the handler reads it itself, as a stream. */
   readonly streamed?: boolean;
 };
 
-/** Declares a route; its type says what its handler gets and has to answer. */
+/** Declares a route. Its type determines what its handler gets and must answer. */
 export function route<const R extends Route>(declared: R): R {
   return declared;
 }
 
-/** What a handler answers: a refusal, what the route answers with 200, or a response of its own. */
+/** A handler's answer: a fault, the route's body for 200, or a complete response. */
 export type Answered<R extends Route> = AnswerOf<R> | Fault | Response;
 
-/** What a route answers with 200. */
+/** The body that a route answers with 200. */
 export type AnswerOf<R extends Route> = R["answers"] extends { readonly 200: infer S extends Shape }
   ? Answer<S>
   : never;
 
-/** What a request asks of a route. */
+/** The parsed request. */
 export type Asked<R extends Route> = {
   readonly request: Request;
   readonly params: ParamsOf<R["path"]>;
@@ -69,7 +69,6 @@ export type Asked<R extends Route> = {
   readonly body: R["body"] extends Body ? v.InferOutput<R["body"]["shape"]> : null;
 };
 
-/** Serves a route. */
 export type Serve = <const R extends Route>(route: R, handle: Handler<R>) => void;
 export type Handler<R extends Route> = (asked: Asked<R>) => Answered<R> | Promise<Answered<R>>;
 
@@ -79,10 +78,10 @@ type ParamsOf<P extends string> = P extends `${string}:${infer Name}/${infer Res
     ? { readonly [K in Name]: string }
     : unknown;
 
-/** What a request asks for. Wrapped, because it may have a `code` of its own, as a Fault does. */
+/** A parsed value. Wrapped, because it may have a `code` as a Fault has. */
 type Read = { readonly value: unknown };
 
-/** Reads a query, or answers `invalid_request`: which part of it is wrong, and what was given. */
+/** Parses a query, or answers `invalid_request` with the wrong part and its value. */
 export function readQuery(query: Query | undefined, given: Readonly<Record<string, string>>): Read | Fault {
   if (!query) return { value: null };
   const result = v.safeParse(query, given, { abortEarly: true });
@@ -95,7 +94,7 @@ function invalidQuery(issue: v.BaseIssue<unknown>): Fault {
   return fault("invalid_request", `${String(item?.key).slice(0, 100)} ${issue.message}${got}`);
 }
 
-/** What `readBody` refuses with. */
+/** The faults of `readBody`. */
 export const BODY_FAULTS: readonly FaultCode[] = [
   "body_too_large",
   "body_incomplete",
@@ -108,7 +107,7 @@ export const BODY_FAULTS: readonly FaultCode[] = [
   "invalid_request",
 ];
 
-/** Reads a body of JSON. Faults: `BODY_FAULTS`. */
+/** Parses a JSON body. Faults: `BODY_FAULTS`. */
 export async function readBody(body: Body | undefined, request: Request, bodies: Bodies): Promise<Read | Fault> {
   if (!body || body.streamed) return { value: null };
   const text = await bodies.read(request, body.maxBytes);
@@ -119,7 +118,7 @@ export async function readBody(body: Body | undefined, request: Request, bodies:
   return result.success ? { value: result.output } : invalidBody(result.issues[0], body.example);
 }
 
-/** Valibot takes an empty list for an object without keys, which would often stand for everything there is. */
+/** Valibot accepts an empty list as an object without keys, which often means "everything". */
 function withoutLists(value: unknown, shape: Shape | undefined): unknown {
   if (!shape || !isObject(shape) || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return null;
@@ -137,7 +136,7 @@ function invalidBody(issue: v.BaseIssue<unknown>, example: string | undefined): 
 
 type Limit = { readonly most: number; readonly byDefault: number };
 
-/** The entry of a query that says how many are wanted: text that becomes a whole number. */
+/** The query entry `limit`: text that becomes a whole number. */
 export function limitQuery({ most, byDefault }: Limit) {
   const rule = limitRule(most);
   const digits = v.pipe(v.string(), v.regex(/^\d{1,9}$/, rule));
@@ -152,7 +151,7 @@ export function limitQuery({ most, byDefault }: Limit) {
   return v.optional(v.pipe(limit, v.description("How many are listed at most.")), String(byDefault));
 }
 
-/** The entry of a body that says how many are done at once. */
+/** The body entry `limit`: how many are processed at once. */
 export function limitEntry({ most, byDefault }: Limit) {
   const rule = limitRule(most);
   return v.optional(v.pipe(v.number(rule), v.integer(rule), v.minValue(1, rule), v.maxValue(most, rule)), byDefault);
@@ -162,10 +161,10 @@ function limitRule(most: number): string {
   return `must be a whole number from 1 to ${most}`;
 }
 
-/** The entry of a query that is text. Left out, it allows everything. */
+/** A query entry that is text. If left out, it matches everything. */
 export const textQuery = v.optional(v.pipe(v.string(), v.nonEmpty("must not be empty; leave it out for all")));
 
-/** The message for an object that has other keys than these, or lacks one. */
+/** The message for an object with other keys than these, or without one of them. */
 export function keysRule(keys: string, missing = "is missing"): (issue: v.StrictObjectIssue) => string {
   return ({ path, expected, received }) => {
     if (!path) return `must be an object with ${keys}`;
@@ -178,7 +177,7 @@ export function timeOf(at: At | null): string | null {
   return at === null ? null : formatTime(at);
 }
 
-/** A time of `clock.now()`, by the wall clock. */
+/** Converts a time of `clock.now()` to the wall clock. */
 export function wallTime(at: At, { toWall }: Pick<Timeline, "toWall">): string {
   return formatTime(toWall(at));
 }

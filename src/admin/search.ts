@@ -13,7 +13,7 @@ import type { AdminWorld } from "./world.ts";
 const TIME_RULE = "must be a time with its zone, as 2009-11-10T23:00:00Z, or how long ago, as 2h";
 const time = v.pipe(v.string(), v.check(isTime, TIME_RULE), v.examples(["2h", "2009-11-10T23:00:00Z"]));
 
-/** What a list and a replay both filter by, beside the state. */
+/** The filter that lists and replays share, besides the state. */
 export const FILTER = {
   destination: textQuery,
   source: textQuery,
@@ -36,13 +36,13 @@ export const searchQuery = v.strictObject(
 
 type Filter = v.InferOutput<v.StrictObjectSchema<typeof FILTER, undefined>>;
 
-/** The filter with null for what was left out, and with times of `clock.now()`. */
+/** The filter with null for omitted parts, and with times of `clock.now()`. */
 export function toFilter(filter: Filter, world: Pick<AdminWorld, "clock" | "timeline">): Omit<Search, "state"> {
   const { destination = null, source = null, type = null, user = null, since, until } = filter;
   return { destination, source, type, user, since: toTime(since, world), until: toTime(until, world) };
 }
 
-/** A time without a zone would be read in that of the machine. */
+/** A time without a zone would be taken in the machine's zone. */
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 function isTime(text: string): boolean {
@@ -56,8 +56,8 @@ function toTime(text: string | undefined, { clock, timeline }: Pick<AdminWorld, 
 }
 
 /**
- * Refuses a filter by a destination or a source that is neither in the config nor in the outbox: a list that is empty
- * because of a typo looks as if all were well. Faults: `unknown_destination`, `unknown_source`.
+ * Refuses a filter by a name that is neither in the config nor in the outbox: after a typo, an empty list would look as if
+ * all were well. Faults: `unknown_destination`, `unknown_source`.
  */
 export async function refuseFilter(
   { destination, source }: Pick<Search, "destination" | "source">,
@@ -67,7 +67,7 @@ export async function refuseFilter(
   if (refusal || source === null) return refusal;
   const known = world.sources().map(({ name }) => name);
   if (known.includes(source)) return null;
-  // A source that was removed is known by its events, as far as one page of them can be searched.
+  // A removed source is known by its events, as far as one page of them can be searched.
   const page = await world.lookup.deliveries({ ...ANY, source }, { limit: 1, cursor: null });
   const isKnown = isFault(page) || page.deliveries.length > 0 || page.cursor !== null;
   return isKnown ? null : unknownName("unknown_source", source, known);

@@ -8,7 +8,6 @@ import { status, type troubledWebhook } from "../wire/status.ts";
 import { type Answered, route, type Serve, timeOf, wallTime, wallTimeOf } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
-/** How the daemon is. */
 export function serveStatus(serve: Serve, world: AdminWorld): void {
   serve(statusRoute, () => getStatus(world));
 }
@@ -39,7 +38,7 @@ async function getStatus(world: AdminWorld): Promise<Answered<typeof statusRoute
     startedAt: formatTime(startedAt),
     config: {
       file,
-      // The first config was read before the clock of the daemon was right: its start is near enough.
+      // The first config may be read before the daemon's clock is right; the time of the start is close enough.
       readAt: formatTime(Math.max(readAt, startedAt)),
       refused: refused && { ...refused, at: formatTime(refused.at) },
       needsRestart,
@@ -63,7 +62,7 @@ async function getStatus(world: AdminWorld): Promise<Answered<typeof statusRoute
   return { ...parts, problems: problemsOf(parts) };
 }
 
-/** Those of the config, and those that were removed and that something still waits for. */
+/** The destinations of the config, and removed ones with waiting deliveries. */
 async function readDestinations(world: AdminWorld): Promise<readonly DestinationStatus[]> {
   const configured = world.destinations().map(({ name }) => name);
   const counts = await world.backlog.counts();
@@ -115,7 +114,7 @@ function describeWebhook(
   };
 }
 
-/** Of these destinations, the webhooks that do not work: what waits for them takes longer than its due time says. */
+/** The failing webhooks of these destinations: deliveries wait for them beyond their due time. */
 export function troubleOf(names: Iterable<string>, world: AdminWorld): readonly Answer<typeof troubledWebhook>[] {
   return [...new Set(names)].flatMap((name) => {
     const destination = world.destinations().find((one: Destination) => one.name === name && one.enabled);
@@ -125,14 +124,10 @@ export function troubleOf(names: Iterable<string>, world: AdminWorld): readonly 
   });
 }
 
-/**
- * What is wrong with a running daemon, and since when, the worst first: as far as it knows by itself. Points in time are of
- * the wall clock.
- */
-/** The part of `outbox.maxSize` from which on a nearly full outbox is a problem. */
+/** The share of `outbox.maxSize` above which a nearly full outbox is a problem. */
 const CROWDED = 0.8;
 
-/** What is wrong, and since when, the worst first: as far as the daemon knows by itself. */
+/** The problems that the daemon can see itself and since when they exist, worst first. Times are by the wall clock. */
 function problemsOf(status: Omit<Status, "problems">): readonly Problem[] {
   const found = [
     ...ofOutbox(status.outbox),
@@ -166,7 +161,7 @@ function ofOutbox({ path, writable, full, used, max, free, gone }: Status["outbo
 
 const RESCUE =
   "do not stop the daemon: fairlead backup FILE copies what it still has; then stop it, fairlead restore --force FILE, and start it";
-const ROOM = "deliver or discard what waits (fairlead status says for whom), or raise outbox.maxSize";
+const ROOM = "deliver or discard waiting deliveries (fairlead status says for whom), or raise outbox.maxSize";
 
 function ofClock(clock: Status["clock"]): readonly Problem[] {
   if (clock.plausible) return [];

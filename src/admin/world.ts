@@ -18,7 +18,7 @@ import type { Timeline } from "../model/timeline.ts";
 import type { At } from "../model/units.ts";
 import type { WaitingDeliveries, WhileIdle } from "../model/waiting-deliveries.ts";
 
-/** Everything that the operator's API asks of the daemon. */
+/** What the operator's API needs from the daemon. */
 export type AdminWorld = {
   readonly clock: Pick<Clock, "now" | "wall">;
   readonly timeline: Timeline;
@@ -29,7 +29,7 @@ export type AdminWorld = {
   readonly report: Report;
   readonly metrics: { text(): Promise<string>; readonly contentType: string };
 
-  // As the config in force has them.
+  // By the current config.
   readonly admin: () => Config["admin"];
   readonly outbox: () => Pick<Config["outbox"], "path">;
   readonly sources: () => readonly Source[];
@@ -44,7 +44,7 @@ export type AdminWorld = {
 
   readonly pauses: Pauses;
   readonly whileIdle: WhileIdle;
-  /** Probes a destination at once. With `all`, everything that waits for it is sent, due or not. */
+  /** Probes a destination at once. With `all`, sends all its waiting deliveries, due or not. */
   readonly tryNow: (destination: string, all?: boolean) => void;
   readonly activity: Activity;
   readonly webhooks: Health;

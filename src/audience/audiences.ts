@@ -32,24 +32,24 @@ import {
 } from "./pages.ts";
 import type { Worker } from "./worker.ts";
 
-/** How long an answer waits for its sync to be finished: most are, at once. */
+/** How long an answer waits for its sync to finish: most syncs finish at once. */
 const PATIENCE: Ms = 5 * SECOND;
 
 type AudiencesWorld = BeginWorld & {
-  /** Why a source takes no calls now; null if it does. */
+  /** Why a source accepts no calls now; null if it does. */
   readonly refusalOf: (source: string) => Fault | null;
   readonly suppressed: Pick<Suppressed, "among">;
   readonly report: Pick<Report, "syncFailed" | "callRejected">;
 };
 
 /**
- * What an operator does with audiences and traits. One change of each at a time: whoever comes while another is read or
- * sent is refused. What is to be changed is found out first and written down, then it is begun in one commit, and from there
- * on the worker carries it out, however often the daemon ends.
+ * The operator's actions on audiences and traits. Each computation has one change at a time: a second one is refused while
+ * the first is being read or sent. The changes are computed and written down first, then begun in one commit. From there the
+ * worker completes them, even across restarts.
  */
 export function createAudiences(world: AudiencesWorld): Audiences {
   const { members, refusalOf, report } = world;
-  // What is being read and compared; what is being sent, the store knows.
+  // The computations that are being read and compared. The store knows those that are being sent.
   const taken = new Set<string>();
 
   return {
@@ -101,7 +101,7 @@ export function createAudiences(world: AudiencesWorld): Audiences {
 
 type Work = (name: ComputationName, known: Computation | null) => Promise<Begun | Fault>;
 
-/** Whether a sync of this place is being sent. */
+/** Whether a sync of this computation is being sent. */
 async function isRunning(place: string, members: Members): Promise<boolean> {
   return (await members.open()).some(({ computation }) => placeOf(computation) === place);
 }
@@ -139,14 +139,13 @@ function nameTaken({ class: kind, name, key }: ComputationName, known: Computati
   );
 }
 
-/** Signs may become several characters each. */
+/** NFKC can turn one character into several. */
 function refuseKey({ class: kind, key }: ComputationName): Fault | null {
   if (key.length <= LONGEST_NAME) return null;
   const what = `the name of the ${kind} would be the trait ${key.slice(0, 40)}… of ${key.length} characters`;
   return fault("invalid_request", `${what} for receivers, and may have ${LONGEST_NAME}: give it a shorter name`);
 }
 
-/** There is none of this name. */
 function unknown({ class: kind, name, source }: Wanted): Fault {
   const what = `source ${source} has no ${kind} ${JSON.stringify(name.slice(0, 100))}`;
   return fault(kind === "audience" ? "unknown_audience" : "unknown_trait", what);
@@ -162,11 +161,11 @@ type BeginWorld = {
   readonly worker: Pick<Worker, "begin" | "wake">;
   readonly clock: Clock;
   readonly random: Random;
-  /** Whether the daemon is about to end. */
+  /** Whether the daemon is stopping. */
   readonly stopping: () => boolean;
 };
 
-/** `finished`: null if there is nothing to wait for. */
+/** `finished`: null if nothing is left to wait for. */
 type Begun = { readonly answer: Synced; readonly finished: Promise<OpenSync> | null };
 
 type SyncAsk = {
@@ -176,7 +175,7 @@ type SyncAsk = {
   readonly pages: Pages;
 };
 
-/** Writes down what is to be changed, and begins it. */
+/** Writes the changes down, and begins the sync. */
 async function beginSync({ name, known, kind, pages }: SyncAsk, world: BeginWorld): Promise<Begun | Fault> {
   const { members, worker, clock, random } = world;
   const id = `${name.class}-${hexTime(clock.wall())}${random.hex(4)}`;
@@ -196,7 +195,7 @@ async function beginSync({ name, known, kind, pages }: SyncAsk, world: BeginWorl
 
 const ID_PREFIX = { audience: "aud", trait: "tra" } as const;
 
-/** So that ids are in the order of time. */
+/** Makes ids sort by time. */
 function hexTime(at: At): string {
   return at.toString(16).padStart(12, "0");
 }
@@ -214,7 +213,7 @@ async function note(sync: number, pages: Pages, { members, stopping }: BeginWorl
   return sum;
 }
 
-/** What is, or would be, without a sync. */
+/** The result without a sync: nothing to change, or a dry run. */
 function unchanged(
   { key }: ComputationName,
   known: Computation | null,
@@ -231,7 +230,7 @@ type ListAsk = {
   readonly options: ListOptions;
 };
 
-/** Takes a whole list in, finds out what it changes, and begins that. Nothing is written before all of it is here. */
+/** Reads a whole list, computes its changes, and begins them. Nothing is stored before the list is complete. */
 async function receiveList(
   { name, known, rows, options }: ListAsk,
   world: BeginWorld & AllowedWorld,
@@ -278,12 +277,12 @@ async function add(upload: Upload, members: readonly Member[]): Promise<Fault | 
   }
 }
 
-/** From so many users on, losing more than half of them is taken for a mistake. */
+/** From this size on, losing more than half of the users counts as a mistake. */
 const LARGE = 100;
 
 /**
- * Refuses a list that would remove more than half of a large audience: that is usually an export that broke off. Null if it
- * may be taken.
+ * Refuses a list that would remove more than half of a large audience: that is usually an incomplete export. Null if it is
+ * allowed.
  */
 function refuseShrinking({ class: kind, name, size }: Computation, { removed }: SyncCounts): Fault | null {
   if (size < LARGE || removed * 2 <= size) return null;
@@ -295,7 +294,7 @@ function refuseShrinking({ class: kind, name, size }: Computation, { removed }: 
   );
 }
 
-/** Why no calls are made for a source at this moment; null if they are. */
+/** Why no calls are created for a source now; null if they are. */
 export function refuseSource(name: string, sources: readonly Source[]): Fault | null {
   const source = sources.find((one) => one.name === name);
   if (!source) return fault("unknown_source", `the config has no source ${JSON.stringify(name.slice(0, 100))}`);
@@ -303,18 +302,18 @@ export function refuseSource(name: string, sources: readonly Source[]): Fault | 
 }
 
 /**
- * The trait that receivers get for a name (SPEC.md 6): letters of any script in lower case, with the marks that belong to them,
- * digits, and `_` between words. Words end at whatever is neither, where a capital follows a small letter or a digit, and
- * before the last of several capitals if a small letter follows: `HTTPServer v2` is `http_server_v2`. Characters that only
- * look different (full width, ligatures) are taken for what they are (NFKC). A name without any letter or digit is written as
- * the numbers of its characters: `★` is `u2605`. Never empty; the same again for what it has made.
+ * The trait that receivers get for a name (SPEC.md 6): lowercase letters of any script with their marks, digits, and `_`
+ * between words. A word ends at any other character, where a capital follows a small letter or a digit, and before the last
+ * of several capitals that a small letter follows: `HTTPServer v2` is `http_server_v2`. Characters that only look different
+ * (full width, ligatures) are normalised (NFKC). A name without letters or digits becomes the code points of its characters:
+ * `★` is `u2605`. Never empty, and idempotent.
  */
 export function snakeCase(name: string): string {
   const words = settle(name);
   return words === "" ? codePoints(name) : words;
 }
 
-/** Some letters become others only once they are in lower case: again, until nothing changes. */
+/** Lowercasing can create letters that need another round: repeats until nothing changes. */
 function settle(text: string): string {
   const next = pass(text);
   return next === text ? text : settle(next);
@@ -329,7 +328,7 @@ function pass(text: string): string {
       .toLowerCase()
       .normalize("NFKC")
       .replace(/[^\p{L}\p{N}\p{M}]+/gu, "_")
-      // A mark that follows no letter belongs to nothing.
+      // A mark without a letter before it is dropped.
       .replace(/(^|_)\p{M}+/gu, "$1")
       .replace(/_+/g, "_")
       .replace(/^_|_$/g, "")

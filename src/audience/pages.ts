@@ -4,12 +4,12 @@ import { fault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 
-/** Users that are looked up, or written, at a time: nobody waits long behind them. */
+/** Users looked up or written at a time, so that other work is not held up. */
 const IN_PAGE = 1_000;
 
 export const NOBODY: SyncCounts = { added: 0, changed: 0, removed: 0 };
 
-/** Who is to have another value, part by part. */
+/** Users whose value changes, page by page. */
 export type Pages = AsyncIterable<Pick<ComparedPage, "changes" | "counts">>;
 
 export type PagesWorld = { readonly members: Members; readonly clock: Pick<Clock, "nextTurn"> };
@@ -20,7 +20,7 @@ export type Compared = {
   readonly others: "remove" | "keep";
 };
 
-/** What a list changes, as the store compares it. */
+/** The changes of a list, as the store compares it. */
 export async function* comparedPages({ upload, known, others }: Compared, { members, clock }: PagesWorld): Pages {
   let after: string | null = null;
   do {
@@ -31,12 +31,12 @@ export async function* comparedPages({ upload, known, others }: Compared, { memb
   } while (after !== null);
 }
 
-/** Of a removal that nobody hears of: nothing is written down, and all are counted. */
+/** For a silent removal: no changes are written down, and all users count as removed. */
 export async function* noPages({ size }: Computation): Pages {
   yield { changes: [], counts: { ...NOBODY, removed: size } };
 }
 
-/** Of these users, those whose value is another one. They are different users. */
+/** Those of these users whose value changes. Each user is listed once. */
 export async function* changedPages(wanted: readonly Member[], known: Computation, members: Members): Pages {
   for (let from = 0; from < wanted.length; from += IN_PAGE) {
     const part = wanted.slice(from, from + IN_PAGE);
@@ -53,11 +53,11 @@ export async function* changedPages(wanted: readonly Member[], known: Computatio
 
 export type AllowedWorld = {
   readonly suppressed: Pick<Suppressed, "among">;
-  /** Left out where it is only counted. */
+  /** Left out on a dry run. */
   readonly report?: Pick<Report, "callRejected">;
 };
 
-/** Without users who were deleted, and are to stay so: no call about them is made. They have no value, and would get one. */
+/** Leaves out users who were deleted and are suppressed: no call about them is made, and they get no value. */
 export async function* allowedPages(
   pages: Pages,
   { source }: { readonly source: string },
@@ -80,7 +80,7 @@ export const SUPPRESSED = fault(
   "users of a list were deleted, and calls about them are refused until the operator takes that back",
 );
 
-/** All of them together. */
+/** The sum of all pages. */
 export async function count(pages: Pages): Promise<SyncCounts> {
   let sum = NOBODY;
   for await (const { counts } of pages) sum = plus(sum, counts);

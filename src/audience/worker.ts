@@ -6,38 +6,39 @@ import type { Report } from "../model/report.ts";
 import { type At, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { SUPPRESSED } from "./pages.ts";
 
-/** Changes in one commit: calls that come meanwhile wait for so many. */
+/** Changes in one commit. Calls that arrive meanwhile wait for it. */
 const IN_PAGE = 100;
-/** When a sync cannot go on, and how often those that have to wait are looked at. */
+/** The wait before a sync that could not continue is tried again, and between looks at blocked ones. */
 const PATIENCE: Ms = 5 * SECOND;
-/** How long after a sync those who have left are forgotten, and again while calls about some still wait. */
+/** How long after a sync former members are removed, and how often again while calls about some still wait. */
 const SWEEP_AFTER: Ms = 10 * MINUTE;
-/** Rows in one commit that only cleans up. */
+/** Rows in one cleanup commit. */
 const IN_SWEEP = 500;
 
 type WorkerWorld = {
   readonly members: Members;
   readonly accept: Accept;
-  /** Why a source takes no calls now; null if it does. */
+  /** Why a source accepts no calls now; null if it does. */
   readonly refusalOf: (source: string) => Fault | null;
   readonly clock: Clock;
   readonly report: Report;
 };
 
 export type Worker = {
-  /** Takes up what was begun before, and works until the signal is aborted. */
+  /** Resumes the syncs of the previous run, and works until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
-  /** A sync has begun. Resolves when it is finished. */
+  /** Starts sending a sync. Resolves when it is finished. */
   begin(open: OpenSync): Promise<OpenSync>;
-  /** Something is there to be cleaned up. */
+  /** There is something to clean up. */
   wake(): void;
 };
 
 type Running = { open: OpenSync; why: string | null; readonly done: PromiseWithResolvers<OpenSync> };
 
 /**
- * Sends what syncs have set out to send: a page of each in turn, with a turn of the loop between. A page is one commit of
- * calls together with the memberships that they tell of, so that a crash leaves each change either done or still to do.
+ * Sends the changes of running syncs, one page of each in turn, and yields to the event loop in between. A page is one
+ * commit of calls together with the memberships that they report, so that after a crash each change is either done or still
+ * to do.
  */
 export function createSyncWorker(world: WorkerWorld): Worker {
   const { members, clock } = world;
@@ -70,7 +71,7 @@ export function createSyncWorker(world: WorkerWorld): Worker {
     },
   };
 
-  /** What is begun while those of before are taken up is among them. */
+  /** A sync that begins while earlier ones are being resumed may be among them. */
   function runningOf(open: OpenSync): Running {
     const known = running.get(open.sync.number);
     if (known) return known;
@@ -81,7 +82,7 @@ export function createSyncWorker(world: WorkerWorld): Worker {
 
   async function rest(signal: AbortSignal): Promise<void> {
     await clock.sleep(running.size > 0 ? PATIENCE : SWEEP_AFTER, AbortSignal.any([signal, nap.signal]));
-    // Calls about users who have left may have come to their end.
+    // Calls about former members may have been settled by now.
     cleaner.lookAgain();
   }
 
@@ -92,7 +93,7 @@ export function createSyncWorker(world: WorkerWorld): Worker {
   }
 }
 
-/** Works until the signal is aborted. What goes wrong is told: a damaged page of theirs must not keep all else from working. */
+/** Works until the signal is aborted. Errors are logged: one damaged page must not stop the others. */
 async function overAndOver(
   { clock, report }: WorkerWorld,
   signal: AbortSignal,
@@ -108,14 +109,14 @@ async function overAndOver(
   }
 }
 
-/** Half of the time is for others: calls from outside, and the deliveries of all this. */
+/** Leaves half of the time to other work: incoming calls, and the deliveries of these syncs. */
 function breathe(clock: Clock, took: Ms, signal: AbortSignal): Promise<void> {
   return took < 1 ? clock.nextTurn() : clock.sleep(took, signal);
 }
 
 type Work = WorkerWorld & { readonly finished: (one: Running, open: OpenSync) => void };
 
-/** A page of each. Answers whether there was something to do that could be done. */
+/** One page of each sync. Answers whether any made progress. */
 async function workOn(all: readonly Running[], signal: AbortSignal, world: Work): Promise<boolean> {
   let worked = false;
   for (const one of all) {
@@ -133,7 +134,7 @@ async function workOn(all: readonly Running[], signal: AbortSignal, world: Work)
 
 type Worked = { readonly finished: boolean; readonly open: OpenSync };
 
-/** Does a page of it, and what is to be done after the last one. */
+/** Sends one page, and finishes the sync after the last one. */
 async function workOnOne(open: OpenSync, world: WorkerWorld): Promise<Worked | Fault> {
   const { members, report, clock } = world;
   try {
@@ -144,26 +145,26 @@ async function workOnOne(open: OpenSync, world: WorkerWorld): Promise<Worked | F
     report.syncFinished(finished, clock.now() - finished.sync.startedAt);
     return { finished: true, open: finished };
   } catch (error) {
-    // It stays, and is tried again.
+    // The sync stays and is tried again.
     report.unexpected("send a sync", error);
     return fault("internal", "something unexpected went wrong; see the log");
   }
 }
 
-/** Once for each reason. */
+/** Logs each reason once. */
 function tellWaiting(one: Running, { code, message }: Fault, report: Pick<Report, "syncWaits">): void {
   if (one.why !== code && code !== "overloaded") report.syncWaits(one.open, message);
   one.why = code;
 }
 
 type Cleaner = {
-  /** A little. Answers whether there may be more. */
+  /** Cleans up a few rows. Answers whether there may be more. */
   tidy(): Promise<boolean>;
-  /** There may be something again. */
+  /** There may be something to clean up again. */
   lookAgain(): void;
 };
 
-/** Forgets what was never begun, and who has left. */
+/** Removes syncs that never began, and former members. */
 function createCleaner(members: Members): Cleaner {
   let untidy = true;
   return {
@@ -180,7 +181,7 @@ function createCleaner(members: Members): Cleaner {
   };
 }
 
-/** A page of a sync. Answers whether it is finished, or why it has to wait. */
+/** Sends one page of a sync. Answers whether it is finished, or why it is blocked. */
 async function step(open: OpenSync, world: WorkerWorld): Promise<"worked" | "finished" | Fault> {
   return open.sync.kind === "silent_removal" ? dropPage(open, world) : sendPage(open, world);
 }
@@ -214,7 +215,7 @@ async function sendPage(open: OpenSync, world: WorkerWorld): Promise<"worked" | 
   return (await forgetSuppressed(suppressed, open, world)) ?? "worked";
 }
 
-/** Calls about users who were deleted are refused as those of clients are, and their membership is forgotten. */
+/** Refuses calls about suppressed users like those of clients, and removes their membership. */
 async function forgetSuppressed(
   suppressed: readonly Member[],
   { computation: { source } }: OpenSync,
@@ -231,9 +232,9 @@ async function forgetSuppressed(
 }
 
 /**
- * The identify call that tells of a change (SPEC.md 6): the trait is true for a member, false for one who has left; for a
- * computed trait it is the value, or null. Its messageId is the same whenever it is made for this sync and user. `now`: by the
- * wall clock.
+ * The identify call that reports a change (SPEC.md 6). The trait is true for a member and false for a former one; a computed
+ * trait has its value, or null. The messageId depends only on the sync and the user, so it is the same each time. `now`: by
+ * the wall clock.
  */
 function callFor({ user, value, hash }: PendingMember, { sync, computation }: OpenSync, now: At): Event {
   const { class: kind, key } = computation;
@@ -248,7 +249,7 @@ function callFor({ user, value, hash }: PendingMember, { sync, computation }: Op
   });
 }
 
-/** Which computation it is about, in the words that receivers of such calls look for. */
+/** The computation in the form that receivers of such calls expect. */
 function personasOf({ class: kind, id, key, name, source }: Computation): object {
   return {
     computation_class: kind,

@@ -17,7 +17,7 @@ export function declareAudience(program: Command, done: Done): void {
     command: "audience",
     description:
       "keep audiences in step with lists of their members; receivers are notified of each user who enters or leaves",
-    sync: "compare an audience with the list of all its members; a call goes out for each who enters or leaves",
+    sync: "compare an audience with the list of all its members, and send a call for each who enters or leaves",
     remove: "delete an audience; its members get false",
     name: "big-spenders",
     file: "members.csv",
@@ -64,7 +64,7 @@ type Words = {
 
 type PlaceOptions = PrintOptions & { readonly source: string };
 
-/** `fairlead audience`, `fairlead traits`: each with its commands. */
+/** Declares `fairlead audience` or `fairlead traits` with its commands. */
 function declareComputations(program: Command, done: Done, words: Words): void {
   const group = program.command(words.command).description(words.description).helpCommand(false);
   group.addHelpText("after", examples(`fairlead ${words.command} sync ${words.name} ${words.file} --source website`));
@@ -82,8 +82,8 @@ function declareSync(group: Command, done: Done, { kind, command, sync, name, fi
     .argument("<file>", "the list; - is standard input")
     .requiredOption("--source <name>", "whose users they are")
     .option("--format <format>", `${Object.keys(LIST_TYPES).join(", ")} (default: by the end of the file's name)`)
-    .option("--dry-run", "only say what would change")
-    .option("--allow-shrink", "it may lose more than half of its users")
+    .option("--dry-run", "only print what would change")
+    .option("--allow-shrink", "allow it to lose more than half of its users")
     .option("--json", "print what was done as JSON");
   const lines = [
     `fairlead ${command} sync ${name} ${file} --source website`,
@@ -118,7 +118,7 @@ function list(kind: ComputationClass, options: ListOptions): Promise<ExitCode> {
 function declareShow(group: Command, done: Done, { kind, command, name }: Words): void {
   const declared = group
     .command("show")
-    .description(`show one ${kind}, and what its last syncs have changed`)
+    .description(`show one ${kind}, and what its last syncs changed`)
     .argument("<name>", "which one")
     .requiredOption("--source <name>", "whose it is")
     .option("--json", "print it as JSON");

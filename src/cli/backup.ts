@@ -36,7 +36,7 @@ import { onInterrupt, openProgressBar } from "./progress.ts";
 export function declareBackup(program: Command, done: Done): void {
   const command = program
     .command("backup")
-    .description("copy the outbox into one file, as it is at one moment, and check the copy; the daemon keeps running")
+    .description("copy a snapshot of the outbox into one file, and check the copy; the daemon keeps running")
     .argument("<file>", "the path of the copy")
     .option("--force", "replace an existing file, once the copy is checked")
     .option("--json", "print what was copied as JSON");
@@ -93,37 +93,36 @@ function inMb(bytes: number): number {
 
 type Place = { readonly outbox: string; readonly force: boolean };
 
-/** Why the copy cannot be written to this path; null if it can. */
+/** Why the copy cannot be written to this path; null if it can be. */
 function judgeTarget(target: string, { outbox, force }: Place): Complaint | null {
   const there = storedFile(target);
   if (storedFile(dirname(target))?.kind !== "folder") return wrongUsage(`there is no folder ${dirname(target)}`);
   if (there?.kind === "folder") return wrongUsage(`${target} is a folder; name the file in it that is to be written`);
-  if (there?.kind === "other")
-    return wrongUsage(`${target} is a device or the like; a copy can only be a file, and not piped on`);
+  if (there?.kind === "other") return wrongUsage(`${target} is a device or a pipe; a copy must be a file`);
   const own = ["", "-wal", "-shm", ".lock"].map((end) => `${outbox}${end}`);
   const isOwn = own.some((path) => path === target || (there && storedFile(path)?.identity === there.identity));
   if (isOwn) return wrongUsage(`${target} is the outbox itself; name another file`);
   if (there === null || force) return null;
-  return wrongUsage(`file_exists: ${target} is there already; name another file, or say --force to replace it`);
+  return wrongUsage(`file_exists: ${target} already exists; name another file, or replace it with --force`);
 }
 
 export type CopyJob = {
   readonly outbox: Config["outbox"];
-  /** The final path of the copy. */
+  /** The final path. */
   readonly target: string;
-  /** Begins the copy under another name. */
+  /** Creates the file under a temporary name. */
   readonly begin: () => NewFile;
   readonly stepped: (copied: Copied) => void;
-  /** The daemon, if the outbox's file is gone and only the daemon has its content. */
+  /** Set if the outbox's file is gone and only the daemon still has its content. */
   readonly holder: Holder | null;
-  /** Ends the copy. */
+  /** Aborts the copy. */
   readonly signal: AbortSignal;
 };
 
 /** A checked copy under its final name. */
 type Backup = { readonly bytes: number; readonly contents: Contents };
 
-/** Copies the outbox, whether a daemon has it open or not, and gives the copy its name once it is checked. */
+/** Copies the outbox, with or without a running daemon, and gives the copy its name once it is checked. */
 export async function backUp(job: CopyJob): Promise<Backup | Complaint> {
   const { outbox, holder } = job;
   if (holder !== null) return copyFromDaemon(holder, job);
@@ -145,7 +144,7 @@ export async function backUp(job: CopyJob): Promise<Backup | Complaint> {
 }
 
 const NOT_THERE =
-  "it is made by the first start; if it was removed while the daemon runs, say where that is with --admin: it still has it open";
+  "the first start creates it; if it was removed while the daemon runs, name the daemon with --admin: it still has the outbox open";
 
 const KEEP_AS_IT_IS =
   "copy the outbox and its -wal as they are, while no daemon runs; the next start continues with what is left, which can be backed up then";
@@ -153,7 +152,7 @@ const KEEP_AS_IT_IS =
 async function copyFrom(source: OutboxFile, job: CopyJob): Promise<Backup | Complaint> {
   const { outbox, target, signal } = job;
   const folder = dirname(target);
-  // On the daemon's own disk, what the daemon has to keep free is not available.
+  // On the daemon's own disk, its reserve of free space is not available.
   const isShared = storedFile(folder)?.device === storedFile(outbox.path)?.device;
   const lack = await lackOfRoom(folder, source.size, isShared ? outbox.freeDisk : 0);
   if (lack !== null) return failed(`${lack}; make room, or name a file on another disk`);
@@ -173,8 +172,8 @@ async function copyFrom(source: OutboxFile, job: CopyJob): Promise<Backup | Comp
 }
 
 /**
- * During a copy the daemon's log grows with every new call. Its extra length counts as used, and at `maxSize` calls are
- * refused. The copy gives up halfway to the point where that would be felt.
+ * The daemon's log grows during a copy. Its extra length counts as used space, and at `maxSize` calls are refused. The copy
+ * is aborted halfway to that point.
  */
 function longestLog({ size }: OutboxFile, { maxSize }: Config["outbox"]): number {
   const crowded = maxSize * 0.9;
@@ -195,17 +194,17 @@ function keep(file: NewFile, contents: Contents | Complaint): Backup | Complaint
   return { bytes, contents };
 }
 
-/** A daemon that does not answer in this time is not waited for: the file is read. */
+/** How long to wait for the daemon's answer before reading the file. */
 const PATIENCE: Ms = 5 * SECOND;
 /** For the whole copy. */
 const LONGEST: Ms = 12 * HOUR;
-/** Bytes that are written before they are flushed, as in every copy. */
+/** Bytes written between flushes, as in every copy. */
 const UNFLUSHED = 8 * MB;
 
-/** A running daemon whose outbox file is gone, and what became of the file. */
+/** A running daemon whose outbox file is gone, and what happened to the file. */
 export type Holder = { readonly daemon: Daemon; readonly gone: NonNullable<DaemonStatus["outbox"]["gone"]> };
 
-/** The daemon, if it runs and says that its outbox is gone: then the file at the path is not what it has open. */
+/** The running daemon, if it reports that its outbox is gone: it then has another file open than the one at the path. */
 async function findHolder(options: DaemonOptions): Promise<Holder | null> {
   const daemon = findDaemon(options, createResolve());
   if ("code" in daemon) return null;
@@ -226,7 +225,7 @@ async function copyFromDaemon(holder: Holder, { begin }: CopyJob): Promise<Backu
   }
 }
 
-/** Writes what the daemon still has of its outbox to a file. Answers why it cannot; null if it is done. */
+/** Downloads what the daemon still has of its outbox into a file. Answers why it cannot; null on success. */
 async function downloadFrom({ daemon }: Holder, file: NewFile): Promise<Complaint | null> {
   const authorization = daemon.token && { Authorization: `Bearer ${daemon.token.secret.reveal()}` };
   let unflushed = 0;
@@ -251,7 +250,7 @@ type About = {
   readonly file: string;
   readonly from: string;
   readonly took: number;
-  /** What became of the outbox, if the copy is what the daemon still had of it. */
+  /** What happened to the outbox, if the copy came from the daemon. */
   readonly gone: Holder["gone"] | null;
 };
 
@@ -274,7 +273,7 @@ function toJson({ bytes, contents }: Backup, { file, from, took, gone }: About):
   return { file, from, bytes, tookMs: took, ...contentsJson(contents), ...(gone !== null && { gone }) };
 }
 
-/** What is in a store, in lines. `now`: by the wall clock. */
+/** The contents of a store, in lines. `now`: by the wall clock. */
 export function contentsWords(contents: Contents, now: number): string {
   const { events, newestAt, deliveries, computations, suppressed } = contents;
   const newest = newestAt === null ? "" : `, the newest of ${formatTime(newestAt)} (${ageOf(newestAt, now)})`;
@@ -292,7 +291,7 @@ function ageOf(at: number, now: number): string {
   return at > now ? "ahead of this machine's clock" : `${formatDuration(now - at)} ago`;
 }
 
-/** The same for programs. */
+/** The contents for programs. */
 export function contentsJson({ newestAt, ...contents }: Contents): object {
   return { ...contents, newestAt: newestAt === null ? null : formatTime(newestAt) };
 }

@@ -10,11 +10,11 @@ import { isFolder } from "../runtime/stored-file.ts";
 import { complain, type Done, EXIT, type ExitCode, examples } from "./command.ts";
 import { CONFIG_OPTION, type ConfigText, complaintOfFile, openConfigFile, printProblems } from "./config-file.ts";
 
-/** `fairlead check`: says whether a config can be used, and lists all its problems, without starting anything. */
+/** `fairlead check`: reports every problem of a config without starting anything. */
 export function declareCheck(program: Command, done: Done): void {
   program
     .command("check")
-    .description("check whether the config can be used, and print all its problems")
+    .description("check the config, and print all its problems")
     .option(...CONFIG_OPTION)
     .option("--explain", "print every key with the value in force and where it comes from; secrets as ***")
     .option("--json", "print the problems, or with --explain the keys, as JSON")
@@ -44,7 +44,7 @@ function check(options: CheckOptions): ExitCode {
   return valid ? EXIT.done : EXIT.config;
 }
 
-/** Credentials of the systemd unit exist only inside it: outside, a missing one is no fault of the config. */
+/** Credentials of the systemd unit exist only inside it. Outside, a missing one is not an error. */
 function inspect({ file, text, worldReadable }: Extract<ConfigText, { kind: "read" }>): Loaded {
   const resolve = createResolve();
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
@@ -52,7 +52,7 @@ function inspect({ file, text, worldReadable }: Extract<ConfigText, { kind: "rea
   return loadConfig({ file, text, worldReadable, credentials, ...machine });
 }
 
-/** Warnings go to standard error, so that what is printed stays YAML or JSON. */
+/** Prints warnings on standard error, so that standard output stays YAML or JSON. */
 function explain(inspected: Loaded, file: string, { json }: CheckOptions): void {
   printProblems(inspected.problems);
   if (json) print(JSON.stringify({ file, settings: listSettings(inspected, file) }));

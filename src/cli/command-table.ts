@@ -1,7 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { Argument, Command, Help, Option } from "commander";
 
-/** What kind of value an option or an argument takes, as far as a shell can complete it. */
+/** The kind of value that an option or an argument takes, for completion in shells. */
 export type Value =
   | { readonly kind: "file" }
   | { readonly kind: "words"; readonly words: readonly string[] }
@@ -10,7 +10,7 @@ export type Value =
   | { readonly kind: "text" };
 
 export type OptionRow = {
-  /** As --help writes it: `-h, --help`, `--config <file>`. */
+  /** As in --help: `-h, --help`, `--config <file>`. */
   readonly flags: string;
   readonly names: readonly string[];
   readonly description: string;
@@ -29,7 +29,7 @@ export type ArgumentRow = {
 
 /** A command, as --help shows it. */
 export type CommandRow = {
-  /** Its name after those of its parents, without `fairlead`; empty for the program itself. */
+  /** Its name, preceded by its parents', without `fairlead`; empty for the program itself. */
   readonly path: readonly string[];
   readonly usage: string;
   readonly description: string;
@@ -38,11 +38,11 @@ export type CommandRow = {
   readonly options: readonly OptionRow[];
   readonly args: readonly ArgumentRow[];
   readonly commands: readonly CommandRow[];
-  /** The end of --help: examples and notes. */
+  /** The end of --help, with examples and notes. */
   readonly after: string;
 };
 
-/** What --help shows, as data: the man page and the completions of shells are made from it. */
+/** The content of --help as data, for the man page and completion scripts. */
 export function describeCommand(command: Command, path: readonly string[] = []): CommandRow {
   const help = command.createHelp();
   return {
@@ -97,14 +97,14 @@ function guessValue(placeholder: string, words: readonly string[] | undefined): 
   return placeholder === "file" ? { kind: "file" } : { kind: "text" };
 }
 
-/** Arguments and options with these names take a destination; `old` and `new` are those of `fairlead move`. */
+/** Names of arguments and options that take a destination. `old` and `new` belong to `fairlead move`. */
 const DESTINATIONS = /^(old|new|destination\b.*)$/;
 
 function headingOf(heading: string | undefined, otherwise: string): string {
   return (heading || otherwise).replace(/:$/, "");
 }
 
-/** Commander keeps this text in event listeners only, and its types hide that it is an emitter. */
+/** Commander keeps this text only in event listeners, and its types hide that it is an emitter. */
 function afterHelp(command: Command): string {
   let text = "";
   const write = (part: string): void => {

@@ -5,7 +5,7 @@ import { printError } from "../runtime/output.ts";
 /** Adds a command to the program. The file of each command exports one such function. */
 export type Declare = (program: Command, done: Done) => void;
 
-/** Takes the exit code of the command that was run, or the promise of it. */
+/** Gets the exit code of the command that was run, or a promise of it. */
 export type Done = (code: ExitCode | Promise<ExitCode>) => Promise<void>;
 
 /** The examples at the end of a command's help, one per line. */
@@ -21,13 +21,13 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export type Complaint = {
   readonly code: ExitCode;
   readonly message: string;
-  /** A stable code for programs, of the daemon or of the command line. Default: the one of the exit code. */
+  /** A stable code for programs, from the daemon or the command line. Default: the one of the exit code. */
   readonly error?: string;
   /** More fields for programs; a `message` here replaces the one for people. */
   readonly more?: object;
 };
 
-/** The codes of complaints without one of their own. */
+/** The default codes. */
 const ERRORS: Readonly<Record<ExitCode, string>> = {
   [EXIT.done]: "done",
   [EXIT.failed]: "failed",
@@ -37,7 +37,7 @@ const ERRORS: Readonly<Record<ExitCode, string>> = {
 
 let asJson = false;
 
-/** Prints complaints as JSON from now on, for a command with --json. One process runs one command. */
+/** Switches complaints to JSON, for commands with --json. One process runs one command. */
 export function complainAsJson(json: boolean): void {
   asJson = json;
 }
@@ -48,7 +48,7 @@ export function complain(complaint: Complaint): ExitCode {
   return complaint.code;
 }
 
-/** The command could not do what it should. */
+/** A failure of the command. */
 export function failed(message: string): Complaint {
   return { code: EXIT.failed, message };
 }
@@ -58,12 +58,12 @@ export function wrongUsage(message: string): Complaint {
   return { code: EXIT.usage, message };
 }
 
-/** One line, with the keys of a refusal of the operator's API. */
+/** One line of JSON, with the keys of a refusal of the operator's API. */
 export function toJson({ code, message, error = ERRORS[code], more }: Complaint): string {
   return printable(JSON.stringify({ success: false, code: error, message, ...more }));
 }
 
-/** In columns. Numbers need no alignment of their own: people look for the one that is not 0. */
+/** Aligns rows in columns. Numbers are left-aligned: people look for the one that is not 0. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows

@@ -63,7 +63,7 @@ function bashEntry({ path, options, args, commands }: CommandRow): string {
   return `  '${path.join(" ")}')\n${assignments.map(([name, value]) => `    ${name}='${value}'\n`).join("")}    ;;`;
 }
 
-/** Arguments that are completed from files or names. No command has arguments of two of these kinds. */
+/** Arguments completed from files or names. No command has arguments of both kinds. */
 const BASH_ARGUMENTS: Readonly<Record<string, string>> = {
   file: "files",
   destinations: "destinations",
@@ -223,7 +223,7 @@ _fairlead_names() {
 }
 `;
 
-/** As a file of $fpath it is the body of the function itself. */
+/** In $fpath, the file is the body of the function itself. */
 const ZSH_FOOT = `if [[ "\${funcstack[1]}" == _fairlead ]]; then
   _fairlead "$@"
 else
@@ -275,7 +275,7 @@ function zshOption(option: OptionRow): string {
 }
 
 function zshArgument({ variadic, value }: ArgumentRow, at: number): string {
-  // Without the guard, options are not completed where an argument may stand.
+  // Without the guard, zsh does not complete options where an argument may stand.
   const spec = value.kind === "text" ? 'value:_guard "^-*" value' : zshValue(value);
   return zshQuote(`${variadic ? "*" : at + 1}:${spec}`);
 }

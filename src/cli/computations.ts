@@ -24,7 +24,7 @@ const LONGEST: Ms = HOUR + 10 * 60 * SECOND;
 
 type Place = { readonly kind: ComputationClass; readonly name: string };
 
-/** Sends a list to the daemon, shows how far it is, and waits until all that it changes is in the outbox. */
+/** Sends a list to the daemon, shows the progress, and waits until all its changes are in the outbox. */
 export async function syncList(place: Place, file: string, options: SyncOptions): Promise<ExitCode> {
   const bar = openCounter(createClock());
   const sent = await send(place, { file, options, bar });
@@ -61,7 +61,7 @@ async function send({ kind, name }: Place, { file, options, bar }: Sending): Pro
 
 type Following = { readonly result: Synced; readonly options: SyncOptions; readonly bar: Counter };
 
-/** A daemon that is started again meanwhile goes on with it: so does this. */
+/** Follows the sync until it ends. A restarted daemon continues it. */
 async function follow({ kind, name }: Place, { result, options, bar }: Following): Promise<Synced | Complaint> {
   const { added, changed, removed } = result;
   const clock = createClock();
@@ -78,7 +78,7 @@ async function follow({ kind, name }: Place, { result, options, bar }: Following
   return { ...result, sync: sync ?? result.sync };
 }
 
-/** How lists are written, by the word for it. */
+/** Content-Types of lists, by format. */
 export const LIST_TYPES: Readonly<Record<string, string>> = {
   csv: "text/csv",
   json: "application/json",
@@ -86,7 +86,7 @@ export const LIST_TYPES: Readonly<Record<string, string>> = {
   ndjson: "application/x-ndjson",
 };
 
-/** The headers of a list: by the end of the name of its file, apart from `.gz`, unless the format is given. */
+/** The headers for a list, by the given format, or by the file's extension without `.gz`. */
 function headersFor(file: string, format: string | undefined): Readonly<Record<string, string>> | Complaint {
   const isGzip = file.endsWith(".gz");
   const word = format ?? /\.([a-z]+)(?:\.gz)?$/i.exec(file)?.[1]?.toLowerCase() ?? "";
@@ -95,18 +95,18 @@ function headersFor(file: string, format: string | undefined): Readonly<Record<s
     const words = Object.keys(LIST_TYPES).join(", ");
     return {
       code: EXIT.usage,
-      message: `how ${file === "-" ? "standard input" : file} is written, say with --format: ${words}`,
+      message: `name the format of ${file === "-" ? "standard input" : file} with --format: ${words}`,
     };
   }
   return { "Content-Type": type, ...(isGzip && { "Content-Encoding": "gzip" }) };
 }
 
-/** Where the operator's API has an audience, or a trait. */
+/** The path of an audience or a trait in the operator's API. */
 export function pathOf(kind: ComputationClass, source: string, name: string): string {
   return `/api/sources/${encodeURIComponent(source)}/${kind}s/${encodeURIComponent(name)}`;
 }
 
-/** Where it lists those of a source, or of all. */
+/** The path of the list for one source, or for all. */
 export function listPathOf(kind: ComputationClass, source: string | undefined): string {
   return source === undefined ? `/api/${kind}s` : `/api/sources/${encodeURIComponent(source)}/${kind}s`;
 }
@@ -122,7 +122,7 @@ function countsOf({ added, changed, removed }: Counts, kind: string): string {
   return `${format(added)} added, ${format(changed)} changed, ${format(removed)} cleared`;
 }
 
-/** What a sync has done, does still, or on a dry run would do. */
+/** The result of a sync: finished, still running, or a dry run. */
 export function toResult(kind: ComputationClass, name: string, result: Synced): string {
   const counts = countsOf(result, kind);
   const size = `${format(result.size)} ${result.size === 1 ? "user" : "users"}`;
@@ -132,7 +132,7 @@ export function toResult(kind: ComputationClass, name: string, result: Synced): 
   return `${counts}; the ${what} will have ${size}: ${format(result.sync.done)} of the changes are in the outbox, the others follow.`;
 }
 
-/** A line for each. `now`: by the wall clock. */
+/** One line each. `now`: by the wall clock. */
 export function toList(kind: ComputationClass, all: readonly Computation[], now: number): string {
   if (all.length === 0) return `There are no ${kind}s.`;
   const rows = all.map(({ source, name, key, size, lastSync }) => [
@@ -145,7 +145,7 @@ export function toList(kind: ComputationClass, all: readonly Computation[], now:
   return table([["source", kind, "key", "users", "last sync", "changes"], ...rows]);
 }
 
-/** All there is to know of one. */
+/** Everything about one computation. */
 export function toOne(one: Computation, syncs: readonly Sync[], now: number): string {
   const rows = syncs.map((sync) => [
     String(sync.number),

@@ -24,7 +24,7 @@ export type ConfigText =
 type Unreadable = {
   readonly kind: "unreadable";
   readonly message: string;
-  /** How a user without permission can read it; null if something else is wrong. */
+  /** How a user can get permission to read it; null if permission is not the problem. */
   readonly remedy: string | null;
 };
 
@@ -43,7 +43,7 @@ export function openConfigFile(named: string | undefined): ConfigText {
   return { kind: "read", file, text: text.text, worldReadable: text.worldReadable && isInOpenFolders(file) };
 }
 
-/** Why there is no config, and what to do. `otherwise`: how the command works without one. */
+/** Why there is no config, and what to do. `otherwise`: how the command can work without one. */
 export function complaintOfFile({ message, remedy }: Unreadable, otherwise?: string): Complaint {
   const advice = remedy ?? otherwise;
   return {
@@ -60,7 +60,7 @@ export function requireConfig(
 ): { readonly file: string; readonly config: Config } | null {
   const opened = openConfigFile(named);
   if (opened.kind === "unreadable") {
-    const remedy = opened.remedy && "the user that runs the daemon has to be able to read it";
+    const remedy = opened.remedy && "the user that runs the daemon must be able to read it";
     complain(complaintOfFile({ ...opened, remedy }));
     return null;
   }

@@ -5,10 +5,10 @@ import type { FileState, Look } from "../model/reload.ts";
 import { formatDuration, type Ms, SECOND } from "../model/units.ts";
 import { createResolve, fileState, fileStateNow, findConfigFile, readFileLater } from "../runtime/config-files.ts";
 
-/** For all files of a config together. A file server that is gone would block a reload forever. */
+/** For all files of a config together. A file server that does not respond would block a reload forever. */
 const DEADLINE: Ms = 5 * SECOND;
 
-/** Reads the config at the start and at each reload, and remembers the state of each file that it read. */
+/** Reads the config at the start and at each reload, and remembers the state of each file that was read. */
 export type Reader = {
   /** For the first read, at the start, which may block. */
   readonly resolve: Resolve;
@@ -51,7 +51,7 @@ export function createReader(named: string | undefined, later: LaterFiles = REAL
 
 type World = { readonly files: Files; readonly machine: Resolve; readonly clock: Clock };
 
-/** Only the text says which files a config needs: it is parsed again until no file is missing. */
+/** Only the text tells which files a config needs: it is parsed again until no file is missing. */
 async function readAll(file: string, { files, machine, clock }: World): Promise<Read> {
   let missing: readonly string[] = [file];
   for (;;) {
@@ -63,7 +63,7 @@ async function readAll(file: string, { files, machine, clock }: World): Promise<
     const readOrAsk = (path: string): FileText => {
       const found = files.get(path);
       if (found === undefined) asked.add(path);
-      // The reason is never seen: the text is parsed again once the file is read.
+      // Nobody sees this reason: the text is parsed again once the file is read.
       return found ?? { ok: false, why: "it was not read yet" };
     };
     const resolve = { ...machine, file: readOrAsk };

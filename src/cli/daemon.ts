@@ -16,16 +16,16 @@ import { isReceived, type Received, type Shape } from "../wire/fields.ts";
 import { type Complaint, complain, EXIT, type ExitCode } from "./command.ts";
 import { CONFIG_OPTION, complaintOfFile, openConfigFile } from "./config-file.ts";
 
-/** A running daemon, as the operator's commands reach it. */
+/** A running daemon, as commands reach it. */
 export type Daemon = {
-  /** Where its operator's API is, as `http://127.0.0.1:8081` or `unix:/path`. */
+  /** The address of its operator's API: `http://127.0.0.1:8081` or `unix:/path`. */
   readonly base: string;
-  /** Where that comes from, as `--admin` or `admin.listen of config.yaml`. */
+  /** The source of the address, such as `--admin` or `admin.listen of config.yaml`. */
   readonly from: string;
   readonly token: Token | null;
 };
 
-/** What the operator's API wants to see, and where it comes from, as `$FAIRLEAD_ADMIN_TOKEN`. */
+/** The token of the operator's API, and its source, such as `$FAIRLEAD_ADMIN_TOKEN`. */
 type Token = { readonly secret: Secret; readonly from: string };
 
 export type DaemonOptions = { readonly admin?: string; readonly config?: string };
@@ -47,9 +47,9 @@ If it wants a token, that is $FAIRLEAD_ADMIN_TOKEN, else admin.token of the
 config; with an address from elsewhere, only of one that --config names.`;
 
 /**
- * Finds the running daemon, and the token for it: in `$FAIRLEAD_ADMIN_TOKEN`, else in the config. There is no option for
- * the token, because every program on the machine could read it in the list of processes. The token of a config that was not
- * named is never sent to an address that was.
+ * Finds the running daemon and its token: in `$FAIRLEAD_ADMIN_TOKEN`, else in the config. No option takes the token, because
+ * every program on the machine could read it in the process list. A token from a config that was not named is never sent to
+ * an address that was.
  */
 export function findDaemon(options: DaemonOptions, resolve: Resolve): Daemon | Complaint {
   const said = saidAddress(options, resolve);
@@ -63,7 +63,7 @@ export function findDaemon(options: DaemonOptions, resolve: Resolve): Daemon | C
   return "code" in config ? config : withToken(daemon, config);
 }
 
-/** Whether the daemon was named by its address: it may be another one than that of the config here. */
+/** Whether the daemon was named by its address: it may not be the one of the config here. */
 export function isSaidElsewhere(options: DaemonOptions, resolve: Resolve): boolean {
   return saidAddress(options, resolve) !== null;
 }
@@ -74,7 +74,7 @@ function saidAddress(
 ): { readonly text: string; readonly from: string } | null {
   if (admin !== undefined) return { text: admin, from: "--admin" };
   const text = env("FAIRLEAD_ADMIN");
-  // Empty is as good as not set, as in a shell.
+  // Empty counts as unset, as in a shell.
   return text ? { text, from: "$FAIRLEAD_ADMIN" } : null;
 }
 
@@ -113,7 +113,7 @@ function withToken(daemon: Omit<Daemon, "token">, { file, admin }: OpenConfig): 
   return { code: EXIT.config, message: `${secret.message}\nor give the token in $FAIRLEAD_ADMIN_TOKEN` };
 }
 
-/** A header can hold no more than this, and the daemon takes what stands before a space. */
+/** Checks that a header can hold the token. The daemon reads it up to the first space. */
 function sendable(daemon: Daemon): Daemon | Complaint {
   const { token } = daemon;
   if (token === null || /^[!-~]+$/.test(token.secret.reveal())) return daemon;
@@ -124,17 +124,17 @@ function usage(message: string): Complaint {
   return { code: EXIT.usage, message };
 }
 
-/** What an operator's command wants of the running daemon. */
+/** A request to the running daemon. */
 export type Question<S extends Shape> = {
-  /** With its query, as `/api/rejected?limit=1`. */
+  /** The path with its query, such as `/api/rejected?limit=1`. */
   readonly path: string;
-  /** What is sent, by POST; without it, the question is a GET. */
+  /** The body of a POST; without it, the request is a GET. */
   readonly body?: object;
-  /** Another method, and what goes with it. */
+  /** Another method, with its body and headers. */
   readonly by?: Pick<Ask, "method" | "body" | "headers" | "timeout">;
-  /** What the answer looks like. */
+  /** The shape of the answer. */
   readonly answer: S;
-  /** Turns a refusal into more than its message, where this path says more. */
+  /** Explains a refusal beyond its message, for paths that need it. */
   readonly explain?: (refusal: Refusal) => Complaint | null;
 };
 
@@ -142,8 +142,8 @@ export type Question<S extends Shape> = {
 const MOST_BYTES = 16 * MB;
 
 /**
- * Asks the running daemon that the options, the environment or the config name. Answers its answer, or in one line why there
- * is none; `error` of that is the code of a refusal.
+ * Asks the running daemon that the options, the environment or the config name. Answers its answer, or a complaint of one
+ * line; its `error` is the code of a refusal.
  */
 export async function askDaemon<S extends Shape>(
   options: DaemonOptions,
@@ -156,7 +156,7 @@ export async function askDaemon<S extends Shape>(
 
 export type PrintOptions = DaemonOptions & { readonly json?: boolean };
 
-/** How an answer is printed: in words for a person at this moment, and for programs, if not as it is. */
+/** How an answer is printed: in words for people, and as JSON for programs if not unchanged. */
 type Printed<Value> = {
   readonly words: (value: Value, now: At) => string;
   readonly json?: (value: Value) => object;
@@ -175,7 +175,7 @@ export async function printAnswer<S extends Shape>(
   return EXIT.done;
 }
 
-/** Puts the question to a daemon that was found. */
+/** Sends the question to a daemon. */
 export function send(
   { base, token }: Daemon,
   { path, body, by }: Pick<Question<Shape>, "path" | "body" | "by">,
@@ -189,7 +189,7 @@ export function send(
 
 type Asked<S extends Shape> = { readonly daemon: Daemon; readonly question: Question<S> };
 
-/** Reads what came back to a question. */
+/** Reads the answer to a question. */
 export function readAnswer<S extends Shape>(
   exchange: Exchange,
   { daemon, question }: Asked<S>,
@@ -214,7 +214,7 @@ export function readAnswer<S extends Shape>(
 function refusalWords<S extends Shape>(status: number, { code, message }: Refusal, asked: Asked<S>): string {
   const { base, from, token } = asked.daemon;
   const place = `the daemon at ${base} (${from})`;
-  // It has understood the question, and its message says everything.
+  // The daemon understood the question; its message is complete.
   if (PLAIN.has(code)) return printable(message);
   switch (code) {
     case "unauthorized":
@@ -246,7 +246,7 @@ const PLAIN: ReadonlySet<string> = new Set<FaultCode>([
   "body_too_slow",
 ]);
 
-const TOKENLESS = "wants its admin.token: set $FAIRLEAD_ADMIN_TOKEN, or name the config that has it with --config";
+const TOKENLESS = "requires its admin.token: set $FAIRLEAD_ADMIN_TOKEN, or name the config that has it with --config";
 const WRONG_TOKEN = "it is not the admin.token that it runs with; give that one in $FAIRLEAD_ADMIN_TOKEN";
 const NOT_FOUND = "either it is older than this command, or this is the address of its ingest listener";
 const OTHER_HOST = "name it with --admin as its own config does";
@@ -255,15 +255,15 @@ function failed(message: string, error: string): Complaint {
   return { code: EXIT.failed, message, error };
 }
 
-/** Where the operator's API does this with a destination. */
+/** The path of an action on a destination. */
 export function destinationPath(name: string, what: "discard" | "move" | "pause" | "resume" | "retry"): string {
   return `/api/destinations/${encodeURIComponent(name)}/${what}`;
 }
 
-/** A Fault, as the daemon answers with it. */
+/** A Fault in the daemon's answer. */
 export type Refusal = { readonly code: string; readonly message: string };
 
-/** What an answer says as JSON; null if it is none. */
+/** Parses an answer as JSON; null if it is not JSON. */
 export function parseSaid(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -277,14 +277,14 @@ export function isRefusal(said: unknown): said is Refusal {
   return typeof said.code === "string" && typeof said.message === "string";
 }
 
-/** Whether an error of the network means that nothing listens at the address. */
+/** Whether a network error means that nothing listens at the address. */
 export function isNobodyThere(code: string | null): boolean {
   return code === "ECONNREFUSED" || code === "ENOENT";
 }
 
 /**
- * The address of a listener for a command on the same machine, as `http://127.0.0.1:8080` or `unix:/path`. A listener on all
- * addresses is reached over loopback. Null for port 0: only the daemon knows its port.
+ * The address of a listener for commands on the same machine, such as `http://127.0.0.1:8080` or `unix:/path`. A listener on
+ * all addresses is reached over loopback. Null for port 0: only the daemon knows its port.
  */
 export function baseOf(listen: Listen): string | null {
   if (listen.kind === "unix") return addressOf(listen, 0);
@@ -298,12 +298,12 @@ function loopbackFor(host: string): string {
   return host.includes(":") && /^[0:]+$/.test(host) ? "::1" : host;
 }
 
-/** The forms that `readBase` accepts, for messages. */
+/** The accepted forms, for messages. */
 export const BASE_FORMS = "http://host:port, https://host or unix:/path, and nothing more";
 
 /**
- * Reads the address of a daemon. A path is allowed, for a proxy that serves Fairlead below one. A password is not: it would
- * be visible in the list of processes. Null if the text has none of the forms.
+ * Parses the address of a daemon. A path is allowed, for proxies that serve Fairlead below one. A password is not: the
+ * process list would show it. Null if the text has no accepted form.
  */
 export function readBase(text: string): string | null {
   if (text.startsWith("unix:/")) return text;

@@ -13,18 +13,18 @@ import { readTyped } from "./input.ts";
 import { openCounter } from "./progress.ts";
 import { format } from "./waiting.ts";
 
-/** `fairlead delete-user`: tells all that take events of these users to delete them. */
+/** `fairlead delete-user`: asks every destination to delete these users. */
 export function declareDeleteUser(program: Command, done: Done): void {
   const command = program
     .command("delete-user")
-    .description("tell all that take events of these users to delete them; end what waits of them")
+    .description("notify every destination of these users to delete them; end their waiting deliveries")
     .argument("[userId...]", "whom; or --from")
-    .option("--from <file>", "userIds, one on each line; - for standard input")
-    .option("--source <name>", "only as users of this source; may come again (default: of all)", collect)
-    .option("--erase", "also remove what Fairlead itself has of them, once the notifications have gone out")
+    .option("--from <file>", "userIds, one per line; - for standard input")
+    .option("--source <name>", "only as users of this source; can be repeated (default: all)", collect)
+    .option("--erase", "also erase Fairlead's own data about them, once the notifications are sent")
     .option("--suppress", "also refuse their later calls, until `fairlead deletions unsuppress`")
     .option("--yes", "do not ask; needed without a terminal")
-    .option("--json", "print what was set off as JSON");
+    .option("--json", "print what was started as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
     .action((ids: readonly string[], options: DeleteOptions) => done(deleteUsers(ids, options)));
@@ -62,7 +62,7 @@ async function deleteUsers(ids: readonly string[], options: DeleteOptions): Prom
   return complain({ ...failed, message: `${failed.message}${before}` });
 }
 
-/** Part by part: each is a request of its own. Answers why it ended early, or null. */
+/** Sends one request for each part. Answers why it ended early, or null. */
 async function requestAll(
   users: readonly string[],
   options: DeleteOptions,
@@ -87,14 +87,14 @@ async function requestAll(
   return null;
 }
 
-/** What is wanted of them. */
+/** The options of the requests. */
 type Wishes = { readonly source?: readonly string[]; readonly erase?: boolean; readonly suppress?: boolean };
 
 export function usersOf(count: number): string {
   return count === 1 ? "1 user" : `${format(count)} users`;
 }
 
-/** What a person is asked before it is done. */
+/** The question before it is done. */
 function toPlan(users: readonly string[], { source, erase, suppress }: Wishes): Plan {
   const [one, ...others] = users;
   const who = others.length === 0 ? `user ${printable(one ?? "")}` : usersOf(users.length);
@@ -103,11 +103,11 @@ function toPlan(users: readonly string[], { source, erase, suppress }: Wishes): 
     ...(erase ? ["what is kept here of them is erased"] : []),
     ...(suppress ? ["their later calls are refused"] : []),
   ];
-  const about = `All that take events ${where} will be told to delete ${who}${more.map((text) => `; ${text}`).join("")}`;
+  const about = `Every destination that gets events ${where} will be notified to delete ${who}${more.map((text) => `; ${text}`).join("")}`;
   return { about, question: "Do that?" };
 }
 
-/** A part of them. */
+/** The answer to one part. */
 type Requested = Omit<Received<typeof deletionRequested>, "success"> & { readonly users: number };
 
 function toWords(requested: readonly Requested[]): string {
@@ -121,12 +121,12 @@ function toWords(requested: readonly Requested[]): string {
   return [...lines, ...next].join("\n");
 }
 
-/** A million users, and more. */
+/** Enough for more than a million users. */
 const MOST_BYTES = 64 * MB;
 
 export type UsersOptions = { readonly from?: string };
 
-/** The users who are named, as arguments and in a file with one on each line; `-` is standard input. Each comes once. */
+/** The users named as arguments and in a file with one on each line; `-` is standard input. Duplicates are removed. */
 export async function readUsers(
   ids: readonly string[],
   { from }: UsersOptions,
@@ -135,7 +135,7 @@ export async function readUsers(
   if ("code" in lines) return lines;
   const users = [...new Set([...ids, ...lines])];
   const whence =
-    from === undefined ? "say whom: `fairlead delete-user u-1234`, or --from FILE" : `${from} names nobody`;
+    from === undefined ? "name users: `fairlead delete-user u-1234`, or --from FILE" : `${from} names no user`;
   if (users.length === 0) return { code: EXIT.usage, message: whence };
   return users.includes("") ? { code: EXIT.usage, message: "a userId is not empty" } : users;
 }
@@ -154,10 +154,10 @@ async function readLines(from: string): Promise<readonly string[] | Complaint> {
   }
 }
 
-/** In one request to the daemon: users, and characters of their ids as JSON. */
+/** The limit of one request, in characters of the userIds as JSON. */
 const MOST_TEXT = 100_000;
 
-/** Parts of a list that each fit into a request. */
+/** Splits a list into parts that each fit into one request. */
 export function inParts(users: readonly string[]): readonly (readonly string[])[] {
   const parts: string[][] = [];
   let size = 0;

@@ -13,11 +13,11 @@ type List = Received<typeof deletionList>;
 type Deletion = List["deletions"][number];
 type Receipt = Received<typeof deletionReceipt>;
 
-/** `fairlead deletions`: lists the requests that were made; `show` tells all of one. */
+/** `fairlead deletions`: lists deletion requests; `show` prints one in full. */
 export function declareDeletions(program: Command, done: Done): void {
   const command = program
     .command("deletions")
-    .description("list deletion requests and how far they are; show one; take suppressed users back")
+    .description("list deletion requests and their progress; show one; unsuppress users")
     .option("--user <userId>", "only those of this user, erased or not")
     .option("--limit <count>", `how many, up to ${MOST_LISTED.deletions}`, upTo(MOST_LISTED.deletions), 20)
     .option("--json", "print them as JSON, the newest first");
@@ -64,7 +64,7 @@ function show(id: string, options: PrintOptions): Promise<ExitCode> {
   return printAnswer(options, question, { words: toShown });
 }
 
-/** Apart from `show`, so that someone who is shown a receipt cannot try ids. */
+/** The salt is not part of `show`: someone who is shown a receipt could otherwise try userIds. */
 function declareSalt(deletions: Command, done: Done): void {
   const command = deletions
     .command("salt")
@@ -81,13 +81,13 @@ function showSalt(options: PrintOptions): Promise<ExitCode> {
   return printAnswer(options, question, { words });
 }
 
-/** `fairlead deletions unsuppress`: takes calls of these users again. */
+/** `fairlead deletions unsuppress`: accepts calls of these users again. */
 function declareUnsuppress(deletions: Command, done: Done): void {
   const command = deletions
     .command("unsuppress")
     .argument("[userId...]", "whom; or --from")
-    .description("take calls of users again that were deleted with --suppress")
-    .option("--from <file>", "userIds, one on each line; - for standard input")
+    .description("accept calls again of users that were deleted with --suppress")
+    .option("--from <file>", "userIds, one per line; - for standard input")
     .option("--json", "print how many there were as JSON");
   addDaemonOptions(command)
     .addHelpText("after", examples("fairlead deletions unsuppress u-1234"))
@@ -107,16 +107,16 @@ async function unsuppress(ids: readonly string[], options: UnsuppressOptions): P
     count += answer.value.unsuppressed;
   }
   if (options.json) print(JSON.stringify({ unsuppressed: count }));
-  else print(`${usersOf(count)} of ${usersOf(users.length)} had been suppressed; calls of all are taken now.`);
+  else print(`${usersOf(count)} of ${usersOf(users.length)} were suppressed; calls of all are accepted now.`);
   return EXIT.done;
 }
 
-/** `fairlead deletions erase ID`: does not wait until what was given up is replayed. */
+/** `fairlead deletions erase ID`: erases without waiting for the replay of notifications that were given up. */
 function declareErase(deletions: Command, done: Done): void {
   const command = deletions
     .command("erase")
     .argument("<id>", "of a request with --erase, as `fairlead deletions` lists it")
-    .description("erase its users here although a notification was given up, which goes, too")
+    .description("erase its users here, and a notification that was given up with them")
     .option("--json", "print the request as JSON");
   addDaemonOptions(command)
     .addHelpText("after", examples("fairlead deletions erase del-01a1fab66cf4-ec51cfdfc017"))
@@ -133,7 +133,7 @@ function erase(id: string, options: PrintOptions): Promise<ExitCode> {
 
 const ERASED_SOON = "its users are erased as soon as no notification is on its way any more.";
 
-/** For a person: a line for each request. The newest comes first. */
+/** For people: a line for each request, newest first. */
 function toList({ deletions, cursor }: List): string {
   if (deletions.length === 0) return "There is no deletion request.";
   const head = ["id", "status", "requested", "users", "sent", "waiting", "given up", "wishes"];
@@ -147,7 +147,7 @@ function toList({ deletions, cursor }: List): string {
   return `${table([head, ...rows])}${last}`;
 }
 
-/** For a person: everything that is known of one. */
+/** For people: everything known about one request. */
 function toShown(one: Receipt): string {
   const { id, requestedAt, endedAt, users, scope, sources, notices, erased, untold } = one;
   const from = scope === null ? "all sources" : scope.join(", ");
@@ -174,7 +174,7 @@ function hintsOf({ status, stage, erase, id }: Deletion): readonly string[] {
   ];
 }
 
-/** What the daemon does now, where that is more than waiting for answers. */
+/** The current step, if it is more than waiting for answers. */
 function statusOf({ status, stage }: Deletion): string {
   return status === "running" && stage === "erasing" ? "running (erasing)" : status;
 }
@@ -201,9 +201,9 @@ function personOf({ userId, hash, suppressed }: Receipt["people"][number]): stri
 
 const RECOGNISE = "Whether it was a certain user: fairlead deletions --user USER_ID; by hand: fairlead deletions salt";
 
-/** The destinations that are not notified, and have to be by other means. */
+/** The destinations that are not notified and must be asked by other means. */
 export function untoldLines(untold: readonly string[]): readonly string[] {
-  return untold.map((name) => `  not told: ${name}, which has got events once and is not in the config any more`);
+  return untold.map((name) => `  not told: ${name}, which once received events and is no longer in the config`);
 }
 
 function sumOf({ notices }: Deletion) {

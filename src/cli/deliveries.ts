@@ -20,11 +20,11 @@ type Troubled = List["troubled"][number];
 export type Detail = Received<typeof deliveryDetail>;
 type Attempt = Detail["log"]["first"][number];
 
-/** `fairlead deliveries`: lists what waits, was delivered, failed or expired; `show` tells all of one. */
+/** `fairlead deliveries`: lists deliveries by state; `show` prints one in full. */
 export function declareDeliveries(program: Command, done: Done): void {
   const command = program
     .command("deliveries")
-    .description("list deliveries: what waits, was delivered, failed or expired, and why; or show one of them")
+    .description("list deliveries (waiting, delivered, failed or expired) with the reason; or show one of them")
     .option("--state <state>", "waiting, delivered, failed or expired", oneOf(STATES));
   addFilterOptions(command)
     .option("--limit <count>", `how many, up to ${MOST_LISTED}`, upTo(MOST_LISTED), LISTED_BY_DEFAULT)
@@ -52,7 +52,7 @@ async function deliveries(options: ListOptions): Promise<ExitCode> {
   const { limit, json } = options;
   const list = await readList(options);
   if ("code" in list) return complain(list);
-  // In JSON too, a character that would move the cursor may stand as an escape.
+  // Characters that would move the cursor are escaped in JSON too.
   if (json) print(printable(JSON.stringify(list)));
   else {
     const { cursor, troubled } = list;
@@ -62,7 +62,9 @@ async function deliveries(options: ListOptions): Promise<ExitCode> {
   return EXIT.done;
 }
 
-/** Page after page: the daemon looks at so many only for each question, and may answer with a part or with none. */
+/**
+ * Reads page after page: the daemon looks at a bounded number of deliveries for each, and a page may be partial or empty.
+ */
 async function readList(options: ListOptions): Promise<List | Complaint> {
   const found: Delivery[] = [];
   const troubled = new Map<string, Troubled>();
@@ -86,7 +88,7 @@ function pathFor(options: Filter, { limit, cursor }: Page): string {
   return `/api/deliveries?${query}`;
 }
 
-/** `fairlead deliveries show ID`: everything that is known of one delivery. */
+/** `fairlead deliveries show ID`: prints everything known about one delivery. */
 function declareShow(deliveries: Command, done: Done): void {
   const command = deliveries
     .command("show")
@@ -108,17 +110,17 @@ function show(id: string, options: PrintOptions): Promise<ExitCode> {
   return printAnswer(options, question, { words: detailWords });
 }
 
-/** What was asked for. `more`: whether there are others. `now`: by the wall clock. */
+/** The request. `more`: whether there are others. `now`: by the wall clock. */
 type Asked = {
   readonly limit: number;
   readonly most: number;
   readonly more: boolean;
   readonly now: At;
-  /** The webhooks that keep some of them back. */
+  /** The failing webhooks that some of them wait for. */
   readonly troubled?: readonly Troubled[];
 };
 
-/** For a person: a line for each, the newest first. */
+/** For people: a line for each, newest first. */
 export function listWords(deliveries: readonly Delivery[], asked: Asked): string {
   if (deliveries.length === 0) return NONE;
   const rows = deliveries.map((one) => [
@@ -137,9 +139,9 @@ export function listWords(deliveries: readonly Delivery[], asked: Asked): string
 }
 
 const NONE =
-  "There is no such delivery, or not any more: outbox.keepDelivered and outbox.keepFailed say how long they are kept.";
+  "There is no such delivery, or it was pruned: outbox.keepDelivered and outbox.keepFailed set how long they are kept.";
 
-/** Columns: a line should fit on a screen. */
+/** In columns: a line should fit on a screen. */
 const MOST_OF_USER = 24;
 const MOST_OF_REASON = 80;
 
@@ -167,7 +169,7 @@ function summary(shown: number, { limit, most, more }: Asked): string {
   return `${count}. There are others: ${rest}.`;
 }
 
-/** For a person: what it is, how it stands, what is sent, and each attempt. `now`: by the wall clock. */
+/** For people: what it is, its state, its request, and each attempt. `now`: by the wall clock. */
 export function detailWords(one: Detail, now: At): string {
   return [about(one, now), requests(one), body(one), timeline(one, now)].join("\n\n");
 }
@@ -220,7 +222,7 @@ function layOut(body: string): string {
   }
 }
 
-/** Every attempt that is kept, with the waits between them, and what comes next. */
+/** Every stored attempt, the waits between them, and what comes next. */
 function timeline(one: Detail, now: At): string {
   const { first, omitted, last } = one.log;
   const left = omitted === 0 ? [] : [`  … ${omitted} more, which are not kept …`];
@@ -239,7 +241,7 @@ function withWaits(attempts: readonly Attempt[]): readonly string[] {
   return attempts.flatMap((attempt, nth) => [...waitBetween(attempts[nth - 1], attempt), ...describe(attempt)]);
 }
 
-/** Webhooks of a round are asked at once: between those there is none. */
+/** Webhooks of a round are asked at once, with no wait between them. */
 function waitBetween(before: Attempt | undefined, after: Attempt | undefined): readonly string[] {
   if (!before || !after) return [];
   const wait = Date.parse(after.at) - Date.parse(before.at) - (before.duration ?? 0);
@@ -264,7 +266,7 @@ function answerOf({ answer, status, outcome }: Pick<Attempt, "answer" | "status"
   return answer === "" ? [] : answer.trimEnd().split(/\r?\n/);
 }
 
-/** A line for each: since when it does not work, its last answer, and when it is asked again. `now`: by the wall clock. */
+/** A line for each: since when it fails, its last answer, and when it is tried again. `now`: by the wall clock. */
 export function troubleLines(troubled: readonly Troubled[], now: At): readonly string[] {
   return troubled.map((one) => printable(`${one.destination}: ${one.url} ${describeTrouble(one, now)}`));
 }

@@ -5,13 +5,13 @@ import { type Done, examples } from "./command.ts";
 import { addDaemonOptions } from "./daemon.ts";
 import { deliveries, type EndOptions, endWaiting, type Way } from "./waiting.ts";
 
-/** `fairlead discard DESTINATION`: gives up what waits for a destination that is removed, disabled or paused. */
+/** `fairlead discard DESTINATION`: ends the waiting deliveries of a destination that is removed, disabled or paused. */
 export function declareDiscard(program: Command, done: Done): void {
   const command = program
     .command("discard")
-    .description("give up what waits for a destination that is paused, disabled or removed from the config")
-    .argument("<destination>", "whose deliveries are to become failed, without being sent")
-    .option("--dry-run", "only say how many there are")
+    .description("discard the waiting deliveries of a paused, disabled or removed destination")
+    .argument("<destination>", "whose deliveries become failed without being sent")
+    .option("--dry-run", "only print how many there are")
     .option("--yes", "do not ask; needed without a terminal")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)

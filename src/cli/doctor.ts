@@ -37,7 +37,7 @@ async function doctor(options: DoctorOptions): Promise<ExitCode> {
   return worstOf(findings) === "error" ? EXIT.failed : EXIT.done;
 }
 
-/** One page for people. */
+/** The page for people. */
 export function toWords(findings: readonly Finding[]): string {
   const lines = findings.flatMap(({ check, level, code, what, remedy }) => {
     const head = `${level.padEnd(8)} ${check.padEnd(9)}`;
@@ -65,7 +65,7 @@ function words(level: Level, count: number): string {
   return `${count} ${level}${count === 1 ? "" : "s"}`;
 }
 
-/** The same for programs. */
+/** The page for programs. */
 export function toJson(findings: readonly Finding[], version: string): string {
   return JSON.stringify({ version, worst: worstOf(findings), findings });
 }

@@ -9,14 +9,12 @@ import { complain, type Done, EXIT, type ExitCode, examples } from "./command.ts
 import { addDaemonOptions, askDaemon, type PrintOptions } from "./daemon.ts";
 import { type Delivery, troubleLines } from "./deliveries.ts";
 
-/** `fairlead explain MESSAGE_ID`: says what became of a call. */
+/** `fairlead explain MESSAGE_ID`: reports what happened to a call. */
 export function declareExplain(program: Command, done: Done): void {
   const command = program
     .command("explain")
-    .argument("<messageId>", "of the call, as its client or the answer to it has it")
-    .description(
-      "say what became of a call: refused, a repeat, not for a destination, waiting, delivered, given up; and why",
-    )
+    .argument("<messageId>", "of the call, as in its client's log or the daemon's answer")
+    .description("show what happened to a call (refused, repeated, skipped, waiting, delivered, given up), and why")
     .option("--json", "print what is known as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
@@ -41,7 +39,7 @@ function isKnown({ rejected, events, seen }: Trail): boolean {
   return rejected.length + events.length + seen.length > 0;
 }
 
-/** For a person, in sentences: what became of a call. `now`: by the wall clock. */
+/** For people, in sentences: what happened to a call. `now`: by the wall clock. */
 export function toWords(trail: Trail, now: At): string {
   if (!isKnown(trail)) return unknown(trail);
   const parts = [
@@ -86,12 +84,12 @@ const RULES: Readonly<Record<string, string>> = {
   destination_disabled: "it was disabled then",
   source_not_selected: "its `sources` do not have that one",
   type_not_selected: "its `types` do not have that type",
-  integration_disabled: "the call's `integrations` say no to it",
-  all_integrations_disabled: "the call's `integrations` say no to All, and nothing about it",
+  integration_disabled: "the call's `integrations` disable it",
+  all_integrations_disabled: "the call's `integrations` disable All, and do not name it",
   historical: "the call was older than a day when it came, and its `historical` is skip",
 };
 
-/** An id that this server chose: no other call has it. */
+/** Whether this server chose the id, so that no other call can have it. */
 function isOwn({ messageId }: Event): boolean {
   return /^(fl|delete)-[0-9a-f]{12}-/.test(messageId);
 }
@@ -123,13 +121,13 @@ function waiting(one: Delivery & { readonly served: string }, now: At): string {
   const { id, attempts, dueAt, reason, served, replayedAt } = one;
   const gone = served === "yes" ? "" : ` Nothing is delivered to it now: the destination is ${served}.`;
   if (reason === null)
-    return `${replayedAt ? "is sent again by command, and waits" : "waits"} for its first attempt.${gone}`;
+    return `${replayedAt ? "is being sent again by command, and waits" : "waits"} for its first attempt.${gone}`;
   const due = dueAt === null || Date.parse(dueAt) <= now ? "for its turn" : `until ${dueAt}`;
   const so = attempts === 0 ? "" : `, after ${attempts === 1 ? "one round" : `${attempts} rounds`} of attempts`;
   return `waits ${due}${so}; the last one: ${reason}. See \`fairlead deliveries show ${id}\`.${gone}`;
 }
 
-/** Calls that were taken, as their keys say, of which nothing else is known. */
+/** Calls that were accepted, according to their remembered ids, and of which nothing else is known. */
 function gone({ seen, events, complete }: Trail, now: At): readonly (readonly string[])[] {
   const missing = seen.filter(({ source }) => !events.some((event) => event.source === source));
   const why = complete ? NOT_KEPT : "Its event was not found among the newest; older ones were not looked through.";
@@ -137,7 +135,7 @@ function gone({ seen, events, complete }: Trail, now: At): readonly (readonly st
 }
 
 const NOT_KEPT =
-  "Its event is not kept any more. So nothing of it waits: what was settled is kept for outbox.keepDelivered and outbox.keepFailed.";
+  "Its event is no longer stored, so none of its deliveries is waiting: settled ones are kept for outbox.keepDelivered and outbox.keepFailed.";
 
 function unknown({ messageId, rejectedSince, complete }: Trail): string {
   const searched = complete

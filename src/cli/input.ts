@@ -31,8 +31,8 @@ type SecretPlace = {
 };
 
 /**
- * Reads a secret from a file, without its last newline, or from the environment. Null if neither is given; an error as
- * text. No option takes the secret itself: every user of the machine could read it in the list of processes.
+ * Reads a secret from a file, without its last newline, or from the environment. Null if neither is given; an error as text.
+ * No option takes the secret itself: every user of the machine could read it in the process list.
  */
 export function readSecret(place: SecretPlace, { env, file: read }: Resolve): Secret | null | string {
   const { option, file, variable } = place;
@@ -54,15 +54,15 @@ type Wanted = {
   readonly most: number;
 };
 
-/** Reads a file, or with `path` null standard input. At a terminal it prints that it waits for input. */
+/** Reads a file, or with `path` null standard input. At a terminal, prints that it waits for input. */
 export function readTyped(path: string | null, { what, most }: Wanted): Promise<Input> {
   if (path === null && isInputTerminal()) printError(`type ${what}, then a new line and Ctrl-D\n`);
   return readInput(path, most);
 }
 
 /**
- * Reads a JSON object that a person has written. `from` says where it is from, as `--properties` or `call.json`. An error
- * comes as text, with its place and that line.
+ * Reads a JSON object written by a person. `from` names its source, such as `--properties` or `call.json`. An error is
+ * returned as text with its place and line.
  */
 export function readObject(text: string, from: string): JsonObject | string {
   const parsed = parse(text);
@@ -77,7 +77,7 @@ type Parsed = { readonly value: unknown };
 function parse(text: string): Parsed | null {
   try {
     const value = parseExactly(text);
-    // Very deep nesting can be parsed but not serialised again.
+    // JSON that nests very deeply can be parsed but not serialised.
     JSON.stringify(value);
     return { value };
   } catch {
@@ -109,7 +109,7 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? "an array" : `a ${typeof value}`;
 }
 
-/** Far more than the daemon takes for one call: the daemon refuses too large calls. */
+/** Far more than the daemon accepts for one call; the daemon itself refuses calls that are too large. */
 const MOST_BYTES = MB;
 
 /** Reads the value of `--data`: the text itself, `@file`, or `-` for standard input. An error as text. */

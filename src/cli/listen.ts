@@ -136,14 +136,14 @@ type Received = {
   readonly signature: "ok" | "wrong" | "absent" | "unchecked";
 };
 
-/** For a person: a summary line and the body. */
+/** For people: a summary line and the body. */
 function toLines({ nth, at, status, request, body, signature }: Received): string {
   const time = new Date(at).toISOString().slice(11, 23);
   const path = new URL(request.url).pathname;
   return `#${nth} ${time} ${typeOf(body)} at ${path}, signature ${signature}, answered ${status}\n   ${printable(body)}`;
 }
 
-/** For a program: one JSON object on one line. */
+/** For programs: one JSON object on one line. */
 function toJsonLine({ nth, at, status, request, body, signature }: Received): string {
   const headers = Object.fromEntries(request.headers);
   const { pathname: path } = new URL(request.url);
@@ -155,7 +155,7 @@ function typeOf(body: string): string {
     const parsed: unknown = JSON.parse(body);
     if (typeof parsed === "object" && parsed !== null && "type" in parsed) return printable(String(parsed.type));
   } catch {
-    // A request of something else is printed as it is.
+    // A request that is not from Fairlead is printed unchanged.
   }
   return "something else";
 }

@@ -22,7 +22,7 @@ type Edition = {
   readonly date: string;
 };
 
-/** What --help does not say. */
+/** Not part of --help. */
 const ENVIRONMENT: readonly (readonly [name: string, text: string])[] = [
   ["FAIRLEAD_CONFIG", "the config file, unless --config names one"],
   ["FAIRLEAD_ADMIN", "where the operator's API of the daemon is, unless --admin says so"],
@@ -80,7 +80,7 @@ function listByHeading({ commands, options }: CommandRow): readonly string[] {
   return [...listed, ".SS Each of them", ...options.flatMap(optionTerm)];
 }
 
-/** A command's own part of the page, with the same headings as its help. */
+/** A command's section, with the same headings as its help. */
 function section({ path, usage, description, args, options, after }: CommandRow): readonly string[] {
   const headings = [...new Set(options.map(({ heading }) => heading))];
   return [
@@ -108,12 +108,12 @@ function term([name, text]: readonly [string, string]): readonly string[] {
   return [".TP", `.B ${line(name)}`, line(text)];
 }
 
-/** Keeps line breaks: examples are copied from here. */
+/** Keeps line breaks, because people copy the examples. */
 function verbatim(text: string): readonly string[] {
   return text === "" ? [] : [".SS Notes", ".nf", ...text.split("\n").map(line), ".fi"];
 }
 
-/** Escapes a line of text for roff, so that what is copied from the page works in a shell. */
+/** Escapes a line for roff, so that text copied from the page works in a shell. */
 function line(text: string): string {
   const escaped = text.replace(/[\\\-'`^~]|[^\0-\x7f]/g, (one) => ESCAPES[one] ?? unicode(one));
   return /^[.']/.test(escaped) ? `${String.raw`\&`}${escaped}` : escaped;

@@ -5,14 +5,16 @@ import { type Done, examples } from "./command.ts";
 import { addDaemonOptions } from "./daemon.ts";
 import { deliveries, type EndOptions, endWaiting, type Way } from "./waiting.ts";
 
-/** `fairlead move OLD NEW`: has what waits for a destination that is removed, disabled or paused delivered to another. */
+/**
+ * `fairlead move OLD NEW`: moves the waiting deliveries of a destination that is removed, disabled or paused to another one.
+ */
 export function declareMove(program: Command, done: Done): void {
   const command = program
     .command("move")
-    .description("deliver what waits for a destination that is paused, disabled or removed from the config to another")
-    .argument("<old>", "the destination that they wait for")
-    .argument("<new>", "the one of the config that is to get them, whatever types and sources it takes")
-    .option("--dry-run", "only say how many there are")
+    .description("move the waiting deliveries of a paused, disabled or removed destination to another one")
+    .argument("<old>", "the destination they wait for")
+    .argument("<new>", "the configured destination that gets them, whatever types and sources it takes")
+    .option("--dry-run", "only print how many there are")
     .option("--yes", "do not ask; needed without a terminal")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)

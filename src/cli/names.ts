@@ -49,7 +49,7 @@ function readNames(what: Section, { config }: DaemonOptions): readonly string[] 
   return opened.kind === "read" ? namesUnder(what, opened.text) : [];
 }
 
-/** Whether a shell takes it for one word, like all names that a config may have. */
+/** Whether a shell reads it as one word, like every name that a config may have. */
 function isName(name: string): boolean {
   return /^[\w.-]+$/.test(name);
 }

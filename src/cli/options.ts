@@ -4,7 +4,7 @@ import { isCalendarDay } from "../model/calendar.ts";
 import { parseDuration } from "../model/units.ts";
 import { TYPES } from "../wire/deliveries.ts";
 
-/** Accepts one of these words, and suggests one for any other. */
+/** Accepts one of these words; for any other, suggests the nearest. */
 export function oneOf(words: readonly string[]): (text: string) => string {
   return (text) => {
     if (words.includes(text)) return text;
@@ -15,7 +15,7 @@ export function oneOf(words: readonly string[]): (text: string) => string {
   };
 }
 
-/** Accepts a whole number from 1 up to this one. */
+/** Accepts a whole number from 1 to `most`. */
 export function upTo(most: number): (text: string) => number {
   return (text) => {
     const number = /^\d{1,9}$/.test(text) ? Number(text) : 0;
@@ -24,15 +24,15 @@ export function upTo(most: number): (text: string) => number {
   };
 }
 
-/** The options by which deliveries are chosen, beside their state. */
+/** The options that select deliveries, besides their state. */
 export function addFilterOptions(command: Command): Command {
   return command
     .option("--destination <name>", "only those for this destination")
     .option("--source <name>", "only those of events from this source")
-    .option("--type <type>", "only those of such events, as track", oneOf(TYPES))
+    .option("--type <type>", "only those of this type, such as track", oneOf(TYPES))
     .option("--user <id>", "only those of events of this user")
-    .option("--since <time>", "only those that are in their state since then: 2h, or 2009-11-10T23:00", toTime)
-    .option("--until <time>", "only those that were so before then", toTime);
+    .option("--since <time>", "only those in their state since this time: 2h, or 2009-11-10T23:00", toTime)
+    .option("--until <time>", "only those in their state before this time", toTime);
 }
 
 export type Filter = {
@@ -45,7 +45,7 @@ export type Filter = {
   readonly until?: string;
 };
 
-/** What the daemon is asked for: the options that were given. */
+/** The query for the daemon: the options that were given. */
 export function filterOf({ state, destination, source, type, user, since, until }: Filter): Record<string, string> {
   const all = { state, destination, source, type, user, since, until };
   return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined));
@@ -60,8 +60,8 @@ function toTime(text: string): string {
 const FORM = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
 /**
- * A point in time as the daemon reads it. How long ago, as `2h`, stays so; a date or time without a zone is in the zone of
- * this machine. Null if it is neither.
+ * Converts a time for the daemon. An age such as `2h` is passed on; a date or time without a zone is in this machine's zone.
+ * Null if it is neither.
  */
 export function toQueryTime(text: string): string | null {
   if (parseDuration(text) !== null) return text;
@@ -69,6 +69,6 @@ export function toQueryTime(text: string): string | null {
   // A date alone would be read in UTC.
   const at = Date.parse(text.includes("T") ? text : `${text}T00:00`);
   const time = Number.isNaN(at) ? "" : new Date(at).toISOString();
-  // The zone may lead out of the years that have four digits: other years begin with a sign.
+  // The zone can move it out of the years with four digits; other years begin with a sign.
   return /^\d/.test(time) ? time : null;
 }

@@ -1,4 +1,4 @@
-// The only file of the command line that opens the store: backup, restore and doctor work on the outbox through it.
+// The only file of the command line that opens the store. Backup, restore and doctor use it.
 import type { Contents } from "../model/contents.ts";
 import type { NewFile } from "../model/new-file.ts";
 import { type At, formatSize, GB } from "../model/units.ts";
@@ -14,7 +14,7 @@ import type { StoreFacts } from "./doctor/judge.ts";
 
 export { type Copied, isDamaged, LARGEST_LOG, lockOutbox, logOf, messageOf };
 
-/** An outbox that is read, whether a daemon has it open or not. Nothing in it changes. */
+/** An outbox opened for reading, with or without a running daemon. Nothing in it changes. */
 export type OutboxFile = {
   /** Bytes of its pages. */
   readonly size: number;
@@ -22,13 +22,13 @@ export type OutboxFile = {
   readonly schemaFault: SchemaFault | null;
   /** Null if it is an SQLite file of something else. */
   contents(): Contents | null;
-  /** Copies it as it is at one moment, and checks the copy. `stepped` is called after each step; what it throws ends the copy. */
+  /** Copies a snapshot and checks the copy. `stepped` is called after each step; if it throws, the copy ends. */
   copyTo(file: NewFile, options: CopyOptions): Promise<Contents | Complaint>;
   close(): void;
 };
 
 export type CopyOptions = {
-  /** What cannot be used if the copy is bad, for the message. */
+  /** The subject of the message if the copy is bad. */
   readonly subject: string;
   readonly stepped?: (copied: Copied) => void;
 };
@@ -39,7 +39,7 @@ export async function openOutbox(path: string): Promise<OutboxFile> {
   try {
     return {
       size: sizeOf(db),
-      // This is the first look into it, which opens its log, too.
+      // This is the first read, which also opens the log.
       schemaFault: faultOfSchema(schemaOf(db)),
       contents: () => readContents(db),
       copyTo: (file, options) => copyAndCheck(db, file, options),
@@ -76,7 +76,7 @@ async function rowsOf(path: string): Promise<Rows> {
   }
 }
 
-/** Checks all of a finished copy, and says what is in it. `subject` is what cannot be used otherwise. */
+/** Checks a finished copy completely, and answers its contents. `subject`: what the message calls unusable. */
 export async function checkOutbox(path: string, subject: string): Promise<Contents | Complaint> {
   const checked = await checkCopy(path, "full");
   if ("contents" in checked) return checked.contents;
@@ -87,19 +87,19 @@ function schemaOf(db: Database): number {
   return Number(db.pragma("user_version", { simple: true }));
 }
 
-/** What the log beside an outbox has lost by damage; null if nothing. */
+/** What a damaged log beside an outbox has lost; null if nothing. */
 export function lossInLog(path: string): Promise<string | null> {
   return damageOfLog(path, disk);
 }
 
-/** Writes the log that a killed daemon left into its outbox, so that it is one file. */
+/** Merges the log of a killed daemon into its outbox, leaving one file. */
 export async function foldLog(outbox: string): Promise<void> {
   const db = await openExisting(outbox);
   db.pragma("wal_checkpoint(TRUNCATE)");
   db.close();
 }
 
-/** Why a copy of so many bytes has no room in a folder; null if it has. `spared` bytes have to stay free. */
+/** Why a folder has no room for a copy of this size; null if it has. `spared` bytes must stay free. */
 export async function lackOfRoom(folder: string, bytes: number, spared = 0): Promise<string | null> {
   const space = await disk.space(folder).catch(() => null);
   if (space === null || space.free >= bytes + spared) return null;
@@ -107,18 +107,18 @@ export async function lackOfRoom(folder: string, bytes: number, spared = 0): Pro
   return `no_room: the copy needs ${formatSize(bytes)}, but ${formatSize(space.free)} are free in ${folder}${why}`;
 }
 
-/** `usual` does not check a large outbox: that takes long, and meanwhile the log of a running daemon grows. */
+/** `usual` does not check a large outbox: that takes long, and the log of a running daemon grows meanwhile. */
 export type Depth = "usual" | "full";
 
 export type StoreLook = {
   readonly facts: StoreFacts;
-  /** The latest time that it has seen on a credible clock; null if there was none. */
+  /** The latest time in it from a trusted clock; null if there is none. */
   readonly seenAt: At | null;
 };
 
 const LARGE = 2 * GB;
 
-/** Looks into the outbox for `fairlead doctor`. */
+/** Examines the outbox for `fairlead doctor`. */
 export async function lookAtStore(path: string, depth: Depth): Promise<StoreLook> {
   const access = accessTo(path);
   if (access === "missing") return { facts: { kind: "missing", path }, seenAt: null };

@@ -8,11 +8,11 @@ import { type Done, examples } from "./command.ts";
 import { addDaemonOptions, destinationPath, type PrintOptions, printAnswer } from "./daemon.ts";
 import { aboutOf } from "./waiting.ts";
 
-/** `fairlead pause DESTINATION`: nothing new is sent to it until it is resumed. */
+/** `fairlead pause DESTINATION`: stops sending to it until it is resumed. */
 export function declarePause(program: Command, done: Done): void {
   const command = program
     .command("pause")
-    .description("send nothing to a destination until it is resumed; what comes in for it waits")
+    .description("send nothing to a destination until it is resumed; new events for it wait")
     .argument("<destination>", "which one")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
@@ -45,11 +45,11 @@ export function pausedWords(
   return `${done} ${aboutOf(waiting, name)}.`;
 }
 
-/** `fairlead resume DESTINATION`: what waits for a destination that was paused is sent. */
+/** `fairlead resume DESTINATION`: sends the waiting deliveries of a paused destination. */
 export function declareResume(program: Command, done: Done): void {
   const command = program
     .command("resume")
-    .description("send again to a destination that was paused: what waits for it goes out at once")
+    .description("send to a paused destination again; its waiting deliveries are sent at once")
     .argument("<destination>", "which one")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)

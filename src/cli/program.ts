@@ -67,7 +67,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     await program.parseAsync([...argv], { from: "user" });
     return code;
   } catch (error) {
-    // Commander has already printed the error, or the help that was asked for.
+    // Commander has already printed the error or the requested help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     throw error;
   }
@@ -80,7 +80,7 @@ export function createProgram(done: Done, { json = false } = {}): Command {
     .version(describeVersion(), "-V, --version", "print the version")
     .exitOverride()
     .configureOutput(json ? { outputError: (text, write) => write(`${jsonOf(text)}\n`) } : {})
-    // An option after a subcommand belongs to it, not to an option of the same name of its parent.
+    // Options after a subcommand belong to it, not to an option of its parent with the same name.
     .enablePositionalOptions()
     .configureHelp({ showGlobalOptions: false })
     .helpCommand(false);
@@ -99,7 +99,7 @@ function pointToHelp(command: Command, path: readonly string[]): void {
   for (const one of command.commands) pointToHelp(one, [...path, one.name()]);
 }
 
-/** An error of Commander's, which comes as `error: …` with a newline. */
+/** An error of Commander: `error: …` with a newline. */
 function jsonOf(text: string): string {
   const message = text
     .replace(/^error: /, "")

@@ -2,13 +2,13 @@ import { formatDuration, type Ms, SECOND } from "../model/units.ts";
 import { errorColumns, isErrorTerminal, printError } from "../runtime/output.ts";
 import { onSignals } from "../runtime/process.ts";
 
-/** How far a long piece of work is. */
+/** The progress of a long task. */
 export type Progress = {
   /** How many items are done. */
   readonly done: number;
   /** How many there are in all; null if unknown. */
   readonly total: number | null;
-  /** The part of the work that is done, from 0 to 1, if it is not `done` of `total`. */
+  /** The share of the work that is done, from 0 to 1, if it differs from `done` of `total`. */
   readonly share?: number;
   /** Where this run began: rate and remaining time count only what this run did. */
   readonly began?: { readonly done: number; readonly share: number };
@@ -17,8 +17,8 @@ export type Progress = {
 };
 
 /**
- * One line of at most `width` columns: a bar, percent, count, rate and the remaining time, as far as they are known. In a
- * narrow window the bar is left out first, then the rate, then the count.
+ * One line of at most `width` columns: bar, percent, count, rate and remaining time, as far as known. In a narrow window the
+ * bar is left out first, then the rate, then the count.
  */
 export function progressLine(progress: Progress, width: number): string {
   const share = shareOf(progress);
@@ -59,7 +59,7 @@ function rateOf({ done, began, elapsed }: Progress): string {
   return `${rate < 10 ? Number(rate.toFixed(1)) : grouped(Math.round(rate))}/s`;
 }
 
-/** Assumes that the rate stays the same. Empty in the first second, whose rate means little. */
+/** Assumes a constant rate. Empty in the first second, whose rate means little. */
 function leftOf({ began, elapsed }: Progress, share: number | null): string {
   const gone = share === null ? 0 : share - (began?.share ?? 0);
   if (share === null || gone <= 0 || share === 1 || elapsed < SECOND) return "";
@@ -75,9 +75,9 @@ function grouped(count: number): string {
 /** What a progress bar writes to. */
 type Terminal = {
   readonly write: (text: string) => void;
-  /** Nothing is drawn on anything but a terminal. */
+  /** The bar is drawn only on a terminal. */
   readonly isTerminal: boolean;
-  /** In columns. Asked for each time, because windows change their size. */
+  /** In columns. Read each time, because windows change their size. */
   readonly width: () => number;
   readonly now: () => number;
 };
@@ -85,7 +85,7 @@ type Terminal = {
 export type ProgressBar = {
   /** Draws it, at most ten times a second. */
   show(progress: Progress): void;
-  /** Writes a line above the bar; also without a bar. */
+  /** Writes a line above the bar, or without one. */
   note(line: string): void;
   /** Removes the bar, so that further output begins on an empty line. */
   clear(): void;

@@ -13,11 +13,11 @@ const MOST = MOST_LISTED.rejected;
 
 export type RejectedCall = Received<typeof rejectionList>["rejected"][number];
 
-/** `fairlead rejected`: shows the last calls that the running daemon has refused. */
+/** `fairlead rejected`: shows calls that the daemon has recently refused. */
 export function declareRejected(program: Command, done: Done): void {
   const command = program
     .command("rejected")
-    .description("show the last calls that the running daemon has refused: when, who, why, and how each begins")
+    .description("show recently refused calls: when, who, why, and how each begins")
     .option("--limit <count>", `how many, up to ${MOST}`, upTo(MOST), 20)
     .option("--source <name>", "only those with the write key of this source")
     .option("--code <code>", "only those that were refused with this code, as missing_event", toCode)
@@ -53,7 +53,7 @@ function rejected(options: RejectedOptions): Promise<ExitCode> {
   return printAnswer(options, question, { words: ({ rejected }) => toWords(rejected, asked) });
 }
 
-/** What was asked for, and how many could have been. */
+/** The request, and the limit of the answer. */
 export type Asked = {
   readonly limit: number;
   readonly most: number;
@@ -61,7 +61,7 @@ export type Asked = {
   readonly code: string | null;
 };
 
-/** For a person: a block for each refused call, the newest first as in every list. */
+/** For people: a block for each refused call, newest first. */
 export function toWords(calls: readonly RejectedCall[], asked: Asked): string {
   if (calls.length === 0) return nothing(asked);
   return [...calls.map(toBlock), summary(calls.length, asked)].join("\n\n");
@@ -90,7 +90,7 @@ function toBlock(call: RejectedCall): string {
   ].join("\n");
 }
 
-/** Which call it is, as far as that could be read. */
+/** The call's identity, as far as it could be read. */
 function aboutOf({ type, messageId, count }: RejectedCall): readonly string[] {
   const parts = [
     ...(count > 1 ? [`${count} calls`] : []),
@@ -113,7 +113,7 @@ function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** Line by line as it came, so that JSON that was laid out stays so. */
+/** Line by line as received, so that formatted JSON stays formatted. */
 function sampleOf({ sample }: RejectedCall): readonly string[] {
   const lines = sample.trimEnd().replaceAll("\t", "  ").split(/\r?\n/).map(printable);
   return lines.length === 1 && lines[0] === "" ? ["(nothing of it was read)"] : lines;

@@ -8,11 +8,11 @@ import { type Complaint, complain, type Done, EXIT, type ExitCode, examples } fr
 import type { Refusal } from "./daemon.ts";
 import { addDaemonOptions, askDaemon, type PrintOptions } from "./daemon.ts";
 
-/** `fairlead reload`: has the running daemon reload its config, and says what has changed, or what is wrong. */
+/** `fairlead reload`: reloads the daemon's config, and reports what has changed or what is wrong. */
 export function declareReload(program: Command, done: Done): void {
   const command = program
     .command("reload")
-    .description("have the running daemon read its config now, and say what is different or what is wrong")
+    .description("make the running daemon reload its config, and print what changed or what is wrong")
     .option("--json", "print what changed as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
@@ -51,7 +51,7 @@ function indented(lines: readonly string[]): readonly string[] {
   return lines.map((line) => `  ${printable(line)}`);
 }
 
-/** A config that is refused comes with everything that is wrong with it. */
+/** A refused config is returned with all its problems. */
 function explain(refusal: Refusal): Complaint | null {
   if (refusal.code !== "config_invalid") return null;
   const problems = isReceived(refusedConfig, refusal) ? refusal.problems : [];
@@ -60,7 +60,7 @@ function explain(refusal: Refusal): Complaint | null {
   return { code: EXIT.config, message, error: refusal.code, more: { message: refusal.message, problems } };
 }
 
-/** The lines of a problem are laid out, and each is a file's. */
+/** Each line comes from a file, and its layout is kept. */
 function shown(problem: Problem): string {
   const severity = problem.severity === "warning" ? "warning" : "error";
   return formatProblem({ ...problem, severity })

@@ -16,16 +16,16 @@ import { deliveries, format, progressOf } from "./waiting.ts";
 
 export type Page = Received<typeof replayPage>;
 
-/** `fairlead replay`: sends again what failed or expired, or what a receiver has lost. */
+/** `fairlead replay`: sends deliveries again that failed or expired, or that a receiver has lost. */
 export function declareReplay(program: Command, done: Done): void {
   const command = program
     .command("replay")
-    .description("send again what failed or expired, or with --state delivered what a receiver has lost")
-    .argument("[id...]", "deliveries as `fairlead deliveries` lists them, 42-crm; else all that the options choose")
+    .description("send failed and expired deliveries again, or with --state delivered those a receiver has lost")
+    .argument("[id...]", "deliveries as `fairlead deliveries` lists them, 42-crm; else all that match the options")
     .option("--state <state>", "failed, expired or delivered (default: failed and expired)", oneOf(SETTLED_STATES));
   addFilterOptions(command)
-    .option("--dry-run", "only say how many there are, of the oldest and the newest event")
-    .option("--rate <count>", "so many a second at most (default: as fast as they can be written)", toRate)
+    .option("--dry-run", "only print how many there are, and their oldest and newest event")
+    .option("--rate <count>", "at most this many a second (default: as fast as they can be written)", toRate)
     .option("--yes", "do not ask; needed without a terminal")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
@@ -55,7 +55,7 @@ async function replay(ids: readonly string[], options: FilterOptions): Promise<E
   if (ids.length === 0) return replayByFilter(options);
   const [other] = [...Object.keys(filterOf(options)), ...(options.dryRun ? ["dry-run"] : [])];
   if (other !== undefined) {
-    return complain({ code: EXIT.usage, message: `say either ids or --${other}: ids name the deliveries already` });
+    return complain({ code: EXIT.usage, message: `say either ids or --${other}: ids already name the deliveries` });
   }
   let code: ExitCode = EXIT.done;
   for (const id of ids) code = Math.max(code, await retryDelivery(id, options)) as ExitCode;
@@ -65,7 +65,7 @@ async function replay(ids: readonly string[], options: FilterOptions): Promise<E
 type FilterOptions = DaemonOptions &
   Filter & { readonly dryRun?: boolean; readonly rate?: number; readonly yes?: boolean; readonly json?: boolean };
 
-/** Counts what is wanted, makes sure that it is meant, and has the daemon send it again page by page. */
+/** Counts the matching deliveries, asks for confirmation, and replays them page by page. */
 async function replayByFilter(options: FilterOptions): Promise<ExitCode> {
   const clock = createClock();
   const filter = fixTimes(filterOf(options), clock.wall());
@@ -91,7 +91,7 @@ async function replayByFilter(options: FilterOptions): Promise<ExitCode> {
   }
 }
 
-/** A point in time that was so long ago is to be the same for all pages. */
+/** Turns an age into a point in time that is the same for all pages. */
 function fixTimes(filter: Readonly<Record<string, string>>, now: At): Readonly<Record<string, string>> {
   const fix = (time: string): string => {
     const ago = parseDuration(time);
@@ -126,7 +126,7 @@ function conclude(total: Total, options: FilterOptions, { ended, counted }: Outc
   return gone > 0 ? complain({ code: EXIT.failed, message: goneMeanwhile(gone, wanted) }) : EXIT.done;
 }
 
-/** What several pages come to. */
+/** The sum of several pages. */
 type Total = Omit<Page, "cursor" | "success">;
 
 const NOTHING: Total = {
@@ -140,11 +140,11 @@ const NOTHING: Total = {
 };
 
 export type PagesWorld = {
-  /** Has the daemon do so many, or fewer. */
+  /** Asks the daemon for one page. */
   readonly ask: (page: { readonly limit: number; readonly cursor: string | null }) => Promise<Page | Complaint>;
-  /** How many a second at most; null for as fast as the daemon takes them. */
+  /** The most per second; null for no limit. */
   readonly rate: number | null;
-  /** Hears how far it is, after each page. */
+  /** Called after each page. */
   readonly took: (total: Total) => void;
   /** Aborted: the page under way is the last. */
   readonly interrupted: AbortSignal;
@@ -153,13 +153,10 @@ export type PagesWorld = {
 
 type Ended = "done" | "interrupted" | Complaint;
 
-/** In one question to the daemon. */
+/** In one request to the daemon. */
 const MOST_IN_PAGE = 500;
 
-/**
- * Goes through all that is wanted, page by page, until it is interrupted. Answers what came of it, and how it
- * ended.
- */
+/** Replays page by page until there is no more or it is interrupted. Answers the totals and how it ended. */
 export async function goThrough(world: PagesWorld): Promise<{ readonly total: Total; readonly ended: Ended }> {
   const { ask, rate, took, interrupted, clock } = world;
   const began = clock.now();
@@ -195,27 +192,27 @@ function add(total: Total, page: Page): Total {
   };
 }
 
-/** They are all in the same form, which sorts by time. */
+/** All times have the same form, which sorts by time. */
 function isTime(time: string | null): time is string {
   return time !== null;
 }
 
-/** What would be sent again: how many for each destination, and the oldest and the newest of them. */
+/** The plan: how many for each destination, and the oldest and newest of them. */
 function toPlan({ replayed, destinations, oldest, newest, ...others }: Total): string {
   const lines = [
     replayed === 0 ? "There is nothing to be sent again" : `${deliveries(replayed)} would be sent again`,
     ...Object.entries(destinations).map(([name, count]) => `  ${printable(name)}: ${deliveries(count)}`),
-    ...(oldest === null || newest === null ? [] : [`  of events that were taken from ${oldest} to ${newest}`]),
+    ...(oldest === null || newest === null ? [] : [`  of events that were accepted from ${oldest} to ${newest}`]),
     ...leftOver(others),
   ];
   return lines.join("\n");
 }
 
-/** What a person is asked before it is done. */
+/** The question before it is done. */
 function toQuestion({ replayed, destinations, oldest, newest }: Total): Plan {
   const [name, ...others] = Object.keys(destinations);
   const whose = others.length === 0 ? printable(name ?? "") : `${others.length + 1} destinations`;
-  const about = `${deliveries(replayed)} to ${whose}, of events that were taken from ${oldest} to ${newest}`;
+  const about = `${deliveries(replayed)} to ${whose}, of events that were accepted from ${oldest} to ${newest}`;
   return { about, question: replayed === 1 ? "Send it again?" : "Send them again?" };
 }
 
@@ -237,17 +234,17 @@ function leftOver({
     ...(deleted === 0 ? [] : [`  ${deliveries(deleted)} ${whose} deleted`]),
     ...(superseded === 0
       ? []
-      : [`  ${deliveries(superseded)} ${stays(superseded)}: a newer call about the user has taken the place`]),
+      : [`  ${deliveries(superseded)} ${stays(superseded)}: a newer call about the user has replaced them`]),
   ];
 }
 
-/** Why fewer were sent again than were counted. */
+/** Why fewer were replayed than were counted. */
 function goneMeanwhile(gone: number, wanted: number): string {
   const removed = "they were removed, for their age or to make room, or sent again by another command";
   return `${deliveries(gone)} of the ${format(wanted)} that were counted were not there any more: ${removed}`;
 }
 
-/** Why not all was done, and how far it came. */
+/** Why it did not finish, and how far it came. */
 function complaintOf(ended: Exclude<Ended, "done">, done: number, wanted: number): Complaint {
   const progress = progressOf(done, wanted);
   if (ended === "interrupted") {

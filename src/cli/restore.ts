@@ -36,7 +36,7 @@ import {
   openOutbox,
 } from "./outbox-file.ts";
 
-/** `fairlead restore FILE`: puts a backup in the place of the outbox, while no daemon runs. */
+/** `fairlead restore FILE`: replaces the outbox by a backup while no daemon runs. */
 export function declareRestore(program: Command, done: Done): void {
   program
     .command("restore")
@@ -80,24 +80,24 @@ async function restoreFile(file: string, options: RestoreOptions): Promise<ExitC
 type RestoreJob = {
   readonly outbox: string;
   readonly from: string;
-  /** Whether an existing outbox may be put aside. */
+  /** Whether an existing outbox may be replaced. */
   readonly force: boolean;
-  /** Added to the name of an outbox that is put aside. */
+  /** The suffix of a replaced outbox's new name. */
   readonly suffix: string;
 };
 
 type Restored = {
   readonly bytes: number;
   readonly contents: Contents;
-  /** Where the previous outbox is kept, or its log if that was all of it; null if there was none. */
+  /** The path of the replaced outbox, or of its log if only that existed; null if there was none. */
   readonly kept: string | null;
-  /** Why its log is kept beside it instead of being written into it; null if it was, or there was none. */
+  /** Why its log is kept beside it instead of merged into it; null if it was merged or did not exist. */
   readonly unfolded: string | null;
 };
 
 /**
- * Puts a checked copy in the place of the outbox in one moment, and keeps what was there. The outbox is locked throughout, so
- * that no daemon can have it open.
+ * Replaces the outbox atomically by a checked copy, and keeps the previous files. The outbox stays locked, so that no daemon
+ * can open it.
  */
 async function restore(job: RestoreJob): Promise<Restored | Complaint> {
   let source: OutboxFile | null = null;
@@ -122,7 +122,7 @@ async function restore(job: RestoreJob): Promise<Restored | Complaint> {
 const USE_IT_ALL_THE_SAME =
   "To continue without them, put it and its -wal in the place of the outbox by hand: the next start uses what is left";
 
-/** The owner of the outbox's folder, or of a link to the outbox; root if the outbox belongs to somebody else. */
+/** The owner of the outbox's folder, or of a link to the outbox; root if the outbox belongs to another user. */
 function whoseIs(named: string, outbox: string): Owner {
   const link = linkOwner(named);
   if (link !== null && link.uid !== 0) return link;
@@ -138,7 +138,7 @@ function whereIs(path: string): string {
   }
 }
 
-/** Locks the outbox as a daemon does. `before` is the file that is there; locking makes an empty one if there is none. */
+/** Locks the outbox as a daemon does. `before` is the existing file; locking creates an empty one if there is none. */
 async function whileLocked<T>(outbox: string, run: (before: StoredFile | null) => Promise<T>): Promise<T> {
   const before = storedFile(outbox);
   const folder = storedFile(dirname(outbox));
@@ -150,7 +150,7 @@ async function whileLocked<T>(outbox: string, run: (before: StoredFile | null) =
     return await run(before !== null && before.size > 0 ? before : null);
   } finally {
     if (before === null && storedFile(outbox)?.size === 0) dropFile(outbox);
-    // The daemon could not open a lock of root's.
+    // The daemon could not open a lock file of root.
     if (!hadLock && folder) giveTo(folder, `${outbox}.lock`);
     lock.release();
   }
@@ -181,7 +181,7 @@ async function replace(job: Replacement, before: StoredFile | null): Promise<Res
   }
 }
 
-/** Why a file is no outbox that can be used, as far as that is known before it is copied. */
+/** Why a file is not a usable outbox, as far as that is known before the copy. */
 function unusable(from: string, source: OutboxFile): string | null {
   const { schemaFault: fault } = source;
   if (fault) {
@@ -205,7 +205,7 @@ async function describeThere(outbox: string): Promise<string> {
   );
 }
 
-/** Null if it cannot be read, which is a reason to restore another. */
+/** Null if it cannot be read, which is a reason to restore a backup. */
 async function waitingIn(outbox: string): Promise<number | null> {
   let opened: OutboxFile | null = null;
   try {
@@ -218,7 +218,7 @@ async function waitingIn(outbox: string): Promise<number | null> {
   }
 }
 
-/** Two restores may happen within one second. */
+/** Two restores may run within one second. */
 function unused(name: string): string {
   let free = name;
   for (let nth = 2; storedFile(free) !== null || storedFile(logOf(free)) !== null; nth += 1) free = `${name}-${nth}`;
@@ -227,14 +227,14 @@ function unused(name: string): string {
 
 type Aside = { readonly before: StoredFile | null; readonly kept: string };
 
-/** Keeps the outbox that is there, and its log, under another name. */
+/** Keeps the existing outbox and its log under another name. */
 async function putAside(outbox: string, { before, kept }: Aside): Promise<Pick<Restored, "kept" | "unfolded">> {
   const why = before === null ? null : await tryToFold(outbox);
   if (before !== null) {
-    // The outbox also keeps its own name until the copy takes it: there is no moment without an outbox.
+    // The outbox also keeps its own name until the copy replaces it: there is no moment without an outbox.
     keepAs(outbox, kept);
   }
-  // A log that could not be folded, or whose outbox is gone, would be taken for the log of the copy.
+  // A log that was not merged, or whose outbox is gone, would be read as the log of the copy.
   const left = ["-wal", "-shm"].filter((end) => storedFile(`${outbox}${end}`) !== null);
   for (const end of left) moveFile(`${outbox}${end}`, `${kept}${end}`);
   syncFolderOf(outbox);
@@ -242,9 +242,9 @@ async function putAside(outbox: string, { before, kept }: Aside): Promise<Pick<R
   return { kept: before === null ? log : kept, unfolded: log && why };
 }
 
-/** Folds the log of a killed daemon into the outbox, so that it is one file. Answers why it cannot. */
+/** Merges the log of a killed daemon into the outbox. Answers why it cannot. */
 async function tryToFold(outbox: string): Promise<string | null> {
-  // Folding a damaged log would destroy what is behind the damage.
+  // Merging a damaged log would destroy the entries behind the damage.
   const lost = await lossInLog(outbox);
   if (lost !== null) return lost;
   try {

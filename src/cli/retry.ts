@@ -8,11 +8,11 @@ import { complain, type Done, EXIT, type ExitCode, examples } from "./command.ts
 import { addDaemonOptions, askDaemon, destinationPath, type PrintOptions } from "./daemon.ts";
 import { aboutOf } from "./waiting.ts";
 
-/** `fairlead retry DESTINATION|ID`: tries what waits for a destination, or one delivery, at once. */
+/** `fairlead retry DESTINATION|ID`: tries the waiting deliveries of a destination, or one delivery, at once. */
 export function declareRetry(program: Command, done: Done): void {
   const command = program
     .command("retry")
-    .description("try at once: all that waits for a destination, or one delivery, whatever its state")
+    .description("try at once: a destination's waiting deliveries, or one delivery in any state")
     .argument("<what>", "a destination, or a delivery as `fairlead deliveries` lists it, 42-crm")
     .option("--json", "print what was done as JSON");
   addDaemonOptions(command)
@@ -56,6 +56,6 @@ function toWords(name: string, { waiting, served }: Received<typeof retriedDesti
 
 const DID: Readonly<Record<string, string>> = {
   replayed: "is sent again, with all of its time.",
-  hurried: "waits still: its next attempt is due now.",
-  due: "waits still, and is due already.",
+  hurried: "is waiting; its next attempt is due now.",
+  due: "is waiting, and already due.",
 };

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { print } from "../runtime/output.ts";
 import { type Done, EXIT, type ExitCode, examples } from "./command.ts";
 
-/** `fairlead schema`: prints what a config file may contain, for editors and for people. */
+/** `fairlead schema`: prints the schema of the config file, for editors and for people. */
 export function declareSchema(program: Command, done: Done): void {
   program
     .command("schema")
@@ -23,8 +23,8 @@ async function schema(options: SchemaOptions): Promise<ExitCode> {
 }
 
 /**
- * `make example reference` writes the two texts from the schema, and the binary embeds them. They are imported late, as is
- * what makes a JSON Schema: no other command needs them.
+ * `make example reference` writes the two texts from the schema, and the binary embeds them. They and the JSON Schema
+ * generator are imported late: no other command needs them.
  */
 async function textOf({ example, reference }: SchemaOptions): Promise<string> {
   if (example) return (await import("../../config.example.yaml", { with: { type: "text" } })).default;

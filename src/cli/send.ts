@@ -15,7 +15,7 @@ import type { SendWorld } from "./send/sender.ts";
 import { createFetch } from "./send/sender.ts";
 import { findTarget, type Target, type TargetOptions } from "./send/target.ts";
 
-/** `fairlead send`: makes one call to the running daemon, as a client library would, and prints the result. */
+/** `fairlead send`: sends one call to the running daemon as a client library would, and prints the result. */
 export function declareSend(program: Command, done: Done): void {
   const command = program
     .command("send")

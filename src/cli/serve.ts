@@ -26,7 +26,7 @@ import { createReader, type Reader } from "./config-reader.ts";
 export function declareServe(program: Command, done: Done): void {
   program
     .command("serve")
-    .description("run the daemon in the foreground, until SIGTERM or SIGINT; it reloads a config that changes")
+    .description("run the daemon in the foreground until SIGTERM or SIGINT; it reloads its config on change")
     .option(...CONFIG_OPTION)
     .option("--no-copy", "do not copy the outbox before an upgrade rewrites it, for a disk without room for a copy")
     .addHelpText("after", examples("fairlead serve --config /etc/fairlead/config.yaml"))
@@ -74,7 +74,7 @@ function refuse(message: string, code: ExitCode): ExitCode {
   return code;
 }
 
-/** Exit code 78 keeps systemd from restarting: a restart does not help against an outbox of a newer version. */
+/** Exit code 78 keeps systemd from restarting, which would not help against an outbox of a newer version. */
 function cannotStart(error: unknown): ExitCode {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
@@ -94,7 +94,7 @@ type Started = {
 
 type Reloadable = { readonly app: App; readonly reload: Reload };
 
-/** The daemon, and its reload. Every kind of reload reads the same file. */
+/** The daemon and its reload. Every reload reads the same file. */
 function createReloadableApp(started: Started, machine: Machine): Reloadable {
   const { file, config, reader, supervisor, copy } = started;
   const reloader = createReloader({ ...machine, file, read: () => reader.read(file, machine.clock), apply });

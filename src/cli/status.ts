@@ -10,11 +10,11 @@ import { complain, type Done, EXIT, type ExitCode, examples, table } from "./com
 import { addDaemonOptions, askDaemon, isSaidElsewhere, type PrintOptions } from "./daemon.ts";
 import { examineAround } from "./doctor/examine.ts";
 
-/** `fairlead status`: how the running daemon is, and each of its sources and destinations. */
+/** `fairlead status`: the status of the daemon and each of its sources and destinations. */
 export function declareStatus(program: Command, done: Done): void {
   const command = program
     .command("status")
-    .description("show how the running daemon is: its outbox, its last reload, each source and destination")
+    .description("show the status of the daemon: its problems, outbox, last reload, sources and destinations")
     .option("--json", "print it as JSON");
   addDaemonOptions(command)
     .addHelpText("after", HELP)
@@ -29,7 +29,7 @@ anybody. Rates are of the last minute. A destination is degraded if one of its
 webhooks works and another does not, and failing if none does; what it could not
 deliver is tried again for four hours.`;
 
-/** What fairlead doctor finds on this machine without asking others, if the daemon is the one of the config here. */
+/** What `fairlead doctor` finds on this machine without asking others, if the daemon uses the config here. */
 function problemsAround(options: PrintOptions, said: DaemonStatus, clock: Clock): DaemonStatus["problems"] {
   if (isSaidElsewhere(options, createResolve())) return [];
   const known = new Set(said.problems.map(({ code }) => code));
@@ -49,7 +49,7 @@ async function showStatus(options: PrintOptions): Promise<ExitCode> {
   return EXIT.done;
 }
 
-/** For a person: first what is wrong, since when and what to do; then all parts, a line each. `now`: by the wall clock. */
+/** For people: first the problems, since when and what to do; then all parts, a line each. `now`: by the wall clock. */
 export function toWords(status: DaemonStatus, now: At): string {
   return [problems(status, now), about(status, now), sources(status, now), destinations(status, now)].join("\n\n");
 }
@@ -141,7 +141,7 @@ function stateOf(
   return `${state} for ${age(failingSince, now)}`;
 }
 
-/** Exact where little happens. */
+/** More digits for low rates. */
 function rate(perSecond: number): string {
   if (perSecond === 0) return "0";
   return perSecond * (MINUTE / 1_000) < 600 ? perSecond.toFixed(2) : String(Math.round(perSecond));

@@ -1,4 +1,4 @@
-/** Texts that are embedded by `import … with { type: "text" }`. Bun's own types know of .yaml and .txt. */
+/** Texts embedded by `import … with { type: "text" }`. Bun's own types cover .yaml and .txt. */
 declare module "*.md" {
   const text: string;
   export default text;

@@ -8,7 +8,7 @@ import { sign, verify } from "../webhook/signature.ts";
 import { complain, type Done, EXIT, type ExitCode, examples, wrongUsage } from "./command.ts";
 import { readSharedSecret, readTyped, SECRET_FILE_OPTION } from "./input.ts";
 
-/** `fairlead verify`: checks the X-Signature of a webhook's body, or makes one, for people who write receivers. */
+/** `fairlead verify`: checks or creates the X-Signature of a webhook's body, for people who write receivers. */
 export function declareVerify(program: Command, done: Done): void {
   program
     .command("verify")
@@ -65,7 +65,7 @@ async function verifyBody({ body: file, signature, secretFile, json }: VerifyOpt
 
 type FoundSecret = { readonly from: string; readonly secret: string };
 
-/** The secret that signs, and the rest of its list. An error as text. */
+/** The signing secret and the others of its list. An error as text. */
 function readSecrets(files: readonly (string | undefined)[]): Required<Pick<Claim, "secret" | "others">> | string {
   const found: FoundSecret[] = [];
   for (const file of files) {
@@ -87,9 +87,9 @@ function toWords(result: Comparison): string {
 type Claim = {
   readonly body: Uint8Array;
   readonly signature: string;
-  /** The one that signs. */
+  /** The signing secret. */
   readonly secret: string;
-  /** The rest of its list. */
+  /** The others of its list. */
   readonly others?: readonly FoundSecret[];
 };
 
@@ -98,7 +98,7 @@ type Comparison =
   | { readonly valid: true }
   | { readonly valid: false; readonly expected: string; readonly hint: string | undefined };
 
-/** Compares a signature byte for byte (SPEC.md 5.4), and looks for the mistakes that receivers make most. */
+/** Compares a signature byte for byte (SPEC.md 5.4), and looks for the most common mistakes of receivers. */
 export function compare(claim: Claim): Comparison {
   if (verify(claim.body, claim.signature, claim.secret)) return { valid: true };
   return { valid: false, expected: sign(claim.body, claim.secret), hint: hintFor(claim) };
@@ -119,7 +119,7 @@ function hintFor({ body, signature, secret, others = [] }: Claim): string | unde
   return hintForText(Buffer.from(body).toString(), (text) => verify(text, meant, secret));
 }
 
-/** Looks for what changed the body on its way. */
+/** Looks for what changed the body in transit. */
 function hintForText(text: string, isRight: (text: string) => boolean): string | undefined {
   const trimmed = text.replace(/\r?\n$/, "");
   if (isRight(trimmed)) return NEWLINE;
@@ -137,7 +137,7 @@ const REWRITTEN = `it is right for this JSON without its spaces: ${KEEP}`;
 const REORDERED = `it is right for this JSON with its keys in the order in which Fairlead writes them: ${KEEP}`;
 const OTHER_ORDER = `the keys of this JSON are not in the order in which Fairlead writes them: ${KEEP}`;
 
-/** Null if it is not JSON, or nested too deeply to be serialised again. */
+/** Null if it is not JSON, or nests too deeply to be serialised. */
 function parseJson(text: string): { readonly value: unknown; readonly rewritten: string } | null {
   try {
     const value = parseExactly(text);
@@ -148,8 +148,7 @@ function parseJson(text: string): { readonly value: unknown; readonly rewritten:
 }
 
 /**
- * The same JSON with its top-level keys in the order in which Fairlead writes them. Null if they are in that order, or if it
- * is no body of Fairlead.
+ * The same JSON with its top-level keys in Fairlead's order. Null if they already are, or if it is not a body of Fairlead.
  */
 export function inWrittenOrder(value: unknown): string | null {
   const type = typeof value === "object" && value !== null && "type" in value ? value.type : null;

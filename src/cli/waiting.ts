@@ -1,4 +1,4 @@
-/** What waits for a destination: how it is counted for people, and how `fairlead move` and `discard` end its waiting. */
+/** Counts a destination's waiting deliveries, and ends their wait for `fairlead move` and `discard`. */
 
 import { printable } from "../client/show.ts";
 import type { Clock } from "../model/ports.ts";
@@ -12,32 +12,32 @@ import { confirm } from "./confirm.ts";
 import { askDaemon, type DaemonOptions, destinationPath } from "./daemon.ts";
 import { onInterrupt, openCounter } from "./progress.ts";
 
-/** A way to end the waiting of deliveries for a destination that is not served. */
+/** A way to end the wait of deliveries for a destination that is not served. */
 export type Way = {
-  /** The destination that they wait for. */
+  /** The destination they wait for. */
   readonly from: string;
   readonly what: "discard" | "move";
-  /** What is posted, beside the size of a page; a program sees it in a dry run, too. */
+  /** The body of the requests, besides the page size; also part of a dry run's JSON. */
   readonly body: object;
   readonly answer: typeof discardedPage | typeof movedPage;
-  /** What a person is asked first, as `Discard them?`. */
+  /** The question before it, such as `Discard them?`. */
   readonly question: string;
-  /** What would become of them, as `would become failed`. */
+  /** What would happen to them, such as `would become failed`. */
   readonly prospect: string;
-  /** What all pages together have done, for people and for programs. */
+  /** The total, for people and for programs. */
   readonly toWords: (total: Total) => string;
   readonly toJson: (total: Total) => object;
 };
 
-/** `doubled`: those that could not be moved, because the event was there already. */
+/** `doubled`: those that were not moved because the event was already there. */
 type Total = { readonly done: number; readonly doubled: number };
 
 export type EndOptions = DaemonOptions & { readonly dryRun?: boolean; readonly yes?: boolean; readonly json?: boolean };
 
-/** The most that the daemon does at once. */
+/** The most per request. */
 const IN_PAGE = 1_000;
 
-/** Says how many deliveries are concerned, makes sure that it is meant, and has the daemon do it page by page. */
+/** Prints how many deliveries are concerned, asks for confirmation, and has the daemon do it page by page. */
 export async function endWaiting(way: Way, options: EndOptions): Promise<ExitCode> {
   const { from, what, body, question } = way;
   const path = destinationPath(from, what);
@@ -49,7 +49,7 @@ export async function endWaiting(way: Way, options: EndOptions): Promise<ExitCod
   const mayStart = waiting === 0 || options.yes === true;
   const refusal = mayStart ? null : await confirm({ about, question });
   if (refusal !== null) return complain(refusal);
-  // A person who was asked has seen it.
+  // The question has already shown it.
   if (mayStart && !options.json) print(`${about}.`);
   const { total, ended } = waiting === 0 ? NOTHING : await work(way, waiting, options);
   if (options.json) print(toJson(way, { ...way.toJson(total), more: ended !== "done" }));
@@ -93,22 +93,22 @@ async function work({ from, what, body, answer }: Way, waiting: number, options:
   return { total, ended };
 }
 
-/** How long attempts that were begun before may go on running: a receiver has five seconds, and writing takes a while. */
+/** How long earlier attempts may still run: a receiver has five seconds, and writing takes a while. */
 const PATIENCE: Ms = 15 * SECOND;
 
 export type PagesWorld<Page> = {
-  /** Has the daemon do the next page. */
+  /** Requests the next page. */
   readonly ask: () => Promise<{ readonly value: Page } | Complaint>;
   /** Called after each page. */
   readonly took: (page: Page) => void;
-  /** Aborted: the page under way is the last. */
+  /** When aborted, the current page is the last. */
   readonly interrupted: AbortSignal;
   readonly clock: Pick<Clock, "now" | "sleep">;
 };
 
 type Ended = "done" | "interrupted" | Complaint;
 
-/** Has the daemon do page after page until there is no more. Answers `done`, or why it ended before. */
+/** Requests page after page until there is no more. Answers `done`, or why it ended early. */
 export async function doPages<Page extends { readonly more: boolean }>(world: PagesWorld<Page>): Promise<Ended> {
   while (!world.interrupted.aborted) {
     const answer = await askPatiently(world);
@@ -150,20 +150,20 @@ export function aboutOf(waiting: number, from: string): string {
   return `${deliveries(waiting)} ${waiting === 1 ? "waits" : "wait"} for ${name}`;
 }
 
-/** `500 of 1,234`. More may wait by now than were counted. */
+/** `500 of 1,234`. More may be waiting by now than were counted. */
 export function progressOf(done: number, waiting: number): string {
   return `${format(done)} of ${format(Math.max(done, waiting))}`;
 }
 
 type Progress = { readonly done: number; readonly waiting: number };
 
-/** Why not all was done, and how far it came. */
+/** Why it did not finish, and how far it came. */
 export function complaintOf(ended: Exclude<Ended, "done">, { done, waiting }: Progress): Complaint {
   const progress = progressOf(done, waiting);
   if (ended === "interrupted") {
     return {
       code: EXIT.failed,
-      message: `interrupted: ${progress} are done, the others go on waiting`,
+      message: `interrupted: ${progress} are done, the others are still waiting`,
       error: "interrupted",
     };
   }

@@ -72,7 +72,7 @@ function quietly(log: (line: string) => void): (line: string) => void {
     try {
       log(line);
     } catch {
-      // There is nowhere left to log that.
+      // There is nowhere left to log this.
     }
   };
 }

@@ -30,7 +30,7 @@ export type Ledger = {
   repeated(batch: readonly Entry[], duplicates: number): void;
   /** Resolves when all calls that are open now are settled. `upTo` is the seq of the newest. */
   settled(upTo: number): Promise<FlushReport>;
-  /** Writes what is left to be written to standard error. */
+  /** Writes the remaining losses to standard error. */
   end(): void;
 };
 

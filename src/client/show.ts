@@ -44,7 +44,7 @@ function guarded(make: () => string): string {
 /** Control characters, those that turn the direction of writing, and invisible ones. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** Text of others, made safe for a terminal. JSON stays the same JSON. */
+/** Makes foreign text safe for a terminal. JSON stays the same JSON. */
 export function printable(text: string): string {
   return text.replace(UNSAFE, (character) => character.split("").map(escaped).join(""));
 }
@@ -53,7 +53,7 @@ function escaped(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Removes the write key from a text that somebody will see. */
+/** Removes the write key from a text that people will see. */
 export type Mask = (text: string) => string;
 
 const HIDDEN = "***";

@@ -79,7 +79,7 @@ export function parseNetwork(text: string): Network | string {
 
 type Address = ReturnType<typeof ipaddr.parse>;
 
-/** Does not guess which of the two was meant: too large a network would trust strangers. */
+/** Refuses host bits instead of guessing which part was meant: too large a network would trust strangers. */
 function networkOf(address: Address, bits: number): Network | string {
   const kind = address.kind() === "ipv4" ? ipaddr.IPv4 : ipaddr.IPv6;
   const cidr = `${kind.networkAddressFromCIDR(`${address}/${bits}`)}/${bits}`;

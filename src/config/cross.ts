@@ -7,8 +7,8 @@ import { suggest } from "./suggest.ts";
 import { BROKEN, child, listOf, mapOf, type Tree, textOf, withGot } from "./tree.ts";
 
 /**
- * Finds conflicts between values that are each valid. Works on whatever could be read, so that these errors are reported
- * together with all others.
+ * Finds conflicts between values that are each valid. Works on everything that could be read, so that these errors are
+ * reported together with all others.
  */
 export function crossCheck(root: Tree): readonly Finding[] {
   const sources = child(root, "sources");
@@ -97,7 +97,7 @@ function standardWebhooks(destination: Tree): readonly Finding[] {
   return secrets.filter((one) => !isStandardSecret(textOf(one) ?? "")).map((one) => errorAt(one, message));
 }
 
-/** After the prefix, receivers' libraries only take base64; any other text is a secret as it stands. */
+/** After the prefix, receivers' libraries only accept base64; any other text is used as it is. */
 function isStandardSecret(secret: string): boolean {
   const base64 = /^whsec_(?=.)(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
   return !secret.startsWith("whsec_") || base64.test(secret);

@@ -10,7 +10,7 @@ import { fullPath, type Origin } from "./references.ts";
 import { configSchema } from "./schema.ts";
 import { BROKEN, listOf, mapOf, type Tree } from "./tree.ts";
 
-/** A value as one writes it in the file. `***` if it is a secret; an object stands for a map without entries. */
+/** A value as written in the file. `***` if it is secret; an object stands for a map without entries. */
 type Plain = string | number | boolean | Readonly<Record<string, never>>;
 
 /** A key with the value in force, for programs. Null: the key has no default, and the file does not have it. */

@@ -52,8 +52,8 @@ export type Loaded = {
 };
 
 /**
- * Turns the text of a config file into a Config, or into every problem with it. Never throws, and reaches the outside
- * world only through its input. No problem holds a secret.
+ * Turns the text of a config file into a Config, or into all its problems. Never throws, and depends on nothing but its
+ * input. No problem contains a secret.
  */
 export function loadConfig(input: LoadInput): Loaded {
   const { file, resolve, credentials = "at hand" } = input;

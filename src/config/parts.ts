@@ -1,6 +1,6 @@
 /**
- * Single values of a config file, for commands that may not read the secrets of its other sections. A value is found
- * whatever may be wrong elsewhere in the file.
+ * Single values of a config file, for commands that may not read the secrets of other sections. A value is found whatever is
+ * wrong elsewhere in the file.
  */
 import * as v from "valibot";
 import { isMap, type ParsedNode, YAMLMap } from "yaml";
@@ -17,7 +17,7 @@ import { suggest } from "./suggest.ts";
 import { parse } from "./syntax.ts";
 import { child, mapOf, plain, type Tree, textOf } from "./tree.ts";
 
-/** Why a value cannot be had: the file is at fault, or the name that was asked for. */
+/** Why a value is unavailable: the file is at fault, or the requested name. */
 export type PartFault = { readonly faulty: "file" | "name"; readonly message: string };
 
 export type PartsInput = Pick<LoadInput, "file" | "text" | "resolve">;
@@ -40,7 +40,7 @@ export function readWriteKey(name: string | undefined, input: PartsInput): Secre
   return isMissing ? source : new Secret(textOf(child(source, "writeKey")) ?? "");
 }
 
-/** How the operator's API is reached. One of the two can be known although the other is not. */
+/** How to reach the operator's API. One part may be known although the other is not. */
 export type AdminPart = {
   /** `written` is false if the file has no address, and the default is in force. */
   readonly listen: { readonly listen: Listen; readonly written: boolean } | PartFault;

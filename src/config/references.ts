@@ -19,8 +19,8 @@ export type Origin =
   | { readonly kind: "credential"; readonly name: string };
 
 /**
- * systemd passes credentials to the processes of a unit alone. A command outside the unit (`unit only`) warns of each,
- * and goes on without its value.
+ * systemd passes credentials only to the processes of a unit. A command outside the unit (`unit only`) warns of each, and
+ * continues without its value.
  */
 export type Credentials = "at hand" | "unit only";
 

@@ -6,10 +6,10 @@ import type { Report } from "../model/report.ts";
 import type { ConfigStatus } from "../model/status.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 
-/** The config as it can be read at this moment. */
+/** The result of reading the config now. */
 export type Read =
   | { readonly config: Config | null; readonly problems: readonly Problem[] }
-  /** Why it cannot be read at all, and whether to try again though no file changes. */
+  /** Why it cannot be read, and whether to retry even if no file changes. */
   | { readonly unreadable: string; readonly again?: boolean };
 
 type ReloaderWorld = {

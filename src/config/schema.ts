@@ -103,7 +103,7 @@ export const outbox = v.strictObject({
   path: key(v.optional(path(), "fairlead.db"), {
     description: "An SQLite file, created on the first start. A relative path starts at the config file's folder.",
     example: "/var/lib/fairlead/fairlead.db",
-    more: "Put it on a disk that keeps what it has written: Fairlead answers a call once its events are on it.",
+    more: "Put it on a durable disk. Fairlead answers a call once its events are stored there.",
   }),
   maxSize: key(v.optional(size({ min: MB, max: LARGEST_STORE }), "1GB"), {
     description: "How large the store may grow before new calls are refused with 503.",
@@ -126,7 +126,7 @@ export const outbox = v.strictObject({
   keepFailed: key(v.optional(keep, "30d"), {
     description: "How long failed and expired deliveries are kept for lookup.",
     example: "90d",
-    more: "Raise it if nobody looks at them every month.",
+    more: "Raise it if they are looked at less than once a month.",
   }),
 });
 
@@ -243,7 +243,7 @@ const destination = v.strictObject({
   enabled: key(v.optional(flag(), true), {
     description: "Whether it gets new events.",
     example: false,
-    more: "false keeps those that are waiting already.",
+    more: "false keeps deliveries that are already waiting.",
   }),
   sources: key(v.optional(sourceNames), {
     description: "The sources that it gets events from. All of them if left out.",

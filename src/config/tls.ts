@@ -55,7 +55,7 @@ function readWebhookTls(webhook: Tree, reading: Reading): WebhookTls | null {
   return { ca: authorities?.pem ?? null, cert: pair?.cert.pem ?? null, key: pair && new Secret(pair.key.pem) };
 }
 
-/** Keys that make no sense beside the others of the webhook. */
+/** Keys that make no sense together with the others of the webhook. */
 function misplaced(webhook: Tree): readonly Finding[] {
   const [ca, cert, key] = KEYS.map((name) => child(webhook, name));
   const isPlain = /^http:/i.test(textOf(child(webhook, "url")) ?? "");
@@ -84,7 +84,7 @@ function readPair(section: Tree, reading: PairReading): Pair | null {
   return place === 0 ? { cert, key } : null;
 }
 
-/** A warning alone: a test setup or a machine with a wrong clock must not be kept from starting. */
+/** Only a warning: a test setup or a machine with a wrong clock must still start. */
 function dateDoubt({ validFromDate, validToDate }: X509Certificate, { refusers, now }: PairReading): string | null {
   if (validToDate.getTime() <= now) return `expired on ${dayOf(validToDate)}: ${refusers} refuse it; renew it`;
   if (validFromDate.getTime() <= now) return null;

@@ -10,7 +10,7 @@ type RequestWorld = {
   readonly config: () => Config;
   readonly deletions: Pick<StoredDeletions, "record">;
   readonly backlog: Pick<Backlog, "counts">;
-  /** There is something to be done now. */
+  /** Wakes the worker. */
   readonly wake: () => void;
   readonly clock: Pick<Clock, "wall">;
   readonly random: Random;
@@ -18,8 +18,8 @@ type RequestWorld = {
 };
 
 /**
- * Takes a request that users be deleted: it is answered when it is durable, and done from then on (`worker.ts`), whatever
- * happens to the daemon. Faults: `unknown_source`, and those of the store.
+ * Accepts a request to delete users. It is durable when it is answered, and `worker.ts` completes it even across restarts.
+ * Faults: `unknown_source`, and those of the store.
  */
 export function createRequestDeletion(world: RequestWorld): RequestDeletion {
   const { config, deletions, backlog, wake, clock, random, report } = world;
@@ -29,7 +29,7 @@ export function createRequestDeletion(world: RequestWorld): RequestDeletion {
     if (isFault(affected)) return affected;
     const users = [...new Set(userIds)];
     const requestedAt = clock.wall();
-    // It begins with the time, so that they sort as they came.
+    // It begins with the time, so that ids sort by time.
     const id = `del-${requestedAt.toString(16).padStart(12, "0")}-${random.hex(6)}`;
     const scope = sources && [...new Set(sources)];
     const untold = await beyondReach(reach);
@@ -43,7 +43,7 @@ export function createRequestDeletion(world: RequestWorld): RequestDeletion {
   };
 }
 
-/** Sources that were named, or all, less those whose events go to nobody. */
+/** The named sources, or all, without those that have no destination. */
 async function affectedSources(
   config: Config,
   named: readonly string[] | null,
@@ -61,8 +61,8 @@ async function affectedSources(
 }
 
 /**
- * The notification that a user is to be deleted (SPEC.md 6). Its messageId is the same whenever it is made: it begins as all
- * ids of this server do, with the time, so that they sort as they came.
+ * The notification that a user is to be deleted (SPEC.md 6). Its messageId is always the same, and begins with the time as
+ * all ids of this server do, so that they sort by time.
  */
 export function makeNotice({ nth, userId }: Unnoticed, source: string, { id, sources, requestedAt }: Deletion): Event {
   const place = `${toHex(nth)}${toHex(sources.indexOf(source))}`;
@@ -70,12 +70,12 @@ export function makeNotice({ nth, userId }: Unnoticed, source: string, { id, sou
   return ownEvent({ type: "delete", messageId, userId, at: requestedAt });
 }
 
-/** In four digits: a request has a thousand users at most. */
+/** In four digits: a request has at most 1,000 users. */
 function toHex(nth: number): string {
   return nth.toString(16).padStart(4, "0");
 }
 
-/** Whether any of its notifications waits still, and whether any was given up. */
+/** Whether any notification is still waiting, and whether any was given up. */
 export function standingOf({ notices }: Pick<Deletion, "notices">): "waiting" | "given up" | "gone out" {
   if (notices.some(({ waiting }) => waiting > 0)) return "waiting";
   return notices.some(({ failed, expired }) => failed + expired > 0) ? "given up" : "gone out";

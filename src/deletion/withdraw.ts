@@ -11,10 +11,13 @@ export type WithdrawWorld = {
   readonly signal: AbortSignal;
 };
 
-/** Events of one user and source that end with its notification. With more of them, most end before: each has its body written. */
+/**
+ * Events of one user and source that end in the commit of the notification. Any more end before, because the body of each
+ * must be written.
+ */
 const WITH_NOTICE = 100;
 
-/** What waits of each user and source when their notification goes out. */
+/** The waiting events of each user and source when their notification is sent. */
 export type Held = {
   /** The withdrawal of one user of a source; it is handed out once. */
   withdrawalOf(source: string, userId: string): Withdrawal | undefined;
@@ -23,8 +26,8 @@ export type Held = {
 };
 
 /**
- * Looks for what waits of the users of a request, and was there before it came. Where that is much, most of it is ended at
- * once; the rest is to end in the commit of the user's notification. Null: the daemon stops.
+ * Finds the waiting events of a request's users that are older than the request. If there are many, most are ended at once,
+ * and the rest in the commit of the user's notification. Null: the daemon is stopping.
  */
 export async function holdWaiting(deletion: Deletion, world: WithdrawWorld): Promise<Held | Fault | null> {
   const { deletions, withdraw, clock, signal } = world;
@@ -35,7 +38,7 @@ export async function holdWaiting(deletion: Deletion, world: WithdrawWorld): Pro
     if (signal.aborted) return null;
     const step: WaitingStep = await deletions.waiting(of, after);
     for (const { event, source, userId } of step.found) {
-      // One event may wait in several places, far apart on the way: each counts once.
+      // One event may wait for several destinations, far apart in the walk: it counts once.
       const events = held.get(keyOf(source, userId)) ?? new Set();
       held.set(keyOf(source, userId), events.add(event));
       if (events.size < WITH_NOTICE) continue;
@@ -55,7 +58,7 @@ function handOut(held: Map<string, Set<number>>, key: string): Withdrawal | unde
   return events === undefined || events.size === 0 ? undefined : ending(events);
 }
 
-/** Of sources whose notifications nobody takes. */
+/** The events of sources that have no notification. */
 function rest(held: ReadonlyMap<string, ReadonlySet<number>>): readonly Withdrawal[] {
   return [...held.values()].filter((events) => events.size > 0).map(ending);
 }
@@ -68,26 +71,26 @@ function keyOf(source: string, userId: string): string {
   return `${source}\n${userId}`;
 }
 
-/** Who can hear of a deletion: the config in force, and the destinations of which the store knows. */
+/** What tells who receives a deletion: the current config, and the destinations in the store. */
 export type ReachWorld = {
   readonly destinations: () => readonly Destination[];
   readonly backlog: Pick<Backlog, "counts">;
 };
 
-/** Destinations that are disabled and were not always: what they have got of a source may be there still, so they hear later. */
+/** Disabled destinations that once received events from a source: they may still hold data, so they are notified later. */
 export async function holdersOf(source: string, { destinations, backlog }: ReachWorld): Promise<readonly string[]> {
   const known = await namesIn(backlog);
   const disabled = destinations().filter((one) => !one.enabled && takes(one, source));
   return disabled.map(({ name }) => name).filter((name) => known.has(name));
 }
 
-/** Whether anybody hears of a deletion from this source, now or later. */
+/** Whether any destination is notified of a deletion from this source, now or later. */
 export async function isHeard(source: string, world: ReachWorld): Promise<boolean> {
   const isTaken = world.destinations().some((one) => one.enabled && takes(one, source));
   return isTaken || (await holdersOf(source, world)).length > 0;
 }
 
-/** Destinations that have got something once, and are not in the config any more: nobody can tell them. */
+/** Destinations that once received events and are no longer in the config: they cannot be notified. */
 export async function beyondReach({ destinations, backlog }: ReachWorld): Promise<readonly string[]> {
   const configured = new Set(destinations().map(({ name }) => name));
   return [...(await namesIn(backlog))].filter((name) => !configured.has(name)).sort();
@@ -97,7 +100,7 @@ function takes({ sources }: Destination, source: string): boolean {
   return sources?.includes(source) ?? true;
 }
 
-/** What was pruned leaves a count of zero. */
+/** Pruned deliveries leave a count of zero. */
 async function namesIn(backlog: Pick<Backlog, "counts">): Promise<ReadonlySet<string>> {
   return new Set((await backlog.counts()).map(({ destination }) => destination));
 }

@@ -16,20 +16,20 @@ type DeletionWorkerWorld = Omit<AnnounceWorld & EraseWorld, "signal" | "deletion
 export type Worker = {
   /** Works until the signal is aborted. Never rejects. */
   run(signal: AbortSignal): Promise<void>;
-  /** There is something new to be done. */
+  /** There is new work. */
   wake(): void;
-  /** A notification has come to an end: it is looked at in a while, with those that end meanwhile. */
+  /** A notification was settled. It is checked a little later, together with others that are settled meanwhile. */
   settled(): void;
 };
 
-/** How often what is under way is looked at when nobody says that it has changed; and what could not be written is tried again. */
+/** How often running requests are checked without a wake-up, and failed writes are repeated. */
 const LOOK_EVERY: Ms = MINUTE;
 const TRY_AGAIN: Ms = 5 * SECOND;
 
 /**
- * Does what requests want, each stage by stage: `notices` makes their notifications; `settling` waits until they have come to
- * an end, and is not left while one that was given up could be sent again; `erasing` removes what is kept here; then it is `done`.
- * What was under way when the daemon ended is taken up again: no step does harm when it is done twice.
+ * Carries out requests stage by stage. `notices`: creates their notifications. `settling`: waits until all are settled, and
+ * while one that was given up can still be replayed. `erasing`: removes the data stored here. Then `done`. After a restart,
+ * running requests continue: every step can be repeated safely.
  */
 export function createDeletionWorker(world: DeletionWorkerWorld): Worker {
   const { clock, deletions, report } = world;
@@ -61,7 +61,10 @@ export function createDeletionWorker(world: DeletionWorkerWorld): Worker {
     },
   };
 
-  /** Notifications come first: nothing is erased that one of them needs. Answers when to look again; null: when somebody says so. */
+  /**
+   * Notifications come first: nothing is erased that one of them needs. Answers when to look again; null: at the next
+   * wake-up.
+   */
   async function workOnAll(running: Running): Promise<Ms | null> {
     let wait = LOOK_EVERY;
     const erased: Deletion[] = [];
@@ -96,7 +99,7 @@ const STAGES = ["notices", "settling", "erasing"] as const;
 type Running = DeletionWorkerWorld & { readonly signal: AbortSignal };
 type Step = (deletion: Deletion, world: Running) => Promise<Fault | "erased" | null>;
 
-/** Each answers why it is to be tried again soon, or null; `erased` if only traces are left. */
+/** Each step answers why it must be tried again soon, or null; `erased` if only traces are left. */
 const STEPS: Readonly<Record<Exclude<DeletionStage, "done">, Step>> = {
   async notices(deletion, world) {
     const made = await announce(deletion, world);
@@ -119,13 +122,15 @@ const STEPS: Readonly<Record<Exclude<DeletionStage, "done">, Step>> = {
   },
 };
 
-/** The traces of all that were erased go together: that takes as long for many as for one. Answers when to try again, or null. */
+/**
+ * Removes the traces of all erased requests together: that takes no longer than for one. Answers when to try again, or null.
+ */
 async function finish(erased: readonly Deletion[], traces: Traces, world: Running): Promise<Ms | null> {
   if (erased.length === 0) return null;
   const ids = erased.map(({ id }) => id);
   const done = await traces.remove(ids, world);
   if (done === null) return null;
-  // A reader may let go at any moment.
+  // A reader of the files may finish at any moment.
   if (done !== true) return done === false ? TRY_AGAIN : (done.retryAfter ?? TRY_AGAIN);
   let wait: Ms | null = null;
   for (const deletion of erased) {
@@ -136,7 +141,7 @@ async function finish(erased: readonly Deletion[], traces: Traces, world: Runnin
   return wait;
 }
 
-/** Writes a change, if it is one, and tells the operator of an end. */
+/** Stores a change, and logs the end of a request. */
 async function move(from: Deletion, to: Deletion, { deletions, clock, report }: Running): Promise<Fault | null> {
   if (from.stage === to.stage && from.status === to.status) return null;
   const isEnd = to.status !== "running" && to.status !== from.status;
@@ -153,12 +158,12 @@ type AnnounceWorld = Omit<WithdrawWorld, "deletions"> &
     readonly deletions: WithdrawWorld["deletions"] & Pick<StoredDeletions, "unnoticed">;
   };
 
-/** Notifications in one commit. */
 const IN_COMMIT = 20;
 
 /**
- * Makes the notifications of a request, one for each user and affected source; with each, what waits of that user and source
- * ends. Those that were made before a crash are not made again. Answers whether all are made; null if the daemon stops.
+ * Creates the notifications of a request, one for each user and affected source; the waiting events of that user and source
+ * end with it. Notifications from before a crash are not repeated. Answers whether all are created; null if the daemon is
+ * stopping.
  */
 async function announce(deletion: Deletion, world: AnnounceWorld): Promise<true | Fault | null> {
   const held = await holdWaiting(deletion, world);
@@ -205,9 +210,9 @@ type EraseWorld = {
 };
 
 /**
- * Removes what is kept of the users of a request here: events and attempts, refused calls, and last of all who they were.
- * Their memberships went with the request itself: those that there are now, a later list has made. Answers whether
- * nothing is left but traces; false if something is that has to be waited for, null if the daemon stops.
+ * Erases the data of a request's users here: events and attempts, refused calls, and finally their ids. Memberships were
+ * removed with the request itself; any there are now come from a later list. Answers whether only traces are left; false if
+ * something must be waited for, null if the daemon is stopping.
  */
 async function erase(deletion: Deletion, world: EraseWorld): Promise<boolean | Fault | null> {
   const { deletions, rejections } = world;
@@ -223,14 +228,17 @@ type TracesWorld = {
   readonly signal: AbortSignal;
 };
 
-/** Removes the traces of what was erased from the store's files. */
+/** Removes the traces of erased rows from the store's files. */
 type Traces = {
-  /** Answers whether none is left of these requests; false if a reader of the files keeps it from that, null if the daemon stops. */
+  /**
+   * Answers whether no trace of these requests is left; false if a reader of the files prevents that, null if the daemon is
+   * stopping.
+   */
   remove(requests: readonly string[], world: TracesWorld): Promise<boolean | Fault | null>;
 };
 
 function createTraces(): Traces {
-  // For which only a reader is waited for: nothing is written again for them.
+  // Requests that only wait for a reader: their files are not rewritten again.
   let rewritten: ReadonlySet<string> = new Set();
   return {
     async remove(requests, { deletions, signal }) {

@@ -19,9 +19,9 @@ import { type At, SECOND } from "../model/units.ts";
 import { destinationBusy, destinationInUse } from "../model/waiting-deliveries.ts";
 import { isPastCutoff, WAITS } from "../settle/backoff.ts";
 import type { Clocks, LoopClock } from "./clocks.ts";
-import { openWebhooks } from "./finals.ts";
 import type { Outage } from "./lane.ts";
-import { type RoundWorld, sendRound } from "./round.ts";
+import { openWebhooks, type RoundWorld, sendRound } from "./round.ts";
+
 import { createWaker, type Waker } from "./waker.ts";
 import { createWindow, earliest, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
 

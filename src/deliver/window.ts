@@ -1,3 +1,8 @@
+import type { Delivery, DeliveryRef } from "../model/delivery.ts";
+import type { Backlog, ClaimAsk, ClaimPage, Claims, Queue, QueuePosition } from "../model/ports.ts";
+import { type At, KB, type Ms, SECOND } from "../model/units.ts";
+import type { Outage } from "./lane.ts";
+
 /**
  * The part of one destination's backlog that is in memory: its queues of deliveries that were read from the store, and the
  * ids of those being sent. However long the backlog, a window holds no more than a page or two.
@@ -16,23 +21,6 @@
  * aside:     retries whose webhooks have no slot were put back to make room for others, or a delivery met a bug. After a
  *            while everything is read from the start again, except what is in memory.
  */
-import type { Delivery, DeliveryRef } from "../model/delivery.ts";
-import type { Backlog, ClaimAsk, ClaimPage, Claims, Queue } from "../model/ports.ts";
-import { type At, type Ms, SECOND } from "../model/units.ts";
-import type { Outage } from "./lane.ts";
-import {
-  add,
-  createReading,
-  hasRoom,
-  isBehind,
-  isFull,
-  isIdle,
-  isLow,
-  PAGE,
-  type Reading,
-  remove,
-  restart,
-} from "./reading.ts";
 
 /** How long until deliveries that were put aside are read again. */
 const ASIDE: Ms = 10 * SECOND;
@@ -321,4 +309,67 @@ function readAllAgain(state: State): void {
 export function earliest(a: At | null, b: At | null): At | null {
   if (a === null || b === null) return a ?? b;
   return Math.min(a, b);
+}
+
+/** Deliveries that are read at once. */
+const PAGE = 256;
+const LOW = PAGE / 2;
+/** Characters of bodies in a queue from which on nothing is added to it: there may be many destinations. */
+const MOST_BODIES = 256 * KB;
+
+/** One queue of a window: the deliveries that were read and wait to be sent, and how far it was read. */
+type Reading = {
+  readonly waiting: Delivery[];
+  /** Of their bodies, in characters. */
+  size: number;
+  /** Everything up to here was read. */
+  after: QueuePosition | null;
+  /** Whether there may be something behind it. */
+  more: boolean;
+  reading: boolean;
+};
+
+function createReading(): Reading {
+  return { waiting: [], size: 0, after: null, more: true, reading: false };
+}
+
+function isLow(reading: Reading): boolean {
+  return reading.more && hasRoom(reading);
+}
+
+function isIdle({ waiting, more }: Reading): boolean {
+  return waiting.length === 0 && !more;
+}
+
+function hasRoom({ waiting, size }: Reading): boolean {
+  return waiting.length < LOW && size < MOST_BODIES;
+}
+
+/** New deliveries are left to be read later. */
+function isFull({ waiting, size }: Reading): boolean {
+  return waiting.length >= PAGE || size >= MOST_BODIES;
+}
+
+function add(delivery: Delivery, reading: Reading): void {
+  reading.waiting.push(delivery);
+  reading.size += delivery.body.length;
+}
+
+/** Removes those of them that wait here. Answers which they were. */
+function remove(reading: Reading, ids: ReadonlySet<number>): readonly number[] {
+  const gone = reading.waiting.filter(({ id }) => ids.has(id));
+  if (gone.length === 0) return [];
+  const left = reading.waiting.filter(({ id }) => !ids.has(id));
+  reading.waiting.splice(0, reading.waiting.length, ...left);
+  for (const { body } of gone) reading.size -= body.length;
+  return gone.map(({ id }) => id);
+}
+
+function isBehind({ dueAt, id }: QueuePosition, after: QueuePosition | null): boolean {
+  return after !== null && (dueAt < after.dueAt || (dueAt === after.dueAt && id <= after.id));
+}
+
+function restart(reading: Reading): void {
+  reading.after = null;
+  reading.more = true;
 }

@@ -4,7 +4,7 @@ import type { Clock } from "../model/ports.ts";
 import { type At, formatDuration, formatSize, MB, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { isGzip } from "./request.ts";
 
-/** Reads request bodies. They are bounded in size, in time, and in what they take together. */
+/** Reads request bodies, with limits on the size and duration of each and on the total size. */
 export type Bodies = {
   /**
    * Answers the text of a body of at most `limit` bytes, decompressed if it is gzip-compressed. Faults:
@@ -14,7 +14,7 @@ export type Bodies = {
   read(request: Request, limit: number): Promise<string | Fault>;
 };
 
-/** In bytes. What is parsed from a hostile body takes up to fifty times as much, until it is collected. */
+/** In bytes. Parsing a hostile body takes up to fifty times its size until the next garbage collection. */
 const LARGE = MB;
 
 /** `freeMemory` is called before a large body is handed out. */
@@ -25,8 +25,8 @@ export function createBodies(clock: Clock, freeMemory: () => void = () => {}): B
       const announced = Number(request.headers.get("content-length") ?? Number.NaN);
       if (announced > limit) return tooLarge(limit);
       const isAnnounced = !Number.isNaN(announced);
-      // The server cuts off what exceeds the announced length. Reading `request.body` would make a stream of it, which
-      // costs several times as much.
+      // The server cuts off bytes beyond the announced length. Reading `request.body` would create a stream, which costs
+      // several times as much.
       const receive = (): Promise<Bytes | Fault> =>
         (isAnnounced ? request.arrayBuffer() : receiveChunks(request, limit)).catch(incomplete);
       const bytes = await uploads.receive(isAnnounced ? announced : limit, receive);
@@ -62,7 +62,7 @@ function decode(bytes: Bytes, request: Request, limit: number): string | Fault {
   return isFault(inflated) ? inflated : toText(inflated);
 }
 
-/** Stops at the limit, however much a small body would inflate to. */
+/** Stops at the limit, however far a small body would inflate. */
 function inflate(bytes: Bytes, limit: number): Uint8Array<ArrayBuffer> | Fault {
   try {
     return gunzipSync(bytes, { maxOutputLength: limit });
@@ -74,7 +74,7 @@ function inflate(bytes: Bytes, limit: number): Uint8Array<ArrayBuffer> | Fault {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Invalid UTF-8 is refused: replacing it would change the client's data silently. */
+/** Refuses invalid UTF-8: replacing it would silently change the client's data. */
 function toText(bytes: Bytes): string | Fault {
   try {
     return utf8.decode(bytes);
@@ -93,7 +93,7 @@ const DEADLINE: Ms = MINUTE;
 const SWEEP: Ms = 5 * SECOND;
 /** The announced lengths of all bodies that are not complete yet. */
 const MOST_UNFINISHED = 64 * MB;
-/** From then on an upload may have to make way for others. Nearly all bodies are complete at once. */
+/** After this time an upload may be cancelled to make room for others. Nearly all bodies are complete at once. */
 const FAIR_TIME: Ms = SECOND;
 
 type Upload = {
@@ -104,8 +104,8 @@ type Upload = {
 };
 
 /**
- * Bounds the bodies that are being received, in time and in their total size. An upload that is given up counts until its
- * answer has ended the connection: until then, more of it may come in.
+ * Limits the bodies being received, in time and in total size. A cancelled upload counts until its answer has closed the
+ * connection: more of it may arrive before that.
  */
 function createUploads(clock: Clock) {
   const uploads = new Set<Upload>();
@@ -115,7 +115,7 @@ function createUploads(clock: Clock) {
 
   return { receive };
 
-  /** Waits for a body of at most `size` bytes. `start` must not reject, and must end when its connection does. */
+  /** Receives a body of at most `size` bytes. `start` must not reject, and must end with its connection. */
   function receive<Body>(size: number, start: () => Promise<Body | Fault>): Promise<Body | Fault> {
     makeRoom(size);
     if (unfinished + size > MOST_UNFINISHED) {
@@ -137,7 +137,7 @@ function createUploads(clock: Clock) {
     });
   }
 
-  /** The oldest upload goes first: connections that send nothing must not keep out those that send. */
+  /** Cancels the oldest upload first: connections that send nothing must not block those that send. */
   function makeRoom(size: number): void {
     const latest = clock.now() - FAIR_TIME;
     for (const upload of uploads) {

@@ -5,7 +5,7 @@ import { findJsonFault, placeOf } from "../model/json-fault.ts";
 /** A parsed JSON text. Wrapped, because the text may be that of a string or null. */
 export type Parsed = { readonly value: unknown };
 
-/** Parses a JSON text, with all digits of its integers, or says what is wrong with it. `what` names the text then. */
+/** Parses a JSON text, keeping all digits of integers, or explains the fault. `what` names the text. */
 export function parseJson(text: string, what = "the body"): Parsed | Fault {
   if (isTooDeep(text)) return fault("too_deep", TOO_DEEP);
   try {
@@ -16,13 +16,13 @@ export function parseJson(text: string, what = "the body"): Parsed | Fault {
 }
 
 /**
- * Levels of objects and arrays within each other. A call may have 200, and is refused by itself beyond that. Far deeper
- * texts take ten times as long to parse as others of their size, and anybody can send them.
+ * Nesting levels. A call may have 200 and is refused individually beyond that. Far deeper texts take ten times as long to
+ * parse as others of their size, and anyone can send them.
  */
 const MOST_LEVELS = 1_000;
 const TOO_DEEP = "the JSON nests more than 1,000 objects and arrays within each other; flatten it";
 
-/** Checks the text before it is parsed. Nearly all texts have fewer brackets than that, which is cheap to count. */
+/** Checks the text before parsing. Nearly all texts have fewer brackets than the limit, and counting them is cheap. */
 function isTooDeep(text: string): boolean {
   return text.length > MOST_LEVELS && hasManyBrackets(text) && depthIsOver(text);
 }
@@ -61,7 +61,7 @@ function depthIsOver(text: string): boolean {
   return false;
 }
 
-/** The index of the quote that closes the string which begins here, or the end of the text. */
+/** The index of the quote that ends the string beginning here, or the end of the text. */
 function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;

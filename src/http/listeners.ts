@@ -11,7 +11,7 @@ export type Listeners = {
   renew(config: Config): Promise<void>;
 };
 
-/** Opens both. Rejects if one cannot be opened, and then opens none. */
+/** Opens both, or rejects and opens neither. */
 export async function openListeners(serve: Serve, config: Config, handles: Handles): Promise<Listeners> {
   const admin = await serve(config.admin.listen, handles.admin);
   try {

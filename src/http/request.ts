@@ -26,7 +26,7 @@ export function bearerToken(request: Request): string | null {
   return scheme?.toLowerCase() === "bearer" && token ? token : null;
 }
 
-/** Whether a token is the expected one. Takes the same time for any wrong one, whatever its length. */
+/** Compares a token in constant time, whatever its length. */
 export function isSameToken(given: string, expected: Secret): boolean {
   return timingSafeEqual(digest(given), digest(expected.reveal()));
 }

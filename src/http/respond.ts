@@ -1,6 +1,6 @@
 import { FAULT_STATUS, type Fault } from "../model/fault.ts";
 
-/** Most answers have no other header, and creating this for each costs more than the rest of an answer. */
+/** Shared: most answers have no other header, and creating one per answer costs more than the rest of it. */
 const JSON_TYPE = new Headers({ "Content-Type": "application/json" });
 
 /** A JSON answer. */
@@ -10,13 +10,13 @@ export function respond(status: number, body: object, headers?: Readonly<Record<
 }
 
 /**
- * The answer to a refused request. It has `code`, `message` and `error`, because client libraries look at one or another
- * of them to decide whether to retry. They read the time of the retry from one of two headers, in whole seconds.
+ * The answer to a refused request. It has `code`, `message` and `error`, because client libraries use one or another to
+ * decide on a retry. They read the time of the retry from one of two headers, in whole seconds.
  */
 export function respondFault({ code, message, retryAfter }: Fault): Response {
   const seconds = retryAfter === undefined ? null : String(Math.ceil(retryAfter / 1_000));
   const wait = seconds === null ? undefined : { "Retry-After": seconds, "X-RateLimit-Reset": seconds };
-  // The rest of the body may be on its way, or never come.
+  // The rest of the body may still arrive, or never.
   const headers = code === "body_too_slow" ? { ...wait, Connection: "close" } : wait;
   return respond(FAULT_STATUS[code], { success: false, code, message, error: message }, headers);
 }

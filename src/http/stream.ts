@@ -5,12 +5,12 @@ import type { Clock } from "../model/ports.ts";
 import { formatDuration, formatSize, HOUR, KB, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { isGzip } from "./request.ts";
 
-/** How long a body may stall, and how long it may take. */
+/** The longest stall of a body, and its longest duration. */
 const LONGEST_SILENCE: Ms = MINUTE;
 const LONGEST: Ms = HOUR;
-/** Bodies that are read at once. Each takes little memory, but time from all other requests. */
+/** Bodies read at once. Each takes little memory, but slows all other requests. */
 const MOST_AT_ONCE = 4;
-/** The bytes that are decompressed at a time. */
+/** Bytes decompressed at a time. */
 const CHUNK = 64 * KB;
 
 /** Reads request bodies that are too large to be held in memory. */
@@ -44,7 +44,7 @@ export function createStreams(clock: Clock): Streams {
 
 type Bytes = AsyncIterable<Uint8Array>;
 
-/** Thrown where bytes are awaited, so that all readers of them end. */
+/** Thrown where bytes are awaited, so that every reader ends. */
 class BodyFault extends Error {
   readonly fault: Fault;
   constructor(found: Fault) {
@@ -67,7 +67,7 @@ async function* inTime({ body }: Request, clock: Clock): AsyncGenerator<Uint8Arr
     if (error instanceof BodyFault) throw error;
     throw new BodyFault(fault("body_incomplete", "the connection was closed before the body was complete"));
   } finally {
-    // The client need not send the rest. Nothing waits for the cancellation.
+    // The client need not send the rest. Nothing awaits the cancellation.
     reader.cancel().catch(() => {});
   }
 }

@@ -24,10 +24,7 @@ export type StoredClock = {
 export type StoredClocks = {
   /** All clocks that have ever stood still, as last written. */
   all(): Promise<readonly StoredClock[]>;
-  /**
-   * Replaces the clocks of these destinations. Answers why it could not; then nothing has changed. A `command` is refused
-   * where the next start would not find it; what was `observed` is written along with the settlements that show it.
-   */
+  /** Replaces the clocks of these destinations. Answers why it could not; then nothing has changed. */
   save(clocks: readonly StoredClock[], because: "command" | "observed"): Promise<Fault | null>;
 };
 

@@ -36,18 +36,18 @@ const BACK_SLACK: Ms = MINUTE;
  * ahead would prune all of them; doubting a right one loses nothing.
  */
 const FAR: Ms = 30 * DAY;
-/** Below the 19.6 years by which receivers of GPS are wrong when their counter of weeks overflows. */
+/** Less than 19.6 years, the error of GPS receivers whose week counter overflows. */
 const LONGEST_LIFE: Ms = 15 * 365 * DAY;
-/** How long the store's word counts for more than the clock's. */
+/** How long the store's times count for more than the clock's. */
 const DOUBTED_FOR: Ms = DAY;
 
-/** A moment at which the clock could be believed, and what it said. */
+/** A moment at which the clock was trusted, and what it showed. */
 export type Trusted = { readonly at: At; readonly wall: At };
 
-/** What a clock is judged by: the time in rows, and what a store and this program know. */
+/** What a clock is judged by: the time in rows, and times known from the store and the build. */
 export type Known = { readonly now: At; readonly trusted: Trusted | null; readonly builtAt: At };
 
-/** Why what the machine's clock says cannot be; null if it can. */
+/** Why the machine's clock cannot be right; null if it can. */
 export function doubtOf(wall: At, { now, trusted, builtAt }: Known): ClockDoubt | null {
   if (wall < builtAt - BUILD_SLACK) return "before_build";
   if (!isInLifetime(wall, builtAt)) return "ahead";
@@ -56,7 +56,7 @@ export function doubtOf(wall: At, { now, trusted, builtAt }: Known): ClockDoubt 
   return wall - expected(now, trusted) > FAR ? "ahead" : null;
 }
 
-/** Whether this program may be in use then. */
+/** Whether this program may still be in use at this time. */
 export function isInLifetime(wall: At, builtAt: At): boolean {
   return wall <= builtAt + LONGEST_LIFE;
 }
@@ -65,7 +65,6 @@ function expected(now: At, { at, wall }: Trusted): At {
   return wall + now - at;
 }
 
-/** For the log and the operator. */
 export function describeDoubt(code: ClockDoubt, wall: At, { now, trusted, builtAt }: Known): string {
   const says = `the machine's clock says ${formatTime(wall)}`;
   if (code === "before_build") return `${says}, before this Fairlead was built (${formatTime(builtAt)})`;

@@ -1,4 +1,4 @@
-/** The rule that keeps an event from a destination; stored with the event, so that it can be explained. */
+/** The rule that keeps an event from a destination. Stored with the event, so that it can be explained. */
 export type SkipRule =
   | "destination_disabled"
   | "source_not_selected"

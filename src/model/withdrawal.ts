@@ -1,20 +1,19 @@
 import type { Fault } from "./fault.ts";
 
-/** Events that must not go out any more: something newer has taken their place, or their user is to be forgotten. */
+/** Events that must not be sent any more: a newer one replaces them, or their user was deleted. */
 export type Withdrawal = {
-  /** Their numbers. What waits of them, for whatever destination, becomes `failed`. */
+  /** Their numbers. Their waiting deliveries become `failed`. */
   readonly events: readonly number[];
-  /** As it is kept with each: `superseded`, `user deleted`. */
+  /** The reason stored with each: `superseded` or `user deleted`. */
   readonly reason: string;
 };
 
 /**
- * Writes it. Answers how many deliveries had waited. An attempt that runs already is not called back, and what came of it
- * is not kept. Each has its body written: whoever has many asks for a part of them at a time. Faults: `store_failed`.
+ * Ends these deliveries, and answers how many were waiting. A running attempt is not aborted, but its result is not stored.
+ * Bodies are written out, so callers with many events pass a part at a time. Faults: `store_failed`.
  */
 export type Withdraw = (withdrawal: Withdrawal) => Promise<number | Fault>;
 
-/** Why a call about a user does not go out any more: there is a newer one. */
+/** A newer call about the same user replaces this one. */
 export const SUPERSEDED = "superseded";
-/** The user is to be forgotten. */
 export const USER_DELETED = "user deleted";

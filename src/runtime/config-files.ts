@@ -72,7 +72,7 @@ function readText(path: string): FileText {
   }
 }
 
-/** Reads a file without blocking the event loop, because a file server may have gone away. Never rejects. */
+/** Reads a file without blocking the event loop: a file server may have stopped responding. Never rejects. */
 export async function readFileLater(path: string): Promise<FileText> {
   try {
     const file = await open(path, READING);
@@ -93,8 +93,8 @@ function refuseKind(stats: Stats): FileText | null {
 }
 
 /**
- * All bytes; null if there are more than `most`. Does not trust the size that the file system gives: files grow, and those
- * of /proc have none.
+ * All bytes; null if there are more than `most`. Does not trust the size from the file system: files grow, and files of
+ * /proc have none.
  */
 function readUpTo(file: number, most: number): Uint8Array | null {
   const bytes = new Uint8Array(most + 1);
@@ -117,7 +117,7 @@ function toText(bytes: Uint8Array | null, { mode }: Stats): FileText {
   }
 }
 
-/** A value that differs once the file has changed. Does not block the event loop. Never rejects. */
+/** The state of a file, which differs after every change. Does not block the event loop. Never rejects. */
 export async function fileState(path: string): Promise<FileState> {
   try {
     return toState(await stat(path, { bigint: true }));
@@ -126,7 +126,7 @@ export async function fileState(path: string): Promise<FileState> {
   }
 }
 
-/** The same at once: taken before a file is read, it shows a change that comes between the two as a later one. */
+/** The same, synchronously. Taken before a file is read, it reveals a change that happens in between. */
 export function fileStateNow(path: string): FileState {
   try {
     return toState(statSync(path, { bigint: true }));
@@ -136,8 +136,8 @@ export function fileStateNow(path: string): FileState {
 }
 
 /**
- * Without the device: overlay file systems give a file several. The mode shows that permission was given to read a file:
- * Deno has no `ctime` to show it.
+ * Excludes the device: overlay file systems give a file several. Includes the mode: it shows a new permission to read on
+ * Deno, which has no `ctime`.
  */
 function toState({ ino, size, mtimeNs, ctimeNs, mode }: BigIntStats): FileState {
   return `${ino} ${size} ${mtimeNs} ${ctimeNs} ${mode}`;

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import type { Alias, Disk, Space, SpaceFor } from "../model/space.ts";
 import { errorCode } from "./file-error.ts";
 
-/** The machine's disks. What may take long does not block the event loop: a file server may have gone away. */
+/** The machine's disks. Slow operations do not block the event loop: a file server may have stopped responding. */
 export const disk: Disk = {
   space: async (path) => toSpace(await statfs(path)),
   async size(path) {
@@ -62,7 +62,7 @@ function nearest(path: string): string {
   return existsSync(path) || above === path ? path : nearest(above);
 }
 
-/** Whether a file has another path than this one and what a symbolic link here leads to. Null if not, or if that is unknown. */
+/** Whether a file has another path besides this one and the target of a symbolic link here. Null if not, or if unknown. */
 export function aliasOf(path: string): Alias | null {
   try {
     const real = realpathSync(path);
@@ -101,7 +101,7 @@ function mountPoints(): ReadonlySet<string> {
   }
 }
 
-/** Blanks and the like are written as `\040`. */
+/** Spaces and similar characters are written as `\040`. */
 function unescapeOctal(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

@@ -23,7 +23,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EMFILE: "too many open files",
 };
 
-/** The mode and owner of a file. If even these cannot be seen, a folder above is closed. */
+/** The mode and owner of a file. If they cannot be read, a folder above is closed. */
 function describeGuard(path: string): string {
   try {
     const { mode, uid } = statSync(path);
@@ -34,7 +34,7 @@ function describeGuard(path: string): string {
   }
 }
 
-/** What a person without permission to read a file can do; null if permission is not the problem. */
+/** How to get permission to read a file; null if permission is not the problem. */
 export function howToRead(path: string): string | null {
   if (!isDenied(path)) return null;
   const group = groupName(groupThatMayRead(path));
@@ -64,7 +64,7 @@ function groupThatMayRead(path: string): number | null {
   return (stats.mode & needed) === 0 ? null : stats.gid;
 }
 
-/** Null for root's group, which nobody else should join, and where there is no list of groups. */
+/** Null for root's group, which no other user should join, and without a list of groups. */
 function groupName(gid: number | null): string | null {
   if (gid === null || gid === 0) return null;
   try {

@@ -17,7 +17,7 @@ type GaugeOptions = {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly string[];
-  /** Reads the values at each scrape. A value that is missing has no series: an alert must not take it for 0. */
+  /** Reads the values at each scrape. A missing value has no series, so that alerts do not read it as 0. */
   readonly read: () => readonly Sample[] | Promise<readonly Sample[]>;
 };
 
@@ -45,13 +45,13 @@ export type ExposedStore = {
   readonly timeline: Pick<Timeline, "health">;
 };
 
-/** What the gauges of the store ask at each scrape. */
+/** What the gauges of the store read at each scrape. */
 type StoreView = {
-  /** Null until it is open: that is after the gauges are declared. */
+  /** Null until it is open, which is after the gauges are declared. */
   readonly store: () => ExposedStore | null;
-  /** The configured destinations: they have gauges even while nothing is stored for them. */
+  /** The configured destinations: they have gauges even without stored deliveries. */
   readonly destinations: () => readonly string[];
-  /** Those of them that are delivered to; null while that is unknown. */
+  /** The destinations that receive deliveries; null while unknown. */
   readonly served: () => readonly string[] | null;
   readonly clock: Pick<Clock, "now">;
 };
@@ -193,7 +193,7 @@ function declareSize(registry: Registry, { store }: StoreView): void {
   });
 }
 
-/** The store has logged and counted its failure. The other metrics are still needed. */
+/** The store has already logged and counted its failure. The other metrics are still needed. */
 async function orNull<T>(ask: () => Promise<T> | undefined): Promise<T | null> {
   try {
     return (await ask()) ?? null;
@@ -207,7 +207,7 @@ type WebhookView = {
   readonly clock: Pick<Clock, "now">;
 };
 
-/** Declares whether each webhook works, and when it is tried again if not. */
+/** Declares whether each webhook works, and when a failing one is tried again. */
 export function declareWebhookGauges(registry: Registry, { read, clock }: WebhookView): void {
   function each(measure: (health: WebhookHealth) => number): readonly Sample[] {
     return read().flatMap(({ destination, webhooks }) =>
@@ -231,7 +231,7 @@ export function declareWebhookGauges(registry: Registry, { read, clock }: Webhoo
 
 const MICROSECONDS = 1_000_000;
 
-/** Declares which Fairlead this is, and the usual metrics of a process under the names that Prometheus clients use. */
+/** Declares the build info, and the usual process metrics under the names of Prometheus clients. */
 export function declareProcess(
   registry: Registry,
   labels: { readonly version: string; readonly runtime: string },
@@ -239,7 +239,7 @@ export function declareProcess(
   const startedAt = Date.now() / SECOND - process.uptime();
   declareGauge(registry, {
     name: "fairlead_build_info",
-    help: "Always 1. The labels say which Fairlead this is, and on what it runs.",
+    help: "Always 1. The labels name this Fairlead version and its runtime.",
     labels: ["version", "runtime"],
     read: () => [[labels, 1]],
   });

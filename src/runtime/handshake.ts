@@ -13,15 +13,15 @@ export type Reached =
     }
   /** Its certificate would be refused, and why. */
   | { readonly kind: "untrusted"; readonly reason: string; readonly until: At | null }
-  /** A proxy stands between, and answers. Only a real request shows what is behind it. */
+  /** A proxy answers. Only a real request would show what is behind it. */
   | { readonly kind: "behind proxy"; readonly proxy: string }
   | { readonly kind: "failed"; readonly reason: string };
 
 type Target = { readonly url: string; readonly tls: WebhookTls | null; readonly timeout: Ms };
 
 /**
- * Connects as a delivery would, up to the end of the TLS handshake, and closes the connection: the receiver gets no request.
- * Never rejects.
+ * Connects as a delivery would, completes the TLS handshake, and closes the connection: the receiver gets no request. Never
+ * rejects.
  */
 export async function reach(target: Target, now: () => At): Promise<Reached> {
   const { url, tls, timeout } = target;
@@ -44,7 +44,9 @@ const NEVER = new AbortController().signal;
 
 type Place = { readonly host: string; readonly port: number };
 
-/** Completes the handshake even with an untrusted certificate: nothing is sent, and the certificate says more than an error. */
+/**
+ * Completes the handshake even with an untrusted certificate: nothing is sent, and the certificate tells more than an error.
+ */
 async function shakeHands(place: Place, { url, tls, timeout, elapsed }: Target & { elapsed(): Ms }): Promise<Reached> {
   // Imported late, as in request.ts.
   const { connect } = await import("node:tls");
@@ -74,7 +76,7 @@ function opened<S extends Socket>(socket: S, event: "connect" | "secureConnect",
       const code = `no ${what} within ${formatDuration(timeout)}`;
       reject(Object.assign(new Error(code), { code }));
     }, timeout);
-    // Stays: an error while closing would have no listener.
+    // This listener stays: an error while closing would otherwise have none.
     socket.on("error", (error) => {
       clearTimeout(timer);
       reject(error);

@@ -7,7 +7,7 @@ export type Answering = { readonly handle: Handle; readonly failed: (error: unkn
 export type HttpServer = {
   /** The port that the system gave; 0 on a Unix socket. */
   readonly port: number;
-  /** Takes no more connections, closes the idle ones, and resolves when the others are done. */
+  /** Accepts no more connections, closes idle ones, and resolves when the others are done. */
   finish(): Promise<void>;
   /** Closes all connections that are left, which ends `finish` too. */
   cut(): void;

@@ -43,7 +43,7 @@ export async function readLine(): Promise<string | null> {
   return null;
 }
 
-/** Whether standard input is a terminal, so that a person has to type. */
+/** Whether standard input is a terminal, where a person types. */
 export function isInputTerminal(): boolean {
   return process.stdin.isTTY === true;
 }

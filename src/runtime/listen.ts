@@ -43,7 +43,7 @@ const UNIX_REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: "the path is in use; stop the program that has it or choose another path",
   ENOENT: "the folder does not exist; create it, or let systemd do so with RuntimeDirectory=",
   ENOTDIR: "a part of the path is not a folder",
-  EACCES: "permission denied; the daemon has to be able to write to the folder",
+  EACCES: "permission denied; the daemon must be able to write to the folder",
   EROFS: "the file system is read-only; choose a path under /run",
   ENAMETOOLONG: TOO_LONG,
   EINVAL: TOO_LONG,
@@ -53,8 +53,8 @@ const UNIX_REASONS: Readonly<Record<string, string>> = {
 const SOCKET_MODE = 0o660;
 
 /**
- * Makes a path free to listen on. A killed process leaves its socket behind; it is removed, but only when nobody answers on
- * it. Rejects if the path is taken by anything else.
+ * Frees a path to listen on. A killed process leaves its socket behind: it is removed, but only if nothing answers on it.
+ * Rejects if the path belongs to anything else.
  */
 export async function claimSocket(path: string): Promise<void> {
   const taken = (reason: string) => listenError({ listen: { kind: "unix", path }, scheme: "http" }, reason);
@@ -64,17 +64,17 @@ export async function claimSocket(path: string): Promise<void> {
   const answer = await tryConnect(path);
   if (answer === "connected") throw taken("another program answers there; stop it or choose another path");
   if (answer !== "ECONNREFUSED" && answer !== "ENOENT") {
-    throw taken(`there is a socket already, and it cannot be tried (${answer}); remove it if nobody uses it`);
+    throw taken(`there is a socket already, which cannot be tried (${answer}); remove it if nothing uses it`);
   }
   rmSync(path, { force: true });
 }
 
-/** Opens a new socket to the group. Answers a function that removes the socket. */
+/** Lets the group connect to a new socket. Answers a function that removes the socket. */
 export function shareSocket(path: string): () => void {
   chmodSync(path, SOCKET_MODE);
   const own = statSocket(path);
   return () => {
-    // By now it may be gone, or belong to a daemon that was started meanwhile. File systems reuse inode numbers.
+    // The path may be gone by now, or belong to a daemon started meanwhile. File systems reuse inode numbers.
     const found = statSocket(path);
     if (own && found?.ino === own.ino && found.ctimeMs === own.ctimeMs) rmSync(path, { force: true });
   };

@@ -12,7 +12,7 @@ import type { Secret } from "../model/secret.ts";
 import { type Duration, formatDuration } from "../model/units.ts";
 
 export type Log = {
-  /** Whether lines of this level are written: ask before working out costly fields. */
+  /** Whether lines of this level are written: check before computing costly fields. */
   enabled(level: LogLevel): boolean;
   /** Writes one line: the name of what happened (`delivery.expired`), and its fields. Empty fields are left out. */
   line(level: LogLevel, name: string, fields: Fields): void;
@@ -23,7 +23,7 @@ export type Log = {
 type LogSettings = { readonly level: LogLevel; readonly format: LogFormat };
 
 export type LogOptions = LogSettings & {
-  /** Writes one whole line, with its newline. What it throws, `line` throws. */
+  /** Writes one complete line with its newline. Exceptions are passed on to `line`. */
   readonly write: (line: string) => void;
   readonly isTerminal: boolean;
   /** The lines go to systemd's journal, which adds the time and reads the priority at the head of each. */

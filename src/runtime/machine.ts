@@ -16,7 +16,7 @@ import { createReport, reportDropped } from "./report.ts";
 import { createServe } from "./serve.ts";
 import { runtimeName, VERSION } from "./version.ts";
 
-/** Everything that the machine gives to the daemon. */
+/** Everything that the machine provides for the daemon. */
 export type Machine = {
   readonly clock: Clock;
   readonly random: Random;

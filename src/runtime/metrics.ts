@@ -146,7 +146,7 @@ function declareAttempts(registry: Registry) {
   });
   const info = new Gauge({
     name: "fairlead_webhook_info",
-    help: "Always 1. The labels say which host a webhook has.",
+    help: "Always 1. The label names the host of a webhook.",
     labelNames: [...labels, "host"],
     registers: [registry],
   });

@@ -11,10 +11,10 @@ import { reasonOf } from "./file-error.ts";
 /** Only its owner may read such a file: it may hold personal data. */
 const PRIVATE = 0o600;
 
-/** Begins a file that only one process writes at a time. What a killed process left is removed. */
+/** Creates a file that only one process writes at a time. Removes what a killed process left. */
 export const beginFile: BeginFile = (target) => beginFileAs(`${target}.part`, target);
 
-/** The same for a target that several processes may write at once: each uses a name of its own. */
+/** The same for a target that several processes may write at once: each uses its own temporary name. */
 export function beginOwnFile(target: string, pid: number): NewFile {
   return beginFileAs(`${target}.part-${pid}`, target);
 }
@@ -57,7 +57,7 @@ function beginFileAs(path: string, target: string): NewFile {
   };
 }
 
-/** Exclusively, so that no link is followed: another user of the folder could make it lead to any file of root's. */
+/** Created exclusively, so that no link is followed: another user of the folder could point it at any file of root's. */
 function openNew(path: string): number {
   rmSync(path, { force: true });
   return openSync(path, "wx+", PRIVATE);
@@ -67,7 +67,7 @@ function writeError(cause: unknown, path: string, guarded: string): Error {
   return new Error(`cannot write ${path}: ${reasonOf(cause, guarded)}`, { cause });
 }
 
-/** Waits until the names in the folder of this file are on the disk: a power cut could remove a new one. */
+/** Waits until the folder's entries are on the disk: a power cut could remove a new name. */
 export function syncFolderOf(path: string): void {
   const folder = openSync(dirname(path), "r");
   try {

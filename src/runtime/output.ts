@@ -49,7 +49,7 @@ function pause(): void {
 
 const PAUSE: Ms = 5;
 
-/** Null when the file was closed by its reader, which must not end the program. */
+/** Null when the reader has closed the file, which must not end the program. */
 function tryWrite(file: number, bytes: Buffer): number | null {
   try {
     return writeSync(file, bytes);
@@ -59,9 +59,9 @@ function tryWrite(file: number, bytes: Buffer): number | null {
 }
 
 /**
- * Writes lines without ever waiting for a reader: a pipe whose reader hangs, a container's log driver that blocks, a terminal
- * that was stopped with Ctrl-S. A line that cannot be written now is kept in memory. When that is full, lines are dropped until
- * half of the kept ones are written.
+ * Writes lines without ever waiting for a reader, such as a hanging pipe, a blocking log driver of a container, or a
+ * terminal stopped with Ctrl-S. A line that cannot be written now is buffered. When the buffer is full, lines are dropped
+ * until half of it is written.
  */
 type LineOutput = {
   write(line: string): void;
@@ -77,7 +77,7 @@ type LineOutputParts = {
   readonly resumed: (dropped: number) => void;
 };
 
-/** Most bytes of lines that are kept. */
+/** Most bytes of buffered lines. */
 export const MOST_BYTES = 256 * 1024;
 
 export function createLineOutput({ file, dropped, resumed }: LineOutputParts): LineOutput {
@@ -92,7 +92,7 @@ export function createLineOutput({ file, dropped, resumed }: LineOutputParts): L
     drain();
     const whole = Buffer.from(line);
     const rest = gap === 0 && kept.bytes() === 0 ? writeNow(whole) : whole;
-    // A line that is partly written is always kept: the next one would continue it.
+    // A partly written line is always kept: the next one would continue it.
     const hasRoom = rest !== whole || kept.bytes() + whole.length <= MOST_BYTES;
     if (gap > 0 || rest === null || !hasRoom) drop(1);
     else if (rest.length > 0) kept.add(rest);
@@ -137,7 +137,7 @@ export function createLineOutput({ file, dropped, resumed }: LineOutputParts): L
   return { write, flush };
 }
 
-/** Lines that are not written yet; the first of them may be partly written. */
+/** Buffered lines; the first of them may be partly written. */
 function createKept(writeNow: Write) {
   const lines: Buffer[] = [];
   let bytes = 0;
@@ -147,7 +147,7 @@ function createKept(writeNow: Write) {
       lines.push(line);
       bytes += line.length;
     },
-    /** Writes what can be written. Answers how many lines are lost because the reader has closed the file. */
+    /** Writes what it can. Answers how many lines are lost because the reader has closed the file. */
     drain(): number {
       let done = 0;
       for (const line of lines) {
@@ -167,7 +167,7 @@ function createKept(writeNow: Write) {
   };
 }
 
-/** Nothing signals when a file can be written again, so it is tried at this interval. */
+/** Nothing signals when a file becomes writable, so writing is retried at this interval. */
 const RETRY_AFTER: Ms = 100;
 const FLUSH_STEP: Ms = 10;
 const LONGEST_FLUSH: Ms = SECOND;
@@ -201,8 +201,8 @@ const REVENTS_AT = 6;
 type Libc = { poll(files: Uint8Array, count: number, waitMs: number): number };
 
 /**
- * Answers a function that tells whether the file can be written without waiting. O_NONBLOCK would be worse: it would also
- * hold for other processes that share the file, such as the shell in a terminal. Files on a disk never wait for a reader.
+ * Answers a function that tells whether the file can be written without waiting. O_NONBLOCK would also affect other
+ * processes that share the file, such as the shell in a terminal. Files on a disk never wait for a reader.
  */
 function watchWritable(file: number): () => boolean {
   if (fstatSync(file).isFile()) return () => true;

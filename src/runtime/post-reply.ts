@@ -1,11 +1,11 @@
-/** What comes back from a POST: the start of an answer, or why there is none, in words that an operator can act on. */
+/** The result of a POST: the start of an answer, or why there is none, in words that help an operator. */
 import { BlockList, isIP } from "node:net";
 import process from "node:process";
 import type { WebhookTls } from "../model/destination.ts";
 import type { Reply } from "../model/ports.ts";
 import { KB, type Ms, SECOND } from "../model/units.ts";
 
-/** Where a POST was meant to go: with it, messages name the host and what the operator can do. */
+/** Where a POST was sent: messages name the host and a remedy. */
 export type Way = {
   readonly url: string;
   readonly tls: WebhookTls | null;
@@ -14,8 +14,8 @@ export type Way = {
 };
 
 /**
- * What a failed POST means. The message is made here from the error's code: those of the runtimes carry advice to
- * programmers, and the whole URL with its query.
+ * Explains a failed POST. The message is made from the error's code: those of the runtimes contain advice for programmers,
+ * and the whole URL with its query.
  */
 export function replyToError(error: unknown, signal: AbortSignal, way: Way | null = null): Reply {
   if (signal.aborted || isAbort(error)) return { kind: "aborted" };
@@ -88,7 +88,7 @@ const OFFLINE: Readonly<Record<string, string>> = {
   ENFILE: "this machine has too many open files",
 };
 
-/** There was no connection to the receiver, or to the proxy before it. */
+/** The connection to the receiver, or to the proxy before it, failed. */
 const UNREACHED: Readonly<Record<string, string>> = {
   ENOTFOUND: "name not found",
   ECONNREFUSED: "connection refused",
@@ -108,7 +108,7 @@ function refusedByProxy(status: string | null, way: Way | null): string {
   const target = way ? hostOf(way) : "the receiver";
   const refused = `${proxy} refuses to connect to ${target}${status === null ? "" : ` (it answered ${status})`}`;
   if (status !== "407") return refused;
-  return `${refused}: it wants a user name and a password, as in HTTPS_PROXY=http://user:password@host:port`;
+  return `${refused}: it requires a user name and a password, as in HTTPS_PROXY=http://user:password@host:port`;
 }
 
 function suspectsOf(way: Way | null): string {
@@ -126,7 +126,7 @@ function describeHandshake(code: string, way: Way | null): string {
   return `TLS handshake failed: ${hostOf(way)} speaks no TLS at that port, or ${ours}`;
 }
 
-/** TLS alerts about a certificate that the other side does not accept. */
+/** TLS alerts: the other side does not accept our certificate. */
 const OURS_REFUSED =
   /_ALERT_(BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_(REVOKED|EXPIRED|UNKNOWN)|UNKNOWN_CA|ACCESS_DENIED)/;
 
@@ -139,7 +139,7 @@ function isUntrusted(code: string): boolean {
   return Object.hasOwn(VERDICTS, code) || OTHER_VERDICTS.test(code);
 }
 
-/** What is wrong with a receiver's certificate; for a webhook, also whose it is, and what to do. */
+/** What is wrong with a receiver's certificate; for a webhook, also its name and a remedy. */
 export function describeUntrusted(code: string, way: Way | null): string {
   const byCode = VERDICTS[code];
   const verdict = byCode?.(way?.tls?.ca != null) ?? [`cannot be used (${code})`, "have it reissued"];
@@ -155,9 +155,9 @@ const VERDICTS: Readonly<Record<string, (hasAuthorities: boolean) => Verdict>> =
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: typeof Bun === "undefined" ? unclear : unknown,
   UNABLE_TO_GET_ISSUER_CERT: unknown,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknown,
-  CERT_HAS_EXPIRED: () => ["has expired", "it has to be renewed there"],
+  CERT_HAS_EXPIRED: () => ["has expired", "renew it there"],
   CERT_NOT_YET_VALID: () => ["is not valid yet", "set this machine's clock, or have it reissued"],
-  CERT_REVOKED: () => ["was revoked", "it has to be replaced there"],
+  CERT_REVOKED: () => ["was revoked", "replace it there"],
   ERR_TLS_CERT_ALTNAME_INVALID: otherName,
   HOSTNAME_MISMATCH: otherName,
 };
@@ -202,8 +202,8 @@ const NAME_SERVER_LIMIT: Ms = 2 * SECOND;
 type Lookup = (name: string) => Promise<unknown>;
 
 /**
- * Tells whether a POST without an answer in time still waited for a name server: then it never left this machine. The
- * runtimes do not say what they waited for, and the system asks silent name servers for longer than a receiver may take.
+ * Tells whether a POST without an answer in time was still waiting for a name server: then it never left this machine. The
+ * runtimes do not say, and the system waits longer for silent name servers than a receiver may take.
  */
 export function createIsUnresolved(lookup: Lookup, limit: Ms = NAME_SERVER_LIMIT): (host: string) => Promise<boolean> {
   // Many POSTs wait for one name at the same time.
@@ -302,7 +302,7 @@ export async function readStart(body: AsyncIterable<Uint8Array>, length: string 
       if (read >= most) break;
     }
   } catch {
-    // Aborted or broken off. The status line says all that matters.
+    // Aborted or interrupted. The status line says all that matters.
   }
   // `stream` leaves out a character that was cut in two.
   return new TextDecoder().decode(Buffer.concat(kept), { stream: true });

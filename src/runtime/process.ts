@@ -1,4 +1,4 @@
-/** What this process asks of the system for itself. */
+/** What this process requests from the system for itself. */
 import { readdirSync, readFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import process from "node:process";
@@ -25,7 +25,7 @@ export function onSignals({ stop, reload }: SignalHandlers): () => void {
 
 const LOWEST_PRIORITY = 19;
 
-/** Lets other processes go first: on a machine with one core, a command must not slow the daemon. */
+/** Lowers this process's priority: on a machine with one core, a command must not slow the daemon. */
 export function goLast(): void {
   try {
     setPriority(LOWEST_PRIORITY);
@@ -40,9 +40,8 @@ export function keepFilesPrivate(): void {
 }
 
 /**
- * Frees memory that reading the config and starting used. Bun would not do it by itself in a daemon that stands idle for
- * weeks, nor soon after large bodies, which leave a hundred times their size behind. Takes a few milliseconds. Does nothing
- * on Deno.
+ * Frees memory used by reading the config and starting. Bun would not do so in a daemon that is idle for weeks, nor soon
+ * after large bodies, which leave a hundred times their size behind. Takes a few milliseconds. Does nothing on Deno.
  */
 export function freeMemory(): void {
   if (typeof Bun !== "undefined") Bun.gc(true);

@@ -11,7 +11,7 @@ type OperatorReport = PauseReport &
   AudienceReport &
   Pick<Report, "discarded" | "moved" | "replayed" | "withdrawn">;
 
-/** What follows from commands and requests of the operator. Deliveries get one line a page, not one each. */
+/** The results of the operator's commands and requests. Deliveries get one line per page, not one each. */
 export function reportOperator(sinks: Sinks): OperatorReport {
   const { log, metrics } = sinks;
   return {
@@ -20,7 +20,7 @@ export function reportOperator(sinks: Sinks): OperatorReport {
       log.line("info", "destination.resumed", { destination, waiting, paused: { ms: paused } }),
     retriedNow: (destination, waiting) => log.line("info", "destination.retried", { destination, waiting }),
     stillPaused(destination, { since, waiting }) {
-      const hint = "it gets nothing until `fairlead resume` says so";
+      const hint = "nothing is sent until `fairlead resume`";
       log.line("warning", "destination.still_paused", { destination, waiting, since: formatTime(since), hint });
     },
     discarded(destination, count) {

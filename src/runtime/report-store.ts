@@ -5,7 +5,7 @@ import { formatSize, formatTime } from "../model/units.ts";
 import type { Fields } from "./log.ts";
 import type { Sinks } from "./report.ts";
 
-/** The store: its failures, what it prunes, and the space that is left. */
+/** The store: failures, pruning, and free space. */
 export function reportStore(sinks: Sinks): SpaceReport & Pick<Report, "storeFailed" | "slowCommit" | "pruned"> {
   const { log, metrics, throttle } = sinks;
   return {
@@ -43,7 +43,7 @@ function pruned({ log, metrics, throttle }: Sinks, counts: PruneCounts, reason: 
   if (removed + seen === 0) return;
   const fields = (): Fields => ({ reason, ...counts });
   const name = "store.pruned";
-  // A full store prunes with every few calls.
+  // A full store prunes every few calls.
   if (reason === "space")
     throttle.line({ level: "warning", name, subject: "pruned", kind: reason, fields, common: { reason } });
   else log.line(removed > 0 ? "info" : "debug", name, fields());
@@ -72,14 +72,14 @@ function goneFields({ what, path, since }: Gone): Fields {
   return { what, path, since: formatTime(since) };
 }
 
-/** Only this process can still reach the data. */
+/** Only this process can still access the data. */
 const RESCUE =
   "calls are refused; do not stop the daemon before fairlead backup FILE has copied what it still has; then stop it, " +
   "run fairlead restore --force FILE, and start it";
 
 const GONE_HINTS: Readonly<Record<Gone["what"], string>> = {
-  removed: `${RESCUE}. If the file was moved, move it back: the daemon goes on by itself`,
-  replaced: `${RESCUE}. If the old file was only moved, move it back: the daemon goes on by itself`,
+  removed: `${RESCUE}. If the file was moved, move it back: the daemon then continues`,
+  replaced: `${RESCUE}. If the old file was only moved, move it back: the daemon then continues`,
   truncated: `${RESCUE}. What was cut off may be lost: then restore a backup`,
 };
 
@@ -104,7 +104,7 @@ const RENEWED = {
 
 const NO_BOUND = "the free space of the disk is unknown, so outbox.freeDisk has no effect until it is known again";
 
-/** The message of an error, and of what caused it. */
+/** The message of an error and its causes. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const message = error.message === "" ? error.name : error.message;

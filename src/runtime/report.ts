@@ -20,9 +20,9 @@ export type Sinks = { readonly log: Log; readonly metrics: Metrics; readonly thr
 type ReportOptions = Pick<Sinks, "log" | "metrics"> & { readonly clock: Pick<Clock, "now" | "after"> };
 
 /**
- * The one place where something that happened becomes a log line and a count. It never throws. What comes with every event
- * (`requestAnswered`, `callsAccepted`, `attempted`, `settled`) only adds numbers as long as it succeeds and the level is
- * above debug; what can fail with every event is throttled (`throttle.ts`).
+ * The one place where an occurrence becomes a log line and a count. It never throws. Reports that come with every event
+ * (`requestAnswered`, `callsAccepted`, `attempted`, `settled`) only count while it succeeds and the level is above debug.
+ * Those that can fail with every event are throttled (`throttle.ts`).
  */
 export function createReport({ log, metrics, clock }: ReportOptions): Report {
   const throttle = createThrottle({ log, clock });
@@ -151,7 +151,7 @@ function settled({ log, metrics, throttle }: Sinks, delivery: Delivery, settleme
   const name = state === "waiting" ? "delivery.retrying" : `delivery.${state}`;
   const fields = (): Fields => settledFields(delivery, settlement);
   if (state === "failed" || state === "expired") {
-    // A receiver that refuses everything must not fill the log. The deliveries are kept, each with its reason.
+    // A receiver that refuses everything must not fill the log. Each delivery keeps its reason.
     const hint = `all of them: fairlead deliveries --state ${state} --destination ${destination}`;
     throttle.line({
       level: "error",
@@ -197,7 +197,7 @@ const BUG = "this is a bug in Fairlead, please report it with this line";
 
 type ReportMethod = (...values: never[]) => void;
 
-/** The work goes on when a report fails, as with a full disk behind standard error or a strange error object. */
+/** Work continues when a report fails, as with a full disk behind standard error or a strange error object. */
 function unfailing(sinks: Sinks, report: Report): Report {
   const entries = Object.entries(report) as [string, ReportMethod][];
   return Object.fromEntries(entries.map(([name, method]) => [name, guarded(sinks, name, method)])) as Report;
@@ -217,9 +217,9 @@ function guarded(sinks: Sinks, name: string, method: ReportMethod): ReportMethod
   };
 }
 
-/** Says in the log that lines are missing. An error whatever the level: the missing lines could have had any. */
+/** Logs that lines are missing. An error in any case: the missing lines could have had any level. */
 export function reportDropped(log: Pick<Log, "line">, count: number): void {
-  const hint = "what reads this log had stopped, and more lines came meanwhile than Fairlead keeps";
+  const hint = "the reader of this log had stopped, and more lines were written than Fairlead buffers";
   log.line("error", "log.dropped", { count, hint });
 }
 
@@ -254,7 +254,7 @@ function describeAnswer(answer: Answer): Fields {
   }
 }
 
-/** Where an error was thrown, on one line; null for what is no error. */
+/** Where an error was thrown, on one line; null for values that are not errors. */
 function oneLineStack(error: unknown): string | null {
   if (!(error instanceof Error) || !error.stack) return null;
   return error.stack.replace(/\s*\n\s*/g, " | ");

@@ -12,7 +12,7 @@ export type Ask = {
   /** With its query, as `/api/status?limit=1`. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text, or a source that is sent as it is read: then the answer may come before all of it is sent. */
+  /** Text, or a source that is streamed: the answer may then come before all of it is sent. */
   readonly body?: string | Upload;
   /** Gets the body of a 200 piece by piece. Then `text` is empty. */
   readonly receive?: (piece: Uint8Array) => void;
@@ -71,7 +71,7 @@ async function open({ base, method, path, headers, body }: Ask, signal: AbortSig
       // Explicit: NODE_TLS_REJECT_UNAUTHORIZED in the environment would switch the check off.
       rejectUnauthorized: true,
     });
-    // Stays after the headers: a later error would have no listener, and would end the process.
+    // This listener stays: a later error would otherwise end the process.
     sent.on("error", reject);
     let answered = false;
     sent.on("response", (answer) => {
@@ -85,7 +85,7 @@ async function open({ base, method, path, headers, body }: Ask, signal: AbortSig
   });
 }
 
-/** Stops reading when the answer is here: the daemon needs no more. */
+/** Stops reading when the answer has arrived: the daemon needs no more. */
 async function* countSent({ source, sent }: Upload, isOver: () => boolean): AsyncGenerator<Uint8Array, void> {
   let total = 0;
   for await (const piece of source.pieces) {

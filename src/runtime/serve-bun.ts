@@ -21,7 +21,7 @@ type Fetch = (request: Request, server: Server) => Response | Promise<Response>;
 /** With `tls` it speaks HTTPS, on a port that several servers may share. */
 type BunAnswering = Answering & { readonly tls?: Tls };
 type BunServer = HttpServer & {
-  /** From now on each answer ends its connection. */
+  /** From now on, each answer closes its connection. */
   retire(): void;
 };
 
@@ -71,7 +71,7 @@ function toFetch(handle: Handle, kind: Listen["kind"]): Fetch {
   };
 }
 
-/** If the client names no host, or none that Bun understands, Bun gives only the path as the URL. */
+/** If the client sends no host, or none that Bun understands, Bun gives only the path as the URL. */
 function withWholeUrl(request: Request): Request {
   const { url } = request;
   return url.startsWith("/") ? new Request(`http://localhost${url}`, request) : request;
@@ -137,7 +137,7 @@ export function startTlsOnBun(listen: TcpListen, answering: TlsAnswering, option
   };
 }
 
-/** A port that nobody else listens on. Other programs could share a shared port unnoticed. */
+/** Finds a port that no other program listens on: a shared port could be shared unnoticed. */
 function findPort(listen: TcpListen, { handle, failed }: Answering): number {
   const alone = startOnBun(listen, { handle, failed });
   alone.cut();

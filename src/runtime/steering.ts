@@ -3,11 +3,11 @@ import process from "node:process";
 import { openLibc } from "./libc.ts";
 
 /**
- * Leads new connections to the newest of several servers that share a port. Without it the kernel gives each server a
- * share of them, and closing a server resets those that it has not yet accepted.
+ * Directs new connections to the newest of several servers that share a port. Otherwise the kernel gives each server a share
+ * of them, and closing a server resets those that it has not accepted yet.
  */
 export type Steering = {
-  /** Opens a server, which has to listen on one socket, and leads all new connections to it. */
+  /** Opens a server, which must listen on one socket, and directs all new connections to it. */
   enter<T>(open: () => T): Entered<T>;
 };
 

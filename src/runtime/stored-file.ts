@@ -30,7 +30,7 @@ export type StoredFile = Owner & {
   readonly modifiedAt: number;
 };
 
-/** What a path leads to; null if nothing is there, or it cannot be seen. */
+/** The file at a path; null if there is none, or it cannot be seen. */
 export function storedFile(path: string): StoredFile | null {
   let stats: Stats;
   try {

@@ -1,11 +1,10 @@
 /**
- * What systemd is told while it runs the daemon as a service of Type=notify, see sd_notify(3) and
- * packaging/systemd/fairlead.service:
+ * The messages to systemd in a service of Type=notify, see sd_notify(3) and packaging/systemd/fairlead.service:
  *
  * starting:  nothing, or EXTEND_TIMEOUT_USEC before each step of a migration.
  * running:   READY, and WATCHDOG at intervals while the store and all loops respond.
- * reloading: RELOADING when a reload begins, and READY when it is over, also if the config was refused.
- * stopping:  STOPPING. WATCHDOG goes on until the end.
+ * reloading: RELOADING when a reload begins, and READY when it is over, even if the config was refused.
+ * stopping:  STOPPING. WATCHDOG continues until the end.
  */
 import process from "node:process";
 import type { Clock } from "../model/ports.ts";
@@ -17,7 +16,7 @@ import { createNotify, type Notify } from "./systemd-notify.ts";
 
 type SupervisorOptions = {
   readonly environment: Pick<SystemdEnvironment, "socket" | "patience">;
-  /** Called with the reason for the first message of a row that cannot be sent. */
+  /** Called with the reason when the first of a series of messages cannot be sent. */
   readonly failed: (why: string) => void;
   /** How messages are sent to a socket; the machine's way if left out. */
   readonly connect?: (socket: string) => Notify;
@@ -128,7 +127,7 @@ export function tellMigration({ extend }: Pick<Supervisor, "extend">, report: Pi
 }
 
 function migrationStatus({ step, of, copy }: MigrationStep): string {
-  if (copy !== undefined) return `keeps a copy of the outbox before it brings it up to date: ${copy}`;
+  if (copy !== undefined) return `copying the outbox before the upgrade: ${copy}`;
   return `brings the outbox up to date: step ${step} of ${of}`;
 }
 

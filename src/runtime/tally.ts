@@ -89,7 +89,7 @@ export function createHistogram(
       ];
     }),
   });
-  // The registry asks nothing else of a metric when it writes its text.
+  // The registry uses nothing else of a metric when it writes its text.
   registry.registerMetric({ ...metric, get } as unknown as Histogram);
   return (...values) => {
     const key = JSON.stringify(values);

@@ -6,23 +6,23 @@ import { checkEnvelope, checkLimits } from "./limits.ts";
 import { type Call, isObject, kindOf, mergeUnder, readShape } from "./shape.ts";
 import { correctSkew, formatTimestamp, parseTimestamp } from "./timestamps.ts";
 
-/** SPEC.md has no bound; every client library stays far below. */
+/** SPEC.md sets no limit; every client library stays far below this. */
 const MAX_MESSAGE_ID = 100;
 
-/** What a call takes from its request. */
+/** What a call needs from its request. */
 export type Arrival = {
-  /** The type that the path says, or null if each call says its own. */
+  /** The type in the path, or null if each call names its own. */
   readonly type: CallType | null;
-  /** Of the envelope of a batch. They are merged under those of each call. */
+  /** From the envelope of a batch, merged under those of each call. */
   readonly context: JsonObject | null;
   readonly integrations: JsonObject | null;
   readonly sentAt: string | null;
-  /** How many calls the request has. */
+  /** The number of calls in the request. */
   readonly calls: number;
   /** Wall time. */
   readonly receivedAt: At;
   readonly caller: Caller;
-  /** "unchecked": a number of the request may be infinite, which JSON cannot write. */
+  /** "unchecked": the request may contain an infinite number, which JSON cannot represent. */
   readonly numbers: "checked" | "unchecked";
   /** The largest call, in bytes. */
   readonly maxCall: number;
@@ -83,7 +83,7 @@ function missing(type: CallType, call: Call): Fault | null {
 type Times = Pick<Event, "timestamp" | "originalTimestamp" | "sentAt" | "receivedAt">;
 
 function readTimes(call: Call, arrival: Arrival): Times | Fault {
-  // A client that sends both has `timestamp` from its user, and the other is when the call was made.
+  // In a call with both, `timestamp` is from the user and the other is when the call was made.
   const original = readTime(call.timestamp ?? call.originalTimestamp, "timestamp");
   if (isRefused(original)) return original;
   const sent = readTime(call.sentAt ?? arrival.sentAt, "sentAt");
@@ -131,7 +131,7 @@ function assemble(type: CallType, call: Call, { arrival, times }: { arrival: Arr
   };
 }
 
-/** Some of RudderStack's clients put the traits of an identify call into its context, and nowhere else. */
+/** Some RudderStack clients put the traits of an identify call only into its context. */
 function traitsInContext(type: CallType, { context }: Call): JsonObject | undefined {
   const traits = type === "identify" ? context?.traits : undefined;
   return isObject(traits) ? traits : undefined;

@@ -3,21 +3,21 @@ import type { JsonObject } from "../model/event.ts";
 import type { IpPolicy, SourceType } from "../model/source.ts";
 import { type Call, isObject } from "./shape.ts";
 
-/** Who sent a request, as far as its calls need it. */
+/** What is known about the sender of a request. */
 export type Caller = {
   /** The client's IP address, or null if it is unknown. Called only if it is needed. */
   readonly address: () => string | null;
   readonly userAgent: () => string | null;
   /** Whether a page sent it, rather than a program. */
   readonly isPage: boolean;
-  /** Of the source. */
+  /** The source's type. */
   readonly type: SourceType;
   readonly ip: IpPolicy;
 };
 
 /**
- * Adds the client's address and user agent to the context of a call that comes from its user's own device, unless the
- * call has them (SPEC.md 1.6). Those of a server would say nothing about its user.
+ * Adds the client's address and user agent to the context of a call from its user's own device, unless it has them (SPEC.md
+ * 1.6). Those of a server would say nothing about the user.
  */
 export function completeContext(call: Call, caller: Caller): JsonObject | undefined {
   const { context } = call;
@@ -29,9 +29,9 @@ export function completeContext(call: Call, caller: Caller): JsonObject | undefi
   return withPolicy(filled, caller.ip);
 }
 
-/** The source's type decides unless it is "auto"; else the first sign in the request or the call does. */
+/** The source's type decides, unless it is "auto": then the first sign in the request or the call. */
 function isOwnDevice({ context, channel }: Call, { type, isPage }: Caller): boolean {
-  // By this a program says that it runs on the user's device.
+  // A program sets this if it runs on the user's device.
   if (context?.direct === true) return true;
   if (type !== "auto") return type !== "server";
   if (isPage) return true;
@@ -49,7 +49,7 @@ function libraryOf(context: JsonObject | undefined): string {
   return isObject(library) && typeof library.name === "string" ? library.name.slice(0, 100) : "";
 }
 
-/** Applies to any address, written by the client or added here. */
+/** Applies to addresses from the client and to those added here. */
 function withPolicy(context: JsonObject | undefined, policy: IpPolicy): JsonObject | undefined {
   if (policy === "keep" || context === undefined || !Object.hasOwn(context, "ip")) return context;
   const { ip, ...rest } = context;
@@ -61,21 +61,21 @@ export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 const KEPT_BYTES = { ipv4: 3, ipv6: 6 } as const;
 
-/** What a source's policy leaves of an address. A text that is no address cannot be truncated, and is dropped. */
+/** Applies a source's policy to an address. Text that is not an address cannot be truncated, and is dropped. */
 export function applyPolicy(address: string, policy: IpPolicy): string | null {
   if (policy === "keep") return address;
   const parsed = policy === "drop" ? null : parseAddress(address);
   return parsed && formatAddress(truncate(parsed));
 }
 
-/** An IPv4 address in four decimal parts, or any IPv6 address; else null. */
+/** Parses an IPv4 address in four decimal parts, or an IPv6 address; null for anything else. */
 export function parseAddress(text: string): Address | null {
   const isAddress = text.includes(":") ? ipaddr.IPv6.isValid(text) : ipaddr.IPv4.isValidFourPartDecimal(text);
   // An IPv4 address that comes over an IPv6 socket becomes IPv4.
   return isAddress ? ipaddr.process(text) : null;
 }
 
-/** As `203.0.113.7` or `2001:db8::1`, without a zone, which has a meaning on one machine only. */
+/** As `203.0.113.7` or `2001:db8::1`, without a zone, which only has a meaning on one machine. */
 export function formatAddress(address: Address): string {
   return address instanceof ipaddr.IPv6 ? address.toRFC5952String().replace(/%.*/, "") : address.toString();
 }

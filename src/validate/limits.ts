@@ -3,7 +3,7 @@ import { type Fault, fault } from "../model/fault.ts";
 import { formatSize, KB, MB } from "../model/units.ts";
 import type { Arrival } from "./call.ts";
 
-/** Levels of objects and arrays within each other. Deeper JSON breaks receivers, and no program needs it. */
+/** The most nesting levels. Deeper JSON breaks receivers, and no program needs it. */
 const MAX_DEPTH = 200;
 
 type CallLimits = {
@@ -14,7 +14,7 @@ type CallLimits = {
 
 /** Refuses a call that is nested too deeply, holds an infinite number, or is too large. */
 export function checkLimits(call: object, { numbers, maxCall }: CallLimits): Fault | null {
-  // First, because JSON.stringify takes half a second to fail at some ten thousand levels.
+  // First: JSON.stringify takes half a second to fail at some ten thousand levels.
   const most = mostBytes(call, MAX_DEPTH);
   if (most === Infinity) {
     return fault("too_deep", `the call nests objects and arrays more than ${MAX_DEPTH} levels deep; flatten it`);
@@ -22,7 +22,7 @@ export function checkLimits(call: object, { numbers, maxCall }: CallLimits): Fau
   if (numbers === "unchecked" && holdsInfinity(call)) {
     return fault("number_out_of_range", "the call holds a number beyond the range of a double; send it as a string");
   }
-  // Few calls come near the limit; only those are written to be measured.
+  // Only calls near the limit are serialised to be measured.
   const bytes = most <= maxCall ? 0 : Buffer.byteLength(JSON.stringify(call));
   if (bytes <= maxCall) return null;
   return fault(
@@ -67,15 +67,15 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * Whether a JSON text may hold a number that becomes infinite when parsed (`1e999`), which would be written as `null`: one
- * with an exponent of three digits, or with so many digits that an exponent of two is enough. Text within strings may look
- * like one; the values are then checked, and found harmless.
+ * Whether a JSON text may contain a number that becomes infinite when parsed (`1e999`) and would be written as `null`: one
+ * with an exponent of three digits, or with so many digits that two are enough. Text within strings can look like one; the
+ * values are then checked as well.
  */
 export function mayHoldInfinity(text: string): boolean {
   return /\d[eE]\+?\d{3}|\d{210}/.test(text);
 }
 
-/** Of the envelope's context and integrations, times the calls that they are merged into. Client libraries stay below one MB. */
+/** The envelope's context and integrations times the calls they are merged into. Client libraries stay below one MB. */
 const MOST_COPIED = 4 * MB;
 
 /** Results by request: all of its calls have the same object. */
@@ -83,7 +83,7 @@ const checked = new WeakMap<Arrival, Fault | null>();
 
 /**
  * Refuses every call of a batch whose envelope alone exceeds the limits of one call, or whose copies would be far larger
- * than the request. It is checked once for all calls.
+ * than the request. Checked once for all calls.
  */
 export function checkEnvelope(arrival: Arrival): Fault | null {
   if (arrival.context === null && arrival.integrations === null) return null;

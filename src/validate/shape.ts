@@ -5,8 +5,8 @@ import { type Fault, fault } from "../model/fault.ts";
 
 /**
  * The fields of a call and their types (SPEC.md 2.3). Other fields are ignored. Real clients send null for absent fields,
- * and numeric ids, which become strings. Objects are only checked to be objects, and passed on as they are: rebuilding them
- * would drop keys such as `__proto__`.
+ * and numeric ids, which become strings. Objects are only checked to be objects and passed on: rebuilding them would drop
+ * keys such as `__proto__`.
  */
 const text = nullable<string>((value) => typeof value === "string", "a string");
 const id = v.pipe(
@@ -41,7 +41,7 @@ const callShape = v.object({
 
 export type Call = v.InferOutput<typeof callShape>;
 
-/** The known fields of a call, or which one is wrong and what it should be. */
+/** The known fields of a call, or which one is wrong and what is expected. */
 export function readShape(call: JsonObject): Call | Fault {
   const result = v.safeParse(callShape, call, { abortEarly: true });
   if (result.success) return result.output;
@@ -53,7 +53,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isLongInteger(value);
 }
 
-/** Names the kind of a value, never the value itself, which may be personal. */
+/** Names the kind of a value, never the value, which may be personal. */
 export function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
@@ -87,8 +87,8 @@ function nullable<T>(is: (value: unknown) => boolean, expected: string) {
 }
 
 /**
- * Merges two objects; a key that both have is that of `over`. Anything but an object is returned as it is, and refused by
- * `readShape`. Spreading keeps a key named `__proto__` as data.
+ * Merges two objects; `over` wins for keys in both. Anything but an object is returned as it is, and refused by `readShape`.
+ * Spreading keeps a key named `__proto__` as data.
  */
 export function mergeUnder(under: JsonObject | null, over: JsonObject | undefined): JsonObject | undefined;
 export function mergeUnder(under: JsonObject | null, over: unknown): unknown;

@@ -8,8 +8,8 @@ const YEAR_0 = startOfDay({ year: 0, month: 1, day: 1 }) ?? 0;
 const YEAR_9999_END = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /**
- * Reads the ISO 8601 forms that client libraries send: `2009-11-10T23:00:00Z`, with `+0000`, `-08:00` or no zone
- * (then UTC), with up to nine fractional digits, or a date alone. Answers milliseconds since 1970, or null.
+ * Parses the ISO 8601 forms that client libraries send: `2009-11-10T23:00:00Z`, with `+0000`, `-08:00` or no zone (then
+ * UTC), with up to nine fractional digits, or only a date. Answers milliseconds since 1970, or null.
  */
 export function parseTimestamp(text: string): At | null {
   const match = ISO_8601.exec(text);
@@ -33,16 +33,16 @@ function zoneOffset(zone: string | undefined): number {
 }
 
 /**
- * The time between sending and receipt that networks, small errors of clocks and retries with an old `sentAt` explain.
+ * The time between sending and receipt that network delay, small clock errors and retries with an old `sentAt` explain.
  * Beyond it, the client's clock is wrong.
  */
 const LEAST_TRANSIT: Ms = -SECOND;
 const MOST_TRANSIT: Ms = MINUTE;
 
 /**
- * When an event happened, corrected if the client's clock is wrong: the time of receipt minus what passed between the call
- * and its sending, and never later than the receipt. Without `sentAt` the client's time stands (historical import, SPEC.md
- * 4.3 rule 5). Without any time it is the time of receipt.
+ * When an event happened, corrected for a wrong client clock: the time of receipt minus the time between the call and its
+ * sending, never later than the receipt. Without `sentAt` the client's time is used (historical import, SPEC.md 4.3 rule 5),
+ * and without any time that of receipt.
  */
 export function correctSkew(original: At | null, sent: At | null, received: At): At {
   if (original === null) return received;
@@ -53,7 +53,7 @@ export function correctSkew(original: At | null, sent: At | null, received: At):
   return corrected < YEAR_0 ? original : corrected;
 }
 
-/** The time as receivers get it (SPEC.md 2.2): `2009-11-10T23:00:00.000Z`. A zone may lead beyond the year 9999. */
+/** The time as receivers get it (SPEC.md 2.2): `2009-11-10T23:00:00.000Z`. Its zone can take it beyond the year 9999. */
 export function formatTimestamp(at: At): string {
   return formatTime(Math.max(YEAR_0, Math.min(at, YEAR_9999_END)));
 }

@@ -6,10 +6,10 @@ import { formatTime } from "../model/units.ts";
 const BODY_VERSION = 1;
 
 /**
- * The body that a receiver gets for an event (SPEC.md 2.2): compact JSON, in the key order that receivers know. It is
- * written once, stored, signed, and sent as the same bytes at every attempt. Parsing and writing it gives the same text,
- * because receivers commonly check the signature that way; integers beyond 2^53, which JavaScript's own parser rounds, need
- * a parser that keeps their digits. A key without a value is left out.
+ * The body that a receiver gets for an event (SPEC.md 2.2): compact JSON, with keys in a fixed order. It is built once,
+ * stored, signed, and sent as the same bytes at every attempt. Parsing and serialising it gives the same text, because
+ * receivers often check the signature that way. Integers beyond 2^53, which JavaScript rounds, need a parser that keeps
+ * their digits. Keys without a value are left out.
  */
 export function writeBody(event: Event): string {
   if (event.type === "delete") return JSON.stringify(notice(event));
@@ -23,7 +23,7 @@ function notice({ type, userId, timestamp }: Event): object {
   return { type, userId, timestamp };
 }
 
-/** What SPEC.md 2.2 lists for each type, with an empty object where the call had none. */
+/** The keys that SPEC.md 2.2 lists for each type, with an empty object where the call had none. */
 function ownFields(event: Event, type: CallType): object {
   const { userId, name, properties = {}, traits = {}, timestamp, context = {} } = event;
   const version = BODY_VERSION;
@@ -45,7 +45,7 @@ function ownFields(event: Event, type: CallType): object {
   }
 }
 
-/** The other fields of the call, so that nothing that the client sent is lost. */
+/** The call's other fields, so that nothing that the client sent is lost. */
 function alsoHad(event: Event): object {
   return {
     anonymousId: event.anonymousId,

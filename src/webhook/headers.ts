@@ -12,8 +12,8 @@ const USER_AGENT = "Fairlead/1.0";
 export type Sending = { readonly destination: Destination; readonly at: At };
 
 /**
- * The headers of one request: the webhook's static ones, and a signature if there is a shared secret (SPEC.md 4.1, 5);
- * those of Standard Webhooks beside it if the destination has them.
+ * The headers of one request (SPEC.md 4.1, 5): the webhook's static ones, a signature if there is a shared secret, and those
+ * of Standard Webhooks if the destination has them.
  */
 export function requestHeaders(
   webhook: Webhook,
@@ -29,7 +29,7 @@ export function requestHeaders(
   return headers;
 }
 
-/** The same headers to be shown: without the values of the static ones, which may be secrets. */
+/** The same headers for display, without the values of static ones, which may be secret. */
 export function shownHeaders(
   webhook: Webhook,
   delivery: Pick<Delivery, "messageId" | "body">,
@@ -39,7 +39,7 @@ export function shownHeaders(
   return requestHeaders({ ...webhook, headers }, delivery, sending);
 }
 
-/** One attempt to deliver one message. */
+/** One message of one attempt. */
 type Message = {
   readonly messageId: string;
   readonly body: string;
@@ -50,8 +50,8 @@ type Message = {
 type StandardHeaders = Readonly<Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string>>;
 
 /**
- * The headers of Standard Webhooks 1.0: an id that is the same at each attempt, the attempt's time, and an HMAC-SHA256
- * over both and the body with each of the secrets, so that a receiver can change from one to another.
+ * The headers of Standard Webhooks 1.0: an id that is the same at each attempt, the time of the attempt, and an HMAC-SHA256
+ * over both and the body, once with each secret so that receivers can rotate them.
  */
 export function standardHeaders({ messageId, body, at }: Message, secrets: readonly Secret[]): StandardHeaders {
   const id = webhookId(messageId);
@@ -63,9 +63,9 @@ export function standardHeaders({ messageId, body, at }: Message, secrets: reado
 }
 
 /**
- * A messageId may be any text, but a header takes visible ASCII alone. Dots are encoded because they separate id, time and
- * body: with a dot in its id, one message could have the signature of another. Percent signs are encoded, too, so that
- * different ids stay different.
+ * Encodes a messageId, which may be any text, for a header of visible ASCII. Dots are encoded because they separate id, time
+ * and body: a message with a dot in its id could have the signature of another. Percent signs are encoded so that different
+ * ids stay different.
  */
 function webhookId(messageId: string): string {
   if (/^[\w-]+$/.test(messageId)) return messageId;
@@ -74,7 +74,7 @@ function webhookId(messageId: string): string {
 
 const PREFIX = "whsec_";
 
-/** Secrets with the standard's prefix are base64; others are keys as they stand. */
+/** Secrets with the standard's prefix are base64; others are used as text. */
 function keyOf(secret: Secret): Buffer {
   const text = secret.reveal();
   return text.startsWith(PREFIX) ? Buffer.from(text.slice(PREFIX.length), "base64") : Buffer.from(text);

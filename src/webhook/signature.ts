@@ -8,7 +8,7 @@ export function sign(body: string | Uint8Array, secret: string): string {
   return createHmac("sha1", secret).update(body).digest("hex");
 }
 
-/** Whether `signature` was made over this body with this secret (SPEC.md 5.4). Takes the same time for any wrong one. */
+/** Verifies a signature of this body (SPEC.md 5.4), in constant time. */
 export function verify(body: string | Uint8Array, signature: string, secret: string): boolean {
   const expected = Buffer.from(sign(body, secret));
   const given = Buffer.from(signature);

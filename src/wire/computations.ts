@@ -4,7 +4,7 @@ import { COMPUTATION_CLASSES } from "../model/audience.ts";
 import { about, count, named, success, text, time } from "./fields.ts";
 
 const counts = {
-  added: about("Users who had no value, and get one.", count),
+  added: about("Users who get their first value.", count),
   changed: about("Users who get another value; never for an audience.", count),
   removed: about("Users who lose their value.", count),
 };

@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { about, count, named, success, text, time } from "./fields.ts";
 
-/** The most users that one request names. */
+/** The most users of one request. */
 export const MOST_USERS = 1_000;
 
 const status = about(
@@ -91,4 +91,4 @@ export const unsuppressed = about(
   v.strictObject({ success, unsuppressed: count }),
 );
 
-export const erasing = about("The request as it stands.", v.strictObject({ success, deletion }));
+export const erasing = about("The request in its current state.", v.strictObject({ success, deletion }));

@@ -1,4 +1,4 @@
-/** Deliveries, the calls they come from, and what an operator does with them. */
+/** Deliveries, the calls that they come from, and the operator's actions on them. */
 import * as v from "valibot";
 import type { DeliveryState } from "../model/delivery.ts";
 import { CALL_TYPES, type EventType } from "../model/event.ts";
@@ -52,7 +52,7 @@ const deliveryEntries = {
 };
 
 const troubled = about(
-  "The webhooks that do not work now, of the destinations that some of these wait for: why it takes longer than `dueAt` says.",
+  "The failing webhooks of destinations that some of these wait for: they delay deliveries beyond `dueAt`.",
   v.array(troubledWebhook),
 );
 
@@ -74,7 +74,7 @@ export const deliveryDetail = named(
     ),
     body: about("What every receiver gets, byte for byte.", v.string()),
     requests: about(
-      "What is sent, as the config is now. `***` stands for the values of headers that the config sets.",
+      "The request by the current config. `***` replaces the values of headers that the config sets.",
       v.array(v.strictObject({ url: v.string(), headers: v.record(v.string(), v.string()) })),
     ),
     troubled,
@@ -85,7 +85,7 @@ export const deliveryDetail = named(
   }),
 );
 
-/** A call, or a whole request, that was refused. */
+/** A refused call or request. */
 export const rejection = named(
   "Rejection",
   v.strictObject({
@@ -181,7 +181,7 @@ export const replayPage = about(
     ),
     deleted: about("How many were left as they are: their user was deleted after their event came.", count),
     superseded: about(
-      "How many were left as they are: a newer call about the same user and audience, or trait, has taken their place.",
+      "How many were left as they are, because a newer call about the same user and audience, or trait, has replaced them.",
       count,
     ),
     oldest: about("When the first of their events came.", v.nullable(time)),

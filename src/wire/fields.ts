@@ -1,13 +1,12 @@
 /**
- * The operator's API as one set of schemas. `admin/` answers by them and makes `/openapi.json` of them; `cli/` checks by them
- * what a daemon has answered.
+ * The schemas of the operator's API. `admin/` types its answers and makes `/openapi.json` from them; `cli/` validates a
+ * daemon's answers with them.
  */
 import * as v from "valibot";
 import { FAULT_STATUS, type FaultCode } from "../model/fault.ts";
 
 export type Shape = v.GenericSchema;
 
-/** What the daemon answers. */
 export type Answer<S extends Shape> = Frozen<v.InferOutput<S>>;
 
 type Frozen<T> = T extends readonly (infer E)[]
@@ -16,7 +15,7 @@ type Frozen<T> = T extends readonly (infer E)[]
     ? { readonly [K in keyof T]: Frozen<T[K]> }
     : T;
 
-/** The same for a reader, to whom a newer daemon may say other words than those that are known here. */
+/** An answer as a reader gets it: a newer daemon may use words that are not known here. */
 export type Received<S extends Shape> = Widened<v.InferOutput<S>>;
 
 type Widened<T> = T extends string
@@ -42,22 +41,22 @@ export const time = v.pipe(v.string(), v.isoTimestamp());
 export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 export const text = v.nullable(v.string());
 
-/** The same, with what it means. */
+/** Adds a description to a shape. */
 export function about<const S extends Shape>(meaning: string, shape: S) {
   return v.pipe(shape, v.description(meaning));
 }
 
-/** The same under a name of its own, by which everything that contains it refers to it. */
+/** Gives a shape a name by which other shapes refer to it. */
 export function named<const S extends Shape>(name: string, shape: S) {
   return v.pipe(shape, v.title(name));
 }
 
 export const CODES = Object.keys(FAULT_STATUS) as FaultCode[];
 
-/** The most that one answer lists. */
+/** The most items of one answer. */
 export const MOST_LISTED = { deliveries: 1_000, deletions: 1_000, rejected: 100 } as const;
 
-/** How the API refuses. */
+/** The body of a refusal. */
 export const refusal = named(
   "Fault",
   v.strictObject({

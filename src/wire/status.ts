@@ -1,4 +1,4 @@
-/** The daemon as a whole, its destinations, and what an operator does with those. */
+/** The status of the daemon and its destinations, and the operator's actions on destinations. */
 import * as v from "valibot";
 import { about, count, named, type Received, refusal, success, time } from "./fields.ts";
 
@@ -23,7 +23,7 @@ const outbox = v.strictObject({
   ),
   writable: about("False after a commit that failed, until one succeeds.", v.boolean()),
   gone: about(
-    "What became of the outbox's files while the daemon runs, so that the next start would not find what is stored, and calls are refused; null if all are there. `truncated`: a file has lost its end.",
+    "What happened to the outbox's files while the daemon runs. Calls are refused, because the next start would not find them. Null if all files are in place. `truncated`: a file has lost its end.",
     v.nullable(
       v.strictObject({ what: v.picklist(["removed", "replaced", "truncated"]), path: v.string(), since: time }),
     ),
@@ -68,7 +68,7 @@ const webhookEntries = {
 
 const webhook = named("WebhookStatus", v.strictObject(webhookEntries));
 
-/** A webhook that does not work, beside deliveries that wait for it. */
+/** A failing webhook that deliveries wait for. */
 export const troubledWebhook = named("TroubledWebhook", v.strictObject({ destination: v.string(), ...webhookEntries }));
 
 const destination = named(
@@ -121,7 +121,7 @@ export const status = about(
       clock,
       sources: v.array(source),
       destinations: about(
-        "Those of the config, in its order, and then those that something still waits for.",
+        "Those of the config, in its order, and then removed ones with waiting deliveries.",
         v.array(destination),
       ),
     }),
@@ -191,5 +191,5 @@ export const refusedConfig = about(
   }),
 );
 
-/** The status of a daemon, to a reader. */
+/** The status as a reader gets it. */
 export type DaemonStatus = Received<typeof status>;

@@ -25,7 +25,7 @@ describe("POST /api/reload", () => {
     const reason = "the config has errors";
     const admin = startAdmin({ reload: async () => ({ kind: "refused", reason, problems: [PROBLEM] }) });
     const { status, text } = await admin.post("/api/reload", {});
-    const message = `the config is not taken: ${reason}`;
+    const message = `the config was refused: ${reason}`;
     assert.equal(status, 422);
     assert.deepEqual(JSON.parse(text), {
       success: false,

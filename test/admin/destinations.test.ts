@@ -86,7 +86,7 @@ describe("POST /api/destinations/:name/discard", () => {
   });
 
   const IN_USE =
-    "crm is served now; pause it, disable it, or remove it from the config, before you move or discard what waits for it";
+    "crm is being served; pause it, disable it, or remove it from the config, before you move or discard its waiting deliveries";
 
   it("refuses a destination that is served", async () => {
     const { asked, post } = start();

@@ -91,7 +91,7 @@ describe("fairlead backup", () => {
     assert.equal(refused.code, 2);
     assert.equal(
       refused.err,
-      `fairlead: file_exists: ${p.path("copy.db")} is there already; name another file, or say --force to replace it\n`,
+      `fairlead: file_exists: ${p.path("copy.db")} already exists; name another file, or replace it with --force\n`,
     );
     assert.equal((await p.run("backup", "--force", p.path("copy.db"))).code, 0);
     assert.equal((await deliveriesIn(p.path("copy.db"))).length, 4);
@@ -113,7 +113,7 @@ describe("fairlead backup", () => {
     const places: readonly (readonly [string, string])[] = [
       [p.path("folder"), "is a folder; name the file in it that is to be written"],
       // A link to it, so that nothing but that would be replaced.
-      [p.path("device"), "is a device or the like; a copy can only be a file, and not piped on"],
+      [p.path("device"), "is a device or a pipe; a copy must be a file"],
       [p.path("nowhere/copy.db"), `there is no folder ${p.path("nowhere")}`],
     ];
     await symlink("/dev/null", p.path("device"));

@@ -143,7 +143,7 @@ describe("fairlead audience sync", () => {
       assert.match(missing.err, /cannot read .*missing\.csv: no such file/);
       const unknown = await sync(file("list.txt", "u1"));
       assert.equal(unknown.code, 2);
-      assert.match(unknown.err, /list\.txt is written, say with --format: csv, json, jsonl, ndjson/);
+      assert.match(unknown.err, /name the format of \S+list\.txt with --format: csv, json, jsonl, ndjson/);
     },
   );
 });
@@ -171,7 +171,7 @@ describe("fairlead audience list, show and delete", () => {
     await using admin = await startAdmin();
     const asked = await admin.run("audience", "delete", ...PLACE);
     assert.equal(asked.code, 2);
-    assert.match(asked.err, /the audience Big Spenders has 1,234 users; say --yes if that is meant/);
+    assert.match(asked.err, /the audience Big Spenders has 1,234 users; confirm with --yes/);
     assert.equal((await admin.run("audience", "delete", ...PLACE, "--yes", "--silent")).code, 0);
     assert.deepEqual(admin.removed, [["Big Spenders", true]]);
   });

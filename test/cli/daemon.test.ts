@@ -204,7 +204,7 @@ describe("the daemon's answer to an operator's command", () => {
     const refusal = answered(401, { code: "unauthorized", message: "send admin.token" });
     assert.equal(
       complaintFor(refusal),
-      `${PLACE} wants its admin.token: set $FAIRLEAD_ADMIN_TOKEN, or name the config that has it with --config`,
+      `${PLACE} requires its admin.token: set $FAIRLEAD_ADMIN_TOKEN, or name the config that has it with --config`,
     );
   });
 

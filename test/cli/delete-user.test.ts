@@ -54,7 +54,7 @@ describe("fairlead delete-user", () => {
     const { out } = await admin.run("old-timer", "--yes");
     assert.match(
       out,
-      /^del-1: 1 user, 2 notifications\n {2}not told: lake, which has got events once and is not in the config any more\n/,
+      /^del-1: 1 user, 2 notifications\n {2}not told: lake, which once received events and is no longer in the config\n/,
     );
     const nobody = await admin.run("nobodys", "--yes");
     assert.match(
@@ -90,8 +90,8 @@ describe("fairlead delete-user", () => {
     assert.deepEqual([code, out, admin.wishes.length], [2, "", 0]);
     assert.equal(
       err,
-      "fairlead: All that take events of all sources will be told to delete 2 users; what is kept here of them is erased; " +
-        "say --yes if that is meant: Do that?\n",
+      "fairlead: Every destination that gets events of all sources will be notified to delete 2 users; what is kept here of them is erased; " +
+        "confirm with --yes: Do that?\n",
     );
   });
 
@@ -110,14 +110,14 @@ describe("fairlead delete-user", () => {
   it("wants to know whom, in a file that can be read", SLOW, async () => {
     await using admin = await startAdmin();
     for (const [args, message] of [
-      [[], /^fairlead: say whom: /],
-      [["--from", await admin.file("\n\n")], /users\.txt names nobody/],
+      [[], /^fairlead: name users: /],
+      [["--from", await admin.file("\n\n")], /users\.txt names no user/],
       [["--from", "/nowhere/users.txt"], /^fairlead: cannot read \/nowhere\/users\.txt: /],
       [["--from", await admin.file(new Uint8Array([0xff, 0x0a]))], /it is not UTF-8/],
     ] as const) {
       const { code, err } = await admin.run(...args, "--yes");
       assert.notEqual(code, 0);
-      if (!String(message).includes("names nobody")) assert.match(err, message);
+      if (!String(message).includes("names no user")) assert.match(err, message);
     }
     assert.equal(admin.wishes.length, 0);
   });

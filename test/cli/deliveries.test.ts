@@ -165,7 +165,7 @@ describe("the list of deliveries, for a person", () => {
       /\nOne delivery\. There are others: --limit 200 shows more\.$/,
     );
     assert.match(listWords([ONE], { ...ASKED, limit: 10_000, more: true }), /--until the time of the last line/);
-    assert.match(listWords([], ASKED), /^There is no such delivery, or not any more: /);
+    assert.match(listWords([], ASKED), /^There is no such delivery, or it was pruned: /);
   });
 
   it("lets nobody write to the terminal, and cuts what is long", () => {

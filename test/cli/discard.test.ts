@@ -22,7 +22,7 @@ describe("fairlead discard", () => {
     const { code, out, err } = await admin.run(["discard", "old"]);
     assert.deepEqual([code, out], [2, ""]);
     const question = "Discard them? They become failed, and are not sent.";
-    assert.equal(err, `fairlead: 7 deliveries wait for old; say --yes if that is meant: ${question}\n`);
+    assert.equal(err, `fairlead: 7 deliveries wait for old; confirm with --yes: ${question}\n`);
     assert.deepEqual(admin.done, []);
   });
 
@@ -60,7 +60,7 @@ describe("fairlead discard", () => {
     assert.equal(served.code, 1);
     assert.match(
       served.err,
-      /^fairlead: crm is served now; pause it, disable it, or remove it from the config, before .*\n$/,
+      /^fairlead: crm is being served; pause it, disable it, or remove it from the config, before .*\n$/,
     );
     const unknown = await admin.run(["discard", "odl", "--yes"]);
     assert.deepEqual([unknown.code, unknown.err], [1, 'fairlead: there is no destination "odl"; did you mean old?\n']);
@@ -107,6 +107,6 @@ describe("fairlead discard", () => {
     const done = /^Discarded (\d),000 deliveries of old\.$/m.exec(out)?.[1];
     // The signal may reach it one page later.
     assert.ok(done && Number(done) >= 2 && Number(done) === asked, out);
-    assert.equal(err, `fairlead: interrupted: ${done},000 of 90,000 are done, the others go on waiting\n`);
+    assert.equal(err, `fairlead: interrupted: ${done},000 of 90,000 are done, the others are still waiting\n`);
   });
 });

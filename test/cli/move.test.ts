@@ -22,7 +22,7 @@ describe("fairlead move", () => {
     await using admin = await startAdmin(1);
     const { code, out, err } = await admin.run(["move", "old", "crm"]);
     assert.deepEqual([code, out], [2, ""]);
-    assert.equal(err, "fairlead: 1 delivery waits for old; say --yes if that is meant: Move them to crm?\n");
+    assert.equal(err, "fairlead: 1 delivery waits for old; confirm with --yes: Move them to crm?\n");
     assert.deepEqual(admin.done, []);
   });
 
@@ -48,7 +48,7 @@ describe("fairlead move", () => {
     assert.deepEqual([unknown.code, unknown.err], [1, 'fairlead: there is no destination "crn"; did you mean crm?\n']);
     const same = await admin.run(["move", "off", "off"]);
     assert.deepEqual([same.code, same.err], [1, "fairlead: to: must be another destination than off\n"]);
-    assert.match((await admin.run(["move", "crm", "off"])).err, /^fairlead: crm is served now; /);
+    assert.match((await admin.run(["move", "crm", "off"])).err, /^fairlead: crm is being served; /);
   });
 
   it("wants to know both destinations", SLOW, async () => {

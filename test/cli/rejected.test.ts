@@ -105,7 +105,7 @@ describe("fairlead rejected", () => {
       /^fairlead: the daemon at http:\S+ \(\$FAIRLEAD_ADMIN\) refuses \$FAIRLEAD_ADMIN_TOKEN: .*\n$/,
     );
     const missing = await admin.rejected([]);
-    assert.match(missing.err, /^fairlead: the daemon at \S+ \(\$FAIRLEAD_ADMIN\) wants its admin\.token: .*\n$/);
+    assert.match(missing.err, /^fairlead: the daemon at \S+ \(\$FAIRLEAD_ADMIN\) requires its admin\.token: .*\n$/);
     assert.equal(missing.code, 1);
   });
 

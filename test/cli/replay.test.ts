@@ -59,9 +59,9 @@ async function startAdmin(failed: number, { one, failAt }: Options = {}) {
 
 const PLAN = `1,200 deliveries would be sent again
   crm: 1,200 deliveries
-  of events that were taken from 2026-01-01T00:00:00.000Z to 2026-01-02T00:00:01.000Z
+  of events that were accepted from 2026-01-01T00:00:00.000Z to 2026-01-02T00:00:01.000Z
   1 delivery stays as it is: given up by command, or for what is not in the config any more
-  2 deliveries stay as they are: a newer call about the user has taken the place
+  2 deliveries stay as they are: a newer call about the user has replaced them
 `;
 
 describe("fairlead replay", () => {
@@ -112,7 +112,7 @@ describe("fairlead replay", () => {
     await using admin = await startAdmin(7);
     const { code, out, err } = await admin.run("--since", "2h");
     assert.deepEqual([code, out], [2, ""]);
-    assert.match(err, /^fairlead: 7 deliveries to crm, of events .*; say --yes if that is meant: Send them again\?\n$/);
+    assert.match(err, /^fairlead: 7 deliveries to crm, of events .*; confirm with --yes: Send them again\?\n$/);
     assert.ok(admin.wishes.every(({ dryRun }) => dryRun));
   });
 
@@ -142,7 +142,7 @@ describe("fairlead replay", () => {
     const { code, out, err } = await admin.run("1-crm", "2-crm", "3-crm", "4-crm");
     assert.equal(
       out,
-      "1-crm is sent again, with all of its time.\n2-crm waits still: its next attempt is due now.\n3-crm waits still, and is due already.\n",
+      "1-crm is sent again, with all of its time.\n2-crm is waiting; its next attempt is due now.\n3-crm is waiting, and already due.\n",
     );
     assert.match(err, /^fairlead: .*unknown_delivery: there is no delivery "4-crm"/);
     assert.equal(code, 1);
@@ -155,7 +155,7 @@ describe("fairlead replay", () => {
     assert.deepEqual(both, {
       code: 2,
       out: "",
-      err: "fairlead: say either ids or --user: ids name the deliveries already\n",
+      err: "fairlead: say either ids or --user: ids already name the deliveries\n",
     });
     const waiting = await admin.run("--state", "waiting");
     assert.equal(waiting.code, 2);

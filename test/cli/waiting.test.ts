@@ -115,11 +115,11 @@ describe("what was not finished", () => {
   it("says how far it came", () => {
     assert.deepEqual(complaintOf("interrupted", progress), {
       code: 1,
-      message: "interrupted: 500 of 1,234 are done, the others go on waiting",
+      message: "interrupted: 500 of 1,234 are done, the others are still waiting",
       error: "interrupted",
     });
-    const why = { code: 1, message: "crm is served now" } as const;
-    assert.equal(complaintOf(why, progress).message, "crm is served now; 500 of 1,234 were done before");
+    const why = { code: 1, message: "crm is being served" } as const;
+    assert.equal(complaintOf(why, progress).message, "crm is being served; 500 of 1,234 were done before");
     assert.equal(complaintOf(why, { ...progress, done: 0 }), why);
   });
 });

@@ -82,7 +82,7 @@ describe("what became of a call", () => {
       "off: does not get it, because it was disabled then.",
       "app-only: does not get it, because its `sources` do not have that one.",
       "people: does not get it, because its `types` do not have that type.",
-      "named: does not get it, because the call's `integrations` say no to it.",
+      "named: does not get it, because the call's `integrations` disable it.",
       "present: does not get it, because the call was older than a day when it came, and its `historical` is skip.",
     ]) {
       assert.ok(text.split("\n").includes(`  ${line}`), `${line} is not in\n${text}`);
@@ -154,7 +154,7 @@ describe("what became of a call", () => {
     await d.clock.advance("10m");
     assert.match(
       await explain(d, "m1"),
-      /^A call from website was taken \S+Z \(10m ago\)\.\n {2}Its event is not kept any more\. So nothing of it waits: /,
+      /^A call from website was taken \S+Z \(10m ago\)\.\n {2}Its event is no longer stored, so none of its deliveries is waiting: /,
     );
   });
 });

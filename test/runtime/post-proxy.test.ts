@@ -78,7 +78,7 @@ describe("a POST with HTTPS_PROXY in the environment", () => {
     for (const [refusal, words] of [
       ["403 Forbidden", "(it answered 403)"],
       ["502 Bad Gateway", "(it answered 502)"],
-      ["407 Proxy Authentication Required", "(it answered 407): it wants a user name and a password"],
+      ["407 Proxy Authentication Required", "(it answered 407): it requires a user name and a password"],
     ] as const) {
       await using proxy = await startProxy(refusal);
       const message = messageOf(await postThrough(proxy, { url: receiver.url }));

@@ -119,7 +119,7 @@ describe("why there is no answer", () => {
     assert.equal(described("ERR_PROXY_TUNNEL", PROXIED), refusal);
     assert.equal(
       described("ERR_PROXY_TUNNEL", PROXIED, 407),
-      `${refusal} (it answered 407): it wants a user name and a password, as in HTTPS_PROXY=http://user:password@host:port`,
+      `${refusal} (it answered 407): it requires a user name and a password, as in HTTPS_PROXY=http://user:password@host:port`,
     );
     assert.equal(described("ERR_PROXY_TUNNEL", null), "the proxy refuses to connect to the receiver");
   });
@@ -158,9 +158,9 @@ const OWN = { ...WAY, tls: { ca: "a PEM", cert: null, key: null } };
 
 describe("a certificate that was refused", () => {
   const sentences: readonly (readonly [code: string, sentence: string])[] = [
-    ["CERT_HAS_EXPIRED", "has expired: it has to be renewed there"],
+    ["CERT_HAS_EXPIRED", "has expired: renew it there"],
     ["CERT_NOT_YET_VALID", "is not valid yet: set this machine's clock, or have it reissued"],
-    ["CERT_REVOKED", "was revoked: it has to be replaced there"],
+    ["CERT_REVOKED", "was revoked: replace it there"],
     [
       "DEPTH_ZERO_SELF_SIGNED_CERT",
       "is self-signed: the receiver needs one from an authority; if that is your own, set ca: to its file",

@@ -67,7 +67,7 @@ describe("a POST over TLS", () => {
   });
 
   for (const [certificate, code, message] of [
-    ["expired", /^CERT_HAS_EXPIRED$/, /^the certificate of 127\.0\.0\.1 has expired: it has to be renewed there$/],
+    ["expired", /^CERT_HAS_EXPIRED$/, /^the certificate of 127\.0\.0\.1 has expired: renew it there$/],
     [
       "not-yet-valid",
       /^CERT_NOT_YET_VALID$/,

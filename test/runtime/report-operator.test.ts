@@ -46,7 +46,7 @@ describe("a destination that is paused", () => {
     assert.deepEqual(lines, [
       "info msg=destination.paused destination=crm waiting=12",
       "warning msg=destination.still_paused destination=crm waiting=34 since=2026-11-20T12:00:00.000Z " +
-        'hint="it gets nothing until `fairlead resume` says so"',
+        'hint="nothing is sent until `fairlead resume`"',
       'info msg=destination.resumed destination=crm waiting=56 paused="1d 2h"',
     ]);
   });

@@ -138,7 +138,7 @@ describe("a migration", () => {
     const { sent, logged } = tellAll({ ...now, copy: "/var/x.db.schema-2" }, now);
     const status = sent.map((text) => text.split("STATUS=")[1]);
     assert.deepEqual(status, [
-      "keeps a copy of the outbox before it brings it up to date: /var/x.db.schema-2",
+      "copying the outbox before the upgrade: /var/x.db.schema-2",
       "brings the outbox up to date: step 3 of 4",
     ]);
     assert.deepEqual(logged, [

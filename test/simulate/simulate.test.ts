@@ -3,11 +3,9 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { ACTS, type ActName } from "./acts.ts";
-import { makePlan, WEIGHTS } from "./plan.ts";
+import { makePlan, readPlan, WEIGHTS, writePlan } from "./plan.ts";
 import { runPlan } from "./run.ts";
-import { search } from "./search.ts";
-import { shrink } from "./shrink.ts";
-import { readPlan, writePlan } from "./trace.ts";
+import { search, shrink } from "./search.ts";
 import { createFalseDisk, type FalseDisk } from "./world/disk.ts";
 import type { World } from "./world/world.ts";
 
@@ -44,7 +42,7 @@ describe("a plan", () => {
   it("is the same for the same seed, and so is its run", LIMIT, async () => {
     const lives = [[], []] as string[][];
     for (const one of lives) {
-      await runPlan(makePlan(7, 25), disk, (world) => one.push(describeWorld(world)));
+      await runPlan(makePlan(7, 25), disk, { watching: (world) => one.push(describeWorld(world)) });
     }
     assert.deepEqual(lives[0], lives[1]);
     assert.notDeepEqual(makePlan(7, 25), makePlan(8, 25));

@@ -35,7 +35,7 @@ import {
 } from "./judge.ts";
 import { examineWebhooks } from "./webhooks.ts";
 
-/** Looks at everything that can be looked at from here, and judges it. */
+/** Checks everything that can be checked from here. */
 export async function examine(options: DaemonOptions, depth: Depth, clock: Clock): Promise<readonly Finding[]> {
   const resolve = createResolve();
   const opened = openConfigFile(options.config);
@@ -61,8 +61,8 @@ export async function examine(options: DaemonOptions, depth: Depth, clock: Clock
 const NO_OUTBOX = "where the outbox is cannot be known before the config is fixed";
 
 /**
- * The errors and warnings that can be seen at once, without asking anybody, besides what the daemon has answered. None if the
- * config cannot be read.
+ * The errors and warnings that can be found without asking other machines, besides those in the daemon's own status. None if
+ * the config cannot be read.
  */
 export function examineAround(options: DaemonOptions, status: DaemonStatus, clock: Clock): readonly Finding[] {
   const opened = openConfigFile(options.config);
@@ -79,7 +79,9 @@ export function examineAround(options: DaemonOptions, status: DaemonStatus, cloc
   return found.filter(({ level }) => level === "error" || level === "warning");
 }
 
-/** If the running daemon has another file open, the one at the path says nothing, and opening it could spoil the rest. */
+/**
+ * If the running daemon has another file open, the one at the path says nothing, and opening it could damage what remains.
+ */
 async function lookBesideDaemon(path: string, depth: Depth, daemon: DaemonFacts): Promise<StoreLook> {
   const outbox = daemon.kind === "answers" && daemon.status.outbox.path === path ? daemon.status.outbox : null;
   if (outbox?.gone) return { facts: { kind: "gone", ...outbox.gone }, seenAt: null };
@@ -89,10 +91,10 @@ async function lookBesideDaemon(path: string, depth: Depth, daemon: DaemonFacts)
 }
 
 type Outbox = { readonly path: string; readonly maxSize: number; readonly freeDisk: number };
-/** `outbox`: null if the config does not say where it is, which is one of its problems. */
+/** `outbox`: null if the config does not say where it is, which is itself a problem. */
 type Installation = { readonly file: string; readonly inspected: Loaded; readonly outbox: Outbox | null };
 
-/** Checks the config, except for the modes of files and the room on the disk: those are examined here in more detail. */
+/** Checks the config, without file modes and disk space: those are examined here in more detail. */
 function inspect(
   opened: { readonly file: string; readonly text: string },
   resolve: Resolve,
@@ -148,7 +150,7 @@ async function lookAtDaemon(options: DaemonOptions, resolve: Resolve, outbox: st
   return { kind: "closed", message: answer.message };
 }
 
-/** A daemon that was started by hand may know its outbox by a relative path. */
+/** A daemon started by hand may know its outbox by a relative path. */
 function withFullPath(status: DaemonStatus): DaemonStatus {
   return { ...status, outbox: { ...status.outbox, path: fullPathOf(status.outbox.path) } };
 }
@@ -172,7 +174,7 @@ function filesOf(daemon: DaemonFacts) {
   return { of: "daemon", ...openFilesOf(daemon.status.pid) } as const;
 }
 
-/** The files with secrets or events: the config if it has a secret itself, the files that it refers to, and the outbox. */
+/** The files with secrets or events: the config if it contains a secret, the files that it names, and the outbox. */
 function guardedFiles({ file, inspected, outbox }: Installation): readonly GuardedFile[] {
   const secrets = new Set([...referredFiles(inspected), ...keyFiles(inspected.tree, file)]);
   if (inspected.tree && ownSecrets(inspected.tree, inspected.origins).length > 0) secrets.add(file);

@@ -1,4 +1,4 @@
-// What `fairlead doctor` makes of the facts that it found: for each check a pure function from facts to findings.
+// The judgements of `fairlead doctor`: for each check a pure function from facts to findings.
 import type { Problem } from "../../model/config.ts";
 import type { Contents } from "../../model/contents.ts";
 import { type Alias, describeAlias } from "../../model/space.ts";
@@ -8,14 +8,14 @@ import type { DaemonStatus } from "../../wire/status.ts";
 
 type Check = "config" | "secrets" | "store" | "disk" | "clock" | "files" | "daemon" | "webhooks";
 
-/** `skipped`: it could not be looked at from here, and `what` says why. */
+/** `skipped`: it could not be checked from here; `what` says why. */
 export const LEVELS = ["ok", "skipped", "warning", "error"] as const;
 export type Level = (typeof LEVELS)[number];
 
 export type Finding = {
   readonly check: Check;
   readonly level: Level;
-  /** Stable, for programs; `ok` if all is well. */
+  /** Stable, for programs; `ok` if nothing is wrong. */
   readonly code: string;
   /** Holds no secret. */
   readonly what: string;
@@ -56,7 +56,7 @@ export type ConfigFacts =
       readonly daemon: { readonly file: string; readonly readAt: At; readonly refused: boolean } | null;
     };
 
-/** Whether the config can be used, and every problem in it. */
+/** Judges whether the config can be used, and lists its problems. */
 export function judgeConfig(facts: ConfigFacts): readonly Finding[] {
   if (facts.kind === "unreadable") {
     const remedy = facts.remedy ?? "name it with --config, or run fairlead doctor as root";
@@ -76,7 +76,10 @@ export function judgeConfig(facts: ConfigFacts): readonly Finding[] {
 const UNLIKE_HERE =
   "the daemon has read this file without it: here, a variable or a file is missing that the daemon has";
 
-/** A service has other variables and credentials than a shell: a problem that the daemon does not have is no error. */
+/**
+ * Whether the running daemon accepted this config. A service has other variables and credentials than a shell, so a problem
+ * that the daemon does not have is not an error.
+ */
 function daemonHasTaken({ file, modifiedAt, daemon }: Extract<ConfigFacts, { kind: "read" }>): boolean {
   return daemon !== null && daemon.file === file && !daemon.refused && daemon.readAt >= modifiedAt;
 }
@@ -87,13 +90,13 @@ const secrets = findingsOf("secrets");
 export type GuardedFile = {
   readonly path: string;
   readonly holds: "secrets" | "events";
-  /** Its permissions, as 0o600; null if they could not be seen. */
+  /** Its permissions, such as 0o600; null if unknown. */
   readonly mode: number | null;
   /** Whether all users may enter all folders above it. */
   readonly inOpenFolders: boolean;
 };
 
-/** Whether other users of this machine can read or change secrets and events. */
+/** Judges whether other users of this machine can read or change secrets and events. */
 export function judgeSecrets(files: readonly GuardedFile[]): readonly Finding[] {
   const findings = files.flatMap(judgeFile);
   const unseen = files.filter(({ mode }) => mode === null).map(({ path }) => path);
@@ -131,7 +134,7 @@ const store = findingsOf("store");
 
 export type StoreFacts =
   | { readonly kind: "missing"; readonly path: string }
-  /** The running daemon has another file open than the next start would find. `since`: null if the daemon did not look. */
+  /** The running daemon has another file open than the next start would use. `since`: null if the daemon did not check. */
   | { readonly kind: "gone"; readonly path: string; readonly what: string; readonly since: string | null }
   | { readonly kind: "closed"; readonly path: string; readonly why: string }
   | { readonly kind: "broken"; readonly path: string; readonly why: string }
@@ -148,11 +151,11 @@ type StoreContents = {
   readonly refused: { readonly code: string; readonly message: string } | null;
   /** Null if it is an SQLite file of something else. */
   readonly contents: Contents | null;
-  /** What is wrong with it; null if it was not looked through. */
+  /** What is damaged; null if it was not checked. */
   readonly damage: readonly string[] | null;
 };
 
-/** Whether the outbox is whole, and of a version that this binary knows. */
+/** Judges whether the outbox is intact, and of a version that this binary knows. */
 export function judgeStore(facts: StoreFacts): readonly Finding[] {
   const { path } = facts;
   switch (facts.kind) {
@@ -201,7 +204,7 @@ function judgeDamage({ path, damage, bytes }: StoreContents): Finding {
   return store.error("store_damaged", `${path} is damaged: ${damage.join("; ")}`, RESTORE);
 }
 
-/** Whether the outbox has only one path. */
+/** Judges whether the outbox has only one path. */
 export function judgeAlias(path: string, alias: Alias | null): readonly Finding[] {
   if (alias === null) return [];
   const { why, remedy } = describeAlias(alias);
@@ -213,17 +216,17 @@ const disk = findingsOf("disk");
 
 export type DiskFacts = {
   readonly outbox: string;
-  /** Of its disk; null if it cannot be known. */
+  /** Of its disk; null if unknown. */
   readonly space: { readonly free: number; readonly total: number } | null;
   /** Bytes of the outbox's files. */
   readonly used: number;
   readonly maxSize: number;
   readonly freeDisk: number;
-  /** Copies that earlier upgrades and restores kept, and unfinished copies. */
+  /** Copies from earlier upgrades and restores, and unfinished copies. */
   readonly copies: readonly { readonly path: string; readonly size: number }[];
 };
 
-/** Whether the disk has room for what the config allows. */
+/** Judges whether the disk has room for what the config allows. */
 export function judgeDisk({ outbox, space, used, maxSize, freeDisk, copies }: DiskFacts): readonly Finding[] {
   if (space === null) return [disk.skipped("unseen", `how much of the disk of ${outbox} is free cannot be seen`)];
   const free = `${formatSize(space.free)} of ${formatSize(space.total)} are free on the disk of ${outbox}`;
@@ -247,15 +250,15 @@ const clock = findingsOf("clock");
 export type ClockFacts = {
   /** The machine's clock. */
   readonly wall: At;
-  /** Whether a time service keeps it right; null if that cannot be known. */
+  /** Whether a time service keeps it right; null if unknown. */
   readonly synchronized: boolean | null;
   /** When this Fairlead was built. */
   readonly builtAt: At;
-  /** The latest time that the outbox has seen on a credible clock; null without one. */
+  /** The latest time in the outbox from a trusted clock; null if there is none. */
   readonly seenAt: At | null;
 };
 
-/** Whether the machine's clock can be believed: timestamps and certificates depend on it. */
+/** Judges whether the machine's clock can be trusted: timestamps and certificates depend on it. */
 export function judgeClock({ wall, synchronized, builtAt, seenAt }: ClockFacts): readonly Finding[] {
   const now = formatTime(wall);
   const known = { now: wall, trusted: seenAt === null ? null : { at: wall, wall: seenAt }, builtAt };
@@ -278,18 +281,18 @@ const SET_CLOCK = "let a time service set it (systemd-timesyncd, chrony)";
 const files = findingsOf("files");
 
 type FileFacts = {
-  /** The running daemon's files, or those of a program that is started from here. */
+  /** Of the running daemon, or of a program that is started from here. */
   readonly of: "daemon" | "here";
   readonly limit: number | null;
   readonly open: number | null;
 };
 
-/** Deliveries that can run at once, and what else the daemon has open besides its clients. */
+/** Concurrent deliveries, and what else the daemon has open besides its clients. */
 const OWN = 300;
-/** Clients at once that an installation should have room for. */
+/** Concurrent clients that an installation should have room for. */
 const CLIENTS = 1_000;
 
-/** Whether the system lets the daemon have the files and connections that it needs. */
+/** Judges whether the system allows enough files and connections. */
 export function judgeFiles({ of, limit, open }: FileFacts): readonly Finding[] {
   const whose = of === "daemon" ? "the daemon" : "a daemon that is started from here";
   if (limit === null) return [files.skipped("unseen", `how many files ${whose} may open cannot be seen`)];
@@ -316,12 +319,12 @@ export type DaemonFacts =
       readonly version: string;
       readonly outbox: string | null;
     }
-  /** Nothing listens where the config says. */
+  /** Nothing listens at the configured address. */
   | { readonly kind: "down"; readonly message: string }
-  /** A daemon may be there, and does not answer this user. */
+  /** A daemon may be there, but does not answer this user. */
   | { readonly kind: "closed"; readonly message: string };
 
-/** Whether the daemon runs, is the one of this binary, and reports no trouble. */
+/** Judges whether the daemon runs, has this binary's version, and reports no problem. */
 export function judgeDaemon(facts: DaemonFacts): readonly Finding[] {
   if (facts.kind === "down") {
     return [daemon.warning("daemon_down", facts.message, "start it: fairlead serve, or systemctl start fairlead")];
@@ -353,7 +356,7 @@ function judgeRun({ version, config }: DaemonStatus, own: string): readonly Find
   return found;
 }
 
-/** `expected`: where the config has the outbox; null if that is not to be compared. */
+/** `expected`: the outbox of the config; null if it must not be compared. */
 function judgeOutbox({ path, writable, full, used, max }: DaemonStatus["outbox"], expected: string | null) {
   const found: Finding[] = [];
   const room = `${formatSize(used)} of ${formatSize(max)}`;

@@ -14,12 +14,12 @@ export type Configured = {
   readonly resolve: Resolve;
 };
 
-/** As long as an attempt of a delivery may take. */
+/** As long as a delivery attempt may take. */
 const TIMEOUT = 5 * SECOND;
-/** Connections at once. */
+/** Concurrent connections. */
 const AT_ONCE = 16;
 
-/** Connects to each webhook of each enabled destination, and hangs up before a request. */
+/** Connects to each webhook of each enabled destination, and closes the connection before a request. */
 export async function examineWebhooks(configured: Configured, clock: Clock): Promise<readonly Finding[]> {
   const targets = webhooksOf(configured);
   if (targets.length === 0) return [webhooks.skipped("none", "there is no webhook to look at")];
@@ -65,7 +65,7 @@ function authoritiesOf(webhook: Tree, { file, resolve }: Configured): WebhookTls
   return content?.ok ? { ca: content.text, cert: null, key: null } : null;
 }
 
-/** A webhook, and what a connection to it showed. */
+/** A webhook, and the result of a connection to it. */
 export type WebhookFacts = {
   /** As `crm, webhook 1`. */
   readonly name: string;
@@ -74,10 +74,10 @@ export type WebhookFacts = {
   readonly reached: Reached | { readonly kind: "unknown"; readonly why: string };
 };
 
-/** Time enough to renew a certificate by hand. */
+/** Enough time to renew a certificate by hand. */
 const SOON: Ms = 14 * DAY;
 
-/** Whether a webhook can be reached and trusted, and for how long. */
+/** Judges whether a webhook can be reached and trusted, and for how long. */
 export function judgeWebhook({ name, origin, reached }: WebhookFacts, now: At): Finding {
   const place = `${name} (${origin})`;
   switch (reached.kind) {
@@ -98,7 +98,7 @@ export function judgeWebhook({ name, origin, reached }: WebhookFacts, now: At): 
       if (reached.until === null) return webhooks.ok(way);
       const left = reached.until - now;
       const end = `its certificate ends ${formatTime(reached.until)}, in ${formatDuration(Math.max(0, left))}`;
-      if (left < SOON) return webhooks.warning("certificate_ends", `${way}; ${end}`, "it has to be renewed there");
+      if (left < SOON) return webhooks.warning("certificate_ends", `${way}; ${end}`, "renew it there");
       return webhooks.ok(`${way}; ${end}`);
     }
   }

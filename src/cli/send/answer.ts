@@ -12,12 +12,12 @@ import type { Target } from "./target.ts";
 /** The result of a call, or why it is unknown. */
 export type Answer =
   | { readonly kind: "accepted" | "duplicate"; readonly status: number; readonly body: Counts }
-  /** By the daemon: the whole request (`refused`), or this call of a batch (`rejected`). */
+  /** Refused by the daemon: the whole request (`refused`), or this call of a batch (`rejected`). */
   | { readonly kind: "refused"; readonly status: number; readonly body: Refusal; readonly retryAfter: string | null }
   | { readonly kind: "rejected"; readonly status: number; readonly body: Refused }
-  /** By the client library, before it was sent. */
+  /** Refused by the client library before sending. */
   | { readonly kind: "invalid"; readonly status: null; readonly body: Refused }
-  /** Something that is not Fairlead answers. */
+  /** The answer is not from Fairlead. */
   | { readonly kind: "foreign"; readonly status: number }
   | { readonly kind: "unreachable"; readonly code: string | null; readonly reason: string };
 
@@ -26,7 +26,7 @@ type Counts = { readonly success: true; readonly accepted: number; readonly dupl
 /** A refusal of one call. */
 type Refused = Refusal & { readonly success: false };
 
-/** The call that was sent, and where to. */
+/** The call that was sent, and its address. */
 type Sent = { readonly type: CallType; readonly messageId: string; readonly base: string };
 
 /** Reads the result of one call that was sent once. */
@@ -49,7 +49,7 @@ function readRefusal(answer: FinalAnswer): Answer {
   return { kind: "refused", status, body, retryAfter };
 }
 
-/** For a person: the answer, and what to do next. */
+/** For people: the answer, and what to do next. */
 export function toWords(answer: Answer, { type, messageId, base }: Sent): string {
   switch (answer.kind) {
     case "accepted":
@@ -95,7 +95,7 @@ function later(retryAfter: string | null): string {
   return retryAfter === null ? "" : `; try again in ${printable(retryAfter)} s`;
 }
 
-/** For a program: the messageId and the daemon's answer. Without one, an object of the same shape. */
+/** For programs: the messageId and the daemon's answer. Without an answer, an object of the same shape. */
 export function toJson(answer: Answer, sent: Sent): string {
   const { messageId } = sent;
   if ("body" in answer) return JSON.stringify({ messageId, status: answer.status, ...answer.body });
@@ -107,7 +107,7 @@ export function toJson(answer: Answer, sent: Sent): string {
 export type OneCall = {
   readonly type: CallType;
   readonly call: JsonObject;
-  /** Whether it was given whole: then it is sent unchanged, and the daemon judges it. */
+  /** Whether the user gave the whole call: it is sent unchanged, and the daemon judges it. */
   readonly isWhole: boolean;
 };
 

@@ -6,16 +6,16 @@ export type CallOptions = { readonly [Name in keyof typeof FIELDS]?: string };
 
 export type CallParts = {
   readonly options: CallOptions;
-  /** A whole call, whose fields the options replace, and where it is from. */
+  /** A whole call, whose fields the options replace, and its source. */
   readonly data: { readonly text: string; readonly from: string } | null;
-  /** Makes a messageId for a call without one, so that it can be looked up. */
+  /** Creates a messageId for a call without one, so that the call can be looked up. */
   readonly newId: () => string;
 };
 
-/** The user of default calls. */
+/** The userId of default calls. */
 export const TEST_USER = "fairlead-test";
 
-/** Defaults for what each call needs besides a user. */
+/** Defaults for the required fields of each call, besides the user. */
 export const TEST_CALLS = {
   identify: {},
   track: { event: "Test Event" },
@@ -27,7 +27,7 @@ export const TEST_CALLS = {
 
 type Field = {
   readonly option: string;
-  /** Its name in the call. */
+  /** Its key in the call. */
   readonly key: string;
   readonly json?: boolean;
   /** The calls that have it; all six when left out. */
@@ -51,8 +51,8 @@ const FIELDS = {
 } as const satisfies Readonly<Record<string, Field>>;
 
 /**
- * Makes the call that is sent (SPEC.md 2.3). Missing fields get defaults, except in a call that was given whole: that one the
- * daemon has to judge. An error in the options comes as text.
+ * Builds the call (SPEC.md 2.3). Missing fields get defaults, except in a call that was given whole: the daemon should judge
+ * that one. An error in the options is returned as text.
  */
 export function buildCall(type: CallType, { options, data, newId }: CallParts): JsonObject | string {
   const given = readOptions(type, options);

@@ -19,16 +19,16 @@ type DeliverWorld = {
   readonly signal: AbortSignal;
   /** The daemon's address, for messages. */
   readonly base: string;
-  /** Shows the user why it takes longer. */
+  /** Tells the user why it takes long. */
   readonly note: (text: string) => void;
 };
 
-/** The import stops after this time without success: the user has to see what is wrong. */
+/** The import stops after this time without success, so that the user sees what is wrong. */
 const PATIENCE: Ms = 10 * MINUTE;
 
 /**
- * Sends batches until the daemon takes them. It tries again while the daemon is away or has no room, but not if no daemon has
- * answered yet. If a whole request is refused because of one call, it sends the halves to find that call.
+ * Sends batches until the daemon accepts them. Retries while the daemon is down or full, but not if no daemon has ever
+ * answered. If a whole request is refused because of one call, sends the halves to find that call.
  */
 export function createDeliver({ sender, clock, signal, base, note }: DeliverWorld): Deliver {
   let wasThere = false;
@@ -91,10 +91,10 @@ function sumOf(first: Taken, second: Taken): Taken {
   };
 }
 
-/** What became of calls that were sent together. */
+/** The result of calls that were sent together. */
 export type Verdict =
   | Taken
-  /** Nothing was taken, and a later try may succeed. `nobody`: nothing listens there. */
+  /** Nothing was accepted, and a later try may succeed. `nobody`: nothing listens there. */
   | { readonly kind: "unavailable"; readonly why: string; readonly nobody: boolean }
   /** The whole request was refused because of its content. */
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
@@ -137,14 +137,14 @@ function readRefusal(answer: Extract<FinalAnswer, { kind: "answered" }>): Verdic
   return { kind: "fatal", why: whyNot(answer) };
 }
 
-/** What happened instead of taking a batch, as words that follow the address. */
+/** Why a batch was not accepted, as words that follow the address. */
 function whyNot(answer: FinalAnswer): string {
   if (answer.kind !== "answered") return `cannot be reached: ${whyNone(answer).reason}`;
   const refusal = parseSaid(answer.body);
   return `answers ${answer.status}${isRefusal(refusal) ? ` ${printable(`${refusal.code}: ${refusal.message}`)}` : ""}`;
 }
 
-/** Whether something answers with success that is not Fairlead. */
+/** Whether a success came from something other than Fairlead. */
 function isForeign(answer: FinalAnswer): boolean {
   return answer.kind === "answered" && answer.status < 300;
 }

@@ -3,7 +3,7 @@ import { findJsonFault } from "../../model/json-fault.ts";
 import { formatSize, KB } from "../../model/units.ts";
 import { decodeText } from "../input.ts";
 
-/** A line of the input; `text` is null where it is longer than one may be. */
+/** A line of the input; `text` is null if it exceeds the longest line. */
 export type Line = {
   /** Counted from 1. */
   readonly number: number;
@@ -14,7 +14,7 @@ export type Line = {
 
 const NEWLINE = 0x0a;
 
-/** Cuts bytes into lines. At most `longest` bytes of a line are kept in memory. */
+/** Splits bytes into lines. At most `longest` bytes of a line are kept in memory. */
 export async function* readLines(pieces: AsyncIterable<Uint8Array>, longest: number): AsyncGenerator<Line, void> {
   let number = 0;
   let end = 0;
@@ -32,11 +32,11 @@ export async function* readLines(pieces: AsyncIterable<Uint8Array>, longest: num
       begun = noBytes();
     }
   }
-  // The last line may come without a newline.
+  // The last line may lack a newline.
   if (begun.length > 0) yield { number: number + 1, text: bytesOf(begun), end };
 }
 
-/** A line that is not read to its end yet. `parts` is null once it is too long. */
+/** An incomplete line. `parts` is null once it is too long. */
 type Begun = { readonly parts: readonly Uint8Array[] | null; readonly length: number };
 
 function noBytes(): Begun {
@@ -62,12 +62,12 @@ export type ImportCall = {
   readonly original: string;
 };
 
-/** A line that is no call, or that the daemon refused. */
+/** A line that is not a call, or that the daemon refused. */
 export type RefusedLine = {
   readonly line: number;
   readonly code: string;
   readonly message: string;
-  /** As it is in the file; null if it is too long to be repeated, or no text. */
+  /** The line as in the file; null if it is too long to repeat, or not text. */
   readonly text: string | null;
 };
 
@@ -80,9 +80,9 @@ export type ReadLine =
 export const LONGEST_LINE = 256 * KB;
 
 /**
- * Reads a line as a call. A call without a messageId gets one made of the file's name, the line's number and its text, so
- * that the daemon recognises it when the same file is imported again. The text is not parsed and rewritten: that would
- * round numbers.
+ * Reads a line as a call. A call without a messageId gets one made from the file's name, the line's number and its text, so
+ * that the daemon recognises it when the same file is imported again. The text is not re-serialised: that would round
+ * numbers.
  */
 export function readCallLine({ number, text: bytes }: Line, name: string): ReadLine {
   const refuse = (code: string, message: string, text: string | null): ReadLine => ({
@@ -122,13 +122,13 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The file's name is part of it: the same call at the same line of another file is another call. */
+/** Includes the file's name: the same line of another file is another call. */
 function idOf(place: readonly [name: string, line: number, text: string]): string {
   const digest = createHash("sha256").update(JSON.stringify(place)).digest("hex");
   return `import-${digest.slice(0, 40)}`;
 }
 
-/** Adds it at the end: it counts more than an empty messageId before it. */
+/** Adds it at the end, where it overrides an empty messageId before it. */
 function withMessageId(text: string, messageId: string): string {
   const before = text.slice(0, -1).trimEnd();
   return `${before}${before === "{" ? "" : ","}"messageId":${JSON.stringify(messageId)}}`;
@@ -137,7 +137,7 @@ function withMessageId(text: string, messageId: string): string {
 /** Lines whose calls are sent in one request. */
 export type Batch = {
   readonly calls: readonly ImportCall[];
-  /** Lines among them that are no calls. */
+  /** Lines that are not calls. */
   readonly refused: readonly RefusedLine[];
   /** Bytes of the input before its first line. */
   readonly start: number;
@@ -148,10 +148,10 @@ export type Batch = {
 
 /** A batch request is at most 500 KB, envelope included. */
 const MOST_BYTES = 500 * KB - 100;
-/** The daemon takes 2,500. Smaller batches show progress sooner and are no slower. */
+/** The daemon accepts 2,500. Smaller batches show progress sooner and are no slower. */
 const MOST_LINES = 1_000;
 
-/** Puts lines together, in their order, into batches that the daemon takes. `name` is that of the input. */
+/** Groups lines, in order, into batches that the daemon accepts. `name`: that of the input. */
 export async function* makeBatches(
   lines: AsyncIterable<Line>,
   { name, fromLine }: { readonly name: string; readonly fromLine: number },
@@ -164,7 +164,7 @@ export async function* makeBatches(
       continue;
     }
     const read = readCallLine(line, name);
-    // A line that is no call is kept for the list of refused lines, and counts like the others.
+    // A line that is not a call is kept for the list of refused lines, and counts like the others.
     const size = 1 + (read.kind === "call" ? Buffer.byteLength(read.call.text) : (line.text?.length ?? 0));
     const count = batch.calls.length + batch.refused.length;
     if (count > 0 && (bytes + size > MOST_BYTES || count === MOST_LINES)) {

@@ -21,8 +21,8 @@ export type ImportOptions = {
 };
 
 /**
- * Sends each line of a file, or with `-` of standard input, as a call, and reports the result. Nothing is kept about an
- * interrupted import: the same lines get the same messageIds, so the daemon recognises what it already has.
+ * Sends each line of a file, or with `-` of standard input, as a call, and reports the result. An interrupted import leaves
+ * no state: the same lines get the same messageIds, so the daemon recognises what it already has.
  */
 export async function importCalls(file: string, target: Target, options: ImportOptions): Promise<ExitCode> {
   const path = file === "-" ? null : file;
@@ -54,7 +54,7 @@ export async function importCalls(file: string, target: Target, options: ImportO
     return report(ended, about, json);
   } catch (error) {
     bar.clear();
-    // The input could not be read, or the list of refused lines not be written.
+    // The input could not be read, or the list of refused lines could not be written.
     return complain(failed(error instanceof Error ? error.message : String(error)));
   } finally {
     unhook();
@@ -62,7 +62,7 @@ export async function importCalls(file: string, target: Target, options: ImportO
   }
 }
 
-/** How far an import is. `line`: the last one that is settled, 0 if there is none. */
+/** The progress of an import. `line`: the last settled one, 0 if none. */
 export type Tally = {
   readonly line: number;
   readonly accepted: number;
@@ -107,7 +107,7 @@ export async function runImport(batches: AsyncIterator<Batch>, world: ImportWorl
   }
 }
 
-/** The next one; null once the import is to stop: the other end of a pipe may never write again. */
+/** The next batch; null once the import is aborted: the other end of a pipe may never write again. */
 async function unlessAborted(
   batches: AsyncIterator<Batch>,
   signal: AbortSignal,
@@ -175,7 +175,7 @@ export function refusalLine({ line, code, message }: RefusedLine): string {
   return printable(`line ${line}: ${code}: ${message}`);
 }
 
-/** What the report says besides how the import has ended. */
+/** What the report needs besides the ending. */
 export type About = {
   /** The input, as the user named it. */
   readonly name: string;
@@ -192,7 +192,7 @@ function report(ended: Ended, about: About, json: boolean): ExitCode {
   return json ? EXIT.failed : complain(failed(whyStopped(ended, about)));
 }
 
-/** The report for a person. */
+/** The report for people. */
 export function toWords({ kind, tally }: Ended, about: About): string {
   const { fromLine, elapsed, name, refusedFile } = about;
   const lines = linesOf(tally, about);
@@ -211,7 +211,7 @@ function linesOf({ line }: Tally, { fromLine }: About): number {
   return Math.max(0, line - fromLine + 1);
 }
 
-/** Why an import did not reach its end, and how to continue. */
+/** Why an import did not finish, and how to continue. */
 export function whyStopped({ why, tally }: Extract<Ended, { kind: "stopped" }>, { name }: About): string {
   const reason = why ?? "it was asked to stop";
   if (tally.line === 0) return `nothing of ${name} was imported: ${reason}`;
@@ -221,7 +221,7 @@ export function whyStopped({ why, tally }: Extract<Ended, { kind: "stopped" }>, 
   );
 }
 
-/** The report for a program. */
+/** The report for programs. */
 export function toJson(ended: Ended, about: About): string {
   const { kind, tally } = ended;
   const { accepted, duplicate, refused } = tally;

@@ -30,7 +30,7 @@ export type Requests = {
   readonly write: WriteBody;
 };
 
-/** Opens the library's sender for a target. The caller decides for each batch how often it tries. */
+/** Opens the library's sender for a target. The caller limits the attempts of each batch. */
 export function openSender({ base, writeKey }: Target, world: SendWorld, requests?: Requests): Sender {
   const { clock, random, fetch, log } = world;
   const endpoint = base.startsWith("unix:") ? "http://localhost" : base;
@@ -48,10 +48,10 @@ export function openSender({ base, writeKey }: Target, world: SendWorld, request
 
 const BATCH = "/v1/batch";
 
-/** The longest timer. The deadline of `fetch` comes first: its message is better. */
+/** The longest timer. The deadline of `fetch` comes first, with a better message. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** A request ends only at its deadline. */
+/** For requests that end only at their deadline. */
 export const NEVER = new AbortController().signal;
 
 /** Writes a call as the library does. Throws its AnalyticsError if the call breaks the rules (SPEC.md 2.3). */
@@ -63,7 +63,7 @@ export function writeCall(type: CallType, call: JsonObject, { clock, random }: S
 
 type Taken = Extract<Sending<unknown>, { kind: "taken" }>;
 
-/** Whether Fairlead answered: it accounts for every call. Otherwise nothing is known about them. */
+/** Whether Fairlead answered: it accounts for every call. Any other answer says nothing about them. */
 export function isFairleads(taken: Taken, calls: number): taken is Taken & { readonly accepted: number } {
   const { status, accepted, duplicates, rejections } = taken;
   return status === 200 && accepted !== null && accepted + duplicates + rejections.of.size === calls;
@@ -93,8 +93,8 @@ export class UnreachableError extends Error {
 }
 
 /**
- * The `fetch` of the client library, with what all commands use: Unix sockets too, and certificates always checked. It has
- * its own deadline for a request and its answer, and ignores signals. Rejects with an UnreachableError.
+ * A `fetch` for the client library with the rules of all commands: Unix sockets work, and certificates are always checked.
+ * It has its own deadline for a request and its answer, and ignores signals. Rejects with an UnreachableError.
  */
 export function createFetch(base: string, timeout: Ms): Fetch {
   return async (url, { method, headers, body }) => {

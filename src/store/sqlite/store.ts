@@ -26,12 +26,11 @@ import { createPrune, createSize, type PruneRows, type Size } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
 import { createReplaySteps } from "./replay.ts";
 import { createRescue, keepRescued } from "./rescue.ts";
-import { createSettle, createTried } from "./settle.ts";
+import { createSettle, createTried, createWithdraw, type Withdrawn } from "./settle.ts";
 import { createCallHash, createForget, createSuperseding } from "./superseded.ts";
 import { createIsForgotten, createSuppression, createUserHash, type UserHash } from "./suppressed.ts";
 import { createUnserved, type UnservedRows } from "./unserved.ts";
 import { createUploads } from "./uploads.ts";
-import { createWithdraw, type Withdrawn } from "./withdraw.ts";
 
 /** Opens the outbox, or makes it. Rejects with a message for the operator when it cannot. */
 export async function openStore(options: StoreOptions): Promise<Store> {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { currentFinals, withConfigEntries } from "../../src/deliver/finals.ts";
+import { currentFinals, withConfigEntries } from "../../src/deliver/round.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { makeDestination, URL_A, URL_B } from "../flow/make.ts";
 
