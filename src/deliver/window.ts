@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryRef } from "../model/delivery.ts";
-import type { Backlog, ClaimAsk, ClaimPage, Claims, Queue, QueuePosition } from "../model/ports.ts";
+import type { Backlog, Queue, QueueAsk, QueuePage, QueuePosition, ReadQueue } from "../model/ports.ts";
 import { type At, KB, type Ms, SECOND } from "../model/units.ts";
 import type { Outage } from "./lane.ts";
 
@@ -27,7 +27,7 @@ const ASIDE: Ms = 10 * SECOND;
 /** How many of the newest first attempts are in memory. */
 const LATEST = 32;
 
-export type WindowWorld = { readonly claims: Claims; readonly backlog: Pick<Backlog, "nextRetryAt"> };
+export type WindowWorld = { readonly readQueue: ReadQueue; readonly backlog: Pick<Backlog, "nextRetryAt"> };
 
 /** `latest`: first attempts, the newest first. */
 export type WindowQueue = Queue | "latest";
@@ -209,11 +209,11 @@ function takeOut(reading: Reading, index: number): boolean {
   return true;
 }
 
-async function readPage(reading: Reading, ask: ClaimAsk, { claims }: WindowWorld): Promise<ClaimPage> {
+async function readPage(reading: Reading, ask: QueueAsk, { readQueue }: WindowWorld): Promise<QueuePage> {
   // Set before the read, so that a delivery that is committed meanwhile is not overlooked.
   Object.assign(reading, { more: false, reading: true });
   try {
-    return await claims(ask);
+    return await readQueue(ask);
   } catch (error) {
     reading.more = true;
     throw error;
@@ -258,7 +258,7 @@ function enqueue(delivery: Delivery, { first, latest, known, isSuspect }: State)
   return isOnly;
 }
 
-function addPage(page: ClaimPage, reading: Reading, { known, withdrawn, early }: State): void {
+function addPage(page: QueuePage, reading: Reading, { known, withdrawn, early }: State): void {
   const { deliveries, more } = page;
   const last = page.upTo ?? deliveries.at(-1);
   if (last) reading.after = { dueAt: last.dueAt, id: last.id };
