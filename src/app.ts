@@ -197,7 +197,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const rejections = createRejections({ clock, timeline: store.timeline, report });
   const lanes = createLanes(report);
   const deliver = createDeliver({
-    claims: store.claims,
+    readQueue: store.readQueue,
     settle(delivery, settlement) {
       // A deletion goes on once its notices are settled. `users` is made below, before anything is delivered.
       if (delivery.type === "delete" && settlement.state !== "waiting") users.deletion.settled();

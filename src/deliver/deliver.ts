@@ -3,7 +3,7 @@ import type { Delivery, DeliveryKey, DeliveryRef } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
 import type { StoredClock, StoredClocks } from "../model/destination-clock.ts";
 import type { PauseReport, Pauses } from "../model/pause.ts";
-import type { Backlog, Claims, Clock, DeliveryCount, Post, Random, Settle } from "../model/ports.ts";
+import type { Backlog, Clock, DeliveryCount, Post, Random, ReadQueue, Settle } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { WhileIdle } from "../model/waiting-deliveries.ts";
 import { createLimits } from "./attempt.ts";
@@ -44,7 +44,7 @@ export type Deliver = {
 };
 
 type DeliverWorld = {
-  readonly claims: Claims;
+  readonly readQueue: ReadQueue;
   readonly settle: Settle;
   readonly backlog: Pick<Backlog, "nextRetryAt">;
   /** Where the destinations' clocks are saved, and as they were there at the start. */

@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryRef } from "../model/delivery.ts";
-import type { Backlog, ClaimAsk, ClaimPage, Claims, Queue, QueuePosition } from "../model/ports.ts";
+import type { Backlog, Queue, QueueAsk, QueuePage, QueuePosition, ReadQueue } from "../model/ports.ts";
 import { type At, KB, type Ms, SECOND } from "../model/units.ts";
 import type { Outage } from "./lane.ts";
 
@@ -32,7 +32,7 @@ const LOW = PAGE / 2;
 /** Characters of bodies in a queue from which on nothing is added to it: there may be many destinations. */
 const MOST_BODIES = 256 * KB;
 
-export type WindowWorld = { readonly claims: Claims; readonly backlog: Pick<Backlog, "nextRetryAt"> };
+export type WindowWorld = { readonly readQueue: ReadQueue; readonly backlog: Pick<Backlog, "nextRetryAt"> };
 
 /** `latest`: first attempts, the newest first. */
 export type WindowQueue = Queue | "latest";
@@ -79,11 +79,11 @@ export type Window = {
 
 export function createWindow(destination: string, world: WindowWorld): Window {
   const state: State = {
-    first: createReading(),
-    retry: createReading(),
+    first: createMemoryQueue(),
+    retry: createMemoryQueue(),
     known: new Set(),
     withdrawn: new Set(),
-    latest: { ...createReading(), more: false },
+    latest: { ...createMemoryQueue(), more: false },
     isSuspect: false,
     nextDueAt: null,
     early: null,
@@ -110,7 +110,7 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       known.delete(delivery.id);
       if (dueAt === null) return;
       noteDue(state, dueAt);
-      // Its write took longer than its wait: later ones were read meanwhile, and it would be passed over.
+      // If its settlement was written after it was due, later retries may have been read already: it would be passed over.
       if (isBehind({ dueAt, id: delivery.id }, retry.after)) restart(retry);
     },
     unsettled({ id }, now) {
@@ -132,10 +132,10 @@ export function createWindow(destination: string, world: WindowWorld): Window {
 }
 
 type State = {
-  readonly first: Reading;
-  readonly retry: Reading;
+  readonly first: MemoryQueue;
+  readonly retry: MemoryQueue;
   /** The newest first attempts, while the lanes are suspect. `more`: there may be newer ones. */
-  readonly latest: Reading;
+  readonly latest: MemoryQueue;
   isSuspect: boolean;
   /** The ids of all that is in memory: waiting here, or being sent. */
   readonly known: Set<number>;
@@ -154,16 +154,16 @@ function noticeTime(state: State, now: At): void {
   if (state.nextDueAt !== null && now >= state.nextDueAt) state.retry.more = true;
 }
 
-type Source = { readonly destination: string; readonly world: WindowWorld };
+type ReadFrom = { readonly destination: string; readonly world: WindowWorld };
 
-async function readFirst(state: State, { destination, world }: Source): Promise<void> {
+async function readFirst(state: State, { destination, world }: ReadFrom): Promise<void> {
   const { first } = state;
   const page = await readPage(first, { destination, queue: "first", after: first.after, dueBy: 0, limit: PAGE }, world);
   addPage(page, first, state);
 }
 
 /** Reads the newest first attempts. Those in memory that are no longer among them are unloaded. */
-async function readLatest(state: State, { destination, world }: Source): Promise<void> {
+async function readLatest(state: State, { destination, world }: ReadFrom): Promise<void> {
   const { latest, first, known, withdrawn } = state;
   const ask = { destination, queue: "first", after: null, dueBy: 0, limit: LATEST, newestFirst: true } as const;
   const { deliveries } = await readPage(latest, ask, world);
@@ -177,7 +177,7 @@ async function readLatest(state: State, { destination, world }: Source): Promise
     add(delivery, latest);
   }
   unload([...stale.values()], state);
-  if (!first.reading) withdrawn.clear();
+  if (!first.isReading) withdrawn.clear();
 }
 
 /** Drops these first attempts from memory, and leaves them to be read again. */
@@ -208,26 +208,26 @@ function startFirst(queue: WindowQueue, tryStart: (delivery: Delivery) => boolea
   return true;
 }
 
-function takeOut(reading: Reading, index: number): boolean {
+function takeOut(queue: MemoryQueue, index: number): boolean {
   if (index < 0) return false;
-  for (const { body } of reading.waiting.splice(index, 1)) reading.size -= body.length;
+  for (const { body } of queue.waiting.splice(index, 1)) queue.size -= body.length;
   return true;
 }
 
-async function readPage(reading: Reading, ask: ClaimAsk, { claims }: WindowWorld): Promise<ClaimPage> {
+async function readPage(queue: MemoryQueue, ask: QueueAsk, { readQueue }: WindowWorld): Promise<QueuePage> {
   // Set before the read, so that a delivery that is committed meanwhile is not overlooked.
-  Object.assign(reading, { more: false, reading: true });
+  Object.assign(queue, { more: false, isReading: true });
   try {
-    return await claims(ask);
+    return await readQueue(ask);
   } catch (error) {
-    reading.more = true;
+    queue.more = true;
     throw error;
   } finally {
-    reading.reading = false;
+    queue.isReading = false;
   }
 }
 
-async function readRetries(state: State, now: At, { destination, world }: Source): Promise<void> {
+async function readRetries(state: State, now: At, { destination, world }: ReadFrom): Promise<void> {
   const { retry, early } = state;
   const dueBy = early === null ? now : Number.MAX_SAFE_INTEGER;
   const page = await readPage(retry, { destination, queue: "retry", after: retry.after, dueBy, limit: PAGE }, world);
@@ -252,7 +252,7 @@ function enqueue(delivery: Delivery, { first, latest, known, isSuspect }: State)
   if (known.has(delivery.id)) return isOnly;
   // It is out of order, which should not happen. Everything is read again, so that it is not overlooked.
   if (isBehind(delivery, first.after)) restart(first);
-  if (first.more || first.reading || isFull(first)) {
+  if (first.more || first.isReading || isFull(first)) {
     first.more = true;
     latest.more = isSuspect;
     return isOnly;
@@ -263,15 +263,15 @@ function enqueue(delivery: Delivery, { first, latest, known, isSuspect }: State)
   return isOnly;
 }
 
-function addPage(page: ClaimPage, reading: Reading, { known, withdrawn, early }: State): void {
+function addPage(page: QueuePage, queue: MemoryQueue, { known, withdrawn, early }: State): void {
   const { deliveries, more } = page;
   const last = page.upTo ?? deliveries.at(-1);
-  if (last) reading.after = { dueAt: last.dueAt, id: last.id };
-  if (more) reading.more = true;
+  if (last) queue.after = { dueAt: last.dueAt, id: last.id };
+  if (more) queue.more = true;
   for (const delivery of deliveries) {
     if ((early !== null && mustWait(delivery, early)) || known.has(delivery.id) || withdrawn.has(delivery.id)) continue;
     known.add(delivery.id);
-    add(delivery, reading);
+    add(delivery, queue);
   }
   withdrawn.clear();
 }
@@ -282,7 +282,7 @@ function mustWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Ou
 }
 
 function idsOf(has: (ref: DeliveryRef) => boolean, { first, retry, latest }: State): ReadonlySet<number> {
-  const waiting = [first, retry, latest].flatMap((reading) => reading.waiting);
+  const waiting = [first, retry, latest].flatMap((queue) => queue.waiting);
   return new Set(waiting.filter(({ ref }) => has(ref)).map(({ id }) => id));
 }
 
@@ -296,8 +296,8 @@ function setAside(now: At, willHaveSlot: (delivery: Delivery) => boolean, state:
 }
 
 function withdraw(ids: ReadonlySet<number>, { first, retry, latest, known, withdrawn }: State): void {
-  for (const id of [first, retry, latest].flatMap((reading) => remove(reading, ids))) known.delete(id);
-  if (first.reading || retry.reading || latest.reading) for (const id of ids) withdrawn.add(id);
+  for (const id of [first, retry, latest].flatMap((queue) => remove(queue, ids))) known.delete(id);
+  if (first.isReading || retry.isReading || latest.isReading) for (const id of ids) withdrawn.add(id);
 }
 
 function noteDue(state: State, dueAt: At): void {
@@ -317,7 +317,7 @@ export function earliest(a: At | null, b: At | null): At | null {
 }
 
 /** One queue of a window: the deliveries that were read and wait to be sent, and how far it was read. */
-type Reading = {
+type MemoryQueue = {
   readonly waiting: Delivery[];
   /** Of their bodies, in characters. */
   size: number;
@@ -325,42 +325,43 @@ type Reading = {
   after: QueuePosition | null;
   /** Whether there may be something behind it. */
   more: boolean;
-  reading: boolean;
+  /** Whether a page is being read. */
+  isReading: boolean;
 };
 
-function createReading(): Reading {
-  return { waiting: [], size: 0, after: null, more: true, reading: false };
+function createMemoryQueue(): MemoryQueue {
+  return { waiting: [], size: 0, after: null, more: true, isReading: false };
 }
 
-function isLow(reading: Reading): boolean {
-  return reading.more && hasRoom(reading);
+function isLow(queue: MemoryQueue): boolean {
+  return queue.more && hasRoom(queue);
 }
 
-function isIdle({ waiting, more }: Reading): boolean {
+function isIdle({ waiting, more }: MemoryQueue): boolean {
   return waiting.length === 0 && !more;
 }
 
-function hasRoom({ waiting, size }: Reading): boolean {
+function hasRoom({ waiting, size }: MemoryQueue): boolean {
   return waiting.length < LOW && size < MOST_BODIES;
 }
 
 /** New deliveries are left to be read later. */
-function isFull({ waiting, size }: Reading): boolean {
+function isFull({ waiting, size }: MemoryQueue): boolean {
   return waiting.length >= PAGE || size >= MOST_BODIES;
 }
 
-function add(delivery: Delivery, reading: Reading): void {
-  reading.waiting.push(delivery);
-  reading.size += delivery.body.length;
+function add(delivery: Delivery, queue: MemoryQueue): void {
+  queue.waiting.push(delivery);
+  queue.size += delivery.body.length;
 }
 
 /** Removes those of them that wait here. Answers which they were. */
-function remove(reading: Reading, ids: ReadonlySet<number>): readonly number[] {
-  const gone = reading.waiting.filter(({ id }) => ids.has(id));
+function remove(queue: MemoryQueue, ids: ReadonlySet<number>): readonly number[] {
+  const gone = queue.waiting.filter(({ id }) => ids.has(id));
   if (gone.length === 0) return [];
-  const left = reading.waiting.filter(({ id }) => !ids.has(id));
-  reading.waiting.splice(0, reading.waiting.length, ...left);
-  for (const { body } of gone) reading.size -= body.length;
+  const left = queue.waiting.filter(({ id }) => !ids.has(id));
+  queue.waiting.splice(0, queue.waiting.length, ...left);
+  for (const { body } of gone) queue.size -= body.length;
   return gone.map(({ id }) => id);
 }
 
@@ -368,7 +369,7 @@ function isBehind({ dueAt, id }: QueuePosition, after: QueuePosition | null): bo
   return after !== null && (dueAt < after.dueAt || (dueAt === after.dueAt && id <= after.id));
 }
 
-function restart(reading: Reading): void {
-  reading.after = null;
-  reading.more = true;
+function restart(queue: MemoryQueue): void {
+  queue.after = null;
+  queue.more = true;
 }

@@ -5,7 +5,7 @@ import type { Accept, Receipt } from "../model/ports.ts";
 import type { Source } from "../model/source.ts";
 import { type Arrival, validateCall } from "../validate/call.ts";
 import { isObject } from "../validate/shape.ts";
-import { type Arriving, senderOf } from "./door.ts";
+import { type IncomingRequest, senderOf } from "./door.ts";
 import type { Refused, RejectionLog, Visit } from "./rejections.ts";
 import { claimedKeys, shownPath } from "./write-key.ts";
 
@@ -27,7 +27,7 @@ export type Envelope = { readonly calls: readonly unknown[]; readonly arrival: A
 
 /** The calls of a request whose source is known. */
 type Admission = {
-  readonly arriving: Arriving;
+  readonly incoming: IncomingRequest;
   readonly source: Source;
   readonly kind: PathKind;
   readonly envelope: Envelope;
@@ -46,13 +46,13 @@ export type Rejected = { readonly index: number; readonly call: unknown; readonl
 
 /** Validates the calls of a request, accepts the valid ones, and reports the others. Resolves once what it accepts is durable. */
 export async function admit(admission: Admission, world: AdmitWorld): Promise<Admitted | Fault> {
-  const { arriving, source, envelope } = admission;
+  const { incoming, source, envelope } = admission;
   const { events, rejected, unlisted } = validateAll(envelope);
   if (rejected.length > 0) reportRejected(admission, { rejected, unlisted }, world);
   const receipts = events.length === 0 ? [] : await world.accept(source.name, events);
   if (isFault(receipts)) {
     const [call] = envelope.calls;
-    return refuse(receipts, { arriving, source, what: call, count: events.length }, world);
+    return refuse(receipts, { incoming, source, what: call, count: events.length }, world);
   }
   const duplicate = countOf("duplicate", receipts);
   const suppressed = countOf("suppressed", receipts);
@@ -86,7 +86,7 @@ const SUPPRESSED = fault(
 );
 
 type Refusing = {
-  readonly arriving: Arriving;
+  readonly incoming: IncomingRequest;
   readonly source?: Source | null;
   /** What to show the operator of the request. */
   readonly what?: unknown;
@@ -96,9 +96,9 @@ type Refusing = {
 
 /** Reports that a whole request is refused, and returns the fault. */
 export function refuse(refusal: Fault, refusing: Refusing, { rejections }: Pick<AdmitWorld, "rejections">): Fault {
-  const { arriving, source = null, what = "", count } = refusing;
+  const { incoming, source = null, what = "", count } = refusing;
   const about = { source: source?.name ?? null, type: null, messageId: null, fault: refusal, what };
-  rejections.reject([count === undefined ? about : { ...about, count }], visitOf(arriving, source));
+  rejections.reject([count === undefined ? about : { ...about, count }], visitOf(incoming, source));
   return refusal;
 }
 
@@ -123,7 +123,7 @@ function tooMany(count: number): Fault {
 }
 
 function reportRejected(admission: Admission, { rejected, unlisted }: RejectedCalls, { rejections }: AdmitWorld): void {
-  const { arriving, source, kind, envelope } = admission;
+  const { incoming, source, kind, envelope } = admission;
   const refused = rejected.map(({ call, fault }): Refused => {
     const type = kind === "batch" ? textOf(call, "type") : kind;
     const known = CALL_TYPES.some((one) => one === type);
@@ -135,16 +135,16 @@ function reportRejected(admission: Admission, { rejected, unlisted }: RejectedCa
     const rest = { source: source.name, type: null, messageId: null, what: "" };
     refused.push({ ...rest, fault: tooMany(envelope.calls.length), count: unlisted });
   }
-  rejections.reject(refused, visitOf(arriving, source));
+  rejections.reject(refused, visitOf(incoming, source));
 }
 
-function visitOf(arriving: Arriving, source: Source | null): Visit {
-  const { request, door } = arriving;
+function visitOf(incoming: IncomingRequest, source: Source | null): Visit {
+  const { request, door } = incoming;
   return {
     request: `${request.method} ${shownPath(request, door.hideKeys)}`,
     policy: door.ipPolicyOf(source),
     hide: (text) => door.hideKeys(text, claimedKeys(request)),
-    sender: () => senderOf(arriving, source),
+    sender: () => senderOf(incoming, source),
   };
 }
 

@@ -7,7 +7,7 @@ import type { Handle } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { SECOND } from "../model/units.ts";
 import { type PathKind, refuse } from "./admit.ts";
-import { type Arriving, addCors, answerPreflight, type Door } from "./door.ts";
+import { addCors, answerPreflight, type Door, type IncomingRequest } from "./door.ts";
 import { answerPixel, receivePixel } from "./pixel.ts";
 import { type ReceiveWorld, receiveCalls } from "./receive.ts";
 import { shownPath } from "./write-key.ts";
@@ -31,23 +31,23 @@ export function createIngest(world: IngestWorld): Handle {
     const origin = request.headers.get("origin");
     // A page that is left closes its connection, whose address could then not be read any more.
     const known = origin === null ? peer : { address: peer.address, overSocket: peer.overSocket };
-    const arriving = { request, peer: known, origin, door: world.door() };
-    const response = await (origin === null ? answer(arriving) : answerPage(arriving, origin));
+    const incoming = { request, peer: known, origin, door: world.door() };
+    const response = await (origin === null ? answer(incoming) : answerPage(incoming, origin));
     world.report.requestAnswered(response.status);
     return response;
   };
 
-  async function answer(arriving: Arriving): Promise<Response> {
-    const { request } = arriving;
+  async function answer(incoming: IncomingRequest): Promise<Response> {
+    const { request } = incoming;
     const path = pathOf(request.url);
     const kind = CALL_PATHS.get(path);
     const image = PIXEL_PATHS.get(path);
     try {
       if (kind && request.method === "POST") {
-        return await (world.stopping() ? refuseStopping(arriving, world) : receiveCalls(arriving, kind, world));
+        return await (world.stopping() ? refuseStopping(incoming, world) : receiveCalls(incoming, kind, world));
       }
-      if (image && request.method === "GET") return await receivePixel(arriving, image, world);
-      return await others.fetch(request, { arriving });
+      if (image && request.method === "GET") return await receivePixel(incoming, image, world);
+      return await others.fetch(request, { incoming });
     } catch (error) {
       world.report.unexpected("answer a call", error);
       if (image) return answerPixel();
@@ -56,13 +56,13 @@ export function createIngest(world: IngestWorld): Handle {
   }
 
   /** A browser asks before it sends, and hides the answer from the page unless the answer allows it. */
-  async function answerPage(arriving: Arriving, origin: string): Promise<Response> {
-    const { request, door } = arriving;
+  async function answerPage(incoming: IncomingRequest, origin: string): Promise<Response> {
+    const { request, door } = incoming;
     if (door.allowsOrigin(origin)) {
-      return request.method === "OPTIONS" ? answerPreflight(origin) : addCors(await answer(arriving), origin);
+      return request.method === "OPTIONS" ? answerPreflight(origin) : addCors(await answer(incoming), origin);
     }
     if (request.method === "OPTIONS") return new Response(null, { status: 204 });
-    const refusal = refuse(foreign(origin), { arriving }, world);
+    const refusal = refuse(foreign(origin), { incoming }, world);
     return PIXEL_PATHS.has(pathOf(request.url)) ? answerPixel() : respondFault(refusal);
   }
 }
@@ -73,18 +73,18 @@ function foreign(origin: string): Fault {
 }
 
 /** For connections that were open before the daemon began to stop. Each must close, because the daemon waits for that. */
-function refuseStopping(arriving: Arriving, world: IngestWorld): Response {
+function refuseStopping(incoming: IncomingRequest, world: IngestWorld): Response {
   const refusal = fault("stopping", "the daemon is stopping; try again", SECOND);
-  const response = respondFault(refuse(refusal, { arriving }, world));
+  const response = respondFault(refuse(refusal, { incoming }, world));
   response.headers.set("Connection", "close");
   return response;
 }
 
-type Bindings = { Bindings: { readonly arriving: Arriving } };
+type Bindings = { Bindings: { readonly incoming: IncomingRequest } };
 
 function createOthers(world: IngestWorld): Hono<Bindings> {
   const api = new Hono<Bindings>({ strict: false });
-  api.get(SETTINGS_PATH, ({ env: { arriving }, req }) => settings(arriving, req.param("writeKey"), world));
+  api.get(SETTINGS_PATH, ({ env: { incoming }, req }) => settings(incoming, req.param("writeKey"), world));
   api.post(METRICS_PATH, () => respond(200, { success: true }));
   for (const path of [...CALL_PATHS.keys(), METRICS_PATH])
     api.all(path, (context) => wrongMethod(context, "POST", world));
@@ -100,20 +100,20 @@ function createOthers(world: IngestWorld): Hono<Bindings> {
   api.onError((error) => {
     throw error;
   });
-  api.notFound(({ env: { arriving }, req }) => {
+  api.notFound(({ env: { incoming }, req }) => {
     if (req.method === "OPTIONS") return new Response(null, { status: 204 });
-    const refusal = notFound(shownPath(req.raw, arriving.door.hideKeys));
+    const refusal = notFound(shownPath(req.raw, incoming.door.hideKeys));
     // A POST to a wrong path is a call that was not taken.
     const isCall = req.method === "POST";
-    return respondFault(isCall ? refuse(refusal, { arriving }, world) : refusal);
+    return respondFault(isCall ? refuse(refusal, { incoming }, world) : refusal);
   });
   return api;
 }
 
-function settings(arriving: Arriving, writeKey: string, world: IngestWorld): Response {
-  const { request, peer, door } = arriving;
+function settings(incoming: IncomingRequest, writeKey: string, world: IngestWorld): Response {
+  const { request, peer, door } = incoming;
   const source = door.findSource.byKey(writeKey);
-  if (isFault(source)) return respondFault(refuse(source, { arriving }, world));
+  if (isFault(source)) return respondFault(refuse(source, { incoming }, world));
   const proxied = door.proxies.trusts(peer);
   const body = makeSettings({ writeKey, request, secure: door.secure, proxied });
   // The answer depends on the page that asks.
@@ -122,13 +122,13 @@ function settings(arriving: Arriving, writeKey: string, world: IngestWorld): Res
 
 /** A request with the wrong method is a call that was not taken. */
 function wrongMethod(
-  { env: { arriving }, req }: Context<Bindings>,
+  { env: { incoming }, req }: Context<Bindings>,
   right: "GET" | "POST",
   world: IngestWorld,
 ): Response {
   if (req.method === "OPTIONS") return new Response(null, { status: 204, headers: { Allow: right } });
-  const refusal = fault("method_not_allowed", `${shownPath(req.raw, arriving.door.hideKeys)} takes ${right}`);
-  const response = respondFault(refuse(refusal, { arriving }, world));
+  const refusal = fault("method_not_allowed", `${shownPath(req.raw, incoming.door.hideKeys)} takes ${right}`);
+  const response = respondFault(refuse(refusal, { incoming }, world));
   response.headers.set("Allow", right);
   return response;
 }

@@ -162,7 +162,7 @@ const LONGEST_USER_AGENT = 1_000;
 const LONGEST_ORIGIN = 300;
 
 /** A request before its calls are known. */
-export type Arriving = {
+export type IncomingRequest = {
   readonly request: Request;
   readonly peer: Peer;
   /** The page that a browser sent it from, or null. */
@@ -172,30 +172,30 @@ export type Arriving = {
 };
 
 /** Who sent a request, for its calls. `isPage`: whether it can only have come from a page or a mail. */
-export function callerOf(arriving: Arriving, source: Source, isPage: boolean): Caller {
+export function callerOf(incoming: IncomingRequest, source: Source, isPage: boolean): Caller {
   return {
-    address: () => addressOf(arriving),
-    userAgent: () => userAgentOf(arriving),
-    isPage: isPage || arriving.origin !== null,
+    address: () => addressOf(incoming),
+    userAgent: () => userAgentOf(incoming),
+    isPage: isPage || incoming.origin !== null,
     type: source.type,
     ip: source.ip,
   };
 }
 
 /** Who sent a request, for the operator. An address that a source must not pass on is not shown either. */
-export function senderOf(arriving: Arriving, source: Source | null): Sender {
-  const address = addressOf(arriving);
+export function senderOf(incoming: IncomingRequest, source: Source | null): Sender {
+  const address = addressOf(incoming);
   return {
-    address: address === null ? null : applyPolicy(address, arriving.door.ipPolicyOf(source)),
-    userAgent: userAgentOf(arriving),
-    origin: arriving.origin?.slice(0, LONGEST_ORIGIN) ?? null,
+    address: address === null ? null : applyPolicy(address, incoming.door.ipPolicyOf(source)),
+    userAgent: userAgentOf(incoming),
+    origin: incoming.origin?.slice(0, LONGEST_ORIGIN) ?? null,
   };
 }
 
-function addressOf({ request, peer, door }: Arriving): string | null {
+function addressOf({ request, peer, door }: IncomingRequest): string | null {
   return door.proxies.addressOf(request, peer);
 }
 
-function userAgentOf({ request }: Arriving): string | null {
+function userAgentOf({ request }: IncomingRequest): string | null {
   return request.headers.get("user-agent")?.slice(0, LONGEST_USER_AGENT) || null;
 }

@@ -3,24 +3,24 @@ import type { CallType } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import { isObject } from "../validate/shape.ts";
 import { admit, refuse } from "./admit.ts";
-import type { Arriving } from "./door.ts";
+import type { IncomingRequest } from "./door.ts";
 import { arrivalOf, type ReceiveWorld } from "./receive.ts";
 
 /** Receives a call that comes as an image of a mail or a page. The answer is an image in any case. */
-export async function receivePixel(arriving: Arriving, type: CallType, world: ReceiveWorld): Promise<Response> {
-  const { request, door } = arriving;
+export async function receivePixel(incoming: IncomingRequest, type: CallType, world: ReceiveWorld): Promise<Response> {
+  const { request, door } = incoming;
   const start = request.url.indexOf("?");
   const pixel = readPixel(new URLSearchParams(start < 0 ? "" : request.url.slice(start)));
   const call = pixel.kind === "call" ? pixel.call : null;
   const what = pixel.kind === "call" ? pixel.call : pixel.text;
   const source = door.findSource.anywhere(request, call);
   if (isFault(source)) {
-    refuse(source, { arriving, what }, world);
+    refuse(source, { incoming, what }, world);
   } else if (pixel.kind === "refused") {
-    refuse(pixel.fault, { arriving, source, what }, world);
+    refuse(pixel.fault, { incoming, source, what }, world);
   } else {
-    const arrival = arrivalOf({ arriving, source, type, isPage: true, numbers: "unchecked" }, world);
-    await admit({ arriving, source, kind: type, envelope: { calls: [call], arrival } }, world);
+    const arrival = arrivalOf({ incoming, source, type, isPage: true, numbers: "unchecked" }, world);
+    await admit({ incoming, source, kind: type, envelope: { calls: [call], arrival } }, world);
   }
   return answerPixel();
 }

@@ -19,7 +19,7 @@ import {
   refuse,
   textOf,
 } from "./admit.ts";
-import { type Arriving, callerOf } from "./door.ts";
+import { callerOf, type IncomingRequest } from "./door.ts";
 
 export type ReceiveWorld = AdmitWorld & {
   readonly clock: Clock;
@@ -31,26 +31,26 @@ export type ReceiveWorld = AdmitWorld & {
  * Receives the calls of one request: finds the source, reads and parses the body, and has the calls admitted. The answer is made
  * once they are durable. Most write keys are in the URL or a header, so that a stranger is refused before the body is read.
  */
-export async function receiveCalls(arriving: Arriving, kind: PathKind, world: ReceiveWorld): Promise<Response> {
-  const { request, door } = arriving;
+export async function receiveCalls(incoming: IncomingRequest, kind: PathKind, world: ReceiveWorld): Promise<Response> {
+  const { request, door } = incoming;
   const early = door.findSource.outside(request);
-  if (early && isFault(early)) return respondFault(refuse(early, { arriving }, world));
+  if (early && isFault(early)) return respondFault(refuse(early, { incoming }, world));
   const text = await world.bodies.read(request, door.limits.maxBatch);
-  if (typeof text !== "string") return respondFault(refuse(text, { arriving, source: early }, world));
+  if (typeof text !== "string") return respondFault(refuse(text, { incoming, source: early }, world));
   const parsed = parseJson(text);
-  if (isFault(parsed)) return respondFault(refuse(parsed, { arriving, source: early, what: text }, world));
+  if (isFault(parsed)) return respondFault(refuse(parsed, { incoming, source: early, what: text }, world));
   const source = early ?? door.findSource.anywhere(request, parsed.value);
-  if (isFault(source)) return respondFault(refuse(source, { arriving, what: text }, world));
+  if (isFault(source)) return respondFault(refuse(source, { incoming, what: text }, world));
   const type = kind === "batch" ? null : kind;
   const numbers = mayHoldInfinity(text) ? "unchecked" : "checked";
-  const arrival = arrivalOf({ arriving, source, type, isPage: false, numbers }, world);
+  const arrival = arrivalOf({ incoming, source, type, isPage: false, numbers }, world);
   const envelope = type === null ? readBatch(parsed.value, arrival) : { calls: [parsed.value], arrival };
-  if (isFault(envelope)) return respondFault(refuse(envelope, { arriving, source, what: text }, world));
-  return answer(await admit({ arriving, source, kind, envelope }, world), { kind, size: text.length });
+  if (isFault(envelope)) return respondFault(refuse(envelope, { incoming, source, what: text }, world));
+  return answer(await admit({ incoming, source, kind, envelope }, world), { kind, size: text.length });
 }
 
 type ArrivalInput = Pick<Arrival, "type" | "numbers"> & {
-  readonly arriving: Arriving;
+  readonly incoming: IncomingRequest;
   readonly source: Source;
   /** Whether the request can only have come from a page or a mail. */
   readonly isPage: boolean;
@@ -58,7 +58,7 @@ type ArrivalInput = Pick<Arrival, "type" | "numbers"> & {
 
 /** What a call takes from a request that has no other. A batch adds its own fields (`readBatch`). */
 export function arrivalOf(
-  { arriving, source, type, isPage, numbers }: ArrivalInput,
+  { incoming, source, type, isPage, numbers }: ArrivalInput,
   { clock, random }: ReceiveWorld,
 ): Arrival {
   const receivedAt = clock.wall();
@@ -71,9 +71,9 @@ export function arrivalOf(
     sentAt: null,
     calls: 1,
     receivedAt,
-    caller: callerOf(arriving, source, isPage),
+    caller: callerOf(incoming, source, isPage),
     numbers,
-    maxCall: arriving.door.limits.maxCall,
+    maxCall: incoming.door.limits.maxCall,
     newId: () => `fl-${time}-${random.hex(10)}`,
   };
 }

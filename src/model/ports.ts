@@ -118,9 +118,9 @@ export type Receipt =
  * Reads waiting deliveries of one destination, at most `limit` and a few MB of bodies. Reading does not claim them: the
  * delivery loop remembers what it holds.
  */
-export type Claims = (ask: ClaimAsk) => Promise<ClaimPage>;
+export type ReadQueue = (ask: QueueAsk) => Promise<QueuePage>;
 
-export type ClaimPage = {
+export type QueuePage = {
   readonly deliveries: readonly Delivery[];
   /** Whether more may follow the last one. */
   readonly more: boolean;
@@ -128,7 +128,7 @@ export type ClaimPage = {
   readonly upTo?: QueuePosition;
 };
 
-export type ClaimAsk = {
+export type QueueAsk = {
   readonly destination: string;
   /** First attempts are ordered by age, retries by due time. */
   readonly queue: Queue;
@@ -219,7 +219,7 @@ export type Store = {
   /** Calls `hear` with each change right after its commit. There is one listener. */
   changes(hear: (change: StoreChange) => void): void;
   readonly append: Append;
-  readonly claims: Claims;
+  readonly readQueue: ReadQueue;
   readonly settle: Settle;
   readonly backlog: Backlog;
   readonly prune: Prune;

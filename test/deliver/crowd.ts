@@ -6,7 +6,7 @@ import { createLanes, type SlotAsk } from "../../src/deliver/lanes.ts";
 import { MOST_ATTEMPTS } from "../../src/deliver/slots.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
 import type { Destination } from "../../src/model/destination.ts";
-import type { ClaimAsk, ClaimPage, Post, Settle } from "../../src/model/ports.ts";
+import type { Post, QueueAsk, QueuePage, Settle } from "../../src/model/ports.ts";
 import { HOUR, SECOND } from "../../src/model/units.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
@@ -82,14 +82,14 @@ function createRows(chance: Chance, nextTurn: () => Promise<void>) {
   return {
     of,
     settle,
-    async claims(ask: ClaimAsk): Promise<ClaimPage> {
+    async readQueue(ask: QueueAsk): Promise<QueuePage> {
       if (chance.happens(0.3)) await nextTurn();
-      return makeStore(of(ask.destination)).claims(ask);
+      return makeStore(of(ask.destination)).readQueue(ask);
     },
     backlog: {
       counts: () => [],
       oldestWaitingAt: async () => null,
-      nextRetryAt: async (name: string, after: ClaimAsk["after"]) =>
+      nextRetryAt: async (name: string, after: QueueAsk["after"]) =>
         makeStore(of(name)).backlog.nextRetryAt(name, after),
     },
   };
@@ -119,7 +119,7 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
   };
   const deliver = createDeliver({
     ...{ clock, post, lanes, activity: createActivity(clock), report: makeReport() },
-    ...{ claims: rows.claims, backlog: rows.backlog, settle: rows.settle },
+    ...{ readQueue: rows.readQueue, backlog: rows.backlog, settle: rows.settle },
     random: { fraction: chance.fraction, hex: () => "" },
     clockStore: { save: async () => null },
     storedClocks: [],

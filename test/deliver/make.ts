@@ -1,5 +1,5 @@
 import type { Delivery } from "../../src/model/delivery.ts";
-import type { ClaimAsk, ClaimPage } from "../../src/model/ports.ts";
+import type { QueueAsk, QueuePage } from "../../src/model/ports.ts";
 import type { Report } from "../../src/model/report.ts";
 import type { RetryPolicy } from "../../src/model/settlement.ts";
 import { HOUR } from "../../src/model/units.ts";
@@ -34,19 +34,19 @@ export function makeReport(told: string[] = []): Report {
 
 /** A store that holds these deliveries, and answers small pages. */
 export function makeStore(rows: Delivery[]) {
-  const asked: ClaimAsk[] = [];
-  const isAfter = (row: Delivery, { queue, after }: ClaimAsk): boolean => {
+  const asked: QueueAsk[] = [];
+  const isAfter = (row: Delivery, { queue, after }: QueueAsk): boolean => {
     if (after === null) return true;
     if (queue === "first") return row.id > after.id;
     return row.dueAt > after.dueAt || (row.dueAt === after.dueAt && row.id > after.id);
   };
-  const queued = (queue: ClaimAsk["queue"]): Delivery[] =>
+  const queued = (queue: QueueAsk["queue"]): Delivery[] =>
     rows
       .filter((row) => (row.attemptedAt === null) === (queue === "first"))
       .sort((a, b) => (queue === "first" ? a.id - b.id : a.dueAt - b.dueAt || a.id - b.id));
   return {
     asked,
-    async claims(ask: ClaimAsk): Promise<ClaimPage> {
+    async readQueue(ask: QueueAsk): Promise<QueuePage> {
       asked.push(ask);
       const found = queued(ask.queue).filter(
         (row) => isAfter(row, ask) && (ask.queue === "first" || row.dueAt <= ask.dueBy),
@@ -55,7 +55,7 @@ export function makeStore(rows: Delivery[]) {
       return { deliveries: found.slice(0, ask.limit), more: found.length > ask.limit };
     },
     backlog: {
-      async nextRetryAt(_: string, after: ClaimAsk["after"]) {
+      async nextRetryAt(_: string, after: QueueAsk["after"]) {
         const ask = { destination: "crm", queue: "retry", after, dueBy: 0, limit: 0 } as const;
         return queued("retry").find((row) => isAfter(row, ask))?.dueAt ?? null;
       },

@@ -158,8 +158,8 @@ describe("the window", () => {
     const store = makeStore(waiting);
     const window = createWindow("crm", {
       backlog: store.backlog,
-      claims: async (ask) => {
-        const page = await store.claims(ask);
+      readQueue: async (ask) => {
+        const page = await store.readQueue(ask);
         if (ask.queue === "first" && waiting.length === 1) {
           waiting.push(makeDelivery({ id: 2 }));
           window.enqueue(makeDelivery({ id: 2 }));
@@ -332,9 +332,9 @@ describe("the window", () => {
       let fails = true;
       const window = createWindow("crm", {
         backlog: store.backlog,
-        claims: async (ask) => {
+        readQueue: async (ask) => {
           if (fails && ask.queue === broken) throw new Error("disk I/O error");
-          return store.claims(ask);
+          return store.readQueue(ask);
         },
       });
       await assert.rejects(window.fill(10));

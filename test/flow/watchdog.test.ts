@@ -133,7 +133,7 @@ describe("the watchdog of a daemon", () => {
       activity: createActivity(clock),
       lanes: createLanes(makeReport()),
       delivery: () => makeConfig().delivery,
-      claims: (ask) => (isStuck ? new Promise(() => {}) : store.claims(ask)),
+      readQueue: (ask) => (isStuck ? new Promise(() => {}) : store.readQueue(ask)),
       settle: async () => "written",
       backlog: store.backlog,
       clockStore: { save: async () => null },

@@ -123,15 +123,15 @@ const DELIVER: readonly Fault[] = [
     };
     return { clock: { ...ports.clock, after } };
   }),
-  inStore("keeps its claim on what is to be tried again", ({ claims, settle }) => {
+  inStore("keeps its claim on what is to be tried again", ({ readQueue, settle }) => {
     const kept = new Set<string>();
     return {
       settle(delivery, settlement) {
         if (settlement.state === "waiting") kept.add(nameOf(delivery));
         return settle(delivery, settlement);
       },
-      async claims(ask) {
-        const page = await claims(ask);
+      async readQueue(ask) {
+        const page = await readQueue(ask);
         const deliveries = page.deliveries.filter((one) => !kept.has(nameOf(one)));
         const last = page.deliveries.at(-1);
         return { upTo: last ?? { dueAt: 0, id: 0 }, ...page, deliveries };
@@ -166,9 +166,9 @@ const DELIVER: readonly Fault[] = [
       return post(isRetry ? { ...request, body: request.body.replace("{", "{ ") } : request);
     };
   }),
-  inStore("asks again a webhook that has refused for good", ({ claims }) => ({
-    claims: async (ask) => {
-      const page = await claims(ask);
+  inStore("asks again a webhook that has refused for good", ({ readQueue }) => ({
+    readQueue: async (ask) => {
+      const page = await readQueue(ask);
       return { ...page, deliveries: page.deliveries.map((one) => ({ ...one, finals: [] })) };
     },
   })),
@@ -263,7 +263,7 @@ const STORE: readonly Fault[] = [
       },
     };
   }),
-  inStore("begins anew with what waits and is hurried", ({ replay, claims }) => {
+  inStore("begins anew with what waits and is hurried", ({ replay, readQueue }) => {
     const hurried = new Set<string>();
     return {
       replay: {
@@ -274,8 +274,8 @@ const STORE: readonly Fault[] = [
           return did;
         },
       },
-      async claims(ask) {
-        const page = await claims(ask);
+      async readQueue(ask) {
+        const page = await readQueue(ask);
         const renew = (one: Delivery): Delivery =>
           hurried.delete(nameOf(one)) ? { ...one, attempts: 0, firstAttemptAt: null, stoodStill: 0 } : one;
         return { ...page, deliveries: page.deliveries.map(renew) };

@@ -1,7 +1,7 @@
 // How much of a long backlog the delivery loops read ahead, in the simulator: plans from seeds are too short for one.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Claims } from "../../src/model/ports.ts";
+import type { ReadQueue } from "../../src/model/ports.ts";
 import { type Fault, inStore } from "./faults.ts";
 import type { Step } from "./plan.ts";
 import { runPlan, type Verdict } from "./run.ts";
@@ -26,7 +26,7 @@ describe("a backlog of a thousand events", () => {
     "is read by a page or two while its receivers are down, before and after a restart, and arrives",
     LIMIT,
     async () => {
-      const { verdict, mostRead } = await run(disk, (claims) => claims);
+      const { verdict, mostRead } = await run(disk, (readQueue) => readQueue);
       assert.deepEqual(verdict.wrong, []);
       assert.equal(verdict.met.get("acknowledged"), BATCHES * IN_BATCH);
       assert.ok(mostRead > 0 && mostRead <= MOST_READ, `${mostRead} deliveries were read and not sent`);
@@ -34,19 +34,22 @@ describe("a backlog of a thousand events", () => {
   );
 
   it("is seen to be in memory as a whole, if it is", LIMIT, async () => {
-    const { mostRead } = await run(disk, (claims) => (ask) => claims({ ...ask, limit: 10_000 }));
+    const { mostRead } = await run(disk, (readQueue) => (ask) => readQueue({ ...ask, limit: 10_000 }));
     assert.ok(mostRead > MOST_READ, `${mostRead} deliveries were read and not sent`);
   });
 });
 
 /** Runs the plan, and answers how many deliveries a destination had read from the store and not settled, at most, until the calm. */
-async function run(disk: FalseDisk, wrap: (claims: Claims) => Claims): Promise<{ verdict: Verdict; mostRead: number }> {
+async function run(
+  disk: FalseDisk,
+  wrap: (readQueue: ReadQueue) => ReadQueue,
+): Promise<{ verdict: Verdict; mostRead: number }> {
   let [read, mostRead] = [0, 0];
-  const fault: Fault = inStore("counts what is read", ({ claims, settle }) => {
+  const fault: Fault = inStore("counts what is read", ({ readQueue, settle }) => {
     const held = new Map<string, Set<number>>();
-    const wrapped = wrap(claims);
+    const wrapped = wrap(readQueue);
     return {
-      async claims(ask) {
+      async readQueue(ask) {
         const page = await wrapped(ask);
         const known = held.get(ask.destination) ?? new Set();
         for (const { id } of page.deliveries) known.add(id);

@@ -1,11 +1,11 @@
 import { describe } from "node:test";
 import { describeAppend } from "./conformance/append.ts";
 import { describeBacklog } from "./conformance/backlog.ts";
-import { describeClaims } from "./conformance/claims.ts";
 import { describeClocks } from "./conformance/clocks.ts";
 import { describeHealth } from "./conformance/health.ts";
 import { describeMembers } from "./conformance/members.ts";
 import { describePrune } from "./conformance/prune.ts";
+import { describeQueues } from "./conformance/queues.ts";
 import { describeRepeats } from "./conformance/repeats.ts";
 import { describeReplay } from "./conformance/replay.ts";
 import { describeSequences } from "./conformance/sequences.ts";
@@ -19,7 +19,7 @@ export function describeStore(name: string, open: OpenStore): void {
   describe(`the store on ${name}`, () => {
     describeAppend(open);
     describeRepeats(open);
-    describeClaims(open);
+    describeQueues(open);
     describeSettle(open);
     describeBacklog(open);
     describePrune(open);

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Delivery, DeliveryKey } from "../../src/model/delivery.ts";
 import { isFault } from "../../src/model/fault.ts";
-import type { ClaimAsk, Entry, PruneBefore, PruneCounts, Store, StoreChange } from "../../src/model/ports.ts";
+import type { Entry, PruneBefore, PruneCounts, QueueAsk, Store, StoreChange } from "../../src/model/ports.ts";
 import type { Report } from "../../src/model/report.ts";
 import type { Bounds, Disk, Space } from "../../src/model/space.ts";
 import type { At } from "../../src/model/units.ts";
@@ -44,7 +44,7 @@ export type TestStore = AsyncDisposable & {
   /** Answers `accepted` or `duplicate` for each entry, or the code of the fault. */
   append(...entries: Entry[]): Promise<readonly string[]>;
   /** Reads what waits, from its start; retries however late they are due. */
-  read(ask?: Partial<ClaimAsk>): Promise<readonly Delivery[]>;
+  read(ask?: Partial<QueueAsk>): Promise<readonly Delivery[]>;
   /** As the store's; zero of each if there was nothing to do. */
   prune(before: PruneBefore, limit: number): Promise<PruneCounts>;
   /** As `crm waiting: 2`, in the order of the alphabet; those of zero are left out. */
@@ -102,7 +102,7 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
       const answer = await store.append(entries);
       return isFault(answer) ? [answer.code] : answer.map(({ kind }) => kind);
     },
-    read: async (ask = {}) => (await store.claims(makeAsk(ask))).deliveries,
+    read: async (ask = {}) => (await store.readQueue(makeAsk(ask))).deliveries,
     prune: async (before, limit) => (await store.prune(before, limit)) ?? NOTHING,
     counts: () => describeCounts(store),
     async reopen(next = clock) {
@@ -135,7 +135,7 @@ export const AMPLE: Pick<Place, "bounds" | "disk"> = {
   },
 };
 
-export function makeAsk(ask: Partial<ClaimAsk> = {}): ClaimAsk {
+export function makeAsk(ask: Partial<QueueAsk> = {}): QueueAsk {
   return { destination: "crm", queue: "first", after: null, dueBy: NO_END, limit: 1_000, ...ask };
 }
 

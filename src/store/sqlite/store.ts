@@ -7,7 +7,6 @@ import { createReplay } from "../replay.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
 import { watchClock } from "../timeline.ts";
 import { createAppend, createIntake, createSegments } from "./append.ts";
-import { createBacklog, createClaims } from "./claims.ts";
 import { createStoredClocks } from "./clocks.ts";
 import { type Commits, createCommits, type Tx } from "./commits.ts";
 import { createCounts } from "./counts.ts";
@@ -23,6 +22,7 @@ import { createMeta, type Meta } from "./meta.ts";
 import { createNotices } from "./notices.ts";
 import { createProgress } from "./progress.ts";
 import { createPrune, createSize, type PruneRows, type Size } from "./prune.ts";
+import { createBacklog, createReadQueue } from "./queues.ts";
 import { createRepeats } from "./repeats.ts";
 import { createReplaySteps } from "./replay.ts";
 import { createRescue, keepRescued } from "./rescue.ts";
@@ -147,7 +147,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const size = createSize(db, room.measured);
   const withdrawal = createWithdraw(tables);
   const settleRow = createSettle(tables);
-  const claims = createClaims(db, report);
+  const readQueue = createReadQueue(db, report);
   const commits = createCommits(db, {
     ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size, uploads, suppression, kept] },
     failed: (error) => isDiskFailure(error) && room.refused(),
@@ -165,7 +165,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   return {
     changes: changes.hear,
     ...createIntake({ commits, room, appendRows, withdrawal, withdrawn }),
-    claims: async (ask) => claims(ask),
+    readQueue: async (ask) => readQueue(ask),
     settle(delivery, settlement) {
       const run = (tx: Tx): Written => (settleRow(tx, delivery, settlement) ? "written" : "gone");
       return commits.add<Written>({ rows: 1, run, keepsUp: true, failed: unwritable });

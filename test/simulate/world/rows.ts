@@ -168,7 +168,7 @@ type Begun = { readonly firstAttemptAt: At | null; readonly stoodStill?: Ms };
 
 /** When the first attempts began. */
 async function readBegun(
-  { claims, lookup }: Store,
+  { readQueue, lookup }: Store,
   listed: readonly ListedDelivery[],
 ): Promise<ReadonlyMap<string, Begun>> {
   const begun = new Map<string, Begun>();
@@ -177,7 +177,7 @@ async function readBegun(
     let after: QueuePosition | null = null;
     for (let more = true; more; ) {
       const ask = { destination, queue: "retry", after, dueBy: Number.MAX_SAFE_INTEGER, limit: PAGE } as const;
-      const page = await claims(ask);
+      const page = await readQueue(ask);
       for (const one of page.deliveries) begun.set(keyOf(one.id, destination), one);
       after = page.upTo ?? page.deliveries.at(-1) ?? after;
       more = page.more;

@@ -41,7 +41,7 @@ export function describeHealth(open: OpenStore): void {
       assert.equal(refusal.retryAfter, 10_000);
       assert.equal(await s.store().settle(one, delivered(one, s.clock.now())), "written");
       assert.equal(await s.store().settle(two, retried(two, s.clock.now())), "written");
-      assert.equal((await s.store().claims(makeAsk())).deliveries.length, 1);
+      assert.equal((await s.store().readQueue(makeAsk())).deliveries.length, 1);
       assert.equal((await s.read({ queue: "retry" })).length, 1);
 
       s.setMaxSize(2 * (await s.store().health.state()).size.used);

@@ -1,14 +1,14 @@
 import type { Delivery } from "../../../src/model/delivery.ts";
-import type { ClaimAsk, ClaimPage } from "../../../src/model/ports.ts";
+import type { QueueAsk, QueuePage } from "../../../src/model/ports.ts";
 import type { At } from "../../../src/model/units.ts";
 import { type Expected, type Segment, waitingIn, waits } from "./model.ts";
 
 /** The page that should be answered: of first attempts whole segments, until there are enough. */
-export function expectPage(expected: Expected, ask: ClaimAsk): ClaimPage {
+export function expectPage(expected: Expected, ask: QueueAsk): QueuePage {
   return ask.queue === "first" ? pageOfFirst(expected, ask) : pageOfRetries(expected, ask);
 }
 
-function pageOfFirst(expected: Expected, { destination, after, limit, newestFirst = false }: ClaimAsk): ClaimPage {
+function pageOfFirst(expected: Expected, { destination, after, limit, newestFirst = false }: QueueAsk): QueuePage {
   const deliveries: Delivery[] = [];
   const segments = [...expected.segments.values()];
   for (const segment of newestFirst ? segments.reverse() : segments) {
@@ -25,7 +25,7 @@ function waitingOf({ waiting }: Segment, { handed }: Expected, destination: stri
   return all.filter((delivery) => delivery.destination === destination).sort((a, b) => a.id - b.id);
 }
 
-function pageOfRetries(expected: Expected, { destination, after, dueBy, limit }: ClaimAsk): ClaimPage {
+function pageOfRetries(expected: Expected, { destination, after, dueBy, limit }: QueueAsk): QueuePage {
   const deliveries = retriesOf(expected, destination)
     .filter(({ dueAt }) => dueAt <= dueBy)
     .filter(({ dueAt, id }) => after === null || dueAt > after.dueAt || (dueAt === after.dueAt && id > after.id))

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { Delivery } from "../../../src/model/delivery.ts";
-import type { ClaimAsk, Entry, PruneBefore, PruneCounts, Queue } from "../../../src/model/ports.ts";
+import type { Entry, PruneBefore, PruneCounts, Queue, QueueAsk } from "../../../src/model/ports.ts";
 import type { Settlement } from "../../../src/model/settlement.ts";
 import type { At } from "../../../src/model/units.ts";
 import type { Redirect } from "../../../src/model/waiting-deliveries.ts";
@@ -26,7 +26,7 @@ import { expectDiscard, expectMove } from "./model-unserved.ts";
 /** One thing that the daemon does with its store. Numbers choose among what is there. */
 export type Step =
   | { readonly do: "commit"; readonly acts: readonly Act[] }
-  | { readonly do: "read"; readonly what: Omit<ClaimAsk, "after" | "dueBy">; readonly after: number | null }
+  | { readonly do: "read"; readonly what: Omit<QueueAsk, "after" | "dueBy">; readonly after: number | null }
   | ({ readonly do: "replay" } & Replaying)
   | { readonly do: "wait" }
   | { readonly do: "reopen" };
@@ -238,13 +238,13 @@ async function read({ what, after }: Reading, s: TestStore, expected: Expected):
   const all = [...expected.handed.values()].map((delivery) => waiting.get(keyOf(delivery)) ?? delivery);
   const behind = after === null ? null : (all[after % Math.max(1, all.length)] ?? null);
   const asked = makeAsk({ ...what, after: behind, dueBy: s.clock.now() });
-  assert.deepEqual(await s.store().claims(asked), expectPage(expected, asked));
+  assert.deepEqual(await s.store().readQueue(asked), expectPage(expected, asked));
 }
 
 export async function compareBacklog(destination: string, s: TestStore, expected: Expected): Promise<void> {
   for (const queue of ["first", "retry"] satisfies Queue[]) {
     const all = makeAsk({ destination, queue });
-    assert.deepEqual(await s.store().claims(all), expectPage(expected, all));
+    assert.deepEqual(await s.store().readQueue(all), expectPage(expected, all));
   }
   const { backlog } = s.store();
   const [next] = retriesOf(expected, destination);

@@ -27,7 +27,7 @@ async function afterKill(harm: (log: string) => Promise<void>): Promise<Found> {
   const disk = { ...AMPLE.disk, read: (file: string) => readFile(file) };
   const world = { ...AMPLE, disk, path, pid: PID, clock: createFalseClock(), report: createFalseReport(told) };
   const store = await openStore(world);
-  const { deliveries } = await store.claims(makeAsk());
+  const { deliveries } = await store.readQueue(makeAsk());
   await store.close();
   await rm(folder, { recursive: true });
   const failures = told.filter(({ what }) => what === "storeFailed");

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createSegments } from "../../../src/store/sqlite/append.ts";
-import { createBacklog, createClaims } from "../../../src/store/sqlite/claims.ts";
 import { createStoredClocks } from "../../../src/store/sqlite/clocks.ts";
 import type { Commits, Tx } from "../../../src/store/sqlite/commits.ts";
 import { createCounts } from "../../../src/store/sqlite/counts.ts";
@@ -13,6 +12,7 @@ import { createMeta } from "../../../src/store/sqlite/meta.ts";
 import { createNotices } from "../../../src/store/sqlite/notices.ts";
 import { createProgress } from "../../../src/store/sqlite/progress.ts";
 import { createPrune } from "../../../src/store/sqlite/prune.ts";
+import { createBacklog, createReadQueue } from "../../../src/store/sqlite/queues.ts";
 import { createRepeats } from "../../../src/store/sqlite/repeats.ts";
 import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/schema.ts";
 import { createTried } from "../../../src/store/sqlite/settle.ts";
@@ -108,7 +108,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const meta = createMeta(recording, { clock: createFalseClock(), report: createFalseReport([]) });
   createStoredClocks(recording, { commits: {} as Commits, meta, failed: () => assert.fail() });
   const report = { storeFailed: () => {} };
-  createClaims(recording, report);
+  createReadQueue(recording, report);
   createBacklog(recording, counts);
   createLookup(recording, { clock: { nextTurn: async () => {} }, repeats, kept, timeline: UNSHIFTED });
   const world = { kept, commits: {} as Commits, clock: createFalseClock(), failed: () => assert.fail() };

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ClaimAsk } from "../../../src/model/ports.ts";
+import type { QueueAsk } from "../../../src/model/ports.ts";
 import { KB } from "../../../src/model/units.ts";
 import { makeAsk } from "../harness.ts";
 import { delivered, failed, makeEntries, makeEntry } from "../make.ts";
 import { startOutbox, type TestOutbox } from "./start.ts";
 
 /** The numbers of a page as `1-10 …`, with `…` if more may come. */
-async function page({ s }: TestOutbox, ask: Partial<ClaimAsk>): Promise<string> {
-  const { deliveries, more } = await s.store().claims(makeAsk(ask));
+async function page({ s }: TestOutbox, ask: Partial<QueueAsk>): Promise<string> {
+  const { deliveries, more } = await s.store().readQueue(makeAsk(ask));
   const ids = deliveries.map(({ id }) => id);
   assert.deepEqual(
     ids,
@@ -18,11 +18,11 @@ async function page({ s }: TestOutbox, ask: Partial<ClaimAsk>): Promise<string> 
   return more ? `${text} …` : text;
 }
 
-function behind(id: number): Partial<ClaimAsk> {
+function behind(id: number): Partial<QueueAsk> {
   return { after: { dueAt: 0, id } };
 }
 
-describe("claims of first attempts", () => {
+describe("the queue of first attempts", () => {
   it("come in whole segments, as many as are needed", async () => {
     await using o = await startOutbox();
     for (let n = 0; n < 4; n += 1) await o.s.append(...makeEntries(10, { ownId: true }));

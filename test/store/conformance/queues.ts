@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ClaimAsk, QueuePosition } from "../../../src/model/ports.ts";
+import type { QueueAsk, QueuePosition } from "../../../src/model/ports.ts";
 import { KB, MB } from "../../../src/model/units.ts";
 import { makeAsk, type OpenStore, startStore, type TestStore } from "../harness.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, retried } from "../make.ts";
 
-export function describeClaims(open: OpenStore): void {
-  describe("claims", () => {
+export function describeQueues(open: OpenStore): void {
+  describe("queues of waiting deliveries", () => {
     it("reads first attempts by age, and retries by the time they are due", async () => {
       await using s = await startStore(open);
       await s.append(...makeEntries(6));
@@ -71,7 +71,7 @@ export function describeClaims(open: OpenStore): void {
       assert.deepEqual(ids(await s.read({ newestFirst: true, limit: 2 })), ["m8", "m7"]);
     });
 
-    it("claims nothing by reading", async () => {
+    it("takes nothing out by reading", async () => {
       await using s = await startStore(open);
       await s.append(...makeEntries(3));
       assert.deepEqual(await s.read(), await s.read());
@@ -112,7 +112,7 @@ export function describeClaims(open: OpenStore): void {
       await using s = await startStore(open);
       const entries = makeEntries(300, { body: "x".repeat(32 * KB) });
       await s.append(...entries);
-      const { deliveries, more } = await s.store().claims(makeAsk());
+      const { deliveries, more } = await s.store().readQueue(makeAsk());
       const bytes = deliveries.reduce((sum, { body }) => sum + body.length, 0);
       assert.ok(bytes <= 4 * MB, `${bytes} bytes in one page`);
       assert.ok(deliveries.length >= 32);
@@ -147,11 +147,11 @@ async function retryAfter(s: TestStore, waits: Readonly<Record<string, number>>)
 }
 
 /** The messageIds of each page, with `…` if more may come. */
-async function pages(s: TestStore, ask: Partial<ClaimAsk>): Promise<readonly string[]> {
+async function pages(s: TestStore, ask: Partial<QueueAsk>): Promise<readonly string[]> {
   const found: string[] = [];
   let after: QueuePosition | null = null;
   for (let more = true; more; ) {
-    const page = await s.store().claims(makeAsk({ ...ask, after }));
+    const page = await s.store().readQueue(makeAsk({ ...ask, after }));
     more = page.more;
     after = page.deliveries.at(-1) ?? after;
     found.push([...ids(page.deliveries), ...(more ? ["…"] : [])].join(" "));

@@ -1,5 +1,5 @@
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
-import type { Backlog, ClaimAsk, ClaimPage, QueuePosition } from "../../model/ports.ts";
+import type { Backlog, QueueAsk, QueuePage, QueuePosition } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import { type At, MB } from "../../model/units.ts";
 import { untried } from "./append.ts";
@@ -14,10 +14,10 @@ const MOST_BODY = 2 * MB;
  * Reads what waits for a destination, in the order in which it is to be sent. What is damaged is told, and passed over: it
  * must neither be sent nor keep back what is behind it.
  */
-export function createClaims(db: Database, report: Pick<Report, "storeFailed">): (ask: ClaimAsk) => ClaimPage {
+export function createReadQueue(db: Database, report: Pick<Report, "storeFailed">): (ask: QueueAsk) => QueuePage {
   const first = createReadFirst(db, report);
   const retries = createReadRetries(db, report);
-  return function claims(ask) {
+  return function readQueue(ask) {
     try {
       return ask.queue === "first" ? first(ask) : retries(ask);
     } catch (error) {
@@ -30,7 +30,7 @@ type Letters = { segment: number; states: string; waiting: number; acceptedAt: A
 type Told = Pick<Report, "storeFailed">;
 
 /** Whole segments, so that none is taken apart twice: a page may be longer than was asked, by less than a segment. */
-function createReadFirst(db: Database, report: Told): (ask: ClaimAsk) => ClaimPage {
+function createReadFirst(db: Database, report: Told): (ask: QueueAsk) => QueuePage {
   // The last one of the page before may not have been read to its end.
   const readFrom = db
     .prepare<[string, number], number>(
@@ -107,7 +107,7 @@ type Tried = Omit<Delivery, "ref" | "messageId" | "type" | "finals"> & {
   sum: number | null;
 };
 
-function createReadRetries(db: Database, report: Told): (ask: ClaimAsk) => ClaimPage {
+function createReadRetries(db: Database, report: Told): (ask: QueueAsk) => QueuePage {
   const list = db.prepare<[string, number, number, number], QueuePosition & { row: number }>(
     `SELECT rowid AS row, event AS id, due_at AS dueAt FROM tried
      WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?) AND due_at <= ? ORDER BY due_at, event`,
