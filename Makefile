@@ -25,6 +25,13 @@ DENO := $(or $(PATH_DENO),.tools/deno/node_modules/.bin/deno)
 CLIENT_TESTS := $(filter-out %/flow.test.ts,$(wildcard test/client/*.test.ts))
 NODE_TESTS := $(CLIENT_TESTS:test/client/%.ts=dist/test/node/%.js)
 
+# What `make test` runs on Deno as well: what meets the runtime directly, and the whole daemon once through. `make test-long`
+# runs all of the tests on Deno.
+DENO_TESTS := test/client test/http test/ingest test/runtime test/store \
+  $(addprefix test/flow/,acceptance.test.ts delivery.test.ts health.test.ts reload.test.ts restart.test.ts signing.test.ts) \
+  test/simulate/simulate.test.ts
+DENO_TEST := $(DENO) test -A --parallel --no-check --quiet
+
 LONG_TESTS := ./test/long/soak.long.ts $(addprefix ./,$(filter-out %/soak.long.ts,$(wildcard test/long/*.long.ts)))
 
 # What is shipped is compiled by exactly the Bun that goes into it.
@@ -62,23 +69,24 @@ run: build ## start Fairlead and a receiver, send six calls, and stay until Ctrl
 demo: build ## the same in a folder of its own: check the six webhooks, and end
 	@$(BUN) --no-orphans test/demo/demo.ts
 
-test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and run all tests
+test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and run the tests, in about five minutes on two cores
 	$(BUN) x --bun --no-install biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
 	$(BUN) x --bun --no-install tsc --noEmit
-	$(BUN) test --parallel=2 --timeout 120000 --path-ignore-patterns 'test/binary/**'
-	$(BUN) test --no-orphans test/binary
+	@# Four at a time also on two cores: the tests of the binary mostly wait.
+	$(BUN) test --no-orphans --parallel=4 --timeout 120000
 	@# The client library is for Node as well, which knows no TypeScript. The daemon is not, so its flows are left out.
 	$(BUN) build $(CLIENT_TESTS) \
 	  --target node --packages external --root test/client --outdir dist/test/node >/dev/null
 	node --import ./test/client/node20.mjs --test --test-reporter=dot $(NODE_TESTS)
-	$(DENO) test -A --parallel --no-check --quiet --ignore=test/binary,test/bench test
+	$(DENO_TEST) $(DENO_TESTS)
 	$(DENO) test -A --no-check --quiet test/deno/serve.smoke.ts
 
-test-long: build ## run what takes longer or needs more: faults of disk, network and clock, kills, power cuts, a soak, systemd, packages and proxies (as root), other machines, pages in a real Chromium
+test-long: build $(if $(PATH_DENO),,$(OWN_DENO)) ## run what takes longer or needs more: all tests on Deno, faults of disk, network and clock, kills, power cuts, a soak, systemd, packages and proxies (as root), other machines, pages in a real Chromium
 	@# Their names are not those of tests, so that `bun test` and `deno test` pass without a browser, and without root.
 	@# Two at a time, the longest one first: the soak mostly waits.
 	$(BUN) test --no-orphans --parallel=2 $(LONG_TESTS)
 	$(BUN) test --no-orphans ./test/browser/*.browser.ts
+	$(DENO_TEST) --ignore=test/binary,test/bench test
 
 simulate: install ## run the daemon in a false world, by chance from a seed (SEED=1 STEPS=100000, or TRACE=file)
 	@SEED=$(SEED) STEPS=$(STEPS) TRACE=$(TRACE) $(BUN) test/simulate/simulate.ts

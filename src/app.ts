@@ -1,6 +1,6 @@
 /**
- * The whole daemon, put together: the only file that sees every part. What the machine gives comes in through `Ports`,
- * so that a test runs all of this with a false clock, false chance and a false network.
+ * Puts the whole daemon together; the only file that sees every part. Everything of the machine comes in through `Ports`, so
+ * that a test runs all of this with a false clock, false chance and a false network.
  */
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
@@ -18,7 +18,7 @@ import { type Handles, openListeners } from "./http/listeners.ts";
 import { createStreams } from "./http/stream.ts";
 import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
-import { createRejections, type Rejecting } from "./ingest/rejections.ts";
+import { createRejections, type RejectionLog } from "./ingest/rejections.ts";
 import type { Audiences } from "./model/audience.ts";
 import type { Config } from "./model/config.ts";
 import type { Addresses, App, Names, Ports } from "./model/daemon.ts";
@@ -35,68 +35,68 @@ import { openStore } from "./store/sqlite/store.ts";
 
 export type { Addresses, App, Metrics, Ports } from "./model/daemon.ts";
 
-export function createApp(first: Config, ports: Ports): App {
-  let config = first;
-  let door = createDoor(config, doubted);
-  let daemon: Promise<Daemon> | null = null;
+export function createApp(initial: Config, ports: Ports): App {
+  let config = initial;
+  let door = createDoor(config, reportUntrustedProxy);
+  let starting: Promise<Daemon> | null = null;
+  let running: Daemon | null = null;
   let stopped: Promise<void> | null = null;
-  let release = (): void => {};
-  let vitals = (): Vitals => ({ store: Promise.resolve(true), stuckLoops: [] });
-
-  function doubted(address: string): void {
-    ports.report.daemon("untrusted_proxy", { address, hint: FORGOTTEN_PROXY });
-  }
 
   return {
     async start() {
-      daemon ??= startDaemon({ config: () => config, door: () => door }, ports);
-      const running = await daemon;
-      ({ vitals } = running);
-      release = running.deliver.release;
+      starting ??= startDaemon({ config: () => config, door: () => door }, ports);
+      running = await starting;
       return running.addresses;
     },
     async reload(next) {
       const wanted = withFixedKeys(config, next);
-      const nextDoor = createDoor(wanted, doubted);
-      const running = await daemon;
-      await running?.renew(wanted);
+      const nextDoor = createDoor(wanted, reportUntrustedProxy);
+      const daemon = await starting;
+      await daemon?.renewCertificate(wanted);
       const applied = { changes: describeChanges(config, wanted), needsRestart: keysForRestart(config, next) };
       config = wanted;
       door = nextDoor;
-      await running?.serve(config);
-      for (const { name } of config.destinations) running?.deliver.tryNow(name);
+      await daemon?.applyDestinations();
+      for (const { name } of config.destinations) daemon?.deliver.tryNow(name);
       return applied;
     },
     stop() {
       // A daemon that could not start has cleaned up after itself.
-      stopped ??= Promise.resolve(daemon).then(
-        (running) => running?.stop(),
+      stopped ??= Promise.resolve(starting).then(
+        (daemon) => daemon?.stop(),
         () => {},
       );
       return stopped;
     },
-    vitals: () => vitals(),
-    release: () => release(),
+    vitals: () => running?.vitals() ?? { store: Promise.resolve(true), stuckLoops: [] },
+    release: () => running?.deliver.release(),
   };
+
+  function reportUntrustedProxy(address: string): void {
+    ports.report.daemon("untrusted_proxy", { address, hint: UNTRUSTED_PROXY_HINT });
+  }
 }
 
-const FORGOTTEN_PROXY =
+const UNTRUSTED_PROXY_HINT =
   "it sends X-Forwarded-For, which is not believed: if it is your proxy, list it in ingest.trustedProxies, " +
   "or all calls of pages and apps have its address";
 
+/** The config in force, and what is prepared from it. Functions, because a reload replaces both. */
 type Current = { readonly config: () => Config; readonly door: () => Door };
 
 type Daemon = {
   readonly addresses: Addresses;
   readonly deliver: Deliver;
   readonly vitals: App["vitals"];
-  /** Does what can fail before another config counts. */
-  renew(next: Config): Promise<void>;
-  serve(config: Config): Promise<void>;
+  /** The step of a reload that can fail: it comes before the new config counts. */
+  renewCertificate(next: Config): Promise<void>;
+  /** Delivers to the destinations of the config in force. */
+  applyDestinations(): Promise<void>;
   stop(): Promise<void>;
 };
 
-type World = Current & { readonly ports: Ports; readonly leaving: AbortSignal };
+/** What all the wiring needs. `stopping` is aborted when the daemon begins to stop. */
+type Context = Current & { readonly ports: Ports; readonly stopping: AbortSignal };
 
 type Parts = {
   readonly deliver: Deliver;
@@ -106,38 +106,39 @@ type Parts = {
   readonly handles: Handles;
 };
 
-/** Bytes in at `ingest` → events through `accept` → rows in `store` → POSTs by `deliver` → rows again. */
+/** Starts what takes calls in, delivers them and cleans up; the order of both start and stop is here. */
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
-  const leaving = new AbortController();
+  const stopping = new AbortController();
+  // Only aborted once nothing is written any more: until then the janitor makes room for what is.
+  const closing = new AbortController();
   const store = await (ports.openStore ?? openStore)({
     ...ports,
     path: current.config().outbox.path,
     bounds: () => current.config().outbox,
   });
   ports.metrics.expose(store);
-  const parts = wire(store, await store.clocks.all(), { ...current, ports, leaving: leaving.signal });
-  store.changes((change) => hear(change, parts, ports.report));
+  const parts = wire(store, await store.clocks.all(), { ...current, ports, stopping: stopping.signal });
+  store.changes((change) => applyStoreChange(change, parts, ports.report));
   const { deliver, janitor, deletion, syncs, handles } = parts;
-  const closing = new AbortController();
   const cleaning = janitor.run(closing.signal);
-  const deleting = deletion.run(AbortSignal.any([leaving.signal, closing.signal]));
-  let syncing = Promise.resolve();
+  const deleting = deletion.run(stopping.signal);
   const listeners = await openListeners(ports.serve, current.config(), handles).catch(closeAll);
-  await serve(current.config());
+  await applyDestinations();
   deliver.start();
-  syncing = syncs.run(leaving.signal);
+  const syncing = syncs.run(stopping.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
   const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.checkLiveness() });
-  return { addresses, deliver, vitals, renew: listeners.renew, serve, stop };
+  return { addresses, deliver, vitals, renewCertificate: listeners.renew, applyDestinations, stop };
 
-  async function serve(next: Config): Promise<void> {
-    ports.metrics.declare(namesOf(next));
-    deliver.serve(next.destinations, await store.backlog.counts());
+  async function applyDestinations(): Promise<void> {
+    const config = current.config();
+    ports.metrics.declare(namesOf(config));
+    deliver.setDestinations(config.destinations, await store.backlog.counts());
   }
 
-  /** The operator's listener stays until the end: what the daemon does while it stops can be watched. */
+  /** The operator's listener stays open almost to the end, so that the stop can be watched. */
   async function stop(): Promise<void> {
-    leaving.abort();
+    stopping.abort();
     await listeners.ingest.stop();
     await deleting;
     await syncing;
@@ -149,6 +150,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   }
 
   async function closeAll(error: unknown): Promise<never> {
+    stopping.abort();
     closing.abort();
     await cleaning;
     await deleting;
@@ -157,8 +159,8 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   }
 }
 
-/** What the store has changed by itself, or for another part. */
-function hear(change: StoreChange, { deliver, janitor }: Parts, report: Report): void {
+/** Passes on what the store has changed by itself, or for another part. */
+function applyStoreChange(change: StoreChange, { deliver, janitor }: Parts, report: Report): void {
   switch (change.kind) {
     case "moved":
       deliver.readAgain();
@@ -180,14 +182,16 @@ function hear(change: StoreChange, { deliver, janitor }: Parts, report: Report):
 
 function reportWithdrawn(deliveries: readonly DeliveryKey[], report: Report): void {
   const byName = Map.groupBy(deliveries, ({ destination }) => destination);
-  for (const [name, those] of byName) report.withdrawn(name, those.length);
+  for (const [name, withdrawn] of byName) report.withdrawn(name, withdrawn.length);
 }
 
-/** Gives each part what it asks for, in the order in which an event passes them. */
-function wire(store: Store, storedClocks: readonly StoredClock[], world: World): Parts {
-  const { config, door, ports, leaving } = world;
+/**
+ * Gives each part what it asks for. A call comes in through `ingest`, goes through `accept` into the store and on to
+ * `deliver`, whose settlements go back into the store.
+ */
+function wire(store: Store, storedClocks: readonly StoredClock[], context: Context): Parts {
+  const { config, door, ports, stopping } = context;
   const { clock, random, report } = ports;
-  const stopping = (): boolean => leaving.aborted;
   const activity = createActivity(clock);
   const arrivals = createArrivals(clock, store.timeline);
   const rejections = createRejections({ clock, timeline: store.timeline, report });
@@ -195,13 +199,14 @@ function wire(store: Store, storedClocks: readonly StoredClock[], world: World):
   const deliver = createDeliver({
     claims: store.claims,
     settle(delivery, settlement) {
+      // A deletion goes on once its notices are settled. `users` is made below, before anything is delivered.
       if (delivery.type === "delete" && settlement.state !== "waiting") users.deletion.settled();
       return store.settle(delivery, settlement);
     },
-    delivery: () => config().delivery,
-    clocks: store.clocks,
-    storedClocks,
     backlog: store.backlog,
+    clockStore: store.clocks,
+    storedClocks,
+    delivery: () => config().delivery,
     lanes,
     activity,
     post: ports.post,
@@ -210,40 +215,52 @@ function wire(store: Store, storedClocks: readonly StoredClock[], world: World):
     report,
   });
   const accept = createAccept({ config, append: store.append, enqueue: deliver.enqueue, arrivals, report });
-  const bodies = createBodies(clock, ports.freeMemory);
-  const ingest = createIngest({ accept, door, rejections, bodies, stopping, clock, random, report });
-  const users = wireUsers(store, { accept, rejections }, world);
+  const ingest = createIngest({
+    accept,
+    door,
+    rejections,
+    bodies: createBodies(clock, ports.freeMemory),
+    stopping: () => stopping.aborted,
+    clock,
+    random,
+    report,
+  });
+  const users = wireUsers(store, { accept, rejections }, context);
   const health = createHealth(lanes, clock);
   ports.metrics.watch(() => {
     const served = config().destinations.filter(({ enabled }) => enabled);
     return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
   });
-  const admin = wireAdmin(store, { deliver, activity, arrivals, rejections, health, users }, world);
-  const outbox = (): Config["outbox"] => config().outbox;
-  const janitor = createJanitor({ prune: store.prune, health: store.health, outbox, clock, report });
+  const admin = wireAdmin(store, { deliver, activity, arrivals, rejections, health, users }, context);
+  const janitor = createJanitor({
+    prune: store.prune,
+    health: store.health,
+    outbox: () => config().outbox,
+    clock,
+    report,
+  });
   return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, handles: { ingest, admin } };
 }
 
-type Users = {
+type UserParts = {
   readonly deletion: DeletionWorker;
   readonly requestDeletion: RequestDeletion;
   readonly syncs: SyncWorker;
   readonly audiences: Audiences;
 };
 
-/** What is done about users by the operator: deletions, and memberships of audiences. Their events go through `accept`, too. */
+/** What the operator does about users: deletions and audiences. Their events go through `accept`, as calls do. */
 function wireUsers(
   { deletions, backlog, members, withdraw }: Store,
-  { accept, rejections }: { readonly accept: Accept; readonly rejections: Rejecting },
-  { config, ports, leaving }: World,
-): Users {
+  { accept, rejections }: { readonly accept: Accept; readonly rejections: RejectionLog },
+  { config, ports, stopping }: Context,
+): UserParts {
   const { clock, random, report } = ports;
-  const destinations = (): Config["destinations"] => config().destinations;
   const deletion = createDeletionWorker({
     deletions,
     backlog,
     withdraw,
-    destinations,
+    destinations: () => config().destinations,
     accept,
     rejections,
     clock,
@@ -258,7 +275,7 @@ function wireUsers(
     worker: syncs,
     suppressed: deletions.suppressed,
     refusalOf,
-    stopping: () => leaving.aborted,
+    stopping: () => stopping.aborted,
     clock,
     random,
     report,
@@ -266,16 +283,17 @@ function wireUsers(
   return { deletion, requestDeletion, syncs, audiences };
 }
 
-type Watched = {
+type AdminParts = {
   readonly deliver: Deliver;
   readonly activity: Activity;
   readonly arrivals: Arrivals;
-  readonly rejections: Rejecting;
+  readonly rejections: RejectionLog;
   readonly health: Health;
-  readonly users: Users;
+  readonly users: UserParts;
 };
 
-function wireAdmin(store: Store, { deliver, health, users, ...watched }: Watched, { config, ports }: World): Handle {
+function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context): Handle {
+  const { deliver, activity, arrivals, rejections, health, users } = parts;
   const { clock, report } = ports;
   return createAdmin({
     version: ports.version,
@@ -288,18 +306,20 @@ function wireAdmin(store: Store, { deliver, health, users, ...watched }: Watched
     reload: ports.reload,
     lastReload: ports.lastReload,
     metrics: ports.metrics,
-    // Not those of ingestion: however much comes in there, the operator's requests are read.
+    // Separate from those of ingestion: the operator's requests are read however much comes in there.
     bodies: createBodies(clock),
     streams: createStreams(clock),
     pauses: deliver.pauses,
     whileIdle: deliver.whileIdle,
     tryNow: deliver.tryNow,
-    ...watched,
+    activity,
+    arrivals,
+    rejections,
     webhooks: health,
     health: store.health,
     rescue: store.rescue,
     replay: store.replay,
-    unserved: store.unserved,
+    waiting: store.waiting,
     backlog: store.backlog,
     lookup: store.lookup,
     timeline: store.timeline,

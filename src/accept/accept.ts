@@ -8,26 +8,26 @@ import { MB, SECOND } from "../model/units.ts";
 import type { Skip } from "../model/verdict.ts";
 import { route } from "../route/route.ts";
 import { writeBody } from "../webhook/body.ts";
-import type { ArrivalsDesk } from "./arrivals.ts";
+import type { ArrivalCounter } from "./arrivals.ts";
 
 export type AcceptWorld = {
-  /** The config in force, read anew for each call: a reload swaps it. */
+  /** The config in force. A function, because a reload replaces it. */
   readonly config: () => Config;
   readonly append: Append;
-  /** Starts the delivery of what was just committed. */
+  /** Hands deliveries that were just committed to the delivery loops. */
   readonly enqueue: (deliveries: readonly Delivery[]) => void;
-  readonly arrivals: Pick<ArrivalsDesk, "saw">;
+  readonly arrivals: Pick<ArrivalCounter, "count">;
   readonly report: Report;
 };
 
-/** Characters of bodies that may wait for their commit together: with a slow disk, they would fill the memory. */
+/** The most characters of bodies that wait for their commit. Without a bound, a slow disk would let them fill the memory. */
 const MOST_UNCOMMITTED = 32 * MB;
 
 const OVERLOADED = fault("overloaded", "calls come faster than the disk can take them; try again", SECOND);
 
 /**
- * The one way in, for calls, audiences and deletions alike: each event is routed, its body is written once, both are
- * made durable in one commit, and its deliveries are set off. A caller may answer 2xx when this answers receipts, not before.
+ * The only way in, for calls, audiences and deletions alike: routes each event, writes its body once, makes all of them durable
+ * in one commit, and hands their deliveries on. The caller may answer 2xx once this answers receipts, not before.
  */
 export function createAccept({ config, append, enqueue, arrivals, report }: AcceptWorld): Accept {
   let uncommitted = 0;
@@ -35,6 +35,7 @@ export function createAccept({ config, append, enqueue, arrivals, report }: Acce
     const prepared = events.map((event) => prepare(event, source, config()));
     const entries = extras ? prepared.map((entry, nth) => withExtra(entry, extras[nth])) : prepared;
     const size = entries.reduce((sum, { body }) => sum + body.length, 0);
+    // One request alone is always accepted, whatever its size.
     if (uncommitted > 0 && uncommitted + size > MOST_UNCOMMITTED) return OVERLOADED;
     uncommitted += size;
     let receipts: Awaited<ReturnType<Append>>;
@@ -45,12 +46,13 @@ export function createAccept({ config, append, enqueue, arrivals, report }: Acce
     }
     if (isFault(receipts)) return receipts;
     for (const receipt of receipts) if (receipt.kind === "accepted") enqueue(receipt.deliveries);
-    arrivals.saw(source, reportAccepted(source, { entries, receipts, report }));
+    reportAccepted(source, { entries, receipts, report });
+    arrivals.count(source, receipts.filter(({ kind }) => kind !== "suppressed").length);
     return receipts;
   };
 }
 
-/** What is stored of an event: its body, who gets it, and which rule kept it from the others. */
+/** Routes an event and writes its body: what is stored of it, who gets it, and which rule keeps it from the others. */
 function prepare(event: Event, source: string, config: Config): Entry {
   const deliverTo: string[] = [];
   const skipped: Skip[] = [];
@@ -61,19 +63,17 @@ function prepare(event: Event, source: string, config: Config): Entry {
   return { source, event, body: writeBody(event), deliverTo, skipped };
 }
 
+/** Adds what the caller knows of an event beside the event itself. */
 function withExtra(entry: Entry, { alsoTo = [], ...extra }: Extra = {}): Entry {
   const deliverTo = [...entry.deliverTo, ...alsoTo.filter((name) => !entry.deliverTo.includes(name))];
   const skipped = entry.skipped.filter(({ destination }) => !deliverTo.includes(destination));
   return { ...entry, ...extra, deliverTo, skipped };
 }
 
-type Accepted = { readonly entries: readonly Entry[]; readonly receipts: readonly Receipt[]; readonly report: Report };
+type Committed = { readonly entries: readonly Entry[]; readonly receipts: readonly Receipt[]; readonly report: Report };
 
-/**
- * Reports what was accepted, and returns how many events that were. An event that no destination takes is reported with
- * the rules that decided: it must not vanish silently.
- */
-function reportAccepted(source: string, { entries, receipts, report }: Accepted): number {
+/** An event that no destination gets is reported with the rules that decided: it must not vanish silently. */
+function reportAccepted(source: string, { entries, receipts, report }: Committed): void {
   const types: EventType[] = [];
   const unrouted: Entry[] = [];
   let duplicates = 0;
@@ -91,5 +91,4 @@ function reportAccepted(source: string, { entries, receipts, report }: Accepted)
       skipped.map(({ rule }) => rule),
     );
   }
-  return types.length;
 }

@@ -5,18 +5,18 @@ import type { Timeline } from "../model/timeline.ts";
 import type { At } from "../model/units.ts";
 
 /** What has come in lately from each source, in memory: for the operator, who asks now and then. */
-export type ArrivalsDesk = Arrivals & {
+export type ArrivalCounter = Arrivals & {
   /** So many events of a source are on the disk now. */
-  saw(source: string, count: number): void;
+  count(source: string, events: number): void;
 };
 
-export function createArrivals(clock: Clock, timeline: Pick<Timeline, "toWall">): ArrivalsDesk {
+export function createArrivals(clock: Clock, timeline: Pick<Timeline, "toWall">): ArrivalCounter {
   const kept = new Map<string, { readonly rate: Rate; lastAt: At }>();
   return {
-    saw(source, count) {
+    count(source, events) {
       const known = kept.get(source) ?? { rate: createRate(), lastAt: 0 };
       kept.set(source, known);
-      known.rate.add(count, clock.now());
+      known.rate.add(events, clock.now());
       known.lastAt = clock.now();
     },
     of(source) {

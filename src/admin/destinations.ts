@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { suggest } from "../config/suggest.ts";
 import { type Fault, type FaultCode, fault, isFault } from "../model/fault.ts";
 import { KB } from "../model/units.ts";
-import { destinationInUse, type Redirect } from "../model/unserved.ts";
+import { destinationInUse, type Redirect } from "../model/waiting-deliveries.ts";
 import { discardedPage, movedPage, waitingCount } from "../wire/deliveries.ts";
 import { about } from "../wire/fields.ts";
 import { pausedDestination, resumedDestination, retriedDestination } from "../wire/status.ts";
@@ -156,7 +156,7 @@ async function postDiscard(
   const refusal = await refuseServed(name, world);
   if (refusal) return refusal;
   if (dryRun) return { success: true, waiting: await waitingFor(name, world) };
-  const page = await world.whileIdle(name, () => world.unserved.discard(name, limit));
+  const page = await world.whileIdle(name, () => world.waiting.discard(name, limit));
   if (isFault(page)) return page;
   if (page.discarded > 0) world.report.discarded(name, page.discarded);
   return { success: true, ...page };
@@ -178,7 +178,7 @@ async function postMove(
   if (removed) return removed;
   if (dryRun) return { success: true, waiting: await waitingFor(name, world) };
   const by: Redirect = { from: name, to };
-  const page = await world.whileIdle(name, () => world.unserved.move(by, limit));
+  const page = await world.whileIdle(name, () => world.waiting.move(by, limit));
   if (isFault(page)) return page;
   if (page.moved + page.doubled > 0) world.report.moved(by, page);
   return { success: true, ...page };
@@ -189,22 +189,23 @@ async function refuseServed(name: string, world: AdminWorld): Promise<Fault | nu
   return isServed(name, world) ? destinationInUse(name) : refuseUnknown(name, world);
 }
 
-type KnownWorld = Pick<AdminWorld, "destinations" | "backlog">;
-
-/** The fault `unknown_destination` for a name that is neither in the config nor in the outbox; else null. */
-export async function refuseUnknown(name: string, { destinations, backlog }: KnownWorld): Promise<Fault | null> {
+/** The fault `unknown_destination` for one that is neither in the config nor in the outbox; else null. */
+export async function refuseUnknown(
+  name: string,
+  { destinations, backlog }: Pick<AdminWorld, "destinations" | "backlog">,
+): Promise<Fault | null> {
   const stored = (await backlog.counts()).filter(({ count }) => count > 0);
   const known = [...destinations().map((one) => one.name), ...stored.map(({ destination }) => destination)];
   return known.includes(name) ? null : unknownName("unknown_destination", name, known);
 }
 
 /** The fault `unknown_destination` for a name that is not in the config; else null. */
-export function refuseRemoved(name: string, { destinations }: Pick<KnownWorld, "destinations">): Fault | null {
+export function refuseRemoved(name: string, { destinations }: Pick<AdminWorld, "destinations">): Fault | null {
   const names = destinations().map((one) => one.name);
   return names.includes(name) ? null : unknownName("unknown_destination", name, names);
 }
 
-async function waitingFor(name: string, { backlog }: Pick<KnownWorld, "backlog">): Promise<number> {
+async function waitingFor(name: string, { backlog }: Pick<AdminWorld, "backlog">): Promise<number> {
   const found = (await backlog.counts()).find(({ destination, state }) => destination === name && state === "waiting");
   return found?.count ?? 0;
 }

@@ -265,7 +265,7 @@ function createLines() {
   let line = 0;
   let began = 1;
 
-  function take(part: string): Line | Fault | null {
+  function addPart(part: string): Line | Fault | null {
     line += 1;
     if (open === null) began = line;
     const text: string = open === null ? part : `${open}\n${part}`;
@@ -281,12 +281,12 @@ function createLines() {
     push(text: string): readonly (Line | Fault)[] {
       const parts = (rest + text).split("\n");
       rest = parts.pop() ?? "";
-      const complete = untilFault(parts, take);
+      const complete = untilFault(parts, addPart);
       const longest = open === null ? rest.length : open.length + 1 + rest.length;
       return longest > LONGEST_ENTRY ? [...complete, tooLong(`line ${open === null ? line + 1 : began}`)] : complete;
     },
     end(): readonly (Line | Fault)[] {
-      const last = rest === "" && open === null ? [] : untilFault([rest], take);
+      const last = rest === "" && open === null ? [] : untilFault([rest], addPart);
       return open === null ? last : [...last, wrong(`line ${began}`, "its quotes do not match")];
     },
   };

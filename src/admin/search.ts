@@ -35,10 +35,9 @@ export const searchQuery = v.strictObject(
 );
 
 type Filter = v.InferOutput<v.StrictObjectSchema<typeof FILTER, undefined>>;
-type TimesWorld = Pick<AdminWorld, "clock" | "timeline">;
 
 /** The filter with null for omitted parts, and with times of `clock.now()`. */
-export function toFilter(filter: Filter, world: TimesWorld): Omit<Search, "state"> {
+export function toFilter(filter: Filter, world: Pick<AdminWorld, "clock" | "timeline">): Omit<Search, "state"> {
   const { destination = null, source = null, type = null, user = null, since, until } = filter;
   return { destination, source, type, user, since: toTime(since, world), until: toTime(until, world) };
 }
@@ -50,7 +49,7 @@ function isTime(text: string): boolean {
   return parseDuration(text) !== null || (ISO.test(text) && isCalendarDay(text) && !Number.isNaN(Date.parse(text)));
 }
 
-function toTime(text: string | undefined, { clock, timeline }: TimesWorld): At | null {
+function toTime(text: string | undefined, { clock, timeline }: Pick<AdminWorld, "clock" | "timeline">): At | null {
   if (text === undefined) return null;
   const ago = parseDuration(text);
   return ago === null ? timeline.fromWall(Date.parse(text)) : clock.now() - ago;

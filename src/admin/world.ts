@@ -16,7 +16,7 @@ import type { StoreHealth } from "../model/space.ts";
 import type { Activity, Arrivals, ConfigStatus, Health } from "../model/status.ts";
 import type { Timeline } from "../model/timeline.ts";
 import type { At } from "../model/units.ts";
-import type { Unserved, WhileIdle } from "../model/unserved.ts";
+import type { WaitingDeliveries, WhileIdle } from "../model/waiting-deliveries.ts";
 
 /** What the operator's API needs from the daemon. */
 export type AdminWorld = {
@@ -54,7 +54,7 @@ export type AdminWorld = {
   readonly backlog: Pick<Backlog, "counts" | "oldestWaitingAt">;
   readonly lookup: Lookup;
   readonly replay: Replay;
-  readonly unserved: Unserved;
+  readonly waiting: WaitingDeliveries;
   readonly audiences: Audiences;
   readonly deletions: StoredDeletions;
   readonly requestDeletion: RequestDeletion;

@@ -59,7 +59,9 @@ export function createAudiences(world: AudiencesWorld): Audiences {
       exclusively(
         wanted,
         async (name, known) =>
-          refusalOf(name.source) ?? (known ? null : refuseKey(name)) ?? takeList({ name, known, rows, options }, world),
+          refusalOf(name.source) ??
+          (known ? null : refuseKey(name)) ??
+          receiveList({ name, known, rows, options }, world),
       ),
     change: (wanted, changes) =>
       exclusively(wanted, async (name, known) => {
@@ -229,7 +231,7 @@ type ListAsk = {
 };
 
 /** Reads a whole list, computes its changes, and begins them. Nothing is stored before the list is complete. */
-async function takeList(
+async function receiveList(
   { name, known, rows, options }: ListAsk,
   world: BeginWorld & AllowedWorld,
 ): Promise<Begun | Fault> {

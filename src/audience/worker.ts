@@ -52,7 +52,7 @@ export function createSyncWorker(world: WorkerWorld): Worker {
       await overAndOver(world, signal, async () => {
         nap = new AbortController();
         const startedAt = clock.now();
-        if (!resumed) for (const open of await members.open()) take(open);
+        if (!resumed) for (const open of await members.open()) runningOf(open);
         resumed = true;
         const worked = await workOn([...running.values()], signal, { ...world, finished });
         if (worked || (await cleaner.tidy())) await breathe(clock, clock.now() - startedAt, signal);
@@ -60,7 +60,7 @@ export function createSyncWorker(world: WorkerWorld): Worker {
       });
     },
     begin(open) {
-      const { done } = take(open);
+      const { done } = runningOf(open);
       world.report.syncStarted(open);
       nap.abort();
       return done.promise;
@@ -72,7 +72,7 @@ export function createSyncWorker(world: WorkerWorld): Worker {
   };
 
   /** A sync that begins while earlier ones are being resumed may be among them. */
-  function take(open: OpenSync): Running {
+  function runningOf(open: OpenSync): Running {
     const known = running.get(open.sync.number);
     if (known) return known;
     const one: Running = { open, why: null, done: Promise.withResolvers() };

@@ -44,7 +44,7 @@ export function toWords(trail: Trail, now: At): string {
   if (!isKnown(trail)) return unknown(trail);
   const parts = [
     ...trail.rejected.map((one) => [refused(one, now)]),
-    ...trail.events.map((event) => told(event, now)),
+    ...trail.events.map((event) => eventLines(event, now)),
     ...gone(trail, now),
     ...(trail.troubled.length > 0 ? [troubleLines(trail.troubled, now)] : []),
   ];
@@ -59,7 +59,7 @@ function refused({ at, source, type, code, message, request, from }: Trail["reje
 }
 
 /** The event, and a line for each destination. */
-function told(event: Event, now: At): readonly string[] {
+function eventLines(event: Event, now: At): readonly string[] {
   const { type, source, userId, acceptedAt, deliveries, skipped, forgotten } = event;
   const user = userId === null ? "" : ` of user ${userId}`;
   const fates = [

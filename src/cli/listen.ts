@@ -95,11 +95,11 @@ function createReceiver(options: ListenOptions, secret: Secret | null) {
     const body = await readBody(request);
     if (options.delay !== undefined) await clock.sleep(options.delay, never);
     const status = body === null ? 413 : statusFor(nth, options);
-    if (body !== null) tell({ nth, at: clock.wall(), status, request, body, signature: check(request, body, secret) });
+    if (body !== null) show({ nth, at: clock.wall(), status, request, body, signature: check(request, body, secret) });
     return new Response(status === 204 ? null : "", { status });
   };
 
-  function tell(received: Received): void {
+  function show(received: Received): void {
     if (options.json) print(toJsonLine(received));
     else print(toLines(received));
   }

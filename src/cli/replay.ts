@@ -77,8 +77,8 @@ async function replayByFilter(options: FilterOptions): Promise<ExitCode> {
     const counted = await goThrough({ ...world, ask: ask(true), rate: null, took: () => {} });
     const plan = counted.total;
     if (counted.ended !== "done") return complain(complaintOf(counted.ended, 0, plan.replayed));
-    if (options.dryRun) return tell(plan, options, toPlan(plan));
-    if (plan.replayed === 0) return tell(NOTHING, options, toPlan(plan));
+    if (options.dryRun) return printTotal(plan, options, toPlan(plan));
+    if (plan.replayed === 0) return printTotal(NOTHING, options, toPlan(plan));
     const refusal = options.yes ? null : await confirm(toQuestion(plan));
     if (refusal !== null) return complain(refusal);
     const bar = openCounter(clock);
@@ -110,7 +110,7 @@ function asker(options: DaemonOptions, wish: Wish): PagesWorld["ask"] {
   };
 }
 
-function tell(total: Total, { json, dryRun }: FilterOptions, words: string): ExitCode {
+function printTotal(total: Total, { json, dryRun }: FilterOptions, words: string): ExitCode {
   print(json ? printable(JSON.stringify({ ...total, dryRun: dryRun === true })) : `${words}`);
   return EXIT.done;
 }
@@ -119,7 +119,7 @@ type Outcome = { readonly ended: Ended; readonly counted: Total };
 
 function conclude(total: Total, options: FilterOptions, { ended, counted }: Outcome): ExitCode {
   const wanted = counted.replayed;
-  if (options.json || total.replayed > 0) tell(total, options, toResult(total));
+  if (options.json || total.replayed > 0) printTotal(total, options, toResult(total));
   if (ended !== "done") return complain(complaintOf(ended, total.replayed, wanted));
   const newlyLeft = total.left - counted.left + total.superseded - counted.superseded;
   const gone = wanted - total.replayed - newlyLeft;

@@ -170,10 +170,11 @@ function createLossLog({ log, after, onExit }: ClientWorld) {
 /** Takes a function that makes a line, which is called only if somebody reads the line. */
 export type Debug = (line: () => string) => void;
 
-type DebugWorld = Pick<ClientWorld, "log" | "debugNames" | "trail">;
-
 /** `debug`: true, a function that takes the lines, or false to leave it to the environment variable DEBUG (SPEC.md 4.3 rule 6). */
-export function createDebug(debug: boolean | ((line: string) => void), world: DebugWorld): Debug {
+export function createDebug(
+  debug: boolean | ((line: string) => void),
+  world: Pick<ClientWorld, "log" | "debugNames" | "trail">,
+): Debug {
   const { log, trail } = world;
   if (typeof debug === "function") {
     // Calls that the function makes are not shown to it: it would be called for these again, and so on.

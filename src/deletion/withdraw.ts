@@ -18,7 +18,12 @@ export type WithdrawWorld = {
 const WITH_NOTICE = 100;
 
 /** The waiting events of each user and source when their notification is sent. */
-export type Held = { take(source: string, userId: string): Withdrawal | undefined; rest(): readonly Withdrawal[] };
+export type Held = {
+  /** The withdrawal of one user of a source; it is handed out once. */
+  withdrawalOf(source: string, userId: string): Withdrawal | undefined;
+  /** Those that were not handed out. */
+  rest(): readonly Withdrawal[];
+};
 
 /**
  * Finds the waiting events of a request's users that are older than the request. If there are many, most are ended at once,
@@ -44,10 +49,10 @@ export async function holdWaiting(deletion: Deletion, world: WithdrawWorld): Pro
     after = step.next;
     await clock.nextTurn();
   } while (after !== null);
-  return { take: (source, userId) => take(held, keyOf(source, userId)), rest: () => rest(held) };
+  return { withdrawalOf: (source, userId) => handOut(held, keyOf(source, userId)), rest: () => rest(held) };
 }
 
-function take(held: Map<string, Set<number>>, key: string): Withdrawal | undefined {
+function handOut(held: Map<string, Set<number>>, key: string): Withdrawal | undefined {
   const events = held.get(key);
   held.delete(key);
   return events === undefined || events.size === 0 ? undefined : ending(events);

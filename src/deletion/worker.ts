@@ -198,7 +198,7 @@ async function announceFrom(source: string, of: Announcing, world: AnnounceWorld
 
 function extraOf({ nth, userId }: Unnoticed, source: string, { deletion, held }: Announcing): Extra {
   const notice = { deletion: deletion.id, nth };
-  const withdraws = held.take(source, userId);
+  const withdraws = held.withdrawalOf(source, userId);
   return withdraws ? { notice, withdraws } : { notice };
 }
 

@@ -5,8 +5,8 @@ import { parseRetryAfter } from "../settle/backoff.ts";
 
 export type AttemptWorld = { readonly clock: Clock; readonly post: Post; readonly limits: Limits };
 
-/** The outcome of a request, and the first KB of its answer, once that is here. The text never rejects. */
-export type Made = { readonly outcome: Outcome; readonly text: Promise<string> | null };
+/** The outcome of a request. `text`: the first KB of the answer's body, once it was read; it never rejects. */
+export type AttemptResult = { readonly outcome: Outcome; readonly text: Promise<string> | null };
 
 /**
  * Sends one request, and answers its outcome. `timeout` ends when the status line and headers have arrived (SPEC.md 4.1:
@@ -16,7 +16,7 @@ export async function attempt(
   request: Omit<PostRequest, "signal">,
   timeout: Ms,
   { clock, post, limits }: AttemptWorld,
-): Promise<Made> {
+): Promise<AttemptResult> {
   const startedAt = clock.now();
   const limit = limits.start(timeout);
   const { url, headers, body, tls } = request;
@@ -49,10 +49,10 @@ export type Limit = {
 /** The time limits of attempts. Those of one length share a timer, because most attempts are over long before. */
 export type Limits = {
   start(length: Ms): Limit;
-  /** Ends all attempts at once, also those that would begin later. */
+  /** Ends all attempts at once, and each later one as it begins. */
   release(): void;
   released(): boolean;
-  /** Aborted by a release. */
+  /** Aborted by `release`. */
   readonly signal: AbortSignal;
 };
 

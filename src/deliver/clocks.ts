@@ -1,52 +1,50 @@
-/**
- * The clocks of all destinations: why each of them stands still, and for how long it has. There are three reasons, and several
- * can hold at once:
- *
- * paused:    by command, until it is resumed by command; a restart or another config does not change that.
- * unserved:  disabled, or not in the config. It begins with the start or reload that finds it so while something waits, and
- *            ends with the one that finds it served again.
- * offline:   this machine has no network. It begins when a round of attempts ends of which none has left the machine, and
- *            counts from the last attempt that has; it ends with the next one that does.
- *
- * A destination for which nothing waits needs no clock: the next start or reload forgets what it has counted.
- */
 import type { Destination } from "../model/destination.ts";
 import type { DestinationClock, StoredClock, StoredClocks } from "../model/destination-clock.ts";
 import type { Fault } from "../model/fault.ts";
 import type { Paused, Pauses, Resumed } from "../model/pause.ts";
 import type { Clock } from "../model/ports.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
-import { createDestinationClock, type LiveClock, neverStopped, started, stopped } from "./destination-clock.ts";
 
-/** How long until what the store did not take is offered to it again. */
-const RETRY: Ms = 10 * SECOND;
+/**
+ * The clocks of all destinations. A delivery is given up four hours after its first attempt, by the clock of its destination;
+ * time in which that clock stands still does not count. There are three reasons to stand still, and several can hold at once:
+ *
+ * paused:    from `fairlead pause` to `fairlead resume`. A restart or a reload changes nothing.
+ * unserved:  disabled, or not in the config, with deliveries waiting. Begins and ends with a start or a reload.
+ * offline:   this machine has no network. Noticed when a round of attempts ends of which none left the machine; counts from
+ *            the last attempt that did. Ends with the next attempt that does.
+ *
+ * A destination without waiting deliveries needs no clock: the next start or reload forgets what was counted.
+ */
+
+/** How long until a save that the store refused is tried again. */
+const SAVE_RETRY: Ms = 10 * SECOND;
 
 export type Clocks = {
-  of(destination: string): NetworkClock;
-  /** These are in the config from now on, and for those something waits. */
-  serve(destinations: readonly Destination[], waiting: Waiting): void;
+  of(destination: string): LoopClock;
+  /** These are in the config from now on. `waiting`: the destinations that have waiting deliveries. */
+  setDestinations(destinations: readonly Destination[], waiting: Waiting): void;
   readonly pauses: Pauses;
 };
 
-/** The destinations for which something waits. */
 type Waiting = Pick<ReadonlyMap<string, unknown>, "has" | "keys">;
 
-/** A destination's clock, and what its attempts say of this machine's network. */
-export type NetworkClock = DestinationClock & {
+/** A destination's clock for its loop, which says whether attempts leave this machine. */
+export type LoopClock = DestinationClock & {
   /** An attempt has left the machine. */
-  online(now: At): void;
-  /** None of the attempts of a round has left it. */
-  offline(): void;
+  noteOnline(now: At): void;
+  /** No attempt of a round has left it. */
+  noteOffline(): void;
 };
 
 export type ClocksWorld = {
   readonly clock: Pick<Clock, "now" | "sleep">;
-  readonly clocks: Pick<StoredClocks, "save">;
-  /** The clocks as they were in the store at the start. */
+  readonly clockStore: Pick<StoredClocks, "save">;
+  /** The clocks as they were in the store when the daemon started. */
   readonly storedClocks: readonly StoredClock[];
   readonly stopping: AbortSignal;
   /** Called when a destination was paused or resumed. */
-  readonly changed: () => void;
+  readonly onPauseChange: () => void;
 };
 
 export function createClocks(world: ClocksWorld): Clocks {
@@ -57,14 +55,14 @@ export function createClocks(world: ClocksWorld): Clocks {
   for (const one of world.storedClocks) add(createDestinationClock(one), one.destination);
 
   return {
-    of: (destination) => entryOf(destination).own,
-    serve(destinations, waiting) {
+    of: (destination) => entryOf(destination).clock,
+    setDestinations(destinations, waiting) {
       const enabled = new Set(destinations.filter((one) => one.enabled).map(({ name }) => name));
       for (const name of new Set([...known.keys(), ...waiting.keys()])) {
         const { live } = entryOf(name);
-        if (!waiting.has(name)) note(live.forget(), name);
-        else if (enabled.has(name)) note(live.start("unservedAt", clock.now()), name);
-        else note(live.stop("unservedAt", clock.now()), name);
+        if (!waiting.has(name)) saveIf(live.forget(), name);
+        else if (enabled.has(name)) saveIf(live.start("unservedAt", clock.now()), name);
+        else saveIf(live.stop("unservedAt", clock.now()), name);
       }
     },
     pauses: {
@@ -80,67 +78,72 @@ export function createClocks(world: ClocksWorld): Clocks {
 
   function add(live: LiveClock, destination: string): Entry {
     let onlineAt: At = startedAt;
-    const own: NetworkClock = {
+    const loopClock: LoopClock = {
       stoodStill: live.stoodStill,
       standsStill: live.standsStill,
-      online(now) {
+      noteOnline(now) {
         onlineAt = now;
-        note(live.start("offlineAt", now), destination);
+        saveIf(live.start("offlineAt", now), destination);
       },
-      offline: () => note(live.stop("offlineAt", onlineAt), destination),
+      noteOffline: () => saveIf(live.stop("offlineAt", onlineAt), destination),
     };
-    known.set(destination, { live, own });
-    return { live, own };
+    const entry = { live, clock: loopClock };
+    known.set(destination, entry);
+    return entry;
   }
 
-  function note(hasChanged: boolean, destination: string): void {
-    if (hasChanged) saver.changed(destination);
+  function saveIf(hasChanged: boolean, destination: string): void {
+    if (hasChanged) saver.saveSoon(destination);
   }
 }
 
-type Entry = { readonly live: LiveClock; readonly own: NetworkClock };
+type Entry = { readonly live: LiveClock; readonly clock: LoopClock };
 
-/** A pause counts once it is durable, and so does its end. */
-async function pause(live: LiveClock, { clock, clocks, changed }: ClocksWorld): Promise<Paused | Fault> {
+/** A pause counts once it is durable. */
+async function pause(live: LiveClock, { clock, clockStore, onPauseChange }: ClocksWorld): Promise<Paused | Fault> {
   const { pausedAt } = live.stored();
   if (pausedAt !== null) return { since: pausedAt, changed: false };
   const since = clock.now();
-  const refused = await clocks.save([stopped(live.stored(), "pausedAt", since)]);
+  const refused = await clockStore.save([stopped(live.stored(), "pausedAt", since)], "command");
   if (refused !== null) return refused;
-  // The live clock may have changed meanwhile: then it is saved again.
+  // The live clock may have stopped or started for another reason meanwhile; that change is saved by itself.
   live.stop("pausedAt", since);
-  changed();
+  onPauseChange();
   return { since, changed: true };
 }
 
-async function resume(live: LiveClock, { clock, clocks, changed }: ClocksWorld): Promise<Resumed | Fault> {
+/** The end of a pause counts once it is durable. */
+async function resume(live: LiveClock, { clock, clockStore, onPauseChange }: ClocksWorld): Promise<Resumed | Fault> {
   const { pausedAt: since } = live.stored();
   if (since === null) return { since };
   const now = clock.now();
-  const refused = await clocks.save([started(live.stored(), "pausedAt", now)]);
+  const refused = await clockStore.save([started(live.stored(), "pausedAt", now)], "command");
   if (refused !== null) return refused;
   live.start("pausedAt", now);
-  changed();
+  onPauseChange();
   return { since };
 }
 
 type Saver = {
-  /** Works that write, one after the other, in the order in which they were asked for. */
+  /** Runs works that write to the store one after the other, in the order of the calls. */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
-  /** This clock has changed, and counts so at once: it is written as soon as the store can, mostly with the next commit. */
-  changed(destination: string): void;
+  /** Saves this clock, whose change already counts, as soon as the store can: usually with the next commit. */
+  saveSoon(destination: string): void;
 };
 
-function createSaver({ clock, clocks, stopping }: ClocksWorld, storedOf: (destination: string) => StoredClock): Saver {
+function createSaver(
+  { clock, clockStore, stopping }: ClocksWorld,
+  storedOf: (destination: string) => StoredClock,
+): Saver {
   const unsaved = new Set<string>();
   let turn: Promise<unknown> = Promise.resolve();
   let saving = false;
 
   return {
     inTurn,
-    changed(destination) {
+    saveSoon(destination) {
       unsaved.add(destination);
-      // It never rejects: the store logs what is wrong with it.
+      // It never rejects: a save that fails answers a fault, which the store has logged.
       if (!saving) void saveAll();
     },
   };
@@ -156,7 +159,7 @@ function createSaver({ clock, clocks, stopping }: ClocksWorld, storedOf: (destin
     while (unsaved.size > 0) {
       if ((await inTurn(save)) === null) continue;
       if (stopping.aborted) break;
-      await clock.sleep(RETRY, stopping);
+      await clock.sleep(SAVE_RETRY, stopping);
     }
     saving = false;
   }
@@ -164,8 +167,81 @@ function createSaver({ clock, clocks, stopping }: ClocksWorld, storedOf: (destin
   async function save(): Promise<Fault | null> {
     const destinations = [...unsaved];
     unsaved.clear();
-    const refused = await clocks.save(destinations.map(storedOf));
+    const refused = await clockStore.save(destinations.map(storedOf), "observed");
     if (refused !== null) for (const one of destinations) unsaved.add(one);
     return refused;
   }
+}
+
+/** Why a destination's clock stands still: since when it is so. */
+export type Reason = "pausedAt" | "unservedAt" | "offlineAt";
+
+/** The clock of one destination, in memory. */
+type LiveClock = DestinationClock & {
+  /** As it is to be stored. */
+  stored(): StoredClock;
+  /** This reason holds since then. Answers whether that is new. */
+  stop(reason: Reason, at: At): boolean;
+  /** This reason has ended. Answers whether that is new. */
+  start(reason: Reason, at: At): boolean;
+  /** Begins again from nothing, as no delivery needs it; a pause stays. Answers whether there was something to forget. */
+  forget(): boolean;
+};
+
+export function createDestinationClock(first: StoredClock): LiveClock {
+  let clock = first;
+  /**
+   * The last time that it stood still and that is over, for attempts that began before its end. An attempt takes seconds, so
+   * that the one before it hardly ever matters.
+   */
+  let last: { readonly from: At; readonly until: At } | null = null;
+
+  return {
+    stored: () => clock,
+    standsStill: () => clock.stoppedAt !== null,
+    stoodStill(at) {
+      const { stoppedAt, stoodStill } = clock;
+      const sinceStop = stoppedAt === null ? 0 : Math.max(0, at - stoppedAt);
+      const notYet = last === null ? 0 : Math.max(0, last.until - Math.max(last.from, at));
+      return stoodStill + sinceStop - notYet;
+    },
+    stop(reason, at) {
+      if (clock[reason] !== null) return false;
+      // What lies before the end of the last time is counted already.
+      clock = { ...stopped(clock, reason, Math.max(at, last?.until ?? at)), [reason]: at };
+      return true;
+    },
+    start(reason, at) {
+      if (clock[reason] === null) return false;
+      const { stoppedAt } = clock;
+      clock = started(clock, reason, at);
+      if (stoppedAt !== null && clock.stoppedAt === null) last = { from: stoppedAt, until: Math.max(at, stoppedAt) };
+      return true;
+    },
+    forget() {
+      const { destination, pausedAt, unservedAt, offlineAt, stoodStill } = clock;
+      if (unservedAt === null && offlineAt === null && stoodStill === 0) return false;
+      clock = { ...neverStopped(destination), pausedAt, stoppedAt: pausedAt };
+      last = null;
+      return true;
+    },
+  };
+}
+
+export function neverStopped(destination: string): StoredClock {
+  return { destination, pausedAt: null, unservedAt: null, offlineAt: null, stoppedAt: null, stoodStill: 0 };
+}
+
+function stopped(clock: StoredClock, reason: Reason, at: At): StoredClock {
+  return { ...clock, [reason]: at, stoppedAt: Math.min(at, clock.stoppedAt ?? at) };
+}
+
+/** It runs again once no other reason is left. */
+function started(clock: StoredClock, reason: Reason, at: At): StoredClock {
+  const { stoppedAt, ...others } = { ...clock, [reason]: null };
+  const { pausedAt, unservedAt, offlineAt, stoodStill } = others;
+  if (stoppedAt === null || pausedAt !== null || unservedAt !== null || offlineAt !== null) {
+    return { ...others, stoppedAt };
+  }
+  return { ...others, stoppedAt: null, stoodStill: stoodStill + Math.max(0, at - stoppedAt) };
 }

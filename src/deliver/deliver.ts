@@ -1,37 +1,40 @@
+import type { Config } from "../model/config.ts";
 import type { Delivery, DeliveryKey, DeliveryRef } from "../model/delivery.ts";
 import type { Destination } from "../model/destination.ts";
+import type { StoredClock, StoredClocks } from "../model/destination-clock.ts";
 import type { PauseReport, Pauses } from "../model/pause.ts";
-import type { Clock, DeliveryCount } from "../model/ports.ts";
+import type { Backlog, Claims, Clock, DeliveryCount, Post, Random, Settle } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import type { WhileIdle } from "../model/unserved.ts";
+import type { WhileIdle } from "../model/waiting-deliveries.ts";
 import { createLimits } from "./attempt.ts";
-import { type ClocksWorld, createClocks } from "./clocks.ts";
+import { createClocks } from "./clocks.ts";
+import type { Lanes } from "./lanes.ts";
 import { createLoop, type Loop, type LoopWorld } from "./loop.ts";
 
 export type Deliver = {
   /** Begins to deliver. Returns at once. */
   start(): void;
   /**
-   * Delivers to these destinations from now on. Those that are gone, disabled or paused keep their waiting deliveries, and the
-   * log says which they are. `counts`: what the store has of each.
+   * Delivers to these destinations from now on. Those that are gone, disabled or paused keep their waiting deliveries, and
+   * the log names them. `counts`: what the store has of each destination.
    */
-  serve(destinations: readonly Destination[], counts: readonly DeliveryCount[]): void;
-  /** These were committed just now. One that is not enqueued is read from the store at the next start. */
+  setDestinations(destinations: readonly Destination[], counts: readonly DeliveryCount[]): void;
+  /** These were committed just now. One whose destination gets nothing now stays in the store until it does. */
   enqueue(deliveries: readonly Delivery[]): void;
   /**
    * Wakes all loops, and answers the destinations whose loop has not run since the last check: it is stuck, or has ended.
    * None while the daemon stops.
    */
   checkLiveness(): readonly string[];
-  /** The store has moved waiting deliveries: they are read again. */
+  /** The store has moved waiting deliveries: reads them again. */
   readAgain(): void;
-  /** The store has settled these without an attempt: they are not sent any more. */
+  /** The store has settled these without an attempt: does not send them any more. */
   withdraw(deliveries: readonly DeliveryKey[]): void;
   /** Another daemon delivers these from now on. */
   forget(has: (ref: DeliveryRef) => boolean): void;
-  /** Probes a destination at once; with `all`, it is sent everything, due or not, whatever its receivers have asked for. */
+  /** Probes a destination at once. With `all`, sends it everything, due or not, whatever its receivers have asked for. */
   tryNow(destination: string, all?: boolean): void;
-  /** Runs work that takes waiting deliveries away from a destination: meanwhile none of them is sent. */
+  /** Runs work that ends or moves waiting deliveries of a destination; none of them is sent meanwhile. */
   readonly whileIdle: WhileIdle;
   readonly pauses: Pauses;
   /** Begins nothing new, and resolves when the running attempts are settled and written. May be called twice. */
@@ -40,26 +43,43 @@ export type Deliver = {
   release(): void;
 };
 
-type DeliverWorld = Omit<LoopWorld, "stopping" | "limits" | "clocks"> & Omit<ClocksWorld, "stopping" | "changed">;
+type DeliverWorld = {
+  readonly claims: Claims;
+  readonly settle: Settle;
+  readonly backlog: Pick<Backlog, "nextRetryAt">;
+  /** Where the destinations' clocks are saved, and as they were there at the start. */
+  readonly clockStore: Pick<StoredClocks, "save">;
+  readonly storedClocks: readonly StoredClock[];
+  /** The `delivery` section of the config in force. */
+  readonly delivery: () => Config["delivery"];
+  readonly lanes: Lanes;
+  readonly activity: { delivered(destination: string): void };
+  readonly post: Post;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly report: Report;
+};
 
-/** Runs one loop for each destination. */
+/** Runs one loop for each destination, and keeps the destinations' clocks. */
 export function createDeliver(world: DeliverWorld): Deliver {
-  const stopping = new AbortController();
-  const limits = createLimits(world.clock);
-  const clocks = createClocks({ ...world, stopping: stopping.signal, changed: setDestinations });
-  const loops = createLoops({ ...world, limits, clocks, stopping: stopping.signal });
+  const { clockStore, storedClocks, lanes, clock, report } = world;
+  const controller = new AbortController();
+  const stopping = controller.signal;
+  const limits = createLimits(clock);
+  const clocks = createClocks({ clock, clockStore, storedClocks, stopping, onPauseChange: assignDestinations });
+  const loops = createLoops({ ...world, limits, clocks, stopping });
   const { pauses } = clocks;
   let configured: readonly Destination[] = [];
 
   return {
     start: loops.start,
-    serve(destinations, counts) {
+    setDestinations(destinations, counts) {
       configured = destinations;
       const waiting = countWaiting(counts);
-      clocks.serve(destinations, waiting);
-      setDestinations();
-      logUnserved(destinations, waiting, world.report);
-      logPaused(destinations, { waiting, pauses, clock: world.clock, report: world.report });
+      clocks.setDestinations(destinations, waiting);
+      assignDestinations();
+      logNotServed(destinations, waiting, report);
+      logPaused(destinations, { waiting, pauses, clock, report });
     },
     enqueue(deliveries) {
       for (const delivery of deliveries) loops.all.get(delivery.destination)?.enqueue(delivery);
@@ -70,41 +90,41 @@ export function createDeliver(world: DeliverWorld): Deliver {
     },
     withdraw(deliveries) {
       const byName = Map.groupBy(deliveries, ({ destination }) => destination);
-      for (const [name, those] of byName) loops.all.get(name)?.withdraw(new Set(those.map(({ id }) => id)));
+      for (const [name, withdrawn] of byName) loops.all.get(name)?.withdraw(new Set(withdrawn.map(({ id }) => id)));
     },
     forget(has) {
       for (const loop of loops.all.values()) loop.forget(has);
     },
-    tryNow(destination, all = false) {
-      for (const one of configured) if (one.name === destination) world.lanes.tryNow(one, all);
-      loops.all.get(destination)?.tryNow(all);
+    tryNow(name, all = false) {
+      for (const one of configured) if (one.name === name) lanes.tryNow(one, all);
+      loops.all.get(name)?.tryNow(all);
     },
-    // A destination without a loop gets one now: the config may bring it back while the work runs.
+    // A destination without a loop gets one now: a reload may bring it back while the work runs.
     whileIdle: (name, work) => loops.of(name).whileIdle(work),
     pauses,
     async stop() {
-      stopping.abort();
+      controller.abort();
       await loops.ended();
       limits.release();
     },
     release() {
-      stopping.abort();
+      controller.abort();
       limits.release();
     },
   };
 
-  /** Tells each loop its destination, or null if nothing is to be sent to it now. */
-  function setDestinations(): void {
+  /** Gives each loop its destination, or null if nothing is to be sent to it now. */
+  function assignDestinations(): void {
     const served = configured.filter(({ name, enabled }) => enabled && pauses.since(name) === null);
     const byName = new Map(served.map((one) => [one.name, one]));
     for (const { name } of served) loops.of(name);
-    for (const [name, loop] of loops.all) loop.serve(byName.get(name) ?? null);
+    for (const [name, loop] of loops.all) loop.setDestination(byName.get(name) ?? null);
   }
 }
 
 type Loops = {
   readonly all: ReadonlyMap<string, Loop>;
-  /** The loop of a destination, which is made if there is none. */
+  /** The loop of a destination. Makes one if there is none. */
   of(name: string): Loop;
   start(): void;
   checkLiveness(): readonly string[];
@@ -112,7 +132,7 @@ type Loops = {
   ended(): Promise<unknown>;
 };
 
-/** A loop stays until the daemon ends, because it knows what is being sent. */
+/** A loop stays until the daemon ends, also if its destination is removed: it knows what is still being sent. */
 function createLoops(world: LoopWorld): Loops {
   const all = new Map<string, Loop>();
   const running: Promise<void>[] = [];
@@ -145,32 +165,36 @@ function createLoops(world: LoopWorld): Loops {
   }
 }
 
-/** How many deliveries wait for each destination for which any does. */
+/** The number of waiting deliveries of each destination that has any. */
 function countWaiting(counts: readonly DeliveryCount[]): ReadonlyMap<string, number> {
   const waiting = counts.filter(({ state, count }) => state === "waiting" && count > 0);
   return new Map(waiting.map(({ destination, count }) => [destination, count]));
 }
 
-/** Waiting deliveries of a destination that is disabled or not in the config stay, and the operator should know. */
-function logUnserved(destinations: readonly Destination[], waiting: ReadonlyMap<string, number>, report: Report): void {
+/** Deliveries for a destination that is disabled or not in the config wait, and the operator should know. */
+function logNotServed(
+  destinations: readonly Destination[],
+  waiting: ReadonlyMap<string, number>,
+  report: Report,
+): void {
   const enabled = new Set(destinations.filter((one) => one.enabled).map(({ name }) => name));
   for (const [destination, count] of waiting) {
-    if (!enabled.has(destination)) report.daemon("unserved", { destination, waiting: count, hint: UNSERVED_HINT });
+    if (!enabled.has(destination)) report.daemon("unserved", { destination, waiting: count, hint: NOT_SERVED_HINT });
   }
 }
 
-const UNSERVED_HINT =
+const NOT_SERVED_HINT =
   "it is not in the config, or disabled: enable it and they go on, or end them with `fairlead move` or `fairlead discard`";
 
-type PausedWorld = {
+type PauseLog = {
   readonly waiting: ReadonlyMap<string, number>;
   readonly pauses: Pick<Pauses, "since">;
   readonly clock: Pick<Clock, "now" | "wall">;
   readonly report: Pick<PauseReport, "stillPaused">;
 };
 
-/** A pause outlives restarts and changes of the config: each config that is read is a reminder. */
-export function logPaused(destinations: readonly Destination[], { waiting, pauses, clock, report }: PausedWorld): void {
+/** A pause outlives restarts and reloads: each of them reminds the operator. */
+export function logPaused(destinations: readonly Destination[], { waiting, pauses, clock, report }: PauseLog): void {
   for (const { name, enabled } of destinations) {
     const since = pauses.since(name);
     if (since === null || !enabled) continue;

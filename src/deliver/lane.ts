@@ -1,15 +1,15 @@
 /**
- * A lane is the way to one webhook, and keeps a sick receiver from slowing the others.
+ * A lane limits what is sent to one webhook at a time, so that a sick receiver does not slow the others.
  *
- * open:    deliveries take slots. It begins with few and doubles them after a full round of successes. A round without
- *          any success halves them, and so does each answer that says the receiver is overloaded, or no answer at all.
- * slowed:  the receiver answers, but has refused everything for longer than it is trusted. Requests go out one at a
- *          time, a few a second, so that events that it would take still reach it. The first success opens the lane.
- *          Trust begins at ten refusals in a row and doubles with each success, up to a thousand.
+ * open:    deliveries take slots. The lane begins with few, and doubles them after a full round of successes. A round
+ *          without any success halves them; so does each answer that says the receiver is overloaded, and no answer at all.
+ * slowed:  the receiver answers, but its refusals in a row have used up its trust. Requests go out one at a time, a few a
+ *          second, so that events that it would accept still reach it. The first success opens the lane. Trust begins at
+ *          ten refusals and doubles with each success, up to a thousand.
  * closed:  ten attempts in a row got no answer. Single probes go out, with backoff. Any answer ends this: a success
  *          opens the lane, a refusal leaves it slowed.
  *
- * In every state, Retry-After holds the lane: no slot is given until then. By command, `tryNow` ends these waits.
+ * In every state, Retry-After holds the lane: it gives no slot until then. The command `fairlead retry` ends these waits.
  */
 import type { Report } from "../model/report.ts";
 import type { RetryPolicy } from "../model/settlement.ts";
@@ -20,28 +20,28 @@ import type { Sign } from "../settle/judge.ts";
 
 export const FIRST_SLOTS = 4;
 const MOST_SLOTS = 256;
-/** A round has at least so many results, because fewer say little about a receiver that takes some events. */
+/** The fewest results of a round without enough successes: fewer say little about a receiver that accepts some events. */
 const SHORTEST_ROUND = 16;
-/** After so many failures in a row, the deliveries that were tried may be the trouble, and others get more turns. */
-const SUSPICIOUS = 4;
+/** After so many failures in a row, the retries may be the cause, and new deliveries get more turns. */
+const FAILURES_TO_SUSPECT = 4;
 const SILENCES_TO_CLOSE = 10;
 const LEAST_TRUST = 10;
 const MOST_TRUST = 1_000;
-/** Between two requests of a slowed lane, and after a 429. */
+/** The pause between two requests of a slowed lane, and after a 429. */
 const PACE: Ms = SECOND / 4;
-/** A receiver that took nothing for so long was out of order. For a shorter time, the events may have been the trouble. */
+/** A receiver that accepted nothing for so long was out of order. If it was shorter, the events may have been the cause. */
 const SHORTEST_OUTAGE: Ms = 5 * MINUTE;
 
 export type Lane = {
   hasRoom(ask: LaneAsk): boolean;
   /** How many slots are taken. */
   busy(): number;
-  /** Takes a slot for a delivery that was tried before, or was not. It is given back through `done`. */
+  /** Takes a slot. It is given back through `done`. */
   takeSlot(ask: Pick<LaneAsk, "tried" | "now">): void;
   done(result: LaneResult, circumstances: LaneCircumstances): void;
-  /** Until when no slot is given. May lie in the past. */
+  /** The lane gives no slot until then. May lie in the past. */
   shutUntil(): At;
-  /** Whether what takes a slot now is a probe. */
+  /** Whether it is closed: an attempt that takes a slot now is a probe. */
   isClosed(): boolean;
   /** Whether it gives slots now or in a moment: it is neither closed, nor has its receiver asked for silence. */
   isAlive(now: At): boolean;
@@ -58,18 +58,18 @@ export type LaneAsk = {
   readonly now: At;
   /** Most slots of the lane. */
   readonly concurrency: number;
-  /** Whether it is for a last attempt, which need not wait for the next probe. */
+  /** Whether the slot is for a last attempt, which need not wait for the next probe. */
   readonly urgent: boolean;
-  /** Whether it is for a delivery that was tried before. */
+  /** Whether the slot is for a retry. */
   readonly tried: boolean;
-  /** Whether another one waits that was never tried. */
+  /** Whether a delivery waits that was never tried. */
   readonly untriedWaits: boolean;
 };
 
 export type LaneResult = {
   readonly sign: Sign;
   readonly startedAt: At;
-  /** Whether the delivery had been tried before. */
+  /** Whether it was a retry, as the slot was asked for. */
   readonly tried: boolean;
   /** What the webhook answered, in a few words. */
   readonly reason: string;
@@ -79,16 +79,29 @@ export type LaneResult = {
 
 export type LaneCircumstances = { readonly now: At; readonly random: number; readonly policy: RetryPolicy };
 
-/** A time in which a receiver took nothing. */
+/** A time in which a receiver accepted nothing. */
 export type Outage = { readonly from: At; readonly until: At };
 
 export type LaneName = { readonly destination: string; readonly url: string };
 
 export function createLane(name: LaneName, report: Report): Lane {
-  const lane: State = {
-    ...{ slots: FIRST_SLOTS, busy: 0, busyTried: 0, round: { results: 0, successes: 0 }, trust: LEAST_TRUST },
-    ...{ failures: 0, silences: 0, probes: 0, probedTried: false, heldUntil: 0, nextAt: 0 },
-    ...{ closedAt: null, failingSince: null, outage: null, lastSuccessAt: null, lastFailure: null },
+  const lane: LaneInternals = {
+    slots: FIRST_SLOTS,
+    busy: 0,
+    busyTried: 0,
+    round: { results: 0, successes: 0 },
+    trust: LEAST_TRUST,
+    failures: 0,
+    silences: 0,
+    probes: 0,
+    lastWasTried: false,
+    heldUntil: 0,
+    nextAt: 0,
+    closedAt: null,
+    failingSince: null,
+    outage: null,
+    lastSuccessAt: null,
+    lastFailure: null,
   };
   return {
     hasRoom: (ask) => hasRoom(lane, ask),
@@ -97,7 +110,7 @@ export function createLane(name: LaneName, report: Report): Lane {
       if (stateOf(lane) === "slowed") lane.nextAt = Math.max(lane.nextAt, now + PACE);
       lane.busy += 1;
       if (tried) lane.busyTried += 1;
-      lane.probedTried = tried;
+      lane.lastWasTried = tried;
     },
     done(result, circumstances) {
       lane.busy -= 1;
@@ -111,7 +124,7 @@ export function createLane(name: LaneName, report: Report): Lane {
     shutUntil: () => Math.max(lane.heldUntil, lane.nextAt),
     isClosed: () => stateOf(lane) === "closed",
     isAlive: (now) => stateOf(lane) !== "closed" && lane.heldUntil <= now,
-    isSuspect: () => lane.failures >= SUSPICIOUS,
+    isSuspect: () => lane.failures >= FAILURES_TO_SUSPECT,
     outage: () => lane.outage,
     tryNow(all) {
       lane.nextAt = 0;
@@ -121,27 +134,29 @@ export function createLane(name: LaneName, report: Report): Lane {
   };
 }
 
-type State = {
+type LaneInternals = {
   slots: number;
+  /** How many slots are taken. */
   busy: number;
-  /** Of them, for deliveries that were tried before. */
+  /** How many of them by retries. */
   busyTried: number;
-  /** Since the number of slots was last changed. */
+  /** Results since the number of slots was last set. */
   round: { results: number; successes: number };
   /** How many refusals in a row it takes to slow the lane. */
   trust: number;
-  /** Since the last success. */
+  /** Failed attempts since the last success. */
   failures: number;
   /** Attempts in a row that got no answer. */
   silences: number;
-  /** Since the lane was closed. */
+  /** Failed probes since the lane was closed. */
   probes: number;
-  /** Whether the last attempt that began was for a delivery tried before. */
-  probedTried: boolean;
-  /** The receiver asked for silence until then. */
+  /** Whether the last slot was taken by a retry. */
+  lastWasTried: boolean;
+  /** The receiver asked, by Retry-After, for no requests until then. */
   heldUntil: At;
   /** The next probe of a closed lane, or the next request of a slowed one, goes out then. */
   nextAt: At;
+  /** When the lane was closed; null while it is not. */
   closedAt: At | null;
   /** When the first of the failures since the last success began. */
   failingSince: At | null;
@@ -152,26 +167,26 @@ type State = {
 
 type LaneState = "open" | "slowed" | "closed";
 
-function stateOf({ failures, silences, trust }: State): LaneState {
+function stateOf({ failures, silences, trust }: LaneInternals): LaneState {
   if (silences >= SILENCES_TO_CLOSE) return "closed";
   return failures >= trust ? "slowed" : "open";
 }
 
-function hasRoom(lane: State, { now, concurrency, urgent, tried, untriedWaits }: LaneAsk): boolean {
+function hasRoom(lane: LaneInternals, { now, concurrency, urgent, tried, untriedWaits }: LaneAsk): boolean {
   if (now < lane.heldUntil || (now < lane.nextAt && !urgent)) return false;
   const state = stateOf(lane);
   if (state === "closed") {
-    // A single bad event must not keep the lane closed: after one that has failed before, another is asked about.
-    if (tried && untriedWaits && lane.probedTried && !urgent) return false;
+    // A single bad event must not keep the lane closed: the probe after a retry is a delivery that was never tried.
+    if (tried && untriedWaits && lane.lastWasTried && !urgent) return false;
     return lane.busy === 0;
   }
   const most = state === "slowed" ? 1 : Math.min(lane.slots, concurrency);
   if (tried) return lane.busy < most;
-  // Retries that hang must not keep new events out: there is always one slot more than they have.
+  // Retries that hang must not keep new events out: new events can always take one slot more than retries hold.
   return lane.busy < Math.min(concurrency, Math.max(most, lane.busyTried + 1));
 }
 
-function succeed(lane: State, now: At): void {
+function succeed(lane: LaneInternals, now: At): void {
   if (stateOf(lane) !== "open") {
     const from = lane.failingSince ?? now;
     if (stateOf(lane) === "closed" || now - from >= SHORTEST_OUTAGE) lane.outage = { from, until: now };
@@ -183,7 +198,7 @@ function succeed(lane: State, now: At): void {
   countResult(lane);
 }
 
-function fail(lane: State, result: LaneResult, { now, random, policy }: LaneCircumstances): void {
+function fail(lane: LaneInternals, result: LaneResult, { now, random, policy }: LaneCircumstances): void {
   const { sign, startedAt, reason, hold } = result;
   const isSilent = sign === "silent" || sign === "offline";
   const wasClosed = stateOf(lane) === "closed";
@@ -197,45 +212,45 @@ function fail(lane: State, result: LaneResult, { now, random, policy }: LaneCirc
   const state = stateOf(lane);
   if (state !== "closed") {
     Object.assign(lane, { closedAt: null, probes: 0 });
-    // The probe that the lane waited for is answered.
+    // The receiver answers again, so the wait for the next probe is over.
     if (wasClosed) lane.nextAt = 0;
     if (state === "slowed" || sign === "crowded") lane.nextAt = now + PACE;
     return;
   }
-  // An attempt that began before the lane was closed is no probe, and says nothing new.
+  // An attempt that began before the lane was closed is not a probe, and says nothing new.
   if (lane.closedAt !== null && startedAt <= lane.closedAt) return;
   lane.closedAt ??= now;
   lane.trust = LEAST_TRUST;
   lane.probes += 1;
-  // Looking for a network that is back costs nobody anything, so the waits are short.
+  // A probe without a network costs no receiver anything, so the waits are short.
   const waits = sign === "offline" ? { ...policy, ...OFFLINE_WAITS } : policy;
   lane.nextAt = now + backoff(lane.probes, waits, random);
 }
 
-/** Changes the number of slots when a round is over: as many successes as there are slots, or enough results. */
-function countResult(lane: State): void {
+/** Changes the number of slots when a round is over: after as many successes as there are slots, or enough results. */
+function countResult(lane: LaneInternals): void {
   const { round, slots } = lane;
   round.results += 1;
   const isOver = round.successes >= slots || round.results >= Math.max(slots, SHORTEST_ROUND);
-  // A receiver that takes some events is not overloaded: it refuses the others because of what is in them.
+  // A receiver that accepts some events is not overloaded: it refuses the others for their content.
   if (isOver) setSlots(lane, round.successes > 0 ? slots * 2 : slots / 2);
 }
 
-function setSlots(lane: State, slots: number): void {
+function setSlots(lane: LaneInternals, slots: number): void {
   lane.slots = Math.min(Math.max(1, Math.floor(slots)), MOST_SLOTS);
   lane.round = { results: 0, successes: 0 };
 }
 
-type Change = { readonly before: LaneState; readonly after: LaneState };
-type About = {
+type StateChange = { readonly before: LaneState; readonly after: LaneState };
+type ChangeLog = {
   readonly name: LaneName;
   readonly report: Report;
-  readonly lane: State;
+  readonly lane: LaneInternals;
   readonly result: LaneResult;
   readonly now: At;
 };
 
-function logChange({ before, after }: Change, { name, report, lane, result, now }: About): void {
+function logChange({ before, after }: StateChange, { name, report, lane, result, now }: ChangeLog): void {
   if (before === after) return;
   const { destination, url } = name;
   if (after === "closed") report.laneClosed(destination, url, result.reason, lane.nextAt - now);
@@ -243,7 +258,7 @@ function logChange({ before, after }: Change, { name, report, lane, result, now 
   else report.laneOpened(destination, url);
 }
 
-function describe(lane: State): LaneStatus {
+function describe(lane: LaneInternals): LaneStatus {
   const { failures, failingSince, lastSuccessAt, lastFailure, heldUntil, nextAt } = lane;
   const shutUntil = Math.max(heldUntil, nextAt);
   return { state: stateOf(lane), failures, failingSince, lastSuccessAt, lastFailure, shutUntil };

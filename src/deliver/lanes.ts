@@ -1,28 +1,35 @@
 import type { Destination, Webhook } from "../model/destination.ts";
 import type { Report } from "../model/report.ts";
-import type { RetryPolicy } from "../model/settlement.ts";
 import type { LaneStatus } from "../model/status.ts";
 import type { At } from "../model/units.ts";
-import { createLane, type Lane, type LaneAsk, type LaneName, type LaneResult, type Outage } from "./lane.ts";
+import {
+  createLane,
+  type Lane,
+  type LaneAsk,
+  type LaneCircumstances,
+  type LaneName,
+  type LaneResult,
+  type Outage,
+} from "./lane.ts";
 import { createSlots, type Slots } from "./slots.ts";
 
 /** The lanes of all webhooks, and the bound on all of them together. */
 export type Lanes = {
   /** Whether any webhook of the destination has a slot now. */
   haveRoom(destination: Destination, ask: SlotAsk): boolean;
-  /** Whether one of these webhooks takes more now, or in a moment. */
+  /** Whether one of these webhooks gives slots now or in a moment. */
   isAlive(destination: string, webhooks: readonly Webhook[], now: At): boolean;
   /**
    * Takes a slot for each of these webhooks that has one. A closed one is probed together with an open one, and alone only
    * if all are closed.
    */
   takeSlots(destination: string, webhooks: readonly Webhook[], ask: SlotAsk): readonly Webhook[];
-  /** Whether the webhook is only probed now. */
+  /** Whether the lane of the webhook is closed, so that it is only probed. */
   isClosed(destination: string, webhook: Webhook): boolean;
   /** Gives a slot back, with the result of the attempt. */
-  done(destination: string, webhook: Webhook, result: LaneResult & LaneMoment): void;
-  /** A loop that `starved` woke is done: wakes the next one, if there is a slot left. */
-  passOn(): void;
+  done(destination: string, webhook: Webhook, result: LaneResult & LaneCircumstances): void;
+  /** The loop that was woken by its `wake` has taken what it needs: wakes the next one, if a slot is left. */
+  wakeNext(): void;
   /** When the first of the destination's lanes that are shut now gives slots again, or null if none is shut. */
   nextOpenAt(destination: Destination, now: At): At | null;
   /** Whether the last few attempts at each of its webhooks have failed. */
@@ -37,9 +44,8 @@ export type Lanes = {
 
 export type SlotAsk = LaneAsk & {
   /** Called when there may be room, if there was none because of the bound on all lanes together. */
-  readonly starved: () => void;
+  readonly wake: () => void;
 };
-export type LaneMoment = { readonly now: At; readonly random: number; readonly policy: RetryPolicy };
 
 export function createLanes(report: Report): Lanes {
   const slots = createSlots();
@@ -49,8 +55,8 @@ export function createLanes(report: Report): Lanes {
     haveRoom(destination, ask) {
       const lanes = allOf(destination);
       if (haveRoom(lanes, ask, slots)) return true;
-      const starving = lanes.filter((lane) => lane.hasRoom(ask) && !slots.hasRoom(lane));
-      if (starving.length > 0) slots.starve(starving, ask.starved);
+      const waiting = lanes.filter((lane) => lane.hasRoom(ask) && !slots.hasRoom(lane));
+      if (waiting.length > 0) slots.waitForSlot(waiting, ask.wake);
       return false;
     },
     isAlive: (destination, webhooks, now) => lanesOf(destination, webhooks).some((lane) => lane.isAlive(now)),
@@ -60,7 +66,7 @@ export function createLanes(report: Report): Lanes {
       return webhooks.filter((_, nth) => {
         const lane = lanes[nth];
         if (!lane?.hasRoom(ask) || !slots.hasRoom(lane)) return false;
-        slots.take(lane, ask);
+        slots.takeSlot(lane, ask);
         return true;
       });
     },
@@ -68,9 +74,9 @@ export function createLanes(report: Report): Lanes {
     done(destination, webhook, result) {
       const lane = laneOf(destination, webhook);
       lane.done(result, result);
-      slots.free(lane);
+      slots.freeSlot(lane);
     },
-    passOn: slots.passOn,
+    wakeNext: slots.wakeNext,
     nextOpenAt(destination, now) {
       let next: At | null = null;
       for (const lane of allOf(destination)) {

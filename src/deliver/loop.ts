@@ -1,10 +1,13 @@
 /**
  * Sends the waiting deliveries of one destination. Each destination has a loop of its own, so that none waits for another.
  *
- * The loop wakes when something may have changed (a delivery arrives, a slot is free, the config is another one) or when the
- * next delivery is due. It then starts all that it can: it takes the next delivery from its window (window.ts), a slot from
- * each webhook that has one (lanes.ts), and sends. A started delivery runs beside the loop: its round of attempts (round.ts)
- * is settled (settle/settle.ts) and written to the store. What has to be tried again goes back to the window.
+ * The loop wakes when something may have changed (a delivery was committed, a slot is free, the config is new) or when the
+ * next delivery is due. It then starts as many deliveries as it can. For each it takes the next one from its window
+ * (window.ts) and a slot of every webhook that has one (lanes.ts). A started delivery runs beside the loop: one round of
+ * attempts (round.ts) leads to a settlement (settle/settle.ts), which is written to the store. A delivery that is to be
+ * tried again goes back to the window.
+ *
+ * Nothing in the store says that a delivery is being sent: after a crash, whatever was not written is sent again.
  */
 import type { Config } from "../model/config.ts";
 import type { Delivery, DeliveryRef } from "../model/delivery.ts";
@@ -13,16 +16,16 @@ import { type Fault, isFault } from "../model/fault.ts";
 import type { Queue, Settle } from "../model/ports.ts";
 import type { Settlement } from "../model/settlement.ts";
 import { type At, SECOND } from "../model/units.ts";
-import { destinationBusy, destinationInUse } from "../model/unserved.ts";
+import { destinationBusy, destinationInUse } from "../model/waiting-deliveries.ts";
 import { isPastCutoff, WAITS } from "../settle/backoff.ts";
-import { type Bell, createBell } from "./bell.ts";
-import type { Clocks, NetworkClock } from "./clocks.ts";
-import { askable } from "./finals.ts";
+import type { Clocks, LoopClock } from "./clocks.ts";
 import type { Outage } from "./lane.ts";
-import { type RoundWorld, sendRound } from "./round.ts";
+import { openWebhooks, type RoundWorld, sendRound } from "./round.ts";
+
+import { createWaker, type Waker } from "./waker.ts";
 import { createWindow, earliest, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
 
-/** Deliveries of one destination that are being sent, or were sent and are not written yet. */
+/** The most deliveries of one destination that may be under way: being sent, or sent with their settlement not written yet. */
 const MOST_UNWRITTEN = 512;
 /** How often a stopping daemon tries to write a settlement, once a second. */
 const TRIES_WHEN_STOPPING = 5;
@@ -31,122 +34,129 @@ export type LoopWorld = RoundWorld &
   WindowWorld & {
     readonly settle: Settle;
     readonly clocks: Pick<Clocks, "of">;
-    /** How to deliver, as the config in force says. */
+    /** The `delivery` section of the config in force. */
     readonly delivery: () => Config["delivery"];
-    /** Aborted: nothing new is started, and running attempts may finish. */
+    /** Once aborted, nothing new is started, and running attempts may finish. */
     readonly stopping: AbortSignal;
   };
 
 export type Loop = {
   /** Resolves when the daemon stops and nothing of this destination runs any more. */
   run(): Promise<void>;
-  /** A new delivery was committed just now. */
+  /** This delivery was committed just now. */
   enqueue(delivery: Delivery): void;
   /** Wakes the loop, and answers whether it has run since the last check. */
   checkLiveness(): boolean;
   /** Wakes the loop; with `all`, it also sends what is not due yet. */
   tryNow(all: boolean): void;
-  /** The store has moved deliveries from one queue to the other. */
+  /** Reads its deliveries from the store again, because the store has moved some from one queue to the other. */
   readAgain(): void;
-  /** These events must not be sent any more. */
+  /** Sends none of these events any more. */
   withdraw(ids: ReadonlySet<number>): void;
-  /** Another daemon delivers these from now on. */
+  /** Forgets these deliveries, because another daemon sends them from now on. */
   forget(has: (ref: DeliveryRef) => boolean): void;
-  /** From the next round on, deliver like this; null: not at all. */
-  serve(destination: Destination | null): void;
-  /** Runs `work`, which may take waiting deliveries away, while nothing is sent; or answers why it cannot. */
+  /** Sends by this entry of the config from the next round on; null: sends nothing. */
+  setDestination(destination: Destination | null): void;
+  /** Runs `work`, which may end or move waiting deliveries, while nothing is sent; or answers why it cannot. */
   whileIdle<T>(work: () => Promise<T>): Promise<T | Fault>;
 };
 
 export function createLoop(name: string, world: LoopWorld): Loop {
-  const { stopping, report } = world;
-  const bell = createBell(world.clock);
-  const loop: State = {
+  const waker = createWaker(world.clock);
+  const loop: LoopState = {
     name,
     world,
-    bell,
+    waker,
     destinationClock: world.clocks.of(name),
     window: createWindow(name, world),
     inFlight: { first: 0, retry: 0 },
     destination: null,
     isStarting: false,
-    runningWorks: 0,
+    idleWorks: 0,
     lastStarted: "retry",
     started: 0,
     outage: null,
     abandoned: 0,
   };
   return {
-    async run() {
-      stopping.addEventListener("abort", bell.ring);
-      while (!stopping.aborted) await bell.rung(await startAll(loop));
-      while (isBusy(loop)) await bell.rung(null);
-      bell.silence();
-      if (loop.abandoned > 0) report.released(loop.abandoned);
-    },
+    run: () => run(loop),
     enqueue(delivery) {
-      if (loop.window.receive(delivery)) bell.ring();
+      if (loop.window.enqueue(delivery)) waker.wake();
     },
-    checkLiveness: bell.checkLiveness,
+    checkLiveness: waker.checkLiveness,
     tryNow(all) {
-      if (all) loop.window.hurry({ from: Number.NEGATIVE_INFINITY, until: world.clock.now() });
-      bell.ring();
+      if (all) loop.window.retryEarly({ from: Number.NEGATIVE_INFINITY, until: world.clock.now() });
+      waker.wake();
     },
     readAgain() {
       loop.window.readAgain();
-      bell.ring();
+      waker.wake();
     },
     withdraw: (ids) => loop.window.withdraw(ids),
     forget: (has) => loop.window.forget(has),
-    serve(destination) {
+    setDestination(destination) {
       loop.destination = destination;
-      bell.ring();
+      waker.wake();
     },
     async whileIdle(work) {
       if (loop.destination !== null) return destinationInUse(name);
       if (isBusy(loop) || loop.isStarting) return destinationBusy(name);
-      loop.runningWorks += 1;
+      loop.idleWorks += 1;
       try {
         return await work();
       } finally {
-        loop.runningWorks -= 1;
-        // What is in memory may be another destination's now.
+        loop.idleWorks -= 1;
+        // Deliveries in memory may have been moved or ended.
         loop.window = createWindow(name, world);
-        bell.ring();
+        waker.wake();
       }
     },
   };
 }
 
-type State = {
+type LoopState = {
   readonly name: string;
   readonly world: LoopWorld;
-  readonly bell: Bell;
-  readonly destinationClock: NetworkClock;
+  readonly waker: Waker;
+  readonly destinationClock: LoopClock;
   /** The part of the backlog that is in memory. */
   window: Window;
-  /** Deliveries that are being sent, or were sent and are not written yet. */
+  /** How many deliveries of each queue are being sent, or were sent and are not written yet. */
   readonly inFlight: Record<Queue, number>;
-  /** As the config has it; null while nothing is to be sent to it. */
+  /** Its entry in the config; null while nothing is to be sent to it. */
   destination: Destination | null;
-  /** Whether it is reading deliveries, and may be about to start one. */
+  /** Whether `startAll` runs: it may be reading deliveries, and about to start one. */
   isStarting: boolean;
-  /** Of `whileIdle`: while there is one, nothing is started. */
-  runningWorks: number;
+  /** How many works of `whileIdle` run. While there is one, no delivery is started. */
+  idleWorks: number;
   lastStarted: Queue;
-  /** How many deliveries were ever started. */
+  /** How many deliveries were started since the daemon was. */
   started: number;
-  /** The last one that is known to be over. */
+  /** The last outage whose end the loop has acted on. */
   outage: Outage | null;
   /** Deliveries whose attempts were cut off when the daemon had to stop at once. */
   abandoned: number;
 };
 
-/** Starts deliveries until none is due or no webhook has a slot. Answers when to do so again. */
-async function startAll(loop: State): Promise<At | null> {
+async function run(loop: LoopState): Promise<void> {
+  const { world, waker } = loop;
+  const { stopping, report } = world;
+  stopping.addEventListener("abort", waker.wake);
+  while (!stopping.aborted) {
+    const nextAt = await startAll(loop);
+    await waker.wait(nextAt);
+  }
+  // From here on, each delivery that ends wakes the loop.
+  while (isBusy(loop)) await waker.wait(null);
+  waker.stop();
+  if (loop.abandoned > 0) report.released(loop.abandoned);
+}
+
+/** Starts deliveries until none is due or no webhook has a slot. Answers when to do so again at the latest; null: when woken. */
+async function startAll(loop: LoopState): Promise<At | null> {
   const { name, world, destination } = loop;
   try {
-    if (destination === null || loop.runningWorks > 0) return null;
+    if (destination === null || loop.idleWorks > 0) return null;
     loop.isStarting = true;
     return await startUntilFull(loop, destination);
   } catch (error) {
@@ -154,65 +164,69 @@ async function startAll(loop: State): Promise<At | null> {
     return world.clock.now() + SECOND;
   } finally {
     loop.isStarting = false;
-    // Another loop may wait for a slot that this one has left.
-    world.lanes.passOn();
+    // This loop may have been woken for a free slot that it did not need; another one may.
+    world.lanes.wakeNext();
   }
 }
 
-async function startUntilFull(loop: State, destination: Destination): Promise<At | null> {
+async function startUntilFull(loop: LoopState, destination: Destination): Promise<At | null> {
   const { world, window } = loop;
   let now: At;
   do {
-    // One moment for all questions: a lane that opens between two of them would be overlooked.
+    // All questions are asked for one moment: otherwise a lane that opens between two of them would be overlooked.
     now = world.clock.now();
-    noticeLanes(loop, destination);
+    applyLaneHealth(loop, destination);
     if (window.isLow(now)) await window.fill(now);
-    // The config may have changed during the read.
+    // The daemon may have begun to stop, or the config may have changed, during the read.
   } while (!world.stopping.aborted && loop.destination === destination && startOne(loop, destination, now));
   return earliest(window.nextDueAt(), world.lanes.nextOpenAt(destination, now));
 }
 
-/** Once a receiver is back, the deliveries that failed during its outage need not wait any longer. */
-function noticeLanes(loop: State, destination: Destination): void {
+/**
+ * While all webhooks fail, the window also reads the newest deliveries. Once a receiver is back, the deliveries that failed
+ * during its outage are retried early.
+ */
+function applyLaneHealth(loop: LoopState, destination: Destination): void {
   const { window, world } = loop;
   window.setSuspect(world.lanes.isSuspect(destination));
   const outage = world.lanes.outage(destination);
   if (outage === null || outage === loop.outage) return;
   loop.outage = outage;
-  window.hurry(outage);
+  window.retryEarly(outage);
 }
 
 /** Starts one delivery, if there is a slot for it. Answers whether it is worth trying again. */
-function startOne(loop: State, destination: Destination, now: At): boolean {
-  const { world, window, bell } = loop;
+function startOne(loop: LoopState, destination: Destination, now: At): boolean {
+  const { world, window, waker } = loop;
   if (isFull(loop)) return false;
   const { concurrency, cutoff } = world.delivery();
   const stoodStill = loop.destinationClock.stoodStill(now);
-  // A last attempt need not wait for the next probe of a closed lane.
+  // Past the cutoff comes the last attempt, which need not wait for the next probe of a closed lane.
   const isUrgent = (delivery: Delivery): boolean => isPastCutoff(delivery, { now, cutoff, stoodStill });
-  const ask = { now, concurrency, starved: bell.ring, tried: false, untriedWaits: window.hasFirst() };
+  const ask = { now, concurrency, wake: waker.wake, tried: false, untriedWaits: window.hasFirst() };
   const hasRoom = (urgent: boolean): boolean => world.lanes.haveRoom(destination, { ...ask, urgent });
   if (!hasRoom(false) && !(window.hasRetry(isUrgent) && hasRoom(true))) return false;
 
+  const tryStart = (delivery: Delivery, queue: Queue): boolean => {
+    const slots = { ...ask, urgent: isUrgent(delivery), tried: delivery.attemptedAt !== null };
+    const webhooks = world.lanes.takeSlots(destination.name, openWebhooks(delivery, destination), slots);
+    if (webhooks.length === 0) return false;
+    // It never rejects.
+    void deliver(loop, delivery, { destination, webhooks, queue });
+    return true;
+  };
   const isStarted = queuesInTurn(loop, destination).some((queue) =>
-    window.startFirst(queue, (delivery) => {
-      const slots = { ...ask, urgent: isUrgent(delivery), tried: delivery.attemptedAt !== null };
-      const webhooks = world.lanes.takeSlots(destination.name, askable(delivery, destination), slots);
-      if (webhooks.length === 0) return false;
-      // It never rejects.
-      void deliver(loop, delivery, { destination, webhooks, queue: queue === "latest" ? "first" : queue });
-      return true;
-    }),
+    window.startFirst(queue, (delivery) => tryStart(delivery, queue === "latest" ? "first" : queue)),
   );
   if (isStarted) return true;
-  const isInLine = (delivery: Delivery): boolean =>
-    world.lanes.isAlive(destination.name, askable(delivery, destination), now);
-  return window.setAside(now, isInLine);
+  const willHaveSlot = (delivery: Delivery): boolean =>
+    world.lanes.isAlive(destination.name, openWebhooks(delivery, destination), now);
+  return window.setAside(now, willHaveSlot);
 }
 
 /**
- * Where the last attempts at all webhooks have failed, most turns are for first attempts, from both ends of the backlog: the
- * deliveries that were tried may be the trouble, and new events need not wait behind them.
+ * The order of the queues while the last attempts at all webhooks have failed. Most turns are for first attempts, from both
+ * ends of the backlog: the retries may be what fails, and new events must not wait behind them.
  */
 const SUSPECT_TURNS: readonly (readonly WindowQueue[])[] = [
   ["latest", "first", "retry"],
@@ -222,67 +236,68 @@ const SUSPECT_TURNS: readonly (readonly WindowQueue[])[] = [
 ];
 
 /**
- * Which queue comes first. A quarter of what runs is for retries and the rest for first attempts; what one queue does not
- * need the other takes. While nothing runs, they take turns.
+ * Which queue comes first. Retries get a quarter of what runs and first attempts the rest; what one queue does not need goes
+ * to the other. While nothing runs, they take turns.
  */
-function queuesInTurn(loop: State, destination: Destination): readonly WindowQueue[] {
+function queuesInTurn(loop: LoopState, destination: Destination): readonly WindowQueue[] {
   const { inFlight, lastStarted, started, world } = loop;
   if (world.lanes.isSuspect(destination)) return SUSPECT_TURNS[started % SUSPECT_TURNS.length] ?? [];
   const retriesFirst = isBusy(loop) ? inFlight.retry * 3 < inFlight.first : lastStarted === "first";
   return retriesFirst ? ["retry", "first"] : ["first", "retry"];
 }
 
-/** While the store takes no settlements, nothing more is sent whose settlement could not be written either. */
-function isFull({ inFlight }: State): boolean {
+/** While the store accepts no settlements, the loop stops sending: it could not write those settlements either. */
+function isFull({ inFlight }: LoopState): boolean {
   return inFlight.first + inFlight.retry >= MOST_UNWRITTEN;
 }
 
-function isBusy({ inFlight }: State): boolean {
+function isBusy({ inFlight }: LoopState): boolean {
   return inFlight.first + inFlight.retry > 0;
 }
 
-type To = { readonly destination: Destination; readonly webhooks: readonly Webhook[]; readonly queue: Queue };
+type Start = { readonly destination: Destination; readonly webhooks: readonly Webhook[]; readonly queue: Queue };
 
-/** Send → settle → write. Never rejects. */
-async function deliver(loop: State, delivery: Delivery, { destination, webhooks, queue }: To): Promise<void> {
-  const { name, world, window, bell, inFlight, destinationClock } = loop;
+/** Sends a round, settles it, and writes the settlement. Never rejects. */
+async function deliver(loop: LoopState, delivery: Delivery, { destination, webhooks, queue }: Start): Promise<void> {
+  const { name, world, window, waker, inFlight, destinationClock } = loop;
   const { timeout, cutoff } = world.delivery();
   inFlight[queue] += 1;
   loop.lastStarted = queue;
   loop.started += 1;
   try {
     const policy = { ...WAITS, cutoff };
-    const slotFreed = (): void => useSlot(loop, destination);
-    const asked = { destination, destinationClock, webhooks, timeout, policy, slotFreed };
-    const settlement = await sendRound(delivery, asked, world);
-    if (settlement !== null && (await write(delivery, settlement, world))) noteSettled(loop, delivery, settlement);
-    else loop.abandoned += 1;
+    const onSlotFreed = (): void => wakeForSlot(loop, destination);
+    const round = { destination, destinationClock, webhooks, timeout, policy, onSlotFreed };
+    const settlement = await sendRound(delivery, round, world);
+    if (settlement !== null && (await writeSettlement(delivery, settlement, world))) {
+      window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
+      // The next retry may be due earlier than the loop expects. Otherwise the free slot has woken it already.
+      if (settlement.state === "waiting") waker.wake();
+    } else {
+      loop.abandoned += 1;
+    }
   } catch (error) {
     window.unsettled(delivery, world.clock.now());
-    bell.ring();
+    waker.wake();
     world.report.unexpected(`deliver to ${name}`, error);
   } finally {
-    if (isFull(loop) || world.stopping.aborted) bell.ring();
+    // A loop that is full or stopping waits for this.
+    if (isFull(loop) || world.stopping.aborted) waker.wake();
     inFlight[queue] -= 1;
   }
 }
 
 /** A free slot wakes the loop only if something may wait for it, or if an outage has just ended. */
-function useSlot({ world, window, bell, outage }: State, destination: Destination): void {
-  if (!window.isIdle() || world.lanes.outage(destination) !== outage) bell.ring();
-}
-
-function noteSettled({ window, bell }: State, delivery: Delivery, settlement: Settlement): void {
-  window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
-  // The next wake-up may be earlier now. Otherwise the free slot has woken the loop already.
-  if (settlement.state === "waiting") bell.ring();
+function wakeForSlot({ world, window, waker, outage }: LoopState, destination: Destination): void {
+  if (!window.isIdle() || world.lanes.outage(destination) !== outage) waker.wake();
 }
 
 /**
- * Keeps a receiver's answer until the store takes it: sending again would be worse than waiting. Only a stopping daemon gives
- * up after a few tries. Answers whether it was written; if not, the delivery is sent again after the next start.
+ * Tries until the store has written the settlement, because sending the delivery again would be worse than waiting. A
+ * stopping daemon gives up after a few tries, or at once when its attempts are released. Answers false if it gave up: the
+ * delivery is sent again after the next start.
  */
-async function write(delivery: Delivery, settlement: Settlement, world: LoopWorld): Promise<boolean> {
+async function writeSettlement(delivery: Delivery, settlement: Settlement, world: LoopWorld): Promise<boolean> {
   const { clock, report, stopping, limits } = world;
   let triesLeft = TRIES_WHEN_STOPPING;
   while (triesLeft > 0 && !limits.released()) {

@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto";
 import type { Attempt } from "../model/attempt.ts";
-import type { Delivery } from "../model/delivery.ts";
+import type { Delivery, FinalAnswer } from "../model/delivery.ts";
 import type { Destination, Webhook } from "../model/destination.ts";
 import type { Outcome } from "../model/outcome.ts";
 import type { Clock, Post, Random } from "../model/ports.ts";
@@ -10,9 +11,9 @@ import { withoutQuery } from "../model/url.ts";
 import { describeAnswer, judge, signOf } from "../settle/judge.ts";
 import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
-import { attempt, type Limits, type Made } from "./attempt.ts";
-import type { NetworkClock } from "./clocks.ts";
-import { standing, withEntries } from "./finals.ts";
+import { type AttemptResult, attempt, type Limits } from "./attempt.ts";
+import type { LoopClock } from "./clocks.ts";
+
 import type { Lanes } from "./lanes.ts";
 
 export type RoundWorld = {
@@ -25,42 +26,43 @@ export type RoundWorld = {
   readonly report: Report;
 };
 
-type Asked = {
+/** What all attempts of a round have in common. */
+type Round = {
   readonly destination: Destination;
-  readonly destinationClock: NetworkClock;
-  /** The webhooks that gave a slot: each is asked once. */
+  readonly destinationClock: LoopClock;
+  /** The webhooks that gave a slot. Each is sent one request. */
   readonly webhooks: readonly Webhook[];
   readonly timeout: Ms;
   readonly policy: RetryPolicy;
-  /** Called after each attempt, also after those that end when the round is decided already. */
-  readonly slotFreed: () => void;
+  /** Called after each attempt, also after those that end when the round is already decided. */
+  readonly onSlotFreed: () => void;
 };
 
 /**
- * Sends a delivery to each of these webhooks at once. Resolves as soon as the round is decided (SPEC.md 6: the first
+ * Sends a delivery to each webhook of the round at once. Resolves as soon as the round is decided (SPEC.md 6: the first
  * success does that), or with null if the attempts were abandoned first. Later answers are reported, and change nothing.
  */
-export function sendRound(delivery: Delivery, asked: Asked, world: RoundWorld): Promise<Settlement | null> {
+export function sendRound(delivery: Delivery, round: Round, world: RoundWorld): Promise<Settlement | null> {
   const outcomes: Outcome[] = [];
   const log: Attempt[] = [];
-  const decisions = asked.webhooks.map(askAndDecide);
+  const decisions = round.webhooks.map(attemptAndDecide);
   const [only] = decisions;
   return only && decisions.length === 1 ? only : firstDecision(decisions);
 
-  async function askAndDecide(webhook: Webhook): Promise<Settlement | null> {
-    const trigger = triggerOf(delivery, webhook, { asked, world });
-    const made = await ask(webhook, delivery, { asked, world });
-    if (judge(made.outcome) === "unknown") return null;
+  async function attemptAndDecide(webhook: Webhook): Promise<Settlement | null> {
+    const trigger = triggerOf(delivery, webhook, { round, world });
+    const result = await sendOne(webhook, delivery, { round, world });
+    if (judge(result.outcome) === "unknown") return null;
     // A success at the first attempt needs no log, unless another attempt of its round has failed.
-    const note =
-      log.length === 0 && isPlain(delivery, made.outcome) ? null : await noteAttempt(made, trigger, world.limits);
-    if (note) log.push(note);
-    outcomes.push(made.outcome);
-    return decide(delivery, { outcomes, log }, { asked, world });
+    const needsLog = log.length > 0 || !isFirstSuccess(delivery, result.outcome);
+    const entry = needsLog ? await toLogEntry(result, trigger, world.limits) : null;
+    if (entry) log.push(entry);
+    outcomes.push(result.outcome);
+    return decide(delivery, { outcomes, log }, { round, world });
   }
 }
 
-/** The first decision as soon as there is one, or null when all are over without. */
+/** The first decision as soon as there is one, or null once all attempts have ended without one. */
 function firstDecision(decisions: readonly Promise<Settlement | null>[]): Promise<Settlement | null> {
   return new Promise((resolve, reject) => {
     for (const decision of decisions) decision.then((settlement) => settlement && resolve(settlement), reject);
@@ -68,48 +70,48 @@ function firstDecision(decisions: readonly Promise<Settlement | null>[]): Promis
   });
 }
 
-type Here = { readonly asked: Asked; readonly world: RoundWorld };
+type Context = { readonly round: Round; readonly world: RoundWorld };
 
 function triggerOf(
   { attemptedAt, replayedAt }: Delivery,
   webhook: Webhook,
-  { asked, world }: Here,
+  { round, world }: Context,
 ): Attempt["trigger"] {
-  if (world.lanes.isClosed(asked.destination.name, webhook)) return "probe";
+  if (world.lanes.isClosed(round.destination.name, webhook)) return "probe";
   if (attemptedAt !== null) return "retry";
   return replayedAt === null ? "first" : "replay";
 }
 
-function isPlain({ attemptedAt, replayedAt }: Delivery, outcome: Outcome): boolean {
+function isFirstSuccess({ attemptedAt, replayedAt }: Delivery, outcome: Outcome): boolean {
   return attemptedAt === null && replayedAt === null && judge(outcome) === "delivered";
 }
 
-/** One attempt, in the slot that was taken for it. */
-async function ask(webhook: Webhook, delivery: Delivery, { asked, world }: Here): Promise<Made> {
-  const { destination, timeout } = asked;
-  let made: Made | null = null;
+/** Makes one attempt, in the slot that was taken for it. */
+async function sendOne(webhook: Webhook, delivery: Delivery, { round, world }: Context): Promise<AttemptResult> {
+  const { destination, timeout } = round;
+  let result: AttemptResult | null = null;
   try {
     const headers = requestHeaders(webhook, delivery, { destination, at: world.clock.wall() });
-    made = await attempt({ url: webhook.url, headers, body: delivery.body, tls: webhook.tls }, timeout, world);
+    result = await attempt({ url: webhook.url, headers, body: delivery.body, tls: webhook.tls }, timeout, world);
   } finally {
-    giveBack(webhook, made?.outcome ?? null, { delivery, asked, world });
+    freeSlot(webhook, result?.outcome ?? null, { delivery, round, world });
   }
-  if (judge(made.outcome) === "delivered") world.activity.delivered(destination.name);
-  world.report.attempted(delivery, made.outcome);
-  return made;
+  if (judge(result.outcome) === "delivered") world.activity.delivered(destination.name);
+  world.report.attempted(delivery, result.outcome);
+  return result;
 }
 
-/** Frees the slot, whatever the outcome. */
-function giveBack(
+/** Frees the slot, whatever the outcome, and tells the lane what the outcome says about the webhook. */
+function freeSlot(
   webhook: Webhook,
   outcome: Outcome | null,
-  { delivery, asked, world }: Here & { readonly delivery: Delivery },
+  { delivery, round, world }: Context & { readonly delivery: Delivery },
 ): void {
   const { clock, random, lanes } = world;
-  const { destination, destinationClock, policy, slotFreed } = asked;
+  const { destination, destinationClock, policy, onSlotFreed } = round;
   const now = clock.now();
   const sign = outcome ? signOf(outcome) : "unknown";
-  if (sign !== "offline" && sign !== "unknown") destinationClock.online(now);
+  if (sign !== "offline" && sign !== "unknown") destinationClock.noteOnline(now);
   lanes.done(destination.name, webhook, {
     sign,
     tried: delivery.attemptedAt !== null,
@@ -120,31 +122,31 @@ function giveBack(
     random: random.fraction(),
     policy,
   });
-  slotFreed();
+  onSlotFreed();
 }
 
-/** Only 429 and 503 speak for the whole webhook, and a hold lasts at most as long as a delivery. */
+/** How long Retry-After holds the lane. It counts for the whole webhook only with 429 and 503, and at most up to the cutoff. */
 function holdOf(outcome: Outcome, policy: RetryPolicy): Ms | null {
   if (outcome.kind !== "answered" || (outcome.status !== 429 && outcome.status !== 503)) return null;
   return outcome.retryAfter === null ? null : Math.min(outcome.retryAfter, policy.cutoff);
 }
 
-type SoFar = { readonly outcomes: readonly Outcome[]; readonly log: readonly Attempt[] };
+type Results = { readonly outcomes: readonly Outcome[]; readonly log: readonly Attempt[] };
 
-function decide(delivery: Delivery, { outcomes, log }: SoFar, { asked, world }: Here): Settlement | null {
-  const { destination, destinationClock, webhooks, policy } = asked;
+function decide(delivery: Delivery, { outcomes, log }: Results, { round, world }: Context): Settlement | null {
+  const { destination, destinationClock, webhooks, policy } = round;
   const now = world.clock.now();
   const known =
-    delivery.finals.length === 0 ? delivery : { ...delivery, finals: standing(delivery.finals, destination) };
+    delivery.finals.length === 0 ? delivery : { ...delivery, finals: currentFinals(delivery.finals, destination) };
   const isOver = outcomes.length === webhooks.length;
-  if (isOver && outcomes.every((outcome) => judge(outcome) === "offline")) destinationClock.offline();
+  if (isOver && outcomes.every((outcome) => judge(outcome) === "offline")) destinationClock.noteOffline();
   const settlement = settle(known, outcomes, {
     now,
     random: world.random.fraction(),
     policy,
     clock: destinationClock,
-    lane: {
-      // Read only where something has failed: most deliveries are taken at the first attempt.
+    webhooks: {
+      // Getters, because a success at the first attempt, which is the usual case, does not need these lists.
       get urls() {
         return destination.webhooks.map((webhook) => webhook.url);
       },
@@ -154,27 +156,29 @@ function decide(delivery: Delivery, { outcomes, log }: SoFar, { asked, world }: 
     },
   });
   if (settlement === null || log.length === 0) return settlement;
-  // The list is copied because the round may still add to it.
-  return { ...settlement, finals: withEntries(settlement.finals, destination), log: [...log] };
+  // A copy, because the round may still add to the list.
+  return { ...settlement, finals: withConfigEntries(settlement.finals, destination), log: [...log] };
 }
 
 /**
- * How long the settlement waits for the text of a refusal, which mostly comes with the headers. It has to be well below
- * the wait before the first retry.
+ * How long the settlement waits for the text of a refusal, which usually comes with the headers. It has to be well below the
+ * wait before the first retry.
  */
 const LONGEST_READ: Ms = 250;
 
 /** An attempt as it is logged for the operator; null if its outcome is unknown. */
-async function noteAttempt(
-  { outcome, text }: Made,
+async function toLogEntry(
+  { outcome, text }: AttemptResult,
   trigger: Attempt["trigger"],
   limits: Limits,
 ): Promise<Attempt | null> {
   const judgement = judge(outcome);
   if (judgement === "unknown") return null;
-  const { startedAt: at, duration } = outcome;
   return {
-    ...{ at, url: withoutQuery(outcome.url), duration, outcome: judgement },
+    at: outcome.startedAt,
+    url: withoutQuery(outcome.url),
+    duration: outcome.duration,
+    outcome: judgement,
     status: outcome.kind === "answered" ? outcome.status : null,
     reason: describeAnswer(outcome),
     answer: text === null || judgement === "delivered" ? null : await readSoon(text, limits),
@@ -186,7 +190,7 @@ async function noteAttempt(
 function readSoon(text: Promise<string>, limits: Limits): Promise<string | null> {
   const limit = limits.start(LONGEST_READ);
   return new Promise((resolve) => {
-    // The daemon may have to stop at once.
+    // Already aborted when the daemon has to stop at once.
     if (limit.signal.aborted) resolve(null);
     limit.signal.addEventListener("abort", () => resolve(null));
     void text.then((read) => {
@@ -194,4 +198,57 @@ function readSoon(text: Promise<string>, limits: Limits): Promise<string | null>
       resolve(read);
     });
   });
+}
+
+/**
+ * The final answers that still count. A webhook whose entry in the config has changed since (its headers, certificates or
+ * signing secrets) is another one, and is asked again.
+ */
+export function currentFinals(finals: readonly FinalAnswer[], destination: Destination): readonly FinalAnswer[] {
+  if (finals.length === 0) return finals;
+  return finals.filter(({ url, entry }) => {
+    const webhook = destination.webhooks.find((one) => one.url === url);
+    return webhook === undefined || entry === undefined || entry === entryOf(webhook, destination);
+  });
+}
+
+/** The webhooks that have not answered finally. */
+export function openWebhooks({ finals }: Delivery, destination: Destination): readonly Webhook[] {
+  const { webhooks } = destination;
+  if (finals.length === 0) return webhooks;
+  const counting = currentFinals(finals, destination);
+  const open = webhooks.filter(({ url }) => !counting.some((final) => final.url === url));
+  // If every webhook that was still open has left the config, the others are asked once more, and that is final.
+  return open.length > 0 ? open : webhooks;
+}
+
+/** Notes with each new final answer which entry of the config gave it. */
+export function withConfigEntries(finals: readonly FinalAnswer[], destination: Destination): readonly FinalAnswer[] {
+  if (finals.every(({ entry }) => entry !== undefined)) return finals;
+  return finals.map((final) => {
+    const webhook = destination.webhooks.find(({ url }) => url === final.url);
+    return final.entry !== undefined || !webhook ? final : { ...final, entry: entryOf(webhook, destination) };
+  });
+}
+
+/** Too short to reveal the secrets in an entry, and long enough to tell it from the one before. */
+const LENGTH = 8;
+
+// Waiting deliveries ask for it again and again. A reload makes new objects.
+const known = new WeakMap<Webhook, { readonly destination: Destination; readonly entry: string }>();
+
+function entryOf(webhook: Webhook, destination: Destination): string {
+  const found = known.get(webhook);
+  if (found?.destination === destination) return found.entry;
+  const entry = hashEntry(webhook, destination);
+  known.set(webhook, { destination, entry });
+  return entry;
+}
+
+function hashEntry({ url, headers, tls }: Webhook, { sharedSecrets, standardWebhooks }: Destination): string {
+  const secrets = sharedSecrets.map((secret) => secret.reveal());
+  const sent = headers.map(([name, value]) => [name, value.reveal()]);
+  const certificates = tls && [tls.ca, tls.cert, tls.key?.reveal()];
+  const entry = JSON.stringify([url, sent, certificates, secrets, standardWebhooks]);
+  return createHash("sha256").update(entry).digest("hex").slice(0, LENGTH);
 }

@@ -15,15 +15,15 @@ const KEPT = 100;
 export type Slots = {
   /** Whether this lane may take one more without touching those kept for the others. */
   hasRoom(lane: Lane): boolean;
-  take(lane: Lane, ask: Parameters<Lane["takeSlot"]>[0]): void;
+  takeSlot(lane: Lane, ask: Parameters<Lane["takeSlot"]>[0]): void;
   /** The lane has given one back. */
-  free(lane: Lane): void;
+  freeSlot(lane: Lane): void;
   /** There is one lane more. */
   add(lane: Lane): void;
   /** Calls `wake` once, when there is a slot for one of these lanes. Of several that wait, one is woken at a time. */
-  starve(lanes: readonly Lane[], wake: () => void): void;
+  waitForSlot(lanes: readonly Lane[], wake: () => void): void;
   /** The one that was woken is done: wakes the next, if there is a slot left. */
-  passOn(): void;
+  wakeNext(): void;
 };
 
 export function createSlots(): Slots {
@@ -38,28 +38,28 @@ export function createSlots(): Slots {
 
   return {
     hasRoom: (lane) => (isModest(lane) ? hasAny() : hasMore()),
-    take(lane, ask) {
+    takeSlot(lane, ask) {
       if (isModest(lane)) kept -= 1;
       lane.takeSlot(ask);
       busy += 1;
     },
-    free(lane) {
+    freeSlot(lane) {
       busy -= 1;
       if (isModest(lane)) kept += 1;
-      passOn();
+      wakeNext();
     },
     add(lane) {
       lanes.push(lane);
       each = Math.min(FIRST_SLOTS, Math.floor(KEPT / lanes.length));
       kept = lanes.reduce((sum, one) => sum + Math.max(0, each - one.busy()), 0);
     },
-    starve(which, wake) {
+    waitForSlot(which, wake) {
       const [queue, other] = which.some(isModest) ? [modest, others] : [others, modest];
       other.delete(wake);
       // One that waits in it already keeps its place, however often it asks.
       queue.add(wake);
     },
-    passOn,
+    wakeNext,
   };
 
   /** Whether it uses fewer than are kept for it. */
@@ -76,7 +76,7 @@ export function createSlots(): Slots {
     return MOST_ATTEMPTS - busy > kept;
   }
 
-  function passOn(): void {
+  function wakeNext(): void {
     if (hasAny()) wakeOne(modest);
     if (hasMore()) wakeOne(others);
   }

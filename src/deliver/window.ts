@@ -1,34 +1,26 @@
-/**
- * The part of one destination's backlog that is in memory: two queues of deliveries that were read from the store, and
- * the ids of those being sent. However long the backlog, a window holds no more than a page or two.
- *
- * reading:  a queue that runs low is filled with the next page after the last one read.
- * read:     the last page was read. From then on new deliveries come straight from their commit while there is room, and
- *           are left to be read once there is none; retries are read again when one is due.
- * hurrying: an outage is over, and retries that are not due yet are read as well: once, those whose attempts all began
- *           in it.
- * suspect:  the last attempts have all failed, perhaps because of the deliveries that were tried: the newest first
- *           attempts are read as well, so that a new event need not wait behind all those before it.
- * aside:    retries that wait for a webhook without a slot were put back to make room for others, or a delivery met a
- *           bug. After a while everything is read from the start again, except what is in memory.
- */
 import type { Delivery, DeliveryRef } from "../model/delivery.ts";
-import type { Backlog, ClaimAsk, ClaimPage, Claims, Queue } from "../model/ports.ts";
-import { type At, type Ms, SECOND } from "../model/units.ts";
+import type { Backlog, ClaimAsk, ClaimPage, Claims, Queue, QueuePosition } from "../model/ports.ts";
+import { type At, KB, type Ms, SECOND } from "../model/units.ts";
 import type { Outage } from "./lane.ts";
-import {
-  add,
-  createReading,
-  hasRoom,
-  isBehind,
-  isFull,
-  isIdle,
-  isLow,
-  PAGE,
-  type Reading,
-  remove,
-  restart,
-} from "./reading.ts";
+
+/**
+ * The part of one destination's backlog that is in memory: its queues of deliveries that were read from the store, and the
+ * ids of those being sent. However long the backlog, a window holds no more than a page or two.
+ *
+ * There are a queue of first attempts and one of retries. Each is read from the store page by page:
+ *
+ * filling:   a queue that runs low is filled with the page after the last one.
+ * complete:  the last page was read. New deliveries are then added straight from their commit while there is room; once
+ *            there is none, they are left to be read. Retries are read again when one is due.
+ *
+ * Three things change what is read:
+ *
+ * early:     an outage is over. Retries whose attempts all began in it are read once although they are not due yet.
+ * suspect:   the last attempts have all failed, perhaps because of the retries. The newest first attempts are read into a
+ *            queue of their own, so that a new event need not wait behind all those before it.
+ * aside:     retries whose webhooks have no slot were put back to make room for others, or a delivery met a bug. After a
+ *            while everything is read from the start again, except what is in memory.
+ */
 
 /** How long until deliveries that were put aside are read again. */
 const ASIDE: Ms = 10 * SECOND;
@@ -43,40 +35,39 @@ export type WindowQueue = Queue | "latest";
 export type Window = {
   /** Whether there may be something to read, and room for it. */
   isLow(now: At): boolean;
-  /** Whether no delivery waits here, and none is left to be read. */
+  /** Whether no delivery waits in memory, and none is left to be read. */
   isIdle(): boolean;
-  /** Reads on where a queue runs low. Rejects when the store does. */
+  /** Reads the next page of each queue that runs low. Rejects when the store does. */
   fill(now: At): Promise<void>;
-  /** Whether there is a retry like this. */
-  hasRetry(like: (delivery: Delivery) => boolean): boolean;
-  /** Takes out the first delivery that `tryStart` starts. It counts as being sent until `settled`. */
-  startFirst(queue: WindowQueue, tryStart: (delivery: Delivery) => boolean): boolean;
-  /** Whether a delivery is here that was never tried. */
+  hasRetry(matches: (delivery: Delivery) => boolean): boolean;
+  /** Whether a delivery waits that was never tried. */
   hasFirst(): boolean;
-  /** Whether the newest first attempts are wanted as well. */
+  /** Takes out the first delivery that `tryStart` starts. It counts as being sent until `settled` or `unsettled`. */
+  startFirst(queue: WindowQueue, tryStart: (delivery: Delivery) => boolean): boolean;
+  /** Whether to read the newest first attempts as well. */
   setSuspect(isSuspect: boolean): void;
-  /** Its settlement is written. It is read again when it is due, or with null not at all. */
+  /** Its settlement is written. It is read again at `dueAt`; null: it is not read again. */
   settled(delivery: Delivery, dueAt: At | null): void;
-  /** It was not settled: it is read again in a while. */
+  /** A bug kept it from being settled: it is read again in a while. */
   unsettled(delivery: Delivery, now: At): void;
-  /** These must not be sent any more. One that is being sent still ends with `settled`. */
+  /** Sends none of these any more. One that is being sent still ends with `settled`. */
   withdraw(ids: ReadonlySet<number>): void;
-  /** The same of those that another daemon delivers now. The store refuses what is still settled here. */
+  /** Drops those that another daemon delivers now. The store refuses what this one still settles of them. */
   forget(has: (ref: DeliveryRef) => boolean): void;
   /**
-   * No retry here can start. Puts them aside if they keep others from being read, unless one of them will have a slot in a
-   * moment. Answers whether there may be others.
+   * Called when no retry can start. Puts the retries aside if they keep others from being read, unless one of them
+   * `willHaveSlot` in a moment. Answers whether there may be others to read.
    */
-  setAside(now: At, inLine: (delivery: Delivery) => boolean): boolean;
-  /** Deliveries were moved from one queue to the other in the store: reads everything again. */
+  setAside(now: At, willHaveSlot: (delivery: Delivery) => boolean): boolean;
+  /** Reads everything again: the store has moved deliveries from one queue to the other. */
   readAgain(): void;
   /**
-   * This one was committed just now: it need not be read if there is room for it. Answers whether it is the only one that
-   * waits for its first attempt. Where others wait, it would find no slot either.
+   * Adds a delivery that was committed just now, so that it need not be read. Answers whether it is the only one that waits
+   * for its first attempt: where others wait, it would find no slot either.
    */
-  receive(delivery: Delivery): boolean;
+  enqueue(delivery: Delivery): boolean;
   /** Also reads retries that are not due yet, if all their attempts began in this outage. */
-  hurry(outage: Outage): void;
+  retryEarly(outage: Outage): void;
   /** When the next retry should be read, or null if none is expected or there is no room for it yet. */
   nextDueAt(): At | null;
 };
@@ -90,7 +81,7 @@ export function createWindow(destination: string, world: WindowWorld): Window {
     latest: { ...createReading(), more: false },
     isSuspect: false,
     nextDueAt: null,
-    hurry: null,
+    early: null,
     asideUntil: null,
   };
   const { first, retry, latest, known } = state;
@@ -106,14 +97,14 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       if (latest.more) await readLatest(state, { destination, world });
       if (isLow(retry)) await readRetries(state, now, { destination, world });
     },
-    hasRetry: (like) => retry.waiting.some(like),
+    hasRetry: (matches) => retry.waiting.some(matches),
     startFirst: (queue, tryStart) => startFirst(queue, tryStart, state),
     hasFirst: () => first.waiting.length > 0 || latest.waiting.length > 0,
     setSuspect: (isSuspect) => setSuspect(isSuspect, state),
     settled(delivery, dueAt) {
       known.delete(delivery.id);
       if (dueAt === null) return;
-      expect(state, dueAt);
+      noteDue(state, dueAt);
       // Its write took longer than its wait: later ones were read meanwhile, and it would be passed over.
       if (isBehind({ dueAt, id: delivery.id }, retry.after)) restart(retry);
     },
@@ -121,14 +112,14 @@ export function createWindow(destination: string, world: WindowWorld): Window {
       known.delete(id);
       state.asideUntil ??= now + ASIDE;
     },
-    setAside: (now, inLine) => setAside(now, inLine, state),
+    setAside: (now, willHaveSlot) => setAside(now, willHaveSlot, state),
     withdraw: (ids) => withdraw(ids, state),
     forget: (has) => withdraw(idsOf(has, state), state),
     readAgain: () => readAllAgain(state),
-    receive: (delivery) => receive(delivery, state),
-    hurry(outage) {
-      const { from, until } = state.hurry ?? outage;
-      state.hurry = { from: Math.min(from, outage.from), until: Math.max(until, outage.until) };
+    enqueue: (delivery) => enqueue(delivery, state),
+    retryEarly(outage) {
+      const { from, until } = state.early ?? outage;
+      state.early = { from: Math.min(from, outage.from), until: Math.max(until, outage.until) };
       restart(retry);
     },
     nextDueAt: () => earliest(state.asideUntil, hasRoom(retry) ? state.nextDueAt : null),
@@ -138,15 +129,18 @@ export function createWindow(destination: string, world: WindowWorld): Window {
 type State = {
   readonly first: Reading;
   readonly retry: Reading;
-  /** The newest deliveries that were never tried, while the lanes are suspect. `more`: there may be newer ones. */
+  /** The newest first attempts, while the lanes are suspect. `more`: there may be newer ones. */
   readonly latest: Reading;
   isSuspect: boolean;
   /** The ids of all that is in memory: waiting here, or being sent. */
   readonly known: Set<number>;
-  /** The ids that were withdrawn while a page was being read: they may be on it. */
+  /** The ids that were withdrawn while a page was being read: that page may still have them. */
   readonly withdrawn: Set<number>;
+  /** When the next retry is due that is not in memory; null if none is known of. */
   nextDueAt: At | null;
-  hurry: Outage | null;
+  /** Retries of this outage are read before they are due; null at other times. */
+  early: Outage | null;
+  /** When everything is read again because something was put aside; null if nothing was. */
   asideUntil: At | null;
 };
 
@@ -155,19 +149,19 @@ function noticeTime(state: State, now: At): void {
   if (state.nextDueAt !== null && now >= state.nextDueAt) state.retry.more = true;
 }
 
-type Place = { readonly destination: string; readonly world: WindowWorld };
+type Source = { readonly destination: string; readonly world: WindowWorld };
 
-async function readFirst(state: State, { destination, world }: Place): Promise<void> {
+async function readFirst(state: State, { destination, world }: Source): Promise<void> {
   const { first } = state;
-  const page = await ask(first, { destination, queue: "first", after: first.after, dueBy: 0, limit: PAGE }, world);
-  keep(page, first, state);
+  const page = await readPage(first, { destination, queue: "first", after: first.after, dueBy: 0, limit: PAGE }, world);
+  addPage(page, first, state);
 }
 
-/** Those in memory that are no longer among the newest are left to be read again. */
-async function readLatest(state: State, { destination, world }: Place): Promise<void> {
+/** Reads the newest first attempts. Those in memory that are no longer among them are unloaded. */
+async function readLatest(state: State, { destination, world }: Source): Promise<void> {
   const { latest, first, known, withdrawn } = state;
-  const what = { destination, queue: "first", after: null, dueBy: 0, limit: LATEST, newestFirst: true } as const;
-  const { deliveries } = await ask(latest, what, world);
+  const ask = { destination, queue: "first", after: null, dueBy: 0, limit: LATEST, newestFirst: true } as const;
+  const { deliveries } = await readPage(latest, ask, world);
   if (!state.isSuspect) return;
   const stale = new Map(latest.waiting.splice(0).map((delivery) => [delivery.id, delivery]));
   latest.size = 0;
@@ -177,12 +171,12 @@ async function readLatest(state: State, { destination, world }: Place): Promise<
     known.add(delivery.id);
     add(delivery, latest);
   }
-  letGo([...stale.values()], state);
+  unload([...stale.values()], state);
   if (!first.reading) withdrawn.clear();
 }
 
-/** Leaves these first attempts to be read again. */
-function letGo(deliveries: readonly Delivery[], { first, latest, known }: State): void {
+/** Drops these first attempts from memory, and leaves them to be read again. */
+function unload(deliveries: readonly Delivery[], { first, latest, known }: State): void {
   if (latest.waiting.length === 0) latest.size = 0;
   for (const delivery of deliveries) {
     known.delete(delivery.id);
@@ -196,13 +190,13 @@ function setSuspect(isSuspect: boolean, state: State): void {
   const { latest, first } = state;
   state.isSuspect = isSuspect;
   latest.more = isSuspect && first.more;
-  if (!isSuspect) letGo(latest.waiting.splice(0), state);
+  if (!isSuspect) unload(latest.waiting.splice(0), state);
 }
 
 function startFirst(queue: WindowQueue, tryStart: (delivery: Delivery) => boolean, state: State): boolean {
   const { first, latest } = state;
   if (queue !== "latest") return takeOut(state[queue], state[queue].waiting.findIndex(tryStart));
-  // With nothing beyond the queue, its end is the newest there is.
+  // When nothing is left to be read, the newest delivery is the last one of the queue.
   if (latest.waiting.length === 0) return takeOut(first, first.waiting.findLastIndex(tryStart));
   if (!takeOut(latest, latest.waiting.findIndex(tryStart))) return false;
   if (latest.waiting.length === 0) latest.more = first.more;
@@ -215,11 +209,11 @@ function takeOut(reading: Reading, index: number): boolean {
   return true;
 }
 
-async function ask(reading: Reading, what: ClaimAsk, { claims }: WindowWorld): Promise<ClaimPage> {
-  // Set before the read, so that a delivery that arrives meanwhile is not overlooked.
+async function readPage(reading: Reading, ask: ClaimAsk, { claims }: WindowWorld): Promise<ClaimPage> {
+  // Set before the read, so that a delivery that is committed meanwhile is not overlooked.
   Object.assign(reading, { more: false, reading: true });
   try {
-    return await claims(what);
+    return await claims(ask);
   } catch (error) {
     reading.more = true;
     throw error;
@@ -228,30 +222,30 @@ async function ask(reading: Reading, what: ClaimAsk, { claims }: WindowWorld): P
   }
 }
 
-async function readRetries(state: State, now: At, { destination, world }: Place): Promise<void> {
-  const { retry, hurry } = state;
-  const dueBy = hurry === null ? now : Number.MAX_SAFE_INTEGER;
-  const page = await ask(retry, { destination, queue: "retry", after: retry.after, dueBy, limit: PAGE }, world);
-  keep(page, retry, state);
+async function readRetries(state: State, now: At, { destination, world }: Source): Promise<void> {
+  const { retry, early } = state;
+  const dueBy = early === null ? now : Number.MAX_SAFE_INTEGER;
+  const page = await readPage(retry, { destination, queue: "retry", after: retry.after, dueBy, limit: PAGE }, world);
+  addPage(page, retry, state);
   if (page.more) return;
-  if (hurry !== null) {
-    // Deliveries that keep their wait were passed over: they are read from the start again when they are due.
-    state.hurry = null;
+  if (early !== null) {
+    // Retries that must wait were passed over. They are read when they are due, from the start.
+    state.early = null;
     return restart(retry);
   }
-  // The old value stays until there is a new one: if the store fails now, it is asked again at once.
+  // The old value stays until there is a new one, so that a store that fails now is asked again.
   const before = state.nextDueAt;
   const stored = await world.backlog.nextRetryAt(destination, retry.after);
   if (state.nextDueAt === before) state.nextDueAt = null;
-  if (stored !== null) expect(state, stored);
+  if (stored !== null) noteDue(state, stored);
 }
 
-/** The queue stays without gaps: once one is left to be read, all behind it are. Answers whether it is the only one. */
-function receive(delivery: Delivery, { first, latest, known, isSuspect }: State): boolean {
+/** Keeps the queue without gaps: once one delivery is left to be read, all behind it are. */
+function enqueue(delivery: Delivery, { first, latest, known, isSuspect }: State): boolean {
   const isOnly = isIdle(first);
-  // It was read since its commit.
+  // It has been read since its commit.
   if (known.has(delivery.id)) return isOnly;
-  // It is out of order, which should not happen: everything is read again rather than overlook it.
+  // It is out of order, which should not happen. Everything is read again, so that it is not overlooked.
   if (isBehind(delivery, first.after)) restart(first);
   if (first.more || first.reading || isFull(first)) {
     first.more = true;
@@ -264,22 +258,21 @@ function receive(delivery: Delivery, { first, latest, known, isSuspect }: State)
   return isOnly;
 }
 
-function keep(page: ClaimPage, reading: Reading, { known, withdrawn, hurry }: State): void {
+function addPage(page: ClaimPage, reading: Reading, { known, withdrawn, early }: State): void {
   const { deliveries, more } = page;
   const last = page.upTo ?? deliveries.at(-1);
   if (last) reading.after = { dueAt: last.dueAt, id: last.id };
   if (more) reading.more = true;
   for (const delivery of deliveries) {
-    if ((hurry !== null && keepsItsWait(delivery, hurry)) || known.has(delivery.id) || withdrawn.has(delivery.id))
-      continue;
+    if ((early !== null && mustWait(delivery, early)) || known.has(delivery.id) || withdrawn.has(delivery.id)) continue;
     known.add(delivery.id);
     add(delivery, reading);
   }
   withdrawn.clear();
 }
 
-/** A delivery that failed while the receiver took others, before the outage or since, may be the trouble itself. */
-function keepsItsWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Outage): boolean {
+/** A delivery that failed while the receiver accepted others, before the outage or since, may be the cause itself. */
+function mustWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Outage): boolean {
   return (attemptedAt ?? 0) >= until || (firstAttemptAt ?? from) < from;
 }
 
@@ -288,9 +281,9 @@ function idsOf(has: (ref: DeliveryRef) => boolean, { first, retry, latest }: Sta
   return new Set(waiting.filter(({ ref }) => has(ref)).map(({ id }) => id));
 }
 
-function setAside(now: At, inLine: (delivery: Delivery) => boolean, state: State): boolean {
+function setAside(now: At, willHaveSlot: (delivery: Delivery) => boolean, state: State): boolean {
   const { retry, known } = state;
-  if (hasRoom(retry) || retry.waiting.some(inLine)) return false;
+  if (hasRoom(retry) || retry.waiting.some(willHaveSlot)) return false;
   for (const { id } of retry.waiting.splice(0)) known.delete(id);
   retry.size = 0;
   state.asideUntil ??= now + ASIDE;
@@ -302,7 +295,7 @@ function withdraw(ids: ReadonlySet<number>, { first, retry, latest, known, withd
   if (first.reading || retry.reading || latest.reading) for (const id of ids) withdrawn.add(id);
 }
 
-function expect(state: State, dueAt: At): void {
+function noteDue(state: State, dueAt: At): void {
   state.nextDueAt = Math.min(state.nextDueAt ?? dueAt, dueAt);
 }
 
@@ -316,4 +309,67 @@ function readAllAgain(state: State): void {
 export function earliest(a: At | null, b: At | null): At | null {
   if (a === null || b === null) return a ?? b;
   return Math.min(a, b);
+}
+
+/** Deliveries that are read at once. */
+const PAGE = 256;
+const LOW = PAGE / 2;
+/** Characters of bodies in a queue from which on nothing is added to it: there may be many destinations. */
+const MOST_BODIES = 256 * KB;
+
+/** One queue of a window: the deliveries that were read and wait to be sent, and how far it was read. */
+type Reading = {
+  readonly waiting: Delivery[];
+  /** Of their bodies, in characters. */
+  size: number;
+  /** Everything up to here was read. */
+  after: QueuePosition | null;
+  /** Whether there may be something behind it. */
+  more: boolean;
+  reading: boolean;
+};
+
+function createReading(): Reading {
+  return { waiting: [], size: 0, after: null, more: true, reading: false };
+}
+
+function isLow(reading: Reading): boolean {
+  return reading.more && hasRoom(reading);
+}
+
+function isIdle({ waiting, more }: Reading): boolean {
+  return waiting.length === 0 && !more;
+}
+
+function hasRoom({ waiting, size }: Reading): boolean {
+  return waiting.length < LOW && size < MOST_BODIES;
+}
+
+/** New deliveries are left to be read later. */
+function isFull({ waiting, size }: Reading): boolean {
+  return waiting.length >= PAGE || size >= MOST_BODIES;
+}
+
+function add(delivery: Delivery, reading: Reading): void {
+  reading.waiting.push(delivery);
+  reading.size += delivery.body.length;
+}
+
+/** Removes those of them that wait here. Answers which they were. */
+function remove(reading: Reading, ids: ReadonlySet<number>): readonly number[] {
+  const gone = reading.waiting.filter(({ id }) => ids.has(id));
+  if (gone.length === 0) return [];
+  const left = reading.waiting.filter(({ id }) => !ids.has(id));
+  reading.waiting.splice(0, reading.waiting.length, ...left);
+  for (const { body } of gone) reading.size -= body.length;
+  return gone.map(({ id }) => id);
+}
+
+function isBehind({ dueAt, id }: QueuePosition, after: QueuePosition | null): boolean {
+  return after !== null && (dueAt < after.dueAt || (dueAt === after.dueAt && id <= after.id));
+}
+
+function restart(reading: Reading): void {
+  reading.after = null;
+  reading.more = true;
 }

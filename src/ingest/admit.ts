@@ -1,4 +1,4 @@
-import { CALL_TYPES, type Event } from "../model/event.ts";
+import { CALL_TYPES, type CallType, type Event } from "../model/event.ts";
 import { isLongInteger } from "../model/exact-json.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Accept, Receipt } from "../model/ports.ts";
@@ -6,18 +6,20 @@ import type { Source } from "../model/source.ts";
 import { type Arrival, validateCall } from "../validate/call.ts";
 import { isObject } from "../validate/shape.ts";
 import { type Arriving, senderOf } from "./door.ts";
-import type { PathKind } from "./receive.ts";
-import type { Refused, Rejecting, Visit } from "./rejections.ts";
+import type { Refused, RejectionLog, Visit } from "./rejections.ts";
 import { claimedKeys, shownPath } from "./write-key.ts";
 
-/** No client library sends more in one batch. */
+/** No client library sends more calls in one batch. */
 const MAX_BATCH_EVENTS = 2_500;
-/** Further calls of a batch are only counted: listing them all would make a very long answer. */
+/** Calls of a batch beyond these are only counted: listing them all would make a very long answer. */
 const MOST_LISTED = 2 * MAX_BATCH_EVENTS;
+
+/** What is POSTed to a path: calls of one type, or a batch of any. */
+export type PathKind = CallType | "batch";
 
 export type AdmitWorld = {
   readonly accept: Accept;
-  readonly rejections: Rejecting;
+  readonly rejections: RejectionLog;
 };
 
 /** The calls of one request, and what they take from it. */
@@ -36,13 +38,13 @@ export type Admitted = {
   readonly accepted: number;
   readonly duplicate: number;
   readonly rejected: readonly Rejected[];
-  /** How many more were rejected, and are not listed. */
+  /** How many more were rejected, without an entry in `rejected`. */
   readonly unlisted: number;
 };
 
 export type Rejected = { readonly index: number; readonly call: unknown; readonly fault: Fault };
 
-/** Accepts the valid calls of a request, and reports the others. */
+/** Validates the calls of a request, accepts the valid ones, and reports the others. Resolves once what it accepts is durable. */
 export async function admit(admission: Admission, world: AdmitWorld): Promise<Admitted | Fault> {
   const { arriving, source, envelope } = admission;
   const { events, rejected, unlisted } = validateAll(envelope);
@@ -52,7 +54,8 @@ export async function admit(admission: Admission, world: AdmitWorld): Promise<Ad
     const [call] = envelope.calls;
     return refuse(receipts, { arriving, source, what: call, count: events.length }, world);
   }
-  const [duplicate, suppressed] = [countOf("duplicate", receipts), countOf("suppressed", receipts)];
+  const duplicate = countOf("duplicate", receipts);
+  const suppressed = countOf("suppressed", receipts);
   const admitted = { accepted: receipts.length - duplicate - suppressed, duplicate, rejected, unlisted };
   if (suppressed === 0) return admitted;
   const refused = suppressedCalls(envelope, rejected, receipts);
@@ -64,7 +67,7 @@ function countOf(kind: Receipt["kind"], receipts: readonly Receipt[]): number {
   return receipts.reduce((count, receipt) => (receipt.kind === kind ? count + 1 : count), 0);
 }
 
-/** The receipts are those of the calls that were not rejected, in their order. */
+/** The calls that the store refused. There is one receipt for each call that was valid, in order. */
 function suppressedCalls(
   { calls }: Envelope,
   rejected: readonly Rejected[],
@@ -85,13 +88,13 @@ const SUPPRESSED = fault(
 type Refusing = {
   readonly arriving: Arriving;
   readonly source?: Source | null;
-  /** What there is to show of the request. */
+  /** What to show the operator of the request. */
   readonly what?: unknown;
-  /** How many calls it holds, where that is known. */
+  /** How many calls it holds, if known. */
   readonly count?: number;
 };
 
-/** Reports that a whole request is refused. Answers its fault. */
+/** Reports that a whole request is refused, and returns the fault. */
 export function refuse(refusal: Fault, refusing: Refusing, { rejections }: Pick<AdmitWorld, "rejections">): Fault {
   const { arriving, source = null, what = "", count } = refusing;
   const about = { source: source?.name ?? null, type: null, messageId: null, fault: refusal, what };
@@ -99,10 +102,10 @@ export function refuse(refusal: Fault, refusing: Refusing, { rejections }: Pick<
   return refusal;
 }
 
-type Validated = { readonly events: readonly Event[] } & Bad;
-type Bad = Pick<Admitted, "rejected" | "unlisted">;
+type RejectedCalls = Pick<Admitted, "rejected" | "unlisted">;
+type Validated = RejectedCalls & { readonly events: readonly Event[] };
 
-/** A bad call must not cost the others: client libraries would send the whole batch again, and then drop it. */
+/** A bad call does not cost the others: otherwise client libraries would send the whole batch again, and then drop it. */
 function validateAll({ calls, arrival }: Envelope): Validated {
   const events: Event[] = [];
   const rejected: Rejected[] = [];
@@ -119,12 +122,12 @@ function tooMany(count: number): Fault {
   return fault("too_many_events", message);
 }
 
-function reportRejected(admission: Admission, { rejected, unlisted }: Bad, { rejections }: AdmitWorld): void {
+function reportRejected(admission: Admission, { rejected, unlisted }: RejectedCalls, { rejections }: AdmitWorld): void {
   const { arriving, source, kind, envelope } = admission;
   const refused = rejected.map(({ call, fault }): Refused => {
     const type = kind === "batch" ? textOf(call, "type") : kind;
     const known = CALL_TYPES.some((one) => one === type);
-    // Nothing is kept about a user who was deleted.
+    // No sample is kept of a user who was deleted.
     const what = fault === SUPPRESSED ? "" : call;
     return { source: source.name, type: known ? type : null, messageId: textOf(call, "messageId"), fault, what };
   });
@@ -145,7 +148,7 @@ function visitOf(arriving: Arriving, source: Source | null): Visit {
   };
 }
 
-/** A text of a call that was refused, and so may hold anything. */
+/** A text field of a refused call, which may hold anything: cut off after 100 characters. */
 export function textOf(call: unknown, key: "messageId" | "type"): string | null {
   const value = isObject(call) ? call[key] : null;
   if (isLongInteger(value)) return value.rawJSON.slice(0, 100);

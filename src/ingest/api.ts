@@ -6,10 +6,10 @@ import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Handle } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { SECOND } from "../model/units.ts";
-import { refuse } from "./admit.ts";
+import { type PathKind, refuse } from "./admit.ts";
 import { type Arriving, addCors, answerPreflight, type Door } from "./door.ts";
 import { answerPixel, receivePixel } from "./pixel.ts";
-import { type PathKind, type ReceiveWorld, receiveCalls } from "./receive.ts";
+import { type ReceiveWorld, receiveCalls } from "./receive.ts";
 import { shownPath } from "./write-key.ts";
 
 type IngestWorld = ReceiveWorld & {

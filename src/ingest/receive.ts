@@ -1,7 +1,7 @@
 import type { Bodies } from "../http/body.ts";
 import { parseJson } from "../http/json.ts";
 import { respond, respondFault } from "../http/respond.ts";
-import type { CallType, JsonObject } from "../model/event.ts";
+import type { JsonObject } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Clock, Random } from "../model/ports.ts";
 import type { Source } from "../model/source.ts";
@@ -9,11 +9,17 @@ import { KB } from "../model/units.ts";
 import type { Arrival } from "../validate/call.ts";
 import { mayHoldInfinity } from "../validate/limits.ts";
 import { isObject, kindOf } from "../validate/shape.ts";
-import { type Admitted, type AdmitWorld, admit, type Envelope, type Rejected, refuse, textOf } from "./admit.ts";
+import {
+  type Admitted,
+  type AdmitWorld,
+  admit,
+  type Envelope,
+  type PathKind,
+  type Rejected,
+  refuse,
+  textOf,
+} from "./admit.ts";
 import { type Arriving, callerOf } from "./door.ts";
-
-/** What a path takes: one type of call, or a batch of any. */
-export type PathKind = CallType | "batch";
 
 export type ReceiveWorld = AdmitWorld & {
   readonly clock: Clock;
@@ -21,7 +27,10 @@ export type ReceiveWorld = AdmitWorld & {
   readonly bodies: Bodies;
 };
 
-/** Receives the calls of one request. They are answered once they are durable. */
+/**
+ * Receives the calls of one request: finds the source, reads and parses the body, and has the calls admitted. The answer is made
+ * once they are durable. Most write keys are in the URL or a header, so that a stranger is refused before the body is read.
+ */
 export async function receiveCalls(arriving: Arriving, kind: PathKind, world: ReceiveWorld): Promise<Response> {
   const { request, door } = arriving;
   const early = door.findSource.outside(request);
@@ -40,17 +49,20 @@ export async function receiveCalls(arriving: Arriving, kind: PathKind, world: Re
   return answer(await admit({ arriving, source, kind, envelope }, world), { kind, size: text.length });
 }
 
-type Came = Pick<Arrival, "type" | "numbers"> & {
+type ArrivalInput = Pick<Arrival, "type" | "numbers"> & {
   readonly arriving: Arriving;
   readonly source: Source;
-  /** Whether it can only have come from a page or a mail. */
+  /** Whether the request can only have come from a page or a mail. */
   readonly isPage: boolean;
 };
 
-/** What the one call of a request takes from it. */
-export function arrivalOf({ arriving, source, type, isPage, numbers }: Came, { clock, random }: ReceiveWorld): Arrival {
+/** What a call takes from a request that has no other. A batch adds its own fields (`readBatch`). */
+export function arrivalOf(
+  { arriving, source, type, isPage, numbers }: ArrivalInput,
+  { clock, random }: ReceiveWorld,
+): Arrival {
   const receivedAt = clock.wall();
-  // Ids of this server begin with the time, so that they sort by their arrival.
+  // The ids of this server begin with the time, so that they sort by arrival.
   const time = receivedAt.toString(16).padStart(12, "0");
   return {
     type,
@@ -66,7 +78,7 @@ export function arrivalOf({ arriving, source, type, isPage, numbers }: Came, { c
   };
 }
 
-/** The calls of a batch. Clients send `"batch": null` when they have nothing to send. */
+/** The calls of a batch, with the fields of its envelope. Clients send `"batch": null` when they have nothing to send. */
 function readBatch(body: unknown, arrival: Arrival): Envelope | Fault {
   if (!isObject(body)) return fault("invalid_request", `a batch must be a JSON object (got ${kindOf(body)})`);
   const { batch, context, integrations, sentAt } = body;
@@ -91,40 +103,40 @@ function objectOf(value: unknown): JsonObject | null {
   return isObject(value) && Object.keys(value).length > 0 ? value : null;
 }
 
-type Asked = {
+type Answered = {
   readonly kind: PathKind;
-  /** Of its body, in characters. */
+  /** The size of the request's body, in characters. */
   readonly size: number;
 };
 
-function answer(admitted: Admitted | Fault, { kind, size }: Asked): Response {
+function answer(admitted: Admitted | Fault, { kind, size }: Answered): Response {
   if (isFault(admitted)) return respondFault(admitted);
   const { rejected, unlisted, ...counts } = admitted;
   const [first] = rejected;
   if (!first) return respond(200, { success: true, ...counts });
   if (kind !== "batch") return respondFault(first.fault);
-  const list = listOf(rejected, LEAST_LISTED + MOST_PER_CHARACTER * size);
+  const list = listRejected(rejected, LEAST_LISTED + MOST_PER_CHARACTER * size);
   const left = unlisted + rejected.length - list.length;
   const listed = { success: true, ...counts, rejected: list };
   return respond(200, left === 0 ? listed : { ...listed, unlisted: left });
 }
 
 /**
- * The characters that an answer may take to list rejected calls, and how many more for each character of the request.
- * Calls of a client library need half of that. Without a bound, a bare number would be answered with 65 times its size.
+ * The characters that an answer may use to list rejected calls, and how many more for each character of the request. Calls of
+ * a client library need half of that. Without a bound, a batch of bare numbers would get an answer 65 times its size.
  */
 const LEAST_LISTED = 4 * KB;
 const MOST_PER_CHARACTER = 4;
-/** The names of an entry's fields, its index, and punctuation. */
-const FRAME = 60;
+/** For each entry: the names of its fields, its index, and punctuation. */
+const ENTRY_FRAME = 60;
 
-function listOf(rejected: readonly Rejected[], most: number): readonly object[] {
+function listRejected(rejected: readonly Rejected[], most: number): readonly object[] {
   const list: object[] = [];
   let left = most;
   for (const { index, call, fault } of rejected) {
     const { code, message } = fault;
     const messageId = textOf(call, "messageId");
-    left -= FRAME + code.length + message.length + (messageId?.length ?? 0);
+    left -= ENTRY_FRAME + code.length + message.length + (messageId?.length ?? 0);
     if (left < 0) break;
     list.push({ index, messageId, code, message });
   }

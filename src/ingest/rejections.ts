@@ -26,7 +26,7 @@ export type Visit = {
 export type Refused = Refusal & { readonly what: unknown };
 
 /** Logs, counts and keeps refusals. */
-export type Rejecting = Rejections & {
+export type RejectionLog = Rejections & {
   readonly forget: ForgetRejections;
   /** Takes the refusals of one request. */
   reject(refused: readonly Refused[], visit: Visit): void;
@@ -39,7 +39,7 @@ type RejectionsWorld = {
 };
 
 /** The ring of the last refusals. Each refusal is reported here, and nowhere else. */
-export function createRejections({ clock, timeline, report }: RejectionsWorld): Rejecting {
+export function createRejections({ clock, timeline, report }: RejectionsWorld): RejectionLog {
   const kept: Rejection[] = [];
   return {
     reject(refused, visit) {

@@ -25,7 +25,7 @@ export type StoredClocks = {
   /** All clocks that have ever stood still, as last written. */
   all(): Promise<readonly StoredClock[]>;
   /** Replaces the clocks of these destinations. Answers why it could not; then nothing has changed. */
-  save(clocks: readonly StoredClock[]): Promise<Fault | null>;
+  save(clocks: readonly StoredClock[], because: "command" | "observed"): Promise<Fault | null>;
 };
 
 /** A destination's clock as its deliveries see it. */

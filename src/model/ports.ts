@@ -20,8 +20,8 @@ import type { Bounds, Disk, StoreHealth } from "./space.ts";
 import type { Migrating } from "./supervisor.ts";
 import type { Boot, Timeline } from "./timeline.ts";
 import type { At, Ms } from "./units.ts";
-import type { Unserved } from "./unserved.ts";
 import type { Skip } from "./verdict.ts";
+import type { WaitingDeliveries } from "./waiting-deliveries.ts";
 import type { Withdraw, Withdrawal } from "./withdrawal.ts";
 
 /** Time. Rows hold `now()`, events hold `wall()`; `store/timeline.ts` converts between the two. */
@@ -125,7 +125,7 @@ export type ClaimPage = {
   /** Whether more may follow the last one. */
   readonly more: boolean;
   /** The position up to which rows were read but are unreadable. If left out, that of the last delivery. */
-  readonly upTo?: Position;
+  readonly upTo?: QueuePosition;
 };
 
 export type ClaimAsk = {
@@ -133,7 +133,7 @@ export type ClaimAsk = {
   /** First attempts are ordered by age, retries by due time. */
   readonly queue: Queue;
   /** The last position read, or null to start from the beginning. */
-  readonly after: Position | null;
+  readonly after: QueuePosition | null;
   /** Retries due later than this are left. */
   readonly dueBy: At;
   readonly limit: number;
@@ -142,7 +142,7 @@ export type ClaimAsk = {
 };
 
 export type Queue = "first" | "retry";
-export type Position = { readonly dueAt: At; readonly id: number };
+export type QueuePosition = { readonly dueAt: At; readonly id: number };
 
 /** Writes the result of a delivery. `gone`: it was no longer waiting, or is elsewhere. Fault: `store_failed`; try again. */
 export type Settle = (delivery: Delivery, settlement: Settlement) => Promise<"written" | "gone" | Fault>;
@@ -150,8 +150,8 @@ export type Settle = (delivery: Delivery, settlement: Settlement) => Promise<"wr
 /** What the loop and the gauges can ask about stored deliveries. */
 export type Backlog = {
   /** When the destination's next retry after this position is due; null if there is none. */
-  nextRetryAt(destination: string, after: Position | null): Promise<At | null>;
-  /** When the longest waiting delivery was accepted or replayed; null if none waits. */
+  nextRetryAt(destination: string, after: QueuePosition | null): Promise<At | null>;
+  /** When the delivery that waits longest was accepted, or sent again by the operator; null if none waits. */
   oldestWaitingAt(destination: string): Promise<At | null>;
   /**
    * The number of deliveries. Cheap: counts are maintained, not computed. A destination that once had deliveries keeps a row
@@ -223,7 +223,7 @@ export type Store = {
   readonly settle: Settle;
   readonly backlog: Backlog;
   readonly prune: Prune;
-  readonly unserved: Unserved;
+  readonly waiting: WaitingDeliveries;
   readonly replay: Replay;
   readonly withdraw: Withdraw;
   readonly deletions: StoredDeletions;

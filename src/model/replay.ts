@@ -1,6 +1,6 @@
 /** Sending deliveries again on the operator's request: those that failed or expired, or that a receiver has lost. */
 import type { Delivery, SettledState } from "./delivery.ts";
-import type { Fault } from "./fault.ts";
+import { type Fault, fault } from "./fault.ts";
 import type { PageAsk, Search } from "./lookup.ts";
 import type { At } from "./units.ts";
 
@@ -17,6 +17,12 @@ export type Replay = {
    */
   one(place: Pick<Delivery, "id" | "destination">): Promise<"replayed" | "hurried" | "due" | null | Fault>;
 };
+
+/** Why a delivery is not sent again. */
+export const USER_DELETED = fault(
+  "user_deleted",
+  "its user was deleted after its event had come: sending it again would bring the user back; receivers get the calls that come from now on",
+);
 
 export type Wish = {
   readonly search: ReplaySearch;

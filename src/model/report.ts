@@ -9,7 +9,7 @@ import type { Refusal } from "./refusal.ts";
 import type { Settlement } from "./settlement.ts";
 import type { SpaceReport } from "./space.ts";
 import type { Duration, Ms } from "./units.ts";
-import type { Moved, Redirect } from "./unserved.ts";
+import type { Moved, Redirect } from "./waiting-deliveries.ts";
 
 /** What happened, for the operator: each method writes a log line, counts, or both. */
 export type Report = PauseReport &

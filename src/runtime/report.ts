@@ -195,18 +195,18 @@ function unexpected({ throttle }: Sinks, doing: string, error: unknown): void {
 
 const BUG = "this is a bug in Fairlead, please report it with this line";
 
-type Tell = (...told: never[]) => void;
+type ReportMethod = (...values: never[]) => void;
 
 /** Work continues when a report fails, as with a full disk behind standard error or a strange error object. */
 function unfailing(sinks: Sinks, report: Report): Report {
-  const entries = Object.entries(report) as [string, Tell][];
-  return Object.fromEntries(entries.map(([name, tell]) => [name, guarded(sinks, name, tell)])) as Report;
+  const entries = Object.entries(report) as [string, ReportMethod][];
+  return Object.fromEntries(entries.map(([name, method]) => [name, guarded(sinks, name, method)])) as Report;
 }
 
-function guarded(sinks: Sinks, name: string, tell: Tell): Tell {
-  return (...told) => {
+function guarded(sinks: Sinks, name: string, method: ReportMethod): ReportMethod {
+  return (...values) => {
     try {
-      tell(...told);
+      method(...values);
     } catch (error) {
       try {
         unexpected(sinks, `report ${name}`, error);

@@ -29,7 +29,7 @@ export function createSupervisor({ environment, failed, connect = createNotify }
   const { send, monotonic } = connect(socket);
   let isFailing = false;
 
-  function tell(...lines: readonly string[]): void {
+  function notify(...lines: readonly string[]): void {
     send(lines.join("\n")).then(
       () => {
         isFailing = false;
@@ -43,15 +43,15 @@ export function createSupervisor({ environment, failed, connect = createNotify }
 
   return {
     patience,
-    ready: (status) => tell("READY=1", statusLine(status)),
+    ready: (status) => notify("READY=1", statusLine(status)),
     reloading() {
       const now = monotonic();
       // Type=notify-reload needs the time. It is not known where the C library cannot be called.
-      tell("RELOADING=1", ...(now === null ? [] : [`MONOTONIC_USEC=${now}`]), "STATUS=reads its config");
+      notify("RELOADING=1", ...(now === null ? [] : [`MONOTONIC_USEC=${now}`]), "STATUS=reads its config");
     },
-    stopping: () => tell("STOPPING=1", "STATUS=takes no more calls, and finishes what runs"),
-    extend: (by, status) => tell(`EXTEND_TIMEOUT_USEC=${Math.round(by * 1_000)}`, statusLine(status)),
-    alive: () => tell("WATCHDOG=1"),
+    stopping: () => notify("STOPPING=1", "STATUS=takes no more calls, and finishes what runs"),
+    extend: (by, status) => notify(`EXTEND_TIMEOUT_USEC=${Math.round(by * 1_000)}`, statusLine(status)),
+    alive: () => notify("WATCHDOG=1"),
   };
 }
 

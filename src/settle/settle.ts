@@ -8,55 +8,57 @@ import { backoff, cutoffAt, OFFLINE_WAITS } from "./backoff.ts";
 import { describeAnswer, judge } from "./judge.ts";
 
 export type SettleContext = {
-  /** `clock.now()` when the last of the outcomes came. */
+  /** `clock.now()` when the last outcome came. */
   readonly now: At;
-  /** Chance, from 0 to 1. */
+  /** From 0 to 1: varies the wait. */
   readonly random: number;
   readonly policy: RetryPolicy;
-  /** The destination's: while it stands still nothing is given up, for the operator wants it to wait. */
+  /** The destination's. While it stands still, no delivery expires. */
   readonly clock: DestinationClock;
-  readonly lane: LaneView;
+  readonly webhooks: RoundWebhooks;
 };
 
-/** What the lanes of a destination know about a round. */
-export type LaneView = {
+export type RoundWebhooks = {
   /** The URLs of all webhooks of the destination. */
   readonly urls: readonly string[];
-  /** Those asked in this round. One whose lane was full or closed is left out, and counts as unanswered. */
+  /** The URLs of those asked in this round. A webhook without a free slot is left out, and counts as unanswered. */
   readonly asked: readonly string[];
 };
 
 /**
- * Decides what a round of attempts means for its delivery, or answers null while that is open. The first 2xx decides at
- * once (SPEC.md 6, delivery to multiple webhooks). Otherwise, when everybody asked has answered: `failed` if every
- * webhook of the destination has refused the event finally, `expired` if the cutoff has passed (SPEC.md 7: four hours),
- * else `waiting` until the next round.
+ * Decides what a round of attempts means for its delivery. Answers null while the round is open.
+ *
+ * delivered:  a webhook answered 2xx (SPEC.md 6). This decides at once; all else waits until all that were asked have answered.
+ * failed:     every webhook of the destination has refused the event finally.
+ * expired:    an attempt has failed at or after the cutoff (SPEC.md 7: four hours).
+ * waiting:    else, until the next round.
  */
 export function settle(
   delivery: Delivery,
   outcomes: readonly Outcome[],
-  { now, random, policy, clock, lane }: SettleContext,
+  { now, random, policy, clock, webhooks }: SettleContext,
 ): Settlement | null {
   const progress = advance(delivery, outcomes, { now, clock });
   const success = outcomes.find((outcome) => judge(outcome) === "delivered");
   if (success?.kind === "answered") {
     return { ...progress, state: "delivered", url: success.url, status: success.status };
   }
-  if (outcomes.length < lane.asked.length) return null;
-  const open = lane.urls.filter((url) => !isFinal(url, progress.finals));
-  if (open.length === 0) return { ...progress, state: "failed", reason: `refused: ${list(progress.finals, lane)}` };
+  if (outcomes.length < webhooks.asked.length) return null;
+  const open = webhooks.urls.filter((url) => !isFinal(url, progress.finals));
+  if (open.length === 0)
+    return { ...progress, state: "failed", reason: `refused: ${listFinals(progress.finals, webhooks)}` };
   const reason = outcomes.map((outcome) => describeAnswer(outcome)).join("; ");
   if (outcomes.every((outcome) => judge(outcome) === "offline")) {
     const wait = backoff(1, { ...policy, ...OFFLINE_WAITS }, random);
     return { ...progress, state: "waiting", dueAt: now + wait, reason: `offline: ${reason}` };
   }
-  const lastAt = cutoffAt(progress, { cutoff: policy.cutoff, stoodStill: clock.stoodStill(now) }) ?? now;
-  if (now >= lastAt && !clock.standsStill())
-    return { ...progress, state: "expired", reason: expiry(policy.cutoff, reason) };
+  const expiresAt = cutoffAt(progress, { cutoff: policy.cutoff, stoodStill: clock.stoodStill(now) }) ?? now;
+  if (now >= expiresAt && !clock.standsStill())
+    return { ...progress, state: "expired", reason: expiryReason(policy.cutoff, reason) };
   // Retry-After only ever lengthens a wait.
-  const wait = Math.max(backoff(progress.attempts, policy, random), shortestSilence(open, outcomes));
-  // The last attempt begins at the cutoff: nothing is given up without one, and nothing is tried long after.
-  return { ...progress, state: "waiting", dueAt: Math.min(now + wait, Math.max(now, lastAt)), reason };
+  const wait = Math.max(backoff(progress.attempts, policy, random), shortestRetryAfter(open, outcomes));
+  // The wait ends at the cutoff at the latest, so that the last attempt is made then and not long after.
+  return { ...progress, state: "waiting", dueAt: Math.min(now + wait, Math.max(now, expiresAt)), reason };
 }
 
 type Moment = Pick<SettleContext, "now" | "clock">;
@@ -71,11 +73,11 @@ function advance(delivery: Delivery, outcomes: readonly Outcome[], { now, clock 
     firstAttemptAt,
     attemptedAt: now,
     stoodStill: isFirst ? clock.stoodStill(firstAttemptAt) : delivery.stoodStill,
-    finals: withNew(delivery.finals, outcomes),
+    finals: withNewFinals(delivery.finals, outcomes),
   };
 }
 
-/** When the first attempt that has left this machine began; null if none has. */
+/** When the first attempt that left this machine began; null if none did. */
 function firstStart(outcomes: readonly Outcome[]): At | null {
   let first: At | null = null;
   for (const outcome of outcomes) {
@@ -84,40 +86,37 @@ function firstStart(outcomes: readonly Outcome[]): At | null {
   return first;
 }
 
-/** Each webhook has one last word, the newest: it can be asked again when the config has changed. */
-function withNew(known: readonly FinalAnswer[], outcomes: readonly Outcome[]): readonly FinalAnswer[] {
-  if (!outcomes.some((outcome) => judge(outcome) === "final")) return known;
-  const said = outcomes.filter((outcome) => judge(outcome) === "final").map(toFinal);
-  return [...known.filter(({ url }) => !isFinal(url, said)), ...said];
-}
-
-function toFinal(outcome: Outcome): FinalAnswer {
-  return { url: outcome.url, reason: describeAnswer(outcome) };
+/** Keeps one final answer of each webhook, the newest: a webhook is asked again when its entry in the config has changed. */
+function withNewFinals(known: readonly FinalAnswer[], outcomes: readonly Outcome[]): readonly FinalAnswer[] {
+  const refusals = outcomes.filter((outcome) => judge(outcome) === "final");
+  if (refusals.length === 0) return known;
+  const newest = refusals.map((outcome) => ({ url: outcome.url, reason: describeAnswer(outcome) }));
+  return [...known.filter(({ url }) => !isFinal(url, newest)), ...newest];
 }
 
 function isFinal(url: string, finals: readonly FinalAnswer[]): boolean {
   return finals.some((final) => final.url === url);
 }
 
-/** Only what the destination's present webhooks have said. */
-function list(finals: readonly FinalAnswer[], { urls }: LaneView): string {
-  const said = finals.filter(({ url }) => urls.includes(url));
-  if (said.length === 1) return `answered ${said[0]?.reason}`;
-  return said.map((final) => `${withoutQuery(final.url)} answered ${final.reason}`).join("; ");
+/** The final answers of the webhooks that the destination has now. */
+function listFinals(finals: readonly FinalAnswer[], { urls }: RoundWebhooks): string {
+  const present = finals.filter(({ url }) => urls.includes(url));
+  if (present.length === 1) return `answered ${present[0]?.reason}`;
+  return present.map((final) => `${withoutQuery(final.url)} answered ${final.reason}`).join("; ");
 }
 
 /**
- * For how long all of the webhooks that are still open have asked to be left alone: the next round begins when the first
- * of them may be asked again. One that was left out has asked for nothing.
+ * The shortest Retry-After of the webhooks that are still open: the next round begins when the first of them may be asked
+ * again. Zero for one that sent none, or was not asked.
  */
-function shortestSilence(open: readonly string[], outcomes: readonly Outcome[]): Ms {
-  const silences = open.map((url) => {
+function shortestRetryAfter(open: readonly string[], outcomes: readonly Outcome[]): Ms {
+  const waits = open.map((url) => {
     const outcome = outcomes.find((one) => one.url === url);
     return (outcome?.kind === "answered" ? outcome.retryAfter : null) ?? 0;
   });
-  return Math.min(...silences);
+  return Math.min(...waits);
 }
 
-function expiry(cutoff: Ms, lastAnswer: string): string {
+function expiryReason(cutoff: Ms, lastAnswer: string): string {
   return `no success within ${formatDuration(cutoff)}; last answer ${lastAnswer}`;
 }

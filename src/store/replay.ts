@@ -1,8 +1,8 @@
 import type { SettledState } from "../model/delivery.ts";
-import { type Fault, fault, isFault } from "../model/fault.ts";
+import { type Fault, isFault } from "../model/fault.ts";
 import type { ListedDelivery, Lookup } from "../model/lookup.ts";
 import type { Clock } from "../model/ports.ts";
-import type { Replay, ReplayPage, Wish } from "../model/replay.ts";
+import { type Replay, type ReplayPage, USER_DELETED, type Wish } from "../model/replay.ts";
 import type { At } from "../model/units.ts";
 import { isEnded } from "./ended.ts";
 import { BAD_CURSOR } from "./listing.ts";
@@ -53,11 +53,6 @@ export function createReplay(world: ReplayWorld): Replay {
     },
   };
 }
-
-const USER_DELETED = fault(
-  "user_deleted",
-  "its user was deleted after its event had come: sending it again would bring the user back; receivers get the calls that come from now on",
-);
 
 function isSettled(one: ListedDelivery): one is Settled {
   return one.state !== "waiting";

@@ -11,9 +11,9 @@ describe("what has come from a source", () => {
   it("is how much each second of the last minute, and when last", async () => {
     const clock = createFalseClock();
     const arrivals = createArrivals(clock, UNSHIFTED);
-    arrivals.saw("website", 100);
+    arrivals.count("website", 100);
     await clock.advance("10s");
-    arrivals.saw("website", 20);
+    arrivals.count("website", 20);
     const lastAt = clock.wall();
     assert.deepEqual(arrivals.of("website"), { perSecond: 2, lastAt });
     assert.deepEqual(arrivals.of("app"), { perSecond: 0, lastAt: null });

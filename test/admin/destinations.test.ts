@@ -4,8 +4,8 @@ import { fault } from "../../src/model/fault.ts";
 import type { Pauses } from "../../src/model/pause.ts";
 import type { Timeline } from "../../src/model/timeline.ts";
 import { type At, HOUR } from "../../src/model/units.ts";
-import type { Unserved } from "../../src/model/unserved.ts";
-import { destinationBusy, destinationInUse } from "../../src/model/unserved.ts";
+import type { WaitingDeliveries } from "../../src/model/waiting-deliveries.ts";
+import { destinationBusy, destinationInUse } from "../../src/model/waiting-deliveries.ts";
 import { START, UNSHIFTED } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
 import { startAdmin } from "./make.ts";
@@ -32,7 +32,7 @@ type Stranded = NonNullable<NonNullable<Parameters<typeof startAdmin>[0]>["stran
 /** Nothing is delivered to `old`, for which seven wait, and to `off`. Notes what the store is asked. */
 function start(stranded: Stranded = {}) {
   const asked: unknown[] = [];
-  const unserved: Unserved = {
+  const waiting: WaitingDeliveries = {
     async discard(...what) {
       asked.push(["discard", ...what]);
       return { discarded: 5, more: true };
@@ -42,7 +42,7 @@ function start(stranded: Stranded = {}) {
       return { moved: 4, doubled: 1, more: true };
     },
   };
-  const admin = startAdmin({ stranded: { destinations: () => DESTINATIONS, counts: COUNTS, unserved, ...stranded } });
+  const admin = startAdmin({ stranded: { destinations: () => DESTINATIONS, counts: COUNTS, waiting, ...stranded } });
   return {
     admin,
     asked,
@@ -69,8 +69,10 @@ describe("POST /api/destinations/:name/discard", () => {
   });
 
   it("is not told to the log if it did nothing", async () => {
-    const nothing = { discard: async () => ({ discarded: 0, more: false }) } as Partial<Unserved> as Unserved;
-    const { admin, post } = start({ unserved: nothing });
+    const nothing = {
+      discard: async () => ({ discarded: 0, more: false }),
+    } as Partial<WaitingDeliveries> as WaitingDeliveries;
+    const { admin, post } = start({ waiting: nothing });
     assert.deepEqual((await post(DISCARD, {})).json, { success: true, discarded: 0, more: false });
     assert.deepEqual(admin.told, []);
   });
@@ -131,7 +133,7 @@ describe("POST /api/destinations/:name/discard", () => {
 
   it("answers what the store does when it cannot write", async () => {
     const failed = fault("store_failed", "the outbox cannot be written");
-    const { admin, post } = start({ unserved: { discard: async () => failed, move: async () => failed } });
+    const { admin, post } = start({ waiting: { discard: async () => failed, move: async () => failed } });
     assert.equal((await post(DISCARD, {})).status, 503);
     assert.equal((await post(MOVE, { to: "crm" })).json.code, "store_failed");
     assert.deepEqual(admin.told, []);

@@ -15,7 +15,7 @@ import type { Report } from "../../src/model/report.ts";
 import type { ConfigStatus, DestinationHealth } from "../../src/model/status.ts";
 import type { Timeline } from "../../src/model/timeline.ts";
 import type { At } from "../../src/model/units.ts";
-import type { Unserved } from "../../src/model/unserved.ts";
+import type { WaitingDeliveries } from "../../src/model/waiting-deliveries.ts";
 import { createFalseClock, type FalseClock, UNSHIFTED } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
 import { assertDocumented } from "./documented.ts";
@@ -60,7 +60,7 @@ type AdminOptions = {
 
 const NO_REJECTIONS: Rejections = { newest: () => [] };
 
-const NOTHING_WAITS: Unserved = {
+const NOTHING_WAITS: WaitingDeliveries = {
   discard: async () => ({ discarded: 0, more: false }),
   move: async () => ({ moved: 0, doubled: 0, more: false }),
 };
@@ -150,7 +150,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     startedAt: clock.wall(),
     version: "1.2.3",
     pid: 4711,
-    unserved: NOTHING_WAITS,
+    waiting: NOTHING_WAITS,
     lookup: { ...NOTHING_KNOWN, ...options.lookup },
     audiences: NO_AUDIENCES,
     streams: createStreams(clock),

@@ -59,6 +59,8 @@ describe("snake_case of a name (SPEC.md 6)", () => {
   it("is so for every character there is", SLOW, () => {
     const wrong: string[] = [];
     for (let code = 0; code <= 0x10ffff; code += 1) {
+      // Planes 4 to 13 have no characters.
+      if (code === 0x4_0000) code = 0xe_0000;
       const character = String.fromCodePoint(code);
       for (const name of [character, `a${character}B`]) {
         const key = snakeCase(name);

@@ -3,19 +3,16 @@ import { readdir } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { startLoad } from "./load.ts";
-import { startReceiver } from "./receiver.ts";
+import { startPlace } from "./receiver.ts";
 import { PATIENT } from "./waiting.ts";
-import { makeConfig, makeWorld } from "./world.ts";
 
 const CALLS = 6_000;
 
 describe("a backup of a daemon that takes calls", () => {
   it("has all that was acknowledged before it; restored after a kill, that is delivered", PATIENT, async () => {
     let isUp = false;
-    await using receiver = startReceiver(() => (isUp ? 200 : 503));
-    await using w = await makeWorld();
-    await w.write("config.yaml", makeConfig({ url: receiver.url }));
-    const daemon = await w.serve();
+    await using place = await startPlace(() => (isUp ? 200 : 503));
+    const { receiver, w, daemon } = place;
     let ingest: string | null = daemon.ingest;
     const load = startLoad({ calls: CALLS, ingest: async () => ingest });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
-import { type Hook, startReceiver } from "./receiver.ts";
+import { type Hook, startPlace, startReceiver } from "./receiver.ts";
 import { createWaiting, PATIENT } from "./waiting.ts";
 import { type Daemon, makeConfig, makeWorld, type World } from "./world.ts";
 
@@ -81,10 +81,8 @@ describe("a deletion of many users", () => {
   });
 
   it("removes a user who is erased from the files, and tells how to recognise them", PATIENT, async () => {
-    await using receiver = startReceiver();
-    await using w = await makeWorld();
-    await w.write("config.yaml", makeConfig({ url: receiver.url }));
-    const daemon = await w.serve();
+    await using place = await startPlace();
+    const { receiver, w, daemon } = place;
     await daemon.call("/v1/track", { userId: "erase-me-4711", event: "E" });
     await daemon.call("/v1/track", { userId: "somebody-else", event: "E" });
     await receiver.count(2);

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { createWaiting } from "./waiting.ts";
-import { SECRET } from "./world.ts";
+import { type Daemon, makeConfig, makeWorld, SECRET, type World } from "./world.ts";
 
 /** A webhook as it came in. */
 export type Hook = {
@@ -89,4 +89,17 @@ function isEmptied(missing: Set<string>, delivered: ReadonlySet<string>): boolea
 
 function hmac(body: string): string {
   return createHmac("sha1", SECRET).update(body).digest("hex");
+}
+
+/** A receiver, and a daemon in a folder of its own that delivers to it. Disposing of it ends both and removes the folder. */
+export type Place = AsyncDisposable & { readonly receiver: Receiver; readonly w: World; readonly daemon: Daemon };
+
+export async function startPlace(answer?: (hook: Hook) => Reply): Promise<Place> {
+  await using all = new AsyncDisposableStack();
+  const receiver = all.use(startReceiver(answer));
+  const w = all.use(await makeWorld());
+  await w.write("config.yaml", makeConfig({ url: receiver.url }));
+  const daemon = await w.serve();
+  const kept = all.move();
+  return { receiver, w, daemon, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }

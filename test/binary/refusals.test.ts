@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { describe, it } from "node:test";
-import { startReceiver } from "./receiver.ts";
+import { startPlace } from "./receiver.ts";
 import { createWaiting, PATIENT } from "./waiting.ts";
 import { type Daemon, makeConfig, makeWorld, type World } from "./world.ts";
 
@@ -68,10 +68,8 @@ describe("a receiver that refuses some events", () => {
     "gets an event that comes behind forty of them, and is said to refuse in the log and the status",
     PATIENT,
     async () => {
-      await using receiver = startReceiver(({ messageId }) => (messageId.startsWith("bad") ? 500 : 200));
-      await using w = await makeWorld();
-      await w.write("config.yaml", makeConfig({ url: receiver.url }));
-      const daemon = await w.serve();
+      await using place = await startPlace(({ messageId }) => (messageId.startsWith("bad") ? 500 : 200));
+      const { receiver, w, daemon } = place;
       await daemon.call("/v1/batch", { batch: calls("bad", 40) });
       await daemon.process.line(/lane\.slowed destination=crm .*reason=500/);
       assert.match(await run(w, daemon, "status"), /crm: \S+\/hooks refuses everything \(500\), 40 deliveries wait/);

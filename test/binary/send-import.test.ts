@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { feed } from "./feed.ts";
 import type { Process } from "./process.ts";
-import { startReceiver } from "./receiver.ts";
+import { startPlace, startReceiver } from "./receiver.ts";
 import { PATIENT } from "./waiting.ts";
 import { KEY, makeConfig, makeWorld, type World } from "./world.ts";
 
@@ -68,11 +68,10 @@ async function filesOf(w: World): Promise<readonly string[]> {
 
 describe("fairlead send --import", () => {
   it("delivers each line once, and recognises the same file when it comes again", PATIENT, async () => {
-    await using receiver = startReceiver();
-    await using w = await makeWorld();
-    await w.write("config.yaml", makeConfig({ url: receiver.url }));
+    await using place = await startPlace();
+    const { receiver, w } = place;
+    const { ingest } = place.daemon;
     await w.write("events.jsonl", events);
-    const { ingest } = await w.serve();
     const first = await ended(w.run(["send", "--import", "events.jsonl", "--url", ingest], { env }));
     assert.deepEqual([first.code, first.err], [0, ""]);
     assert.match(first.out, /^Imported: events\.jsonl, 5000 lines in .*\n {2}accepted {3}5000$/);
@@ -87,11 +86,10 @@ describe("fairlead send --import", () => {
     "goes on after kill -9, also of a batch whose answer it has not heard: nothing is lost or doubled",
     PATIENT,
     async () => {
-      await using receiver = startReceiver();
-      await using w = await makeWorld();
-      await w.write("config.yaml", makeConfig({ url: receiver.url }));
+      await using place = await startPlace();
+      const { receiver, w } = place;
+      const { ingest } = place.daemon;
       await w.write("events.jsonl", events);
-      const { ingest } = await w.serve();
       await using gate = startGate(ingest);
       const killed = begin(w, gate.url);
       gate.onAnswer = async (nth) => {
@@ -138,11 +136,10 @@ describe("fairlead send --import", () => {
   });
 
   it("finishes its batch after a Ctrl-C, and says how to continue", PATIENT, async () => {
-    await using receiver = startReceiver();
-    await using w = await makeWorld();
-    await w.write("config.yaml", makeConfig({ url: receiver.url }));
+    await using place = await startPlace();
+    const { receiver, w } = place;
+    const { ingest } = place.daemon;
     await w.write("events.jsonl", events);
-    const { ingest } = await w.serve();
     await using gate = startGate(ingest);
     const importing = w.run(["send", "--import", "events.jsonl", "--url", gate.url], { env });
     gate.onAnswer = (nth) => void (nth === 2 && importing.kill("SIGINT"));
@@ -193,10 +190,9 @@ describe("fairlead send --import", () => {
   });
 
   it("reads standard input", PATIENT, async () => {
-    await using receiver = startReceiver();
-    await using w = await makeWorld();
-    await w.write("config.yaml", makeConfig({ url: receiver.url }));
-    const { ingest } = await w.serve();
+    await using place = await startPlace();
+    const { receiver, w } = place;
+    const { ingest } = place.daemon;
     const fed = feed(w, ["send", "--import", "-", "--url", ingest, "--json"], { input: `${events}nope`, env });
     assert.equal(fed.code, 1);
     assert.equal(fed.err, "line 5001: invalid_json: is not JSON: expected a value at column 1\n");

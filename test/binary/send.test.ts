@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { describe, it } from "node:test";
 import { holdPort } from "../runtime/receiver.ts";
 import { feed } from "./feed.ts";
-import { startReceiver } from "./receiver.ts";
+import { startPlace, startReceiver } from "./receiver.ts";
 import { PATIENT } from "./waiting.ts";
 import { KEY, makeConfig, makeWorld, SECRET, type World } from "./world.ts";
 
@@ -50,10 +50,9 @@ const CALLS: readonly (readonly [args: readonly string[], body: object])[] = [
 
 describe("fairlead send", () => {
   it("makes each of the six calls, and names the messageId that the receiver gets", PATIENT, async () => {
-    await using receiver = startReceiver();
-    await using w = await makeWorld();
-    await w.write("config.yaml", makeConfig({ url: receiver.url }));
-    const { ingest } = await w.serve();
+    await using place = await startPlace();
+    const { receiver, w } = place;
+    const { ingest } = place.daemon;
     for (const [index, [args, expected]] of CALLS.entries()) {
       const { code, out, err } = await send(w, ...args, "--url", ingest);
       assert.deepEqual({ code, err }, { code: 0, err: "" });
@@ -93,10 +92,9 @@ describe("fairlead send", () => {
   });
 
   it("takes a whole call from a file, and from standard input", PATIENT, async () => {
-    await using receiver = startReceiver();
-    await using w = await makeWorld();
-    await w.write("config.yaml", makeConfig({ url: receiver.url }));
-    const { ingest } = await w.serve();
+    await using place = await startPlace();
+    const { receiver, w } = place;
+    const { ingest } = place.daemon;
     const call = { userId: "u1", event: "Bought", messageId: "m1" };
     await w.write("call.json", JSON.stringify(call));
     assert.equal((await send(w, "track", "--data", "@call.json", "--url", ingest)).code, 0);
@@ -142,10 +140,9 @@ describe("fairlead send", () => {
   });
 
   it("sends as the client library does, and shows with DEBUG=analytics what that does", PATIENT, async () => {
-    await using receiver = startReceiver();
-    await using w = await makeWorld();
-    await w.write("config.yaml", makeConfig({ url: receiver.url }));
-    const { ingest } = await w.serve();
+    await using place = await startPlace();
+    const { receiver, w } = place;
+    const { ingest } = place.daemon;
     const args = ["send", "track", "--url", ingest, "--message-id", "m1", "--timestamp", "2020-01-02T03:04:05Z"];
     const process = w.run(args, { env: { ...env, DEBUG: "analytics" } });
     assert.equal((await process.exit).code, 0);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { describe, it } from "node:test";
-import { startReceiver } from "./receiver.ts";
+import { startPlace } from "./receiver.ts";
 import { PATIENT } from "./waiting.ts";
 import { makeConfig, makeWorld, SECRET } from "./world.ts";
 
@@ -49,10 +49,8 @@ describe("the binary, in an empty folder", () => {
   }
 
   it("takes a call, sends a signed webhook, stops on SIGTERM, and leaves the outbox", PATIENT, async () => {
-    await using receiver = startReceiver();
-    await using w = await makeWorld();
-    await w.write("config.yaml", makeConfig({ url: receiver.url }));
-    const daemon = await w.serve();
+    await using place = await startPlace();
+    const { receiver, w, daemon } = place;
     const answer = await daemon.call("/v1/track", TRACK);
     assert.equal(answer.status, 200);
     assert.deepEqual(await answer.json(), { success: true, accepted: 1, duplicate: 0 });

@@ -1,16 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { startLoad } from "./load.ts";
-import { refuseSome, startReceiver } from "./receiver.ts";
+import { refuseSome, startPlace } from "./receiver.ts";
 import { PATIENT } from "./waiting.ts";
-import { makeConfig, makeWorld } from "./world.ts";
 
 describe("SIGTERM", () => {
   it("under load ends the daemon with 0, and loses none of the calls that were acknowledged", PATIENT, async () => {
-    await using receiver = startReceiver(refuseSome);
-    await using w = await makeWorld();
-    await w.write("config.yaml", makeConfig({ url: receiver.url }));
-    const daemon = await w.serve();
+    await using place = await startPlace(refuseSome);
+    const { receiver, w, daemon } = place;
     let ingest: string | null = daemon.ingest;
     const load = startLoad({ calls: 5_000, ingest: async () => ingest });
     await load.reached(1_700);
@@ -27,10 +24,8 @@ describe("SIGTERM", () => {
 
   it("waits for the answers of running requests, and writes them down", PATIENT, async () => {
     const answer = Promise.withResolvers<Response>();
-    await using receiver = startReceiver(() => answer.promise);
-    await using w = await makeWorld();
-    await w.write("config.yaml", makeConfig({ url: receiver.url }));
-    const daemon = await w.serve();
+    await using place = await startPlace(() => answer.promise);
+    const { receiver, w, daemon } = place;
     await daemon.call("/v1/track", { userId: "u1", event: "Slow" });
     await receiver.count(1);
     daemon.process.kill("SIGTERM");
@@ -46,10 +41,8 @@ describe("SIGTERM", () => {
   it("a second time lets go of a receiver that hangs, and leaves the call for the next start", PATIENT, async () => {
     let hangs = true;
     const never = new Promise<Response>(() => {});
-    await using receiver = startReceiver(() => (hangs ? never : 200));
-    await using w = await makeWorld();
-    await w.write("config.yaml", makeConfig({ url: receiver.url }));
-    const daemon = await w.serve();
+    await using place = await startPlace(() => (hangs ? never : 200));
+    const { receiver, w, daemon } = place;
     await daemon.call("/v1/track", { userId: "u1", event: "Stuck", messageId: "m-1" });
     await receiver.count(1);
     daemon.process.kill("SIGTERM");

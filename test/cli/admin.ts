@@ -32,7 +32,7 @@ export async function serveAdmin(world: Partial<AdminWorld>) {
   };
 }
 
-type Parts = Pick<AdminWorld, "unserved" | "whileIdle" | "pauses" | "clock">;
+type Parts = Pick<AdminWorld, "waiting" | "whileIdle" | "pauses" | "clock">;
 
 /** The operator's API of a daemon that serves crm, and for whose old destination so many wait; and commands that ask it. */
 export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
@@ -49,7 +49,7 @@ export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
       counts: async () => [{ destination: "old", state: "waiting", count: left }],
       oldestWaitingAt: async () => null,
     },
-    unserved: {
+    waiting: {
       async discard(destination, limit) {
         done.push(["discard", destination]);
         const { count, more } = take(limit);

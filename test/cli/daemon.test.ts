@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { after, describe, it } from "node:test";
 import * as v from "valibot";
 import {
@@ -20,6 +19,7 @@ import type { Handle } from "../../src/model/ports.ts";
 import { Secret } from "../../src/model/secret.ts";
 import type { Exchange } from "../../src/runtime/request.ts";
 import { createServe } from "../../src/runtime/serve.ts";
+import { asOrdinaryUser, NO_OTHER_USER } from "../another-user.ts";
 import { type World, worldOf } from "../config/world.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "fairlead-daemon-"));
@@ -46,7 +46,7 @@ const plain = configWith({ admin: { listen: "unix:/run/f.sock" } });
 const env = { FAIRLEAD_ADMIN_TOKEN: "env-token" };
 
 describe("the running daemon, of a config that this user may not read", () => {
-  it("is not found: who may read it is said, and how to become one", { skip: process.getuid?.() !== 0 }, () => {
+  it("is not found: who may read it is said, and how to become one", { skip: NO_OTHER_USER }, () => {
     const etc = join(folder, "etc");
     mkdirSync(etc);
     writeFileSync(join(etc, "config.yaml"), "", { mode: 0o640 });
@@ -54,16 +54,11 @@ describe("the running daemon, of a config that this user may not read", () => {
     chownSync(etc, 0, 1);
     chmodSync(etc, 0o750);
     chmodSync(folder, 0o755);
-    process.seteuid?.(65_534);
-    try {
-      assert.equal(
-        find({ config: join(etc, "config.yaml") }),
-        "78 cannot read the config file /etc/config.yaml: permission denied (a folder above it cannot be entered); " +
-          "use sudo, or join the group daemon (sudo usermod -aG daemon NAME, then log in again)",
-      );
-    } finally {
-      process.seteuid?.(0);
-    }
+    assert.equal(
+      asOrdinaryUser(() => find({ config: join(etc, "config.yaml") })),
+      "78 cannot read the config file /etc/config.yaml: permission denied (a folder above it cannot be entered); " +
+        "use sudo, or join the group daemon (sudo usermod -aG daemon NAME, then log in again)",
+    );
   });
 });
 

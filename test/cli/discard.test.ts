@@ -3,7 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import process from "node:process";
 import { describe, it } from "node:test";
 import { fault } from "../../src/model/fault.ts";
-import { destinationBusy } from "../../src/model/unserved.ts";
+import { destinationBusy } from "../../src/model/waiting-deliveries.ts";
 import { startAdmin } from "./admin.ts";
 
 const SLOW = { timeout: 60_000 };
@@ -69,7 +69,7 @@ describe("fairlead discard", () => {
   it("says how far it came when the daemon fails", SLOW, async () => {
     const pages = [{ discarded: 1_000, more: true }, fault("store_failed", "the outbox cannot be written")];
     const discard = async () => pages.shift() ?? assert.fail();
-    await using admin = await startAdmin(1_500, { unserved: { discard, move: async () => assert.fail() } });
+    await using admin = await startAdmin(1_500, { waiting: { discard, move: async () => assert.fail() } });
     const { code, out, err } = await admin.run(["discard", "old", "--yes", "--json"]);
     assert.equal(code, 1);
     assert.deepEqual(JSON.parse(out), { destination: "old", discarded: 1_000, more: true });
@@ -99,7 +99,7 @@ describe("fairlead discard", () => {
       if (asked === 2) process.kill(child?.pid ?? assert.fail(), "SIGINT");
       return { discarded: 1_000, more: true };
     };
-    await using admin = await startAdmin(90_000, { unserved: { discard, move: async () => assert.fail() } });
+    await using admin = await startAdmin(90_000, { waiting: { discard, move: async () => assert.fail() } });
     const begun = admin.begin(["discard", "old", "--yes"]);
     child = begun.child;
     const { code, out, err } = await begun.ended;

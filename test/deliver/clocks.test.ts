@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createClocks } from "../../src/deliver/clocks.ts";
-import { neverStopped } from "../../src/deliver/destination-clock.ts";
+import fc from "fast-check";
+import { createClocks, createDestinationClock, neverStopped, type Reason } from "../../src/deliver/clocks.ts";
 import type { Destination } from "../../src/model/destination.ts";
 import type { StoredClock, StoredClocks } from "../../src/model/destination-clock.ts";
 import { type Fault, fault } from "../../src/model/fault.ts";
@@ -34,9 +34,15 @@ function start(stored: readonly StoredClock[] = []) {
   const changed = () => {
     changes += 1;
   };
-  const clocks = createClocks({ clock, clocks: saving, storedClocks: stored, stopping: leaving.signal, changed });
+  const clocks = createClocks({
+    clock,
+    clockStore: saving,
+    storedClocks: stored,
+    stopping: leaving.signal,
+    onPauseChange: changed,
+  });
   const { pauses } = clocks;
-  const serve = (destinations: readonly Destination[]) => clocks.serve(destinations, waiting());
+  const serve = (destinations: readonly Destination[]) => clocks.setDestinations(destinations, waiting());
   return { clock, store, leaving, pauses, serve, crm: clocks.of("crm"), changes: () => changes };
 }
 
@@ -66,11 +72,11 @@ describe("a pause", () => {
 
   it("keeps what another config and the network say while it is being written", async () => {
     const { pauses, serve, crm, clock, store } = start();
-    crm.online(START - 5);
+    crm.noteOnline(START - 5);
     const pausing = pauses.pause("crm");
     await Promise.resolve();
     serve([OFF]);
-    crm.offline();
+    crm.noteOffline();
     await pausing;
     await clock.rest();
     const all = { ...RUNNING, pausedAt: START, unservedAt: START, offlineAt: START - 5, stoppedAt: START - 5 };
@@ -132,24 +138,24 @@ describe("a machine that is offline", () => {
   it("stops the clock from the last attempt on that left it, until the next one that does", async () => {
     const { crm, clock, store } = start();
     await clock.advance("1s");
-    crm.online(clock.now());
+    crm.noteOnline(clock.now());
     await clock.advance("9s");
-    crm.offline();
-    crm.offline();
+    crm.noteOffline();
+    crm.noteOffline();
     await clock.rest();
     const since = START + SECOND;
     assert.deepEqual(store.saved, [[{ ...RUNNING, offlineAt: since, stoppedAt: since }]]);
     await clock.advance("1s");
-    crm.online(clock.now());
+    crm.noteOnline(clock.now());
     await clock.rest();
     assert.deepEqual(store.saved.at(-1), [{ ...RUNNING, stoodStill: 10 * SECOND }]);
-    crm.online(clock.now() + 1);
+    crm.noteOnline(clock.now() + 1);
     assert.equal(store.saved.length, 2);
   });
 
   it("stops it from the start of the daemon on, if none has left it since", () => {
     const { crm, clock } = start();
-    crm.offline();
+    crm.noteOffline();
     assert.equal(crm.stoodStill(clock.now() + 5), 5);
   });
 });
@@ -162,5 +168,92 @@ describe("what a clock has counted", () => {
     serve([CRM]);
     await clock.rest();
     assert.deepEqual(store.saved, [[{ ...RUNNING, pausedAt: START - 10, stoppedAt: START - 10 }]]);
+  });
+});
+
+const REASONS: readonly Reason[] = ["pausedAt", "unservedAt", "offlineAt"];
+
+function startClock() {
+  return createDestinationClock(neverStopped("crm"));
+}
+
+describe("the clock of a destination", () => {
+  it("stands still while there is a reason, and then goes on", () => {
+    const clock = startClock();
+    clock.stop("pausedAt", 100);
+    assert.deepEqual([clock.standsStill(), clock.stoodStill(100), clock.stoodStill(150)], [true, 0, 50]);
+    clock.start("pausedAt", 200);
+    assert.deepEqual([clock.standsStill(), clock.stoodStill(200), clock.stoodStill(900)], [false, 100, 100]);
+  });
+
+  it("stands still once for several reasons, until the last has ended", () => {
+    const clock = startClock();
+    clock.stop("pausedAt", 100);
+    clock.stop("unservedAt", 150);
+    clock.start("pausedAt", 200);
+    assert.deepEqual([clock.standsStill(), clock.stoodStill(250)], [true, 150]);
+    clock.start("unservedAt", 300);
+    assert.equal(clock.stoodStill(400), 200);
+  });
+
+  it("knows how long it had stood still a moment ago", () => {
+    const clock = startClock();
+    clock.stop("pausedAt", 100);
+    clock.start("pausedAt", 200);
+    assert.deepEqual([90, 100, 130, 200, 300].map(clock.stoodStill), [0, 0, 30, 100, 100]);
+  });
+
+  it("counts no time twice, though a reason is known only later", () => {
+    const clock = startClock();
+    clock.stop("pausedAt", 100);
+    clock.start("pausedAt", 200);
+    clock.stop("offlineAt", 50);
+    assert.equal(clock.stoodStill(300), 200);
+    const other = startClock();
+    other.stop("pausedAt", 100);
+    other.stop("offlineAt", 50);
+    assert.equal(other.stoodStill(300), 250);
+  });
+
+  it("goes on where it was after a restart", () => {
+    const clock = startClock();
+    clock.stop("unservedAt", 100);
+    clock.start("unservedAt", 150);
+    clock.stop("pausedAt", 200);
+    const again = createDestinationClock(clock.stored());
+    again.start("pausedAt", 1_000);
+    assert.equal(again.stoodStill(2_000), 850);
+  });
+
+  it("forgets all but a pause", () => {
+    const clock = startClock();
+    clock.stop("unservedAt", 100);
+    clock.stop("pausedAt", 150);
+    assert.deepEqual([clock.forget(), clock.forget()], [true, false]);
+    assert.deepEqual(clock.stored(), { ...neverStopped("crm"), pausedAt: 150, stoppedAt: 150 });
+    clock.start("pausedAt", 200);
+    clock.forget();
+    assert.deepEqual(clock.stored(), neverStopped("crm"));
+  });
+
+  it("has stood still for as many moments as there was any reason, whatever happens", () => {
+    const anyChange = fc.record({ reason: fc.constantFrom(...REASONS), after: fc.nat(20), stops: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(anyChange), fc.nat(20), (changes, rest) => {
+        const clock = startClock();
+        const reasons = new Set<Reason>();
+        let [now, expected] = [0, 0];
+        for (const { reason, after, stops } of changes) {
+          if (reasons.size > 0) expected += after;
+          now += after;
+          if (stops) reasons.add(reason);
+          else reasons.delete(reason);
+          if (stops) clock.stop(reason, now);
+          else clock.start(reason, now);
+          assert.equal(clock.standsStill(), reasons.size > 0);
+        }
+        assert.equal(clock.stoodStill(now + rest), expected + (reasons.size > 0 ? rest : 0));
+      }),
+    );
   });
 });

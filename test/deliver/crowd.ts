@@ -1,8 +1,9 @@
 /** Many destinations, the real loops, and a false clock, network and store: whatever their receivers do, who could send does. */
-
+import assert from "node:assert/strict";
 import { createDeliver } from "../../src/deliver/deliver.ts";
 import { createActivity } from "../../src/deliver/health.ts";
 import { createLanes, type SlotAsk } from "../../src/deliver/lanes.ts";
+import { MOST_ATTEMPTS } from "../../src/deliver/slots.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
 import type { Destination } from "../../src/model/destination.ts";
 import type { ClaimAsk, ClaimPage, Post, Settle } from "../../src/model/ports.ts";
@@ -10,8 +11,39 @@ import { HOUR, SECOND } from "../../src/model/units.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
 import { type Behaviour, createFalseNetwork, OFFLINE, REFUSED } from "../flow/network.ts";
-import type { Chance } from "../simulate/random.ts";
+import { type Chance, createChance } from "../simulate/random.ts";
 import { makeDelivery, makeReport, makeStore } from "./make.ts";
+
+type Plan = { readonly seed: number; readonly count: number; readonly webhooks: number; readonly steps: number };
+
+/**
+ * Disturbs a crowd of so many, step by step. At each moment every destination that could send does, and everything arrives
+ * once all receivers are well.
+ */
+export async function keepBusy({ seed, count, webhooks, steps }: Plan): Promise<void> {
+  const chance = createChance(seed);
+  const crowd = startCrowd(
+    chance,
+    Array.from({ length: count }, (_, nth) => makeOne(nth, webhooks)),
+  );
+  for (let step = 0; step < steps; step += 1) {
+    disturb(crowd, chance, webhooks);
+    for (const wait of ["0s", `${chance.below(5_000)}ms`, `${chance.below(4)}s`]) {
+      await crowd.clock.advance(wait);
+      await crowd.clock.rest();
+      assert.deepEqual(crowd.idle(), [], `seed ${seed}, step ${step}: there are slots for them`);
+      assert.ok(crowd.most() <= MOST_ATTEMPTS, `seed ${seed}, step ${step}: ${crowd.most()} at once`);
+    }
+  }
+  crowd.moods.clear();
+  crowd.serve(crowd.destinations().map((one) => ({ ...one, enabled: true })));
+  // Longer than the longest wait of a delivery or a lane, with its chance.
+  await crowd.clock.advance("25m");
+  assert.deepEqual(crowd.waiting(), [], `seed ${seed}`);
+  const stopping = crowd.deliver.stop();
+  await crowd.clock.advance("6s");
+  await stopping;
+}
 
 const CONCURRENCY = 64;
 
@@ -64,14 +96,14 @@ function createRows(chance: Chance, nextTurn: () => Promise<void>) {
 }
 
 /** What there is in the whole crowd: one to three webhooks for each, or one for all. */
-export function makeOne(nth: number, most: number): Destination {
+function makeOne(nth: number, most: number): Destination {
   const urls = Array.from({ length: 1 + (nth % most) }, (_, n) => `https://d${nth}-${n}.example.com/`);
   return makeDestination({ name: `d${nth}`, urls });
 }
 
-export type Crowd = ReturnType<typeof startCrowd>;
+type Crowd = ReturnType<typeof startCrowd>;
 
-export function startCrowd(chance: Chance, first: readonly Destination[]) {
+function startCrowd(chance: Chance, first: readonly Destination[]) {
   const clock = createFalseClock();
   const rows = createRows(chance, clock.nextTurn);
   const moods = new Map<string, (chance: Chance) => Behaviour>();
@@ -89,11 +121,11 @@ export function startCrowd(chance: Chance, first: readonly Destination[]) {
     ...{ clock, post, lanes, activity: createActivity(clock), report: makeReport() },
     ...{ claims: rows.claims, backlog: rows.backlog, settle: rows.settle },
     random: { fraction: chance.fraction, hex: () => "" },
-    clocks: { save: async () => null },
+    clockStore: { save: async () => null },
     storedClocks: [],
     delivery: () => ({ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: CONCURRENCY }),
   });
-  deliver.serve(destinations, []);
+  deliver.setDestinations(destinations, []);
   deliver.start();
   return {
     ...{ clock, deliver, moods },
@@ -102,7 +134,7 @@ export function startCrowd(chance: Chance, first: readonly Destination[]) {
     most: () => most,
     serve(next: readonly Destination[]) {
       destinations = next;
-      deliver.serve(next, []);
+      deliver.setDestinations(next, []);
     },
     /** One event, for all of these. */
     commit(names: readonly string[]) {
@@ -118,7 +150,7 @@ export function startCrowd(chance: Chance, first: readonly Destination[]) {
     idle() {
       const ask: SlotAsk = {
         ...{ now: clock.now(), concurrency: CONCURRENCY, urgent: false, tried: false, untriedWaits: true },
-        starved: lanes.passOn,
+        wake: lanes.wakeNext,
       };
       const isUntried = ({ attemptedAt, body }: Delivery): boolean => attemptedAt === null && !sent.has(body);
       const idle = destinations.filter((one) => one.enabled && rows.of(one.name).some(isUntried));
@@ -129,7 +161,7 @@ export function startCrowd(chance: Chance, first: readonly Destination[]) {
 }
 
 /** Something that happens to it, by chance. */
-export function disturb(crowd: Crowd, chance: Chance, mostWebhooks: number): void {
+function disturb(crowd: Crowd, chance: Chance, mostWebhooks: number): void {
   const destinations = crowd.destinations();
   const names = destinations.map(({ name }) => name);
   const acts = [

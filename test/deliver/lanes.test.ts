@@ -22,7 +22,7 @@ function destinations(count: number): readonly Destination[] {
   return Array.from({ length: count }, (_, nth) => destination(`d${nth}`));
 }
 
-const ASK = { now: 0, concurrency: MOST_ATTEMPTS, urgent: false, tried: false, untriedWaits: false, starved() {} };
+const ASK = { now: 0, concurrency: MOST_ATTEMPTS, urgent: false, tried: false, untriedWaits: false, wake() {} };
 
 /** Takes all the slots that it can get, and answers how many. */
 function takeAll(lanes: Lanes, { name, webhooks }: Destination): number {
@@ -95,10 +95,10 @@ describe("the lanes together", () => {
     takeAll(lanes, greedy);
     takeAll(lanes, modest);
     let called = 0;
-    const starved = (): void => {
+    const wake = (): void => {
       called += 1;
     };
-    assert.equal(lanes.haveRoom(modest, { ...ASK, starved }), false);
+    assert.equal(lanes.haveRoom(modest, { ...ASK, wake }), false);
     finish(lanes, greedy, 1);
     assert.equal(called, 1);
     assert.equal(lanes.haveRoom(modest, ASK), true);
@@ -108,7 +108,7 @@ describe("the lanes together", () => {
     const { lanes, greedy, rest } = crowd(101);
     const called: string[] = [];
     for (const one of rest) {
-      assert.equal(lanes.haveRoom(one, { ...ASK, starved: () => called.push(one.name) }), false);
+      assert.equal(lanes.haveRoom(one, { ...ASK, wake: () => called.push(one.name) }), false);
     }
     finish(lanes, greedy, 1);
     assert.deepEqual(called, ["d1"]);
@@ -121,7 +121,7 @@ describe("the lanes together", () => {
     const called = new Set<string>();
     const wakers = new Map(rest.map(({ name }) => [name, () => called.add(name)]));
     for (let round = 0; round < rest.length / 10; round += 1) {
-      for (const one of rest) lanes.haveRoom(one, { ...ASK, starved: wakers.get(one.name) ?? assert.fail });
+      for (const one of rest) lanes.haveRoom(one, { ...ASK, wake: wakers.get(one.name) ?? assert.fail });
       finish(lanes, greedy, 10);
       takeAll(lanes, greedy);
     }
@@ -132,12 +132,12 @@ describe("the lanes together", () => {
     const { lanes, greedy, rest } = crowd(3);
     const called: string[] = [];
     for (const one of rest) {
-      lanes.haveRoom(one, { ...ASK, starved: () => called.push(one.name) });
+      lanes.haveRoom(one, { ...ASK, wake: () => called.push(one.name) });
     }
     finish(lanes, greedy, 1);
-    lanes.passOn();
+    lanes.wakeNext();
     assert.deepEqual(called, ["d1", "d2"]);
-    lanes.passOn();
+    lanes.wakeNext();
     assert.deepEqual(called, ["d1", "d2"], "nobody waits any more");
   });
 
@@ -148,8 +148,8 @@ describe("the lanes together", () => {
     grow(lanes, [greedy, modest]);
     takeAll(lanes, greedy);
     let called = 0;
-    assert.equal(lanes.haveRoom(greedy, { ...ASK, starved: () => (called += 1) }), false);
-    lanes.passOn();
+    assert.equal(lanes.haveRoom(greedy, { ...ASK, wake: () => (called += 1) }), false);
+    lanes.wakeNext();
     assert.equal(called, 0);
     finish(lanes, greedy, 1);
     assert.equal(called, 1);

@@ -68,8 +68,8 @@ describe("the window", () => {
     const window = createWindow("crm", store);
     await window.fill(0);
     const before = store.asked.length;
-    window.receive(makeDelivery({ id: 4 }));
-    window.receive(makeDelivery({ id: 7 }));
+    window.enqueue(makeDelivery({ id: 4 }));
+    window.enqueue(makeDelivery({ id: 7 }));
     assert.deepEqual(
       takeAll(window, "first").map(({ id }) => id),
       [1, 2, 3, 4, 7],
@@ -80,12 +80,12 @@ describe("the window", () => {
 
   it("says whether what arrives is the only one that waits for its first attempt", async () => {
     const window = createWindow("crm", makeStore([]));
-    assert.equal(window.receive(makeDelivery({ id: 1 })), false, "nobody knows before the first reading");
+    assert.equal(window.enqueue(makeDelivery({ id: 1 })), false, "nobody knows before the first reading");
     await window.fill(0);
-    assert.equal(window.receive(makeDelivery({ id: 2 })), true);
-    assert.equal(window.receive(makeDelivery({ id: 3 })), false);
+    assert.equal(window.enqueue(makeDelivery({ id: 2 })), true);
+    assert.equal(window.enqueue(makeDelivery({ id: 3 })), false);
     takeAll(window, "first");
-    assert.equal(window.receive(makeDelivery({ id: 4 })), true);
+    assert.equal(window.enqueue(makeDelivery({ id: 4 })), true);
   });
 
   it("leaves what arrives to be read, in its order, while others before it are not read or there is no room", async () => {
@@ -93,12 +93,12 @@ describe("the window", () => {
     const window = createWindow("crm", makeStore(waiting));
     for (let id = 1; id <= 5; id += 1) {
       waiting.push(makeDelivery({ id }));
-      window.receive(makeDelivery({ id }));
+      window.enqueue(makeDelivery({ id }));
     }
     await window.fill(0);
     for (let id = 6; id <= 1_000; id += 1) {
       waiting.push(makeDelivery({ id }));
-      window.receive(makeDelivery({ id }));
+      window.enqueue(makeDelivery({ id }));
     }
     const first = takeAll(window, "first").map(({ id }) => id);
     assert.ok(first.length <= 384);
@@ -120,7 +120,7 @@ describe("the window", () => {
     for (let id = 1; id <= 100; id += 1) {
       const delivery = makeDelivery({ id, body: "x".repeat(30_000) });
       waiting.push(delivery);
-      window.receive(delivery);
+      window.enqueue(delivery);
     }
     assert.ok(takeAll(window, "first").length < 20);
     await window.fill(0);
@@ -131,7 +131,7 @@ describe("the window", () => {
     const store = makeStore(rows(3));
     const window = createWindow("crm", store);
     await window.fill(0);
-    for (const delivery of rows(3)) window.receive(delivery);
+    for (const delivery of rows(3)) window.enqueue(delivery);
     assert.equal(window.isLow(0), false);
     assert.deepEqual(
       takeAll(window, "first").map(({ id }) => id),
@@ -143,9 +143,9 @@ describe("the window", () => {
     const waiting = rows(1);
     const window = createWindow("crm", makeStore(waiting));
     await window.fill(0);
-    window.receive(makeDelivery({ id: 3 }));
+    window.enqueue(makeDelivery({ id: 3 }));
     waiting.push(makeDelivery({ id: 2 }), makeDelivery({ id: 3 }));
-    window.receive(makeDelivery({ id: 2 }));
+    window.enqueue(makeDelivery({ id: 2 }));
     await window.fill(0);
     assert.deepEqual(
       takeAll(window, "first").map(({ id }) => id),
@@ -162,7 +162,7 @@ describe("the window", () => {
         const page = await store.claims(ask);
         if (ask.queue === "first" && waiting.length === 1) {
           waiting.push(makeDelivery({ id: 2 }));
-          window.receive(makeDelivery({ id: 2 }));
+          window.enqueue(makeDelivery({ id: 2 }));
         }
         return page;
       },
@@ -206,7 +206,7 @@ describe("the window", () => {
     const window = createWindow("crm", makeStore(rows(5, { attemptedAt: 1, dueAt: 2 })));
     await window.fill(10);
     assert.equal(takeAll(window, "retry").length, 5);
-    window.hurry({ from: 0, until: 100 });
+    window.retryEarly({ from: 0, until: 100 });
     for (let n = 0; n < 3; n += 1) await window.fill(10);
     assert.equal(takeAll(window, "retry").length, 0);
   });
@@ -224,7 +224,7 @@ describe("the window", () => {
     };
     assert.deepEqual([newest(), newest()], [1_000, 999]);
     waiting.push(makeDelivery({ id: 1_001 }));
-    window.receive(makeDelivery({ id: 1_001 }));
+    window.enqueue(makeDelivery({ id: 1_001 }));
     await window.fill(0);
     assert.deepEqual([newest(), newest()], [1_001, 998]);
     window.setSuspect(false);
@@ -248,7 +248,7 @@ describe("the window", () => {
       const id = waiting.length + 1;
       if (id <= 500) {
         waiting.push(makeDelivery({ id }));
-        window.receive(makeDelivery({ id }));
+        window.enqueue(makeDelivery({ id }));
       }
       await window.fill(0);
       for (const queue of ["latest", "first"] as const) window.startFirst(queue, ({ id }) => seen.push(id) > 0);
@@ -263,8 +263,8 @@ describe("the window", () => {
     const old = makeDelivery({ id: 1, firstAttemptAt: 10, attemptedAt: 60, dueAt: 9_000 });
     const window = createWindow("crm", makeStore([old]));
     await window.fill(200);
-    window.hurry({ from: Number.NEGATIVE_INFINITY, until: 200 });
-    window.hurry({ from: 40, until: 201 });
+    window.retryEarly({ from: Number.NEGATIVE_INFINITY, until: 200 });
+    window.retryEarly({ from: 40, until: 201 });
     await window.fill(202);
     assert.deepEqual(
       takeAll(window, "retry").map(({ id }) => id),
@@ -278,7 +278,7 @@ describe("the window", () => {
     const before = makeDelivery({ id: 3, firstAttemptAt: 30, attemptedAt: 60, dueAt: 8_500 });
     const window = createWindow("crm", makeStore([during, since, before]));
     await window.fill(200);
-    window.hurry({ from: 40, until: 100 });
+    window.retryEarly({ from: 40, until: 100 });
     await window.fill(200);
     assert.deepEqual(
       takeAll(window, "retry").map(({ id }) => id),

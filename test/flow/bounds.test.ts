@@ -27,7 +27,8 @@ describe("what is kept", () => {
     await d.clock.advance("1h10m");
     assert.deepEqual(new Set((await d.rows()).map(({ state }) => state)), new Set(["failed"]));
     assert.equal(d.told.filter(({ what, args }) => what === "pruned" && isPruned(args[0], "delivered", 10)).length, 1);
-    await d.clock.advance("29d");
+    d.clock.skip("28d 22h");
+    await d.clock.advance("2h");
     assert.equal((await d.rows()).length, 0);
   });
 
@@ -134,7 +135,8 @@ describe("a machine clock that is set", () => {
     d.clock.setWall(0);
     await d.clock.advance("5h");
     assert.equal((await d.rows()).length, 10);
-    await d.clock.advance("30d");
+    d.clock.skip("29d 22h");
+    await d.clock.advance("2h");
     assert.equal((await d.rows()).length, 0);
   });
 });

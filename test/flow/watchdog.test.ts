@@ -136,7 +136,7 @@ describe("the watchdog of a daemon", () => {
       claims: (ask) => (isStuck ? new Promise(() => {}) : store.claims(ask)),
       settle: async () => "written",
       backlog: store.backlog,
-      clocks: { save: async () => null },
+      clockStore: { save: async () => null },
       storedClocks: [],
     });
     await using watchdog = await watch(clock, () => ({
@@ -144,10 +144,10 @@ describe("the watchdog of a daemon", () => {
       stuckLoops: deliver.checkLiveness(),
     }));
     deliver.start();
-    deliver.serve([makeDestination({ name: "lake", enabled: false })], []);
+    deliver.setDestinations([makeDestination({ name: "lake", enabled: false })], []);
     assert.equal(await watchdog.meals(), 20);
     isStuck = true;
-    deliver.serve([makeDestination()], []);
+    deliver.setDestinations([makeDestination()], []);
     await clock.advance("1m");
     assert.equal(await watchdog.meals(), 0);
     assert.deepEqual(watchdog.told, ["stuck the loop of crm"]);

@@ -1,7 +1,7 @@
 import { createBodies } from "../../src/http/body.ts";
 import { createIngest } from "../../src/ingest/api.ts";
 import { createDoor } from "../../src/ingest/door.ts";
-import { createRejections, type Rejecting } from "../../src/ingest/rejections.ts";
+import { createRejections, type RejectionLog } from "../../src/ingest/rejections.ts";
 import type { Config } from "../../src/model/config.ts";
 import type { Event } from "../../src/model/event.ts";
 import type { Accept, Peer, Receipt } from "../../src/model/ports.ts";
@@ -24,7 +24,7 @@ export type TestIngest = {
   readonly clock: FalseClock;
   readonly accepted: readonly Accepted[];
   readonly refused: readonly Refusal[];
-  readonly rejections: Rejecting;
+  readonly rejections: RejectionLog;
   /** Whether the daemon is about to end. */
   stopping: boolean;
   /** The status of each answer that was counted. */

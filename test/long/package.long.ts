@@ -10,7 +10,7 @@ import { makeDeb } from "../../packaging/deb.ts";
 import { TARGETS } from "../../packaging/targets.ts";
 import { findBinary } from "../binary/binary.ts";
 import { makeDebianTree } from "./debian-tree.ts";
-import { MISSING, makeSystemdWorld, type SystemdWorld } from "./systemd-world.ts";
+import { MISSING, makeSystemdWorld, type SystemdWorld, until } from "./systemd-world.ts";
 
 const hasDpkg = spawnSync("dpkg-deb", ["--version"]).error === undefined;
 /** The first of them makes a Debian, which takes a minute or more. */
@@ -167,6 +167,8 @@ describe("an upgrade", () => {
     w.do("chmod", "0600", "/etc/fairlead/website-key");
     const said = install(w, NEW);
     assert.match(said, /website-key.*permission denied/);
+    // The daemon itself sees that the file has changed, and reads its config again.
+    await until(() => w.show("ActiveState") !== "reloading");
     assert.deepEqual([w.show("ActiveState"), w.show("MainPID")], ["active", pid]);
   });
 

@@ -1,7 +1,7 @@
 // The simulator for longer than `make test` has time for: longer plans, other seeds, and the faults that few plans find.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { findFault, RARE_FAULTS } from "../simulate/faults/find.ts";
+import { findFault, RARE_FAULTS } from "../simulate/find-fault.ts";
 import { search } from "../simulate/search.ts";
 import { createFalseDisk, type FalseDisk } from "../simulate/world/disk.ts";
 

@@ -3,9 +3,9 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import process from "node:process";
 import { describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { type Hook, startReceiver } from "../binary/receiver.ts";
+import { type Hook, startPlace } from "../binary/receiver.ts";
 import { PATIENCE } from "../binary/waiting.ts";
-import { type Daemon, makeConfig, makeWorld } from "../binary/world.ts";
+import type { Daemon } from "../binary/world.ts";
 import { settled, statusOf } from "./observe.ts";
 
 const SECOND = 1_000;
@@ -97,10 +97,8 @@ function assertFlat(all: readonly Sample[]): void {
 describe(`${LENGTH} seconds at a hundred calls a second, with a receiver that fails now and then`, () => {
   const patient = { timeout: LENGTH * SECOND + 4 * PATIENCE };
   it("leave memory, descriptors and the write-ahead log as they were, and every call delivered", patient, async () => {
-    await using receiver = startReceiver(answersSince(Date.now()));
-    await using w = await makeWorld();
-    await w.write("config.yaml", makeConfig({ url: receiver.url }));
-    const daemon = await w.serve();
+    await using place = await startPlace(answersSince(Date.now()));
+    const { receiver, w, daemon } = place;
     const { ids, samples } = await run(daemon, w.path("fairlead.db-wal"));
     await receiver.all(ids);
     await settled(daemon);

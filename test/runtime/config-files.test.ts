@@ -15,6 +15,7 @@ import {
   readFileLater,
 } from "../../src/runtime/config-files.ts";
 import { howToRead } from "../../src/runtime/file-error.ts";
+import { asOrdinaryUser, KEEPS_USER, NO_OTHER_USER } from "../another-user.ts";
 import { makeFolder } from "../folder.ts";
 
 const { folder, [Symbol.dispose]: remove } = makeFolder();
@@ -32,17 +33,6 @@ function write(name: string, content: string | Uint8Array, mode = 0o600): string
 function why(read: FileText): string {
   assert.ok(!read.ok);
   return read.why;
-}
-
-/** File modes do not hold root back: its reads are tried as `nobody`. */
-function asOrdinaryUser<T>(run: () => T): T {
-  if (process.geteuid?.() !== 0) return run();
-  process.seteuid?.(65_534);
-  try {
-    return run();
-  } finally {
-    process.seteuid?.(0);
-  }
 }
 
 describe("a secret file", () => {
@@ -78,7 +68,7 @@ describe("a secret file", () => {
     assert.equal(why(file(loop)), "its symbolic links go in a circle");
   });
 
-  it("that may not be read says whose it is", () => {
+  it("that may not be read says whose it is", { skip: KEEPS_USER }, () => {
     chmodSync(folder, 0o755);
     const path = write("forbidden", "s3cret", 0o000);
     const owner = process.getuid?.() === 0 ? "root" : `uid ${process.getuid?.()}`;
@@ -86,7 +76,7 @@ describe("a secret file", () => {
     assert.equal(why(read), `permission denied (mode 0000, owner ${owner})`);
   });
 
-  it("in a closed folder says that the folder is closed", () => {
+  it("in a closed folder says that the folder is closed", { skip: KEEPS_USER }, () => {
     chmodSync(folder, 0o755);
     const closed = join(folder, "closed");
     mkdirSync(closed);
@@ -179,7 +169,7 @@ writeFileSync(openFile, "", { mode: 0o644 });
 const missing = find.path("missing.yaml");
 
 /** Modes do not hold root back, and do not hold back the owner of the folders here. */
-const skip = process.getuid?.() !== 0 && "only root can become somebody else";
+const skip = NO_OTHER_USER;
 
 function findAsOrdinaryUser(places: readonly string[]): string | null {
   return asOrdinaryUser(() => findConfigFile(undefined, places));

@@ -12,6 +12,7 @@ import {
   realPathOf,
   storedFile,
 } from "../../src/runtime/stored-file.ts";
+import { NO_OTHER_USER } from "../another-user.ts";
 import { makeFolder } from "../folder.ts";
 
 describe("what is at a path", () => {
@@ -65,7 +66,7 @@ describe("what is at a path", () => {
 const SOMEBODY = { uid: 4_321, gid: 4_322 };
 
 describe("what root does as somebody", () => {
-  const skip = process.getuid?.() !== 0;
+  const skip = NO_OTHER_USER;
 
   it("is theirs, and goes no further than they may, until it is done", { skip }, async () => {
     using f = makeFolder();

@@ -57,8 +57,8 @@ export function makeRetried(delivery: Partial<Delivery> = {}): Delivery {
   return makeDelivery({ attempts: 2, firstAttemptAt: FIRST_AT, attemptedAt: FIRST_AT + 2_000, ...delivery });
 }
 
-export type RoundOptions = Partial<Omit<SettleContext, "lane" | "clock">> &
-  Partial<SettleContext["lane"]> & {
+export type RoundOptions = Partial<Omit<SettleContext, "webhooks" | "clock">> &
+  Partial<SettleContext["webhooks"]> & {
     /** For how long the destination's clock had stood still in all, at any time that is asked about. */
     readonly stoodStill?: Ms;
     readonly standsStill?: boolean;
@@ -70,9 +70,9 @@ export function settleRound(
   outcomes: readonly Outcome[],
   { urls = [URL_A], asked = urls, stoodStill = 0, standsStill = false, ...context }: RoundOptions = {},
 ): Settlement | null {
-  const lane = { urls, asked };
+  const webhooks = { urls, asked };
   const clock = { stoodStill: () => stoodStill, standsStill: () => standsStill };
-  return settle(delivery, outcomes, { now: FIRST_AT + 20, random: 0.5, policy: POLICY, ...context, clock, lane });
+  return settle(delivery, outcomes, { now: FIRST_AT + 20, random: 0.5, policy: POLICY, ...context, clock, webhooks });
 }
 
 /** Settles a round of one webhook that answered like this. */

@@ -1,21 +1,21 @@
-/** All that can happen. A new act gets a file in acts/, a line here, and a weight in plan.ts. */
-import type { Act } from "./act.ts";
-import { again } from "./acts/again.ts";
-import { audience, members, removal } from "./acts/audiences.ts";
-import { batch } from "./acts/batch.ts";
-import { call } from "./acts/call.ts";
-import { calm } from "./acts/calm.ts";
+import { again, batch, call, rush } from "./acts/calls.ts";
+import { calm, heal, receiver } from "./acts/calm.ts";
 import { reload } from "./acts/config.ts";
-import { deletion, lift } from "./acts/deletion.ts";
-import { found, vanish } from "./acts/files.ts";
-import { pause, resume } from "./acts/pause.ts";
-import { heal, receiver } from "./acts/receivers.ts";
-import { replay, retry, retryAll } from "./acts/replay.ts";
-import { rush } from "./acts/rush.ts";
-import { pass, reboot, right, wall } from "./acts/time.ts";
-import { crash, disk, space, stop } from "./acts/trouble.ts";
-import { discard, move } from "./acts/unserved.ts";
+import { discard, move, pause, replay, resume, retry, retryAll } from "./acts/operator.ts";
+import { crash, disk, found, pass, reboot, right, space, stop, vanish, wall } from "./acts/trouble.ts";
+import { audience, deletion, lift, members, removal } from "./acts/users.ts";
+import type { Chance } from "./random.ts";
+import type { World } from "./world/world.ts";
 
+/** One kind of thing that can happen. */
+export type Act<P> = {
+  /** Decides what is left to chance about it. `nth`: the number of the step, from 0. */
+  choose(chance: Chance, nth: number): P;
+  /** Does it. Resolves when all that it sets off at once has come to rest. */
+  run(world: World, with_: P): Promise<void>;
+};
+
+/** All that can happen. A new act has its place in acts/, a line here, and a weight in plan.ts. */
 const ALL = {
   ...{ call, batch, rush, again, receiver, heal, pass, wall, right, reboot, reload, pause, resume, move, discard },
   ...{ replay, retry, retryAll, delete: deletion, lift, audience, members, removal, crash, stop, disk, space },

@@ -1,8 +1,7 @@
 // The simulator, tried: each of these faults is put into the daemon on purpose, and has to be found.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { COMMON_FAULTS, findFault } from "./faults/find.ts";
-import { CAN_PATCH } from "./faults/patched.ts";
+import { COMMON_FAULTS, findFault } from "./find-fault.ts";
 import { createFalseDisk, type FalseDisk } from "./world/disk.ts";
 
 /** A fault that takes more is rare: test/long/simulate.long.ts looks for those. */
@@ -10,7 +9,7 @@ const MOST_SEEDS = 40;
 /** Of one fault: a busy machine takes its time. */
 const LIMIT = { timeout: 600_000 };
 
-describe("the simulator finds a daemon that", { skip: !CAN_PATCH }, () => {
+describe("the simulator finds a daemon that", () => {
   let disk: FalseDisk;
   before(async () => {
     disk = await createFalseDisk();

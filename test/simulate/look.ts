@@ -1,33 +1,67 @@
-/** What must be true after each step. A new check gets a file in checks/ and a line here; of single requests, in checks/requests.ts. */
-import { checkAnswers } from "./checks/answers.ts";
-import { checkEvents } from "./checks/bind.ts";
+import { checkAnswers, checkEvents, isCleared } from "./checks/answers.ts";
 import { checkClocks } from "./checks/clocks.ts";
-import { checkCommits } from "./checks/commits.ts";
-import { checkCounters } from "./checks/counters.ts";
 import { checkKept } from "./checks/kept.ts";
-import { checkMemory } from "./checks/memory.ts";
-import { checkOwn } from "./checks/own.ts";
-import { checkPrompt } from "./checks/prompt.ts";
-import { checkReplayed } from "./checks/replayed.ts";
-import { checkTurns } from "./checks/turns.ts";
-import type { World } from "./world/world.ts";
+import { checkPrompt, checkTurns } from "./checks/turns.ts";
+import { type EventRow, type Rows, readRows } from "./world/rows.ts";
+import { type World, wrong } from "./world/world.ts";
 
+/** What must be true after each step. A new check has its place in checks/ and a line here; of single requests, in checks/requests.ts. */
 export async function look(world: World): Promise<void> {
   const before = world.rows;
-  const after = world.shell.read();
+  const after = await readRows(world);
   world.forgetful ||= world.told.some(({ what, args }) => what === "pruned" && args[1] === "space");
   checkEvents(world, before, after);
   checkAnswers(world, before, after);
-  if (before !== after) {
-    checkKept(world, before, after);
-    checkOwn(world, before, after);
-  }
+  checkKept(world, before, after);
+  checkOwn(world, after);
   checkCommits(world);
   checkClocks(world, after);
   checkReplayed(world, after);
   await checkCounters(world, after);
-  checkMemory(world);
   checkPrompt(world, after);
   checkTurns(world, after);
   world.rows = after;
+}
+
+/** What the daemon says itself, of a deletion or a membership, it says once. */
+function checkOwn(world: World, after: Rows): void {
+  const seen = new Map<string, EventRow>();
+  for (const event of after.events.values()) {
+    if (!/^(audience|delete)-/.test(event.messageId)) continue;
+    const other = seen.get(event.messageId);
+    if (other) wrong(world, `${event.messageId} is event ${other.id}, and event ${event.id} as well`);
+    seen.set(event.messageId, event);
+  }
+}
+
+/** Only a disk that refuses something makes a commit fail: one that fails by itself would fail again and again. */
+function checkCommits(world: World): void {
+  if (world.refused > 0) return;
+  const failure = world.told.find(({ what }) => what === "storeFailed");
+  if (failure)
+    wrong(world, `the store has failed, and the disk has refused nothing: ${failure.args.map(String).join(": ")}`);
+}
+
+/** What the daemon counts in memory is what is in the outbox. */
+async function checkCounters(world: World, after: Rows): Promise<void> {
+  const rows = new Map<string, number>();
+  for (const { destination, state } of after.deliveries.values()) add(rows, `${destination} ${state}`, 1);
+  for (const { destination, state, count } of (await world.life.backlog?.counts()) ?? [])
+    add(rows, `${destination} ${state}`, -count);
+  for (const [what, difference] of rows) {
+    if (difference !== 0) wrong(world, `${what}: ${difference} more than are counted`);
+  }
+}
+
+function add(counts: Map<string, number>, key: string, count: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + count);
+}
+
+/** What is said to have been replayed was. Others may have been as well, in the same moment: a process has died before it could say so. */
+function checkReplayed(world: World, after: Rows): void {
+  // What was removed to make room, or erased, cannot be counted.
+  if (world.replayed === 0 || world.ended > 0 || isCleared(world)) return;
+  const now = world.life.clock.now();
+  const those = [...after.deliveries.values()].filter(({ replayedAt }) => replayedAt === now);
+  if (those.length < world.replayed) wrong(world, `${world.replayed} are said to be replayed, and ${those.length} are`);
 }

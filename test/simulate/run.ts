@@ -1,16 +1,16 @@
 import { createFalseClock } from "../flow/clock.ts";
 import { ACTS } from "./acts.ts";
+import type { Fault } from "./faults.ts";
 import { look } from "./look.ts";
 import type { Plan, Step } from "./plan.ts";
 import { createChance } from "./random.ts";
+import { createLedger } from "./world/calls.ts";
 import { isStopped } from "./world/clocks.ts";
 import type { FalseDisk } from "./world/disk.ts";
-import { createLedger } from "./world/ledger.ts";
 import { begin, closeAll, revive } from "./world/lives.ts";
 import { NO_ROWS, type Row, type Rows } from "./world/rows.ts";
 import { headerOf, type Shape } from "./world/shape.ts";
-import { createTracks, type Track } from "./world/tracks.ts";
-import { createTurns } from "./world/turns.ts";
+import { createTracks, createTurns, type Track } from "./world/tracks.ts";
 import { type Life, type World, wrong } from "./world/world.ts";
 
 /** How a run has ended. `failedAt`: the number of the step after which something was wrong; null if nothing was. */
@@ -23,13 +23,20 @@ export type Verdict = {
 /** What each run ends with: all is well, for a long time. */
 export const LAST: Step = { act: "calm", with: { all: true } };
 
+export type RunOptions = {
+  /** Called after each step. */
+  readonly watching?: (world: World, step: Step) => void;
+  /** What every process of the run does wrong. */
+  readonly fault?: Fault | null;
+};
+
 /** Runs a plan in a world of its own. The same plan always ends in the same way. */
 export async function runPlan(
   plan: Plan,
   disk: FalseDisk,
-  watching: (world: World, step: Step) => void = () => {},
+  { watching = () => {}, fault = null }: RunOptions = {},
 ): Promise<Verdict> {
-  const world = createWorld(plan, disk);
+  const world = createWorld(plan, { disk, fault });
   try {
     await begin(world, disk.fresh());
     for (const [nth, step] of [...plan.steps, LAST].entries()) {
@@ -66,9 +73,9 @@ async function end(world: World): Promise<void> {
   disk.forget(life.path);
 }
 
-function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
+function createWorld({ seed, shape }: Plan, { disk, fault }: Pick<World, "disk" | "fault">): World {
   const world: World = {
-    ...{ chance: createChance(seed ^ 0x5eed), disk, shape, nextShape: null, ledger: createLedger() },
+    ...{ chance: createChance(seed ^ 0x5eed), disk, fault, shape, nextShape: null, ledger: createLedger() },
     tracks: createTracks({
       cutoff: () => world.shape.cutoff,
       webhooks: (name) => Math.max(...shapesOf(world).map((one) => one.destinations[name as "crm"].webhooks.length)),
@@ -82,7 +89,7 @@ function createWorld({ seed, shape }: Plan, disk: FalseDisk): World {
       turns: createTurns(),
       life: NOBODY,
       nextPath: null,
-      shell: { read: () => NO_ROWS, close() {} },
+      reading: false,
       rows: NO_ROWS,
     },
     ...{
@@ -130,6 +137,7 @@ const NOBODY: Life = {
     dead: true,
     started: false,
     backlog: null,
+    store: null,
   },
   ask: () => new Promise(() => {}),
 };

@@ -1,10 +1,8 @@
-import { makePlan, type Plan } from "./plan.ts";
+import { makePlan, type Plan, writeTrace } from "./plan.ts";
 import { runPlan, type Verdict } from "./run.ts";
-import { shrink } from "./shrink.ts";
-import { writeTrace } from "./trace.ts";
 import type { FalseDisk } from "./world/disk.ts";
 
-export type Search = {
+type Search = {
   readonly firstSeed: number;
   readonly seeds: number;
   /** Of each plan. */
@@ -13,7 +11,7 @@ export type Search = {
   readonly after?: (seed: number) => void;
 };
 
-export type Found = { readonly seed: number; readonly plan: Plan; readonly verdict: Verdict; readonly trace: string };
+type Found = { readonly seed: number; readonly plan: Plan; readonly verdict: Verdict; readonly trace: string };
 
 /** Runs one plan after the other until one fails. Answers the shortest that fails as well, or what all of them have met. */
 export async function search(
@@ -35,4 +33,39 @@ async function found({ seed, ...first }: Omit<Found, "trace">, disk: FalseDisk):
   const { plan, verdict } = await shrink(first.plan, first.verdict, (shorter) => runPlan(shorter, disk));
   const head = `seed ${seed}: ${first.plan.steps.length} steps, of which ${plan.steps.length} are enough`;
   return { seed, plan, verdict, trace: `${head}\n${writeTrace(plan, verdict)}` };
+}
+
+/** Runs that a search for a shorter plan may take. */
+const MOST_RUNS = 400;
+
+/**
+ * Looks for a shorter plan that fails as well: first without large parts, then without single steps, until nothing can be left
+ * out. It need not fail for the same reason, which is a fault all the same.
+ */
+export async function shrink(
+  plan: Plan,
+  first: Verdict,
+  run: (plan: Plan) => Promise<Verdict>,
+): Promise<{ plan: Plan; verdict: Verdict }> {
+  let best = { plan: upTo(plan, first), verdict: first };
+  let runs = 0;
+  for (let size = Math.ceil(best.plan.steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let from = best.plan.steps.length - size; from > -size && runs < MOST_RUNS; from -= size) {
+      const shorter = without(best.plan, Math.max(0, from), size);
+      if (shorter.steps.length === best.plan.steps.length) continue;
+      const verdict = await run(shorter);
+      runs += 1;
+      if (verdict.failedAt !== null) best = { plan: upTo(shorter, verdict), verdict };
+    }
+  }
+  return best;
+}
+
+/** What comes after the failure has no part in it. */
+function upTo(plan: Plan, { failedAt }: Verdict): Plan {
+  return { ...plan, steps: plan.steps.slice(0, (failedAt ?? plan.steps.length) + 1) };
+}
+
+function without(plan: Plan, from: number, size: number): Plan {
+  return { ...plan, steps: plan.steps.filter((_, nth) => nth < from || nth >= from + size) };
 }

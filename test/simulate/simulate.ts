@@ -3,10 +3,12 @@
  * `make simulate TRACE=file`: runs the plan that a trace has printed. It exits 1 if something is wrong.
  */
 import { readFileSync } from "node:fs";
+import type { Step } from "./plan.ts";
+import { readPlan, writeStep, writeTrace } from "./plan.ts";
 import { runPlan } from "./run.ts";
 import { search } from "./search.ts";
-import { readPlan, writeStep, writeTrace } from "./trace.ts";
 import { createFalseDisk } from "./world/disk.ts";
+import type { World } from "./world/world.ts";
 
 /** Steps of one plan: enough for one thing to meet another, and few enough to be told. */
 const LENGTH = 50;
@@ -44,11 +46,12 @@ async function searchOn(firstSeed: number, most: number): Promise<number> {
 
 async function runAgain(file: string): Promise<number> {
   const plan = readPlan(readFileSync(file, "utf8"));
-  const verdict = await runPlan(plan, disk, (world, step) => {
+  const watching = (world: World, step: Step): void => {
     const told = world.told.filter(({ what }) => what !== "attempted").map(({ what }) => what);
     const counts = [...Map.groupBy(told, (what) => what)].map(([what, those]) => `${what} ${those.length}`);
     console.log(`${new Date(world.life.clock.now()).toISOString()} ${writeStep(step)}\n    ${counts.join(", ")}`);
-  });
+  };
+  const verdict = await runPlan(plan, disk, { watching });
   console.log(verdict.failedAt === null ? "nothing is wrong" : writeTrace(plan, verdict));
   return verdict.failedAt === null ? 0 : 1;
 }

@@ -20,7 +20,7 @@ type DeliverWorld = {
   /** The daemon's address, for messages. */
   readonly base: string;
   /** Tells the user why it takes long. */
-  readonly tell: (text: string) => void;
+  readonly note: (text: string) => void;
 };
 
 /** The import stops after this time without success, so that the user sees what is wrong. */
@@ -30,7 +30,7 @@ const PATIENCE: Ms = 10 * MINUTE;
  * Sends batches until the daemon accepts them. Retries while the daemon is down or full, but not if no daemon has ever
  * answered. If a whole request is refused because of one call, sends the halves to find that call.
  */
-export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorld): Deliver {
+export function createDeliver({ sender, clock, signal, base, note }: DeliverWorld): Deliver {
   let wasThere = false;
 
   return deliver;
@@ -52,13 +52,13 @@ export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorl
 
   async function sendUntilSettled(calls: readonly ImportCall[]): Promise<Settled | GivenUp> {
     const beganAt = clock.now();
-    let told = "";
+    let noted = "";
     const again: Again = (answer) => {
       if (isForeign(answer) || (isNobody(answer) && !wasThere)) return false;
       if (clock.now() - beganAt >= PATIENCE) return false;
       const why = whyNot(answer);
-      if (why !== told) tell(`${base} ${why}; trying again until it takes them`);
-      told = why;
+      if (why !== noted) note(`${base} ${why}; trying again until it takes them`);
+      noted = why;
       return true;
     };
     const sending = await sender.send(calls, { signal: NEVER, stop: signal, again });
@@ -67,7 +67,7 @@ export function createDeliver({ sender, clock, signal, base, tell }: DeliverWorl
     if (verdict.kind === "fatal") return giveUp(verdict.why);
     if (verdict.kind === "unavailable") return giveUp(`${verdict.why}${verdict.nobody && !wasThere ? HINT : IN_VAIN}`);
     wasThere = true;
-    if (told !== "") tell(`${base} is there again`);
+    if (noted !== "") note(`${base} is there again`);
     return verdict;
   }
 

@@ -44,7 +44,7 @@ export async function importCalls(file: string, target: Target, options: ImportO
   const batches = makeBatches(readLines(source.pieces, LONGEST_LINE), { name, fromLine });
   try {
     const ended = await runImport(batches, {
-      deliver: createDeliver({ sender, clock, signal: stopping.signal, base: target.base, tell: bar.note }),
+      deliver: createDeliver({ sender, clock, signal: stopping.signal, base: target.base, note: bar.note }),
       listRefused: createRefusedList(refusedFile, { append: fromLine > 1 }),
       signal: stopping.signal,
       onBatch: createTeller(bar, { size: source.size, refusedFile, fromLine, elapsed: () => clock.now() - beganAt }),
@@ -157,13 +157,13 @@ type Telling = {
 /** Prints refused lines as they come, and shows the progress. */
 function createTeller(bar: ProgressBar, { size, refusedFile, fromLine, elapsed }: Telling): ImportWorld["onBatch"] {
   const most = refusedFile === null ? Infinity : MOST_TOLD;
-  let told = 0;
+  let noted = 0;
   let began: { readonly done: number; readonly share: number } | null = null;
   const shareOf = (offset: number): number => (size ? offset / size : 0);
   return (batch, { line }, refused) => {
-    for (const one of refused.slice(0, Math.max(0, most - told))) bar.note(refusalLine(one));
-    if (told <= most && told + refused.length > most) bar.note(`more lines are refused: all are in ${refusedFile}`);
-    told += refused.length;
+    for (const one of refused.slice(0, Math.max(0, most - noted))) bar.note(refusalLine(one));
+    if (noted <= most && noted + refused.length > most) bar.note(`more lines are refused: all are in ${refusedFile}`);
+    noted += refused.length;
     began ??= { done: fromLine - 1, share: shareOf(batch.start) };
     const share = size === null ? {} : { share: shareOf(batch.end) };
     bar.show({ done: line, total: null, began, elapsed: elapsed(), ...share });

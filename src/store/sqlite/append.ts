@@ -14,8 +14,8 @@ import type { MemberBatch, MemberRows } from "./members.ts";
 import type { Notices } from "./notices.ts";
 import type { Repeats } from "./repeats.ts";
 import { type About, checksum, packBodies, refOf, statesOf } from "./segment.ts";
+import type { Withdrawn, WithdrawRows } from "./settle.ts";
 import type { Suppression } from "./suppressed.ts";
-import type { Withdrawn, WithdrawRows } from "./withdraw.ts";
 
 export type IntakeWorld = {
   readonly commits: Commits;

@@ -1,5 +1,5 @@
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
-import type { Backlog, ClaimAsk, ClaimPage, Position } from "../../model/ports.ts";
+import type { Backlog, ClaimAsk, ClaimPage, QueuePosition } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import { type At, MB } from "../../model/units.ts";
 import { untried } from "./append.ts";
@@ -108,7 +108,7 @@ type Tried = Omit<Delivery, "ref" | "messageId" | "type" | "finals"> & {
 };
 
 function createReadRetries(db: Database, report: Told): (ask: ClaimAsk) => ClaimPage {
-  const list = db.prepare<[string, number, number, number], Position & { row: number }>(
+  const list = db.prepare<[string, number, number, number], QueuePosition & { row: number }>(
     `SELECT rowid AS row, event AS id, due_at AS dueAt FROM tried
      WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?) AND due_at <= ? ORDER BY due_at, event`,
   );
@@ -125,7 +125,7 @@ function createReadRetries(db: Database, report: Told): (ask: ClaimAsk) => Claim
     const deliveries: Delivery[] = [];
     let body = 0;
     // Behind what is passed over: due as it is, it would be asked for again at once.
-    let damagedAt: Position | null = null;
+    let damagedAt: QueuePosition | null = null;
     for (const { row, ...place } of list.iterate(destination, dueAt, id, dueBy)) {
       const delivery = passingOver(destination, report, () => toDelivery(place.id, read.get(row, place.id)));
       damagedAt = delivery === null ? place : null;

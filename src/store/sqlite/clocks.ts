@@ -22,8 +22,9 @@ export function createStoredClocks(db: Database, { commits, meta, failed }: Cloc
 
   return {
     all: async () => [...kept.values()],
-    async save(clocks) {
-      const refused = await commits.add<Fault | null>({ rows: clocks.length, run: () => writeAll(clocks), failed });
+    async save(clocks, because) {
+      const job = { rows: clocks.length, run: () => writeAll(clocks), failed };
+      const refused = await commits.add<Fault | null>(because === "observed" ? { ...job, keepsUp: true } : job);
       if (refused === null) for (const clock of clocks) keep(clock);
       return refused;
     },

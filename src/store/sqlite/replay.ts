@@ -1,9 +1,13 @@
+import { NO_ATTEMPTS } from "../../model/attempt.ts";
 import type { IsForgotten } from "../../model/deletion.ts";
 import type { Fault } from "../../model/fault.ts";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { ReplaySteps, Settled } from "../replay.ts";
 import type { Commits, Tx } from "./commits.ts";
-import { createReplayRows, type ReplayParts } from "./replay-rows.ts";
+import type { Counts } from "./counts.ts";
+import type { Kept } from "./kept.ts";
+import type { Progress } from "./progress.ts";
+import { logOfFirst, type Tried } from "./settle.ts";
 import type { Superseding } from "./superseded.ts";
 
 type ReplayStepsParts = ReplayParts & {
@@ -17,7 +21,6 @@ type ReplayStepsParts = ReplayParts & {
 /** The steps of a replay (store/replay.ts), each one commit. */
 export function createReplaySteps(parts: ReplayStepsParts): ReplaySteps {
   const { tried, commits, isForgotten, superseding, failed } = parts;
-  const rows = createReplayRows(parts);
   return {
     async outdated(found) {
       const why = new Map<ListedDelivery, "deleted" | "superseded">();
@@ -38,7 +41,7 @@ export function createReplaySteps(parts: ReplayStepsParts): ReplaySteps {
             superseding.keep(tx, one);
             return true;
           });
-        return rows.run(tx, allowed);
+        return replayRows(tx, allowed, parts);
       };
       return commits.add<readonly Settled[] | Fault>({ rows: settled.length, run, failed });
     },
@@ -47,4 +50,36 @@ export function createReplaySteps(parts: ReplayStepsParts): ReplaySteps {
       return commits.add<"hurried" | "due" | Fault>({ rows: 1, run, failed });
     },
   };
+}
+
+type ReplayParts = {
+  readonly counts: Counts;
+  readonly progress: Progress;
+  readonly tried: Tried;
+  readonly kept: Kept;
+};
+
+/** Sets those of them waiting that are still settled, and answers them. */
+function replayRows(tx: Tx, settled: readonly Settled[], parts: ReplayParts): readonly Settled[] {
+  const done = settled.filter((one) => replayOne(tx, one, parts));
+  for (const { destination, state } of done) {
+    parts.counts.add(tx, destination, state, -1);
+    parts.counts.add(tx, destination, "waiting", 1);
+  }
+  return done;
+}
+
+function replayOne(tx: Tx, one: Settled, { progress, tried, kept }: ReplayParts): boolean {
+  if (tried.replay(tx, one, one.state)) return true;
+  const segment = one.state === "delivered" ? kept.segmentOf(one.id) : null;
+  if (segment === null) return false;
+  const { first, acceptedAt } = segment;
+  const place = { ...one, segment: first };
+  if (progress.letter(tx, place) !== "d") return false;
+  const by = kept.deliveredBy(place);
+  const body = kept.body(one);
+  progress.again(tx, place);
+  const waiting = { ...place, body, acceptedAt, dueAt: tx.now, attempts: 0, stoodStill: 0 };
+  tried.add(tx, waiting, { log: by ? logOfFirst(by) : NO_ATTEMPTS });
+  return true;
 }

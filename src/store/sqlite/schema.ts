@@ -286,7 +286,7 @@ const SCHEMA = `
 `;
 
 /** `PRAGMA user_version` of the schema above. Lower ones are of development versions. */
-export const FIRST_SCHEMA = 8;
+export const FIRST_SCHEMA = 9;
 
 /**
  * What later versions change: the SQL of each step from FIRST_SCHEMA on, which has to be quick on an outbox of any size. A step

@@ -3,6 +3,7 @@ import type { Delivery, SettledState } from "../../model/delivery.ts";
 import type { Settlement } from "../../model/settlement.ts";
 import type { At } from "../../model/units.ts";
 import { withoutQuery } from "../../model/url.ts";
+import type { Withdrawal } from "../../model/withdrawal.ts";
 import type { Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
@@ -10,7 +11,7 @@ import type { Kept, Waiting } from "./kept.ts";
 import type { Delivered, Progress } from "./progress.ts";
 import { checksum, damaged, segmentOf } from "./segment.ts";
 
-export type SettleParts = { readonly counts: Counts; readonly progress: Progress; readonly tried: Tried };
+type SettleParts = { readonly counts: Counts; readonly progress: Progress; readonly tried: Tried };
 
 /** Writes what became of a delivery. Answers false if it does not wait any more. */
 export function createSettle({ counts, progress, tried }: SettleParts) {
@@ -175,4 +176,28 @@ export function createGiveUp({ counts, progress, tried, kept }: GiveUpParts): Gi
     tried.add(tx, { ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, stoodStill: 0 });
     return body.length;
   }
+}
+
+export type Withdrawn = Pick<Delivery, "id" | "destination">;
+
+export type WithdrawRows = {
+  /** What waits of these events, for any destination, has failed. Answers which deliveries. */
+  run(tx: Tx, withdrawal: Withdrawal): readonly Withdrawn[];
+  /** Whether anything of this event waits. */
+  waits(event: number): boolean;
+};
+
+/** Ends the waiting of events that must not go out any more. */
+export function createWithdraw(parts: GiveUpParts): WithdrawRows {
+  const { kept } = parts;
+  const giveUp = createGiveUp(parts);
+  return {
+    run(tx, { events, reason }) {
+      // By their number, so that each segment is opened once.
+      const withdrawn = events.toSorted((one, other) => one - other).flatMap(kept.waitingOf);
+      for (const one of withdrawn) giveUp(tx, one, reason);
+      return withdrawn.map(({ id, destination }) => ({ id, destination }));
+    },
+    waits: (event) => kept.waitingOf(event).length > 0,
+  };
 }

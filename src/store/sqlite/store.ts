@@ -1,7 +1,7 @@
 import type { Fault } from "../../model/fault.ts";
 import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
 import { type Alias, type Bounds, describeAlias, type FileMark, type StoreHealth } from "../../model/space.ts";
-import type { Discarded, Moved, Unserved } from "../../model/unserved.ts";
+import type { Discarded, Moved, WaitingDeliveries } from "../../model/waiting-deliveries.ts";
 import { createPresence, OutboxGone, type Presence } from "../presence.ts";
 import { createReplay } from "../replay.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
@@ -26,12 +26,11 @@ import { createPrune, createSize, type PruneRows, type Size } from "./prune.ts";
 import { createRepeats } from "./repeats.ts";
 import { createReplaySteps } from "./replay.ts";
 import { createRescue, keepRescued } from "./rescue.ts";
-import { createSettle, createTried } from "./settle.ts";
+import { createSettle, createTried, createWithdraw, type Withdrawn } from "./settle.ts";
 import { createCallHash, createForget, createSuperseding } from "./superseded.ts";
 import { createIsForgotten, createSuppression, createUserHash, type UserHash } from "./suppressed.ts";
 import { createUnserved, type UnservedRows } from "./unserved.ts";
 import { createUploads } from "./uploads.ts";
-import { createWithdraw, type Withdrawn } from "./withdraw.ts";
 
 /** Opens the outbox, or makes it. Rejects with a message for the operator when it cannot. */
 export async function openStore(options: StoreOptions): Promise<Store> {
@@ -174,7 +173,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     backlog: createBacklog(db, counts),
     prune: createPrunePort({ commits, rows: createPrune(db, tables), moved }),
     lookup,
-    unserved: createUnservedPort({ commits, rows: createUnserved(tables), moved }),
+    waiting: createUnservedPort({ commits, rows: createUnserved(tables), moved }),
     replay: createReplay({ ...replaySteps, clock, lookup, room, moved }),
     deletions: createStoredDeletions(db, {
       ...{ ...tables, clock, commits, room, size, notices, report },
@@ -283,7 +282,7 @@ function createPrunePort({ commits, rows, moved }: PruneWorld): Store["prune"] {
 
 type UnservedWorld = Pick<Changes, "moved"> & { readonly commits: Commits; readonly rows: UnservedRows };
 
-function createUnservedPort({ commits, rows, moved }: UnservedWorld): Unserved {
+function createUnservedPort({ commits, rows, moved }: UnservedWorld): WaitingDeliveries {
   return {
     discard(destination, limit) {
       const run = (tx: Tx): Discarded => rows.discard(tx, destination, limit);

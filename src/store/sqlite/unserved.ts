@@ -1,5 +1,5 @@
 import { MB } from "../../model/units.ts";
-import type { Discarded, Moved, Redirect } from "../../model/unserved.ts";
+import type { Discarded, Moved, Redirect } from "../../model/waiting-deliveries.ts";
 import { DISCARDED, hasAlready } from "../ended.ts";
 import type { Tx } from "./commits.ts";
 import type { Waiting } from "./kept.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { openDatabase } from "../../../src/store/sqlite/driver.ts";
-import { type Receiver, startReceiver } from "../receiver.ts";
+import { type Receiver, startPlace } from "../receiver.ts";
 import { PATIENT } from "../waiting.ts";
-import { type Daemon, makeConfig, makeWorld, type World } from "../world.ts";
+import type { Daemon, World } from "../world.ts";
 import { type Call, FORTY, NUMERIC, SIX } from "./calls.ts";
 import { CLIENTS, type Client, startProgram } from "./clients.ts";
 import { startGate } from "./gate.ts";
@@ -11,7 +11,7 @@ import { startGate } from "./gate.ts";
 for (const client of CLIENTS) {
   describe(`${client.package} (${client.library.version}), unchanged`, () => {
     it("has each kind of call delivered once, with its fields and a signature", PATIENT, async () => {
-      await using place = await makePlace();
+      await using place = await startPlace();
       const { daemon } = place;
       const calls = client.takesNumbers ? [...SIX, NUMERIC] : SIX;
       await using program = startProgram(client, { host: daemon.ingest, calls });
@@ -19,7 +19,7 @@ for (const client of CLIENTS) {
     });
 
     it("has each call delivered once though the daemon answers 503 for a while", PATIENT, async () => {
-      await using place = await makePlace();
+      await using place = await startPlace();
       const { daemon } = place;
       await using gate = await startGate(daemon.ingest);
       using lock = await lockOutbox(place.w);
@@ -36,7 +36,7 @@ for (const client of CLIENTS) {
     });
 
     it("has each call delivered once though the daemon stops and starts again under way", PATIENT, async () => {
-      await using place = await makePlace();
+      await using place = await startPlace();
       await using gate = await startGate(place.daemon.ingest);
       await using program = startProgram(client, { host: gate.url, calls: FORTY });
       // Its calls are on the daemon's disk, but the client does not get to know, and sends them again.
@@ -44,7 +44,7 @@ for (const client of CLIENTS) {
       gate.shut();
       await stop(place.daemon);
       await gate.refused();
-      const daemon = await restart(place);
+      const daemon = await place.w.serve();
       gate.open(daemon.ingest);
       const taken = await program.taken();
       const metrics = await (await fetch(`${daemon.admin}/metrics`)).text();
@@ -54,28 +54,10 @@ for (const client of CLIENTS) {
   });
 }
 
-type Place = AsyncDisposable & { readonly w: World; readonly receiver: Receiver; readonly daemon: Daemon };
-
-async function makePlace(): Promise<Place> {
-  await using all = new AsyncDisposableStack();
-  const receiver = all.use(startReceiver());
-  const w = all.use(await makeWorld());
-  await w.write("config.yaml", makeConfig({ url: receiver.url }));
-  const daemon = await w.serve();
-  const kept = all.move();
-  return { w, receiver, daemon, [Symbol.asyncDispose]: () => kept.disposeAsync() };
-}
-
 /** When it has ended, it has sent all that it had begun to send. */
 async function stop(daemon: Daemon): Promise<void> {
   daemon.process.kill("SIGTERM");
   assert.deepEqual(await daemon.process.exit, { code: 0, signal: null });
-}
-
-/** On the same port, where its clients look for it. */
-async function restart({ w, receiver, daemon }: Place): Promise<Daemon> {
-  await w.write("config.yaml", makeConfig({ url: receiver.url, ingest: new URL(daemon.ingest).host }));
-  return w.serve();
 }
 
 /** Begins to write to the outbox, as somebody in a shell may, so that the daemon cannot. */

@@ -30,13 +30,14 @@ export type Client = {
  */
 export const CLIENTS: readonly Client[] = [
   {
-    // Our own, as it is packed: ten times, 0.5 s after the first failure, doubling to 60 s.
+    // Our own, as it is packed: ten times, 0.5 s after the first failure, doubling to 60 s, but never sooner than Retry-After
+    // says: 10 s after each 503 of ours.
     package: "fairlead/client",
     program: "fairlead.mjs",
     library: { name: "fairlead-client", version: manifest.version },
     choosesIds: true,
     takesNumbers: true,
-    refusals: 2,
+    refusals: 1,
   },
   {
     // Three times within 0.35 to 0.7 s: its publisher waits 25 ms × 2^attempt, once to twice that.

@@ -21,7 +21,7 @@ function makeWorld(answer: (calls: readonly number[]) => Answer | Promise<Answer
   const told: string[] = [];
   const tell = (text: string): void => void told.push(text);
   const sender = openSender(TARGET, { clock, ...rest }, { write: writeBare });
-  const deliver = createDeliver({ sender, clock, signal: stopping.signal, base: "http://f", tell });
+  const deliver = createDeliver({ sender, clock, signal: stopping.signal, base: "http://f", note: tell });
   return { clock, came, stopping, told, deliver };
 }
 

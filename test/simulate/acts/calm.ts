@@ -1,14 +1,14 @@
 import { GB, MINUTE } from "../../../src/model/units.ts";
-import type { Act } from "../act.ts";
-import { checkQuiet } from "../checks/quiet.ts";
-import { advance } from "../world/advance.ts";
+import type { Act } from "../acts.ts";
+import { advance } from "../world/ask.ts";
 import { revive } from "../world/lives.ts";
-import { DESTINATIONS, type Shape } from "../world/shape.ts";
-import type { World } from "../world/world.ts";
-import { changeTo } from "./config.ts";
-import { putBack } from "./files.ts";
-import { resumeOne } from "./pause.ts";
-import { healAll } from "./receivers.ts";
+import { ALL_MANNERS, type Manner } from "../world/network.ts";
+import { nameOf, readRows } from "../world/rows.ts";
+import { DESTINATIONS, type DestinationName, type Shape, urlOf } from "../world/shape.ts";
+import { type World, wrong } from "../world/world.ts";
+import { changeTo, isServed } from "./config.ts";
+import { resumeOne } from "./operator.ts";
+import { putBack } from "./trouble.ts";
 
 /**
  * Longer than any wait, of a delivery or of a lane, with its chance; and then what was set off by that: who is to be erased is
@@ -45,4 +45,41 @@ async function serveAll(world: World): Promise<void> {
     destinations: Object.fromEntries(served) as Shape["destinations"],
   });
   await revive(world);
+}
+
+/** Receivers of a destination change their manners: one of them, or all at once. */
+export const receiver: Act<{ destination: DestinationName; webhook: number; does: Manner }> = {
+  choose: (chance) => ({
+    destination: chance.pick(DESTINATIONS),
+    webhook: chance.pick([0, 0, 1, 2, 3]),
+    does: chance.pick(ALL_MANNERS),
+  }),
+  async run(world, { destination, webhook, does }) {
+    for (const one of webhook === 0 ? [1, 2, 3] : [webhook]) world.manners.set(urlOf(destination, one), does);
+    if (does !== "well" && does !== "created") world.troubled.add(destination);
+  },
+};
+
+/** All receivers are well again. */
+export const heal: Act<Record<string, never>> = {
+  choose: () => ({}),
+  run: async (world) => healAll(world),
+};
+
+function healAll({ manners }: World): void {
+  manners.clear();
+}
+
+/** All has been well for longer than any wait: everything that may go out has gone out, and what was begun is done. */
+async function checkQuiet(world: World): Promise<void> {
+  await revive(world);
+  const rows = await readRows(world);
+  const served = DESTINATIONS.filter((name) => isServed(world.shape, name) && !rows.paused.has(name));
+  for (const row of rows.deliveries.values()) {
+    if (row.state === "waiting" && served.includes(row.destination as never))
+      wrong(world, `${nameOf(row)} waits, though all is well`);
+  }
+  for (const name of served) world.troubled.delete(name);
+  if (served.length < DESTINATIONS.length) return;
+  for (const id of rows.unfinished) wrong(world, `${id} is not done, though all is well`);
 }

@@ -1,8 +1,9 @@
 import { GB } from "../../../src/model/units.ts";
-import type { Act } from "../act.ts";
+import type { Act } from "../acts.ts";
 import type { Chance } from "../random.ts";
-import { advanceUntil } from "../world/advance.ts";
+import { advanceUntil } from "../world/ask.ts";
 import { beginStop, endStop } from "../world/clocks.ts";
+import { configOf } from "../world/life.ts";
 import {
   ALL_TYPES,
   DESTINATIONS,
@@ -10,9 +11,8 @@ import {
   type DestinationShape,
   type Shape,
   SOURCES,
-  toConfig,
 } from "../world/shape.ts";
-import { upset } from "../world/turns.ts";
+import { upset } from "../world/tracks.ts";
 import { meet, type World, wrong } from "../world/world.ts";
 
 type Change = {
@@ -69,7 +69,7 @@ export async function changeTo(world: World, next: Shape): Promise<void> {
   for (const name of DESTINATIONS) {
     if (!isServed(next, name)) beginStop(world, name, { why: "unserved", from: at });
   }
-  const applied = life.app.reload(toConfig(next, life.path)).catch((error: unknown) => {
+  const applied = life.app.reload(configOf(world, next, life.path)).catch((error: unknown) => {
     wrong(world, `a config could not be applied: ${String(error)}`);
   });
   if (!(await advanceUntil(world, applied))) wrong(world, "a reload does not end");

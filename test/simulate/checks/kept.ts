@@ -1,7 +1,8 @@
+import { type Ms, SECOND } from "../../../src/model/units.ts";
+import { stoodStillAtLeast } from "../world/clocks.ts";
 import { keyOf, nameOf, type Row, type Rows } from "../world/rows.ts";
-import { type World, wrong } from "../world/world.ts";
-import { isCramped, isPruned } from "./bind.ts";
-import { checkEnding } from "./endings.ts";
+import { meet, type World, wrong } from "../world/world.ts";
+import { isCramped, isPruned } from "./answers.ts";
 
 /**
  * A delivery that was once in the outbox is there still, or there is a good reason why it is not: it was settled and kept long
@@ -12,17 +13,16 @@ export function checkKept(world: World, before: Rows, after: Rows): void {
     const is = after.deliveries.get(key);
     if (!is) checkGone(world, was, after);
     // Erased: of what it was, only its letter is left.
-    else if (is !== was) checkChange(world, was, is.messageId === "" ? { ...is, ...namesOf(was) } : is);
+    else checkChange(world, was, is.messageId === "" ? { ...is, ...namesOf(was) } : is);
   }
   for (const [key, is] of after.deliveries) if (!before.deliveries.has(key)) checkBorn(world, is, before);
 }
 
-function namesOf({ messageId, source }: Row): Pick<Row, "messageId" | "source"> {
-  return { messageId, source };
+function namesOf({ messageId, source, userId }: Row): Pick<Row, "messageId" | "source" | "userId"> {
+  return { messageId, source, userId };
 }
 
 function checkGone(world: World, was: Row, after: Rows): void {
-  const event = after.events.get(was.event);
   const { moving } = world;
   if (was.state === "waiting" && moving?.from === was.destination) {
     if (after.deliveries.has(keyOf(was.event, moving.to))) {
@@ -35,7 +35,7 @@ function checkGone(world: World, was: Row, after: Rows): void {
       return;
     }
   }
-  if (world.erasable.has(`${userOf(world, was)} ${was.source}`) || event?.messageId === "") return;
+  if (world.erasable.has(`${was.userId} ${was.source}`) || was.messageId === "") return;
   const ended = was.state !== "waiting" || isEnded(world, was) || isWithdrawn(world, was);
   if (ended && (isPruned(world) || mayBePruned(world, was))) return;
   wrong(world, `${nameOf(was)} is gone; it was ${was.state}`);
@@ -64,14 +64,10 @@ function changeTaker(world: World, was: Row, to: string): void {
   }
 }
 
-function userOf(world: World, { event }: Row): string | null {
-  return world.rows.events.get(event)?.userId ?? null;
-}
-
 /** It was ended without an attempt, and that was long ago by the clock of the next process. */
 function isWithdrawn(world: World, was: Row): boolean {
   const removed = world.told.some(({ what, args }) => what === "pruned" && (args[0] as { failed: number }).failed > 0);
-  const isDeleted = world.deleted.has(`${userOf(world, was)} ${was.source}`);
+  const isDeleted = world.deleted.has(`${was.userId} ${was.source}`);
   return removed && (isDeleted || world.discarding === was.destination || was.messageId.startsWith("audience-"));
 }
 
@@ -117,4 +113,45 @@ function checkBorn(world: World, is: Row, before: Rows): void {
   if (before.events.has(is.event) && moving?.to !== is.destination)
     wrong(world, `${nameOf(is)} is new, and its event is not`);
   if (is.state !== "waiting") checkEnding(world, is);
+}
+
+/** Whatever ends has been given to a receiver, was refused, has had all of its time, or was ended by somebody, and says why. */
+function checkEnding(world: World, row: Row): void {
+  const checks: Record<string, typeof checkFailed> = {
+    delivered: checkDelivered,
+    failed: checkFailed,
+    expired: checkExpired,
+  };
+  meet(world, `ended: ${row.state}`);
+  const found = checks[row.state]?.(world, row);
+  if (found) wrong(world, `${nameOf(row)} is ${row.state}: ${found}`);
+}
+
+function checkDelivered({ tracks }: World, { messageId, destination }: Row): string | null {
+  return tracks.of(messageId, destination).some((track) => track.succeededAt !== null) ? null : "no receiver has it";
+}
+
+function checkFailed(world: World, { reason, messageId, destination, source, userId }: Row): string | null {
+  if (reason === null) return "there is no reason";
+  if (reason.startsWith("refused: ")) {
+    return world.tracks.of(messageId, destination).some((track) => track.refusals > 0) ? null : "nobody has refused it";
+  }
+  const reasons: Record<string, boolean> = {
+    "discarded by operator": world.discarding === destination,
+    superseded: messageId.startsWith("audience-"),
+    "user deleted": world.deleted.has(`${userId} ${source}`),
+  };
+  if (reason.endsWith(" has this event already")) return world.moving?.from === destination ? null : "it was not moved";
+  return reasons[reason] ? null : `the reason is ${reason}`;
+}
+
+/** An attempt that began before this may not know of all the times that ended while it ran. */
+const WHILE_IT_RAN: Ms = 5 * SECOND;
+
+/** Nothing expires untried, or before its time, in which its destination was not paused. That it has no more: once.ts. */
+function checkExpired(world: World, { attempts, firstAttemptAt, settledAt, destination }: Row): string | null {
+  if (attempts < 1 || firstAttemptAt === null || settledAt === null) return "it was never tried";
+  const between = { from: firstAttemptAt + WHILE_IT_RAN, until: settledAt };
+  const earliest = firstAttemptAt + world.shape.cutoff + stoodStillAtLeast(world, destination, between);
+  return settledAt < earliest ? `${earliest - settledAt} ms too early` : null;
 }

@@ -3,9 +3,9 @@ import { isServed } from "../acts/config.ts";
 import { isStopped } from "../world/clocks.ts";
 import { nameOf, type Row, type Rows } from "../world/rows.ts";
 import { type DestinationName, urlOf } from "../world/shape.ts";
-import { countSince, noteTurn } from "../world/turns.ts";
+import { countSince, noteTurn } from "../world/tracks.ts";
 import { meet, type World, wrong } from "../world/world.ts";
-import type { Judge } from "./requests.ts";
+import type { Judged } from "./requests.ts";
 
 /**
  * A receiver that answers is not dead, whatever it says: what is due for it has its turn. `SOON`: without anything in front of
@@ -15,7 +15,7 @@ const SOON: Ms = 10 * SECOND;
 const EACH: Ms = SECOND;
 
 /** A first attempt waits for other first attempts only, however many retries there are. */
-export const checkFirst: Judge = ({ asked: { track, before, at, isNewRound }, world }) => {
+export function checkFirst({ asked: { track, before, at, isNewRound }, world }: Judged): string | null {
   const { turns } = world;
   const { destination } = track;
   if (!isNewRound) return null;
@@ -28,7 +28,7 @@ export const checkFirst: Judge = ({ asked: { track, before, at, isNewRound }, wo
   if (acceptedAt === undefined || since === null) return null;
   meet(world, "first attempts at receivers that answer");
   return judge(Math.max(since, acceptedAt), at, (from) => countSince(turns.firsts, destination, from));
-};
+}
 
 /** And whatever is due waits only while others are asked. */
 export function checkTurns(world: World, after: Rows): void {
@@ -71,4 +71,17 @@ function answersSince(world: World, destination: string, which: "any" | "all"): 
     .filter((one) => one.destination === destination)
     .map(({ until }) => until ?? Number.MAX_SAFE_INTEGER);
   return Math.max(turns.upsetAt, which === "any" ? Math.min(...times) : Math.max(...times), ...ends);
+}
+
+/** Where all was well all the time, nothing that is due waits: a wake-up that is lost is seen at once. */
+export function checkPrompt(world: World, after: Rows): void {
+  if (world.refusing !== null && world.refusing.times > 0) return;
+  const now = world.life.clock.now();
+  for (const row of after.deliveries.values()) {
+    if (row.state !== "waiting" || (row.dueAt ?? 0) > now) continue;
+    const { destination } = row;
+    if (world.troubled.has(destination) || after.paused.has(destination)) continue;
+    if (!isServed(world.shape, destination as never)) continue;
+    wrong(world, `${nameOf(row)} is due, its receiver is well, and nothing is sent`);
+  }
 }

@@ -1,15 +1,18 @@
-/**
- * What programs send, and what every receiver should get for it. The expectation is written from the manual, and shares no
- * code with the daemon: two people who misread it in the same way would be needed for a wrong body to pass.
- */
 import { createHmac } from "node:crypto";
 import { type At, DAY, MINUTE } from "../../../src/model/units.ts";
 import { createChance } from "../random.ts";
 import { ALL_TYPES, type DestinationName, type DestinationShape, type Shape, type SourceName } from "./shape.ts";
 
-export type Call = Readonly<Record<string, unknown>> & { readonly type: string; readonly messageId: string };
+/**
+ * What programs send, and what every receiver should get for it. The expectation is written from the manual, and shares no
+ * code with the daemon: two people who misread it in the same way would be needed for a wrong body to pass.
+ */
+
+type Call = Readonly<Record<string, unknown>> & { readonly type: string; readonly messageId: string };
 
 export const USERS = ["ann", "bob", "cy", "dee", "eve"] as const;
+/** Who may be in an audience. */
+export const PEOPLE = [...USERS, "fay", "gus", "hal", "ivy", "jon", "kim", "lee"] as const;
 
 /**
  * The nth call: the same number is the same call, so that it can be sent again. Only in which step it was is another, by which
@@ -75,7 +78,7 @@ const FIRST_KEYS: Readonly<Record<string, readonly string[]>> = {
 const LATER_KEYS =
   "anonymousId messageId name category properties traits integrations originalTimestamp receivedAt sentAt";
 
-export function expectedBody(call: Call, source: SourceName, wall: At): string {
+function expectedBody(call: Call, source: SourceName, wall: At): string {
   const first = FIRST_KEYS[call.type] ?? [];
   const keys = [...first, ...LATER_KEYS.split(" ").filter((key) => !first.includes(key))];
   const values: Record<string, unknown> = {
@@ -109,7 +112,7 @@ function stamp(at: At): string {
 }
 
 /** Who is to get it, by the manual. */
-export function takersOf(
+function takersOf(
   call: Call,
   source: SourceName,
   { shape, wall }: { shape: Shape; wall: At },
@@ -137,4 +140,67 @@ export function signatureOf(body: string, secret: string): string {
 
 export function standardSignatureOf(text: string, secret: string): string {
   return `v1,${createHmac("sha256", secret).update(text, "utf8").digest("base64")}`;
+}
+
+/** A call that was sent, and what is owed for it. */
+export type Entry = {
+  readonly source: SourceName;
+  readonly messageId: string;
+  readonly userId: string | null;
+  /** What every receiver is to get. */
+  readonly body: string;
+  /** By the clock of rows, and the step. */
+  readonly at: At;
+  readonly step: number;
+  /** Who is owed it. What is moved is owed to another one. */
+  readonly takers: Set<DestinationName>;
+  /** Acknowledged as new: from here on it must never be gone. */
+  acked: boolean;
+  /** Refused, with a fault: it must not go out. */
+  refused: boolean;
+  /** How often it was sent, and not answered yet. */
+  open: number;
+  /** It came and went in one step, and was never seen in the outbox. */
+  gone: boolean;
+  /** The number of its event, once it was seen in the outbox. */
+  event: number | null;
+};
+
+/** All that was ever sent. */
+export type Ledger = {
+  note(call: Call, source: SourceName, moment: SendMoment): Entry;
+  byBody(body: string): Entry | undefined;
+  /** Of this messageId, in the order in which they were sent. */
+  of(source: string, messageId: string): readonly Entry[];
+  all(): readonly Entry[];
+};
+
+type SendMoment = { readonly at: At; readonly wall: At; readonly step: number; readonly shape: Shape };
+
+export function createLedger(): Ledger {
+  const byBody = new Map<string, Entry>();
+  const byId = new Map<string, Entry[]>();
+  return {
+    note(call, source, { at, wall, step, shape }) {
+      const body = expectedBody(call, source, wall);
+      const known = byBody.get(body);
+      // Sent again in the same moment: this time it may be taken.
+      if (known) return Object.assign(known, { refused: false, open: known.open + 1 });
+      const takers = new Set(takersOf(call, source, { shape, wall }));
+      const { messageId } = call;
+      const userId = typeof call.userId === "string" ? call.userId : null;
+      const state = { acked: false, refused: false, open: 1, gone: false, event: null };
+      const entry: Entry = { source, messageId, userId, body, at, step, takers, ...state };
+      byBody.set(body, entry);
+      byId.set(keyOf(source, messageId), [...(byId.get(keyOf(source, messageId)) ?? []), entry]);
+      return entry;
+    },
+    byBody: (body) => byBody.get(body),
+    of: (source, messageId) => byId.get(keyOf(source, messageId)) ?? [],
+    all: () => [...byBody.values()],
+  };
+}
+
+function keyOf(source: string, messageId: string): string {
+  return `${source} ${messageId}`;
 }

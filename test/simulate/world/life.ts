@@ -1,4 +1,5 @@
 import { createApp } from "../../../src/app.ts";
+import type { Config } from "../../../src/model/config.ts";
 import type { Ports } from "../../../src/model/daemon.ts";
 import type { Clock, Handle } from "../../../src/model/ports.ts";
 import type { Report } from "../../../src/model/report.ts";
@@ -6,11 +7,12 @@ import type { FileMark } from "../../../src/model/space.ts";
 import type { Boot } from "../../../src/model/timeline.ts";
 import type { At } from "../../../src/model/units.ts";
 import { disk } from "../../../src/runtime/disk.ts";
+import { openStore } from "../../../src/store/sqlite/store.ts";
 import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
 import { diskError } from "./disk.ts";
 import { createPost } from "./network.ts";
-import { toConfig } from "./shape.ts";
-import { forgetTurns, isBack, upset } from "./turns.ts";
+import { type Shape, toConfig } from "./shape.ts";
+import { forgetTurns, isBack, upset } from "./tracks.ts";
 import { type Answer, type Life, type Vanished, type World, wrong } from "./world.ts";
 
 /** What a dead process waits for. Each time another one: whatever waits for it is gone with it, and forgotten. */
@@ -25,15 +27,24 @@ const QUIET = new Set(["requestAnswered"]);
 const MOST_TURNS = 20_000;
 
 /** `boot`: the machine's, as the kernel says it at the start of the process. */
-export type Birth = { readonly path: string; readonly startAt: At; readonly number: number; readonly boot: Boot };
+export type Birth = {
+  readonly path: string;
+  readonly startAt: At;
+  readonly number: number;
+  readonly boot: Boot;
+  /** Called when the store is open, before anything is done with it. */
+  readonly opened: () => Promise<void>;
+};
 
 /** Another process on this outbox, at this time. It may die while it starts. Rejects if it refuses to start. */
-export async function startLife(world: World, { path, startAt, number, boot }: Birth): Promise<Life> {
+export async function startLife(world: World, { path, startAt, number, boot, opened }: Birth): Promise<Life> {
   const clock = createFalseClock(startAt - boot.uptime, MOST_TURNS);
   clock.reboot(boot.id);
   clock.skip(`${boot.uptime}ms`);
   const handles = new Map<number, Handle>();
   const answers: Answers = new Map();
+  const config = configOf(world, world.shape, path);
+  const ports = portsOf(world, { clock, handles, answers, opened, life: () => life });
   const life: Life = {
     ...{
       number,
@@ -45,8 +56,9 @@ export async function startLife(world: World, { path, startAt, number, boot }: B
       dead: false,
       started: false,
       backlog: null,
+      store: null,
     },
-    app: createApp(toConfig(world.shape, path), portsOf(world, { clock, handles, answers, life: () => life })),
+    app: createApp(config, world.fault?.ports?.(ports, config) ?? ports),
     async ask(port, request) {
       const handle = handles.get(port);
       if (!handle || life.dead) return never();
@@ -84,9 +96,15 @@ export async function startLife(world: World, { path, startAt, number, boot }: B
   return life;
 }
 
+/** The config of this shape, as the daemon takes it. */
+export function configOf({ fault }: World, shape: Shape, path: string): Config {
+  const config = toConfig(shape, path);
+  return fault?.config?.(config) ?? config;
+}
+
 /** A process can die here: whatever it has begun ends in the middle, and another one finds what is in the files. */
 export function moment(world: World, life: Life): void {
-  if (life.dead || life !== world.life || world.diesIn === null) return;
+  if (life.dead || life !== world.life || world.diesIn === null || world.reading) return;
   world.diesIn -= 1;
   if (world.diesIn <= 0) kill(world, life);
 }
@@ -125,11 +143,12 @@ type Around = {
   readonly clock: FalseClock;
   readonly handles: Map<number, Handle>;
   readonly answers: Answers;
+  readonly opened: () => Promise<void>;
   readonly life: () => Life;
 };
 
 function portsOf(world: World, around: Around): Ports {
-  const { clock, handles, answers, life } = around;
+  const { clock, handles, answers, opened, life } = around;
   const { chance } = world;
   const isDead = (): boolean => life().dead;
   return {
@@ -165,6 +184,12 @@ function portsOf(world: World, around: Around): Ports {
         handles.delete(port);
         await Promise.all(runningAt(answers, port));
       }
+    },
+    async openStore(options) {
+      const store = await openStore(options);
+      life().store = store;
+      if (!isDead()) await opened();
+      return store;
     },
     reload: async () => ({ kind: "refused", reason: "there is no file", problems: [] }),
     lastReload: () => ({ file: "config.yaml", readAt: clock.wall(), refused: null, needsRestart: [] }),

@@ -2,18 +2,18 @@
 
 import type { Boot } from "../../../src/model/timeline.ts";
 import { type At, type Ms, SECOND } from "../../../src/model/units.ts";
-import { checkLine, noteLine, type Pause } from "../checks/line.ts";
-import { advanceUntil } from "./advance.ts";
+import { checkLine, noteLine, type Pause } from "../checks/clocks.ts";
+import { advanceUntil } from "./ask.ts";
 import { endStop, reopenStops } from "./clocks.ts";
 import { type Birth, startLife } from "./life.ts";
-import { openShell } from "./rows.ts";
+import { readRows } from "./rows.ts";
 import { DESTINATIONS, urlOf } from "./shape.ts";
 import { meet, type World, wrong } from "./world.ts";
 
 /** The first one. */
 export async function begin(world: World, path: string): Promise<void> {
-  world.shell = await openShell(path);
-  await start(world, { path, startAt: world.life.clock.wall(), boot: { id: 1, uptime: 0 } });
+  const boot = { id: 1, uptime: 0 };
+  await start(world, { path, startAt: world.life.clock.wall(), boot, opened: async () => {} });
   await revive(world);
 }
 
@@ -52,13 +52,12 @@ export async function stopLife(
 }
 
 /** Closes all that a process has left open, when nothing of it moves any more. */
-export async function closeAll({ shell, disk, life }: World): Promise<void> {
+export async function closeAll({ disk, life }: World): Promise<void> {
   // It is dead already, and can do nothing; but the runtime forgets it only if nobody listens to a signal any more.
   life.app?.release();
   void life.app?.stop();
   // What is in a circle stops at its next turn.
   await life.clock.rest().catch(() => {});
-  shell.close();
   disk.close(life.path);
 }
 
@@ -72,19 +71,24 @@ async function goOn(world: World, { path, down, clean }: Next): Promise<void> {
   const boot = bootOf(clock.boot(), { down, boots });
   world.boots = null;
   world.ended += 1;
-  world.shell = await openShell(path);
-  const rows = world.shell.read();
-  const doubled = world.tracks.reborn(rows);
-  reopenStops(world, rows);
   world.onlineAt.clear();
-  meet(world, "sent twice because of a crash", doubled);
-  if (clean && doubled > 0) wrong(world, `${doubled} deliveries were answered, and a clean stop has forgotten it`);
-  await start(world, { path, startAt, boot });
+  await start(world, { path, startAt, boot, opened: () => takeOver(world, clean) });
   for (const name of DESTINATIONS) {
     const { listed, enabled } = world.shape.destinations[name];
     if (listed && enabled) endStop(world, name, "unserved");
   }
-  checkLine(world, before);
+  if (world.life.dead || !world.life.started) return;
+  const { events } = await readRows(world);
+  checkLine(world, { ...before, isNew: events.size === 0 });
+}
+
+/** Another process has only what the store says. */
+async function takeOver(world: World, clean: boolean): Promise<void> {
+  const rows = await readRows(world);
+  const doubled = world.tracks.reborn(rows);
+  reopenStops(world, rows);
+  meet(world, "sent twice because of a crash", doubled);
+  if (clean && doubled > 0) wrong(world, `${doubled} deliveries were answered, and a clean stop has forgotten it`);
 }
 
 /** As the clock of the machine says it when the next process begins. */
@@ -107,10 +111,10 @@ function bootOf(before: Boot | null, { boots, down }: Pause): Boot {
   return boots === null ? { id, uptime: uptime + down } : { id: id + 1, uptime: TO_BOOT };
 }
 
-async function start(world: World, { path, startAt, boot }: Omit<Birth, "number">): Promise<void> {
+async function start(world: World, birth: Omit<Birth, "number">): Promise<void> {
   for (const name of DESTINATIONS) if (isWell(world, name)) world.troubled.delete(name);
   try {
-    const life = await startLife(world, { path, startAt, boot, number: world.life.number + 1 });
+    const life = await startLife(world, { ...birth, number: world.life.number + 1 });
     for (let waited = 0; waited < 60 && !life.started && !life.dead; waited += 1)
       await life.clock.advance(`${SECOND}ms`);
     if (!life.started && !life.dead) wrong(world, "the daemon does not start");

@@ -1,8 +1,13 @@
-/** What stands in the outbox, read by another connection, as an operator's shell would. */
-
+/** What is in the outbox, read through the ports of its store: the real ones, whatever fault the daemon has. */
+import type { StoredClock } from "../../../src/model/destination-clock.ts";
+import { isFault } from "../../../src/model/fault.ts";
+import type { ListedDelivery } from "../../../src/model/lookup.ts";
+import type { QueuePosition, Store } from "../../../src/model/ports.ts";
 import type { At, Ms } from "../../../src/model/units.ts";
-import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
+import { PEOPLE } from "./calls.ts";
 import type { Reason } from "./clocks.ts";
+import { SOURCES } from "./shape.ts";
+import type { World } from "./world.ts";
 
 export type Row = {
   readonly event: number;
@@ -10,13 +15,16 @@ export type Row = {
   readonly state: string;
   readonly dueAt: At | null;
   readonly attempts: number;
+  /** Read of those that wait or have expired. */
   readonly firstAttemptAt: At | null;
+  /** Read of those that wait. */
   readonly stoodStill: Ms;
   readonly settledAt: At | null;
   readonly reason: string | null;
   readonly replayedAt: At | null;
   readonly source: string;
   readonly messageId: string;
+  readonly userId: string | null;
 };
 
 export type EventRow = {
@@ -44,6 +52,7 @@ export type ClockRow = {
 };
 
 export type Rows = {
+  /** All that were ever seen. */
   readonly events: ReadonlyMap<number, EventRow>;
   /** By `keyOf`. */
   readonly deliveries: ReadonlyMap<string, Row>;
@@ -71,141 +80,134 @@ export function nameOf({ event, messageId, destination }: Row): string {
   return `${event}-${destination} (${messageId})`;
 }
 
-/** `read` answers the same object as before if nothing was committed since. */
-export type Shell = { read(): Rows; close(): void };
-
-export async function openShell(path: string): Promise<Shell> {
-  const db = await openDatabase(path);
-  const statements = prepare(db);
-  let version = -1;
-  let rows = NO_ROWS;
-  return {
-    read() {
-      const now = Number(db.pragma("data_version", { simple: true }));
-      if (now !== version) rows = readAll(statements);
-      version = now;
-      return rows;
-    },
-    close: () => void db.close(),
-  };
-}
-
-type Segment = { first: number; accepted_at: number; about: string };
-type Letters = { segment: number; destination: string; states: string };
-type Tried = {
-  event: number;
-  destination: string;
-  state: string;
-  due_at: number | null;
-  attempts: number;
-  first_attempt_at: number | null;
-  stood_still: number;
-  settled_at: number | null;
-  reason: string | null;
-  replayed_at: number | null;
-  accepted_at: number;
-  about: string;
-};
-type Clock = Record<"paused_at" | "unserved_at" | "offline_at" | "stopped_at", At | null> & {
-  destination: string;
-  stood_still: Ms;
-};
-type About = readonly [source: string, type: string, messageId: string, userId: string | null];
-type Statements = ReturnType<typeof prepare>;
-
-function prepare(db: Database) {
-  return {
-    segments: db.prepare<[], Segment>(
-      "SELECT first, accepted_at, about FROM segments JOIN contents ON segment = first",
-    ),
-    letters: db.prepare<[], Letters>("SELECT segment, destination, states FROM progress"),
-    tried: db.prepare<[], Tried>(
-      `SELECT event, destination, state, due_at, attempts, first_attempt_at, stood_still, settled_at, reason, replayed_at, accepted_at,
-         about FROM tried`,
-    ),
-    notices: db.prepare<[], { source: string; user_id: string | null; event: number; up_to: number }>(
-      `SELECT n.source, u.user_id, n.event, d.up_to FROM deletion_notices n JOIN deletion_users u USING (deletion, nth)
-         JOIN deletions d ON d.id = n.deletion`,
-    ),
-    members: db.prepare<[], { source: string; name: string; user: string }>(
-      "SELECT source, name, user FROM members JOIN computations ON number = computation WHERE value IS NOT NULL",
-    ),
-    unfinished: db.prepare<[], { id: string }>(
-      `SELECT id FROM deletions WHERE status = 'running' UNION ALL SELECT id FROM syncs WHERE state = 'running'`,
-    ),
-    clocks: db.prepare<[], Clock>("SELECT * FROM clocks"),
-  };
-}
-
-function readAll({ segments, letters, tried, notices, ...others }: Statements): Rows {
-  const events = new Map<number, EventRow>();
-  const deliveries = new Map<string, Row>();
-  const clocks = others.clocks.all().map(toClock);
-  for (const { first, accepted_at: acceptedAt, about } of segments.all()) {
-    (JSON.parse(about) as About[]).forEach((one, nth) => {
-      events.set(first + nth, toEvent(first + nth, one, acceptedAt));
-    });
+/** Reads the store of the process that runs. Time stands still meanwhile, and the process does not die. */
+export async function readRows(world: World): Promise<Rows> {
+  const { store } = world.life;
+  if (store === null) throw new Error("there is no store to be read");
+  world.reading = true;
+  try {
+    const listed = await readDeliveries(store);
+    const events = new Map(world.rows.events);
+    for (const one of listed) events.set(one.id, toEvent(one));
+    await addWithoutDeliveries(world, store, events);
+    const clocks = (await store.clocks.all()).map(toClock);
+    return {
+      ...{ events, deliveries: await toRows(store, listed) },
+      paused: new Set(clocks.filter(({ reasons }) => reasons.includes("paused")).map(({ destination }) => destination)),
+      clocks: new Map(clocks.map((clock) => [clock.destination, clock])),
+      members: await readMembers(store),
+      ...(await readDeletions(store, events)),
+    };
+  } finally {
+    world.reading = false;
   }
-  for (const row of letters.all()) {
-    for (const [nth, letter] of [...row.states].entries()) {
-      const event = events.get(row.segment + nth);
-      if (event && (letter === "w" || letter === "d")) {
-        deliveries.set(keyOf(event.id, row.destination), untried(event, row.destination, letter));
-      }
+}
+
+const EVERYTHING = {
+  ...{ state: null, destination: null, source: null, type: null, user: null, since: null, until: null },
+};
+const PAGE = 1_000;
+
+async function readDeliveries({ lookup }: Store): Promise<readonly ListedDelivery[]> {
+  const all: ListedDelivery[] = [];
+  let cursor: string | null = null;
+  do {
+    const page = await lookup.deliveries(EVERYTHING, { limit: PAGE, cursor });
+    if (isFault(page)) throw new Error(page.message);
+    all.push(...page.deliveries);
+    cursor = page.cursor;
+  } while (cursor !== null);
+  // As they came.
+  return all.reverse();
+}
+
+/** Events that are for nobody are found by their messageId only: those of calls of which it is not known whether they are stored. */
+async function addWithoutDeliveries(world: World, { lookup }: Store, events: Map<number, EventRow>): Promise<void> {
+  const { ledger, answers, step } = world;
+  const answered = new Set(answers.flatMap(({ entries }) => entries));
+  const found = new Set(
+    [...events.values()].map(({ source, messageId, acceptedAt }) => `${source} ${messageId} ${acceptedAt}`),
+  );
+  const wanted = ledger.all().filter((entry) => {
+    if (entry.event !== null || found.has(`${entry.source} ${entry.messageId} ${entry.at}`)) return false;
+    return entry.step === step || entry.open > 0 || answered.has(entry);
+  });
+  for (const messageId of new Set(wanted.map((entry) => entry.messageId))) {
+    const trail = await lookup.event(messageId, SOURCES);
+    for (const { skipped, deliveries, forgotten, whole, ...event } of trail.events) events.set(event.id, event);
+  }
+}
+
+async function toRows(store: Store, listed: readonly ListedDelivery[]): Promise<Rows["deliveries"]> {
+  const begun = await readBegun(store, listed);
+  const rows = new Map<string, Row>();
+  for (const one of listed) {
+    const { id: event, destination, state } = one;
+    const key = keyOf(event, destination);
+    const { firstAttemptAt = null, stoodStill = 0 } = begun.get(key) ?? {};
+    const { attempts, dueAt, settledAt, reason, replayedAt, source, messageId, userId } = one;
+    const of = { event, destination, state, source, messageId, userId };
+    rows.set(key, { ...of, attempts, dueAt, settledAt, reason, replayedAt, firstAttemptAt, stoodStill });
+  }
+  return rows;
+}
+
+type Begun = { readonly firstAttemptAt: At | null; readonly stoodStill?: Ms };
+
+/** When the first attempts began. */
+async function readBegun(
+  { claims, lookup }: Store,
+  listed: readonly ListedDelivery[],
+): Promise<ReadonlyMap<string, Begun>> {
+  const begun = new Map<string, Begun>();
+  const waiting = listed.filter(({ state, attempts }) => state === "waiting" && attempts > 0);
+  for (const destination of new Set(waiting.map((one) => one.destination))) {
+    let after: QueuePosition | null = null;
+    for (let more = true; more; ) {
+      const ask = { destination, queue: "retry", after, dueBy: Number.MAX_SAFE_INTEGER, limit: PAGE } as const;
+      const page = await claims(ask);
+      for (const one of page.deliveries) begun.set(keyOf(one.id, destination), one);
+      after = page.upTo ?? page.deliveries.at(-1) ?? after;
+      more = page.more;
     }
   }
-  for (const row of tried.all()) {
-    const event = toEvent(row.event, JSON.parse(row.about), row.accepted_at);
-    if (!events.has(event.id)) events.set(event.id, event);
-    deliveries.set(keyOf(event.id, row.destination), toRow(row, event));
+  for (const place of listed.filter(({ state }) => state === "expired")) {
+    const detail = await lookup.delivery(place);
+    if (detail) begun.set(keyOf(place.id, place.destination), { firstAttemptAt: detail.firstAttemptAt });
   }
-  return {
-    ...{ events, deliveries },
-    notices: notices.all().map(({ source, user_id: userId, event, up_to: upTo }) => ({ source, userId, event, upTo })),
-    paused: new Set(clocks.filter(({ reasons }) => reasons.includes("paused")).map(({ destination }) => destination)),
-    clocks: new Map(clocks.map((clock) => [clock.destination, clock])),
-    members: readMembers(others.members.all()),
-    unfinished: others.unfinished.all().map(({ id }) => id),
-  };
+  return begun;
 }
 
-function readMembers(rows: readonly { source: string; name: string; user: string }[]): Rows["members"] {
-  const members = new Map<string, Set<string>>();
-  for (const { source, name, user } of rows) {
-    const key = `${source} ${name}`;
-    members.set(key, (members.get(key) ?? new Set()).add(user));
-  }
-  return members;
+async function readMembers({ members }: Store): Promise<Rows["members"]> {
+  const all = await members.all();
+  const entries = all.map(async ({ source, name, number }) => {
+    return [`${source} ${name}`, new Set((await members.values(number, PEOPLE)).keys())] as const;
+  });
+  return new Map(await Promise.all(entries));
 }
 
-function toClock(row: Clock): ClockRow {
-  const reasons = (["paused", "unserved", "offline"] as const).filter((why) => row[`${why}_at`] !== null);
-  return { destination: row.destination, reasons, stoppedAt: row.stopped_at, stoodStill: row.stood_still };
+/** A notification is known by its messageId, which begins as the id of its deletion does. */
+async function readDeletions(
+  { deletions: stored, members }: Store,
+  events: ReadonlyMap<number, EventRow>,
+): Promise<Pick<Rows, "notices" | "unfinished">> {
+  const { deletions } = await stored.page({ limit: PAGE, cursor: null, user: null });
+  const running = deletions.filter(({ status }) => status === "running");
+  const notices = [...events.values()].flatMap(({ id: event, type, source, userId, messageId }) => {
+    if (type !== "delete") return [];
+    const deletion = deletions.find(({ id }) => messageId.startsWith(id.replace(/^del-/, "delete-")));
+    return deletion ? [{ source, userId, event, upTo: deletion.upTo }] : [];
+  });
+  const syncs = await members.open();
+  return { notices, unfinished: [...running.map(({ id }) => id), ...syncs.map(({ sync }) => sync.id)] };
 }
 
-function toEvent(id: number, [source, type, messageId, userId]: About, acceptedAt: At): EventRow {
+function toClock({ destination, pausedAt, unservedAt, offlineAt, stoppedAt, stoodStill }: StoredClock): ClockRow {
+  const since = { paused: pausedAt, unserved: unservedAt, offline: offlineAt };
+  const reasons = (["paused", "unserved", "offline"] as const).filter((why) => since[why] !== null);
+  return { destination, reasons, stoppedAt, stoodStill };
+}
+
+function toEvent({ id, source, type, messageId, userId, acceptedAt }: ListedDelivery): EventRow {
   return { id, source, type, messageId, userId, acceptedAt };
-}
-
-function untried({ id: event, source, messageId, acceptedAt }: EventRow, destination: string, letter: "w" | "d"): Row {
-  const state = letter === "d" ? "delivered" : "waiting";
-  return {
-    ...{ event, destination, state, source, messageId, dueAt: letter === "w" ? acceptedAt : null },
-    ...{
-      attempts: letter === "d" ? 1 : 0,
-      firstAttemptAt: null,
-      stoodStill: 0,
-      settledAt: null,
-      reason: null,
-      replayedAt: null,
-    },
-  };
-}
-
-function toRow(row: Tried, { source, messageId }: EventRow): Row {
-  const { event, destination, state, attempts, stood_still: stoodStill, reason } = row;
-  return {
-    ...{ event, destination, state, attempts, stoodStill, reason, source, messageId, dueAt: row.due_at },
-    ...{ firstAttemptAt: row.first_attempt_at, settledAt: row.settled_at, replayedAt: row.replayed_at },
-  };
 }

@@ -1,17 +1,17 @@
 /** What a run consists of: one world, in which one process after the other works on one outbox. */
 import type { App } from "../../../src/model/daemon.ts";
-import type { Backlog } from "../../../src/model/ports.ts";
+import type { Backlog, Store } from "../../../src/model/ports.ts";
 import type { At, Ms } from "../../../src/model/units.ts";
 import type { FalseClock } from "../../flow/clock.ts";
+import type { Fault } from "../faults.ts";
 import type { Chance } from "../random.ts";
+import type { Entry, Ledger } from "./calls.ts";
 import type { Stop } from "./clocks.ts";
 import type { FalseDisk, Refusing } from "./disk.ts";
-import type { Entry, Ledger } from "./ledger.ts";
-import type { Manner } from "./receivers.ts";
-import type { Rows, Shell } from "./rows.ts";
+import type { Manner } from "./network.ts";
+import type { Rows } from "./rows.ts";
 import type { Shape } from "./shape.ts";
-import type { Tracks } from "./tracks.ts";
-import type { Turns } from "./turns.ts";
+import type { Tracks, Turns } from "./tracks.ts";
 
 /** What a process told its operator. */
 export type Told = { readonly what: string; readonly args: readonly unknown[]; readonly at: At; readonly life: number };
@@ -31,7 +31,10 @@ export type Life = {
   /** Dead: whatever it does still has no effect on the world. */
   dead: boolean;
   started: boolean;
+  /** As the daemon has it. */
   backlog: Pick<Backlog, "counts"> | null;
+  /** The real one, once it is open. */
+  store: Store | null;
   /** Resolves with the answer, or never, if the process dies before. */
   ask(port: 8080 | 8081, request: Request): Promise<Answer>;
 };
@@ -56,6 +59,8 @@ export type Noted = { readonly ahead: Ms; readonly error: Ms };
 export type World = {
   readonly chance: Chance;
   readonly disk: FalseDisk;
+  /** What every process does wrong; null if nothing. */
+  readonly fault: Fault | null;
   readonly ledger: Ledger;
   readonly tracks: Tracks;
   /** Who has had a turn, and when. */
@@ -112,7 +117,8 @@ export type World = {
   readonly paused: Set<string>;
   /** The rows, as they were when they were last looked at. */
   rows: Rows;
-  shell: Shell;
+  /** The rows are being read: nobody dies meanwhile. */
+  reading: boolean;
   /** What was told since the step began. */
   readonly told: Told[];
   /** The number of the step, when it began, and what it is. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ClaimAsk, Position } from "../../../src/model/ports.ts";
+import type { ClaimAsk, QueuePosition } from "../../../src/model/ports.ts";
 import { KB, MB } from "../../../src/model/units.ts";
 import { makeAsk, type OpenStore, startStore, type TestStore } from "../harness.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, retried } from "../make.ts";
@@ -149,7 +149,7 @@ async function retryAfter(s: TestStore, waits: Readonly<Record<string, number>>)
 /** The messageIds of each page, with `…` if more may come. */
 async function pages(s: TestStore, ask: Partial<ClaimAsk>): Promise<readonly string[]> {
   const found: string[] = [];
-  let after: Position | null = null;
+  let after: QueuePosition | null = null;
   for (let more = true; more; ) {
     const page = await s.store().claims(makeAsk({ ...ask, after }));
     more = page.more;

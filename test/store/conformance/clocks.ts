@@ -11,28 +11,28 @@ export function describeClocks(open: OpenStore): void {
   describe("the clocks of destinations", () => {
     it("are none at first", async () => {
       await using s = await startStore(open);
-      assert.deepEqual(s.store().clocks.all(), []);
+      assert.deepEqual(await s.store().clocks.all(), []);
     });
 
     it("are what was saved last, also after a restart", async () => {
       await using s = await startStore(open);
-      assert.equal(await s.store().clocks.save([CRM, LAKE]), null);
-      assert.deepEqual(s.store().clocks.all(), [CRM, LAKE]);
+      assert.equal(await s.store().clocks.save([CRM, LAKE], "command"), null);
+      assert.deepEqual(await s.store().clocks.all(), [CRM, LAKE]);
       const resumed = { ...CRM, pausedAt: null, stoppedAt: null, stoodStill: 210 };
-      await s.store().clocks.save([resumed]);
+      await s.store().clocks.save([resumed], "command");
       for (const again of [false, true]) {
         if (again) await s.reopen();
-        assert.deepEqual(s.store().clocks.all(), [resumed, LAKE]);
+        assert.deepEqual(await s.store().clocks.all(), [resumed, LAKE]);
       }
     });
 
     it("are forgotten when they have never stood still", async () => {
       await using s = await startStore(open);
-      await s.store().clocks.save([CRM, LAKE]);
-      await s.store().clocks.save([{ ...RUNNING, destination: "crm" }]);
+      await s.store().clocks.save([CRM, LAKE], "command");
+      await s.store().clocks.save([{ ...RUNNING, destination: "crm" }], "command");
       for (const again of [false, true]) {
         if (again) await s.reopen();
-        assert.deepEqual(s.store().clocks.all(), [LAKE]);
+        assert.deepEqual(await s.store().clocks.all(), [LAKE]);
       }
     });
 
@@ -41,7 +41,7 @@ export function describeClocks(open: OpenStore): void {
       await s.append();
       await s.clock.advance("30s");
       const pausedAt = s.clock.now();
-      await s.store().clocks.save([{ ...CRM, pausedAt, stoppedAt: pausedAt }]);
+      await s.store().clocks.save([{ ...CRM, pausedAt, stoppedAt: pausedAt }], "command");
       s.clock.setWall(0);
       await s.reopen();
       assert.ok(s.clock.now() >= pausedAt, `${pausedAt - s.clock.now()} ms in the future`);

@@ -1,6 +1,6 @@
 import type { Delivery } from "../../../src/model/delivery.ts";
 import type { At } from "../../../src/model/units.ts";
-import type { Discarded, Moved, Redirect } from "../../../src/model/unserved.ts";
+import type { Discarded, Moved, Redirect } from "../../../src/model/waiting-deliveries.ts";
 import { refOf } from "../../../src/store/sqlite/segment.ts";
 import { type Expected, keyOf, type Segment, waits } from "./model.ts";
 

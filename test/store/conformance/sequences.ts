@@ -5,7 +5,7 @@ import type { Delivery } from "../../../src/model/delivery.ts";
 import type { ClaimAsk, Entry, PruneBefore, PruneCounts, Queue } from "../../../src/model/ports.ts";
 import type { Settlement } from "../../../src/model/settlement.ts";
 import type { At } from "../../../src/model/units.ts";
-import type { Redirect } from "../../../src/model/unserved.ts";
+import type { Redirect } from "../../../src/model/waiting-deliveries.ts";
 import { SLOW } from "../../slow.ts";
 import { makeAsk, type OpenStore, startStore, type TestStore } from "../harness.ts";
 import { delivered, expired, failed, makeEntry, offline, refused, retried } from "../make.ts";
@@ -216,8 +216,8 @@ function callsOf(act: Act, expected: Expected, now: At): readonly Call[] {
 function ask(call: Call, s: TestStore): Promise<unknown> {
   if (call.do === "append") return s.store().append(call.entries);
   if (call.do === "settle") return s.store().settle(call.delivery, call.settlement);
-  if (call.do === "discard") return s.store().unserved.discard(call.destination, call.limit);
-  if (call.do === "move") return s.store().unserved.move(call.by, call.limit);
+  if (call.do === "discard") return s.store().waiting.discard(call.destination, call.limit);
+  if (call.do === "move") return s.store().waiting.move(call.by, call.limit);
   return s.prune(call.before, call.limit);
 }
 

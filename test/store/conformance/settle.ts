@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import { MINUTE, SECOND } from "../../../src/model/units.ts";
+import { refOf } from "../../../src/store/sqlite/segment.ts";
 import { type OpenStore, startStore, type TestStore } from "../harness.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, makeProgress, retried, URL_A } from "../make.ts";
 
@@ -31,7 +32,7 @@ export function describeSettle(open: OpenStore): void {
       const settlement = { ...round, state: "waiting" as const, dueAt, reason: "answered 503" };
       assert.equal(await s.store().settle(delivery, settlement), "written");
       assert.deepEqual(await s.read(), []);
-      const expected = [{ ...delivery, segment: 0, ...round, dueAt }];
+      const expected = [{ ...delivery, ref: refOf(0), ...round, dueAt }];
       assert.deepEqual(await s.read({ queue: "retry" }), expected);
       assert.deepEqual(await s.counts(), ["crm waiting: 1"]);
       await s.reopen();
@@ -44,7 +45,7 @@ export function describeSettle(open: OpenStore): void {
       const round = { ...makeProgress(delivery, s.clock.now()), attempts: 0, firstAttemptAt: null };
       const dueAt = s.clock.now() + SECOND;
       await s.store().settle(delivery, { ...round, state: "waiting", dueAt, reason: "offline: ENETUNREACH" });
-      assert.deepEqual(await s.read({ queue: "retry" }), [{ ...delivery, segment: 0, ...round, dueAt }]);
+      assert.deepEqual(await s.read({ queue: "retry" }), [{ ...delivery, ref: refOf(0), ...round, dueAt }]);
     });
 
     it("writes each round over the one before", async () => {

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { Attempt } from "../../../src/model/attempt.ts";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import { SECOND } from "../../../src/model/units.ts";
-import { checksum } from "../../../src/store/sqlite/segment.ts";
+import { checksum, refOf } from "../../../src/store/sqlite/segment.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, offline, refused, retried, URL_A } from "../make.ts";
 import { type Row, startOutbox, type TestOutbox } from "./start.ts";
 
@@ -83,7 +83,7 @@ describe("a delivery that its first attempt did not deliver", () => {
     const now = o.s.clock.now();
     await o.s.store().settle(delivery, refused(delivery, now));
     const expected = {
-      ...{ ...delivery, segment: 0, attempts: 1, firstAttemptAt: now, attemptedAt: now, dueAt: now + SECOND },
+      ...{ ...delivery, ref: refOf(0), attempts: 1, firstAttemptAt: now, attemptedAt: now, dueAt: now + SECOND },
       finals: [{ url: URL_A, reason: "answered 410" }],
     };
     assert.deepEqual(await o.s.read({ queue: "retry" }), [expected]);
@@ -144,7 +144,7 @@ describe("a delivery that its first attempt did not deliver", () => {
     const log = [made(now)];
     await o.s.store().settle(first, { ...retried(first, now), log });
     assert.deepEqual(JSON.parse(String(row(o).log)), { first: log, omitted: 0, last: [] });
-    await o.s.store().unserved.move({ from: "crm", to: "warehouse" }, 10);
+    await o.s.store().waiting.move({ from: "crm", to: "warehouse" }, 10);
     const moved = o.sql("SELECT destination, log FROM tried");
     assert.deepEqual(moved, [{ destination: "warehouse", log: null }]);
   });

@@ -46,7 +46,7 @@ describe("deliveries that are discarded", () => {
     await appendTwoSegments(o);
     const tried = o.s.clock.now();
     await o.s.clock.advance("1m");
-    await o.s.store().unserved.discard("crm", MANY);
+    await o.s.store().waiting.discard("crm", MANY);
     assert.deepEqual(letters(o), ["1 crm ttt 0", "4 crm ttt 0", "4 warehouse www 3"]);
     const rows = o.sql("SELECT * FROM deliveries WHERE destination = 'crm' ORDER BY event");
     assert.deepEqual(
@@ -65,7 +65,7 @@ describe("deliveries that are discarded", () => {
     const entries = makeLargeEntries(20, 1_000, { ownId: true });
     await o.s.append(...entries);
     assert.deepEqual(o.sql("SELECT typeof(bodies) AS type FROM contents"), [{ type: "blob" }]);
-    await o.s.store().unserved.discard("crm", MANY);
+    await o.s.store().waiting.discard("crm", MANY);
     const rows = o.sql("SELECT body, about ->> 2 AS id FROM tried ORDER BY event");
     assert.deepEqual(
       rows,
@@ -76,7 +76,7 @@ describe("deliveries that are discarded", () => {
   it("let their segment be pruned, when nothing else waits in it", async () => {
     await using o = await startOutbox();
     await appendTwoSegments(o);
-    await o.s.store().unserved.discard("crm", MANY);
+    await o.s.store().waiting.discard("crm", MANY);
     const all = o.s.clock.now() + 1;
     await o.s.prune({ delivered: all, failed: all, seen: 0 }, MANY);
     assert.deepEqual(letters(o), ["4 crm ttt 0", "4 warehouse www 3"]);
@@ -89,12 +89,12 @@ describe("deliveries that are moved", () => {
     await using o = await startOutbox();
     await appendTwoSegments(o);
     assert.deepEqual(letters(o), ["1 crm wtw 2", "4 crm wtw 2", "4 warehouse www 3"]);
-    await o.s.store().unserved.move(MOVE, 3);
+    await o.s.store().waiting.move(MOVE, 3);
     assert.deepEqual(letters(o), [
       ...["1 crm -t- 0", "1 new w-w 2", "4 crm -tw 1", "4 new w-- 1", "4 warehouse www 3"],
     ]);
     assertOpen(o);
-    await o.s.store().unserved.move(MOVE, MANY);
+    await o.s.store().waiting.move(MOVE, MANY);
     assert.deepEqual(letters(o), [
       ...["1 crm --- 0", "1 new wtw 2", "4 crm --- 0", "4 new wtw 2", "4 warehouse www 3"],
     ]);
@@ -105,14 +105,14 @@ describe("deliveries that are moved", () => {
   it("do not make a segment look as if something in it had settled", async () => {
     await using o = await startOutbox();
     await o.s.append(...makeEntries(3));
-    await o.s.store().unserved.move(MOVE, MANY);
+    await o.s.store().waiting.move(MOVE, MANY);
     assert.deepEqual(o.sql("SELECT open, settled_at FROM segments"), [{ open: 3, settled_at: null }]);
   });
 
   it("have rows as if they had never been tried, where they had some", async () => {
     await using o = await startOutbox();
     await appendTwoSegments(o);
-    await o.s.store().unserved.move(MOVE, MANY);
+    await o.s.store().waiting.move(MOVE, MANY);
     const accepted = o.s.clock.now();
     const none = { first_attempt_at: null, attempted_at: null, settled_at: null, url: null, status: null };
     const row = {
@@ -142,7 +142,7 @@ describe("deliveries that are moved", () => {
     await o.s.store().settle(other, failed(other, o.s.clock.now()));
     await o.s.prune({ delivered: o.s.clock.now() + 1, failed: 0, seen: 0 }, MANY);
     assert.deepEqual(letters(o), []);
-    assert.deepEqual(await o.s.store().unserved.move(MOVE, MANY), { moved: 0, doubled: 1, more: false });
+    assert.deepEqual(await o.s.store().waiting.move(MOVE, MANY), { moved: 0, doubled: 1, more: false });
     assert.deepEqual(o.sql("SELECT destination, state, attempts, reason FROM deliveries ORDER BY destination"), [
       { destination: "crm", state: "failed", attempts: 1, reason: "new has this event already" },
       { destination: "new", state: "failed", attempts: 1, reason: "refused: answered 400" },
@@ -160,7 +160,7 @@ describe("deliveries that are moved", () => {
     const [, , moved] = await Promise.all([
       o.s.store().settle(other, delivered(other, now)),
       o.s.store().settle(two, delivered(two, now)),
-      o.s.store().unserved.move(MOVE, MANY),
+      o.s.store().waiting.move(MOVE, MANY),
     ]);
     assert.deepEqual(moved, { moved: 0, doubled: 1, more: false });
     assert.deepEqual(await o.s.counts(), ["crm delivered: 1", "crm failed: 1", "new delivered: 1", "new waiting: 1"]);
@@ -171,7 +171,7 @@ describe("deliveries that are moved", () => {
   it("are routed: their events do not count as those that went nowhere", async () => {
     await using o = await startOutbox();
     await appendTwoSegments(o);
-    await o.s.store().unserved.move(MOVE, MANY);
+    await o.s.store().waiting.move(MOVE, MANY);
     for (const destination of ["new", "warehouse"]) {
       for (const queue of ["first", "retry"] as const) {
         for (const one of await o.s.read({ destination, queue })) {
@@ -198,17 +198,14 @@ describe("a page that cannot be written", () => {
       const rows = () => ["segments", "progress", "tried", "counts"].map((name) => o.sql(`SELECT * FROM ${name}`));
       const [before, counts] = [rows(), await o.s.counts()];
       o.shell.exec(failing(table, "true", what));
-      for (const answer of [
-        await o.s.store().unserved.discard("crm", 3),
-        await o.s.store().unserved.move(MOVE, MANY),
-      ]) {
+      for (const answer of [await o.s.store().waiting.discard("crm", 3), await o.s.store().waiting.move(MOVE, MANY)]) {
         assert.partialDeepStrictEqual(answer, { code: "store_failed" });
       }
       assert.deepEqual(rows(), before);
       assert.deepEqual(await o.s.counts(), counts);
       o.shell.exec(`DROP TRIGGER failing_${table}`);
-      assert.deepEqual(await o.s.store().unserved.discard("crm", 3), { discarded: 3, more: true });
-      assert.deepEqual(await o.s.store().unserved.move(MOVE, MANY), { moved: 3, doubled: 0, more: false });
+      assert.deepEqual(await o.s.store().waiting.discard("crm", 3), { discarded: 3, more: true });
+      assert.deepEqual(await o.s.store().waiting.move(MOVE, MANY), { moved: 3, doubled: 0, more: false });
       assert.deepEqual(countRows(o.sql), await o.s.counts());
     });
   }
@@ -217,7 +214,7 @@ describe("a page that cannot be written", () => {
     await using o = await startOutbox();
     await o.s.append(makeEntry());
     o.shell.exec("DELETE FROM contents");
-    assert.partialDeepStrictEqual(await o.s.store().unserved.discard("crm", MANY), { code: "store_failed" });
+    assert.partialDeepStrictEqual(await o.s.store().waiting.discard("crm", MANY), { code: "store_failed" });
     assert.match(String(o.s.told[0]?.args[1]), /segment 1 of the outbox is damaged/);
     assert.deepEqual(await o.s.counts(), ["crm waiting: 1"]);
   });
@@ -229,7 +226,7 @@ describe("a kill between two pages", () => {
     for (let n = 0; n < 10; n += 1) await o.s.append(...makeEntries(7, { ownId: true }));
     for (const one of await o.s.read()) if (one.id % 5 === 0) await o.s.store().settle(one, retried(one, one.dueAt));
     for (let page = 1; page <= 7; page += 1) {
-      await o.s.store().unserved.move(MOVE, 9);
+      await o.s.store().waiting.move(MOVE, 9);
       await withKilled(o, (sql) => {
         const counts = ["crm waiting", "new waiting"].map(
           (what, nth) => `${what}: ${nth === 0 ? 70 - 9 * page : 9 * page}`,
@@ -244,7 +241,7 @@ describe("a kill between two pages", () => {
       });
     }
     await o.s.reopen();
-    assert.deepEqual(await o.s.store().unserved.move(MOVE, 9), { moved: 7, doubled: 0, more: false });
+    assert.deepEqual(await o.s.store().waiting.move(MOVE, 9), { moved: 7, doubled: 0, more: false });
   });
 });
 

@@ -19,7 +19,7 @@ describe("the views", () => {
           if (step.do !== "read") compare(o, expected);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: 40 },
     );
   });
 });

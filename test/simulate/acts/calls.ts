@@ -1,22 +1,20 @@
-/** What the acts that send calls have in common: what is owed for each, and what the answer says of it. */
-
+import type { Act } from "../acts.ts";
 import type { Chance } from "../random.ts";
 import { send } from "../world/ask.ts";
-import { callOf } from "../world/calls.ts";
-import type { Entry } from "../world/ledger.ts";
-import type { SourceName } from "../world/shape.ts";
+import { callOf, type Entry } from "../world/calls.ts";
+import { SOURCES, type SourceName } from "../world/shape.ts";
 import { type Answer, meet, type World, wrong } from "../world/world.ts";
 
-export type Numbers = { readonly source: SourceName; readonly numbers: readonly number[] };
+type Numbers = { readonly source: SourceName; readonly numbers: readonly number[] };
 
 /** Numbers of calls: mostly new ones, and now and then one that was sent in one of the last steps. */
-export function chooseNumber(chance: Chance, nth: number, within = 0): number {
+function chooseNumber(chance: Chance, nth: number, within = 0): number {
   const step = chance.happens(0.12) ? Math.max(0, nth - chance.below(8)) : nth;
   return step * 50 + (step === nth ? within : chance.below(3));
 }
 
 /** Sends these calls in one request, each with what is owed for it, and takes the answer at its word. */
-export function sendCalls(world: World, { source, numbers }: Numbers, as: "call" | "batch", bad = 0): void {
+function sendCalls(world: World, { source, numbers }: Numbers, as: "call" | "batch", bad = 0): void {
   const { clock } = world.life;
   const [at, wall] = [clock.now(), clock.wall()];
   const moment = { at, wall, step: world.step, shape: world.shape };
@@ -77,3 +75,61 @@ function refuse({ ledger, answers }: World, entry: Entry): void {
   // Another request with it may be taken still.
   if (!taken && entry.open === 0 && ledger.byBody(entry.body) === entry) entry.refused = true;
 }
+
+/** One call in a request of its own. */
+export const call: Act<{ source: SourceName; n: number }> = {
+  choose: (chance, nth) => ({ source: chance.pick(SOURCES), n: chooseNumber(chance, nth) }),
+  async run(world, { source, n }) {
+    sendCalls(world, { source, numbers: [n] }, "call");
+    await world.life.clock.rest();
+  },
+};
+
+/** Some calls in one request; some may be invalid. */
+export const batch: Act<{ source: SourceName; numbers: readonly number[]; bad: number }> = {
+  choose: (chance, nth) => ({
+    source: chance.pick(SOURCES),
+    numbers: Array.from({ length: 1 + chance.below(12) }, (_, within) => chooseNumber(chance, nth, within)),
+    bad: chance.happens(0.2) ? 1 : 0,
+  }),
+  async run(world, { source, numbers, bad }) {
+    // A repeat within one batch is the same call, and owed once.
+    sendCalls(world, { source, numbers }, "batch", bad);
+    await world.life.clock.rest();
+  },
+};
+
+type RushRequest = { readonly source: SourceName; readonly numbers: readonly number[] };
+
+/** Many requests at once, which share commits. */
+export const rush: Act<{ requests: readonly RushRequest[] }> = {
+  choose: (chance, nth) => ({
+    requests: Array.from({ length: 2 + chance.below(8) }, (_, place) => ({
+      source: chance.pick(SOURCES),
+      numbers: Array.from({ length: 1 + chance.below(3) }, (_, within) =>
+        chooseNumber(chance, nth, place * 3 + within),
+      ),
+    })),
+  }),
+  async run(world, { requests }) {
+    for (const request of requests) sendCalls(world, request, request.numbers.length === 1 ? "call" : "batch");
+    await world.life.clock.rest();
+  },
+};
+
+/** What clients do: all that was refused lately, or never answered, is sent again; and one that was taken, since its answer was lost. */
+export const again: Act<{ steps: number; also: number }> = {
+  choose: (chance) => ({ steps: chance.pick([1, 3, 10]), also: chance.below(100) }),
+  async run(world, { steps, also }) {
+    const lately = world.ledger.all().filter(({ step }) => step >= world.step - steps);
+    for (const source of SOURCES) {
+      const own = lately.filter((entry) => entry.source === source);
+      const open = own.filter(({ acked, refused }) => refused || !acked);
+      const taken = own[also % Math.max(1, own.length)];
+      const ids = [...open, ...(taken ? [taken] : [])].map(({ messageId }) => Number(messageId.slice(1)));
+      const numbers = [...new Set(ids)].slice(0, 30);
+      if (numbers.length > 0) sendCalls(world, { source, numbers }, numbers.length === 1 ? "call" : "batch");
+    }
+    await world.life.clock.rest();
+  },
+};

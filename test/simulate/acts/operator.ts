@@ -1,14 +1,101 @@
-import type { Act } from "../act.ts";
+import type { Act } from "../acts.ts";
 import { command } from "../world/ask.ts";
 import { USERS } from "../world/calls.ts";
+import { beginStop, endStop } from "../world/clocks.ts";
 import { ALL_TYPES, DESTINATIONS, type DestinationName, SOURCES, urlOf } from "../world/shape.ts";
+import { upset } from "../world/tracks.ts";
 import { meet, type World, wrong } from "../world/world.ts";
 
+type Paused = { readonly destination: DestinationName };
+
+/** An operator pauses a destination. */
+export const pause: Act<Paused> = {
+  choose: (chance) => ({ destination: chance.pick(DESTINATIONS) }),
+  async run(world, { destination }) {
+    beginStop(world, destination, { why: "paused", from: world.life.clock.now() });
+    command(world, { path: `/api/destinations/${destination}/pause`, body: undefined }, ({ status }) => {
+      if (status !== 200) return;
+      meet(world, "pauses");
+      pauseSurely(world, destination);
+    });
+    await world.life.clock.rest();
+  },
+};
+
+/** Or lets it go on. */
+export const resume: Act<Paused> = {
+  choose: (chance) => ({ destination: chance.pick(DESTINATIONS) }),
+  run: (world, { destination }) => resumeOne(world, destination),
+};
+
+export async function resumeOne(world: World, destination: DestinationName): Promise<void> {
+  world.paused.delete(destination);
+  endStop(world, destination, "surely");
+  command(world, { path: `/api/destinations/${destination}/resume`, body: undefined }, ({ status, json }) => {
+    if (status === 200 && json.paused === false) endStop(world, destination, "paused");
+    else if (status !== 404) pauseSurely(world, destination);
+  });
+  await world.life.clock.rest();
+}
+
+function pauseSurely(world: World, destination: DestinationName): void {
+  world.paused.add(destination);
+  beginStop(world, destination, { why: "surely", from: world.life.clock.now() });
+}
+
+const UNSERVED_REFUSALS = [
+  "unknown_destination",
+  "destination_in_use",
+  "destination_busy",
+  "invalid_request",
+  "store_failed",
+];
+
+/** An operator has what waits for a destination that is not served go to another one. */
+export const move: Act<{ from: DestinationName; to: DestinationName; limit: number; pausing: boolean }> = {
+  choose: (chance) => ({
+    from: chance.pick(DESTINATIONS),
+    to: chance.pick(DESTINATIONS),
+    limit: chance.pick([1, 5, 500]),
+    pausing: chance.happens(0.7),
+  }),
+  async run(world, { from, to, limit, pausing }) {
+    if (pausing) await pause.run(world, { destination: from });
+    world.moving = { from, to };
+    world.discarding = from;
+    command(world, { path: `/api/destinations/${from}/move`, body: { to, limit } }, hearUnserved(world, "moved"));
+    await world.life.clock.rest();
+    upset(world.turns, world.life.clock.now());
+  },
+};
+
+/** Or gives it up. */
+export const discard: Act<{ from: DestinationName; limit: number; pausing: boolean }> = {
+  choose: (chance) => ({
+    from: chance.pick(DESTINATIONS),
+    limit: chance.pick([1, 5, 500]),
+    pausing: chance.happens(0.7),
+  }),
+  async run(world, { from, limit, pausing }) {
+    if (pausing) await pause.run(world, { destination: from });
+    world.discarding = from;
+    command(world, { path: `/api/destinations/${from}/discard`, body: { limit } }, hearUnserved(world, "discarded"));
+    await world.life.clock.rest();
+  },
+};
+
+function hearUnserved(world: World, what: "moved" | "discarded") {
+  return ({ status, json }: { status: number; json: Readonly<Record<string, unknown>> }): void => {
+    if (status === 200) meet(world, what, Number(json[what]));
+    else if (!UNSERVED_REFUSALS.includes(String(json.code))) wrong(world, `${what}: answered ${json.code}`);
+  };
+}
+
 type Filter = Readonly<Record<string, string>>;
-type Wish = { readonly filter: Filter; readonly limit: number; readonly dryRun: boolean };
+type ReplayWish = { readonly filter: Filter; readonly limit: number; readonly dryRun: boolean };
 
 /** An operator has what was settled sent again: page by page, or only counts it. */
-export const replay: Act<Wish> = {
+export const replay: Act<ReplayWish> = {
   choose(chance) {
     const filter: Record<string, string> = {};
     if (chance.happens(0.6)) filter.state = chance.pick(["delivered", "delivered", "failed", "expired"]);
@@ -27,10 +114,10 @@ export const replay: Act<Wish> = {
 
 type Page = { readonly cursor: string | null; readonly pages: number };
 
-async function page(world: World, wish: Wish, { cursor, pages }: Page): Promise<void> {
+async function page(world: World, wish: ReplayWish, { cursor, pages }: Page): Promise<void> {
   let next: string | null = null;
   command(world, { path: "/api/replay", body: { ...wish, cursor } }, ({ status, json }) => {
-    if (status !== 200) return hearRefusal(world, json.code, wish.filter);
+    if (status !== 200) return hearReplayRefusal(world, json.code, wish.filter);
     meet(world, wish.dryRun ? "counted for replay" : "replayed", Number(json.replayed));
     if (!wish.dryRun) world.replayed += Number(json.replayed);
     next = json.cursor as string | null;
@@ -39,7 +126,7 @@ async function page(world: World, wish: Wish, { cursor, pages }: Page): Promise<
   if (next !== null && pages < 20) await page(world, wish, { cursor: next, pages: pages + 1 });
 }
 
-function hearRefusal(world: World, code: unknown, { destination }: Filter = {}): void {
+function hearReplayRefusal(world: World, code: unknown, { destination }: Filter = {}): void {
   meet(world, `replay refused: ${code}`);
   // One that was removed, and of which nothing is kept.
   const gone = DESTINATIONS.find((name) => name === destination && !world.shape.destinations[name].listed);

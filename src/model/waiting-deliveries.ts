@@ -6,12 +6,12 @@ import { type Fault, fault } from "./fault.ts";
 import { SECOND } from "./units.ts";
 
 /** The store's part. Pages have at most `limit` deliveries (up to 1,000) and a few MB of bodies. */
-export type Unserved = {
-  /** Makes them `failed`, with the operator's decision as the reason. */
+export type WaitingDeliveries = {
+  /** Makes them `failed`, with a reason that names the operator's decision. */
   discard(destination: string, limit: number): Promise<Discarded | Fault>;
   /**
-   * Moves them to another destination, as if they had just been accepted for it. Those whose event the destination already
-   * has become `failed` instead.
+   * Moves them to another destination, as if they had just been accepted for it. Where that one already has the event, the
+   * delivery becomes `failed` instead.
    */
   move(to: Redirect, limit: number): Promise<Moved | Fault>;
 };
