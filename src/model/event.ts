@@ -48,9 +48,24 @@ export type OwnWords = Pick<Event, "type" | "messageId" | "userId"> &
 /** An event that this server creates. */
 export function ownEvent({ type, messageId, userId, traits, context, at }: OwnWords): Event {
   return {
-    ...{ type, messageId, ownId: true, userId },
-    ...{ anonymousId: undefined, previousId: undefined, groupId: undefined, event: undefined, name: undefined },
-    ...{ category: undefined, channel: undefined, properties: undefined, traits, context, integrations: undefined },
-    ...{ timestamp: formatTime(at), originalTimestamp: undefined, sentAt: undefined, receivedAt: at },
+    type,
+    messageId,
+    ownId: true,
+    userId,
+    anonymousId: undefined,
+    previousId: undefined,
+    groupId: undefined,
+    event: undefined,
+    name: undefined,
+    category: undefined,
+    channel: undefined,
+    properties: undefined,
+    traits,
+    context,
+    integrations: undefined,
+    timestamp: formatTime(at),
+    originalTimestamp: undefined,
+    sentAt: undefined,
+    receivedAt: at,
   };
 }

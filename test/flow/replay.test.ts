@@ -322,7 +322,7 @@ describe("a replay by filter", () => {
       [{}, /^filter: is missing; \{\} stands for all$/],
       [{ filter: [] }, /^filter: must be an object with state, destination, /],
       [{ filter: { stat: "failed" } }, /^filter\.stat: is not known; there are state, destination, /],
-      [{ filter: { state: "waiting" } }, /^filter\.state: must be one of .*; what waits is sent anyway$/],
+      [{ filter: { state: "waiting" } }, /^filter\.state: must be one of .*; waiting deliveries are sent anyway$/],
       [{ filter: { since: "yesterday" } }, /^filter\.since: must be a time with its zone/],
       [{ filter: {}, limit: 0 }, /^limit: must be a whole number from 1 to 1000$/],
       [{ filter: {}, cursor: "x" }, /^cursor must be the one of an answer to the same question/],
