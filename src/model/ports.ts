@@ -166,7 +166,7 @@ export type DeliveryCount = { readonly destination: string; readonly state: Deli
  * Removes rows past their retention, about `limit` of each kind, and answers how many; null if there was nothing to do.
  * Until then there may be more, whatever the counts say.
  */
-export type Prune = (before: PruneBefore, limit: number) => Promise<PruneCounts | null>;
+export type Prune = (before: PruneBefore, limit: number) => Promise<PruneCounts | Fault | null>;
 export type PruneBefore = {
   readonly delivered: At;
   readonly failed: At;

@@ -3,10 +3,10 @@ import type { ComparedPage, Comparison, Member, SyncCounts } from "../model/audi
 /** Users of each side in one page. */
 export const IN_PAGE = 250;
 
-/** A user's value as JSON. A user who has none is as good as absent. */
+/** A user's value as JSON. A user without a value counts as absent. */
 export type Value = { readonly user: string; readonly value: string | null };
 
-/** What one page of a list changes. Both sides are the next users in the order of the store, at most IN_PAGE of each. */
+/** What one page of a list changes. Both sides are the next users in the order of the store, at most `IN_PAGE` of each. */
 export function comparePage(
   wanted: readonly Value[],
   known: readonly Value[],
@@ -61,7 +61,7 @@ function kindOf(was: string | null, next: string | null): keyof SyncCounts {
 const SURROGATES = 0xd800;
 const AFTER_SURROGATES = 0xe000;
 
-/** As SQLite orders text: by code points. JavaScript orders by halves of surrogate pairs, which are in front of U+E000. */
+/** Compares by code points, as SQLite does. JavaScript compares UTF-16 units, which puts surrogate pairs before U+E000. */
 function compareText(one: string, other: string): number {
   const length = Math.min(one.length, other.length);
   for (let at = 0; at < length; at += 1) {

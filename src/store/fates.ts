@@ -1,17 +1,17 @@
 import type { NoticeCount, NoticeState } from "../model/deletion.ts";
 import type { FoundEvent } from "../model/lookup.ts";
 
-/** What has become of one notice, by destination. A list of pairs: a destination may be called as a key of every object. */
+/** The state of one notice at each destination. A list of pairs, as a destination may be called `constructor`. */
 export type Fates = readonly (readonly [destination: string, state: NoticeState])[];
 
-/** What is known of a notice now. What was settled once and is not kept any more stays as it was. */
+/** The current state of a notice. A state that was final stays when the delivery is not kept any more. */
 export function fatesOf(before: Fates, found: FoundEvent | null): Fates {
   const now: Fates = (found?.deliveries ?? []).map(({ destination, state }) => [destination, state]);
   const known = new Set(now.map(([destination]) => destination));
   const gone = before.flatMap(([destination, was]): Fates => {
     if (known.has(destination)) return [];
     if (was !== "waiting") return [[destination, was]];
-    // Otherwise the operator has moved it to another destination.
+    // If the event is whole, the operator has moved the delivery to another destination.
     return found?.whole && !found.forgotten.includes(destination) ? [] : [[destination, "forgotten"]];
   });
   return [...now, ...gone];

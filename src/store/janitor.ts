@@ -1,14 +1,15 @@
 import type { Config } from "../model/config.ts";
-import type { Clock, Prune, PruneBefore, PruneCounts } from "../model/ports.ts";
+import { isFault } from "../model/fault.ts";
+import type { Clock, Prune } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { StoreHealth } from "../model/space.ts";
 import { DAY, HOUR, MINUTE, type Ms, SECOND } from "../model/units.ts";
 
-/** How often it looks, when nobody wakes it. */
+/** How often it checks, if nothing wakes it. */
 const EVERY: Ms = 5 * MINUTE;
-/** How long it leaves a store alone that has failed: a full disk wakes it with each commit that it refuses, its own too. */
+/** The pause after a failure. A full disk would wake the janitor with each refused commit, its own too. */
 const AFTER_FAILURE: Ms = 10 * SECOND;
-/** Rows of each kind removed in one step: nobody waits long behind it. */
+/** Rows of each kind removed in one commit, which has to stay short. */
 const STEP = 500;
 
 export type JanitorWorld = {
@@ -22,15 +23,15 @@ export type JanitorWorld = {
 export type Janitor = {
   /** Works until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
-  /** The store is crowded: it should look now. */
+  /** Makes it check now, as the store is crowded. */
   wake(): void;
 };
 
 /**
- * Removes what was kept long enough, in small steps. When the store is crowded, settled deliveries go before their time,
- * so that new calls find room: first the delivered ones, then those that failed or expired, and then the messageIds by
- * which repeats are recognised, but for those of the last hour. When its disk is nearly full, only the delivered ones do:
- * it may be another program that fills it, and what failed is there for the operator. What waits is never touched.
+ * Removes what was kept long enough, in small steps. When the store is crowded, settled deliveries go early to make room for new
+ * calls: first the delivered ones, then those that failed or expired, and then the messageIds older than an hour by which repeats
+ * are recognised. When the disk is nearly full, only delivered ones go early: another program may be filling it, and failures
+ * are kept for the operator. Waiting deliveries are never removed.
  */
 export function createJanitor(world: JanitorWorld): Janitor {
   let nap = new AbortController();
@@ -48,12 +49,12 @@ export function createJanitor(world: JanitorWorld): Janitor {
   };
 }
 
-/** One step. Answers whether there may be more to do, or why nobody knows. */
+/** One step. Answers whether there may be more to do, or that the store has failed. */
 async function cleanUp({ prune, health, outbox, clock, report }: JanitorWorld): Promise<"more" | "nothing" | "failed"> {
   const now = clock.now();
   const { keepDelivered, keepFailed } = outbox();
   const old = { delivered: now - keepDelivered, failed: now - keepFailed, seen: now - DAY };
-  // What was settled in this very millisecond, too.
+  // Includes what was settled in this millisecond.
   const all = now + 1;
   const { crowding } = await health.state();
   const delivered = { ...old, delivered: all, sparse: now - MINUTE };
@@ -64,22 +65,12 @@ async function cleanUp({ prune, health, outbox, clock, report }: JanitorWorld): 
     maxSize: [delivered, settled, { ...settled, seen: now - HOUR }],
   }[crowding ?? "none"];
   for (const before of limits) {
-    const counts = await pruneStep(before, { prune, report });
-    if (counts === "failed") return counts;
+    const counts = await prune(before, STEP);
+    // The store has logged why.
+    if (isFault(counts)) return "failed";
     if (counts === null) continue;
     report.pruned(counts, crowding ? "space" : "age");
     return "more";
   }
   return "nothing";
-}
-
-type Pruning = { readonly prune: Prune; readonly report: Report };
-
-async function pruneStep(before: PruneBefore, { prune, report }: Pruning): Promise<PruneCounts | null | "failed"> {
-  try {
-    return await prune(before, STEP);
-  } catch (error) {
-    report.storeFailed("prune", error);
-    return "failed";
-  }
 }

@@ -2,29 +2,27 @@ import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { ListedDelivery, ListedPage, PageAsk, Search } from "../model/lookup.ts";
 import type { Clock } from "../model/ports.ts";
 
-/** Steps of one page. The daemon takes and delivers others in between. */
+/** Steps of one page. */
 const MOST_STEPS = 50;
 
-/** A way through the deliveries, from the newest on, in steps of which each touches about 1,000 rows. */
+/** A walk through the deliveries, from the newest on, in steps of about 1,000 rows. */
 export type Walk = {
-  /** In cursors: one of another way means nothing here. */
+  /** Part of each cursor, so that a cursor of another walk is refused. */
   readonly name: string;
   step(search: Search, after: Position | null): Step;
 };
 
-/** Where a walk goes on: behind the delivery that has these. */
+/** Where a walk continues: after the delivery with these values. */
 export type Position = readonly [number, string | number];
 export type Hit = { readonly delivery: ListedDelivery; readonly position: Position };
 /** `next`: null at the end. */
 type Step = { readonly hits: readonly Hit[]; readonly next: Position | null };
 
-type Way = { readonly walk: Walk; readonly clock: Pick<Clock, "nextTurn"> };
-
-/** One page of a list, in steps: the daemon accepts and delivers others in between. */
+/** Reads one page of a list, in steps, so that the daemon works in between. */
 export async function readPage(
   search: Search,
   { limit, cursor }: PageAsk,
-  { walk, clock }: Way,
+  { walk, clock }: { readonly walk: Walk; readonly clock: Clock },
 ): Promise<ListedPage | Fault> {
   const after = cursor === null ? null : parseCursor(cursor, walk);
   if (isFault(after)) return after;
@@ -58,13 +56,13 @@ function parseCursor(cursor: string, { name }: Walk): Position | Fault {
   }
 }
 
-/** A cursor that is not of such a list. */
+/** The answer to a cursor of another list. */
 export const BAD_CURSOR = fault(
   "invalid_request",
   "cursor must be the one of an answer to the same question; leave it out for the first page",
 );
 
-/** Whether a delivery is what is searched for. */
+/** Whether a delivery matches the search. */
 export function isWanted(one: ListedDelivery, search: Search): boolean {
   const { state, destination, source, type, user, since, until } = search;
   if (state !== null && one.state !== state) return false;

@@ -6,17 +6,17 @@ import { type At, type Ms, SECOND } from "../model/units.ts";
 
 /** How long a client is asked to wait. */
 const RETRY_AFTER: Ms = 10 * SECOND;
-/** How long a log that could not be renewed is left alone: another program has the outbox open, and each try waits for it. */
+/** The pause after a log could not be renewed: another program has the outbox open, and each try waits for it. */
 const RENEW_AGAIN_AFTER: Ms = 5 * SECOND;
 
-/** For clients: where the outbox is, and what became of it, is the operator's to know. */
+/** The answer to clients. The path and the cause are in the log, for the operator. */
 const OUTBOX_GONE = fault(
   "outbox_gone",
   "the outbox was removed, replaced or cut short while the daemon runs, so that calls cannot be kept; try again later",
   RETRY_AFTER,
 );
 
-/** Why something was not written: the next start would not find it. */
+/** Thrown where something is not written, because the next start would not find it. */
 export class OutboxGone extends Error {
   readonly code = "outbox_gone";
   readonly fault = OUTBOX_GONE;
@@ -30,9 +30,9 @@ export class OutboxGone extends Error {
 /** A file that the store has open. */
 export type OpenFile = {
   readonly path: string;
-  /** The bytes that it has at least, as far as the engine knows. Asked only when it got shorter. */
+  /** The least bytes that the file must have, as far as the engine knows. Only called if it got shorter. */
   least(): number;
-  /** Makes another one where it was removed or replaced, without losing anything; null if nobody can. */
+  /** Replaces the file without loss, if it was removed or replaced; null if that is impossible. */
   readonly renewal: Renewal | null;
 };
 
@@ -52,17 +52,17 @@ export type PresenceWorld = {
 
 /** Whether the files that the engine has open are the ones that the next start would find. */
 export type Presence = {
-  /** Looks, which takes some microseconds. */
+  /** Checks the files, which takes some microseconds. */
   check(): Gone | null;
-  /** What a call gets to hear. Looks only while it is gone: the commit looks anyway. */
+  /** The answer to a call. Checks only while the outbox is gone, as each commit checks anyway. */
   refusal(): Fault | null;
 };
 
 /**
- * Present: the files at the paths are those that are open. Gone: one of them is not, or was cut short; nothing new is taken
- * in, and deliveries go on from what the engine still has open. It is left when the same files are back, as after a folder
- * was renamed and named back. What was cut short stays so: nobody knows what was in it.
- * A log or a lock that was removed by itself is made again: nothing of it is lost, and nothing has to be refused.
+ * Present: the files at the paths are the open ones. Gone: one of them is not, or was truncated. Calls are then refused, and
+ * deliveries continue from the open files. The state ends when the same files are back, as after a folder was renamed and
+ * renamed back; it never ends for a truncated file, whose contents are lost.
+ * A log or a lock that was removed alone is made again: nothing is lost, and nothing has to be refused.
  */
 export function createPresence({ files, disk, clock, report }: PresenceWorld): Presence {
   let known = markAll();
@@ -77,7 +77,7 @@ export function createPresence({ files, disk, clock, report }: PresenceWorld): P
   function check(): Gone | null {
     if (gone?.what === "truncated") return gone;
     const now = markIfPossible();
-    // Nobody can say: that is no reason to believe another thing than before.
+    // If the files cannot be checked, the last answer stays.
     if (now === null) return gone;
     for (const file of files) {
       const what = judgeFile(known.get(file) ?? null, now.get(file) ?? null, file.least);
@@ -124,8 +124,8 @@ export function createPresence({ files, disk, clock, report }: PresenceWorld): P
 type Marks = ReadonlyMap<OpenFile, FileMark | null>;
 
 /**
- * What became of a file that was `known` when it was looked at last. `least` is asked only about one that got shorter: the
- * engine itself shortens it, too, when it gives pages back.
+ * What happened to a file since it was last checked (`known`). `least` is only called if it got shorter, as the engine itself
+ * shortens the file when it gives pages back.
  */
 export function judgeFile(known: FileMark | null, now: FileMark | null, least: () => number): Gone["what"] | null {
   if (known === null) return null;

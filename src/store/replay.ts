@@ -4,11 +4,11 @@ import type { ListedDelivery, Lookup } from "../model/lookup.ts";
 import type { Clock } from "../model/ports.ts";
 import { type Replay, type ReplayPage, USER_DELETED, type Wish } from "../model/replay.ts";
 import type { At } from "../model/units.ts";
-import { isEnded } from "./ended.ts";
+import { SUPERSEDED, USER_DELETED as USER_WAS_DELETED } from "../model/withdrawal.ts";
 import { BAD_CURSOR } from "./listing.ts";
 import type { Room } from "./room.ts";
 
-/** Deliveries in one transaction: their bodies are written, and nobody should wait long behind it. */
+/** Deliveries in one commit, which writes their bodies and has to stay short. */
 const IN_COMMIT = 100;
 
 /** A delivery that was settled when it was looked up. */
@@ -16,18 +16,19 @@ export type Settled = ListedDelivery & { readonly state: SettledState };
 
 /** What an engine does for a replay. */
 export type ReplaySteps = {
-  /** Why these are not sent again, as far as something else has taken their place. */
+  /** Which of these are not sent again, and why. */
   outdated(found: readonly ListedDelivery[]): Promise<ReadonlyMap<ListedDelivery, "deleted" | "superseded">>;
   /**
-   * One commit: those of them wait again that are still settled so, and not outdated by then. Answers them. With `mayBeOld` the
-   * operator has named them, and wants them although something newer has come.
+   * One commit: makes those wait again that are still settled so, and are not outdated by then. Answers them. With `mayBeOld`
+   * the operator has named them, and wants them although something newer has come.
    */
   sendAgain(settled: readonly Settled[], mayBeOld: boolean): Promise<readonly Settled[] | Fault>;
-  /** One that waits is due now. */
+  /** Makes a delivery that waits due now. */
   hurry(place: Pick<ListedDelivery, "id" | "destination">): Promise<"hurried" | "due" | Fault>;
 };
 
-type ReplayWorld = ReplaySteps & {
+type ReplayParts = {
+  readonly steps: ReplaySteps;
   readonly clock: Pick<Clock, "now" | "nextTurn">;
   readonly lookup: Pick<Lookup, "deliveries" | "delivery">;
   readonly room: Pick<Room, "refusal" | "refusalToReplay">;
@@ -35,19 +36,19 @@ type ReplayWorld = ReplaySteps & {
   readonly moved: () => void;
 };
 
-export function createReplay(world: ReplayWorld): Replay {
+export function createReplay(parts: ReplayParts): Replay {
   return {
-    page: (wish) => replayPage(wish, world),
+    page: (wish) => replayPage(wish, parts),
     async one(place) {
-      const found = await world.lookup.delivery(place);
+      const found = await parts.lookup.delivery(place);
       if (found === null) return null;
-      if ((await world.outdated([found])).get(found) === "deleted") return USER_DELETED;
+      if ((await parts.steps.outdated([found])).get(found) === "deleted") return USER_DELETED;
       if (!isSettled(found)) {
-        const hurried = await world.hurry(place);
-        if (hurried === "hurried") await announce(world);
+        const hurried = await parts.steps.hurry(place);
+        if (hurried === "hurried") await announce(parts);
         return hurried;
       }
-      const done = await sendAgain([found], true, world);
+      const done = await sendAgain([found], true, parts);
       if (isFault(done)) return done;
       return done.length > 0 ? "replayed" : "due";
     },
@@ -62,18 +63,18 @@ function isSettled(one: ListedDelivery): one is Settled {
  * Step by step, each a commit: where one fails, what was done before it is answered, with a cursor that leads to it; the next
  * page answers the fault. So an answer always says what was done.
  */
-async function replayPage(wish: Wish, world: ReplayWorld): Promise<ReplayPage | Fault> {
-  const start = readCursor(wish, world.clock.now());
+async function replayPage(wish: Wish, parts: ReplayParts): Promise<ReplayPage | Fault> {
+  const start = readCursor(wish, parts.clock.now());
   if (isFault(start)) return start;
   let cursor: Cursor | null = start;
   let page = NOTHING;
   for (let left = wish.page.limit; left > 0 && cursor !== null; ) {
-    const step: StepResult = await replayStep(wish, { cursor, limit: Math.min(left, IN_COMMIT) }, world);
+    const step: StepResult = await replayStep(wish, { cursor, limit: Math.min(left, IN_COMMIT) }, parts);
     if (isFault(step)) return page.replayed.size > 0 ? { ...page, cursor: formatCursor(cursor) } : step;
     page = add(page, step);
     cursor = step.next;
     left -= step.found;
-    // It has looked at as many as one request may, and has found none.
+    // The lookup has read as many rows as one request may, and has found nothing.
     if (step.found === 0 && cursor?.list) break;
   }
   return { ...page, cursor: cursor && formatCursor(cursor) };
@@ -86,13 +87,13 @@ type StepOf = { readonly cursor: Cursor; readonly limit: number };
 async function replayStep(
   { search, dryRun, isKnown }: Wish,
   { cursor, limit }: StepOf,
-  world: ReplayWorld,
+  parts: ReplayParts,
 ): Promise<StepResult> {
   const { state, until } = cursor;
-  const list = await world.lookup.deliveries({ ...search, state, until }, { limit, cursor: cursor.list });
+  const list = await parts.lookup.deliveries({ ...search, state, until }, { limit, cursor: cursor.list });
   if (isFault(list)) return list;
   const found = list.deliveries.filter(isSettled);
-  const outdated = await world.outdated(found);
+  const outdated = await parts.steps.outdated(found);
   const {
     wanted = [],
     left = [],
@@ -104,48 +105,53 @@ async function replayStep(
     if (!isKnown(one.destination)) return "left";
     return why ?? (isEnded(one) ? "left" : "wanted");
   });
-  const done = dryRun ? wanted : await sendAgain(wanted, false, world);
+  const done = dryRun ? wanted : await sendAgain(wanted, false, parts);
   if (isFault(done)) return done;
   const next = afterwards(search, cursor, list.cursor);
   const counts = { left: left.length, deleted: deleted.length, superseded: superseded.length };
   return { ...describe(wanted, done), ...counts, cursor: null, found: found.length, next };
 }
 
-/** What failed is in one list, and what expired in another: they are gone through one after the other. */
+/** Failed and expired deliveries are in two lists, which are read one after the other. */
 function afterwards({ state: asked }: Wish["search"], before: Cursor, list: string | null): Cursor | null {
   const cursor = { ...before, until: before.untilNext };
   if (list !== null) return { ...cursor, list };
   return asked === null && cursor.state === "failed" ? { ...cursor, state: "expired", list: null } : null;
 }
 
-/** Answers those that wait again. Another request may have been faster. */
+/** Answers those that wait again; another request may have replayed the others. */
 async function sendAgain(
   wanted: readonly Settled[],
   mayBeOld: boolean,
-  world: ReplayWorld,
+  parts: ReplayParts,
 ): Promise<readonly Settled[] | Fault> {
   if (wanted.length === 0) return [];
-  const { room } = world;
+  const { room } = parts;
   const grows = wanted.some(({ state }) => state === "delivered");
   const refusal = room.refusal() ?? (grows ? room.refusalToReplay() : null);
   if (refusal) return refusal;
-  const done = await world.sendAgain(wanted, mayBeOld);
-  if (!isFault(done) && done.length > 0) await announce(world);
+  const done = await parts.steps.sendAgain(wanted, mayBeOld);
+  if (!isFault(done) && done.length > 0) await announce(parts);
   return done;
 }
 
 /**
- * Not before all that was settled by then is known to be so by whoever had it in memory: it would be passed over, as one
- * that is being sent.
+ * Waits a turn first: the delivery loop must have processed what it has settled. It would otherwise skip a delivery as one
+ * that it is still sending.
  */
-async function announce({ clock, moved }: ReplayWorld): Promise<void> {
+async function announce({ clock, moved }: ReplayParts): Promise<void> {
   await clock.nextTurn();
   moved();
 }
 
 const NOTHING: ReplayPage = {
-  ...{ replayed: new Map(), left: 0, deleted: 0, superseded: 0 },
-  ...{ oldest: null, newest: null, cursor: null },
+  replayed: new Map(),
+  left: 0,
+  deleted: 0,
+  superseded: 0,
+  oldest: null,
+  newest: null,
+  cursor: null,
 };
 
 function add(page: ReplayPage, step: Step): ReplayPage {
@@ -174,13 +180,13 @@ function span(times: readonly At[]): Pick<ReplayPage, "oldest" | "newest"> {
   return { oldest: Math.min(...times), newest: Math.max(...times) };
 }
 
-/** Where a replay goes on. */
+/** Where a replay continues. */
 type Cursor = {
   /** The list that it goes through. */
   readonly state: SettledState;
-  /** What came into its state from then on is left. */
+  /** Deliveries that came into their state from then on are left. */
   readonly until: At;
-  /** The same for all that follows: what is settled after the replay began was not there to be wanted. */
+  /** The same for the pages that follow: what settles after the replay began is not part of it. */
   readonly untilNext: At;
   /** Where in the list; null at its beginning. */
   readonly list: string | null;
@@ -191,10 +197,12 @@ function readCursor({ search, page }: Wish, now: At): Cursor | Fault {
   const states: readonly string[] = search.state === null ? ["failed", "expired"] : [search.state];
   if (page.cursor === null) {
     const until = search.until ?? now + 1;
-    // What has settled in this very millisecond is wanted too, but only as it is found now: what is delivered later in it is not.
+    // Deliveries that settled in this millisecond are included on the first page only: later ones may settle in it still.
     return {
-      ...{ state: search.state ?? "failed", list: null },
-      ...{ until: Math.min(until, now + 1), untilNext: Math.min(until, now) },
+      state: search.state ?? "failed",
+      until: Math.min(until, now + 1),
+      untilNext: Math.min(until, now),
+      list: null,
     };
   }
   const [, state = "", until = "", list = ""] = /^([a-z]+):(\d{1,15}):(.*)$/.exec(page.cursor) ?? [];
@@ -205,4 +213,22 @@ function readCursor({ search, page }: Wish, now: At): Cursor | Fault {
 
 function formatCursor({ state, until, list }: Cursor): string {
   return `${state}:${until}:${list ?? ""}`;
+}
+
+/** The reason of a delivery that `fairlead discard` has given up. */
+export const DISCARDED = "discarded by operator";
+
+/** The reason of a delivery that was to be moved to a destination which has its event already. */
+export function hasAlready(to: string): string {
+  return `${to}${DOUBLED}`;
+}
+
+const DOUBLED = " has this event already";
+
+const WITHDRAWN: readonly string[] = [SUPERSEDED, USER_WAS_DELETED];
+
+/** Whether a delivery was ended by command or replaced, in place of being refused by its receiver. A replay leaves those. */
+function isEnded({ state, reason }: Pick<ListedDelivery, "state" | "reason">): boolean {
+  if (state !== "failed" || reason === null) return false;
+  return reason === DISCARDED || WITHDRAWN.includes(reason) || reason.endsWith(DOUBLED);
 }

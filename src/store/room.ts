@@ -8,51 +8,51 @@ import { type At, formatSize, MB, type Ms, SECOND } from "../model/units.ts";
 const LOOK_EVERY: Ms = 5 * SECOND;
 /** How long a client is asked to wait when its calls cannot be stored. */
 const RETRY_AFTER: Ms = 10 * SECOND;
-/** How long nothing is taken in after the disk has refused something: what became of deliveries goes first. */
+/** How long calls are refused after the disk has refused a commit, so that settlements go first. */
 const PAUSE: Ms = SECOND;
 
-/** The reason is in the log: it is the operator's, not the client's. */
+/** The answer to clients. The reason is in the log, for the operator. */
 export const UNWRITTEN = fault("store_failed", "the calls could not be made durable; try again later", RETRY_AFTER);
 
-type RoomWorld = Omit<LookOutWorld, "seen" | "report"> & {
-  /** Read anew each time: a reload may change them. */
+type RoomParts = Omit<DiskCheckParts, "seen" | "report"> & {
+  /** Called each time, as a reload may change them. */
   readonly bounds: () => Bounds;
-  /** Called whenever a bound is found near. */
+  /** Called whenever a bound is near. */
   readonly crowded: () => void;
   readonly clock: Clock;
   readonly report: Report;
 };
 
-/** Whether there is room for more. Asking is free: nobody waits for the disk but who looks. */
+/** Whether there is room for more. Only `look` waits for the disk. */
 export type Room = {
-  /** Why nothing more is taken in at this moment; null: come in. */
+  /** Why calls are refused at this moment; null if they are not. */
   refusal(): Fault | null;
-  /** Why what was delivered cannot be sent again at this moment; null if it can. */
+  /** Why delivered ones cannot be sent again at this moment; null if they can. */
   refusalToReplay(): Fault | null;
   /** The bound at which the store is full. */
   full(): Bound | null;
   /** The bound that is near. */
   crowding(): Bound | null;
-  /** Free bytes of the disk when it was last looked at; null if nobody can say. */
+  /** Free bytes of the disk when it was last checked; null if unknown. */
   free(): number | null;
-  /** So many bytes are used, after a commit. */
+  /** Notes the bytes in use after a commit. */
   measured(used: number): void;
-  /** The disk would not take a commit. */
+  /** Notes that the disk has refused a commit. */
   refused(): void;
-  /** Asks the machine. Never rejects. */
+  /** Checks the disk. Never rejects. */
   look(): Promise<void>;
 };
 
 /**
- * Open: calls are taken. Full: a bound is reached, `maxSize` by what is used or `freeDisk` by the disk; calls are refused,
- * and deliveries go on. `bounds.ts` says when one becomes the other; whoever asks or brings news has it looked at.
+ * Open: calls are accepted. Full: a bound is reached, `maxSize` by the store or `freeDisk` by the disk. Calls are then refused, and
+ * deliveries continue. `fullBy` decides when one becomes the other, with each question and each measurement.
  */
-export function createRoom({ bounds, crowded, clock, report, ...place }: RoomWorld): Room {
+export function createRoom({ bounds, crowded, clock, report, ...place }: RoomParts): Room {
   let measures: Measures = { used: 0, overflow: 0, free: null };
   let state: Fullness | null = null;
   let refusedAt: At | null = null;
   let usedAtLook = 0;
-  const ask = createLookOut({ ...place, report, seen });
+  const ask = createDiskCheck({ ...place, report, seen });
 
   return {
     refusal() {
@@ -70,7 +70,7 @@ export function createRoom({ bounds, crowded, clock, report, ...place }: RoomWor
     measured(used) {
       measures = { ...measures, used };
       notice();
-      // So much that what should stay free may be gone before the next look.
+      // At this rate `freeDisk` could be used up before the next check.
       if (used - usedAtLook >= Math.max(MB, bounds().freeDisk / 4)) void look();
     },
     refused() {
@@ -100,7 +100,7 @@ export function createRoom({ bounds, crowded, clock, report, ...place }: RoomWor
     if (bound === (state?.bound ?? null)) return state;
     if (state) report.storeOpen(state.bound, clock.now() - state.since);
     const { used, overflow: log, free } = measures;
-    state = bound && { ...{ bound, since: clock.now(), path: place.path, used, log, free }, bounds: bounds() };
+    state = bound && { bound, since: clock.now(), path: place.path, used, log, free, bounds: bounds() };
     if (state) report.storeFull(state);
     return state;
   }
@@ -113,7 +113,7 @@ const CRAMPED: Readonly<Record<Bound, string>> = {
 const TO_REPLAY =
   "what was delivered takes more space when it is sent again, and others of its kind would be removed for it; raise the bound, or wait until what waits is delivered";
 
-/** Looks again and again until the signal is aborted. */
+/** Checks the disk at intervals until the signal is aborted. */
 export async function watchRoom(room: Pick<Room, "look">, clock: Clock, signal: AbortSignal): Promise<void> {
   for (;;) {
     await clock.sleep(LOOK_EVERY, signal);
@@ -131,13 +131,13 @@ function refusalBecauseOf({ bound, used, free, bounds }: Fullness): Fault {
   return fault("store_full", message, RETRY_AFTER);
 }
 
-/** What is known of a store, in bytes. */
+/** Measurements of a store, in bytes. */
 export type Measures = {
-  /** Of pages that hold something. */
+  /** In pages that are in use. */
   readonly used: number;
-  /** Of the engine's log, beyond what it may have. */
+  /** Of the engine's log, beyond its usual size. */
   readonly overflow: number;
-  /** Of its disk; null if nobody can say. */
+  /** Free on its disk; null if unknown. */
   readonly free: number | null;
 };
 
@@ -147,24 +147,24 @@ type Shares = Readonly<Record<Bound, number>>;
 const FULL: Shares = { maxSize: 1, freeDisk: 1 };
 const REOPENED: Shares = { maxSize: 0.97, freeDisk: 1.25 };
 const CROWDED: Shares = { maxSize: 0.9, freeDisk: 1.5 };
-/** And where what was delivered is not sent again any more, which takes space: others of its kind would have to go for it. */
+/** Where delivered ones are not sent again: that takes space, for which other delivered ones would be removed. */
 const CRAMPED_SHARES: Shares = { maxSize: 0.8, freeDisk: 2 };
 
 /**
- * The bound at which a store is full, null if it is not; `was`: what it was before. It is left when a good deal less is
- * used, or more is free, than what led there: a store that turned to and fro with each delivery would help nobody.
+ * The bound at which a store is full, or null; `was`: the answer before. The state ends well below the bound, so that the store
+ * does not switch back and forth with each delivery.
  */
 export function fullBy(measures: Measures, bounds: Bounds, was: Bound | null): Bound | null {
   if (was !== null && reaches(was, { measures, bounds, shares: REOPENED })) return was;
   return reached({ measures, bounds, shares: FULL });
 }
 
-/** The bound that is near; null if none is. What only the log takes, no pruning gives back. */
+/** The bound that is near; null if none is. The log does not count: pruning cannot shorten it. */
 export function crowdedBy(measures: Measures, bounds: Bounds): Bound | null {
   return reached({ measures: { ...measures, overflow: 0 }, bounds, shares: CROWDED });
 }
 
-/** The bound to which it is not far; null if neither is. */
+/** The bound at which replays of delivered ones are refused; null if neither is reached. */
 function crampedBy(measures: Measures, bounds: Bounds): Bound | null {
   return reached({ measures: { ...measures, overflow: 0 }, bounds, shares: CRAMPED_SHARES });
 }
@@ -182,21 +182,21 @@ function reaches(bound: Bound, { measures, bounds, shares }: Look): boolean {
   return free !== null && free < bounds.freeDisk * shares.freeDisk;
 }
 
-type LookOutWorld = {
+type DiskCheckParts = {
   /** Of the store's file. */
   readonly path: string;
-  /** The engine's log beside it, and how many bytes it may have. */
+  /** The engine's log beside it, and its usual size. */
   readonly log: { readonly path: string; readonly most: number };
   readonly disk: Pick<Disk, "space" | "size">;
   readonly report: Pick<Report, "diskUnknown">;
   readonly seen: (measures: Omit<Measures, "used">) => void;
 };
 
-/** What nobody can say is no reason to refuse anything. */
+/** If the disk cannot be measured, nothing is refused. */
 const UNKNOWN: Omit<Measures, "used"> = { free: null, overflow: 0 };
 
-/** Asks the machine about the disk, one question at a time, however many want to know. The answer never rejects. */
-function createLookOut({ path, log, disk, report, seen }: LookOutWorld): () => Promise<void> {
+/** Checks the disk, once at a time for all callers. Never rejects. */
+function createDiskCheck({ path, log, disk, report, seen }: DiskCheckParts): () => Promise<void> {
   let looking: Promise<void> | null = null;
   let isKnown = true;
 

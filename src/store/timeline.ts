@@ -1,24 +1,21 @@
 /**
- * The time by which a store goes. Rows hold `clock.now()`: points on a line that belongs to the store. It runs as fast as
- * time does and never steps, so that waits, cutoffs and retention are durations, whatever the machine's clock says. A new
- * store's line begins at what that clock says. After that the clock is used for two things only: to measure how long the
- * daemon was down, and to put rows into words. Stamps on events are not of the line: they are what the clock says.
+ * The time by which a store goes. Rows hold `clock.now()`: points on a line that belongs to the store. The line runs as fast as
+ * time does and never steps, so waits, cutoffs and retention are durations, whatever the machine's clock says. The line of a new
+ * store begins at the machine's clock. After that the clock serves two purposes: to measure how long the daemon was down, and to
+ * show the times of rows. Stamps on events are not on the line: they are what the clock says.
  *
- * running:     the line is measured by the machine's monotonic clock. What its clock is ahead of the line is the `shift`;
- *              when the clock is set, the shift changes and the line goes on. To show a row, the shift is added; to read a
- *              time that a person gave, it is taken off. So a board that has booted in 1972 shows what it took then in
- *              the right year as soon as its clock is right. Sleep of the machine is on the line if the monotonic clock
- *              counts it; else it is a step of the clock like any other.
- * down:        the store remembers where the line was, the shift, and which start of the machine it was. When the machine
- *              has run on meanwhile, its uptime says exactly how long the daemon was down. After another start of the
- *              machine its clock says it, if it could be believed at both ends. Else nobody knows, and it counts as
- *              nothing: a wait gets longer, nothing is expired or pruned early.
- * implausible: the clock says less than when this program was built, or more than fifteen years after that; or less than
- *              the store has seen; or far more than the store expects. It is logged and shown, and stamps on events are
- *              wrong meanwhile. What it says is not remembered as the time that the store has seen. So a store that
- *              has seen the year 2102 is well again as soon as the clock is.
- * believed:    none of these; or the clock disagrees with the store only, and a day of running has not changed that: then it
- *              was the store that was wrong.
+ * running:     the machine's monotonic clock measures the line. The `shift` is what the machine's clock is ahead of the line.
+ *              When the clock is set, the shift changes and the line continues. The shift is added to show the time of a row,
+ *              and subtracted from a time that a person gave. So a board that booted in 1972 shows earlier rows in the right
+ *              year as soon as its clock is right. Sleep of the machine is on the line if the monotonic clock counts it;
+ *              otherwise it is a step of the clock like any other.
+ * down:        the store remembers the line, the shift, and the machine's boot. If the machine has kept running, its uptime
+ *              tells exactly how long the daemon was down. After a reboot its clock tells, if it was plausible at both ends.
+ *              Otherwise the downtime is unknown and counts as zero: waits get longer, and nothing expires or is pruned early.
+ * implausible: the clock says less than when this program was built, or over fifteen years more; or less than the store has
+ *              seen; or far more than the store expects. That is logged and shown, and stamps on events are wrong meanwhile.
+ *              Such a time is not remembered as seen, so a store that met the year 2102 recovers with the clock.
+ * believed:    none of these; or the clock has disagreed with the store alone for a day of running: then the store was wrong.
  */
 import type { Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
@@ -34,13 +31,13 @@ import {
 } from "../model/timeline.ts";
 import { type At, formatTime, MINUTE, type Ms, SECOND } from "../model/units.ts";
 
-/** What a store remembers of the time, and a little later finds in its file. */
+/** What a store remembers of the time across restarts. */
 export type Memory = {
-  /** Where the line was. */
+  /** The time of the line. */
   readonly at: At;
-  /** What the machine's clock was ahead of it. */
+  /** How far the machine's clock was ahead of it. */
   readonly shift: Ms;
-  /** The last moment at which the clock could be believed, and what it said; null if it never could. */
+  /** The last moment at which the clock was plausible, and what it said; null if there was none. */
   readonly trusted: Trusted | null;
   readonly boot: Boot | null;
 };
@@ -48,12 +45,12 @@ export type Memory = {
 /** What the machine says of the time. */
 export type Machine = { readonly wall: At; readonly boot: Boot | null; readonly builtAt: At };
 
-/** Where a line goes on. `down`: for how long the daemon was not there, as far as somebody knows. */
+/** Where a line continues. `down`: how long the daemon was down; null if unknown. */
 export type Resumed = Omit<Memory, "boot"> & { readonly down: Ms | null };
 
-/** Clocks that are slewed, and two looks that are not at the same moment, are no step. */
+/** Differences up to this are no step: clocks are slewed, and two clocks are not read at the same moment. */
 const SLACK: Ms = SECOND;
-/** Where the line of a store goes on, after a time in which nobody has measured it. */
+/** Where the line of a store continues after the daemon was down. */
 export function resume(memory: Memory | null, { wall, boot, builtAt }: Machine): Resumed {
   if (memory === null) {
     const at = Math.max(wall, builtAt);
@@ -62,9 +59,9 @@ export function resume(memory: Memory | null, { wall, boot, builtAt }: Machine):
   const trusted = memory.trusted && isInLifetime(memory.trusted.wall, builtAt) ? memory.trusted : null;
   const byWall = wall - memory.shift - memory.at;
   const ran = ranSince(memory.boot, boot);
-  // The clock's word is the exact one, where they agree.
+  // Where both agree, the clock is the more exact.
   if (ran !== null) return goOn({ ...memory, trusted }, wall, Math.abs(byWall - ran) <= SLACK ? byWall : ran);
-  // A step in the very millisecond of the look is seen by the shift alone.
+  // A step in the millisecond of the check shows in the shift alone.
   const wasBelieved = trusted?.at === memory.at && Math.abs(trusted.wall - memory.at - memory.shift) <= SLACK;
   const isMeasured = wasBelieved && doubtOf(wall, { now: memory.at, trusted, builtAt }) === null;
   return goOn({ ...memory, trusted }, wall, isMeasured ? byWall : null);
@@ -76,25 +73,25 @@ function goOn({ at: before, shift, trusted }: Memory, wall: At, down: Ms | null)
   return {
     at,
     shift: shiftAfter(shift, wall - at),
-    // The clock should have gone on by as much.
+    // The clock should have advanced by as much.
     trusted: trusted && { at: trusted.at + passed, wall: trusted.wall + passed },
     down,
   };
 }
 
-/** How long the machine has run since then; null if it was started again, or nobody can say. */
+/** How long the machine has run since then; null if it was rebooted, or if that is unknown. */
 function ranSince(then: Boot | null, now: Boot | null): Ms | null {
   if (then === null || now === null || then.id !== now.id || now.uptime < then.uptime) return null;
   return now.uptime - then.uptime;
 }
 
-/** The shift stays as it is until the clock is stepped: what is shown of a row is always the same. */
+/** The shift only changes when the clock is stepped, so that the shown time of a row stays the same. */
 function shiftAfter(before: Ms, now: Ms): Ms {
   return Math.abs(now - before) <= SLACK ? before : now;
 }
 
 export type KeptTimeline = Timeline & {
-  /** Looks at the clock, and answers what the store should remember now. */
+  /** Checks the clock, and answers what the store should remember now. */
   look(): Omit<Memory, "boot">;
 };
 
@@ -102,11 +99,11 @@ export type TimelineWorld = {
   readonly clock: Clock;
   readonly report: Pick<Report, "daemon">;
   readonly memory: Memory | null;
-  /** The newest time in a row: the memory of a daemon that has crashed may be a minute old. */
+  /** The newest time in a row: after a crash the memory may be a minute old. */
   readonly newestAt: At | null;
 };
 
-/** Has the clock go on where the store's line is, and from then on watches what the machine says. */
+/** Continues the clock from the store's line, and then watches the machine's clock. */
 export function createTimeline({ clock, report, memory, newestAt }: TimelineWorld): KeptTimeline {
   const { builtAt } = clock;
   const resumed = resume(memory, { wall: clock.wall(), boot: clock.boot(), builtAt });
@@ -141,7 +138,7 @@ export function createTimeline({ clock, report, memory, newestAt }: TimelineWorl
     noticeStep(wall - at);
     const code = doubtOf(wall, known(at));
     if (code !== (doubt?.code ?? null)) {
-      tell(code, { at, wall });
+      reportDoubt(code, { at, wall });
       doubt = code && { code, since: at };
     }
     if (code === null) trusted = { at, wall };
@@ -155,7 +152,7 @@ export function createTimeline({ clock, report, memory, newestAt }: TimelineWorl
     report.daemon("clock_stepped", { by: { ms: shift - before } });
   }
 
-  function tell(code: ClockDoubt | null, { at, wall }: Trusted): void {
+  function reportDoubt(code: ClockDoubt | null, { at, wall }: Trusted): void {
     if (code !== null) {
       report.daemon("clock_implausible", { code, reason: describeDoubt(code, wall, known(at)), hint: SET_IT });
     } else if (doubt !== null) {
@@ -169,10 +166,10 @@ const NOT_COUNTED =
 const SET_IT =
   "let a time service set it (systemd-timesyncd, chrony): events get wrong times until then; waits and cutoffs do not depend on it";
 
-/** How often the clock is looked at while nothing is written. */
+/** How often the clock is checked while nothing is written. */
 const LOOK_EVERY: Ms = 5 * SECOND;
 
-/** Has it looked at again and again until the signal is aborted. */
+/** Checks the clock at intervals until the signal is aborted. */
 export async function watchClock(look: () => Promise<unknown>, clock: Clock, signal: AbortSignal): Promise<void> {
   for (;;) {
     await clock.sleep(LOOK_EVERY, signal);

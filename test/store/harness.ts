@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Delivery, DeliveryKey } from "../../src/model/delivery.ts";
@@ -103,7 +104,10 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
       return isFault(answer) ? [answer.code] : answer.map(({ kind }) => kind);
     },
     read: async (ask = {}) => (await store.readQueue(makeAsk(ask))).deliveries,
-    prune: async (before, limit) => (await store.prune(before, limit)) ?? NOTHING,
+    async prune(before, limit) {
+      const counts = await store.prune(before, limit);
+      return isFault(counts) ? assert.fail(counts.message) : (counts ?? NOTHING);
+    },
     counts: () => describeCounts(store),
     async reopen(next = clock) {
       await store.close();
@@ -115,6 +119,11 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Without `ref`, which each engine fills in its own way. */
+export function withoutRef({ ref: _, ...delivery }: Delivery): Omit<Delivery, "ref"> {
+  return delivery;
 }
 
 const NOTHING: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };

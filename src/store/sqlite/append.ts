@@ -1,6 +1,6 @@
 import type { MemberChange } from "../../model/audience.ts";
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
-import { type Fault, isFault } from "../../model/fault.ts";
+import { isFault } from "../../model/fault.ts";
 import type { Entry, Receipt, Store } from "../../model/ports.ts";
 import { type At, DAY } from "../../model/units.ts";
 import { SUPERSEDED } from "../../model/withdrawal.ts";
@@ -9,66 +9,55 @@ import { type Room, UNWRITTEN } from "../room.ts";
 import type { Commits, Keeper, Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
-import { unwritable } from "./files.ts";
-import type { MemberBatch, MemberRows } from "./members.ts";
+import type { MemberBatch } from "./members.ts";
 import type { Notices } from "./notices.ts";
-import type { Repeats } from "./repeats.ts";
 import { type About, checksum, packBodies, refOf, statesOf } from "./segment.ts";
-import type { Withdrawn, WithdrawRows } from "./settle.ts";
-import type { Suppression } from "./suppressed.ts";
+import type { Tables } from "./tables.ts";
+import type { Withdrawn, WithdrawRows } from "./waiting.ts";
 
-export type IntakeWorld = {
+type IntakeParts = {
   readonly commits: Commits;
   readonly room: Pick<Room, "refusal">;
   readonly appendRows: AppendRows;
   readonly withdrawal: WithdrawRows;
-  /** Called after a commit that has ended the waiting of these. */
+  /** Called after a commit that has withdrawn these. */
   readonly withdrawn: (deliveries: readonly Withdrawn[]) => void;
 };
 
-/** What comes in, and what must not go out any more because of it. */
-export function createIntake(world: IntakeWorld): Pick<Store, "append" | "withdraw"> {
-  const { commits, room, appendRows, withdrawal } = world;
+/** Stores new events, and withdraws those that must not be sent any more. */
+export function createIntake(parts: IntakeParts): Pick<Store, "append" | "withdraw"> {
+  const { commits, room, appendRows, withdrawal } = parts;
   return {
     append(entries) {
       if (entries.length === 0) return Promise.resolve([]);
       const refusal = room.refusal();
       if (refusal) return Promise.resolve(refusal);
       const withdrawn: Withdrawn[] = [];
-      const run = (tx: Tx): readonly Receipt[] => appendRows(tx, entries, emptied(withdrawn));
-      const job = {
+      const written = commits.add({
         rows: rowsOf(entries),
-        run,
-        failed: (error: unknown) => (error instanceof OutboxGone ? error.fault : UNWRITTEN),
-      };
-      const written = commits.add<readonly Receipt[] | Fault>(job);
-      return entries.some(({ withdraws, change }) => withdraws ?? change) ? tellThen(written, withdrawn) : written;
+        run(tx) {
+          // A transaction that fails with others is tried again by itself: what it withdrew the first time does not count.
+          withdrawn.length = 0;
+          return appendRows(tx, entries, withdrawn);
+        },
+        failed: (error) => (error instanceof OutboxGone ? error.fault : UNWRITTEN),
+      });
+      return entries.some(({ withdraws, change }) => withdraws ?? change) ? announce(written, withdrawn) : written;
     },
     async withdraw(wish) {
-      const run = (tx: Tx): readonly Withdrawn[] => withdrawal.run(tx, wish);
-      const answer = await commits.add<readonly Withdrawn[] | Fault>({
-        rows: wish.events.length,
-        run,
-        failed: unwritable,
-      });
+      const answer = await commits.add({ rows: wish.events.length, run: (tx) => withdrawal.run(tx, wish) });
       if (isFault(answer)) return answer;
-      if (answer.length > 0) world.withdrawn(answer);
+      if (answer.length > 0) parts.withdrawn(answer);
       return answer.length;
     },
   };
 
-  /** Whoever has them in memory hears of it as soon as it is durable. */
-  async function tellThen<T extends object>(written: Promise<T>, withdrawn: readonly Withdrawn[]): Promise<T> {
+  /** The delivery loop has them in memory, and hears of it as soon as it is durable. */
+  async function announce<T extends object>(written: Promise<T>, withdrawn: readonly Withdrawn[]): Promise<T> {
     const answer = await written;
-    if (withdrawn.length > 0 && !isFault(answer)) world.withdrawn(withdrawn);
+    if (withdrawn.length > 0 && !isFault(answer)) parts.withdrawn(withdrawn);
     return answer;
   }
-}
-
-/** A transaction that fails with others is tried by itself: nothing of the first time counts. */
-function emptied<T>(list: T[]): T[] {
-  list.length = 0;
-  return list;
 }
 
 function rowsOf(entries: readonly Entry[]): number {
@@ -78,33 +67,26 @@ function rowsOf(entries: readonly Entry[]): number {
 const DUPLICATE: Receipt = { kind: "duplicate" };
 const SUPPRESSED: Receipt = { kind: "suppressed" };
 
-/** Stores what is not a repeat. Answers one receipt for each entry, and adds to the list what it has withdrawn. */
+/** Stores the entries that are no repeats. Answers one receipt for each, and adds to `withdrawn` what it has withdrawn. */
 export type AppendRows = (tx: Tx, entries: readonly Entry[], withdrawn: Withdrawn[]) => readonly Receipt[];
 
-export type AppendParts = {
-  readonly segments: Segments;
-  readonly repeats: Repeats;
-  readonly suppression: Pick<Suppression, "refuses">;
-  readonly withdrawal: WithdrawRows;
-  readonly notices: Pick<Notices, "has" | "note">;
-  readonly memberRows: MemberRows;
-};
+type AppendParts = { readonly tables: Tables; readonly withdrawal: WithdrawRows; readonly notices: Notices };
 
 const NO_CHANGES: readonly MemberChange[] = [];
-/** Of nearly all events, which tell of no membership. */
+/** For nearly all calls: their events change no membership. */
 const NO_MEMBERS: MemberBatch = { older: [], take: () => false, write() {}, close() {} };
 
-export function createAppend(parts: AppendParts): AppendRows {
-  const { segments, repeats, suppression, withdrawal, notices, memberRows } = parts;
+export function createAppend({ tables, withdrawal, notices }: AppendParts): AppendRows {
+  const { segments, repeats, suppression, memberRows } = tables;
   return function append(tx, entries, withdrawn) {
     const changes = entries.some(({ change }) => change) ? entries.flatMap(({ change }) => change ?? []) : NO_CHANGES;
     const batch = changes.length > 0 ? memberRows.open(tx, changes) : NO_MEMBERS;
     if (batch.older.length > 0) withdrawn.push(...withdrawal.run(tx, { events: batch.older, reason: SUPERSEDED }));
     const receipts = entries.map((entry): Receipt => {
       const { ownId, messageId, userId, previousId } = entry.event;
-      // The notification that a user is deleted goes out all the same.
+      // A deletion notice is about a suppressed user, and must be sent.
       if (!entry.notice && suppression.refuses([userId, previousId], entry.source)) return SUPPRESSED;
-      // Its user was forgotten since it was read.
+      // The user was forgotten after the change was read.
       if (entry.change && !batch.take(entry.change)) return DUPLICATE;
       if (!ownId && repeats.isRepeat(tx, entry.source, messageId, tx.now - DAY)) return DUPLICATE;
       const { notice, source, deliverTo } = entry;
@@ -120,14 +102,14 @@ export function createAppend(parts: AppendParts): AppendRows {
   };
 }
 
-/** Events in one segment: what the delivery loop reads and writes of it stays small. */
+/** Events in one segment, so that the delivery loop reads and writes little at a time. */
 const MOST_EVENTS = 256;
-/** Characters of bodies in one segment, from which on a new one is begun. */
+/** Characters of bodies at which a new segment is begun. */
 const MOST_BODIES = 256 * 1_024;
 
 const NOWHERE: readonly Delivery[] = [];
 
-/** The events of the running transaction, which become segments at its end: a few large rows in place of many. */
+/** Collects the events of a transaction, and writes them at its end as segments: a few large rows in place of many. */
 export type Segments = Keeper & {
   /** Numbers the event, and answers the deliveries that wait for it. */
   add(tx: Tx, entry: Entry): readonly Delivery[];
@@ -143,13 +125,13 @@ type Draft = {
   readonly bodies: string[];
   /** Of all bodies, in characters. */
   size: number;
-  /** By destination: which of the events go to it, counted from 0. */
+  /** By destination: the indexes of its events, from 0. */
   readonly routed: Map<string, number[]>;
 };
 
 export function createSegments(db: Database, counts: Counts): Segments {
   const insert = createInsert(db, counts);
-  // Only this daemon writes, so it can hand out the numbers.
+  // Only this daemon writes, so the numbers can be counted in memory.
   let nextEvent = readNextEvent(db);
   let drafts: Draft[] = [];
 
@@ -211,7 +193,7 @@ function createInsert(db: Database, counts: Counts): (tx: Tx, draft: Draft) => v
       insertProgress.run(first, destination, indexes.length, statesOf(indexes, bodies.length));
       counts.add(tx, destination, "waiting", indexes.length);
     }
-    // What goes nowhere is settled at once.
+    // A segment without deliveries is settled at once.
     insertSegment.run(first, bodies.length, acceptedAt, open, open === 0 ? acceptedAt : null);
     const [told, packed] = [JSON.stringify(about), packBodies(bodies)];
     insertContents.run(first, told, packed, checksum(told, packed));
@@ -237,7 +219,7 @@ function deliveryOf({ event, body }: Entry, destination: string, { draft, index 
   return untried({ id: first + index, destination, segment: first, messageId, type, body, acceptedAt });
 }
 
-/** A number is never given twice, also when the newest segments were pruned. */
+/** No number is used twice, even after the newest segments were pruned. */
 function readNextEvent(db: Database): number {
   const newest = db.prepare<[], { next: number }>(
     "SELECT first + events AS next FROM segments ORDER BY first DESC LIMIT 1",
@@ -248,12 +230,12 @@ function readNextEvent(db: Database): number {
 
 const NO_FINALS: readonly FinalAnswer[] = [];
 
-/** What is known of a delivery before its first attempt. */
+/** A delivery before its first attempt. */
 export type Untried = Pick<Delivery, "id" | "destination" | "messageId" | "type" | "body" | "acceptedAt"> & {
   readonly segment: number;
 };
 
-/** A delivery that waits for its first attempt, which is due since it was accepted. */
+/** A delivery before its first attempt, which has been due since it was accepted. */
 export function untried({ id, destination, segment, messageId, type, body, acceptedAt }: Untried): Delivery {
   return {
     id,

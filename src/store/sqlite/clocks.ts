@@ -1,17 +1,15 @@
 import type { StoredClock, StoredClocks } from "../../model/destination-clock.ts";
-import type { Fault } from "../../model/fault.ts";
 import type { Commits } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Meta } from "./meta.ts";
 
-export type ClocksParts = {
+type ClocksParts = {
   readonly commits: Commits;
   readonly meta: Pick<Meta, "touch">;
-  readonly failed: (error: unknown) => Fault;
 };
 
-/** The clocks of destinations that have stood still: in memory, and in the table that outlives it. */
-export function createStoredClocks(db: Database, { commits, meta, failed }: ClocksParts): StoredClocks {
+/** The clocks of destinations that have stood still, in memory and in their table. */
+export function createStoredClocks(db: Database, { commits, meta }: ClocksParts): StoredClocks {
   const load = db.prepare<[], StoredClock>(
     `SELECT destination, paused_at AS pausedAt, unserved_at AS unservedAt, offline_at AS offlineAt,
        stopped_at AS stoppedAt, stood_still AS stoodStill FROM clocks ORDER BY destination`,
@@ -23,8 +21,8 @@ export function createStoredClocks(db: Database, { commits, meta, failed }: Cloc
   return {
     all: async () => [...kept.values()],
     async save(clocks, because) {
-      const job = { rows: clocks.length, run: () => writeAll(clocks), failed };
-      const refused = await commits.add<Fault | null>(because === "observed" ? { ...job, keepsUp: true } : job);
+      const job = { rows: clocks.length, run: () => writeAll(clocks) };
+      const refused = await commits.add(because === "observed" ? { ...job, keepsUp: true } : job);
       if (refused === null) for (const clock of clocks) keep(clock);
       return refused;
     },
@@ -36,7 +34,7 @@ export function createStoredClocks(db: Database, { commits, meta, failed }: Cloc
       if (hasStoodStill(clock)) write.run(destination, pausedAt, unservedAt, offlineAt, stoppedAt, stoodStill);
       else remove.run(destination);
     }
-    // After a crash time goes on from here: none of them has stopped in the future.
+    // After a crash the store's time continues from here, so that no clock has stopped in the future.
     meta.touch();
     return null;
   }

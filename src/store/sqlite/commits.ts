@@ -1,3 +1,4 @@
+import { type Fault, fault } from "../../model/fault.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import type { Gone } from "../../model/space.ts";
@@ -5,52 +6,52 @@ import { type At, type Ms, SECOND } from "../../model/units.ts";
 import { OutboxGone } from "../presence.ts";
 import { type Database, withRemedy } from "./driver.ts";
 
-/** A commit that takes longer than this is told: the disk is in trouble, and clients are waiting. */
+/** A commit that takes longer than this is logged: the disk is in trouble, and clients are waiting. */
 const SLOW_COMMIT: Ms = SECOND;
 
-/** Rows in one commit, so that nobody waits long for the rest of a large group. */
+/** Rows in one commit, so that the first jobs of a large group do not wait long for the last ones. */
 const MOST_ROWS = 5_000;
 
 declare const underWay: unique symbol;
 
-/** The transaction under way: what writes asks for it, and only a job gets it. `now` is when it began. */
+/** The transaction under way. Functions that write take it as an argument, and only a job gets one. `now` is when it began. */
 export type Tx = { readonly now: At; readonly [underWay]: true };
 
-/** Work inside a transaction, and about how many rows it touches. */
-export type Job<T> = {
+/** Work inside a transaction, and about how many rows it touches. `F`: the answer when it could not be made durable. */
+export type Job<T, F = Fault> = {
   readonly rows: number;
   readonly run: (tx: Tx) => T;
-  /** It writes nothing, and says nothing about whether that could be done. */
+  /** It writes nothing, so its success says nothing about whether the store can be written. */
   readonly looks?: true;
-  /** It only says what has been done already: it is written even where the next start would not find it. */
+  /** It records what has happened already: it is written even where the next start would not find it. */
   readonly keepsUp?: true;
-  /** The result when it could not be made durable; left out, that is an error. */
-  readonly failed?: (error: unknown) => T;
+  /** Left out, the answer is the fault of `unwritable`. */
+  readonly failed?: (error: unknown) => F;
 };
 
 /** Group commit: jobs that arrive together share one transaction, and so one fsync. */
 export type Commits = {
-  /** Runs the job in the next transaction. Resolves with its result after the commit; see `failed` for when there is none. */
-  add<T>(job: Job<T>): Promise<T>;
+  /** Runs the job in the next transaction. Resolves after the commit, with the job's result or its `failed`. Never rejects. */
+  add<T, F = Fault>(job: Job<T, F>): Promise<T | F>;
   /** The verdict of the last commit. */
   succeeded(): boolean;
-  /** Resolves when all that was added is committed or rejected. */
+  /** Resolves when every job is committed or has failed. */
   idle(): Promise<void>;
 };
 
-type Pending = { readonly job: Job<unknown>; resolve(result: unknown): void; reject(error: unknown): void };
+type Pending = { readonly job: Job<unknown, unknown>; resolve(result: unknown): void };
 
 export type CommitsWorld = {
   readonly clock: Clock;
   readonly report: Report;
   readonly keepers: readonly Keeper[];
-  /** Hears of each commit that failed. */
+  /** Called after each commit that failed. */
   readonly failed: (error: unknown) => void;
-  /** Looks whether the next start would find what is written now; null if it would. Asked before each commit. */
+  /** Checks, before each commit, whether the next start would find what is written now; null if it would. */
   readonly gone: () => Gone | null;
 };
 
-/** Somebody who keeps in memory what is also in the file, and has to be told how a transaction ends. */
+/** Keeps in memory what is also in the file, and hears how each transaction ends. */
 export type Keeper = {
   /** After the jobs of the transaction. */
   write(tx: Tx): void;
@@ -59,8 +60,7 @@ export type Keeper = {
 };
 
 /**
- * The commit starts at the next turn of the event loop, never on a timer: what has arrived by then shares it, and
- * nobody waits for company.
+ * The commit starts at the next turn of the event loop, never on a timer. The jobs that have arrived by then share it.
  */
 export function createCommits(db: Database, world: CommitsWorld): Commits {
   const writer = createWriter(db, world);
@@ -68,9 +68,9 @@ export function createCommits(db: Database, world: CommitsWorld): Commits {
   let working: Promise<void> | null = null;
 
   return {
-    add<T>(job: Job<T>) {
-      const result = new Promise<T>((resolve, reject) => {
-        pending.push({ job, resolve: resolve as Pending["resolve"], reject });
+    add<T, F>(job: Job<T, F>) {
+      const result = new Promise<T | F>((resolve) => {
+        pending.push({ job, resolve: resolve as Pending["resolve"] });
       });
       working ??= work();
       return result;
@@ -104,7 +104,7 @@ function groupSize(pending: readonly Pending[]): number {
 }
 
 type Writer = {
-  /** Commits these jobs, and resolves or rejects each of them. */
+  /** Commits these jobs, and answers each of them. */
   write(group: readonly Pending[]): Promise<void>;
   succeeded(): boolean;
 };
@@ -120,7 +120,7 @@ function createWriter(db: Database, world: CommitsWorld): Writer {
     try {
       transaction.begin();
     } catch (error) {
-      // No job is to blame, and for the next one it would be the same.
+      // No job is to blame, and the next one would fail in the same way.
       return fail(group, error);
     }
     try {
@@ -135,7 +135,7 @@ function createWriter(db: Database, world: CommitsWorld): Writer {
     }
   }
 
-  /** One job has perhaps spoiled it for the others: each gets a transaction of its own, and a turn for who waits. */
+  /** One job may have failed the others: each gets a transaction of its own, with a turn of the event loop between them. */
   async function writeEach(group: readonly Pending[]): Promise<void> {
     for (const one of group) {
       await world.clock.nextTurn();
@@ -145,17 +145,16 @@ function createWriter(db: Database, world: CommitsWorld): Writer {
 
   function fail(group: readonly Pending[], error: unknown): void {
     lastSucceeded = false;
-    const told = withRemedy(error);
-    world.report.storeFailed("commit", told);
+    world.report.storeFailed("commit", withRemedy(error));
     world.failed(error);
-    refuse(group, error, told);
+    refuse(group, error);
   }
 }
 
-/** Refuses what must not be written to a file that is gone, and answers the rest. */
+/** Refuses the jobs that must not be written to a file that is gone, and answers the others. */
 function refuseIfGone(group: readonly Pending[], gone: Gone | null): readonly Pending[] {
   if (gone === null) return group;
-  // One that was cut short has holes, which a checkpoint would make look like pages.
+  // A file that was cut short has holes, which a checkpoint would turn into pages that look valid.
   const [allowed, refused] = split(
     group,
     ({ job }) => gone.what !== "truncated" && (job.keepsUp || job.looks) === true,
@@ -164,11 +163,14 @@ function refuseIfGone(group: readonly Pending[], gone: Gone | null): readonly Pe
   return allowed;
 }
 
-function refuse(group: readonly Pending[], error: unknown, told = error): void {
-  for (const { job, resolve, reject } of group) {
-    if (job.failed) resolve(job.failed(error));
-    else reject(told);
-  }
+function refuse(group: readonly Pending[], error: unknown): void {
+  for (const { job, resolve } of group) resolve((job.failed ?? unwritable)(error));
+}
+
+/** The answer to an operator whose change could not be made durable. */
+export function unwritable(error: unknown): Fault {
+  if (error instanceof OutboxGone) return error.fault;
+  return fault("store_failed", "the outbox cannot be written, and nothing was changed; see the log for the reason");
 }
 
 function split<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [T[], T[]] {
@@ -176,7 +178,7 @@ function split<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [T[
 }
 
 type Transaction = {
-  /** Throws when nobody may write now. */
+  /** Throws when another program holds the write lock. */
   begin(): void;
   /** Runs the jobs, and answers their results when they are durable. Throws when they are not. */
   finish(group: readonly Pending[]): readonly unknown[];

@@ -9,24 +9,24 @@ import { findLostCommits } from "./log-check.ts";
 import { readMemory } from "./meta.ts";
 import { faultOfSchema, type SchemaFault, schemaOf } from "./schema.ts";
 
-/** What is wrong with a store, with a code that stays; null if nothing is. */
+/** What is wrong with a store, with a stable code; null if nothing is. */
 type Damage = { readonly code: "store_damaged" | "store_unknown"; readonly message: string } | SchemaFault;
 
-/** A store that can be used, and what is in it. */
+/** A usable store, and its contents. */
 type Checked = { readonly contents: Contents };
 
-/** `quick` leaves out whether each index agrees with its table. */
+/** `quick` does not check each index against its table. */
 type Depth = "full" | "quick";
 
 /**
- * Makes one self-contained file of a store that nobody else has open, without a write-ahead log beside it, and says what is in
- * it, or what is wrong with it.
+ * Makes one self-contained file, without a write-ahead log, of a store that nobody else has open. Answers its contents, or what
+ * is wrong with it.
  */
 export async function checkCopy(path: string, depth: Depth): Promise<Checked | Damage> {
   let db: Database | null = null;
   try {
     db = await openExisting(path);
-    // In WAL mode, as it was copied, whoever only wants to look at it would need to write beside it.
+    // In WAL mode even a reader would have to write files beside it.
     db.pragma("journal_mode = DELETE");
     return checkStore(db, depth);
   } catch (error) {
@@ -36,7 +36,7 @@ export async function checkCopy(path: string, depth: Depth): Promise<Checked | D
   }
 }
 
-/** Says what is in a store, or what is wrong with it. Reads all of it. */
+/** Answers the contents of a store, or what is wrong with it. Reads all of it. */
 function checkStore(db: Database, depth: Depth): Checked | Damage {
   const version = Number(db.pragma("user_version", { simple: true }));
   const refused = faultOfSchema(version);
@@ -50,7 +50,7 @@ function checkStore(db: Database, depth: Depth): Checked | Damage {
     : { code: "store_unknown", message: "it is an SQLite file, but no outbox of Fairlead" };
 }
 
-/** Looks through a store of any schema. Null if it is an SQLite file of something else. */
+/** Inspects a store of any schema. Null if the SQLite file is no store. */
 export function readContents(db: Database): Contents | null {
   const tables = new Set(db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all());
   if (!["segments", "contents", "progress", "tried", "counts", "meta"].every((name) => tables.has(name))) return null;
@@ -67,8 +67,8 @@ export function readContents(db: Database): Contents | null {
 }
 
 /**
- * By the machine's clock as it was last. Events that have left their segment are older than those that are still in one;
- * if there is no segment, they count.
+ * In the machine's time, as the store last saw it. Events whose segment was pruned are older than those in segments, so they
+ * count only if there is no segment.
  */
 function newestOf(db: Database): At | null {
   const newest = db.prepare<[], number | null>(
@@ -97,13 +97,13 @@ export function countRows(db: Database): Readonly<Record<string, number>> {
   return Object.fromEntries(counts);
 }
 
-/** A command has the time that a start has not, and not any amount of memory. */
+/** Commands check larger logs than a start does; memory still bounds them. */
 const MOST = GB;
 
-/** What SQLite would not take of an outbox's log, and says nothing of; null if it takes all. A daemon may have the outbox open. */
+/** The commits in an outbox's log that SQLite would skip in silence; null if there are none. A daemon may have the outbox open. */
 export async function damageOfLog(outbox: string, disk: Pick<Disk, "size" | "read">): Promise<string | null> {
   let lost: Error | null = null;
-  // Looked for twice: the daemon may begin the log anew meanwhile.
+  // Checked twice, as the daemon may restart the log meanwhile.
   for (let look = 0; look < 2; look += 1) {
     lost = await findLostCommits(logOf(outbox), disk, MOST);
     if (lost === null) return null;
@@ -111,27 +111,27 @@ export async function damageOfLog(outbox: string, disk: Pick<Disk, "size" | "rea
   return lost?.message ?? null;
 }
 
-/** How far a copy is, in bytes. */
+/** The progress of a copy, in bytes. */
 export type Copied = { readonly done: number; readonly total: number };
 
 type CopyOptions = {
-  /** Hears of it after each step. What it throws ends the copy. */
+  /** Called after each step. If it throws, the copy ends. */
   readonly stepped?: ((copied: Copied) => void) | undefined;
-  /** Looks at the store at the same moment as the copy does, before it. */
+  /** Called before the copy, on the same snapshot of the store. */
   readonly look?: ((db: Database) => void) | undefined;
 };
 
-/** Bytes copied at a time: whoever listens for a signal hears it in between. */
+/** Bytes copied at a time, so that signals are handled in between. */
 const STEP = 4 * MB;
 /**
- * Bytes that are written before they are waited for. Without it the system writes all of a copy at its end, and the fsync of a
- * daemon on the same disk waits for as long as that takes.
+ * Bytes between two syncs of the copy. Without them the system would write all of it at the end, and block the fsync of a daemon
+ * on the same disk meanwhile.
  */
 const UNFLUSHED = 8 * MB;
 
 /**
- * Copies a store, page by page, as it is at one moment: what is written to it meanwhile waits in its write-ahead log, which
- * cannot begin anew until the copy is done. `db` is in no transaction, and is not to be used until then.
+ * Copies a snapshot of a store, page by page. Later writes stay in its write-ahead log, which cannot restart until the copy is
+ * done. `db` must be in no transaction, and must not be used meanwhile.
  */
 export async function copyPages(db: Database, file: NewFile, { stepped, look }: CopyOptions = {}): Promise<void> {
   const pageSize = Number(db.pragma("page_size", { simple: true }));
@@ -155,11 +155,11 @@ export async function copyPages(db: Database, file: NewFile, { stepped, look }: 
   });
 }
 
-/** Sees one moment of the store throughout. Without it each commit of the daemon would have the copy begin anew. */
+/** Holds one snapshot of the store. Without it each commit of the daemon would restart the copy. */
 async function inSnapshot(db: Database, run: () => Promise<void>): Promise<void> {
   db.exec("BEGIN");
   try {
-    // Only with the first look does the moment begin.
+    // The snapshot begins with the first read.
     db.prepare("SELECT 1 FROM sqlite_schema").get();
     await run();
   } finally {
@@ -167,12 +167,12 @@ async function inSnapshot(db: Database, run: () => Promise<void>): Promise<void>
   }
 }
 
-/** What keeping a copy asks of the world. */
+/** What `keepCopy` needs. */
 export type CopyWorld = {
   /** Left out, none is kept. */
   readonly beginFile?: BeginFile | undefined;
   readonly disk: Pick<Disk, "space" | "size">;
-  /** Bytes of the disk that are to stay free. */
+  /** Bytes of the disk that must stay free. */
   readonly freeDisk: number;
   readonly migrating?: Migrating | undefined;
 };
@@ -182,7 +182,7 @@ class NoRoom extends Error {
   readonly code = "no_room_for_copy";
 }
 
-/** Where the copy of a store is kept that had this schema, until the operator removes it. */
+/** The path of the copy of a store with this schema. The operator removes it. */
 export function copyOf(path: string, schema: number): string {
   return `${path}.schema-${schema}`;
 }
@@ -190,8 +190,8 @@ export function copyOf(path: string, schema: number): string {
 type Upgrade = { readonly path: string; readonly newest: number };
 
 /**
- * Copies a store before it is brought up to date: an older Fairlead does not open a newer schema, and this is the way back. Of
- * each schema one copy is kept, the last.
+ * Copies a store before it is upgraded. An older version does not open a newer schema, so the copy is the way back. One copy of
+ * each schema is kept, the latest.
  */
 export async function keepCopy(db: Database, { path, newest }: Upgrade, by: CopyWorld): Promise<void> {
   const { beginFile, migrating } = by;
@@ -222,7 +222,7 @@ type Wanted = CopyWorld & {
 
 async function requireRoom({ disk, freeDisk, path, target, bytes, schema, newest }: Wanted): Promise<void> {
   const space = await disk.space(path).catch(() => null);
-  // Where nobody can say, the copy itself finds out.
+  // If the free space is unknown, the copy is tried.
   if (space === null || space.free >= bytes + freeDisk) return;
   const spared = freeDisk > 0 ? `, of which outbox.freeDisk spares ${formatSize(freeDisk)}` : "";
   throw new NoRoom(

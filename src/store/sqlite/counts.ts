@@ -4,10 +4,10 @@ import type { Database } from "./driver.ts";
 
 export type Count = { readonly destination: string; readonly state: DeliveryState; readonly count: number };
 
-/** How many deliveries of each destination are in each state: in memory, and in the table that outlives it. */
+/** How many deliveries of each destination are in each state, in memory and in their table. */
 export type Counts = Keeper & {
   all(): readonly Count[];
-  /** Negative numbers take away. */
+  /** `change` may be negative. */
   add(tx: Tx, destination: string, state: DeliveryState, change: number): void;
 };
 
@@ -16,7 +16,7 @@ export function createCounts(db: Database): Counts {
   const upsert = db.prepare<[string, string, number]>(
     "INSERT INTO counts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
   );
-  // By destination, then state: what is kept, and what the transaction under way adds to it.
+  // By destination, then state: the committed counts, and the changes of the transaction.
   const kept: Tally = new Map();
   const changes: Tally = new Map();
   for (const { destination, state, count } of load.all()) bump(kept, destination, state, count);

@@ -18,26 +18,26 @@ export async function openDatabase(path: string): Promise<Database> {
   }
 }
 
-/** Opens another file at once: some database has to have been opened before. */
+/** Opens another file without waiting. The driver has to be loaded: a database was opened before. */
 export function openAtOnce(path: string): Database {
   if (!driver) throw new Error(`cannot open ${path}: SQLite is not loaded yet`);
   return driver(path);
 }
 
 /**
- * Opens an SQLite file that is there, to read it beside whoever else has it open. It may be written all the same: a reader keeps
- * notes in the file beside it that a write-ahead log has. Rejects as above.
+ * Opens an existing SQLite file to read it while others have it open. The connection may still write: in WAL mode a reader
+ * updates the shared-memory file. Rejects as above.
  */
 export async function openExisting(path: string): Promise<Database> {
   return await openBeside(path, {});
 }
 
 /**
- * The same, and leaves the file and this log of it as they are: who closes an outbox last writes its log into it, and what the
- * daemon would tell of a damaged log at its next start is gone.
+ * The same, but leaves the file and its log unchanged. Otherwise the last connection to close would write the log into the file,
+ * and the daemon's next start could not report that the log is damaged.
  */
 export async function openToRead(path: string, log: { readonly size: number } | null): Promise<Database> {
-  // Without a log there is none to keep, and what a reader has made beside the file would stay.
+  // Without a log there is nothing to keep, and a read-only connection would leave its own files behind.
   return await openBeside(path, { readonly: log !== null && log.size > 0 });
 }
 
@@ -51,33 +51,33 @@ async function openBeside(path: string, options: BetterSqlite3.Options): Promise
   }
 }
 
-/** A reader waits only for the moment in which a log is begun or brought in order. */
+/** A reader only ever waits while a log is created or recovered. */
 const READER_TIMEOUT: Ms = 5 * SECOND;
 
-/** Opens a file of its own, where temporary files go: it is gone when it is closed. Rejects as above. */
+/** Makes a function that opens a temporary file, which is removed when it is closed. Rejects as above. */
 export async function createTemporary(): Promise<() => Database> {
   const open = await loadDriver();
   return () => open("");
 }
 
-/** Whether an error says that the disk is full or broken, and not that somebody else has the file, or that a row is wrong. */
+/** Whether an error means that the disk is full or broken; not that the file is locked, or a row wrong. */
 export function isDiskFailure(error: unknown): boolean {
   const code = codeOf(error);
   return code === "SQLITE_FULL" || code.startsWith("SQLITE_IOERR");
 }
 
-/** Whether an error says that a file is no store, or a damaged one. */
+/** Whether an error means that a file is no store, or a damaged one. */
 export function isDamaged(error: unknown): boolean {
   const code = codeOf(error);
   return code.startsWith("SQLITE_CORRUPT") || code === "SQLITE_NOTADB";
 }
 
-/** The code of an error, SQLite's or our own; empty if it has none. */
+/** The code of an error, of SQLite or our own; empty if it has none. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/** The error as an operator is told of it: where the disk or the file is to blame, with what to do. */
+/** The error with advice for the operator, if the disk or the file is the cause. */
 export function withRemedy(error: unknown): unknown {
   const code = codeOf(error);
   const [, remedy] = REMEDIES.find(([prefix]) => code.startsWith(prefix)) ?? [];
@@ -98,7 +98,7 @@ const REMEDIES: readonly (readonly [code: string, remedy: string])[] = [
 let loaded: Promise<Open> | undefined;
 let driver: Open | undefined;
 
-/** Once for all: two copies of SQLite in one process would break each other's locks. */
+/** Loads the driver once: two copies of SQLite in one process would break each other's locks. */
 function loadDriver(): Promise<Open> {
   loaded ??= load().catch((cause: unknown) => {
     throw new Error(describe(cause), { cause });
@@ -111,7 +111,7 @@ async function load(): Promise<Open> {
   const { default: Database } = await import("better-sqlite3");
   const native = part === null ? {} : { nativeBinding: loadNativePart(part) };
   const open: Open = (path, options) => new Database(path, { ...options, ...native } as BetterSqlite3.Options);
-  // From sources, the native part is loaded with the first database only.
+  // When run from sources, the native part is loaded with the first database.
   open(":memory:").close();
   driver = open;
   return open;

@@ -9,31 +9,25 @@ import type {
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { Report } from "../../model/report.ts";
 import type { Tx } from "./commits.ts";
-import type { Counts } from "./counts.ts";
 import { codeOf, type Database } from "./driver.ts";
 import type { Kept, Segment } from "./kept.ts";
 import { type About, checksum, packBodies } from "./segment.ts";
+import type { Tables } from "./tables.ts";
 
-/** Rows in one step, and events of segments that are opened in it. */
+/** Rows, and events of opened segments, in one step. */
 const STEP = 1_000;
 const STEP_EVENTS = 1_000;
 
-export type EraseParts = {
-  readonly counts: Counts;
-  readonly kept: Kept;
-  readonly report: Pick<Report, "storeFailed">;
-};
+type EraseParts = { readonly tables: Tables; readonly report: Pick<Report, "storeFailed"> };
 
-/** Finds what waits of some users, in steps. Notices of other requests do not count: they are what tells the receivers. */
-export function createReadWaitingOf({ kept, report }: Omit<EraseParts, "counts">): StoredDeletions["waiting"] {
+/** Finds, in steps, the waiting events of some users. Deletion notices are left out: receivers are to get them. */
+export function createReadWaitingOf({ tables: { kept }, report }: EraseParts): StoredDeletions["waiting"] {
   return async function waiting(of, after) {
     const { segments, rows, next } = walk(kept, { upTo: of.upTo, open: true }, after);
     const inSegments = segments.flatMap((segment) => {
-      // What is damaged is not sent either.
-      const found = orReport(report, "find what waits of deleted users", () =>
-        kept.listed(segment, ["w"]).flatMap((one) => waitingOf(one, of)),
-      );
-      return found ?? [];
+      // Damaged segments are not sent either.
+      const read = () => kept.listed(segment, ["w"]).flatMap((one) => waitingOf(one, of));
+      return orReport(report, "find what waits of deleted users", read) ?? [];
     });
     const found = [...inSegments, ...rows.flatMap((row) => waitingOf(row, of))];
     return { found: [...new Map(found.map((one) => [one.event, one])).values()], next };
@@ -60,14 +54,14 @@ function orReport<T>(report: Pick<Report, "storeFailed">, what: string, read: ()
 /** `prefix`: of the messageIds of the request's own notices. */
 type EraseWish = { readonly of: TheirEvents; readonly prefix: string };
 
-/** A step through all that is kept, of which these events are erased. Answers how many were. */
+/** Erases these events from the next few segments or rows. Answers how many there were. */
 type EraseStep = (tx: Tx, wish: EraseWish, after: WalkCursor | null) => ErasedStep & ErasedCount;
 
 /**
- * Removes bodies, attempts, users and messageIds of events; that they came, and what became of them, stays as letters. Waiting
+ * Removes bodies, attempts, users and messageIds of events. That the events came and how they ended stays, as letters. Waiting
  * deliveries are left.
  */
-export function createErase(db: Database, { counts, kept, report }: EraseParts): EraseStep {
+export function createErase(db: Database, { tables: { counts, kept }, report }: EraseParts): EraseStep {
   const save = db.prepare<[string, string | Buffer, number, number]>(
     "UPDATE contents SET about = ?, bodies = ?, sum = ? WHERE segment = ?",
   );
@@ -75,7 +69,7 @@ export function createErase(db: Database, { counts, kept, report }: EraseParts):
 
   return function erase(tx, wish, after) {
     const { segments, rows, next } = walk(kept, { upTo: Number.MAX_SAFE_INTEGER, open: false }, after);
-    // Of a damaged segment nobody can say that their events are gone. Those of others are erased all the same.
+    // A damaged segment may still hold their events, so it counts as `left`. The others are erased all the same.
     const inSegments = segments.map(
       ({ first }) => orReport(report, "erase users", () => eraseIn(first, wish)) ?? { done: 0, left: true },
     );
@@ -128,12 +122,12 @@ function isTheirs(
   return event.messageId.startsWith(prefix) || (event.id <= of.upTo && theirsIn(event, body, of) !== null);
 }
 
-/** What `about` says of an event that was erased: it came, from there, and of this type. */
+/** What stays in `about` of an erased event: its source, its type, and who did not get it. */
 function erasedAbout([source, type, , , skipped]: About): About {
   return skipped ? [source, type, ERASED, null, skipped] : [source, type, ERASED, null];
 }
 
-/** Of the same form as any body, for people who read the table. */
+/** JSON like any other body, for people who read the table. */
 function erasedBody(about: About | undefined): string {
   return JSON.stringify({ type: about?.[1], erased: true });
 }
@@ -155,7 +149,7 @@ type WalkStep = {
   readonly next: WalkCursor | null;
 };
 
-/** A step through all that is kept of events up to `upTo`: the segments first, then the rows of `tried`, by their number. */
+/** The next step through all events up to `upTo`: first the segments, then the rows of `tried`, by number. */
 function walk(kept: Kept, ask: WalkAsk, after: WalkCursor | null): WalkStep {
   const [table, id, destination] = after ?? (["segments", 0, ""] as const);
   if (table === "segments") return walkSegments(kept, ask, id);
@@ -179,7 +173,7 @@ function walkSegments(kept: Kept, { upTo, open }: WalkAsk, after: number): WalkS
   return { segments, rows: [], next: last ? ["segments", last.first, ""] : ["tried", 0, ""] };
 }
 
-/** The user of these whom an event is about, or null. The one whom an alias leaves stands in its body only. */
+/** Which of these users an event is about, or null. The previous id of an alias is in its body only. */
 function theirsIn(
   { source, type, userId }: Event,
   body: () => string,

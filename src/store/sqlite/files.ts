@@ -1,11 +1,10 @@
-import { type Fault, fault } from "../../model/fault.ts";
 import { MB } from "../../model/units.ts";
-import { type OpenFile, OutboxGone, type Renewal } from "../presence.ts";
+import type { OpenFile, Renewal } from "../presence.ts";
 import { type CopyWorld, copyOf, keepCopy } from "./copy.ts";
 import { codeOf, type Database, isDamaged, messageOf, openAtOnce, openDatabase, withRemedy } from "./driver.ts";
 import { FIRST_SCHEMA, migrate, SCHEMA_VERSION, SchemaRefused } from "./schema.ts";
 
-/** Bytes that the write-ahead log keeps when it begins anew. It has more only while another program reads for long. */
+/** Bytes that the write-ahead log keeps when it restarts. It only exceeds them while another program reads for long. */
 export const LARGEST_LOG = 64 * MB;
 
 /** Where the write-ahead log of an outbox is. */
@@ -13,13 +12,13 @@ export function logOf(path: string): string {
   return `${path}-wal`;
 }
 
-/** What opening an outbox asks of the world, if it has to be brought up to date. */
+/** What opening an outbox needs, if it has to be upgraded. */
 export type OutboxWorld = CopyWorld & {
-  /** The steps of the schema; all that there are, when left out. */
+  /** The steps of the schema; left out, all of them. */
   readonly steps?: readonly string[];
 };
 
-/** Opens the outbox's file, or makes it, in the way that the store needs it. Rejects with a message for the operator. */
+/** Opens the outbox's file, or creates it, with the settings that the store needs. Rejects with a message for the operator. */
 export async function openOutbox(path: string, world: OutboxWorld = NO_WORLD): Promise<Database> {
   const newest = newestOf(world);
   const db = await openDatabase(path);
@@ -34,14 +33,14 @@ export async function openOutbox(path: string, world: OutboxWorld = NO_WORLD): P
   }
 }
 
-/** For the operator, who has to know which file it is, and what to do. */
+/** An error that names the file and the remedy. */
 export function cannotOpen(path: string, cause: unknown, why = messageOf(withRemedy(cause))): Error {
   return Object.assign(new Error(`cannot open outbox ${path}: ${why}`, { cause }), { code: codeOf(cause) });
 }
 
-/** For those who open one that is new, or of this version. */
+/** For a file that is new, or of this version: it needs no upgrade. */
 const NO_WORLD: OutboxWorld = {
-  disk: { space: () => Promise.reject(new Error("nobody can say")), size: async () => 0 },
+  disk: { space: () => Promise.reject(new Error("unknown")), size: async () => 0 },
   freeDisk: 0,
 };
 
@@ -61,32 +60,30 @@ async function describe(cause: unknown, path: string, world: OutboxWorld): Promi
 }
 
 function prepare(db: Database): void {
-  // While an operator's shell holds the file, the whole daemon waits, not only the commit.
+  // While a shell holds the file, the whole daemon waits, not only the commit, so the timeout is short.
   db.pragma("busy_timeout = 200");
-  // Has an effect only before the first table exists: pruned pages can then be given back to the file system.
+  // Lets pruned pages be given back to the file system. It only has an effect before the first table exists.
   db.pragma("auto_vacuum = INCREMENTAL");
   db.pragma("journal_mode = WAL");
   // With NORMAL, the default in WAL mode of some builds, a power cut would lose acknowledged calls.
   db.pragma("synchronous = FULL");
   db.pragma("cache_size = -16000");
-  // What is deleted is overwritten, always: when a user is erased, nothing of rows that went before may be left in pages that
-  // are free, or in use for something else by now.
+  // Deleted rows are overwritten, always: when a user is erased, no trace of rows deleted earlier may be left in free or reused
+  // pages.
   db.pragma("secure_delete = ON");
   db.pragma(`journal_size_limit = ${LARGEST_LOG}`);
 }
 
 type Lock = {
-  /** Of the small file that is held. */
   readonly path: string;
-  /** Holds the one that is at the path by now, or makes it. Answers false if somebody else has that. */
+  /** Locks the file that is now at the path, or creates it. Answers false if another process holds it. */
   renew(): boolean;
   release(): void;
 };
 
 /**
- * Keeps a second daemon from the same outbox: a small SQLite file beside it is held in a write transaction for as long
- * as the daemon lives. The system frees it when the process ends, however it ends. Others may read it, and so can say
- * who holds it.
+ * Keeps a second daemon from the same outbox, by a write transaction in a small SQLite file beside it for as long as the daemon
+ * runs. The system releases it when the process ends, however it ends. Others can read the file, and so name the holder.
  */
 export async function lockOutbox(path: string, pid: number): Promise<Lock> {
   const file = `${await realPath(path)}.lock`;
@@ -123,7 +120,7 @@ function hold(db: Database, pid: number): void {
   db.exec(`BEGIN IMMEDIATE; DELETE FROM holder; INSERT INTO holder VALUES (${pid}); COMMIT; BEGIN IMMEDIATE`);
 }
 
-/** Two paths may lead to one file, through a symbolic link. SQLite knows where they end. */
+/** Resolves symbolic links, as two paths may lead to one file. */
 async function realPath(path: string): Promise<string> {
   const db = await openDatabase(path);
   const [main] = db.pragma("database_list") as { file: string }[];
@@ -132,7 +129,7 @@ async function realPath(path: string): Promise<string> {
 }
 
 function refusal(db: Database, path: string, cause: unknown): string {
-  // What is said of an outbox that is damaged would mislead: there is nothing of worth in this file.
+  // The advice for a damaged outbox would mislead: this file can be removed.
   if (isDamaged(cause)) return `cannot lock outbox ${path}: ${messageOf(cause)}; remove ${path}.lock`;
   if (!isBusy(cause)) return `cannot lock outbox ${path}: ${messageOf(withRemedy(cause))}`;
   const holder = holderOf(db);
@@ -148,7 +145,7 @@ function holderOf(db: Database): string {
     const row = db.prepare<[], { pid: number }>("SELECT pid FROM holder").get();
     return row ? ` (pid ${row.pid})` : "";
   } catch {
-    // It is being written at this moment: the first part of the message is enough.
+    // The file is being written at this moment: the message does without the pid.
     return "";
   }
 }
@@ -156,11 +153,11 @@ function holderOf(db: Database): string {
 const LOG_HEADER = 32;
 const FRAME_HEADER = 24;
 
-/** What is open of an outbox for as long as the daemon runs. */
+/** The files that the daemon has open while it runs. */
 export function openFilesOf(path: string, db: Database, lock: Lock): readonly OpenFile[] {
   const pageSize = Number(db.pragma("page_size", { simple: true }));
   const log: Renewal = { of: "log", run: () => renewLog(db) };
-  // With the first look the log is opened, and is at its path.
+  // The first read creates the log at its path.
   look(db);
   return [
     { path, least: orAll(() => Math.max(1, pagesOf(db) * pageSize)), renewal: null },
@@ -178,14 +175,14 @@ function pagesOf(db: Database): number {
   return Number(db.pragma("page_count", { simple: true }));
 }
 
-/** What is in the outbox itself already may go: whoever empties the log by hand takes nothing away. */
+/** A log whose commits are all in the outbox file may be emptied by hand without loss. */
 function leastLog(db: Database, pageSize: number): number {
   const [state] = db.pragma("wal_checkpoint(NOOP)") as { log: number; checkpointed: number }[];
   if (!state || state.log <= state.checkpointed) return 0;
   return LOG_HEADER + state.log * (FRAME_HEADER + pageSize);
 }
 
-/** Where SQLite cannot even read it any more, it is too short. */
+/** If SQLite cannot read the file any more, it is too short. */
 function orAll(least: () => number): () => number {
   return () => {
     try {
@@ -196,10 +193,10 @@ function orAll(least: () => number): () => number {
   };
 }
 
-/** Writes the log into the outbox and begins another. Answers false while another program has the outbox open. */
+/** Writes the log into the outbox and begins a new one. Answers false while another program has the outbox open. */
 function renewLog(db: Database): boolean {
   try {
-    // This way all of the log is written to the outbox first, whether it still has a name or not.
+    // Leaving WAL mode writes the whole log to the outbox, even if the log was unlinked.
     db.pragma("journal_mode = DELETE");
     db.pragma("journal_mode = WAL");
     look(db);
@@ -207,10 +204,4 @@ function renewLog(db: Database): boolean {
   } catch {
     return false;
   }
-}
-
-/** What the operator is told when a change of theirs could not be made durable. */
-export function unwritable(error: unknown): Fault {
-  if (error instanceof OutboxGone) return error.fault;
-  return fault("store_failed", "the outbox cannot be written, and nothing was changed; see the log for the reason");
 }

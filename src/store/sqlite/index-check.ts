@@ -6,11 +6,11 @@ import type { Commits } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import { type Database, isDamaged, messageOf, type Statement } from "./driver.ts";
 
-/** Rows looked at in one step: nobody waits long behind it. */
+/** Rows checked in one step, which has to stay short. */
 const STEP_ROWS = 500;
 /**
- * Between two steps of some 4 ms, and between the end of all and the next beginning: a million deliveries take 67 minutes, and
- * four seconds of a processor.
+ * The pause between two steps of some 4 ms, and between two rounds. A round over a million deliveries takes 67 minutes, and four
+ * seconds of processor time.
  */
 const STEP_EVERY: Ms = 2 * SECOND;
 const ALL_EVERY: Ms = 10 * MINUTE;
@@ -20,16 +20,16 @@ export type IndexCheckWorld = {
   readonly counts: Pick<Counts, "all">;
   readonly clock: Pick<Clock, "sleep">;
   readonly report: Pick<Report, "storeFailed">;
-  /** What is gone is not looked at. */
+  /** A store whose file is gone is not checked. */
   readonly gone: () => Gone | null;
-  /** Called after an index was made again: what waits is to be looked for once more. */
+  /** Called after an index was rebuilt, so that waiting deliveries are read again. */
   readonly moved: () => void;
 };
 
 /**
- * The delivery loops find what waits by two indexes. A disk that changes a byte in one of them makes a delivery invisible,
- * although its row is well. So each row that waits is looked for by its index, a page of rows at a time, and an index that
- * does not lead to all of them is made again from its table.
+ * The delivery loops find waiting deliveries by two indexes. If the disk changes a byte in one of them, a delivery becomes
+ * invisible although its row is intact. So each waiting row is looked up by its index, a page of rows at a time, and an index
+ * that misses one is rebuilt from its table.
  */
 export function createIndexCheck(db: Database, world: IndexCheckWorld): (signal: AbortSignal) => Promise<void> {
   const walks = [createTriedWalk(db), createProgressWalk(db)];
@@ -67,7 +67,7 @@ export function createIndexCheck(db: Database, world: IndexCheckWorld): (signal:
       db.exec(`REINDEX ${index}`);
       return "it was made again";
     };
-    const done = await world.commits.add<string>({ rows: STEP_ROWS, run, failed });
+    const done = await world.commits.add({ rows: STEP_ROWS, run, failed });
     world.report.storeFailed(`check the index ${index}`, new Error(`it is damaged: ${why}; ${done}. ${LOOK_AT_DISK}`));
     world.moved();
   }
@@ -76,17 +76,17 @@ export function createIndexCheck(db: Database, world: IndexCheckWorld): (signal:
 const MEND = `stop Fairlead, and restore a backup, or what "sqlite3 FILE .recover" can read`;
 const LOOK_AT_DISK = "The disk has changed what was written: look at it (dmesg, smartctl)";
 
-/** Goes through a table from its start to its end, and then again. */
+/** Walks through a table from its start to its end, and then from the start again. */
 type Walk = {
-  /** What it is called now. */
+  /** The current name of the index. */
   index(): string;
-  /** Looks at the next rows: how many of them their index misses, and whether they were the last. Throws if it is damaged. */
+  /** Checks the next rows: how many their index misses, and whether they were the last. Throws if it is damaged. */
   next(): { readonly missed: number; readonly end: boolean };
   restart(): void;
 };
 
 function createTriedWalk(db: Database): Walk {
-  // Erasing users rewrites the table, and its indexes get other names.
+  // Erasing users rewrites the table, which renames its indexes.
   const nameOf = db
     .prepare<[], string>(
       "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'tried' AND name LIKE 'tried_due%'",

@@ -1,6 +1,6 @@
 /**
- * Reads deliveries wherever they are kept, as letters of their segment or as rows of `tried`, and gives plain values. Inside a
- * transaction it sees what the same transaction has settled.
+ * Reads deliveries as plain values wherever they are kept: as letters of their segment or as rows of `tried`. In a transaction
+ * it sees what the same transaction has settled.
  */
 import type { DeliveryState } from "../../model/delivery.ts";
 import type { ListedDelivery } from "../../model/lookup.ts";
@@ -20,7 +20,7 @@ export type Segment = {
   readonly settledAt: At | null;
 };
 
-/** What one destination has of a segment: a letter for each event, how many of them wait, and who took the others. */
+/** The part of a segment for one destination: a letter for each event, how many of them wait, and who took the others. */
 export type Letters = {
   readonly destination: string;
   readonly states: string;
@@ -28,7 +28,7 @@ export type Letters = {
   readonly settled: string;
 };
 
-/** A delivery that waits. `segment` is 0 if its row in `tried` has outlived it. */
+/** A delivery that waits. `segment` is 0 if the segment is pruned. */
 export type Waiting = Place & {
   readonly kind: "letter" | "row";
   /** Bytes of its row; 0 for a letter, which is moved without its body. */
@@ -43,32 +43,47 @@ export type Kept = Keeper & {
   segmentOf(event: number): Segment | null;
   /** Segments up to this event, the newest first. */
   segmentsDown(from: number, limit: number): readonly Segment[];
-  /** Segments behind this event and up to the other one, the oldest first. */
+  /** Segments after this event and up to the other one, the oldest first. */
   segmentsUp(after: number, upTo: number, limit: number): readonly Segment[];
-  /** What the events of a segment are. Throws if it is damaged, as the others do that read a segment. */
+  /** Describes the events of a segment. Throws if it is damaged, as all that read a segment do. */
   about(segment: number): readonly About[];
   bodies(segment: number): readonly string[];
   letters(segment: number): readonly Letters[];
-  /** The deliveries that are one of these letters in the segment: all, or those of an event or a destination. */
+  /** The deliveries of a segment with one of these letters: all, or those of one event or destination. */
   listed(segment: Segment, wanted: readonly Letter[], only?: Only): readonly ListedDelivery[];
   rowsOf(event: number): readonly ListedDelivery[];
-  /** Rows of `tried` behind this place, by event and destination. */
+  /** Rows of `tried` after this place, by event and destination. */
   rowsUp(after: Name, upTo: number, limit: number): readonly ListedDelivery[];
   /** The same backwards, down to the event `floor`. */
   rowsDown(before: Name, floor: number, limit: number): readonly ListedDelivery[];
-  /** What a delivery sends; `{}` if it is not kept any more. */
+  /** The body of a delivery; `{}` if it is not kept any more. */
   body(place: Name): string;
   /** Who took a delivery that its first attempt delivered. */
   deliveredBy(place: Place): Delivered | null;
-  /** What waits of an event, for any destination. */
+  /** The waiting deliveries of an event. */
   waitingOf(event: number): readonly Waiting[];
-  /** What waits for a destination, by age; letters come before rows. */
+  /** The waiting deliveries of a destination, by age; letters come before rows. */
   waitingFor(destination: string, limit: number): readonly Waiting[];
+  /** The tables that say what events are, for a search by messageId. */
+  readonly places: readonly IdSearch[];
   /** Drops what it remembers of a segment's contents. */
   forget(): void;
 };
 
-/** `flush` writes what the transaction under way has changed in letters, so that it is read. */
+/** Searches one of these tables for a messageId, in steps. */
+type IdSearch = {
+  /** The number of the first event that was accepted at this time or later. */
+  firstSince(at: At): number;
+  /** Searches from this number on, in what was accepted before `until`, the oldest first. */
+  findUp(messageId: string, from: number, until: At): IdStep;
+  /** Searches below this number, the newest first. */
+  findDown(messageId: string, below: number): IdStep;
+};
+
+/** The numbers of events that have the messageId, and where the next step begins; null at the end. */
+export type IdStep = { readonly numbers: readonly number[]; readonly next: number | null };
+
+/** `flush` writes the letters that the transaction has changed, so that they are read. */
 export function createKept(db: Database, flush: () => void): Kept {
   const sql = prepare(db);
   const texts = createTexts(db);
@@ -111,6 +126,7 @@ export function createKept(db: Database, flush: () => void): Kept {
       return readSettled(segment, found?.settled ?? "").get(id) ?? null;
     },
     ...createWaiting(db, { flush, segmentOf, letters }),
+    places: [createIdSearch(db, "segments"), createIdSearch(db, "tried")],
     forget: texts.forget,
     write() {},
     committed: texts.forget,
@@ -140,7 +156,7 @@ function listLetters(
 type Texts = Pick<Kept, "about" | "bodies" | "forget">;
 type Opened = { readonly segment: number; about: readonly About[] | null; bodies: readonly string[] | null };
 
-/** Neighbours are asked for in turn, so the segment that was read last is remembered until the next commit. */
+/** Callers read a segment's events in turn, so the last segment is cached until the next commit. */
 function createTexts(db: Database): Texts {
   const readAbout = db.prepare<[number], string>("SELECT about FROM contents WHERE segment = ?").pluck();
   const read = db.prepare<[number], Packed>(
@@ -185,7 +201,7 @@ function parseAbout(segment: number, text: string | undefined): readonly About[]
 
 type WaitingParts = Pick<Kept, "segmentOf" | "letters"> & { readonly flush: () => void };
 
-/** Finds what waits by the indexes of what waits only. */
+/** Finds waiting deliveries, by indexes that hold nothing else. */
 function createWaiting(db: Database, { flush, segmentOf, letters }: WaitingParts) {
   const lettersFor = db.prepare<[string], { segment: number; states: string }>(
     "SELECT segment, states FROM progress WHERE destination = ? AND waiting > 0 ORDER BY segment",
@@ -224,6 +240,65 @@ function createWaiting(db: Database, { flush, segmentOf, letters }: WaitingParts
   };
 }
 
+/** Texts in one step of a search: one of a segment has up to 256 events. */
+const SEARCH_STEP = { segments: 100, tried: 1_000 };
+
+/** `about`: of one event in `tried`, of all its events in a segment. */
+type Text = { number: number; at: At; about: string };
+
+function createIdSearch(db: Database, table: "segments" | "tried"): IdSearch {
+  const [key, from] =
+    table === "segments"
+      ? ["first", "segments CROSS JOIN contents ON contents.segment = segments.first"]
+      : ["event", "tried"];
+  const columns = `${key} AS number, accepted_at AS at`;
+  const textsUp = db.prepare<[number, number], Text>(
+    `SELECT ${columns}, about FROM ${from} WHERE ${key} >= ? ORDER BY ${key} LIMIT ?`,
+  );
+  const textsDown = db.prepare<[number, number], Text>(
+    `SELECT ${columns}, about FROM ${from} WHERE ${key} < ? ORDER BY ${key} DESC LIMIT ?`,
+  );
+  const lastUpTo = db.prepare<[number], Omit<Text, "about">>(
+    `SELECT ${columns} FROM ${table} WHERE ${key} <= ? ORDER BY ${key} DESC LIMIT 1`,
+  );
+  const size = SEARCH_STEP[table];
+
+  return {
+    firstSince(at) {
+      // Times grow with numbers, so halving finds it.
+      const newest = lastUpTo.get(Number.MAX_SAFE_INTEGER)?.number ?? 0;
+      let [low, high] = [0, newest + 1];
+      while (low < high) {
+        const middle = Math.floor((low + high) / 2);
+        const row = lastUpTo.get(middle);
+        if (row && row.at >= at) high = middle;
+        else low = middle + 1;
+      }
+      return low;
+    },
+    findUp(messageId, start, until) {
+      const texts = textsUp.all(start, size).filter(({ at }) => at < until);
+      // All rows of one event have the same text, so a step may end between them.
+      return find(texts, messageId, 1);
+    },
+    findDown: (messageId, below) => find(textsDown.all(below, size), messageId, 0),
+  };
+
+  function find(texts: readonly Text[], messageId: string, behindLast: number): IdStep {
+    const last = texts.length === size ? texts.at(-1) : undefined;
+    const numbers = texts.flatMap((text) => numbersIn(text, messageId));
+    return { numbers, next: last ? last.number + behindLast : null };
+  }
+
+  function numbersIn({ number, about }: Text, messageId: string): readonly number[] {
+    // Parsing the JSON of all texts would take many times as long.
+    if (!about.includes(JSON.stringify(messageId))) return [];
+    const parsed = JSON.parse(about);
+    const events: readonly About[] = table === "segments" ? parsed : [parsed];
+    return events.flatMap(([, , id], nth) => (id === messageId ? [number + nth] : []));
+  }
+}
+
 function prepare(db: Database) {
   const segment = "first, events, accepted_at AS acceptedAt, open, settled_at AS settledAt";
   return {
@@ -253,7 +328,7 @@ function prepare(db: Database) {
   };
 }
 
-/** Columns of `tried` that a list needs; what comes behind them in a row, its body, is not read. */
+/** Columns of `tried` that a list needs. The body comes after them in the row, and is not read. */
 export const LISTED = `event, destination, state, accepted_at AS acceptedAt, attempts, due_at AS dueAt,
   settled_at AS settledAt, replayed_at AS replayedAt, url, status, reason, about`;
 

@@ -2,35 +2,35 @@ import type { Disk } from "../../model/space.ts";
 import { LARGEST_LOG } from "./files.ts";
 
 /**
- * SQLite takes a write-ahead log up to the first frame whose checksum is wrong, and for good reasons: a crash may have
- * torn it there. It says nothing of what comes behind, which was never there after a crash, but is when the disk has
- * changed a byte: commits, acknowledged ones, that nobody would miss. The format: https://sqlite.org/fileformat2.html#walformat
+ * SQLite reads a write-ahead log up to the first frame with a wrong checksum, since a crash may have torn it there. It ignores what
+ * follows in silence. After a crash nothing valid follows; after the disk has changed a byte, acknowledged commits do. The
+ * format: https://sqlite.org/fileformat2.html#walformat
  */
 
 const HEADER = 32;
 const FRAME_HEADER = 24;
-/** Of a log whose checksums are made of words as machines have them now, the low byte first. */
+/** The magic number of a log whose checksums use little-endian words. */
 const MAGIC = 0x377f0682;
 
 type Sum = readonly [number, number];
 
 /**
- * Commits that SQLite will leave out because of damage in front of them, as they are told to the operator; null if there are
- * none. It is to be looked at before SQLite does.
+ * An error about the commits that SQLite will skip because of damage before them; null if there are none. To be called before
+ * SQLite opens the file.
  */
 export async function findLostCommits(
   path: string,
   disk: Pick<Disk, "size" | "read">,
   most = LARGEST_LOG,
 ): Promise<Error | null> {
-  // One that another program has kept from ending is read by SQLite alone: the start has to be soon.
+  // A log that another program has kept growing is not checked, so that the start stays quick.
   if ((await disk.size(path)) > most) return null;
   const commits = commitsBehindDamage(await disk.read(path));
-  // A power cut may leave the end of the last commit without its middle, and nobody was told that it was written.
+  // A power cut may leave the end of the last commit without its middle; that commit was not acknowledged.
   return commits > 1 ? lostCommits(path, commits - 1) : null;
 }
 
-/** How many commits end behind a damaged place of the log, and so are not taken. */
+/** How many commits end after a damaged place of the log, so that SQLite skips them. */
 function commitsBehindDamage(log: Uint8Array): number {
   const view = new DataView(log.buffer, log.byteOffset, log.byteLength);
   if (log.length < HEADER || view.getUint32(0) !== MAGIC || log.byteOffset % 4 !== 0) return 0;
@@ -42,12 +42,12 @@ function commitsBehindDamage(log: Uint8Array): number {
   let commits = 0;
   for (let at = HEADER; at + FRAME_HEADER + size <= log.length; at += FRAME_HEADER + size) {
     const stored: Sum = [view.getInt32(at + 16), view.getInt32(at + 20)];
-    // What an earlier log has left behind has another salt.
+    // Frames of an earlier log have another salt.
     const isOurs = view.getBigUint64(at + 8) === salt;
     const isWell = isOurs && isSame(stored, sumOf(words, { at, size, before }));
     if (!isWell) damaged = true;
     else if (damaged && view.getUint32(at + 4) !== 0) commits += 1;
-    // Each goes on from the one before, whose own sum may be what is well about it.
+    // Each sum continues the stored sum of the frame before, which may be intact in a damaged frame.
     before = stored;
   }
   return commits;
@@ -55,7 +55,7 @@ function commitsBehindDamage(log: Uint8Array): number {
 
 type Frame = { readonly at: number; readonly size: number; readonly before: Sum };
 
-/** Of the first eight bytes of the frame's header, and its page. */
+/** The sum of the first eight bytes of the frame's header, and of its page. */
 function sumOf(words: Int32Array, { at, size, before }: Frame): Sum {
   const page = (at + FRAME_HEADER) / 4;
   return add(words, [page, page + size / 4], add(words, [at / 4, at / 4 + 2], before));

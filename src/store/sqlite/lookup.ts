@@ -13,19 +13,19 @@ import { damaged, type Letter } from "./segment.ts";
 import { logOfFirst } from "./settle.ts";
 import { createFindTrail } from "./trail.ts";
 
-export type LookupWorld = {
-  readonly clock: Pick<Clock, "nextTurn">;
-  readonly repeats: Pick<Repeats, "seenAt">;
+export type LookupParts = {
+  readonly clock: Clock;
+  readonly repeats: Repeats;
   readonly kept: Kept;
-  readonly timeline: Pick<Timeline, "fromWall">;
+  readonly timeline: Timeline;
 };
 
-export function createLookup(db: Database, world: LookupWorld): Lookup {
-  const { clock, kept } = world;
+export function createLookup(db: Database, parts: LookupParts): Lookup {
+  const { clock, kept } = parts;
   const byEvent = createWalkByEvent(kept);
   const bySettled = createWalkBySettled(db);
   const readDetail = createReadDetail(db, kept);
-  const findTrail = createFindTrail(db, world);
+  const findTrail = createFindTrail(parts);
   return {
     async deliveries(search, ask) {
       const walk = search.state === "failed" || search.state === "expired" ? bySettled : byEvent;
@@ -40,7 +40,7 @@ type Place = Pick<Delivery, "id" | "destination">;
 
 type DetailRow = TriedRow & { firstAttemptAt: At | null; finals: string | null; log: string | null; body: string };
 
-/** Reads all there is to know of one delivery, wherever it is kept. */
+/** Reads one delivery, wherever it is kept. */
 function createReadDetail(db: Database, kept: Kept): (place: Place) => DeliveryDetail | null {
   const readRow = db.prepare<[number, string], DetailRow>(
     `SELECT ${LISTED}, first_attempt_at AS firstAttemptAt, finals, log, body FROM tried
@@ -69,13 +69,13 @@ function ofRow({ firstAttemptAt, finals, log, body, ...row }: DetailRow): Delive
   };
 }
 
-/** A delivery that its first attempt delivered has no log of its own. */
+/** The log of a delivery that its first attempt delivered is not stored. */
 function onlyAttempt({ state, attempts, settledAt: at, url, status }: ListedDelivery): AttemptLog {
   if (state !== "delivered" || attempts !== 1 || at === null || url === null) return NO_ATTEMPTS;
   return logOfFirst({ at, url, status: status ?? 0 });
 }
 
-/** Reads what is kept of an event: in its segment, and in the rows that have outlived it. */
+/** Reads an event from its segment, and from the rows that may have outlived it. */
 export function readEvent(kept: Kept, id: number): FoundEvent | null {
   const rows = kept.rowsOf(id);
   const segment = kept.segmentOf(id);
@@ -102,15 +102,15 @@ function readInSegment(kept: Kept, segment: Segment, { id, rows }: EventRead): F
   return { ...event, deliveries: [...letters, ...rows], forgotten, whole: true };
 }
 
-/** Rows of `tried` in one step, and segments that are looked at. */
+/** Rows of `tried`, and segments, in one step. */
 const SEGMENTS_STEP = 1_000;
-/** Events of segments that are opened in one step; the last segment may bring a few hundred more. */
+/** Events of segments opened in one step; the last segment may add a few hundred. */
 const STEP_EVENTS = 1_000;
 const FROM_THE_START: Position = [Number.MAX_SAFE_INTEGER, ""];
 
 /**
- * All deliveries by the number of their event, the highest first; those of one event by destination, backwards. A step
- * takes a few segments, and the rows of `tried` from there on, whether their own segments are there still or not.
+ * All deliveries by the number of their event, the highest first; those of one event by destination, backwards. A step reads a
+ * few segments, and all rows of `tried` in the same range of numbers.
  */
 function createWalkByEvent(kept: Kept): Walk {
   return {
@@ -127,7 +127,7 @@ function createWalkByEvent(kept: Kept): Walk {
     },
   };
 
-  /** The letters of some segments from the event on, downwards: all that have a number of `floor` or above. */
+  /** Reads some segments from this event downwards: all events with a number of `floor` or above. */
   function readSegments(search: Search, event: number): SegmentsRead {
     const found: ListedDelivery[] = [];
     const rows = kept.segmentsDown(event, SEGMENTS_STEP);
@@ -146,7 +146,7 @@ function createWalkByEvent(kept: Kept): Walk {
 
 type SegmentsRead = { readonly found: readonly ListedDelivery[]; readonly floor: number; readonly oldestAt: At | null };
 
-/** By its row alone, which costs little: whether one of its letters may be wanted. */
+/** Whether one of its letters may be wanted, as far as the segment's row alone can tell. */
 function mayHold({ acceptedAt, open, settledAt }: Segment, { state, since, until }: Search): boolean {
   if (until !== null && acceptedAt >= until) return false;
   if (state === "waiting") return open > 0;
@@ -154,7 +154,7 @@ function mayHold({ acceptedAt, open, settledAt }: Segment, { state, since, until
   return since === null || open > 0 || (settledAt ?? 0) >= since;
 }
 
-/** What waits came into that state when its event came: behind an older one nothing is younger. */
+/** A delivery waits since its event came, so all that follow an older one are older too. */
 function isOver({ state, since }: Search, oldestAt: At | null): boolean {
   return state === "waiting" && since !== null && oldestAt !== null && oldestAt < since;
 }
@@ -163,7 +163,7 @@ function toHit(delivery: ListedDelivery): Hit {
   return { delivery, position: [delivery.id, delivery.destination] };
 }
 
-/** Behind the one, and not behind the other. */
+/** After the one, and not after the other. */
 function isBetween(position: Position, after: Position, upTo: Position | null): boolean {
   return compare(position, after) < 0 && (upTo === null || compare(position, upTo) >= 0);
 }
@@ -184,9 +184,9 @@ const NO_END: At = Number.MAX_SAFE_INTEGER;
 
 type Row = TriedRow & { rowid: number };
 
-/** What failed or expired, by when it did so: each has a row of its own, and an index by that time. */
+/** Failed or expired deliveries by the time they settled: each has a row, with an index by that time. */
 function createWalkBySettled(db: Database): Walk {
-  // The state stands in the statement, so that its index can be used.
+  // The state is part of the statement, so that its index can be used.
   const settledIn = (state: "failed" | "expired") =>
     db.prepare<[At, At, number, number], Row>(
       `SELECT rowid, ${LISTED} FROM tried WHERE state = '${state}' AND settled_at >= ? AND (settled_at, rowid) < (?, ?)

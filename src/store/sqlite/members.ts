@@ -1,165 +1,82 @@
-import type {
-  Computation,
-  ComputationClass,
-  ComputationName,
-  MemberChange,
-  Members,
-  OpenSync,
-  Value,
-} from "../../model/audience.ts";
-import type { Fault } from "../../model/fault.ts";
-import type { At } from "../../model/units.ts";
+import type { ComparedPage, Comparison, MemberChange, Members, Value } from "../../model/audience.ts";
+import { comparePage, IN_PAGE, type Value as StoredValue } from "../compare.ts";
 import type { Commits, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import type { CallHash } from "./superseded.ts";
-import { createLeaving, type ForgetMembers } from "./superseded.ts";
-import { createCompare, createSyncRows, type SyncRows } from "./syncs.ts";
+import { createSyncs } from "./syncs.ts";
+import type { Tables } from "./tables.ts";
 import type { Uploads } from "./uploads.ts";
 
 type MembersParts = {
+  readonly tables: Tables;
   readonly commits: Commits;
-  readonly memberRows: MemberRows;
-  /** Whether anything of an event still waits. */
+  /** Whether a delivery of this event waits. */
   readonly waits: (event: number) => boolean;
-  readonly uploads: Uploads;
-  readonly forgetMembers: ForgetMembers;
-  readonly callHash: Pick<CallHash, "of">;
-  /** When the store cannot be written. */
-  readonly failed: (error: unknown) => Fault;
 };
 
-/** Audiences and traits: who has which value, and the syncs that change it. */
-export function createMembers(db: Database, parts: MembersParts): Members {
-  const { uploads, forgetMembers } = parts;
-  const syncs = createSyncRows(db);
-  const computations = createComputationRows(db, syncs);
-  const leaving = createLeaving(db, parts.waits);
-  const write = createWrite(parts);
-  const compare = createCompare(db, uploads);
-  return {
-    all: async () => computations.all(),
-    find: async ({ source, key }) => computations.find(source, key),
-    upload: async () => uploads.open(),
-    compare: async (comparison) => compare(comparison),
-    values: createValues(db),
-    ...createSyncing({ syncs, computations, write, callHash: parts.callHash }),
-    drop({ sync, computation }, limit) {
-      return write(limit, (tx) => {
-        const dropped = leaving.drop(tx, computation.number, limit);
-        const of = { sync: sync.number, computation: computation.number };
-        parts.memberRows.count(tx, of, { done: dropped, grown: -dropped });
-        return dropped;
-      });
-    },
-    async discard(limit) {
-      return syncs.isUntidy() && write(limit, (tx) => syncs.discard(tx, limit));
-    },
-    async sweep(limit) {
-      if (!leaving.isUntidy() && !computations.isUntidy()) return false;
-      return write(limit, (tx) => {
-        const more = leaving.sweep(tx, limit);
-        if (!more) computations.forgetRemoved(tx);
-        return more;
-      });
-    },
-    forget: (user, sources) => write(1, (tx) => forgetMembers(tx, [user], sources)),
-  };
-}
-
-type Write = <T>(rows: number, run: (tx: Tx) => T) => Promise<T | Fault>;
-
-function createWrite({ commits, failed }: MembersParts): Write {
-  return <T>(rows: number, run: (tx: Tx) => T) => commits.add<T | Fault>({ rows, run, failed });
-}
-
-function createValues(db: Database): Members["values"] {
-  const find = db
+/** Audiences and traits: which user has which value, and the syncs that change it. */
+export function createMembers(db: Database, { tables, commits, waits }: MembersParts): Members {
+  const { uploads, memberRows, forgetMembers, callHash } = tables;
+  const leaving = createLeaving(db, waits);
+  const findValue = db
     .prepare<[number, string], string | null>("SELECT value FROM members WHERE computation = ? AND user = ?")
     .pluck();
-  return async (computation, users) =>
-    new Map(
-      users.flatMap((user) => {
-        const value = toValue(find.get(computation, user) ?? null);
-        return value === null ? [] : [[user, value] as const];
-      }),
-    );
-}
 
-type Syncing = {
-  readonly syncs: SyncRows;
-  readonly computations: ComputationRows;
-  readonly write: Write;
-  readonly callHash: Pick<CallHash, "of">;
-};
-
-function createSyncing({
-  syncs,
-  computations,
-  write,
-  callHash,
-}: Syncing): Pick<Members, "prepare" | "note" | "abandon" | "begin" | "open" | "pending" | "finish"> {
-  function read(sync: number, computation: number): OpenSync {
-    const found = { sync: syncs.read(sync), computation: computations.read(computation) };
-    if (!found.sync || !found.computation) throw new Error(`sync ${sync} of computation ${computation} is not there`);
-    return { sync: found.sync, computation: found.computation };
-  }
   return {
-    prepare: (sync) => write(1, (tx) => syncs.prepare(tx, sync)),
-    note(sync, changes) {
-      return write(changes.length, (tx) => {
-        syncs.note(tx, sync, changes);
-        return null;
-      });
+    ...createSyncs(db, { commits, callHash }),
+    upload: async () => uploads.open(),
+    compare: createCompare(db, uploads),
+    async values(computation, users) {
+      const found = users.map((user) => [user, toValue(findValue.get(computation, user) ?? null)] as const);
+      return new Map(found.filter(([, value]) => value !== null));
     },
-    abandon(sync) {
-      return write(1, (tx) => {
-        syncs.abandon(tx, sync);
-        return null;
-      });
+    drop({ sync, computation }, limit) {
+      const run = (tx: Tx): number => {
+        const dropped = leaving.drop(tx, computation.number, limit);
+        const change = { sync: sync.number, computation: computation.number };
+        memberRows.count(tx, change, { done: dropped, grown: -dropped });
+        return dropped;
+      };
+      return commits.add({ rows: limit, run });
     },
-    begin(sync, of) {
-      return write(1, (tx) => {
-        const computation = computations.put(tx, of);
-        syncs.begin(tx, sync, { ...of, computation });
-        return read(sync, computation);
-      });
+    async sweep(limit) {
+      return leaving.isNeeded() && commits.add({ rows: limit, run: (tx) => leaving.sweep(tx, limit) });
     },
-    open: async () => syncs.running().map(({ sync, computation }) => read(sync.number, computation)),
-    pending: async (sync, limit) =>
-      syncs.pending(sync, limit).map((member) => ({ ...member, hash: callHash.of(member.user) })),
-    finish({ sync, computation }) {
-      return write(1, (tx) => {
-        syncs.finish(tx, sync.number, computation.number);
-        const done = read(sync.number, computation.number);
-        if (sync.kind === "list" || sync.kind === "members") return done;
-        computations.remove(tx, computation.number);
-        syncs.removeAll(tx, computation.number);
-        return done;
-      });
-    },
+    forget: (user, sources) => commits.add({ rows: 1, run: (tx) => forgetMembers(tx, [user], sources) }),
   };
 }
 
-/** What the events of a sync do in their own transaction. */
-export type MemberRows = {
-  /** Reads what is known of these users. They are different ones, and all of one sync. */
+/** Compares a list with what is stored, page by page. */
+function createCompare(db: Database, uploads: Uploads): Members["compare"] {
+  const membersAfter = db.prepare<[number, string, number], StoredValue>(
+    "SELECT user, value FROM members WHERE computation = ? AND user > ? ORDER BY user LIMIT ?",
+  );
+  return async function compare({ upload, computation, others, after }: Comparison): Promise<ComparedPage> {
+    // Every user has at least one character.
+    const from = after ?? "";
+    const wanted = upload === null ? [] : uploads.read(upload, from, IN_PAGE);
+    const known = computation === null ? [] : membersAfter.all(computation, from, IN_PAGE);
+    return comparePage(wanted, known, others);
+  };
+}
+
+/** What the events of a sync change in their own commit. */
+type MemberRows = {
+  /** Reads the rows of these users. They are different users, and all of one sync. */
   open(tx: Tx, changes: readonly MemberChange[]): MemberBatch;
-  /** Writes that so many changes of a sync are done, and by how many users its computation has grown. */
-  count(
-    tx: Tx,
-    of: Pick<MemberChange, "sync" | "computation">,
-    what: { readonly done: number; readonly grown: number },
-  ): void;
+  /** Adds to the changes of a sync that are done, and to the users of its computation. */
+  count(tx: Tx, of: SyncPlace, by: { readonly done: number; readonly grown: number }): void;
 };
 
+type SyncPlace = Pick<MemberChange, "sync" | "computation">;
+
 export type MemberBatch = {
-  /** The numbers of the last events about them. */
+  /** The numbers of the last events about these users. */
   readonly older: readonly number[];
-  /** Whether the change is still to be made; it is made from now on. */
+  /** Whether the change is still to be made; a second call for it answers false. */
   take(change: MemberChange): boolean;
-  /** Writes the value, and which event told of it; null if it went nowhere. */
+  /** Writes the value, and the event that carries it; null if the event has no destination. */
   write(change: MemberChange, event: number | null): void;
-  /** After the last one. */
+  /** To be called after the last change. */
   close(): void;
 };
 
@@ -175,37 +92,35 @@ export function createMemberRows(db: Database): MemberRows {
   const takeChange = db.prepare<[number, string]>("DELETE FROM changes WHERE sync = ? AND user = ?");
   const addDone = db.prepare<[number, number]>("UPDATE syncs SET done = done + ? WHERE number = ?");
   const addSize = db.prepare<[number, number]>("UPDATE computations SET size = size + ? WHERE number = ?");
+  return { count, open };
 
-  const count: MemberRows["count"] = (_tx, { sync, computation }, { done, grown }) => {
+  function count(_tx: Tx, { sync, computation }: SyncPlace, { done, grown }: { done: number; grown: number }): void {
     addDone.run(done, sync);
     if (grown !== 0) addSize.run(grown, computation);
-  };
+  }
 
-  return {
-    count,
-    open(tx, changes) {
-      const known = new Map<string, Row>();
-      for (const { computation, user } of changes) {
-        const row = find.get(computation, user);
-        if (row) known.set(user, row);
-      }
-      let [done, grown] = [0, 0];
-      return {
-        older: [...known.values()].flatMap(({ event }) => event ?? []),
-        take: ({ sync, user }) => takeChange.run(sync, user).changes > 0,
-        write({ computation, user, value }, event) {
-          if (value === null && event === null) remove.run(computation, user);
-          else upsert.run(computation, user, toText(value), event);
-          done += 1;
-          grown += Number(value !== null) - Number(typeof known.get(user)?.value === "string");
-        },
-        close() {
-          const [first] = changes;
-          if (first && done > 0) count(tx, first, { done, grown });
-        },
-      };
-    },
-  };
+  function open(tx: Tx, changes: readonly MemberChange[]): MemberBatch {
+    const known = new Map<string, Row>();
+    for (const { computation, user } of changes) {
+      const row = find.get(computation, user);
+      if (row) known.set(user, row);
+    }
+    let [done, grown] = [0, 0];
+    return {
+      older: [...known.values()].flatMap(({ event }) => event ?? []),
+      take: ({ sync, user }) => takeChange.run(sync, user).changes > 0,
+      write({ computation, user, value }, event) {
+        if (value === null && event === null) remove.run(computation, user);
+        else upsert.run(computation, user, toText(value), event);
+        done += 1;
+        grown += Number(value !== null) - Number(typeof known.get(user)?.value === "string");
+      },
+      close() {
+        const [first] = changes;
+        if (first && done > 0) count(tx, first, { done, grown });
+      },
+    };
+  }
 }
 
 /** A value as it is stored. */
@@ -217,65 +132,90 @@ export function toValue(text: string | null): Value {
   return text === null ? null : JSON.parse(text);
 }
 
-type ComputationRows = {
-  all(): readonly Computation[];
-  find(source: string, key: string): Computation | null;
-  read(number: number): Computation | null;
-  /** The one with this key, which is made if it is not there. */
-  put(tx: Tx, name: ComputationName & { readonly id: string }): number;
-  /** For people it is gone. Its row stays while calls about its users may wait. */
-  remove(tx: Tx, number: number): void;
-  /** Whether there are any that are gone. */
-  isUntidy(): boolean;
-  /** Drops the rows of those that are gone, once nothing refers to them. */
-  forgetRemoved(tx: Tx): void;
-};
+type MemberRow = { computation: number; user: string; event: number | null };
 
-type ComputationRow = {
-  number: number;
-  id: string;
-  source: string;
-  class: ComputationClass;
-  name: string;
-  key: string;
-  size: number;
-  createdAt: At;
-};
-
-const READ = "SELECT number, id, source, class, name, key, size, created_at AS createdAt FROM computations";
-
-function createComputationRows(db: Database, syncs: Pick<SyncRows, "of">): ComputationRows {
-  const all = db.prepare<[], ComputationRow>(`${READ} WHERE removed_at IS NULL ORDER BY source, class, name`);
-  const find = db.prepare<[string, string], ComputationRow>(
-    `${READ} WHERE source = ? AND key = ? AND removed_at IS NULL`,
+/**
+ * Removes users from the table for good. A user who has lost the value keeps a row without one for as long as a call about
+ * it waits, so that a newer call can end that.
+ */
+function createLeaving(db: Database, waits: (event: number) => boolean) {
+  const withValue = db.prepare<[number, number], MemberRow>(
+    "SELECT computation, user, event FROM members WHERE computation = ? AND value IS NOT NULL LIMIT ?",
   );
-  const read = db.prepare<[number], ComputationRow>(`${READ} WHERE number = ?`);
-  // One that is gone comes back as a new one, and knows which calls about its users may still wait.
-  const put = db
-    .prepare<[string, string, string, string, string, number], number>(
-      `INSERT INTO computations (id, source, class, name, key, size, created_at) VALUES (?, ?, ?, ?, ?, 0, ?)
-       ON CONFLICT (source, key) DO UPDATE SET
-         id = iif(removed_at IS NULL, id, excluded.id), created_at = iif(removed_at IS NULL, created_at, excluded.created_at),
-         class = excluded.class, name = excluded.name, removed_at = NULL
-       RETURNING number`,
-    )
-    .pluck();
-  const remove = db.prepare<[number, number]>("UPDATE computations SET removed_at = ? WHERE number = ?");
-  const removed = db.prepare<[]>("SELECT number FROM computations WHERE removed_at IS NOT NULL LIMIT 1");
-  const forgetRemoved = db.prepare<[]>(
+  const withoutValue = db.prepare<[number], MemberRow>(
+    "SELECT computation, user, event FROM members WHERE value IS NULL ORDER BY computation, event LIMIT ?",
+  );
+  const clear = db.prepare<[number, string]>("UPDATE members SET value = NULL WHERE computation = ? AND user = ?");
+  const remove = db.prepare<[number, string]>("DELETE FROM members WHERE computation = ? AND user = ?");
+  const removedComputation = db.prepare<[]>("SELECT number FROM computations WHERE removed_at IS NOT NULL LIMIT 1");
+  const forgetComputations = db.prepare<[]>(
     `DELETE FROM computations WHERE removed_at IS NOT NULL
      AND NOT EXISTS (SELECT 1 FROM members WHERE computation = number)`,
   );
-  const whole = (row: ComputationRow): Computation => ({ ...row, syncs: syncs.of(row.number) });
-  const orNull = (row: ComputationRow | undefined): Computation | null => (row ? whole(row) : null);
+  const stillWaits = (event: number | null): boolean => event !== null && waits(event);
 
   return {
-    all: () => all.all().map(whole),
-    find: (source, key) => orNull(find.get(source, key)),
-    read: (number) => orNull(read.get(number)),
-    put: ({ now }, name) => put.get(name.id, name.source, name.class, name.name, name.key, now) ?? 0,
-    remove: ({ now }, number) => void remove.run(now, number),
-    isUntidy: () => removed.get() !== undefined,
-    forgetRemoved: () => void forgetRemoved.run(),
+    /** Takes the value from at most `limit` users of a computation. Answers how many they were. */
+    drop(_tx: Tx, computation: number, limit: number): number {
+      const rows = withValue.all(computation, limit);
+      for (const { user, event } of rows) (stillWaits(event) ? clear : remove).run(computation, user);
+      return rows.length;
+    },
+    /** Whether there is something to sweep. */
+    isNeeded: () => withoutValue.get(1) !== undefined || removedComputation.get() !== undefined,
+    /** Removes users without a value, and then computations without users. Answers whether there may be more. */
+    sweep(_tx: Tx, limit: number): boolean {
+      const rows = withoutValue.all(limit);
+      const over = rows.filter(({ event }) => !stillWaits(event));
+      for (const { computation, user } of over) remove.run(computation, user);
+      // Where a whole page still waits, the calls behind it are newer, and wait too.
+      const more = rows.length === limit && over.length > 0;
+      if (!more) forgetComputations.run();
+      return more;
+    },
+  };
+}
+
+/** Forgets users in these sources; null: in all. Answers how many values they had. */
+type ForgetMembers = (tx: Tx, users: readonly string[], sources: readonly string[] | null) => number;
+
+type Forgotten = { computation: number; value: string | null };
+
+export function createForget(db: Database, uploads: Pick<Uploads, "forget">): ForgetMembers {
+  // The subquery makes SQLite look the user up in each computation, in one statement.
+  const removeAll = db.prepare<[string], Forgotten>(
+    `DELETE FROM members WHERE computation IN (SELECT number FROM computations) AND user = ?
+     RETURNING computation, value`,
+  );
+  const removeOf = db.prepare<[string, string], Forgotten>(
+    `DELETE FROM members WHERE computation IN (SELECT number FROM computations WHERE source = ?) AND user = ?
+     RETURNING computation, value`,
+  );
+  const shrink = db.prepare<[number]>("UPDATE computations SET size = size - 1 WHERE number = ?");
+  // A prepared sync has no computation yet, so its source is unknown.
+  const unfinished = db.prepare<[], number>("SELECT number FROM syncs WHERE state <> 'finished'").pluck();
+  const begunOf = db
+    .prepare<[string], number>(
+      `SELECT s.number FROM syncs s CROSS JOIN computations c ON c.number = s.computation
+       WHERE s.state <> 'finished' AND c.source = ?`,
+    )
+    .pluck();
+  const removeChange = db.prepare<[number, string]>("DELETE FROM changes WHERE sync = ? AND user = ?");
+  const addDone = db.prepare<[number]>("UPDATE syncs SET done = done + 1 WHERE number = ? AND state = 'running'");
+
+  return function forget(tx, users, sources) {
+    const syncs = sources?.flatMap((source) => begunOf.all(source)) ?? unfinished.all();
+    let values = 0;
+    for (const user of users) {
+      // No list takes other ids, and SQLite would find another user under them.
+      if (!user.isWellFormed()) continue;
+      if (sources === null) uploads.forget(tx, user);
+      const removed = sources?.flatMap((source) => removeOf.all(source, user)) ?? removeAll.all(user);
+      const had = removed.filter(({ value }) => value !== null);
+      for (const { computation } of had) shrink.run(computation);
+      for (const sync of syncs) if (removeChange.run(sync, user).changes > 0) addDone.run(sync);
+      values += had.length;
+    }
+    return values;
   };
 }

@@ -5,16 +5,16 @@ import { createTimeline, type KeptTimeline, type Memory } from "../timeline.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
 
-/** Remembers the time across restarts, with at most one more write a minute, and one after a step of the clock. */
+/** Remembers the time across restarts, with at most one extra write a minute, and one after a step of the clock. */
 export type Meta = Keeper & {
   readonly timeline: KeptTimeline;
-  /** Whether it is to be written now, even if there is nothing else to write. */
+  /** Whether it should be written now, even if there is nothing else to write. */
   isOutdated(): boolean;
   /** Makes the next transaction write, even if it has nothing else to write. */
   touch(): void;
 };
 
-/** Has the clock go on where the store stopped: before anybody else in it asks for the time. */
+/** Continues the clock where the store stopped. To be called before anything else in the store reads the time. */
 export function createMeta(db: Database, { clock, report }: { readonly clock: Clock; readonly report: Report }): Meta {
   const save = db.prepare<[string, number]>(
     "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
@@ -27,7 +27,7 @@ export function createMeta(db: Database, { clock, report }: { readonly clock: Cl
   return {
     timeline,
     isOutdated() {
-      // A store in which nothing is written has nothing to protect.
+      // An empty store needs no memory of the time.
       if (written.shift === null) return false;
       const { at, shift } = timeline.look();
       if (shift !== written.shift) return true;
@@ -55,10 +55,10 @@ export function createMeta(db: Database, { clock, report }: { readonly clock: Cl
 
 type Written = { readonly at: At; readonly shift: Ms | null };
 
-/** An idle daemon writes nothing, as the machine's clock says how long that has lasted; but for one that nobody can believe. */
+/** An idle daemon writes nothing, as the machine's clock tells how long it was idle; unless that clock is implausible. */
 const WHILE_DOUBTED: Ms = 10 * MINUTE;
 
-/** Before every time, also on a machine that believes in 1970. */
+/** Before every time, even on a machine whose clock says 1970. */
 const NEVER: At = Number.NEGATIVE_INFINITY;
 
 export function readMemory(db: Database): Memory | null {
@@ -82,7 +82,7 @@ function namesOf({ at, shift, trusted, boot }: Memory): readonly (readonly [stri
           ["trusted_wall", trusted.wall],
         ] as const)
       : []),
-    // Where nobody can say, what was said before must not stay: no boot has the id 0.
+    // If the boot is unknown, the previous one must not stay: no boot has the id 0.
     ["boot", boot?.id ?? 0],
     ["uptime", boot?.uptime ?? 0],
   ];

@@ -8,39 +8,34 @@ import type { Kept } from "./kept.ts";
 import { readEvent } from "./lookup.ts";
 import { fromStoredId } from "./suppressed.ts";
 
-/** Notices that are looked at in one step. */
+/** Notices checked in one step. */
 const STEP = 50;
 
 export type Notices = {
-  /** Whether the notice was made already. */
+  /** Whether the notice has been made. */
   has(notice: Notice, source: string): boolean;
-  /** It was made, as this event. */
+  /** Notes that it was made, as this event. */
   note(
     tx: Tx,
     notice: Notice,
     as: { readonly source: string; readonly event: number; readonly deliverTo: readonly string[] },
   ): void;
   unnoticed(of: { readonly id: string; readonly source: string }, limit: number): readonly Unnoticed[];
-  /** Looks what has become of those that may have changed. Answers a fault if it cannot be written. */
+  /** Updates the open notices with the state of their deliveries. Answers a fault if that cannot be written. */
   check(id: string): Promise<Fault | null>;
-  /** Whether anything can become of one of them still. */
+  /** Whether the state of one of them can still change. */
   areOpen(id: string): boolean;
-  /** Nothing can become of them any more. */
+  /** Their state cannot change any more. */
   close(tx: Tx, id: string): void;
 };
 
-type NoticesWorld = {
-  readonly commits: Commits;
-  readonly kept: Kept;
-  readonly clock: Pick<Clock, "nextTurn">;
-  readonly failed: (error: unknown) => Fault;
-};
+type NoticesParts = { readonly commits: Commits; readonly kept: Kept; readonly clock: Clock };
 
 type Row = { source: string; nth: number; event: number; fates: string };
 type Change = Pick<Row, "source" | "nth"> & { readonly before: Fates; readonly now: Fates; readonly open: boolean };
 
-/** The notices of requests, each with what has become of it. */
-export function createNotices(db: Database, { commits, kept, clock, failed }: NoticesWorld): Notices {
+/** The notices of deletion requests, and the state of each. */
+export function createNotices(db: Database, { commits, kept, clock }: NoticesParts): Notices {
   const { find, insert, close, ...sql } = prepare(db);
 
   return {
@@ -70,7 +65,7 @@ export function createNotices(db: Database, { commits, kept, clock, failed }: No
     const before: Fates = JSON.parse(fates);
     const found = readEvent(kept, event);
     const now = fatesOf(before, found);
-    // One that was given up can be sent again for as long as it is kept.
+    // A failed delivery can be sent again for as long as it is kept.
     const open = (found?.deliveries ?? []).some(({ state }) => state !== "delivered");
     return open && JSON.stringify(now) === fates ? [] : [{ source, nth, before, now, open }];
   }
@@ -82,7 +77,7 @@ export function createNotices(db: Database, { commits, kept, clock, failed }: No
       count(id, changes);
       return null;
     };
-    return commits.add<Fault | null>({ rows: changes.length, run, failed });
+    return commits.add({ rows: changes.length, run });
   }
 
   function count(id: string, changes: readonly Change[]): void {

@@ -3,22 +3,22 @@ import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Letter } from "./segment.ts";
 
-/** What a transaction changes in the letters of segments: gathered while it runs, written at its end, a row at a time. */
-export type Progress = Keeper & {
-  /** What its segment says of a delivery; null if there is no such row. */
+/** The changes of a transaction to the letters of segments. They are collected while it runs, and written at its end. */
+type Progress = Keeper & {
+  /** The letter of a delivery; null if there is no such row. */
   letter(tx: Tx, place: Place): Letter | null;
-  /** One that waits was delivered by its first attempt. */
+  /** A waiting delivery was delivered by its first attempt. */
   deliver(tx: Tx, place: Place, by: Delivered): void;
-  /** One that waits gets a row in `tried`. */
+  /** A waiting delivery moves to a row in `tried`. */
   setApart(tx: Tx, place: Place, at: At): void;
-  /** One that was delivered by its first attempt gets a row in `tried`, to be sent again. */
+  /** A delivery that its first attempt delivered moves to a row in `tried`, to be sent again. */
   again(tx: Tx, place: Place): void;
   /**
-   * One that waits, here or with a row in `tried`, is another destination's from now on. What is left of it here says that it
-   * was never for this one.
+   * Moves a waiting delivery, here or with a row in `tried`, to another destination. Its letter here becomes that of an event
+   * that was never for this destination.
    */
   move(tx: Tx, place: Place, to: string): void;
-  /** Writes what the transaction under way has changed so far; outside of one there is nothing. */
+  /** Writes the changes so far. Outside of a transaction there are none. */
   flush(): void;
 };
 
@@ -45,7 +45,7 @@ export function createProgress(db: Database): Progress {
     },
     move(_tx, place, to) {
       const page = pages.find(place);
-      // What has a row of its own may have outlived its segment.
+      // A delivery with a row of its own may have outlived its segment.
       if (!page) return;
       const waits = put(page, place.id, "-") === "w";
       const other = pages.find({ ...place, destination: to }) ?? pages.create(page, to);
@@ -84,7 +84,7 @@ function letterAt({ states, segment }: Page, id: number): Letter {
   return String.fromCharCode(states[id - segment] ?? 0) as Letter;
 }
 
-/** A row of the table that the transaction has looked at. */
+/** A row of the table that the transaction has read. */
 type Page = {
   readonly segment: number;
   readonly destination: string;
@@ -93,9 +93,9 @@ type Page = {
   /** Events that were delivered and are not in `settled` yet, and who took them. */
   by: Delivered | null;
   events: number[];
-  /** Whether it is different from what is written. */
+  /** Whether it differs from the row. */
   changed: boolean;
-  /** How many have left off waiting since it was written, less those that have begun; and when the last of them settled. */
+  /** How many deliveries have stopped waiting since the row was written, less those that have begun; and when the last settled. */
   left: number;
   lastAt: At;
 };
@@ -104,7 +104,7 @@ type Row = { states: string; settled: string };
 
 type Pages = {
   find(place: Place): Page | null;
-  /** Makes the row of another destination for the same segment, in which nothing is for it yet. */
+  /** Inserts the row of another destination for the same segment, with no delivery in it. */
   create(page: Page, destination: string): Page;
   write(): void;
   forget(): void;
@@ -168,7 +168,7 @@ function isSame(one: Delivered, other: Delivered): boolean {
   return one.at === other.at && one.url === other.url && one.status === other.status;
 }
 
-/** The lines are only ever added to: `{"at":…,"url":…,"status":…,"events":[…]}`. */
+/** Lines are only ever appended: `{"at":…,"url":…,"status":…,"events":[…]}`. */
 function writeDown(page: Page): void {
   if (page.by === null) return;
   page.settled += `${JSON.stringify({ ...page.by, events: page.events })}\n`;

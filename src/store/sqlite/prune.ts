@@ -2,13 +2,10 @@ import type { SettledState } from "../../model/delivery.ts";
 import type { PruneBefore, PruneCounts } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
 import type { Keeper, Tx } from "./commits.ts";
-import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import type { Kept, Letters, Segment } from "./kept.ts";
-import type { Progress } from "./progress.ts";
-import type { Repeats } from "./repeats.ts";
 import { countLetter } from "./segment.ts";
-import type { Tried } from "./settle.ts";
+import type { Tables } from "./tables.ts";
 
 type Settled = { event: number; destination: string };
 type SegmentNumber = { first: number };
@@ -16,22 +13,15 @@ type SegmentNumber = { first: number };
 export type PruneRows = {
   /** Whether there is anything to remove. An idle daemon must not write to the disk again and again. */
   isNeeded(before: PruneBefore): boolean;
-  /** Removes what was kept long enough, about `limit` rows of each kind, and vacuums a little. */
+  /** Removes what was kept long enough, about `limit` rows of each kind, and gives some free pages back. */
   run(tx: Tx, before: PruneBefore, limit: number): PruneCounts & Pick<Removed, "moved">;
-  /** Outside of a transaction, when nothing is needed any more: makes the file as short as it can be. */
+  /** Makes the file as short as it can be. To be called outside of a transaction, when there is nothing left to remove. */
   finish(): void;
 };
 
-export type PruneParts = {
-  readonly counts: Counts;
-  readonly repeats: Repeats;
-  readonly progress: Progress;
-  readonly tried: Tried;
-  readonly kept: Kept;
-};
-
-export function createPrune(db: Database, { counts, repeats, progress, tried, kept }: PruneParts): PruneRows {
-  // The state stands in the statement, so that its index can be used.
+export function createPrune(db: Database, tables: Tables): PruneRows {
+  const { counts, repeats, progress } = tables;
+  // The state is part of the statement, so that its index can be used.
   const settledIn = (state: SettledState) =>
     db.prepare<[number, number], Settled>(
       `SELECT event, destination FROM tried WHERE state = '${state}' AND settled_at < ? ORDER BY settled_at LIMIT ?`,
@@ -45,7 +35,7 @@ export function createPrune(db: Database, { counts, repeats, progress, tried, ke
     `SELECT first FROM segments WHERE open > 0 AND dense = 0 AND events >= open * 2 AND accepted_at < ? ORDER BY accepted_at LIMIT ?`,
   );
   const vacuum = createVacuum(db);
-  const removal = createRemoval(db, { counts, tried, kept });
+  const removal = createRemoval(db, tables);
 
   return {
     isNeeded({ delivered, failed, seen, sparse }) {
@@ -54,7 +44,7 @@ export function createPrune(db: Database, { counts, repeats, progress, tried, ke
       return triedBefore || hasSegments(delivered, sparse) || repeats.hasBefore(seen) || vacuum.isNeeded();
     },
     run(tx, { delivered, failed, seen, sparse }, limit) {
-      // What this transaction has settled has to be in the rows that are read.
+      // The rows read below have to include what this transaction has settled.
       progress.flush();
       const segments = [...settledSegments.all(delivered, limit), ...sparseSegments.all(sparse ?? 0, limit)];
       const removed = removal.remove(
@@ -90,22 +80,20 @@ export function createPrune(db: Database, { counts, repeats, progress, tried, ke
   }
 }
 
-export type Removed = {
+type Removed = {
   readonly delivered: number;
   readonly unrouted: number;
-  /** Deliveries that go on waiting, in `tried`. */
+  /** Deliveries that still wait, now in `tried`. */
   readonly moved: number;
 };
 
-type RemovalParts = Pick<PruneParts, "counts" | "tried" | "kept">;
-
-export type Removal = {
-  /** Removes these segments, until about `limit` events are gone. Those that are dense it marks so. */
+type Removal = {
+  /** Removes these segments, until about `limit` events are gone. Dense segments are marked in place of that. */
   remove(tx: Tx, segments: readonly number[], limit: number): Removed;
 };
 
-/** Removes whole segments. What still waits in one gets a row of its own in `tried`, and goes on waiting. */
-export function createRemoval(db: Database, { counts, tried, kept }: RemovalParts): Removal {
+/** Removes whole segments. A delivery that still waits in one moves to a row of its own in `tried`. */
+function createRemoval(db: Database, { counts, tried, kept }: Tables): Removal {
   const isDense = createIsDense(db, kept);
   const removals = ["segments WHERE first", "contents WHERE segment", "progress WHERE segment"].map((what) =>
     db.prepare<[number]>(`DELETE FROM ${what} = ?`),
@@ -156,8 +144,8 @@ export function createRemoval(db: Database, { counts, tried, kept }: RemovalPart
 }
 
 /**
- * Whether what waits in a segment takes more space by itself than all of the segment, which is compressed. One that is damaged
- * counts as such: it stays where it is, and must not keep the others from going.
+ * Whether the waiting deliveries of a segment would take more space as rows than the whole segment, which is compressed. A damaged
+ * segment counts as dense: it stays, and must not block the removal of others.
  */
 function createIsDense(db: Database, kept: Kept): (segment: number, letters: readonly Letters[]) => boolean {
   const packedSize = db
@@ -191,21 +179,21 @@ function countUnrouted(rows: readonly Letters[], events: number): number {
   return unrouted;
 }
 
-/** Pages given back to the file system at a time: nobody waits long behind it. */
+/** Pages given back to the file system in one commit, which has to stay short. */
 const STEP_PAGES = 500;
-/** Free pages that the file keeps: what comes next would only make it grow again. */
+/** Free pages that the file keeps, as new events would only make it grow again. */
 const SPARE_PAGES = 256;
 
-/** Gives back what pruning has freed. Without it the file would stay as long as it ever was. */
-export type Vacuum = {
+/** Gives back the pages that pruning has freed; the file would never shrink otherwise. */
+type Vacuum = {
   isNeeded(): boolean;
-  /** Gives back a little. */
+  /** Gives some pages back. */
   run(tx: Tx): void;
-  /** Outside of a transaction, when there is nothing more to give back: what was, may still be in the write-ahead log only. */
+  /** Shortens the file itself. To be called outside of a transaction, when there is nothing more to give back. */
   finish(): void;
 };
 
-export function createVacuum(db: Database): Vacuum {
+function createVacuum(db: Database): Vacuum {
   const countFree = db.prepare<[], number>("PRAGMA freelist_count").pluck();
   let hasRun = false;
 
@@ -219,7 +207,7 @@ export function createVacuum(db: Database): Vacuum {
     },
     finish() {
       if (!hasRun) return;
-      // The file itself gets shorter by a checkpoint, and an idle daemon has no other.
+      // Only a checkpoint shortens the file, and an idle daemon makes no other.
       db.pragma("wal_checkpoint(PASSIVE)");
       hasRun = false;
     },
@@ -230,16 +218,16 @@ export function createVacuum(db: Database): Vacuum {
   }
 }
 
-/** How many bytes of the file are in use. Pages that pruning has freed do not count: they are filled again first. */
+/** How many bytes of the file are in use. Free pages do not count: they are reused first. */
 export type Size = Keeper & {
   used(): number;
-  /** What this takes is given back soon, and does not count; what it gives back does not either. */
+  /** Runs something whose use of space is temporary, so that it does not count. */
   borrow<T>(tx: Tx, run: () => T): T;
-  /** All of it was given back. */
+  /** The borrowed space was given back. */
   repaid(tx: Tx): void;
 };
 
-/** `measured` hears of it now, and after each commit. */
+/** `measured` is called now, and after each commit. */
 export function createSize(db: Database, measured: (used: number) => void): Size {
   const pageSize = Number(db.pragma("page_size", { simple: true }));
   const pages = db
@@ -247,7 +235,7 @@ export function createSize(db: Database, measured: (used: number) => void): Size
     .pluck();
   let used = measure();
   let writing = used;
-  // Bytes: as of the last commit, and as of the transaction under way.
+  // Bytes, as of the last commit and as of the transaction.
   let [borrowed, borrowing] = [0, 0];
   measured(used);
 
@@ -263,7 +251,7 @@ export function createSize(db: Database, measured: (used: number) => void): Size
       borrowing = 0;
     },
     write() {
-      // Not after the commit: nothing that can fail comes between a commit and its receipts.
+      // Measured before the commit: nothing that can fail may come between a commit and its receipts.
       writing = measure() - borrowing;
     },
     committed() {

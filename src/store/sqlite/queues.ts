@@ -1,5 +1,5 @@
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
-import type { Backlog, QueueAsk, QueuePage, QueuePosition } from "../../model/ports.ts";
+import type { Backlog, QueueAsk, QueuePage, QueuePosition, ReadQueue } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import { type At, MB } from "../../model/units.ts";
 import { untried } from "./append.ts";
@@ -7,17 +7,17 @@ import type { Counts } from "./counts.ts";
 import { type Database, withRemedy } from "./driver.ts";
 import { type About, checksum, countLetter, damaged, damagedRow, type Packed, refOf, unpackBodies } from "./segment.ts";
 
-/** Bodies in one page, in characters: what waits may be large, and there may be many destinations. */
+/** Characters of bodies in one page, which bounds memory: bodies may be large, and destinations many. */
 const MOST_BODY = 2 * MB;
 
 /**
- * Reads what waits for a destination, in the order in which it is to be sent. What is damaged is told, and passed over: it
- * must neither be sent nor keep back what is behind it.
+ * Reads the waiting deliveries of a destination, in the order in which they are to be sent. Damaged ones are reported and
+ * skipped: they must not be sent, and must not block the others.
  */
-export function createReadQueue(db: Database, report: Pick<Report, "storeFailed">): (ask: QueueAsk) => QueuePage {
+export function createReadQueue(db: Database, report: Pick<Report, "storeFailed">): ReadQueue {
   const first = createReadFirst(db, report);
   const retries = createReadRetries(db, report);
-  return function readQueue(ask) {
+  return async function readQueue(ask) {
     try {
       return ask.queue === "first" ? first(ask) : retries(ask);
     } catch (error) {
@@ -27,11 +27,11 @@ export function createReadQueue(db: Database, report: Pick<Report, "storeFailed"
 }
 
 type Letters = { segment: number; states: string; waiting: number; acceptedAt: At };
-type Told = Pick<Report, "storeFailed">;
+type StoreReport = Pick<Report, "storeFailed">;
 
-/** Whole segments, so that none is taken apart twice: a page may be longer than was asked, by less than a segment. */
-function createReadFirst(db: Database, report: Told): (ask: QueueAsk) => QueuePage {
-  // The last one of the page before may not have been read to its end.
+/** Reads whole segments, so that none is decompressed twice: a page may exceed `limit` by less than a segment. */
+function createReadFirst(db: Database, report: StoreReport): (ask: QueueAsk) => QueuePage {
+  // The previous page may have ended within its last segment.
   const readFrom = db
     .prepare<[string, number], number>(
       `SELECT segment FROM progress WHERE destination = ? AND waiting > 0 AND segment <= ?
@@ -44,7 +44,7 @@ function createReadFirst(db: Database, report: Told): (ask: QueueAsk) => QueuePa
      WHERE p.destination = ? AND p.waiting > 0 AND p.segment >= ? AND s.first + s.events > ? ORDER BY p.segment`,
   );
 
-  // By itself: where its page is damaged, those of others can be read all the same.
+  // Read one by one, so that a damaged page costs its own segment only.
   const readTexts = db.prepare<[number], Pick<Packed, "about" | "bodies" | "sum">>(
     "SELECT about, bodies, sum FROM contents WHERE segment = ?",
   );
@@ -63,7 +63,7 @@ function createReadFirst(db: Database, report: Told): (ask: QueueAsk) => QueuePa
       ? readBack.iterate(destination)
       : read.iterate(destination, readFrom.get(destination, next) ?? next, next);
     for (const segment of segments) {
-      const waiting = passingOver(destination, report, () => waitingIn(segment, destination, next)) ?? [];
+      const waiting = skipDamaged(destination, report, () => waitingIn(segment, destination, next)) ?? [];
       for (const delivery of newestFirst ? waiting.reverse() : waiting) {
         deliveries.push(delivery);
         body += delivery.body.length;
@@ -73,7 +73,7 @@ function createReadFirst(db: Database, report: Told): (ask: QueueAsk) => QueuePa
     return { deliveries, more: false };
   };
 
-  /** What waits in a segment, from the event `next` on. */
+  /** The waiting deliveries of a segment, from the event `next` on. */
   function waitingIn({ segment, states, waiting, acceptedAt }: Letters, destination: string, next: number): Delivery[] {
     if (countLetter(states, "w") !== waiting) throw damaged(segment, `its letters do not say that ${waiting} wait`);
     const texts = readTexts.get(segment);
@@ -91,8 +91,8 @@ function createReadFirst(db: Database, report: Told): (ask: QueueAsk) => QueuePa
   }
 }
 
-/** Answers null where something is damaged, and tells it. */
-function passingOver<T>(destination: string, report: Told, read: () => T): T | null {
+/** Answers null where something is damaged, and reports it. */
+function skipDamaged<T>(destination: string, report: StoreReport, read: () => T): T | null {
   try {
     return read();
   } catch (error) {
@@ -107,12 +107,12 @@ type Tried = Omit<Delivery, "ref" | "messageId" | "type" | "finals"> & {
   sum: number | null;
 };
 
-function createReadRetries(db: Database, report: Told): (ask: QueueAsk) => QueuePage {
+function createReadRetries(db: Database, report: StoreReport): (ask: QueueAsk) => QueuePage {
   const list = db.prepare<[string, number, number, number], QueuePosition & { row: number }>(
     `SELECT rowid AS row, event AS id, due_at AS dueAt FROM tried
      WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?) AND due_at <= ? ORDER BY due_at, event`,
   );
-  // Each by itself, as above.
+  // One by one, as above.
   const read = db.prepare<[number, number], Tried>(
     `SELECT event AS id, destination, about, body, sum, accepted_at AS acceptedAt, attempts,
        first_attempt_at AS firstAttemptAt, attempted_at AS attemptedAt, replayed_at AS replayedAt,
@@ -124,10 +124,10 @@ function createReadRetries(db: Database, report: Told): (ask: QueueAsk) => Queue
     const { dueAt, id } = after ?? { dueAt: -1, id: -1 };
     const deliveries: Delivery[] = [];
     let body = 0;
-    // Behind what is passed over: due as it is, it would be asked for again at once.
+    // Skipped rows are due, so without `upTo` they would be asked for again at once.
     let damagedAt: QueuePosition | null = null;
     for (const { row, ...place } of list.iterate(destination, dueAt, id, dueBy)) {
-      const delivery = passingOver(destination, report, () => toDelivery(place.id, read.get(row, place.id)));
+      const delivery = skipDamaged(destination, report, () => toDelivery(place.id, read.get(row, place.id)));
       damagedAt = delivery === null ? place : null;
       if (delivery === null) continue;
       deliveries.push(delivery);
@@ -138,7 +138,7 @@ function createReadRetries(db: Database, report: Told): (ask: QueueAsk) => Queue
   };
 }
 
-/** A delivery that has a row of its own is found by its id. */
+/** A delivery with a row of its own is found by its id. */
 const NOWHERE = refOf(0);
 
 function toDelivery(event: number, found: Tried | undefined): Delivery {
@@ -155,7 +155,7 @@ function parseFinals(text: string | null): readonly FinalAnswer[] {
   return text === null ? NONE : JSON.parse(text);
 }
 
-/** What the loop and the gauges ask, each by one step in an index. */
+/** Answers the delivery loop and the gauges, each question by one step in an index. */
 export function createBacklog(db: Database, counts: Counts): Backlog {
   const nextRetry = db.prepare<[string, number, number], { at: At }>(
     `SELECT due_at AS at FROM tried WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?)

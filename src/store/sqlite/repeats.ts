@@ -5,20 +5,20 @@ import type { Database } from "./driver.ts";
 
 /**
  * Recognises a messageId that its source has sent before, exactly, at a cost that does not grow with their number.
- * The truth is on disk: each commit appends its keys (16 bytes each) as one row, in the transaction of its events; a
- * unique index would have to write to a random page for each event instead. An index in memory says where to look.
+ * The keys are on disk: each commit appends its keys, of 16 bytes, as one row in the transaction of its events. A unique index
+ * would write to a random page for each event instead. An index in memory says which rows to read.
  */
 
 const KEY_BYTES = 16;
-/** Keys in a row: what fits into one page of the file. */
+/** Keys in a row, so that it fits into one page of the file. */
 const ROW_KEYS = 250;
 
 type Row = { readonly first: number; readonly seen_at: number; readonly keys: Buffer };
 
 export type Repeats = Keeper & {
-  /** Whether this id was seen at `since` or later. If not, it is from now on. */
+  /** Whether this id was seen at `since` or later. If not, it is noted as seen now. */
   isRepeat(tx: Tx, source: string, messageId: string, since: At): boolean;
-  /** When this id was seen last; null if it was not, or is not known any more. */
+  /** When this id was seen last; null if never, or not within what is kept. */
   seenAt(source: string, messageId: string): At | null;
   /** Whether there is anything for `prune`. */
   hasBefore(before: At): boolean;
@@ -37,7 +37,7 @@ export function createRepeats(db: Database): Repeats {
   const remove = db.prepare<[number]>("DELETE FROM seen WHERE first <= ?");
   const index = createKeyIndex();
   let nextNumber = load(db, index);
-  // The keys of the running transaction: only what is committed gets a number and enters the index.
+  // The keys of the transaction. They get a number and enter the index once they are committed.
   const pending = new Set<Key>();
 
   return {
@@ -51,7 +51,7 @@ export function createRepeats(db: Database): Repeats {
       const key = keyOf(source, messageId);
       const numbers: number[] = [];
       index.some(key, (number) => isSame(number, key, 0) && numbers.push(number) === 0);
-      // After 24 hours it may have come again: the newest counts.
+      // After 24 hours the id may have come again: the newest counts.
       return numbers.length === 0 ? null : (find.get(Math.max(...numbers))?.seen_at ?? null);
     },
     hasBefore: (before) => oldest.all(1).some((row) => isOld(row, before, index.oldest())),
@@ -62,7 +62,7 @@ export function createRepeats(db: Database): Repeats {
       const last = rows.at(-1);
       if (!last) return 0;
       remove.run(last.first);
-      // If this is rolled back, too: what is as old as that nobody asks for any more.
+      // A rollback does no harm here: such old keys are never asked for.
       index.forgetBefore(last.first + last.keys.length / KEY_BYTES);
       return rows.reduce((sum, row) => sum + row.keys.length / KEY_BYTES, 0);
     },
@@ -105,7 +105,7 @@ function isOld({ first, seen_at: seenAt, keys }: Row, before: At, oldest: number
   return seenAt < before || first + keys.length / KEY_BYTES <= oldest;
 }
 
-/** The nth key of a row; empty if it has not so many, which equals no key. */
+/** The nth key of a row; empty, which equals no key, if the row has fewer. */
 function keyIn(keys: Buffer, nth: number): Key {
   return keys.toString("latin1", nth * KEY_BYTES, (nth + 1) * KEY_BYTES);
 }
@@ -115,8 +115,8 @@ function keyOf(source: string, messageId: string): Key {
 }
 
 /**
- * One text for the two, so that ("a", "bc") and ("ab", "c") differ. The first form is the quicker one; the second, JSON,
- * also tells halves of surrogate pairs from each other, which UTF-8 does not have.
+ * Joins both so that ("a", "bc") and ("ab", "c") differ. The first form is quicker. The second, JSON, also distinguishes lone
+ * surrogates, which UTF-8 cannot represent.
  */
 function nameOf(source: string, messageId: string): string {
   const name = `${source.length} ${source}${messageId}`;
@@ -125,29 +125,29 @@ function nameOf(source: string, messageId: string): string {
 
 /**
  * A compact index in memory from keys to their numbers: for each 2^20 keys a hash table of 32-bit slots, each with 12
- * bits of a key and its number. It only nominates: whoever asks has to compare the whole key.
+ * bits of a key and its number. It only finds candidates: the caller compares the whole key.
  */
 const NUMBER_BITS = 20;
 const TABLE_KEYS = 2 ** NUMBER_BITS;
 const SLOTS = 2 * TABLE_KEYS;
-/** 8 MB each: memory has a bound, whatever comes in. */
+/** Tables of 8 MB each, so that memory is bounded. */
 const MOST_TABLES = 16;
 const TAG_MASK = 2 ** (32 - NUMBER_BITS) - 1;
 
 /** The keys from number `base` on. */
 type Table = { readonly base: number; readonly slots: Uint32Array };
 
-/** Eight characters or more, of which each stands for a byte: cheaper to make and to keep than a Buffer. */
+/** A string of eight or more characters, each a byte: cheaper to make and to keep than a Buffer. */
 export type Key = string;
 
 export type KeyIndex = {
-  /** Whether any of the keys that may be this one, told by their numbers, is. The newest tables come last. */
+  /** Whether `isIt` holds for the number of any key that may be this one. The newest tables come last. */
   some(key: Key, isIt: (number: number) => boolean): boolean;
-  /** Numbers only ever grow, and each is added once: what is added in vain takes a slot for good. */
+  /** Numbers only ever grow, and each is added once: a slot is never freed. */
   add(key: Key, number: number): void;
-  /** Drops what lies wholly before this number. */
+  /** Drops the tables that lie wholly before this number. */
   forgetBefore(number: number): void;
-  /** The oldest number that is still here: beyond 16 million keys the oldest million is dropped. */
+  /** The oldest number still indexed. Beyond 16 million keys the oldest million is dropped. */
   oldest(): number;
 };
 

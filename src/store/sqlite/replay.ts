@@ -1,26 +1,19 @@
 import { NO_ATTEMPTS } from "../../model/attempt.ts";
-import type { IsForgotten } from "../../model/deletion.ts";
-import type { Fault } from "../../model/fault.ts";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { ReplaySteps, Settled } from "../replay.ts";
 import type { Commits, Tx } from "./commits.ts";
-import type { Counts } from "./counts.ts";
-import type { Kept } from "./kept.ts";
-import type { Progress } from "./progress.ts";
-import { logOfFirst, type Tried } from "./settle.ts";
-import type { Superseding } from "./superseded.ts";
+import type { Database } from "./driver.ts";
+import { logOfFirst } from "./settle.ts";
+import { createSuperseding } from "./superseded.ts";
+import { createIsForgotten } from "./suppressed.ts";
+import type { Tables } from "./tables.ts";
 
-type ReplayStepsParts = ReplayParts & {
-  readonly commits: Commits;
-  readonly isForgotten: IsForgotten;
-  readonly superseding: Superseding;
-  /** When the store cannot be written. */
-  readonly failed: (error: unknown) => Fault;
-};
+type ReplayParts = { readonly tables: Tables; readonly commits: Commits };
 
 /** The steps of a replay (store/replay.ts), each one commit. */
-export function createReplaySteps(parts: ReplayStepsParts): ReplaySteps {
-  const { tried, commits, isForgotten, superseding, failed } = parts;
+export function createReplaySteps(db: Database, { tables, commits }: ReplayParts): ReplaySteps {
+  const isForgotten = createIsForgotten(db, tables);
+  const superseding = createSuperseding(db, tables);
   return {
     async outdated(found) {
       const why = new Map<ListedDelivery, "deleted" | "superseded">();
@@ -31,45 +24,39 @@ export function createReplaySteps(parts: ReplayStepsParts): ReplaySteps {
       return why;
     },
     sendAgain(settled, mayBeOld) {
-      const run = (tx: Tx): readonly Settled[] => {
-        // Asked again: a user may have been deleted since they were found, or a newer call have come. Of several calls about
-        // a user who has left, the last one counts.
-        const allowed = settled
-          .toSorted((one, other) => other.id - one.id)
-          .filter((one) => {
-            if (isForgotten(one) || (!mayBeOld && superseding.isSuperseded(one))) return false;
-            superseding.keep(tx, one);
-            return true;
-          });
-        return replayRows(tx, allowed, parts);
-      };
-      return commits.add<readonly Settled[] | Fault>({ rows: settled.length, run, failed });
+      return commits.add({
+        rows: settled.length,
+        run(tx) {
+          // Checked again: since the lookup a user may have been deleted, or a newer call may have come. Of several calls
+          // about a user who has left, the last one counts.
+          const allowed = settled
+            .toSorted((one, other) => other.id - one.id)
+            .filter((one) => {
+              if (isForgotten(one) || (!mayBeOld && superseding.isSuperseded(one))) return false;
+              superseding.keep(tx, one);
+              return true;
+            });
+          return replayRows(tx, allowed, tables);
+        },
+      });
     },
     hurry(place) {
-      const run = (tx: Tx): "hurried" | "due" => (tried.hurry(tx, place) ? "hurried" : "due");
-      return commits.add<"hurried" | "due" | Fault>({ rows: 1, run, failed });
+      return commits.add({ rows: 1, run: (tx) => (tables.tried.hurry(tx, place) ? "hurried" : "due") });
     },
   };
 }
 
-type ReplayParts = {
-  readonly counts: Counts;
-  readonly progress: Progress;
-  readonly tried: Tried;
-  readonly kept: Kept;
-};
-
-/** Sets those of them waiting that are still settled, and answers them. */
-function replayRows(tx: Tx, settled: readonly Settled[], parts: ReplayParts): readonly Settled[] {
-  const done = settled.filter((one) => replayOne(tx, one, parts));
+/** Makes those wait again that are still in the state they were found in. Answers them. */
+function replayRows(tx: Tx, settled: readonly Settled[], tables: Tables): readonly Settled[] {
+  const done = settled.filter((one) => replayOne(tx, one, tables));
   for (const { destination, state } of done) {
-    parts.counts.add(tx, destination, state, -1);
-    parts.counts.add(tx, destination, "waiting", 1);
+    tables.counts.add(tx, destination, state, -1);
+    tables.counts.add(tx, destination, "waiting", 1);
   }
   return done;
 }
 
-function replayOne(tx: Tx, one: Settled, { progress, tried, kept }: ReplayParts): boolean {
+function replayOne(tx: Tx, one: Settled, { progress, tried, kept }: Tables): boolean {
   if (tried.replay(tx, one, one.state)) return true;
   const segment = one.state === "delivered" ? kept.segmentOf(one.id) : null;
   if (segment === null) return false;

@@ -6,21 +6,21 @@ import type { Gone } from "../../model/space.ts";
 import { MB, SECOND } from "../../model/units.ts";
 import { type Database, messageOf, sizeOf } from "./driver.ts";
 
-/** Copied at a time: whatever else the daemon does goes on in between. */
+/** Bytes copied at a time; the daemon works in between. */
 const STEP = MB;
 
-export type RescueWorld = {
+type RescueParts = {
   readonly path: string;
   readonly gone: () => Gone | null;
-  /** Left out, there is nothing to copy to. */
+  /** Left out, no copy can be made. */
   readonly beginScratch?: BeginScratch | undefined;
 };
 
 /**
- * Copies the outbox through the connection that the daemon has, which still sees what nobody can open by its name. What is
- * settled while the copy is made gets into it as well.
+ * Copies the outbox through the daemon's own connection, which still sees a file that nobody can open by its name. Deliveries that
+ * settle meanwhile are in the copy as well.
  */
-export function createRescue(db: Database, { path, beginScratch }: Omit<RescueWorld, "gone">): Rescue {
+export function createRescue(db: Database, { path, beginScratch }: Omit<RescueParts, "gone">): Rescue {
   let isCopying = false;
   return async function rescue() {
     if (isCopying) return fault("overloaded", "another copy of the outbox is being made", 10 * SECOND);
@@ -40,19 +40,19 @@ export function createRescue(db: Database, { path, beginScratch }: Omit<RescueWo
   };
 }
 
-export type LeaveWorld = Pick<RescueWorld, "path" | "gone"> & {
+type KeepParts = Pick<RescueParts, "path" | "gone"> & {
   /** Left out, nothing is kept. */
   readonly beginFile?: BeginFile | undefined;
   readonly report: Pick<Report, "storeRescued" | "storeFailed">;
 };
 
-/** Where what a daemon still had of its outbox is kept when it stops while that is gone. */
-export function rescuedOf(path: string): string {
+/** Where a daemon keeps its outbox when it stops while the file is gone. */
+function rescuedOf(path: string): string {
   return `${path}.rescued`;
 }
 
-/** Before the daemon lets go of an outbox that is gone: what nobody else can open is kept beside its path, if that can be. */
-export async function keepRescued(db: Database, { path, gone, beginFile, report }: LeaveWorld): Promise<void> {
+/** Copies an outbox whose file is gone to a file beside its path, if possible. To be called before the outbox is closed. */
+export async function keepRescued(db: Database, { path, gone, beginFile, report }: KeepParts): Promise<void> {
   if (gone() === null || !beginFile) return;
   const target = rescuedOf(path);
   let file: NewFile | null = null;

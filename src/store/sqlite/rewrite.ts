@@ -5,47 +5,45 @@ import type { Database } from "./driver.ts";
 import type { Size } from "./prune.ts";
 
 /**
- * The tables whose rows have users in them and do not stay where they are: they grow, shrink, or go in any order. Where rows
- * move from one page to another, SQLite leaves copies of them in the gaps of the first, and `secure_delete` does not clear
- * these when the rows are deleted. `step`: rows at a time, so that nobody waits long behind them.
+ * The tables with users in rows that move between pages as they grow, shrink or are deleted. SQLite leaves copies of moved rows
+ * in the gaps of the old page, and `secure_delete` does not clear these when the rows are deleted. `step`: rows in one commit.
  */
 const TABLES = [
-  // Lists go on behind the rowid at which their last page ended.
+  // Cursors of lists hold rowids, so those are kept.
   { name: "tried", key: ["rowid"], first: [0], step: 100 },
   { name: "members", key: ["computation", "user"], first: [-1, ""], step: 300 },
   { name: "changes", key: ["sync", "user"], first: [-1, ""], step: 300 },
   { name: "deletion_users", key: ["deletion", "nth"], first: ["", -1], step: 300 },
 ] as const;
 
-/** In one step of any. */
+/** Rows of the largest step. */
 const MOST_ROWS = 300;
 
 type Table = (typeof TABLES)[number];
 type Place = readonly (string | number)[];
 
-export type RewriteWorld = {
+type RewriteParts = {
   readonly size: Pick<Size, "borrow" | "repaid">;
   readonly commits: Commits;
-  readonly clock: Pick<Clock, "now" | "sleep" | "nextTurn">;
-  readonly failed: (error: unknown) => Fault;
+  readonly clock: Clock;
 };
 
-/** Answers when no page of the file has a trace of rows that went before it was called; null if the signal was aborted. */
-export type Rewrite = (signal: AbortSignal) => Promise<true | Fault | null>;
+/** Resolves when no page of the file has a trace of rows deleted before the call; null if the signal was aborted. */
+type Rewrite = (signal: AbortSignal) => Promise<true | Fault | null>;
 
 /**
  * Writes these tables into fresh ones, row by row. A table goes through these states, each reached by one commit, so that a
  * crash leaves one of them:
  *
  * 1. `members` alone.
- * 2. `members_fresh` beside it. Triggers do there whatever is done to `members`, while its rows are copied, some at a time.
- * 3. Both have the same rows, and change their names: the fresh one is `members`, the other one `members_old`.
- * 4. `members_old` is emptied, some rows at a time: its pages are overwritten as they become free. Then it goes.
+ * 2. `members_fresh` beside it. Triggers repeat there what is done to `members`, while its rows are copied, some at a time.
+ * 3. Both have the same rows, and are renamed: the fresh one to `members`, the other one to `members_old`.
+ * 4. `members_old` is emptied, some rows at a time: its pages are overwritten as they become free. Then it is dropped.
  *
- * Whoever finds the second state does not know what has gone since it began, and begins again. Meanwhile the table takes twice
- * its space, which is no reason to refuse calls, or to remove what is kept.
+ * After a crash in the second state it is unknown which rows were deleted before it, so the rewrite starts over. Meanwhile the
+ * table takes twice its space; that must not refuse calls or prune deliveries, so the space is not counted.
  */
-export function createRewrite(db: Database, { commits, clock, size, failed }: RewriteWorld): Rewrite {
+export function createRewrite(db: Database, { commits, clock, size }: RewriteParts): Rewrite {
   return async function rewrite(signal) {
     for (const table of TABLES) {
       const { old, fresh } = namesOf(table);
@@ -71,7 +69,10 @@ export function createRewrite(db: Database, { commits, clock, size, failed }: Re
     return "done";
   }
 
-  /** Each step in a commit, until one answers `done`, and half of the time for others. What it answers else is for the next one. */
+  /**
+   * Runs each step in a commit of its own until one answers `done`, and sleeps as long as each has taken. Any other answer is
+   * passed to the next step.
+   */
   async function repeat<At>(
     signal: AbortSignal,
     first: At,
@@ -81,7 +82,7 @@ export function createRewrite(db: Database, { commits, clock, size, failed }: Re
       if (signal.aborted) return null;
       const began = clock.now();
       const run = (tx: Tx): { readonly next: At | "done" } => ({ next: size.borrow(tx, () => step(tx, at)) });
-      const stepped = await commits.add<ReturnType<typeof run> | Fault>({ rows: MOST_ROWS, run, failed });
+      const stepped = await commits.add({ rows: MOST_ROWS, run });
       if ("code" in stepped) return stepped;
       if (stepped.next === "done") return true;
       at = stepped.next;
@@ -107,12 +108,12 @@ function sqlOf(
     .all(type, of);
 }
 
-/** A table beside this one, with the same columns and indexes, and what keeps it in step with it. */
+/** Creates the fresh table, with the same columns and indexes, and the triggers that keep it in step. */
 function begin(db: Database, table: Table): "done" {
   const { name, key } = table;
   const { fresh } = namesOf(table);
   const [made] = sqlOf(db, "table", name);
-  // It is in quotes once it has been renamed.
+  // SQLite quotes the name of a table that was renamed.
   db.exec(String(made?.sql).replace(/^CREATE TABLE "?\w+"?/, `CREATE TABLE ${fresh}`));
   for (const index of sqlOf(db, "index", name)) {
     const other = index.name.endsWith(AGAIN) ? index.name.slice(0, -AGAIN.length) : `${index.name}${AGAIN}`;
@@ -137,12 +138,12 @@ function columnsOf(db: Database, { name, key }: Table): readonly string[] {
 }
 
 /**
- * What every other fresh index has at the end of its name: the one that it is for is there still, and SQLite cannot rename
- * one. So a step of the schema that drops an index of these tables has to drop either.
+ * The suffix of every other fresh index: the old index still exists, and SQLite cannot rename one. So a step of the schema
+ * that drops an index of these tables has to drop both names.
  */
 const AGAIN = "_2";
 
-/** The rows after this place; those that have changed since the beginning are there already. */
+/** Copies the rows after this place; rows that have changed since the copy began are there already. */
 function copySome(db: Database, table: Table, after: Place): Place | "done" {
   const { name, key } = table;
   const columns = columnsOf(db, table).join(", ");
@@ -167,7 +168,7 @@ function exchange(db: Database, table: Table): "done" {
   const { name } = table;
   const { old, fresh } = namesOf(table);
   dropTriggers(db, name);
-  // Otherwise the views would go with the old one.
+  // Otherwise the views would follow the old table.
   db.pragma("legacy_alter_table = ON");
   try {
     db.exec(`ALTER TABLE ${name} RENAME TO ${old}; ALTER TABLE ${fresh} RENAME TO ${name}`);
@@ -177,11 +178,11 @@ function exchange(db: Database, table: Table): "done" {
   return "done";
 }
 
-/** Some rows of a table that nobody needs, and at the end the table. */
+/** Removes some rows of a table that is not needed any more; after the last rows, the table. */
 function removeSome(db: Database, unneeded: string, table: Table): null | "done" {
   const { name, key } = table;
   if (sqlOf(db, "table", unneeded).length === 0) return "done";
-  // Whatever it was to be kept in step with: it is not any more.
+  // The triggers that kept it in step are not needed any more.
   dropTriggers(db, name);
   const columns = key.join(", ");
   const last = placeOf(
@@ -201,22 +202,18 @@ function dropTriggers(db: Database, name: string): void {
   for (const trigger of sqlOf(db, "trigger", name)) db.exec(`DROP TRIGGER ${trigger.name}`);
 }
 
-/** Pages given back in one step: nobody waits long behind it. */
+/** Pages given back in one commit, which has to stay short. */
 const SCRUBBED_PAGES = 500;
-/** Steps, in case that pruning frees pages as fast as they are given back: 10 GB of them. */
+/** Ends the loop, after 10 GB, if pruning frees pages as fast as they are given back. */
 const MOST_SCRUBS = 5_000;
 
-type ScrubWorld = {
-  readonly commits: Commits;
-  readonly clock: Pick<Clock, "nextTurn">;
-  readonly failed: (error: unknown) => Fault;
-};
+type ScrubParts = { readonly commits: Commits; readonly clock: Clock };
 
 /**
- * Removes what the engine has left of rows that are gone: free pages, by giving all of them back to the file system, and the
- * write-ahead log, by making it empty. Answers false while somebody else who reads the file keeps it from the latter.
+ * Removes what SQLite leaves of deleted rows: gives all free pages back to the file system, and empties the write-ahead log.
+ * Answers false if another program reads the file, so that the log cannot be emptied.
  */
-export function createScrub(db: Database, { commits, clock, failed }: ScrubWorld): () => Promise<boolean | Fault> {
+export function createScrub(db: Database, { commits, clock }: ScrubParts): () => Promise<boolean | Fault> {
   const countFree = db.prepare<[], number>("PRAGMA freelist_count").pluck();
 
   return async function scrub() {
@@ -225,7 +222,7 @@ export function createScrub(db: Database, { commits, clock, failed }: ScrubWorld
         db.pragma(`incremental_vacuum(${SCRUBBED_PAGES})`);
         return null;
       };
-      const refused = await commits.add<Fault | null>({ rows: SCRUBBED_PAGES, run, failed });
+      const refused = await commits.add({ rows: SCRUBBED_PAGES, run });
       if (refused !== null) return refused;
       await clock.nextTurn();
     }
@@ -233,7 +230,7 @@ export function createScrub(db: Database, { commits, clock, failed }: ScrubWorld
   };
 }
 
-/** Whoever reads is not waited for: the whole daemon would be. */
+/** Does not wait for a reader: the whole daemon would wait. */
 function emptyLog(db: Database): boolean {
   const patience = Number(db.pragma("busy_timeout", { simple: true }));
   db.pragma("busy_timeout = 0");

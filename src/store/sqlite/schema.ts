@@ -1,7 +1,7 @@
 import type { Migrating } from "../../model/supervisor.ts";
 import { type Database, sizeOf } from "./driver.ts";
 
-/** The tables of an outbox. The daemon writes few, large rows; people have the views at the end. */
+/** The tables of an outbox. The daemon writes few, large rows; the views at the end are for people. */
 const SCHEMA = `
   -- The events of one commit are one segment, or several if they are many: those with the numbers first, first + 1, … as
   -- many as "events" says. "open" counts its deliveries that wait for their first attempt. settled_at is when the last of
@@ -285,12 +285,12 @@ const SCHEMA = `
   INSERT INTO call_key VALUES (lower(hex(randomblob(32))));
 `;
 
-/** `PRAGMA user_version` of the schema above. Lower ones are of development versions. */
+/** `PRAGMA user_version` of the schema above. Lower numbers belong to development versions. */
 export const FIRST_SCHEMA = 9;
 
 /**
- * What later versions change: the SQL of each step from FIRST_SCHEMA on, which has to be quick on an outbox of any size. A step
- * that was released never changes. One that drops an index of a table in rewrite.ts has to drop both of its names.
+ * The SQL of each step from FIRST_SCHEMA on, which has to be quick on an outbox of any size. A released step never changes. A step
+ * that drops an index of a table in rewrite.ts has to drop both of its names.
  */
 const STEPS: readonly string[] = [];
 
@@ -331,15 +331,15 @@ export function schemaOf(db: Database, newest: number): number {
   return version;
 }
 
-export type Steps = {
+type Steps = {
   readonly steps?: readonly string[] | undefined;
-  /** Hears of each step of a file that is not new, before it is taken. */
+  /** Called before each step on a file that is not new. */
   readonly migrating?: Migrating | undefined;
 };
 
 /**
- * Makes the tables of a new file, or takes the steps that an older one has not seen. Each is one transaction with its version
- * number: a crash in the middle leaves the file as it was, and the next start begins that step again.
+ * Creates the tables of a new file, or runs the steps that an older file lacks. Each step and its version number are one
+ * transaction: a crash leaves the file as it was, and the next start runs the step again.
  */
 export function migrate(db: Database, { steps = STEPS, migrating }: Steps = {}): void {
   const of = FIRST_SCHEMA + steps.length;

@@ -4,12 +4,12 @@ import type { EventType } from "../../model/event.ts";
 import type { Skip } from "../../model/verdict.ts";
 
 /**
- * What the column `states` says of one event: it waits for its first attempt, was delivered by it, has a row in `tried`,
- * or is not for this destination.
+ * The state of one event in the column `states`: it waits for its first attempt, was delivered by it, has a row in `tried`, or is
+ * not for this destination.
  */
 export type Letter = "w" | "d" | "t" | "-";
 
-/** On SQLite a delivery is found by the number of the first event that was stored together with it. */
+/** On SQLite the reference of a delivery is the number of its segment, which is that of the segment's first event. */
 export function refOf(segment: number): DeliveryRef {
   return segment as unknown as DeliveryRef;
 }
@@ -18,7 +18,7 @@ export function segmentOf(ref: DeliveryRef): number {
   return ref as unknown as number;
 }
 
-/** What the column `about` says of one event, beside its body. A list: names would be longer than most of the values. */
+/** One event in the column `about`. A list, as names would be longer than most of the values. */
 export type About = readonly [
   source: string,
   type: EventType,
@@ -27,7 +27,7 @@ export type About = readonly [
   skipped?: readonly Skip[],
 ];
 
-/** The states of a new segment of so many events, of which these (counted from 0, in their order) wait. */
+/** The states of a new segment of so many events. `waiting`: the indexes, in order, of those that wait. */
 export function statesOf(waiting: readonly number[], events: number): string {
   if (waiting.length === events) return "w".repeat(events);
   const states: Letter[] = new Array<Letter>(events).fill("-");
@@ -35,19 +35,19 @@ export function statesOf(waiting: readonly number[], events: number): string {
   return states.join("");
 }
 
-/** How many of them say so. */
+/** How often the letter occurs. */
 export function countLetter(states: string, letter: Letter): number {
   return states.split(letter).length - 1;
 }
 
-/** Characters from which on compressing is worth it: what is shorter fits into a page of the file as it is. */
+/** Characters from which on compressing pays off: shorter bodies fit into a page of the file. */
 const SHORT = 4_096;
-/** Half a microsecond an event, and a seventh of its size; higher levels take several times as long for little. */
+/** Takes half a microsecond an event, and saves six sevenths. Higher levels take several times as long for little more. */
 const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 } };
 
 /**
- * The bodies of a segment as they are stored, a line for each. Events resemble each other, so that most of what would be
- * written to the disk, twice, can be saved; a short text stays as it is.
+ * The bodies of a segment as they are stored, one a line. Events resemble each other, so compression saves most of what is
+ * written to the disk twice, in the log and in the file. A short text stays as it is.
  */
 export function packBodies(bodies: readonly string[]): string | Buffer {
   const lines = bodies.join("\n");
@@ -61,11 +61,11 @@ export type Packed = {
   readonly events: number;
   readonly about: string;
   readonly bodies: string | Buffer;
-  /** `checksum` of both, when they were written; null from before there was one. */
+  /** `checksum` of both when they were written; null if none was stored. */
   readonly sum: number | null;
 };
 
-/** The bodies, in their order. Throws when they are damaged: nobody may get something else in place of one. */
+/** The bodies, in their order. Throws if they are damaged, so that no receiver gets another body. */
 export function unpackBodies({ segment, events, about, bodies, sum }: Packed): readonly string[] {
   if (sum !== null && sum !== checksum(about, bodies)) throw damaged(segment, "its contents are not what was written");
   const lines = typeof bodies === "string" ? bodies.split("\n") : inflate(segment, bodies);
@@ -81,24 +81,24 @@ function inflate(segment: number, packed: Buffer): string[] {
   } catch (cause) {
     throw damaged(segment, "its bodies cannot be decompressed", cause);
   }
-  // The runtimes take what was cut off for an empty text: only the end of the last line says that all is there.
+  // The runtimes decompress truncated data without an error: only the end of the last line shows that all is there.
   if (!text.endsWith("\n")) throw damaged(segment, "its bodies are cut off");
   return text.slice(0, -1).split("\n");
 }
 
-/** What the log tells the operator. */
+/** The error that is logged for the operator. */
 export function damaged(segment: number, how: string, cause?: unknown): Error {
   return new Error(`segment ${segment} of the outbox is damaged: ${how}; ${REMEDY}`, { cause });
 }
 
-/** The same of a delivery that has a row of its own. */
+/** The same for a delivery with a row of its own. */
 export function damagedRow(event: number): Error {
   return new Error(`delivery ${event} in the outbox is damaged: its row is not what was written; ${REMEDY}`);
 }
 
 const REMEDY = "stop Fairlead, look at the file with SQLite's PRAGMA integrity_check, and restore a backup";
 
-/** A disk can give back other bytes than were written: what is sent and signed has to be what came in. */
+/** Detects a disk that returns other bytes than were written: only what came in may be signed and sent. */
 export function checksum(about: string, bodies: string | Buffer): number {
   return crc32(bodies, crc32(about));
 }

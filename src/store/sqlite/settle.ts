@@ -3,18 +3,14 @@ import type { Delivery, SettledState } from "../../model/delivery.ts";
 import type { Settlement } from "../../model/settlement.ts";
 import type { At } from "../../model/units.ts";
 import { withoutQuery } from "../../model/url.ts";
-import type { Withdrawal } from "../../model/withdrawal.ts";
 import type { Tx } from "./commits.ts";
-import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
-import type { Kept, Waiting } from "./kept.ts";
-import type { Delivered, Progress } from "./progress.ts";
+import type { Delivered } from "./progress.ts";
 import { checksum, damaged, segmentOf } from "./segment.ts";
+import type { Tables } from "./tables.ts";
 
-type SettleParts = { readonly counts: Counts; readonly progress: Progress; readonly tried: Tried };
-
-/** Writes what became of a delivery. Answers false if it does not wait any more. */
-export function createSettle({ counts, progress, tried }: SettleParts) {
+/** Writes the settlement of a delivery. Answers false if the delivery does not wait any more. */
+export function createSettle({ counts, progress, tried }: Tables) {
   return function settle(tx: Tx, delivery: Delivery, settlement: Settlement): boolean {
     const { destination } = delivery;
     if (!write(tx, delivery, settlement)) return false;
@@ -25,12 +21,12 @@ export function createSettle({ counts, progress, tried }: SettleParts) {
     return true;
   };
 
-  /** Most deliveries are taken at the first attempt, and cost a letter; the others get a row of their own. */
+  /** Most deliveries succeed at the first attempt, and only change a letter; the others get a row of their own. */
   function write(tx: Tx, delivery: Delivery, settlement: Settlement): boolean {
     if (delivery.attemptedAt !== null) return tried.settle(tx, delivery, settlement);
     const place = { id: delivery.id, destination: delivery.destination, segment: segmentOf(delivery.ref) };
     if (progress.letter(tx, place) !== "w") return tried.settle(tx, delivery, settlement);
-    // An attempt of the same round that failed is to be seen too: then it has a row, which has a log.
+    // If an attempt of the same round failed, it has to be in a log, which only a row has.
     if (settlement.state === "delivered" && settlement.attempts === 1 && !settlement.log) {
       const { attemptedAt: at, url, status } = settlement;
       progress.deliver(tx, place, { at, url, status });
@@ -43,18 +39,18 @@ export function createSettle({ counts, progress, tried }: SettleParts) {
 }
 
 /** The deliveries that were not delivered at their first attempt, each with a row of its own. */
-export type Tried = {
-  /** Takes one out of its segment, where it waits; or has waited, and is to be sent again. */
+type Tried = {
+  /** Adds a row for a delivery that waits in a segment, or that is sent `again`. */
   add(tx: Tx, delivery: NewRow, again?: Again): void;
-  /** Writes what became of one that waits. Answers false if none does. */
+  /** Writes the settlement of a waiting delivery. Answers false if none waits. */
   settle(tx: Tx, delivery: Delivery, settlement: Settlement): boolean;
-  /** One that waits has failed without another attempt. */
+  /** Fails a waiting delivery without another attempt. */
   giveUp(tx: Tx, place: TriedPlace, reason: string): void;
-  /** One that waits is another destination's from now on, and was never tried. */
+  /** Moves a waiting delivery to another destination, as one that was never tried. */
   move(tx: Tx, place: TriedPlace, to: string): void;
-  /** One that is settled so waits again, with all of its time. Answers false if there is none. */
+  /** Makes a delivery that is in this state wait again, with all of its time. Answers false if there is none. */
   replay(tx: Tx, place: TriedPlace, from: SettledState): boolean;
-  /** One that waits is due now. Answers false if it is already, or if there is none. */
+  /** Makes a waiting delivery due now. Answers false if it is due already, or if there is none. */
   hurry(tx: Tx, place: TriedPlace): boolean;
   /** Whether the destination has a row for the event. */
   has(place: TriedPlace): boolean;
@@ -62,7 +58,7 @@ export type Tried = {
 
 type TriedPlace = Pick<Delivery, "id" | "destination">;
 
-/** What came before the operator sent it again. */
+/** The attempts before the operator sent it again. */
 type Again = { readonly log: AttemptLog };
 
 type NewRow = Pick<Delivery, "id" | "destination" | "dueAt" | "attempts" | "stoodStill" | "acceptedAt" | "body"> & {
@@ -77,7 +73,7 @@ export function createTried(db: Database): Tried {
       const waiting = [id, destination, dueAt, attempts, stoodStill, acceptedAt] as const;
       const before = again ? [now, JSON.stringify(again.log)] : [null, null];
       const { changes } = insert.run(...waiting, ...before, String(id - segment), body, segment);
-      // It would wait nowhere. Whoever throws here takes back what it has left.
+      // The delivery would be lost. The error rolls the transaction back.
       if (changes !== 1) throw damaged(segment, "it has no contents");
     },
     settle(_tx, { id, destination }, settlement) {
@@ -136,7 +132,7 @@ function prepare(db: Database) {
   const hurry = db.prepare<[At, number, string, At]>(
     "UPDATE tried SET due_at = ? WHERE event = ? AND destination = ? AND state = 'waiting' AND due_at > ?",
   );
-  // One that its first attempt delivered after all has no log either: who took it stands in its place.
+  // A row that its first attempt delivered has no log either: url and status replace it.
   const readBy = db.prepare<[number, string], Delivered>(
     `SELECT settled_at AS at, url, status FROM tried
      WHERE event = ? AND destination = ? AND state = 'delivered' AND attempts = 1 AND log IS NULL`,
@@ -148,56 +144,9 @@ function prepare(db: Database) {
   return { insert, update, giveUp, move, replay, hurry, readBy, readLog, find };
 }
 
-/** The log of a delivery that its first attempt delivered: it has none of its own, as what is kept of it says as much. */
+/** The log of a delivery that its first attempt delivered. It is not stored: it follows from what is. */
 export function logOfFirst({ at, url, status }: Delivered): AttemptLog {
   const outcome = { outcome: "delivered", status, reason: String(status), answer: null } as const;
   const attempt = { at, url: withoutQuery(url), duration: null, ...outcome, trigger: "first" } as const;
   return { ...NO_ATTEMPTS, first: [attempt] };
-}
-
-export type GiveUpParts = SettleParts & { readonly kept: Kept };
-
-/** One that waits has failed without another attempt. Answers how many bytes of bodies were written. */
-type GiveUp = (tx: Tx, one: Waiting, reason: string) => number;
-
-export function createGiveUp({ counts, progress, tried, kept }: GiveUpParts): GiveUp {
-  return function giveUp(tx, one, reason) {
-    const bytes = one.kind === "letter" ? setApart(tx, one) : one.size;
-    tried.giveUp(tx, one, reason);
-    counts.add(tx, one.destination, "waiting", -1);
-    counts.add(tx, one.destination, "failed", 1);
-    return bytes;
-  };
-
-  function setApart(tx: Tx, one: Waiting): number {
-    const body = kept.body(one);
-    const acceptedAt = kept.segmentOf(one.id)?.acceptedAt ?? tx.now;
-    progress.setApart(tx, one, tx.now);
-    tried.add(tx, { ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, stoodStill: 0 });
-    return body.length;
-  }
-}
-
-export type Withdrawn = Pick<Delivery, "id" | "destination">;
-
-export type WithdrawRows = {
-  /** What waits of these events, for any destination, has failed. Answers which deliveries. */
-  run(tx: Tx, withdrawal: Withdrawal): readonly Withdrawn[];
-  /** Whether anything of this event waits. */
-  waits(event: number): boolean;
-};
-
-/** Ends the waiting of events that must not go out any more. */
-export function createWithdraw(parts: GiveUpParts): WithdrawRows {
-  const { kept } = parts;
-  const giveUp = createGiveUp(parts);
-  return {
-    run(tx, { events, reason }) {
-      // By their number, so that each segment is opened once.
-      const withdrawn = events.toSorted((one, other) => one - other).flatMap(kept.waitingOf);
-      for (const one of withdrawn) giveUp(tx, one, reason);
-      return withdrawn.map(({ id, destination }) => ({ id, destination }));
-    },
-    waits: (event) => kept.waitingOf(event).length > 0,
-  };
 }

@@ -1,36 +1,30 @@
-import type { Fault } from "../../model/fault.ts";
+import { isFault } from "../../model/fault.ts";
 import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
+import type { Report } from "../../model/report.ts";
 import { type Alias, type Bounds, describeAlias, type FileMark, type StoreHealth } from "../../model/space.ts";
-import type { Discarded, Moved, WaitingDeliveries } from "../../model/waiting-deliveries.ts";
 import { createPresence, OutboxGone, type Presence } from "../presence.ts";
 import { createReplay } from "../replay.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
 import { watchClock } from "../timeline.ts";
-import { createAppend, createIntake, createSegments } from "./append.ts";
+import { createAppend, createIntake } from "./append.ts";
 import { createStoredClocks } from "./clocks.ts";
-import { type Commits, createCommits, type Tx } from "./commits.ts";
-import { createCounts } from "./counts.ts";
+import { type Commits, createCommits, type Tx, unwritable } from "./commits.ts";
 import { createStoredDeletions } from "./deletions.ts";
-import { createTemporary, type Database, isDiskFailure } from "./driver.ts";
-import { cannotOpen, LARGEST_LOG, lockOutbox, logOf, openFilesOf, openOutbox, unwritable } from "./files.ts";
+import { createTemporary, type Database, isDiskFailure, withRemedy } from "./driver.ts";
+import { cannotOpen, LARGEST_LOG, lockOutbox, logOf, openFilesOf, openOutbox } from "./files.ts";
 import { createIndexCheck } from "./index-check.ts";
-import { createKept, type Kept } from "./kept.ts";
 import { findLostCommits } from "./log-check.ts";
 import { createLookup } from "./lookup.ts";
-import { createMemberRows, createMembers } from "./members.ts";
+import { createMembers } from "./members.ts";
 import { createMeta, type Meta } from "./meta.ts";
 import { createNotices } from "./notices.ts";
-import { createProgress } from "./progress.ts";
 import { createPrune, createSize, type PruneRows, type Size } from "./prune.ts";
 import { createBacklog, createReadQueue } from "./queues.ts";
-import { createRepeats } from "./repeats.ts";
 import { createReplaySteps } from "./replay.ts";
 import { createRescue, keepRescued } from "./rescue.ts";
-import { createSettle, createTried, createWithdraw, type Withdrawn } from "./settle.ts";
-import { createCallHash, createForget, createSuperseding } from "./superseded.ts";
-import { createIsForgotten, createSuppression, createUserHash, type UserHash } from "./suppressed.ts";
-import { createUnserved, type UnservedRows } from "./unserved.ts";
-import { createUploads } from "./uploads.ts";
+import { createSettle } from "./settle.ts";
+import { createTables } from "./tables.ts";
+import { createWaiting, createWithdraw, type Withdrawn } from "./waiting.ts";
 
 /** Opens the outbox, or makes it. Rejects with a message for the operator when it cannot. */
 export async function openStore(options: StoreOptions): Promise<Store> {
@@ -41,7 +35,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   if (alias !== null) throw aliased(options.path, alias);
   const lock = await lockOutbox(options.path, options.pid);
   try {
-    // Before it is opened: SQLite then begins it anew.
+    // Opening the database starts the log over, so it is checked first.
     const lost = await findLostCommits(logOf(options.path), options.disk);
     if (lost) report.storeFailed("recover the write-ahead log", lost);
     const before = options.disk.mark(options.path);
@@ -62,7 +56,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     watch("clock", (signal) => watchClock(lookAtClock, clock, signal));
     return store;
 
-    /** In this order: whether a file server still answers is found out without holding anybody up. */
+    /** The disk is asked first, without blocking: `presence.check` would block on a file server that does not answer. */
     async function look(): Promise<void> {
       await room.look();
       presence.check();
@@ -87,7 +81,7 @@ function aliased(path: string, alias: Alias): Error {
   return new Error(`cannot open outbox ${path}: ${why}; ${remedy}`);
 }
 
-/** What is open has to be what is at the path, or all that is stored is lost with the next stop. */
+/** If the open file is not the one at the path, everything stored would be lost at the next stop. */
 function requireSame(db: Database, { path, disk }: StoreOptions, before: FileMark | null): void {
   const now = disk.mark(path);
   if (before !== null && now?.identity === before.identity) return;
@@ -95,7 +89,7 @@ function requireSame(db: Database, { path, disk }: StoreOptions, before: FileMar
   throw new Error(`cannot open outbox ${path}: the file was replaced or removed while it was opened; start again`);
 }
 
-/** Tells the one who listens what the daemon has to know at once. */
+/** Reports to the listener what the daemon has to know at once. */
 type Changes = {
   hear(listener: (change: StoreChange) => void): void;
   moved(): void;
@@ -104,30 +98,31 @@ type Changes = {
 };
 
 function createChanges(): Changes {
-  let tell = (_: StoreChange): void => {};
+  let listener = (_: StoreChange): void => {};
   return {
-    hear(listener) {
-      tell = listener;
+    hear(next) {
+      listener = next;
     },
-    moved: () => tell({ kind: "moved" }),
-    crowded: () => tell({ kind: "crowded" }),
-    withdrawn: (deliveries) => tell({ kind: "withdrawn", deliveries }),
+    moved: () => listener({ kind: "moved" }),
+    crowded: () => listener({ kind: "crowded" }),
+    withdrawn: (deliveries) => listener({ kind: "withdrawn", deliveries }),
   };
 }
 
-/** `release` lets go of all that is not the database. */
+/** What the store has beside its database. */
 type Surroundings = {
   readonly changes: Changes;
   readonly meta: Meta;
   readonly room: Room;
   readonly presence: Presence;
-  release(): void;
-  /** Has this go on until the store is released. */
-  watch(what: string, run: (signal: AbortSignal) => Promise<void>): void;
   readonly openTemporary: () => Database;
+  /** Runs this until the store is released. */
+  watch(what: string, run: (signal: AbortSignal) => Promise<void>): void;
+  /** Lets go of everything but the database. */
+  release(): void;
 };
 
-/** Some of a file is read with this only, and may be damaged. */
+/** Creating a part reads some of the file, which may be damaged: the error then says what to do. */
 function orExplain<T>(db: Database, options: StoreOptions, create: () => T): T {
   try {
     return create();
@@ -138,49 +133,42 @@ function orExplain<T>(db: Database, options: StoreOptions, create: () => T): T {
 }
 
 function createStore(db: Database, surroundings: Surroundings, options: StoreOptions): Store {
-  const { meta, presence, changes, release, openTemporary } = surroundings;
-  const { moved, withdrawn } = changes;
-  const room = { ...surroundings.room, refusal: () => presence.refusal() ?? surroundings.room.refusal() };
+  const { meta, presence, changes, watch, release } = surroundings;
   const { clock, report, bounds } = options;
-  const tables = createTables(db, openTemporary);
-  const { counts, repeats, segments, progress, memberRows, uploads, suppression, kept } = tables;
+  const room = { ...surroundings.room, refusal: () => presence.refusal() ?? surroundings.room.refusal() };
+  const tables = createTables(db, surroundings.openTemporary);
+  const { segments, progress, counts, repeats, uploads, suppression, kept } = tables;
   const size = createSize(db, room.measured);
-  const withdrawal = createWithdraw(tables);
-  const settleRow = createSettle(tables);
-  const readQueue = createReadQueue(db, report);
   const commits = createCommits(db, {
-    ...{ clock, report, keepers: [segments, progress, counts, repeats, meta, size, uploads, suppression, kept] },
+    clock,
+    report,
+    keepers: [segments, progress, counts, repeats, meta, size, uploads, suppression, kept],
     failed: (error) => isDiskFailure(error) && room.refused(),
-    // Who lets go of the files takes the log away itself.
+    // Closing the database removes the log, which is no loss.
     gone: () => (db.open ? presence.check() : null),
   });
-  const notices = createNotices(db, { commits, kept, clock, failed: unwritable });
-  const appendRows = createAppend({ segments, repeats, suppression, withdrawal, notices, memberRows });
-  surroundings.watch("indexes", createIndexCheck(db, { clock, report, commits, counts, moved, gone: presence.check }));
+  const { moved, withdrawn } = changes;
+  const notices = createNotices(db, { commits, kept, clock });
+  const withdrawal = createWithdraw(tables);
+  const appendRows = createAppend({ tables, withdrawal, notices });
   const lookup = createLookup(db, { clock, repeats, kept, timeline: meta.timeline });
-  const about = createAbout(db, tables);
-  const replaySteps = createReplaySteps({ ...tables, ...about, commits, failed: unwritable });
+  const replaySteps = createReplaySteps(db, { tables, commits });
+  watch("indexes", createIndexCheck(db, { clock, report, commits, counts, moved, gone: presence.check }));
   let closing: Promise<void> | null = null;
 
   return {
     changes: changes.hear,
     ...createIntake({ commits, room, appendRows, withdrawal, withdrawn }),
-    readQueue: async (ask) => readQueue(ask),
-    settle(delivery, settlement) {
-      const run = (tx: Tx): Written => (settleRow(tx, delivery, settlement) ? "written" : "gone");
-      return commits.add<Written>({ rows: 1, run, keepsUp: true, failed: unwritable });
-    },
+    readQueue: createReadQueue(db, report),
+    settle: createSettlePort(commits, createSettle(tables)),
     backlog: createBacklog(db, counts),
-    prune: createPrunePort({ commits, rows: createPrune(db, tables), moved }),
+    prune: createPrunePort(createPrune(db, tables), { commits, report, moved }),
     lookup,
-    waiting: createUnservedPort({ commits, rows: createUnserved(tables), moved }),
-    replay: createReplay({ ...replaySteps, clock, lookup, room, moved }),
-    deletions: createStoredDeletions(db, {
-      ...{ ...tables, clock, commits, room, size, notices, report },
-      failed: unwritable,
-    }),
-    members: createMembers(db, { ...withdrawal, ...tables, ...about, commits, failed: unwritable }),
-    clocks: createStoredClocks(db, { commits, meta, failed: unwritable }),
+    waiting: createWaiting(tables, { commits, moved }),
+    replay: createReplay({ steps: replaySteps, clock, lookup, room, moved }),
+    deletions: createStoredDeletions(db, { tables, clock, commits, room, size, notices, report }),
+    members: createMembers(db, { tables, commits, waits: withdrawal.waits }),
+    clocks: createStoredClocks(db, { commits, meta }),
     health: createHealth({ commits, meta, size, room, presence, bounds }),
     rescue: createRescue(db, options),
     timeline: meta.timeline,
@@ -198,38 +186,14 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   }
 }
 
-/** What is in memory of the tables, and the statements that write them. */
-function createTables(db: Database, openTemporary: () => Database) {
-  const counts = createCounts(db);
-  const segments = createSegments(db, counts);
-  const progress = createProgress(db);
-  const uploads = createUploads(openTemporary);
-  const of = { memberRows: createMemberRows(db), uploads, forgetMembers: createForget(db, uploads) };
-  const userHash = createUserHash(db);
-  const suppression = createSuppression(db, userHash);
-  return {
-    counts,
-    segments,
-    progress,
-    kept: createKept(db, progress.flush),
-    tried: createTried(db),
-    repeats: createRepeats(db),
-    userHash,
-    suppression,
-    ...of,
+function createSettlePort(commits: Commits, settle: ReturnType<typeof createSettle>): Store["settle"] {
+  return function settlePort(delivery, settlement) {
+    const run = (tx: Tx) => (settle(tx, delivery, settlement) ? "written" : "gone");
+    return commits.add({ rows: 1, run, keepsUp: true });
   };
 }
 
-/** What knows of an event whether it is to be sent again. */
-function createAbout(db: Database, { kept, userHash }: { readonly kept: Kept; readonly userHash: UserHash }) {
-  const callHash = createCallHash(db);
-  const isForgotten = createIsForgotten(db, { hash: userHash, kept });
-  return { callHash, isForgotten, superseding: createSuperseding(db, { kept, callHash }) };
-}
-
-type Written = Awaited<ReturnType<Store["settle"]>>;
-
-type Vitals = {
+type HealthParts = {
   readonly commits: Commits;
   readonly meta: Meta;
   readonly size: Size;
@@ -238,7 +202,7 @@ type Vitals = {
   readonly bounds: () => Bounds;
 };
 
-function createHealth({ commits, meta, size, room, presence, bounds }: Vitals): StoreHealth {
+function createHealth({ commits, meta, size, room, presence, bounds }: HealthParts): StoreHealth {
   function touch(): boolean {
     meta.touch();
     return true;
@@ -255,44 +219,37 @@ function createHealth({ commits, meta, size, room, presence, bounds }: Vitals): 
         size: { used: size.used(), max: bounds().maxSize, free: room.free() },
       };
     },
-    probe: () => commits.add<boolean>({ rows: 1, run: touch, failed: () => false }),
-    responds: () => commits.add<boolean>({ rows: 0, looks: true, run: () => true, failed: isDiskTrouble }),
+    probe: () => commits.add<boolean, boolean>({ rows: 1, run: touch, failed: () => false }),
+    responds: () => commits.add<boolean, boolean>({ rows: 0, looks: true, run: () => true, failed: isDiskTrouble }),
   };
 }
 
-/** To be started again would not help, and what only this process still has open would be gone. */
+/** A restart would not help, and would lose what only this process still has open. */
 function isDiskTrouble(error: unknown): boolean {
   return isDiskFailure(error) || error instanceof OutboxGone;
 }
 
-type PruneWorld = Pick<Changes, "moved"> & { readonly commits: Commits; readonly rows: PruneRows };
+type PruneParts = {
+  readonly commits: Commits;
+  readonly report: Pick<Report, "storeFailed">;
+  readonly moved: () => void;
+};
 
-function createPrunePort({ commits, rows, moved }: PruneWorld): Store["prune"] {
+function createPrunePort(rows: PruneRows, { commits, report, moved }: PruneParts): Store["prune"] {
   return async function prune(before, limit) {
-    if (!rows.isNeeded(before)) {
-      rows.finish();
-      return null;
+    try {
+      if (!rows.isNeeded(before)) {
+        rows.finish();
+        return null;
+      }
+    } catch (error) {
+      report.storeFailed("prune", withRemedy(error));
+      return unwritable(error);
     }
-    const run = (tx: Tx): ReturnType<PruneRows["run"]> => rows.run(tx, before, limit);
-    const { moved: left, ...counts } = await commits.add({ rows: limit, keepsUp: true, run });
-    if (left > 0) moved();
+    const pruned = await commits.add({ rows: limit, keepsUp: true, run: (tx) => rows.run(tx, before, limit) });
+    if (isFault(pruned)) return pruned;
+    const { moved: movedRows, ...counts } = pruned;
+    if (movedRows > 0) moved();
     return counts;
-  };
-}
-
-type UnservedWorld = Pick<Changes, "moved"> & { readonly commits: Commits; readonly rows: UnservedRows };
-
-function createUnservedPort({ commits, rows, moved }: UnservedWorld): WaitingDeliveries {
-  return {
-    discard(destination, limit) {
-      const run = (tx: Tx): Discarded => rows.discard(tx, destination, limit);
-      return commits.add<Discarded | Fault>({ rows: limit, run, failed: unwritable });
-    },
-    async move(by, limit) {
-      const run = (tx: Tx): Moved => rows.move(tx, by, limit);
-      const answer = await commits.add<Moved | Fault>({ rows: limit, run, failed: unwritable });
-      if ("moved" in answer && answer.moved > 0) moved();
-      return answer;
-    },
   };
 }

@@ -4,21 +4,21 @@ import type { At } from "../../model/units.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import { isErased, previousIn } from "./erase.ts";
-import type { Kept } from "./kept.ts";
+import type { Tables } from "./tables.ts";
 
-export type Suppression = Keeper & {
+type Suppression = Keeper & {
   /** Whether calls about any of these users from this source are refused. An undefined id is nobody. */
   refuses(userIds: readonly (string | undefined)[], source: string): boolean;
   /** Whether calls about the user with this hash are refused, from whichever source. */
   isKnown(hash: string): boolean;
-  /** Calls about these users are refused from now on, those of the same transaction too. */
+  /** Refuses calls about these users from now on, in the same transaction too. */
   add(tx: Tx, those: Suppressed): void;
-  /** Takes the calls of these users again. Answers how many of them were suppressed. */
+  /** Accepts calls about these users again. Answers how many of them were suppressed. */
   lift(tx: Tx, userIds: readonly string[]): number;
 };
 
 /** `sources` null: from all. */
-export type Suppressed = {
+type Suppressed = {
   readonly userIds: readonly string[];
   readonly sources: readonly string[] | null;
   readonly since: At;
@@ -26,15 +26,15 @@ export type Suppressed = {
 
 type Row = { hash: string; source: string };
 
-/** Stands for all of them: no source has an empty name. */
+/** Stands for all sources: none has an empty name. */
 const ALL = "";
 
-/** Users whose calls are refused: by their hash, in memory and in the table that outlives it. */
+/** Users whose calls are refused, by their hash, in memory and in their table. */
 export function createSuppression(db: Database, hash: UserHash): Suppression {
   const load = db.prepare<[], Row>("SELECT hash, source FROM suppressed ORDER BY hash, source");
   const insert = db.prepare<[string, string, At]>("INSERT INTO suppressed VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
   const remove = db.prepare<[string]>("DELETE FROM suppressed WHERE hash = ?");
-  // By hash: the sources. What the running transaction changes counts at once, and is undone if it fails.
+  // Sources by hash. Changes of a transaction count at once, and are undone if it fails.
   const kept = new Map<string, Set<string>>();
   let undo: (() => void)[] = [];
   for (const row of load.iterate()) keep(row);
@@ -91,33 +91,28 @@ export function createSuppression(db: Database, hash: UserHash): Suppression {
   }
 }
 
-type SuppressedScope = { scope: string | null };
-
-/** Tells deliveries that must not be sent again, as their user was deleted after their event had come, or was erased. */
-export function createIsForgotten(
-  db: Database,
-  { hash, kept }: { readonly hash: UserHash; readonly kept: Pick<Kept, "body"> },
-): IsForgotten {
+/** Tells which deliveries must not be sent again: their user was deleted after the event came, or the event was erased. */
+export function createIsForgotten(db: Database, { userHash, kept }: Pick<Tables, "userHash" | "kept">): IsForgotten {
   const any = db.prepare<[]>("SELECT 1 FROM deletions LIMIT 1");
-  const find = db.prepare<[string, number], SuppressedScope>(
+  const find = db.prepare<[string, number], { scope: string | null }>(
     `SELECT d.scope FROM deletion_users u CROSS JOIN deletions d ON d.id = u.deletion
      WHERE u.hash = ? AND d.up_to >= ?`,
   );
 
   return function isForgotten({ id, destination, source, type, messageId, userId }) {
     if (isErased(messageId)) return true;
-    // A notice is what tells the receivers: it may be sent again for as long as it is there.
+    // A notice tells the receivers of the deletion, so it may be sent again.
     if (type === "delete" || any.get() === undefined) return false;
     const people = [userId, type === "alias" ? previousIn(kept.body({ id, destination })) : null];
     return people.some((one) => one !== null && wasDeleted(one, { id, source }));
   };
 
   function wasDeleted(userId: string, { id, source }: { readonly id: number; readonly source: string }): boolean {
-    return find.all(hash.of(userId), id).some(({ scope }) => scope === null || JSON.parse(scope).includes(source));
+    return find.all(userHash.of(userId), id).some(({ scope }) => scope === null || JSON.parse(scope).includes(source));
   }
 }
 
-/** Stands for a userId where that must not be kept. */
+/** Replaces a userId where that must not be kept. */
 export type UserHash = { readonly salt: string; of(userId: string): string };
 
 export function createUserHash(db: Database): UserHash {
@@ -126,17 +121,17 @@ export function createUserHash(db: Database): UserHash {
 }
 
 /**
- * An id may hold halves of surrogate pairs. UTF-8, in which hashes and the store read text, has one character for all of them,
- * so such an id is written as JSON: two ids are never one. The salt has one length, and no other id has a quote behind it.
+ * An id may contain lone surrogates. UTF-8 has one character for all of them, so such an id is written as JSON: otherwise two
+ * ids would get one hash. The salt has a fixed length, and a quote follows it only here.
  */
 function salted(userId: string, salt: string): string {
   return userId.isWellFormed() ? `${salt}:${userId}` : `${salt}${JSON.stringify(userId)}`;
 }
 
-/** Begins the ids that are stored as JSON. */
+/** Prefix of ids that are stored as JSON. */
 const AS_JSON = "\u0000json:";
 
-/** A userId as the store can keep it. */
+/** A userId in a form that SQLite stores without loss. */
 export function toStoredId(userId: string): string {
   return userId.isWellFormed() && !userId.startsWith(AS_JSON) ? userId : AS_JSON + JSON.stringify(userId);
 }

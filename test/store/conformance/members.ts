@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Member, Members, OpenSync, SyncCounts, Upload, Value } from "../../../src/model/audience.ts";
+import type {
+  ComputationName,
+  Member,
+  Members,
+  OpenSync,
+  SyncCounts,
+  Upload,
+  Value,
+} from "../../../src/model/audience.ts";
 import { isFault } from "../../../src/model/fault.ts";
 import { SLOW } from "../../slow.ts";
 import { type OpenStore, startStore, type TestStore } from "../harness.ts";
@@ -61,7 +69,85 @@ export function describeMembers(open: OpenStore): void {
     });
   });
 
+  describe("computations", () => {
+    it("are listed by source, class and name, and found by source and key", async () => {
+      await using s = await startStore(open);
+      const { members } = s.store();
+      assert.deepEqual([await members.all(), await members.find(NAME)], [[], null]);
+      const names = [
+        { ...NAME, name: "Zoo", key: "zoo" },
+        { ...NAME, class: "trait", name: "Age", key: "age" } as const,
+        { ...NAME, name: "App", key: "big", source: "app" },
+      ];
+      const createdAt = s.clock.now();
+      for (const name of names)
+        await apply(s, await beginSync(members, membersOf("u1"), { ...NONE, added: 1 }, "list", name));
+      await s.reopen();
+      const all = await s.store().members.all();
+      assert.deepEqual(
+        all.map(({ source, key, size }) => [source, key, size]),
+        [
+          ["app", "big", 1],
+          ["website", "zoo", 1],
+          ["website", "age", 1],
+        ],
+      );
+      const found = await s.store().members.find({ source: "app", key: "big" });
+      assert.partialDeepStrictEqual(found, { id: "aud_1", class: "audience", name: "App", createdAt });
+      const [sync = assert.fail(), ...others] = found?.syncs ?? [];
+      assert.partialDeepStrictEqual(sync, { kind: "list", added: 1, done: 1, finishedAt: createdAt });
+      assert.equal(others.length, 0);
+      assert.equal(await s.store().members.find({ source: "app", key: "zoo" }), null);
+    });
+
+    it("keep their id, and come back with another after a removal", async () => {
+      await using s = await startStore(open);
+      const { members } = s.store();
+      const id = async (): Promise<string | undefined> => (await members.find(NAME))?.id;
+      await apply(s, await beginSync(members, membersOf("u1")));
+      await apply(s, await beginSync(members, [], NONE, "members", { ...NAME, id: "aud_2" }));
+      assert.equal(await id(), "aud_1");
+      await apply(s, await beginSync(members, [{ user: "u1", value: null }], NONE, "removal"));
+      assert.equal(await id(), undefined);
+      await apply(s, await beginSync(members, membersOf("u2"), NONE, "list", { ...NAME, id: "aud_3" }));
+      assert.deepEqual([await id(), (await members.find(NAME))?.syncs.length], ["aud_3", 1]);
+    });
+
+    it("know the values of users, of any kind", async () => {
+      await using s = await startStore(open);
+      const { members } = s.store();
+      const given = [1.5, "é\u0000", true, false, 0, ""].map((value, n) => ({ user: `u${n}`, value }));
+      await apply(s, await beginSync(members, [...given, { user: "u9", value: null }]));
+      const number = (await members.find(NAME))?.number ?? 0;
+      const users = ["nobody", "u9", ...given.map(({ user }) => user)];
+      assert.deepEqual(await members.values(number, users), new Map(given.map(({ user, value }) => [user, value])));
+      assert.deepEqual(await members.values(number + 1, users), new Map());
+    });
+  });
+
   describe("a sync", () => {
+    it("that is abandoned leaves nothing behind", async () => {
+      await using s = await startStore(open);
+      const { members } = s.store();
+      const number = await prepare(members);
+      await members.note(number, membersOf("u1", "u2", "u3"));
+      assert.equal(await members.abandon(number), null);
+      assert.deepEqual([await members.discard(10), await members.discard(10)], [true, false]);
+      assert.deepEqual([await members.pending(number, 10), await members.open()], [[], []]);
+    });
+
+    it("names a user in its messageIds by a hash that stays the same", async () => {
+      await using s = await startStore(open);
+      const hashOf = async (): Promise<string | undefined> => {
+        const { sync } = await beginSync(s.store().members, membersOf("u1"));
+        return (await s.store().members.pending(sync.number, 1))[0]?.hash;
+      };
+      const first = await hashOf();
+      await s.reopen();
+      assert.equal(await hashOf(), first);
+      assert.match(first ?? "", /^[0-9a-f]{24}$/);
+    });
+
     it("is done with each event, in its commit, and survives a restart in between", async () => {
       await using s = await startStore(open);
       const begun = await beginSync(s.store().members, membersOf("u1", "u2", "u3"));
@@ -192,7 +278,7 @@ async function beginSync(
   changes: readonly Member[],
   counts: SyncCounts = NONE,
   kind: OpenSync["sync"]["kind"] = "list",
-  name: Omit<typeof NAME, "source"> & { readonly source: string } = NAME,
+  name: ComputationName & { readonly id: string } = NAME,
 ): Promise<OpenSync> {
   const number = await prepare(members, kind);
   await members.note(number, changes);

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import type { At } from "../../../src/model/units.ts";
-import { refOf } from "../../../src/store/sqlite/segment.ts";
 import type { TestStore } from "../harness.ts";
 import { type Expected, type Key, keyOf, waitingIn, waits } from "./model.ts";
 
@@ -29,7 +28,7 @@ function expectReplay(expected: Expected, place: Key, now: At): "replayed" | "hu
     dueAt: now,
     replayedAt: now,
   };
-  expected.tried.set(key, { delivery: { ...known, ...anew, ref: refOf(0) }, last: null });
+  expected.tried.set(key, { delivery: { ...known, ...anew }, last: null });
   return "replayed";
 }
 

@@ -1,7 +1,6 @@
 import type { Delivery } from "../../../src/model/delivery.ts";
 import type { At } from "../../../src/model/units.ts";
 import type { Discarded, Moved, Redirect } from "../../../src/model/waiting-deliveries.ts";
-import { refOf } from "../../../src/store/sqlite/segment.ts";
 import { type Expected, keyOf, type Segment, waits } from "./model.ts";
 
 type PageOf = { readonly limit: number; readonly now: At };
@@ -44,7 +43,7 @@ type Why = { readonly at: At; readonly reason: string };
 function giveUp({ tried }: Expected, { delivery, segment }: Waiting, { at, reason }: Why): void {
   const { attempts, firstAttemptAt, stoodStill, finals } = delivery;
   const last = { attempts, firstAttemptAt, attemptedAt: at, stoodStill, finals, state: "failed", reason } as const;
-  tried.set(keyOf(delivery), { delivery: { ...delivery, ref: refOf(0) }, last });
+  tried.set(keyOf(delivery), { delivery, last });
   if (segment === null) return;
   segment.waiting.delete(keyOf(delivery));
   segment.apart.add(keyOf(delivery));

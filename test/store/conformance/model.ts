@@ -3,11 +3,10 @@
  * what was delivered of them at its first attempt goes together. What was not has a place of its own.
  */
 
-import type { Delivery } from "../../../src/model/delivery.ts";
+import type { Delivery, DeliveryRef } from "../../../src/model/delivery.ts";
 import type { Entry, PruneBefore, PruneCounts, Receipt } from "../../../src/model/ports.ts";
 import type { Settlement } from "../../../src/model/settlement.ts";
 import type { At } from "../../../src/model/units.ts";
-import { refOf } from "../../../src/store/sqlite/segment.ts";
 
 export type Expected = {
   readonly seen: Set<string>;
@@ -52,7 +51,7 @@ export function expectAppend(expected: Expected, entries: readonly Entry[], now:
   const receipts = entries.map((entry): Receipt => {
     if (expected.seen.has(entry.event.messageId)) return { kind: "duplicate" };
     expected.seen.add(entry.event.messageId);
-    const deliveries = deliveriesOf(entry, { id: first + stored.length, segment: first, now });
+    const deliveries = deliveriesOf(entry, first + stored.length, now);
     stored.push(entry);
     for (const delivery of deliveries) {
       waiting.add(keyOf(delivery));
@@ -68,11 +67,20 @@ export function expectAppend(expected: Expected, entries: readonly Entry[], now:
   return receipts;
 }
 
-type Numbers = { readonly id: number; readonly segment: number; readonly now: At };
+/** Notes the `ref` of these deliveries, which only the engine knows: it is not compared. */
+export function learnRefs({ handed }: Expected, receipts: readonly Receipt[]): void {
+  const all = receipts.flatMap((receipt) => (receipt.kind === "accepted" ? receipt.deliveries : []));
+  for (const delivery of all) {
+    const known = handed.get(keyOf(delivery));
+    if (known) handed.set(keyOf(delivery), { ...known, ref: delivery.ref });
+  }
+}
 
-function deliveriesOf({ event, body, deliverTo }: Entry, { id, segment, now }: Numbers): readonly Delivery[] {
+const NO_REF = null as unknown as DeliveryRef;
+
+function deliveriesOf({ event, body, deliverTo }: Entry, id: number, now: At): readonly Delivery[] {
   return deliverTo.map((destination) => ({
-    ...{ id, destination, ref: refOf(segment), messageId: event.messageId, type: event.type, body, acceptedAt: now },
+    ...{ id, destination, ref: NO_REF, messageId: event.messageId, type: event.type, body, acceptedAt: now },
     ...{
       attempts: 0,
       firstAttemptAt: null,
@@ -117,7 +125,7 @@ function settleFirst({ tried, handed }: Expected, { segment, key, settlement }: 
   if (settlement.state === "delivered" && settlement.attempts === 1) segment.delivered.set(key, settlement);
   else if (delivery) {
     segment.apart.add(key);
-    tried.set(key, after({ ...delivery, ref: refOf(0) }, settlement));
+    tried.set(key, after(delivery, settlement));
   }
 }
 
@@ -180,6 +188,6 @@ function oldTried({ tried }: Expected, state: Settlement["state"], before: Prune
 function dissolve({ segments, tried, handed }: Expected, { first, waiting }: Segment): void {
   const left = [...waiting].flatMap((key) => handed.get(key) ?? []);
   left.sort((a, b) => (a.destination < b.destination ? -1 : Number(a.destination > b.destination)) || a.id - b.id);
-  for (const delivery of left) tried.set(keyOf(delivery), { delivery: { ...delivery, ref: refOf(0) }, last: null });
+  for (const delivery of left) tried.set(keyOf(delivery), { delivery, last: null });
   segments.delete(first);
 }

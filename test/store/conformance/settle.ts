@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import { MINUTE, SECOND } from "../../../src/model/units.ts";
-import { refOf } from "../../../src/store/sqlite/segment.ts";
-import { type OpenStore, startStore, type TestStore } from "../harness.ts";
+import { type OpenStore, startStore, type TestStore, withoutRef } from "../harness.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, makeProgress, retried, URL_A } from "../make.ts";
 
 export function describeSettle(open: OpenStore): void {
@@ -32,11 +31,11 @@ export function describeSettle(open: OpenStore): void {
       const settlement = { ...round, state: "waiting" as const, dueAt, reason: "answered 503" };
       assert.equal(await s.store().settle(delivery, settlement), "written");
       assert.deepEqual(await s.read(), []);
-      const expected = [{ ...delivery, ref: refOf(0), ...round, dueAt }];
-      assert.deepEqual(await s.read({ queue: "retry" }), expected);
+      const expected = [{ ...withoutRef(delivery), ...round, dueAt }];
+      assert.deepEqual((await s.read({ queue: "retry" })).map(withoutRef), expected);
       assert.deepEqual(await s.counts(), ["crm waiting: 1"]);
       await s.reopen();
-      assert.deepEqual(await s.read({ queue: "retry" }), expected);
+      assert.deepEqual((await s.read({ queue: "retry" })).map(withoutRef), expected);
     });
 
     it("tells a round that never left the machine from an attempt", async () => {
@@ -45,7 +44,8 @@ export function describeSettle(open: OpenStore): void {
       const round = { ...makeProgress(delivery, s.clock.now()), attempts: 0, firstAttemptAt: null };
       const dueAt = s.clock.now() + SECOND;
       await s.store().settle(delivery, { ...round, state: "waiting", dueAt, reason: "offline: ENETUNREACH" });
-      assert.deepEqual(await s.read({ queue: "retry" }), [{ ...delivery, ref: refOf(0), ...round, dueAt }]);
+      const [read = assert.fail()] = await s.read({ queue: "retry" });
+      assert.deepEqual(withoutRef(read), { ...withoutRef(delivery), ...round, dueAt });
     });
 
     it("writes each round over the one before", async () => {

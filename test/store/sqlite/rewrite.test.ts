@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import type { Fault } from "../../../src/model/fault.ts";
 import type { Commits, Job, Tx } from "../../../src/store/sqlite/commits.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { createRewrite } from "../../../src/store/sqlite/rewrite.ts";
@@ -11,7 +12,7 @@ import { SCRATCH } from "../../scratch.ts";
 import { type Chance, createChance } from "../../simulate/random.ts";
 import { makeTx } from "../harness.ts";
 
-const FAULT = { code: "store_failed", message: "the outbox cannot be written" } as const;
+const FAULT: Fault = { code: "store_failed", message: "the outbox cannot be written" };
 const NEVER = new AbortController().signal;
 
 type Tables = AsyncDisposable & { readonly db: Database; readonly path: string; readonly users: Set<string> };
@@ -43,19 +44,19 @@ type Options = {
 function rewrite(db: Database, { between = () => {}, fails = () => false, signal = NEVER }: Options = {}) {
   let steps = 0;
   const commits = {
-    async add<T>({ run, failed }: Job<T>): Promise<T> {
+    async add<T>({ run }: Job<T>): Promise<T | Fault> {
       steps += 1;
       db.exec("BEGIN IMMEDIATE");
       const result = run(makeTx());
       const broken = fails(steps);
       db.exec(broken ? "ROLLBACK" : "COMMIT");
-      if (broken) return failed?.(null) ?? assert.fail();
+      if (broken) return FAULT;
       between(steps);
       return result;
     },
   } as Commits;
   const size = { borrow: <T>(_tx: Tx, run: () => T): T => run(), repaid() {} };
-  return createRewrite(db, { commits, clock: createFalseClock(), size, failed: () => FAULT })(signal);
+  return createRewrite(db, { commits, clock: createFalseClock(), size })(signal);
 }
 
 function idOf(chance: Chance): string {

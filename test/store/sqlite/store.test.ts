@@ -1,4 +1,4 @@
 import { describeStore } from "../conformance.ts";
 import { openSqlite } from "./start.ts";
 
-describeStore("SQLite", openSqlite);
+describeStore("SQLite", openSqlite, { shared: false });

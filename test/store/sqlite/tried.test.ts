@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 import type { Attempt } from "../../../src/model/attempt.ts";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import { SECOND } from "../../../src/model/units.ts";
-import { checksum, refOf } from "../../../src/store/sqlite/segment.ts";
+import { checksum } from "../../../src/store/sqlite/segment.ts";
+import { withoutRef } from "../harness.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, offline, refused, retried, URL_A } from "../make.ts";
 import { type Row, startOutbox, type TestOutbox } from "./start.ts";
 
@@ -83,17 +84,18 @@ describe("a delivery that its first attempt did not deliver", () => {
     const now = o.s.clock.now();
     await o.s.store().settle(delivery, refused(delivery, now));
     const expected = {
-      ...{ ...delivery, ref: refOf(0), attempts: 1, firstAttemptAt: now, attemptedAt: now, dueAt: now + SECOND },
+      ...withoutRef(delivery),
+      ...{ attempts: 1, firstAttemptAt: now, attemptedAt: now, dueAt: now + SECOND },
       finals: [{ url: URL_A, reason: "answered 410" }],
     };
-    assert.deepEqual(await o.s.read({ queue: "retry" }), [expected]);
+    assert.deepEqual((await o.s.read({ queue: "retry" })).map(withoutRef), [expected]);
     for (const destination of ["crm", "warehouse"]) {
       for (const one of await o.s.read({ destination })) await o.s.store().settle(one, delivered(one, now));
     }
     await o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
     assert.deepEqual(o.sql("SELECT * FROM segments"), []);
     await o.s.reopen();
-    assert.deepEqual(await o.s.read({ queue: "retry" }), [expected]);
+    assert.deepEqual((await o.s.read({ queue: "retry" })).map(withoutRef), [expected]);
     assert.deepEqual(await o.s.counts(), ["crm waiting: 1"]);
   });
 
