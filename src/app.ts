@@ -21,7 +21,7 @@ import { createDoor, type Door } from "./ingest/door.ts";
 import { createRejections, type RejectionLog } from "./ingest/rejections.ts";
 import type { Audiences } from "./model/audience.ts";
 import type { Config } from "./model/config.ts";
-import type { Addresses, App, Names, Ports } from "./model/daemon.ts";
+import type { Addresses, App, Names, Ports, Vitals } from "./model/daemon.ts";
 import type { DeliveryKey } from "./model/delivery.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
@@ -29,7 +29,6 @@ import { never } from "./model/never.ts";
 import type { Accept, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
 import type { Report } from "./model/report.ts";
 import type { Activity, Arrivals, Health } from "./model/status.ts";
-import type { Vitals } from "./model/supervisor.ts";
 import { createJanitor, type Janitor } from "./store/janitor.ts";
 import { openStore } from "./store/sqlite/store.ts";
 

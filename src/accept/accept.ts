@@ -1,11 +1,10 @@
 import type { Config } from "../model/config.ts";
 import type { Delivery } from "../model/delivery.ts";
-import type { Event, EventType } from "../model/event.ts";
+import type { Event, EventType, Skip } from "../model/event.ts";
 import { fault, isFault } from "../model/fault.ts";
 import type { Accept, Append, Entry, Extra, Receipt } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { MB, SECOND } from "../model/units.ts";
-import type { Skip } from "../model/verdict.ts";
 import { route } from "../route/route.ts";
 import { writeBody } from "../webhook/body.ts";
 import type { ArrivalCounter } from "./arrivals.ts";

@@ -1,9 +1,9 @@
-import type { Attempt } from "../model/attempt.ts";
+import { withoutQuery } from "../model/config.ts";
+import type { Attempt } from "../model/delivery.ts";
 import { formatId } from "../model/delivery.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { DeliveryDetail, FoundEvent, ListedDelivery } from "../model/lookup.ts";
 import type { Timeline } from "../model/timeline.ts";
-import { withoutQuery } from "../model/url.ts";
 import { type Sending, shownHeaders } from "../webhook/headers.ts";
 import { type delivery, deliveryDetail, deliveryList, type event, trail } from "../wire/deliveries.ts";
 import { type Answer, about } from "../wire/fields.ts";

@@ -1,9 +1,8 @@
 import * as v from "valibot";
-import { isCalendarDay } from "../model/calendar.ts";
 import type { Fault } from "../model/fault.ts";
 import { isFault } from "../model/fault.ts";
 import type { Search } from "../model/lookup.ts";
-import { type At, parseDuration } from "../model/units.ts";
+import { type At, isCalendarDay, parseDuration } from "../model/units.ts";
 import { STATES, TYPES } from "../wire/deliveries.ts";
 import { about, MOST_LISTED } from "../wire/fields.ts";
 import { refuseUnknown, unknownName } from "./destinations.ts";

@@ -1,5 +1,5 @@
+import type { Destination } from "../model/config.ts";
 import type { DeliveryState } from "../model/delivery.ts";
-import type { Destination } from "../model/destination.ts";
 import type { DeliveryCount } from "../model/ports.ts";
 import type { DestinationHealth } from "../model/status.ts";
 import { formatDuration, formatSize, formatTime } from "../model/units.ts";

@@ -13,11 +13,11 @@ import {
   type Upload,
   type Wanted,
 } from "../model/audience.ts";
+import type { Source } from "../model/config.ts";
 import type { Suppressed } from "../model/deletion.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Clock, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import type { Source } from "../model/source.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import {
   type AllowedWorld,

@@ -1,7 +1,7 @@
 import { loadConfig } from "../config/load.ts";
 import type { Read, Seen } from "../config/reload.ts";
+import type { FileState, Look } from "../model/daemon.ts";
 import type { Clock, FileText, Resolve } from "../model/ports.ts";
-import type { FileState, Look } from "../model/reload.ts";
 import { formatDuration, type Ms, SECOND } from "../model/units.ts";
 import { createResolve, fileState, fileStateNow, findConfigFile, readFileLater } from "../runtime/config-files.ts";
 

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { printable } from "../client/show.ts";
-import { parseExactly } from "../model/exact-json.ts";
+import { parseExactly } from "../model/json.ts";
 import { type At, formatDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";

@@ -1,7 +1,6 @@
 import { formatProblem } from "../config/problems.ts";
 import type { JsonObject } from "../model/event.ts";
-import { isLongInteger, parseExactly } from "../model/exact-json.ts";
-import { findJsonFault, placeOf } from "../model/json-fault.ts";
+import { findJsonFault, isLongInteger, parseExactly, placeOf } from "../model/json.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
 import { MB } from "../model/units.ts";

@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { suggest } from "../config/suggest.ts";
-import { isCalendarDay } from "../model/calendar.ts";
-import { parseDuration } from "../model/units.ts";
+import { isCalendarDay, parseDuration } from "../model/units.ts";
 import { TYPES } from "../wire/deliveries.ts";
 
 /** Accepts one of these words; for any other, suggests the nearest. */

@@ -1,6 +1,7 @@
 // The only file of the command line that opens the store. Backup, restore and doctor use it.
-import type { Contents } from "../model/contents.ts";
-import type { NewFile } from "../model/new-file.ts";
+
+import type { NewFile } from "../model/disk.ts";
+import type { Contents } from "../model/lookup.ts";
 import { type At, formatSize, GB } from "../model/units.ts";
 import { disk } from "../runtime/disk.ts";
 import { accessTo, storedFile } from "../runtime/stored-file.ts";

@@ -2,7 +2,7 @@ import { dirname, resolve } from "node:path";
 import process from "node:process";
 import type { Command } from "commander";
 import { printable } from "../client/show.ts";
-import type { Contents } from "../model/contents.ts";
+import type { Contents } from "../model/lookup.ts";
 import { formatSize } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { reasonOf } from "../runtime/file-error.ts";

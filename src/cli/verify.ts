@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { CALL_TYPES, type Event, type EventType } from "../model/event.ts";
-import { parseExactly } from "../model/exact-json.ts";
+import { parseExactly } from "../model/json.ts";
 import { MB } from "../model/units.ts";
 import { print } from "../runtime/output.ts";
 import { writeBody } from "../webhook/body.ts";

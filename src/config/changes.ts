@@ -1,7 +1,5 @@
-import type { Config } from "../model/config.ts";
-import type { Destination, Webhook } from "../model/destination.ts";
+import type { Config, Destination, Source, Webhook } from "../model/config.ts";
 import { Secret } from "../model/secret.ts";
-import type { Source } from "../model/source.ts";
 import { formatDuration, formatSize } from "../model/units.ts";
 
 /**

@@ -1,10 +1,9 @@
 import * as v from "valibot";
 import type { ParsedNode } from "yaml";
-import type { Config, Problem, Tls } from "../model/config.ts";
-import type { Destination, WebhookTls } from "../model/destination.ts";
+import type { Config, Destination, Problem, Tls, WebhookTls } from "../model/config.ts";
+import type { Disk, SpaceFor } from "../model/disk.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
-import type { Disk, SpaceFor } from "../model/space.ts";
 import type { At } from "../model/units.ts";
 import { crossCheck } from "./cross.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";

@@ -1,7 +1,7 @@
 /** Reloads the config: one reload at a time, by request or when one of its files changes. */
 import type { Config, Problem } from "../model/config.ts";
+import type { Applied, FileState, Look, Reload, Reloaded } from "../model/daemon.ts";
 import type { Clock } from "../model/ports.ts";
-import type { Applied, FileState, Look, Reload, Reloaded } from "../model/reload.ts";
 import type { Report } from "../model/report.ts";
 import type { ConfigStatus } from "../model/status.ts";
 import { type Ms, SECOND } from "../model/units.ts";

@@ -4,9 +4,8 @@
  * the hints for misspelt ones come from here; so do config.example.yaml, docs/config.md and the JSON Schema.
  */
 import * as v from "valibot";
-import { LOG_FORMATS, LOG_LEVELS } from "../model/config.ts";
+import { IP_POLICIES, LOG_FORMATS, LOG_LEVELS, SOURCE_TYPES } from "../model/config.ts";
 import { CALL_TYPES } from "../model/event.ts";
-import { IP_POLICIES, SOURCE_TYPES } from "../model/source.ts";
 import { DAY, GB, HOUR, KB, MB, SECOND } from "../model/units.ts";
 import { address, count, duration, flag, list, network, oneOf, path, ruled, size, text } from "./fields.ts";
 import { key } from "./key.ts";

@@ -1,6 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import type { Tls } from "../model/config.ts";
-import type { WebhookTls } from "../model/destination.ts";
+import type { Tls, WebhookTls } from "../model/config.ts";
 import { Secret } from "../model/secret.ts";
 import type { At } from "../model/units.ts";
 import { parseListen } from "./addresses.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Config } from "../model/config.ts";
-import { type Disk, describeAlias, type SpaceFor } from "../model/space.ts";
+import { type Disk, describeAlias, type SpaceFor } from "../model/disk.ts";
 import { formatSize } from "../model/units.ts";
 import { parseNetwork } from "./addresses.ts";
 import { errorAt, type Finding, keyPlace, warningAt } from "./problems.ts";

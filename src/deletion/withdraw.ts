@@ -1,8 +1,8 @@
+import type { Destination } from "../model/config.ts";
 import type { Deletion, StoredDeletions, WaitingStep, WalkCursor } from "../model/deletion.ts";
-import type { Destination } from "../model/destination.ts";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { Backlog, Clock } from "../model/ports.ts";
-import { USER_DELETED, type Withdraw, type Withdrawal } from "../model/withdrawal.ts";
+import { USER_DELETED, type Withdraw, type Withdrawal } from "../model/waiting-deliveries.ts";
 
 export type WithdrawWorld = {
   readonly deletions: Pick<StoredDeletions, "people" | "waiting">;

@@ -1,4 +1,4 @@
-import type { Answer, Outcome } from "../model/outcome.ts";
+import type { Answer, Outcome } from "../model/delivery.ts";
 import type { Cancel, Clock, Post, PostRequest, Reply } from "../model/ports.ts";
 import type { At, Ms } from "../model/units.ts";
 import { parseRetryAfter } from "../settle/backoff.ts";

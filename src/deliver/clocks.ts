@@ -1,7 +1,13 @@
-import type { Destination } from "../model/destination.ts";
-import type { DestinationClock, StoredClock, StoredClocks } from "../model/destination-clock.ts";
+import type { Destination } from "../model/config.ts";
+import type {
+  DestinationClock,
+  Paused,
+  Pauses,
+  Resumed,
+  StoredClock,
+  StoredClocks,
+} from "../model/destination-clock.ts";
 import type { Fault } from "../model/fault.ts";
-import type { Paused, Pauses, Resumed } from "../model/pause.ts";
 import type { Clock } from "../model/ports.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 

@@ -1,8 +1,6 @@
-import type { Config } from "../model/config.ts";
+import type { Config, Destination } from "../model/config.ts";
 import type { Delivery, DeliveryKey, DeliveryRef } from "../model/delivery.ts";
-import type { Destination } from "../model/destination.ts";
-import type { StoredClock, StoredClocks } from "../model/destination-clock.ts";
-import type { PauseReport, Pauses } from "../model/pause.ts";
+import type { PauseReport, Pauses, StoredClock, StoredClocks } from "../model/destination-clock.ts";
 import type { Backlog, Clock, DeliveryCount, Post, Random, ReadQueue, Settle } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { WhileIdle } from "../model/waiting-deliveries.ts";

@@ -1,9 +1,9 @@
-import type { Destination } from "../model/destination.ts";
+import type { Destination } from "../model/config.ts";
+import { withoutQuery } from "../model/config.ts";
 import type { Clock } from "../model/ports.ts";
 import { createRate, type Rate } from "../model/rate.ts";
 import type { Activity, AttemptError, DestinationHealth, Health, LaneStatus, WebhookHealth } from "../model/status.ts";
 import { type At, MINUTE, type Ms } from "../model/units.ts";
-import { withoutQuery } from "../model/url.ts";
 import type { Lanes } from "./lanes.ts";
 
 /** A webhook that took something within this time works, whatever it has refused since. */

@@ -11,8 +11,9 @@
  *
  * In every state, Retry-After holds the lane: it gives no slot until then. The command `fairlead retry` ends these waits.
  */
+
+import type { RetryPolicy } from "../model/delivery.ts";
 import type { Report } from "../model/report.ts";
-import type { RetryPolicy } from "../model/settlement.ts";
 import type { LaneStatus } from "../model/status.ts";
 import { type At, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { backoff, OFFLINE_WAITS } from "../settle/backoff.ts";

@@ -1,4 +1,4 @@
-import type { Destination, Webhook } from "../model/destination.ts";
+import type { Destination, Webhook } from "../model/config.ts";
 import type { Report } from "../model/report.ts";
 import type { LaneStatus } from "../model/status.ts";
 import type { At } from "../model/units.ts";

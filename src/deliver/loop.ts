@@ -9,12 +9,10 @@
  *
  * Nothing in the store says that a delivery is being sent: after a crash, whatever was not written is sent again.
  */
-import type { Config } from "../model/config.ts";
-import type { Delivery, DeliveryRef } from "../model/delivery.ts";
-import type { Destination, Webhook } from "../model/destination.ts";
+import type { Config, Destination, Webhook } from "../model/config.ts";
+import type { Delivery, DeliveryRef, Settlement } from "../model/delivery.ts";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { Queue, Settle } from "../model/ports.ts";
-import type { Settlement } from "../model/settlement.ts";
 import { type At, SECOND } from "../model/units.ts";
 import { destinationBusy, destinationInUse } from "../model/waiting-deliveries.ts";
 import { isPastCutoff, WAITS } from "../settle/backoff.ts";

@@ -1,13 +1,10 @@
 import { createHash } from "node:crypto";
-import type { Attempt } from "../model/attempt.ts";
-import type { Delivery, FinalAnswer } from "../model/delivery.ts";
-import type { Destination, Webhook } from "../model/destination.ts";
-import type { Outcome } from "../model/outcome.ts";
+import type { Destination, Webhook } from "../model/config.ts";
+import { withoutQuery } from "../model/config.ts";
+import type { Attempt, Delivery, FinalAnswer, Outcome, RetryPolicy, Settlement } from "../model/delivery.ts";
 import type { Clock, Post, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import type { RetryPolicy, Settlement } from "../model/settlement.ts";
 import type { Ms } from "../model/units.ts";
-import { withoutQuery } from "../model/url.ts";
 import { describeAnswer, judge, signOf } from "../settle/judge.ts";
 import { settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";

@@ -1,6 +1,5 @@
-import { parseExactly } from "../model/exact-json.ts";
 import { type Fault, fault } from "../model/fault.ts";
-import { findJsonFault, placeOf } from "../model/json-fault.ts";
+import { findJsonFault, parseExactly, placeOf } from "../model/json.ts";
 
 /** A parsed JSON text. Wrapped, because the text may be that of a string or null. */
 export type Parsed = { readonly value: unknown };

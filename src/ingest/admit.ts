@@ -1,8 +1,8 @@
+import type { Source } from "../model/config.ts";
 import { CALL_TYPES, type CallType, type Event } from "../model/event.ts";
-import { isLongInteger } from "../model/exact-json.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
+import { isLongInteger } from "../model/json.ts";
 import type { Accept, Receipt } from "../model/ports.ts";
-import type { Source } from "../model/source.ts";
 import { type Arrival, validateCall } from "../validate/call.ts";
 import { isObject } from "../validate/shape.ts";
 import { type IncomingRequest, senderOf } from "./door.ts";

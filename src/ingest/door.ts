@@ -1,8 +1,8 @@
 import ipaddr from "ipaddr.js";
 import type { Config } from "../model/config.ts";
+import { IP_POLICIES, type IpPolicy, type Source } from "../model/config.ts";
 import type { Peer } from "../model/ports.ts";
 import type { Sender } from "../model/refusal.ts";
-import { IP_POLICIES, type IpPolicy, type Source } from "../model/source.ts";
 import { type Address, applyPolicy, type Caller, formatAddress, parseAddress } from "../validate/context.ts";
 import { createFindSource, createHideKeys, type FindSource, type HideKeys } from "./write-key.ts";
 

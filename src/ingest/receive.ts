@@ -1,10 +1,10 @@
 import type { Bodies } from "../http/body.ts";
 import { parseJson } from "../http/json.ts";
 import { respond, respondFault } from "../http/respond.ts";
+import type { Source } from "../model/config.ts";
 import type { JsonObject } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Clock, Random } from "../model/ports.ts";
-import type { Source } from "../model/source.ts";
 import { KB } from "../model/units.ts";
 import type { Arrival } from "../validate/call.ts";
 import { mayHoldInfinity } from "../validate/limits.ts";

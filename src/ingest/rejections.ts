@@ -1,7 +1,7 @@
+import type { IpPolicy } from "../model/config.ts";
 import type { Clock } from "../model/ports.ts";
 import type { ForgetRejections, Refusal, Rejection, Rejections, Sender } from "../model/refusal.ts";
 import type { Report } from "../model/report.ts";
-import type { IpPolicy } from "../model/source.ts";
 import type { Timeline } from "../model/timeline.ts";
 import { KB } from "../model/units.ts";
 import { applyPolicy } from "../validate/context.ts";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { pathOf } from "../http/request.ts";
+import type { Source } from "../model/config.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
-import type { Source } from "../model/source.ts";
 import { isObject } from "../validate/shape.ts";
 
 /** Finds the source of a request by its write key, wherever a client library puts it. */

@@ -1,12 +1,11 @@
-/** The daemon as a whole: what it needs from the machine, and what can be done with it (app.ts). */
-import type { Config } from "./config.ts";
-import type { BeginFile, BeginScratch } from "./new-file.ts";
+import type { Config, Problem } from "./config.ts";
+import type { BeginFile, BeginScratch, Disk } from "./disk.ts";
 import type { Clock, OpenStore, Post, Random, Serve, Store } from "./ports.ts";
-import type { Applied, Reload } from "./reload.ts";
 import type { Report } from "./report.ts";
-import type { Disk } from "./space.ts";
 import type { ConfigStatus, WebhookHealth } from "./status.ts";
-import type { Migrating, Vitals } from "./supervisor.ts";
+import type { Ms } from "./units.ts";
+
+/** The daemon as a whole: what it needs from the machine, and what can be done with it (app.ts). */
 
 export type Ports = {
   readonly clock: Clock;
@@ -74,3 +73,78 @@ export type Names = {
   /** Destinations that receive deliveries. */
   readonly served: readonly string[];
 };
+
+/** The service manager that started the daemon, such as systemd, and the messages it gets. */
+
+/** Does nothing without a service manager. Never throws. */
+export type Supervisor = {
+  /** The daemon accepts calls, or has reloaded its config. `status` is one line for people. */
+  ready(status: string): void;
+  /** A reload has begun. It ends with `ready`. */
+  reloading(): void;
+  /** The daemon accepts no more calls. */
+  stopping(): void;
+  /** The start needs at most this much longer and has not failed. */
+  extend(by: Ms, status: string): void;
+  /** All loops respond. */
+  alive(): void;
+  /** The longest time between two `alive` before the daemon is killed; null if there is no limit. */
+  readonly patience: Ms | null;
+};
+
+/** What must respond in a healthy daemon. */
+export type Vitals = {
+  /** Whether the store answers; it may never resolve. */
+  readonly store: Promise<boolean>;
+  /** Destinations whose loop has made no round since the last call. */
+  readonly stuckLoops: readonly string[];
+};
+
+/** Called before each migration step of the outbox. */
+export type Migrating = (now: MigrationStep) => void;
+
+export type MigrationStep = {
+  readonly step: number;
+  readonly of: number;
+  /** The size of the outbox's file. */
+  readonly bytes: number;
+  /** The path of the copy that is being written before this step. */
+  readonly copy?: string;
+};
+
+/** Reads the config again, and applies it if it has no errors. Never rejects. */
+export type Reload = () => Promise<Reloaded>;
+
+/** The result of a reload. All or nothing: a refused config changes nothing. */
+export type Reloaded =
+  | {
+      readonly kind: "reloaded";
+      /** The changes, in words and without secrets. Empty if nothing changed. */
+      readonly changes: readonly string[];
+      /** The keys that keep their old value until a restart. */
+      readonly needsRestart: readonly string[];
+      /** Warnings only. */
+      readonly problems: readonly Problem[];
+    }
+  | Refused;
+
+export type Refused = {
+  readonly kind: "refused";
+  readonly reason: string;
+  /** All problems, if the file could be read. */
+  readonly problems: readonly Problem[];
+  /** Whether to retry later even if no file changes. */
+  readonly again?: boolean;
+};
+
+/** How a running daemon applied another config. */
+export type Applied = Pick<Extract<Reloaded, { kind: "reloaded" }>, "changes" | "needsRestart">;
+
+/**
+ * Identifies a state of a file: which file the path leads to, and when it was changed. A missing or unreadable file has a
+ * state too.
+ */
+export type FileState = string;
+
+/** Looks at the file behind a path, without reading it. Never rejects. */
+export type Look = (path: string) => Promise<FileState>;

@@ -1,10 +1,9 @@
-/** Lookups of single deliveries for the operator. All times are by `clock.now()`. */
-import type { AttemptLog } from "./attempt.ts";
-import type { Delivery, DeliveryState, FinalAnswer } from "./delivery.ts";
-import type { EventType } from "./event.ts";
+import type { AttemptLog, Delivery, DeliveryState, FinalAnswer } from "./delivery.ts";
+import type { EventType, Skip } from "./event.ts";
 import type { Fault } from "./fault.ts";
 import type { At } from "./units.ts";
-import type { Skip } from "./verdict.ts";
+
+/** Lookups of single deliveries for the operator. All times are by `clock.now()`. */
 
 export type Lookup = {
   /**
@@ -84,4 +83,16 @@ export type FoundEvent = Pick<ListedDelivery, "id" | "source" | "type" | "messag
   readonly forgotten: readonly string[];
   /** False if the event itself was removed: other destinations may have had it delivered at once. */
   readonly whole: boolean;
+};
+
+/** Counts of what a store or a copy of one contains. */
+export type Contents = {
+  readonly schema: number;
+  readonly events: number;
+  /** When the newest event was accepted; null without events. */
+  readonly newestAt: At | null;
+  readonly deliveries: Readonly<Record<DeliveryState, number>>;
+  /** Audiences and computed traits; users whose calls are refused. Zero in a schema without them. */
+  readonly computations: number;
+  readonly suppressed: number;
 };

@@ -3,26 +3,28 @@
  * `runtime/` and `store/` implement them; tests use fakes.
  */
 import type { MemberChange, Members } from "./audience.ts";
-import type { Listen, Tls } from "./config.ts";
+import type { Listen, Tls, WebhookTls } from "./config.ts";
+import type { Migrating } from "./daemon.ts";
 import type { Deletion, DeletionRequest, Notice, StoredDeletions } from "./deletion.ts";
-import type { Delivery, DeliveryKey, DeliveryRef, DeliveryState, SettledState } from "./delivery.ts";
-import type { WebhookTls } from "./destination.ts";
+import type {
+  Answer,
+  Delivery,
+  DeliveryKey,
+  DeliveryRef,
+  DeliveryState,
+  SettledState,
+  Settlement,
+} from "./delivery.ts";
 import type { StoredClocks } from "./destination-clock.ts";
-import type { Event } from "./event.ts";
+import type { BeginFile, BeginScratch, Bounds, Disk, StoreHealth } from "./disk.ts";
+import type { Event, Skip } from "./event.ts";
 import type { Fault } from "./fault.ts";
 import type { Lookup } from "./lookup.ts";
-import type { BeginFile, BeginScratch } from "./new-file.ts";
-import type { Answer } from "./outcome.ts";
 import type { Replay } from "./replay.ts";
 import type { Report } from "./report.ts";
-import type { Settlement } from "./settlement.ts";
-import type { Bounds, Disk, StoreHealth } from "./space.ts";
-import type { Migrating } from "./supervisor.ts";
 import type { Boot, Timeline } from "./timeline.ts";
 import type { At, Ms } from "./units.ts";
-import type { Skip } from "./verdict.ts";
-import type { WaitingDeliveries } from "./waiting-deliveries.ts";
-import type { Withdraw, Withdrawal } from "./withdrawal.ts";
+import type { WaitingDeliveries, Withdraw, Withdrawal } from "./waiting-deliveries.ts";
 
 /** Time. Rows hold `now()`, events hold `wall()`; `store/timeline.ts` converts between the two. */
 export type Clock = {

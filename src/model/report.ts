@@ -1,13 +1,11 @@
 import type { AudienceReport } from "./audience.ts";
 import type { DeletionReport } from "./deletion.ts";
-import type { Delivery } from "./delivery.ts";
+import type { Answer, Delivery, Settlement } from "./delivery.ts";
+import type { PauseReport } from "./destination-clock.ts";
+import type { SpaceReport } from "./disk.ts";
 import type { EventType } from "./event.ts";
-import type { Answer } from "./outcome.ts";
-import type { PauseReport } from "./pause.ts";
 import type { PruneCounts } from "./ports.ts";
 import type { Refusal } from "./refusal.ts";
-import type { Settlement } from "./settlement.ts";
-import type { SpaceReport } from "./space.ts";
 import type { Duration, Ms } from "./units.ts";
 import type { Moved, Redirect } from "./waiting-deliveries.ts";
 

@@ -1,4 +1,4 @@
-import type { Destination } from "./destination.ts";
+import type { Destination } from "./config.ts";
 import type { At } from "./units.ts";
 
 export type ConfigStatus = {

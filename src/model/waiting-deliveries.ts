@@ -1,9 +1,10 @@
+import { type Fault, fault } from "./fault.ts";
+import { SECOND } from "./units.ts";
+
 /**
  * Deliveries that wait for a destination that receives nothing: it was removed from the config, or is disabled or paused.
  * They continue when it comes back. Until then only the operator can end their wait, a page at a time.
  */
-import { type Fault, fault } from "./fault.ts";
-import { SECOND } from "./units.ts";
 
 /** The store's part. Pages have at most `limit` deliveries (up to 1,000) and a few MB of bodies. */
 export type WaitingDeliveries = {
@@ -40,3 +41,21 @@ export function destinationInUse(name: string): Fault {
 export function destinationBusy(name: string): Fault {
   return fault("destination_busy", `earlier attempts for ${name} are still running; try again`, SECOND);
 }
+
+/** Events that must not be sent any more: a newer one replaces them, or their user was deleted. */
+export type Withdrawal = {
+  /** Their numbers. Their waiting deliveries become `failed`. */
+  readonly events: readonly number[];
+  /** The reason stored with each: `superseded` or `user deleted`. */
+  readonly reason: string;
+};
+
+/**
+ * Ends these deliveries, and answers how many were waiting. A running attempt is not aborted, but its result is not stored.
+ * Bodies are written out, so callers with many events pass a part at a time. Faults: `store_failed`.
+ */
+export type Withdraw = (withdrawal: Withdrawal) => Promise<number | Fault>;
+
+/** A newer call about the same user replaces this one. */
+export const SUPERSEDED = "superseded";
+export const USER_DELETED = "user deleted";

@@ -1,7 +1,6 @@
-import { DESTINATION_KIND, type Destination } from "../model/destination.ts";
-import type { Event, JsonObject } from "../model/event.ts";
+import { DESTINATION_KIND, type Destination } from "../model/config.ts";
+import type { Event, JsonObject, SkipRule, Verdict } from "../model/event.ts";
 import { DAY } from "../model/units.ts";
-import type { SkipRule, Verdict } from "../model/verdict.ts";
 
 /** An event that was older than this when it arrived is historical (SPEC.md 4.3 rule 5). */
 const HISTORICAL_AGE = DAY;

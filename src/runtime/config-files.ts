@@ -3,8 +3,8 @@ import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, 
 import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import type { FileState } from "../model/daemon.ts";
 import type { FileText, Resolve } from "../model/ports.ts";
-import type { FileState } from "../model/reload.ts";
 import { formatSize, MB } from "../model/units.ts";
 import { errorCode, reasonOf } from "./file-error.ts";
 import { collect } from "./input.ts";

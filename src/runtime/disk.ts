@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, type StatsFs, statfsSync, statSync } from "node:fs";
 import { readFile, stat, statfs } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { Alias, Disk, Space, SpaceFor } from "../model/space.ts";
+import type { Alias, Disk, Space, SpaceFor } from "../model/disk.ts";
 import { errorCode } from "./file-error.ts";
 
 /** The machine's disks. Slow operations do not block the event loop: a file server may have stopped responding. */

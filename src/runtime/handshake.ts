@@ -1,5 +1,5 @@
 import { connect as connectPlain, isIP, type Socket } from "node:net";
-import type { WebhookTls } from "../model/destination.ts";
+import type { WebhookTls } from "../model/config.ts";
 import { type At, formatDuration, type Ms } from "../model/units.ts";
 import { codeOf, describeUntrusted, proxyFor, replyToError } from "./post-reply.ts";
 

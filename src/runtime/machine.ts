@@ -1,9 +1,8 @@
 import process from "node:process";
 import type { Config } from "../model/config.ts";
-import type { BeginScratch } from "../model/new-file.ts";
+import type { BeginScratch, Disk } from "../model/disk.ts";
 import type { Clock, Post, Random, Serve } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import type { Disk } from "../model/space.ts";
 import { createClock } from "./clock.ts";
 import { disk } from "./disk.ts";
 import { createLog } from "./log.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { Readable } from "node:stream";
-import type { BeginFile, BeginScratch, NewFile } from "../model/new-file.ts";
+import type { BeginFile, BeginScratch, NewFile } from "../model/disk.ts";
 import { formatSize, KB } from "../model/units.ts";
 import { reasonOf } from "./file-error.ts";
 

@@ -1,7 +1,7 @@
 import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
 import process from "node:process";
-import type { WebhookTls } from "../model/destination.ts";
+import type { WebhookTls } from "../model/config.ts";
 import type { PostRequest, Reply } from "../model/ports.ts";
 import type { Way } from "./post-reply.ts";
 import { proxyFor, readStart, replyToFailure } from "./post-reply.ts";

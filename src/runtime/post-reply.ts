@@ -1,7 +1,7 @@
 /** The result of a POST: the start of an answer, or why there is none, in words that help an operator. */
 import { BlockList, isIP } from "node:net";
 import process from "node:process";
-import type { WebhookTls } from "../model/destination.ts";
+import type { WebhookTls } from "../model/config.ts";
 import type { Reply } from "../model/ports.ts";
 import { KB, type Ms, SECOND } from "../model/units.ts";
 

@@ -1,4 +1,4 @@
-import type { WebhookTls } from "../model/destination.ts";
+import type { WebhookTls } from "../model/config.ts";
 import type { Post, PostRequest, Reply } from "../model/ports.ts";
 import { KB } from "../model/units.ts";
 import { proxyFor, readStart, replyToFailure } from "./post-reply.ts";

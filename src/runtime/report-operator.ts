@@ -1,6 +1,6 @@
 import type { AudienceReport, OpenSync } from "../model/audience.ts";
 import type { Deletion, DeletionReport } from "../model/deletion.ts";
-import type { PauseReport } from "../model/pause.ts";
+import type { PauseReport } from "../model/destination-clock.ts";
 import type { Report } from "../model/report.ts";
 import { formatTime } from "../model/units.ts";
 import type { Fields } from "./log.ts";

@@ -1,6 +1,6 @@
+import type { Fullness, Gone, SpaceReport } from "../model/disk.ts";
 import type { PruneCounts } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import type { Fullness, Gone, SpaceReport } from "../model/space.ts";
 import { formatSize, formatTime } from "../model/units.ts";
 import type { Fields } from "./log.ts";
 import type { Sinks } from "./report.ts";

@@ -1,12 +1,11 @@
 import type { LogLevel } from "../model/config.ts";
+import type { Answer, Settlement } from "../model/delivery.ts";
 import { type Delivery, formatId } from "../model/delivery.ts";
 import type { EventType } from "../model/event.ts";
 import { never } from "../model/never.ts";
-import type { Answer } from "../model/outcome.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Refusal } from "../model/refusal.ts";
 import type { DaemonEvent, Report } from "../model/report.ts";
-import type { Settlement } from "../model/settlement.ts";
 import { formatDuration, type Ms } from "../model/units.ts";
 import { cut, type Fields, type Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";

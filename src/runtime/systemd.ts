@@ -7,10 +7,9 @@
  * stopping:  STOPPING. WATCHDOG continues until the end.
  */
 import process from "node:process";
+import type { Migrating, MigrationStep, Reload, Reloaded, Supervisor, Vitals } from "../model/daemon.ts";
 import type { Clock } from "../model/ports.ts";
-import type { Reload, Reloaded } from "../model/reload.ts";
 import type { Report } from "../model/report.ts";
-import type { Migrating, MigrationStep, Supervisor, Vitals } from "../model/supervisor.ts";
 import { MB, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { createNotify, type Notify } from "./systemd-notify.ts";
 

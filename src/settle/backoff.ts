@@ -1,7 +1,5 @@
-import { startOfDay } from "../model/calendar.ts";
-import type { Delivery } from "../model/delivery.ts";
-import type { RetryPolicy } from "../model/settlement.ts";
-import { type At, DAY, HOUR, MINUTE, type Ms, SECOND } from "../model/units.ts";
+import type { Delivery, RetryPolicy } from "../model/delivery.ts";
+import { type At, DAY, HOUR, MINUTE, type Ms, SECOND, startOfDay } from "../model/units.ts";
 
 /** The waits between attempts: one second, doubling to ten minutes, plus or minus a fifth at random. */
 export const WAITS = { firstWait: SECOND, longestWait: 10 * MINUTE, jitter: 0.2 } as const;

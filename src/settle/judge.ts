@@ -1,5 +1,5 @@
+import type { Answer } from "../model/delivery.ts";
 import { never } from "../model/never.ts";
-import type { Answer } from "../model/outcome.ts";
 import { formatDuration } from "../model/units.ts";
 
 /** What an answer means for its delivery. */

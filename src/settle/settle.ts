@@ -1,9 +1,7 @@
-import type { Delivery, FinalAnswer } from "../model/delivery.ts";
+import { withoutQuery } from "../model/config.ts";
+import type { Delivery, FinalAnswer, Outcome, Progress, RetryPolicy, Settlement } from "../model/delivery.ts";
 import type { DestinationClock } from "../model/destination-clock.ts";
-import type { Outcome } from "../model/outcome.ts";
-import type { Progress, RetryPolicy, Settlement } from "../model/settlement.ts";
 import { type At, formatDuration, type Ms } from "../model/units.ts";
-import { withoutQuery } from "../model/url.ts";
 import { backoff, cutoffAt, OFFLINE_WAITS } from "./backoff.ts";
 import { describeAnswer, judge } from "./judge.ts";
 

@@ -1,8 +1,8 @@
 import type { Config } from "../model/config.ts";
+import type { StoreHealth } from "../model/disk.ts";
 import { isFault } from "../model/fault.ts";
 import type { Clock, Prune } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import type { StoreHealth } from "../model/space.ts";
 import { DAY, HOUR, MINUTE, type Ms, SECOND } from "../model/units.ts";
 
 /** How often it checks, if nothing wakes it. */

@@ -1,7 +1,7 @@
+import type { Disk, FileMark, Gone } from "../model/disk.ts";
 import { type Fault, fault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import type { Disk, FileMark, Gone } from "../model/space.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 
 /** How long a client is asked to wait. */

@@ -4,7 +4,7 @@ import type { ListedDelivery, Lookup } from "../model/lookup.ts";
 import type { Clock } from "../model/ports.ts";
 import { type Replay, type ReplayPage, USER_DELETED, type Wish } from "../model/replay.ts";
 import type { At } from "../model/units.ts";
-import { SUPERSEDED, USER_DELETED as USER_WAS_DELETED } from "../model/withdrawal.ts";
+import { SUPERSEDED, USER_DELETED as USER_WAS_DELETED } from "../model/waiting-deliveries.ts";
 import { BAD_CURSOR } from "./listing.ts";
 import type { Room } from "./room.ts";
 

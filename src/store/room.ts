@@ -1,7 +1,7 @@
+import type { Bound, Bounds, Disk, Fullness } from "../model/disk.ts";
 import { type Fault, fault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import type { Bound, Bounds, Disk, Fullness } from "../model/space.ts";
 import { type At, formatSize, MB, type Ms, SECOND } from "../model/units.ts";
 
 /** How often the machine is asked about the disk. */

@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
+import type { IpPolicy, SourceType } from "../model/config.ts";
 import type { JsonObject } from "../model/event.ts";
-import type { IpPolicy, SourceType } from "../model/source.ts";
 import { type Call, isObject } from "./shape.ts";
 
 /** What is known about the sender of a request. */

@@ -1,5 +1,5 @@
-import { isLongInteger } from "../model/exact-json.ts";
 import { type Fault, fault } from "../model/fault.ts";
+import { isLongInteger } from "../model/json.ts";
 import { formatSize, KB, MB } from "../model/units.ts";
 import type { Arrival } from "./call.ts";
 

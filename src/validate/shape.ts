@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import type { JsonObject } from "../model/event.ts";
-import { isLongInteger, type LongInteger } from "../model/exact-json.ts";
 import { type Fault, fault } from "../model/fault.ts";
+import { isLongInteger, type LongInteger } from "../model/json.ts";
 
 /**
  * The fields of a call and their types (SPEC.md 2.3). Other fields are ignored. Real clients send null for absent fields,

@@ -1,5 +1,4 @@
-import { startOfDay } from "../model/calendar.ts";
-import { type At, formatTime, MINUTE, type Ms, SECOND } from "../model/units.ts";
+import { type At, formatTime, MINUTE, type Ms, SECOND, startOfDay } from "../model/units.ts";
 
 const ISO_8601 =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/i;

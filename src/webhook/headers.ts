@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
+import type { Destination, Webhook } from "../model/config.ts";
 import type { Delivery } from "../model/delivery.ts";
-import type { Destination, Webhook } from "../model/destination.ts";
 import { Secret } from "../model/secret.ts";
 import { type At, SECOND } from "../model/units.ts";
 import { sign } from "./signature.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Pauses } from "../../src/model/destination-clock.ts";
 import { fault } from "../../src/model/fault.ts";
-import type { Pauses } from "../../src/model/pause.ts";
 import type { Timeline } from "../../src/model/timeline.ts";
 import { type At, HOUR } from "../../src/model/units.ts";
 import type { WaitingDeliveries } from "../../src/model/waiting-deliveries.ts";

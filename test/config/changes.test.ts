@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { describeChanges, keysForRestart, withFixedKeys } from "../../src/config/changes.ts";
-import type { Config } from "../../src/model/config.ts";
-import type { Destination } from "../../src/model/destination.ts";
+import type { Config, Destination, Source } from "../../src/model/config.ts";
 import { Secret } from "../../src/model/secret.ts";
-import type { Source } from "../../src/model/source.ts";
 import { HOUR, MB, SECOND } from "../../src/model/units.ts";
 import { makeConfig, makeDestination, makeIngest, makeSource, URL_A, URL_B } from "../flow/make.ts";
 

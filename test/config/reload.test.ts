@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createReloader, type Read, watchConfig } from "../../src/config/reload.ts";
 import type { Config, Problem } from "../../src/model/config.ts";
-import type { Reloaded } from "../../src/model/reload.ts";
+import type { Reloaded } from "../../src/model/daemon.ts";
 import type { Report } from "../../src/model/report.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";

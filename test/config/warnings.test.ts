@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { LoadInput } from "../../src/config/load.ts";
-import type { SpaceFor } from "../../src/model/space.ts";
+import type { SpaceFor } from "../../src/model/disk.ts";
 import { GB, KB, MB } from "../../src/model/units.ts";
 import { load, told } from "./world.ts";
 

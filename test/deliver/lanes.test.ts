@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createLanes, type Lanes } from "../../src/deliver/lanes.ts";
 import { MOST_ATTEMPTS } from "../../src/deliver/slots.ts";
-import type { Destination } from "../../src/model/destination.ts";
+import type { Destination } from "../../src/model/config.ts";
 import { makeReport, POLICY } from "./make.ts";
 
 function destination(name: string): Destination {

@@ -1,7 +1,6 @@
-import type { Delivery } from "../../src/model/delivery.ts";
+import type { Delivery, RetryPolicy } from "../../src/model/delivery.ts";
 import type { QueueAsk, QueuePage } from "../../src/model/ports.ts";
 import type { Report } from "../../src/model/report.ts";
-import type { RetryPolicy } from "../../src/model/settlement.ts";
 import { HOUR } from "../../src/model/units.ts";
 import { WAITS } from "../../src/settle/backoff.ts";
 import { refOf } from "../../src/store/sqlite/segment.ts";

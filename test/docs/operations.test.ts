@@ -105,7 +105,7 @@ describe("docs/operations.md", () => {
     const text = read("src/runtime/report.ts");
     const [, statuses = ""] = /const STATUS_OUTCOMES = \[([^\]]+)\]/.exec(text) ?? [];
     const byStatus = [...statuses.matchAll(/"(status_\w+)"/g)].map(([, outcome]) => outcome);
-    const [, kinds = ""] = /type Answer =([\s\S]+)$/.exec(read("src/model/outcome.ts")) ?? [];
+    const [, kinds = ""] = /type Answer =([\s\S]+?)\n\n/.exec(read("src/model/delivery.ts")) ?? [];
     const byKind = [...kinds.matchAll(/kind: "(\w+)"/g)].map(([, kind]) => kind).filter((kind) => kind !== "answered");
     const all = [...byStatus, "status_other", ...byKind];
     assert.deepEqual(firstColumn(section(troubleshooting, "### Attempts that fail")).toSorted(), all.toSorted());

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Attempt, AttemptLog } from "../../src/model/attempt.ts";
+import type { Attempt, AttemptLog } from "../../src/model/delivery.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, URL_A, URL_B } from "./make.ts";

@@ -1,7 +1,5 @@
-import type { Config } from "../../src/model/config.ts";
-import type { Destination, WebhookTls } from "../../src/model/destination.ts";
+import type { Config, Destination, Source, WebhookTls } from "../../src/model/config.ts";
 import { Secret } from "../../src/model/secret.ts";
-import type { Source } from "../../src/model/source.ts";
 import { DAY, GB, HOUR, KB, SECOND } from "../../src/model/units.ts";
 
 export const KEY = "website-key";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Destination } from "../../src/model/destination.ts";
+import type { Destination } from "../../src/model/config.ts";
 import { type At, HOUR, MINUTE, type Ms, SECOND } from "../../src/model/units.ts";
 import { SLOW } from "../slow.ts";
 import { START } from "./clock.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Destination } from "../../src/model/destination.ts";
+import type { Destination } from "../../src/model/config.ts";
 import { SLOW } from "../slow.ts";
 import { type Answer, startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, URL_A, URL_B } from "./make.ts";

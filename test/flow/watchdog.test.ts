@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { createDeliver } from "../../src/deliver/deliver.ts";
 import { createActivity } from "../../src/deliver/health.ts";
 import { createLanes } from "../../src/deliver/lanes.ts";
-import type { Vitals } from "../../src/model/supervisor.ts";
+import type { Vitals } from "../../src/model/daemon.ts";
 import { GB } from "../../src/model/units.ts";
 import { feedWatchdog } from "../../src/runtime/systemd.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";

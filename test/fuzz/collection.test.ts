@@ -1,8 +1,8 @@
 // The collection API, through the whole daemon: whatever bytes come to its door are answered, and with a code.
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
-import { parseExactly } from "../../src/model/exact-json.ts";
 import { FAULT_STATUS, type FaultCode } from "../../src/model/fault.ts";
+import { parseExactly } from "../../src/model/json.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { type Answer, startDaemon, type TestDaemon } from "../flow/daemon.ts";
 import { KEY, makeIngest, makeSource } from "../flow/make.ts";

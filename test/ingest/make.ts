@@ -2,13 +2,12 @@ import { createBodies } from "../../src/http/body.ts";
 import { createIngest } from "../../src/ingest/api.ts";
 import { createDoor } from "../../src/ingest/door.ts";
 import { createRejections, type RejectionLog } from "../../src/ingest/rejections.ts";
-import type { Config } from "../../src/model/config.ts";
+import type { Config, Source } from "../../src/model/config.ts";
 import type { Event } from "../../src/model/event.ts";
 import type { Accept, Peer, Receipt } from "../../src/model/ports.ts";
 import type { Refusal } from "../../src/model/refusal.ts";
 import type { Report } from "../../src/model/report.ts";
 import { Secret } from "../../src/model/secret.ts";
-import type { Source } from "../../src/model/source.ts";
 import { createFalseClock, type FalseClock, UNSHIFTED } from "../flow/clock.ts";
 import { KEY, makeIngest, makeSource } from "../flow/make.ts";
 

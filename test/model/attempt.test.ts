@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Attempt, NO_ATTEMPTS, withAttempts } from "../../src/model/attempt.ts";
+import { type Attempt, NO_ATTEMPTS, withAttempts } from "../../src/model/delivery.ts";
 
 function attempts(from: number, count: number): readonly Attempt[] {
   return Array.from({ length: count }, (_, n) => ({

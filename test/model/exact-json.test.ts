@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { isLongInteger, parseExactly } from "../../src/model/exact-json.ts";
+import { isLongInteger, parseExactly } from "../../src/model/json.ts";
 
 /** What comes out when a text is parsed and written again. */
 function again(text: string): string {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { findJsonFault } from "../../src/model/json-fault.ts";
+import { findJsonFault } from "../../src/model/json.ts";
 
 function isJson(text: string): boolean {
   try {

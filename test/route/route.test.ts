@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Destination } from "../../src/model/destination.ts";
+import type { Destination } from "../../src/model/config.ts";
 import { CALL_TYPES, type Event } from "../../src/model/event.ts";
 import { DAY } from "../../src/model/units.ts";
 import { route } from "../../src/route/route.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Registry } from "prom-client";
+import type { StoreState } from "../../src/model/disk.ts";
 import type { Backlog } from "../../src/model/ports.ts";
-import type { StoreState } from "../../src/model/space.ts";
 import { declareStoreGauges, type ExposedStore } from "../../src/runtime/gauges.ts";
 import { UNSHIFTED } from "../flow/clock.ts";
 

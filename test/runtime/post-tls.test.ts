@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer as createPlainServer } from "node:net";
 import { describe, it } from "node:test";
-import type { WebhookTls } from "../../src/model/destination.ts";
+import type { WebhookTls } from "../../src/model/config.ts";
 import type { PostRequest, Reply } from "../../src/model/ports.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { createPost } from "../../src/runtime/post.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Fullness } from "../../src/model/space.ts";
+import type { Fullness } from "../../src/model/disk.ts";
 import { GB, MB, MINUTE } from "../../src/model/units.ts";
 import { startReport } from "./start-report.ts";
 

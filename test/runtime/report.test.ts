@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { LogLevel } from "../../src/model/config.ts";
+import type { Answer, Settlement } from "../../src/model/delivery.ts";
 import { fault } from "../../src/model/fault.ts";
-import type { Answer } from "../../src/model/outcome.ts";
 import type { Report } from "../../src/model/report.ts";
-import type { Settlement } from "../../src/model/settlement.ts";
 import { HOUR, MINUTE, SECOND } from "../../src/model/units.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { createReport } from "../../src/runtime/report.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import process from "node:process";
 import { describe, it } from "node:test";
-import type { MigrationStep, Vitals } from "../../src/model/supervisor.ts";
+import type { MigrationStep, Vitals } from "../../src/model/daemon.ts";
 import { MB } from "../../src/model/units.ts";
 import {
   createSupervisor,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Answer } from "../../src/model/outcome.ts";
+import type { Answer } from "../../src/model/delivery.ts";
 import { describeAnswer, judge } from "../../src/settle/judge.ts";
 import { answered, OFFLINE, REFUSED, RELEASED, TIMEOUT, UNTRUSTED } from "./make.ts";
 

@@ -1,6 +1,4 @@
-import type { Delivery } from "../../src/model/delivery.ts";
-import type { Answer, Outcome } from "../../src/model/outcome.ts";
-import type { RetryPolicy, Settlement } from "../../src/model/settlement.ts";
+import type { Answer, Delivery, Outcome, RetryPolicy, Settlement } from "../../src/model/delivery.ts";
 import { type At, HOUR, type Ms } from "../../src/model/units.ts";
 import { WAITS } from "../../src/settle/backoff.ts";
 import { type SettleContext, settle } from "../../src/settle/settle.ts";

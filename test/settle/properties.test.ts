@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Delivery } from "../../src/model/delivery.ts";
-import type { Answer } from "../../src/model/outcome.ts";
-import type { Settlement } from "../../src/model/settlement.ts";
+import type { Answer, Delivery, Settlement } from "../../src/model/delivery.ts";
 import { HOUR, MINUTE, type Ms, SECOND } from "../../src/model/units.ts";
 import { cutoffAt } from "../../src/settle/backoff.ts";
 import { judge } from "../../src/settle/judge.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Answer, Outcome } from "../../src/model/outcome.ts";
+import type { Answer, Outcome } from "../../src/model/delivery.ts";
 import { HOUR, MINUTE } from "../../src/model/units.ts";
 import { URL_A, URL_B } from "../flow/make.ts";
 import {

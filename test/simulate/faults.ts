@@ -2,11 +2,10 @@
 import { createHmac } from "node:crypto";
 import type { Config } from "../../src/model/config.ts";
 import type { Ports } from "../../src/model/daemon.ts";
-import type { Delivery } from "../../src/model/delivery.ts";
+import type { Delivery, Settlement } from "../../src/model/delivery.ts";
 import type { StoredClock } from "../../src/model/destination-clock.ts";
 import { isFault } from "../../src/model/fault.ts";
 import type { Append, Entry, Post, Receipt, Reply, Store, StoreChange } from "../../src/model/ports.ts";
-import type { Settlement } from "../../src/model/settlement.ts";
 import { SECOND } from "../../src/model/units.ts";
 import { openStore as openSqlite } from "../../src/store/sqlite/store.ts";
 import { DESTINATIONS } from "./world/shape.ts";

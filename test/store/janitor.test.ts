@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Bound, StoreState } from "../../src/model/disk.ts";
 import { type Fault, isFault } from "../../src/model/fault.ts";
 import type { PruneBefore, PruneCounts } from "../../src/model/ports.ts";
-import type { Bound, StoreState } from "../../src/model/space.ts";
 import { DAY, GB, HOUR, MINUTE } from "../../src/model/units.ts";
 import { createJanitor } from "../../src/store/janitor.ts";
 import { createFalseClock } from "../flow/clock.ts";

@@ -1,7 +1,6 @@
-import type { Delivery } from "../../src/model/delivery.ts";
+import type { Delivery, Progress, Settlement } from "../../src/model/delivery.ts";
 import type { Event } from "../../src/model/event.ts";
 import type { Entry } from "../../src/model/ports.ts";
-import type { Progress, Settlement } from "../../src/model/settlement.ts";
 import { type At, SECOND } from "../../src/model/units.ts";
 import { makeEvent, noise } from "../model/make.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Bound, Space } from "../../src/model/space.ts";
+import type { Bound, Space } from "../../src/model/disk.ts";
 import { formatSize, GB, MB } from "../../src/model/units.ts";
 import { createRoom, crowdedBy, fullBy, type Measures, watchRoom } from "../../src/store/room.ts";
 import { createFalseClock } from "../flow/clock.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { JsonObject } from "../../src/model/event.ts";
-import { parseExactly } from "../../src/model/exact-json.ts";
 import { isFault } from "../../src/model/fault.ts";
+import { parseExactly } from "../../src/model/json.ts";
 import { validateCall } from "../../src/validate/call.ts";
 import { checkLimits, mayHoldInfinity } from "../../src/validate/limits.ts";
 import { eventOf, faultOf, makeArrival } from "./make.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
-import type { Destination } from "../../src/model/destination.ts";
+import type { Destination } from "../../src/model/config.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { requestHeaders, standardHeaders } from "../../src/webhook/headers.ts";
 import { makeDestination } from "../flow/make.ts";

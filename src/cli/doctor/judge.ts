@@ -1,7 +1,7 @@
 // The judgements of `fairlead doctor`: for each check a pure function from facts to findings.
 import type { Problem } from "../../model/config.ts";
-import type { Contents } from "../../model/contents.ts";
-import { type Alias, describeAlias } from "../../model/space.ts";
+import { type Alias, describeAlias } from "../../model/disk.ts";
+import type { Contents } from "../../model/lookup.ts";
 import { describeDoubt, doubtOf } from "../../model/timeline.ts";
 import { type At, formatSize, formatTime } from "../../model/units.ts";
 import type { DaemonStatus } from "../../wire/status.ts";

@@ -1,7 +1,7 @@
 import type { Loaded } from "../../config/load.ts";
 import { fullPath } from "../../config/references.ts";
 import { child, listOf, mapOf, type Tree, textOf } from "../../config/tree.ts";
-import type { WebhookTls } from "../../model/destination.ts";
+import type { WebhookTls } from "../../model/config.ts";
 import type { Clock, Resolve } from "../../model/ports.ts";
 import { type At, DAY, formatDuration, formatTime, type Ms, SECOND } from "../../model/units.ts";
 import { type Reached, reach } from "../../runtime/handshake.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { findJsonFault } from "../../model/json-fault.ts";
+import { findJsonFault } from "../../model/json.ts";
 import { formatSize, KB } from "../../model/units.ts";
 import { decodeText } from "../input.ts";
 

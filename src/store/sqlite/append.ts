@@ -3,7 +3,7 @@ import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
 import { isFault } from "../../model/fault.ts";
 import type { Entry, Receipt, Store } from "../../model/ports.ts";
 import { type At, DAY } from "../../model/units.ts";
-import { SUPERSEDED } from "../../model/withdrawal.ts";
+import { SUPERSEDED } from "../../model/waiting-deliveries.ts";
 import { OutboxGone } from "../presence.ts";
 import { type Room, UNWRITTEN } from "../room.ts";
 import type { Commits, Keeper, Tx } from "./commits.ts";

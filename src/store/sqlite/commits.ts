@@ -1,7 +1,7 @@
+import type { Gone } from "../../model/disk.ts";
 import { type Fault, fault } from "../../model/fault.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
-import type { Gone } from "../../model/space.ts";
 import { type At, type Ms, SECOND } from "../../model/units.ts";
 import { OutboxGone } from "../presence.ts";
 import { type Database, withRemedy } from "./driver.ts";

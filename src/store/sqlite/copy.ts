@@ -1,7 +1,6 @@
-import type { Contents } from "../../model/contents.ts";
-import type { BeginFile, NewFile } from "../../model/new-file.ts";
-import type { Disk } from "../../model/space.ts";
-import type { Migrating } from "../../model/supervisor.ts";
+import type { Migrating } from "../../model/daemon.ts";
+import type { BeginFile, Disk, NewFile } from "../../model/disk.ts";
+import type { Contents } from "../../model/lookup.ts";
 import { type At, formatSize, GB, MB } from "../../model/units.ts";
 import { type Database, messageOf, openExisting, sizeOf } from "./driver.ts";
 import { logOf } from "./files.ts";

@@ -1,6 +1,6 @@
+import type { Gone } from "../../model/disk.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
-import type { Gone } from "../../model/space.ts";
 import { MINUTE, type Ms, SECOND } from "../../model/units.ts";
 import type { Commits } from "./commits.ts";
 import type { Counts } from "./counts.ts";

@@ -2,10 +2,11 @@
  * Reads deliveries as plain values wherever they are kept: as letters of their segment or as rows of `tried`. In a transaction
  * it sees what the same transaction has settled.
  */
+
+import { withoutQuery } from "../../model/config.ts";
 import type { DeliveryState } from "../../model/delivery.ts";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { At } from "../../model/units.ts";
-import { withoutQuery } from "../../model/url.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Delivered, Place } from "./progress.ts";

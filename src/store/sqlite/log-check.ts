@@ -1,4 +1,4 @@
-import type { Disk } from "../../model/space.ts";
+import type { Disk } from "../../model/disk.ts";
 import { LARGEST_LOG } from "./files.ts";
 
 /**

@@ -1,10 +1,10 @@
-import { type AttemptLog, NO_ATTEMPTS } from "../../model/attempt.ts";
+import { withoutQuery } from "../../model/config.ts";
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
+import { type AttemptLog, NO_ATTEMPTS } from "../../model/delivery.ts";
 import type { DeliveryDetail, FoundEvent, ListedDelivery, Lookup, Search } from "../../model/lookup.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Timeline } from "../../model/timeline.ts";
 import type { At } from "../../model/units.ts";
-import { withoutQuery } from "../../model/url.ts";
 import { type Hit, isWanted, type Position, readPage, type Walk } from "../listing.ts";
 import type { Database } from "./driver.ts";
 import { fromRow, type Kept, LISTED, type Segment, type TriedRow } from "./kept.ts";

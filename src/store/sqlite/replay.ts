@@ -1,4 +1,4 @@
-import { NO_ATTEMPTS } from "../../model/attempt.ts";
+import { NO_ATTEMPTS } from "../../model/delivery.ts";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { ReplaySteps, Settled } from "../replay.ts";
 import type { Commits, Tx } from "./commits.ts";

@@ -1,8 +1,7 @@
+import type { BeginFile, BeginScratch, Gone, NewFile, Scratch } from "../../model/disk.ts";
 import { type Fault, fault } from "../../model/fault.ts";
-import type { BeginFile, BeginScratch, NewFile, Scratch } from "../../model/new-file.ts";
 import type { Rescue } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
-import type { Gone } from "../../model/space.ts";
 import { MB, SECOND } from "../../model/units.ts";
 import { type Database, messageOf, sizeOf } from "./driver.ts";
 

@@ -1,4 +1,4 @@
-import type { Migrating } from "../../model/supervisor.ts";
+import type { Migrating } from "../../model/daemon.ts";
 import { type Database, sizeOf } from "./driver.ts";
 
 /** The tables of an outbox. The daemon writes few, large rows; the views at the end are for people. */

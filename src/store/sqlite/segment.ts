@@ -1,7 +1,6 @@
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { DeliveryRef } from "../../model/delivery.ts";
-import type { EventType } from "../../model/event.ts";
-import type { Skip } from "../../model/verdict.ts";
+import type { EventType, Skip } from "../../model/event.ts";
 
 /**
  * The state of one event in the column `states`: it waits for its first attempt, was delivered by it, has a row in `tried`, or is

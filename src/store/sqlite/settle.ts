@@ -1,8 +1,7 @@
-import { type AttemptLog, NO_ATTEMPTS, withAttempts } from "../../model/attempt.ts";
-import type { Delivery, SettledState } from "../../model/delivery.ts";
-import type { Settlement } from "../../model/settlement.ts";
+import { withoutQuery } from "../../model/config.ts";
+import type { Delivery, SettledState, Settlement } from "../../model/delivery.ts";
+import { type AttemptLog, NO_ATTEMPTS, withAttempts } from "../../model/delivery.ts";
 import type { At } from "../../model/units.ts";
-import { withoutQuery } from "../../model/url.ts";
 import type { Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Delivered } from "./progress.ts";

@@ -1,7 +1,7 @@
+import { type Alias, type Bounds, describeAlias, type FileMark, type StoreHealth } from "../../model/disk.ts";
 import { isFault } from "../../model/fault.ts";
 import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
-import { type Alias, type Bounds, describeAlias, type FileMark, type StoreHealth } from "../../model/space.ts";
 import { createPresence, OutboxGone, type Presence } from "../presence.ts";
 import { createReplay } from "../replay.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { At } from "../../model/units.ts";
-import { SUPERSEDED } from "../../model/withdrawal.ts";
+import { SUPERSEDED } from "../../model/waiting-deliveries.ts";
 import type { Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Tables } from "./tables.ts";

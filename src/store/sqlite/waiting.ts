@@ -1,7 +1,6 @@
 import type { DeliveryKey } from "../../model/delivery.ts";
 import { MB } from "../../model/units.ts";
-import type { WaitingDeliveries } from "../../model/waiting-deliveries.ts";
-import type { Withdrawal } from "../../model/withdrawal.ts";
+import type { WaitingDeliveries, Withdrawal } from "../../model/waiting-deliveries.ts";
 import { DISCARDED, hasAlready } from "../replay.ts";
 import type { Commits, Tx } from "./commits.ts";
 import type { Waiting } from "./kept.ts";

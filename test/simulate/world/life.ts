@@ -1,9 +1,9 @@
 import { createApp } from "../../../src/app.ts";
 import type { Config } from "../../../src/model/config.ts";
 import type { Ports } from "../../../src/model/daemon.ts";
+import type { FileMark } from "../../../src/model/disk.ts";
 import type { Clock, Handle } from "../../../src/model/ports.ts";
 import type { Report } from "../../../src/model/report.ts";
-import type { FileMark } from "../../../src/model/space.ts";
 import type { Boot } from "../../../src/model/timeline.ts";
 import type { At } from "../../../src/model/units.ts";
 import { disk } from "../../../src/runtime/disk.ts";

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Attempt } from "../../../src/model/attempt.ts";
-import type { Delivery } from "../../../src/model/delivery.ts";
+import type { Attempt, Delivery, Settlement } from "../../../src/model/delivery.ts";
 import { isFault } from "../../../src/model/fault.ts";
 import type { ListedDelivery, ListedPage, Search } from "../../../src/model/lookup.ts";
-import type { Settlement } from "../../../src/model/settlement.ts";
 import { HOUR } from "../../../src/model/units.ts";
 import { type OpenStore, startStore, type TestStore } from "../harness.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, retried, URL_A } from "../make.ts";

@@ -3,9 +3,8 @@
  * what was delivered of them at its first attempt goes together. What was not has a place of its own.
  */
 
-import type { Delivery, DeliveryRef } from "../../../src/model/delivery.ts";
+import type { Delivery, DeliveryRef, Settlement } from "../../../src/model/delivery.ts";
 import type { Entry, PruneBefore, PruneCounts, Receipt } from "../../../src/model/ports.ts";
-import type { Settlement } from "../../../src/model/settlement.ts";
 import type { At } from "../../../src/model/units.ts";
 
 export type Expected = {

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Delivery } from "../../../src/model/delivery.ts";
+import type { Delivery, Settlement } from "../../../src/model/delivery.ts";
 import type { Entry, PruneBefore, PruneCounts, Queue, QueueAsk, QueuePage, Receipt } from "../../../src/model/ports.ts";
-import type { Settlement } from "../../../src/model/settlement.ts";
 import type { At } from "../../../src/model/units.ts";
 import type { Redirect } from "../../../src/model/waiting-deliveries.ts";
 import { SLOW } from "../../slow.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Delivery } from "../../../src/model/delivery.ts";
-import type { Settlement } from "../../../src/model/settlement.ts";
+import type { Delivery, Settlement } from "../../../src/model/delivery.ts";
 import { MINUTE, SECOND } from "../../../src/model/units.ts";
 import { makeEntry, URL_A } from "../make.ts";
 import { startOutbox, type TestOutbox } from "./start.ts";

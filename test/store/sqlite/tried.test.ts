@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Attempt } from "../../../src/model/attempt.ts";
-import type { Delivery } from "../../../src/model/delivery.ts";
+import type { Attempt, Delivery } from "../../../src/model/delivery.ts";
 import { SECOND } from "../../../src/model/units.ts";
 import { checksum } from "../../../src/store/sqlite/segment.ts";
 import { withoutRef } from "../harness.ts";

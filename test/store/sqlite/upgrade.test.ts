@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { MigrationStep } from "../../../src/model/supervisor.ts";
+import type { MigrationStep } from "../../../src/model/daemon.ts";
 import { GB, MB } from "../../../src/model/units.ts";
 import { beginFile } from "../../../src/runtime/new-file.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";

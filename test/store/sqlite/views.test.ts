@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Delivery } from "../../../src/model/delivery.ts";
-import type { Settlement } from "../../../src/model/settlement.ts";
+import type { Delivery, Settlement } from "../../../src/model/delivery.ts";
 import { SLOW } from "../../slow.ts";
 import { createExpected, type Expected, type Tried } from "../conformance/model.ts";
 import { anySteps, play } from "../conformance/sequences.ts";
