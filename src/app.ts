@@ -121,8 +121,9 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const { deliver, janitor, deletion, syncs, handles } = parts;
   const cleaning = janitor.run(closing.signal);
   const deleting = deletion.run(stopping.signal);
-  const listeners = await openListeners(ports.serve, current.config(), handles).catch(closeAll);
-  await applyDestinations();
+  const listeners = await applyDestinations()
+    .then(() => openListeners(ports.serve, current.config(), handles))
+    .catch(closeAll);
   deliver.start();
   const syncing = syncs.run(stopping.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };

@@ -85,8 +85,8 @@ export type TheirEvents = {
 /** An event with a waiting delivery, and its user. */
 export type WaitingEvent = { readonly event: number; readonly source: string; readonly userId: string };
 
-/** Where a walk through the store continues, in the engine's terms. */
-export type WalkCursor = readonly [table: "segments" | "tried", event: number, destination: string];
+/** Where a walk through the store continues. Only its engine reads it. */
+export type WalkCursor = string;
 
 export type DeletionPage = { readonly deletions: readonly Deletion[]; readonly cursor: string | null };
 /** `user`: only requests about this userId; null for all. */

@@ -4,7 +4,7 @@ import { type App, createApp } from "../../src/app.ts";
 import type { Config, Tls } from "../../src/model/config.ts";
 import type { Reload } from "../../src/model/daemon.ts";
 import type { Disk, Space } from "../../src/model/disk.ts";
-import type { Handle } from "../../src/model/ports.ts";
+import type { Handle, OpenStore } from "../../src/model/ports.ts";
 import type { Report } from "../../src/model/report.ts";
 import { GB } from "../../src/model/units.ts";
 import { disk } from "../../src/runtime/disk.ts";
@@ -31,6 +31,8 @@ export type DaemonOptions = {
   readonly reload?: Reload;
   /** Who is told what happens, in place of `told`. */
   readonly report?: (clock: FalseClock) => Report;
+  /** The engine; SQLite when left out. */
+  readonly openStore?: OpenStore;
 };
 
 /** A delivery's row, as an operator would read it. */
@@ -87,7 +89,11 @@ export async function startDaemon(options: DaemonOptions = {}): Promise<TestDaem
   const path = join(folder, "fairlead.db");
   const config = makeConfig(options.config);
   if (options.outbox) await writeFile(path, options.outbox);
-  return startIn({ folder, path, config: { ...config, outbox: { ...config.outbox, path } } }, options);
+  const place = { folder, path, config: { ...config, outbox: { ...config.outbox, path } } };
+  return startIn(place, options).catch(async (error: unknown) => {
+    await rm(folder, { recursive: true });
+    throw error;
+  });
 }
 
 type Place = { readonly folder: string; readonly path: string; readonly config: Config };
@@ -125,6 +131,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     },
     reload: async () => options.reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
     lastReload: () => ({ file: "config.yaml", readAt: clock.wall(), refused: null, needsRestart: [] }),
+    ...(options.openStore && { openStore: options.openStore }),
     version: "0.0.0",
     pid: 4711,
   });

@@ -149,14 +149,20 @@ type WalkStep = {
   readonly next: WalkCursor | null;
 };
 
+type Place = readonly [table: "segments" | "tried", event: number, destination: string];
+
+function cursorOf(table: Place[0], event: number, destination = ""): WalkCursor {
+  return JSON.stringify([table, event, destination]);
+}
+
 /** The next step through all events up to `upTo`: first the segments, then the rows of `tried`, by number. */
 function walk(kept: Kept, ask: WalkAsk, after: WalkCursor | null): WalkStep {
-  const [table, id, destination] = after ?? (["segments", 0, ""] as const);
+  const [table, id, destination]: Place = after === null ? ["segments", 0, ""] : JSON.parse(after);
   if (table === "segments") return walkSegments(kept, ask, id);
   const all = kept.rowsUp({ id, destination }, ask.upTo, STEP);
   const last = all.length < STEP ? undefined : all.at(-1);
   const rows = ask.open ? all.filter(({ state }) => state === "waiting") : all;
-  return { segments: [], rows, next: last ? ["tried", last.id, last.destination] : null };
+  return { segments: [], rows, next: last ? cursorOf("tried", last.id, last.destination) : null };
 }
 
 function walkSegments(kept: Kept, { upTo, open }: WalkAsk, after: number): WalkStep {
@@ -167,10 +173,10 @@ function walkSegments(kept: Kept, { upTo, open }: WalkAsk, after: number): WalkS
     if (open && segment.open === 0) continue;
     segments.push(segment);
     events += segment.events;
-    if (events >= STEP_EVENTS) return { segments, rows: [], next: ["segments", segment.first, ""] };
+    if (events >= STEP_EVENTS) return { segments, rows: [], next: cursorOf("segments", segment.first) };
   }
   const last = all.length < STEP ? undefined : all.at(-1);
-  return { segments, rows: [], next: last ? ["segments", last.first, ""] : ["tried", 0, ""] };
+  return { segments, rows: [], next: last ? cursorOf("segments", last.first) : cursorOf("tried", 0) };
 }
 
 /** Which of these users an event is about, or null. The previous id of an alias is in its body only. */
