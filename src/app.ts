@@ -28,8 +28,9 @@ import type { Fault } from "./model/fault.ts";
 import { never } from "./model/never.ts";
 import type { Accept, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
 import type { Report } from "./model/report.ts";
+import type { Rounds } from "./model/rounds.ts";
 import type { Activity, Arrivals, Health } from "./model/status.ts";
-import { createJanitor, type Janitor } from "./store/janitor.ts";
+import { createJanitor } from "./store/janitor.ts";
 import { openStore } from "./store/sqlite/store.ts";
 
 export type { Addresses, App, Metrics, Ports } from "./model/daemon.ts";
@@ -99,7 +100,7 @@ type Context = Current & { readonly ports: Ports; readonly stopping: AbortSignal
 
 type Parts = {
   readonly deliver: Deliver;
-  readonly janitor: Janitor;
+  readonly janitor: Rounds;
   readonly deletion: DeletionWorker;
   readonly syncs: SyncWorker;
   readonly handles: Handles;

@@ -3,6 +3,7 @@ import { type Event, ownEvent } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Accept, Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
+import { createRounds, type Rest, type Rounds } from "../model/rounds.ts";
 import { type At, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { SUPPRESSED } from "./pages.ts";
 
@@ -24,13 +25,9 @@ type WorkerWorld = {
   readonly report: Report;
 };
 
-export type Worker = {
-  /** Resumes the syncs of the previous run, and works until the signal is aborted. */
-  run(signal: AbortSignal): Promise<void>;
+export type Worker = Rounds & {
   /** Starts sending a sync. Resolves when it is finished. */
   begin(open: OpenSync): Promise<OpenSync>;
-  /** There is something to clean up. */
-  wake(): void;
 };
 
 type Running = { open: OpenSync; why: string | null; readonly done: PromiseWithResolvers<OpenSync> };
@@ -44,32 +41,43 @@ export function createSyncWorker(world: WorkerWorld): Worker {
   const { members, clock } = world;
   const running = new Map<number, Running>();
   const cleaner = createCleaner(members);
-  let nap = new AbortController();
+  let resumed = false;
+  let hasRested = false;
+  const rounds = createRounds(clock, (signal) => {
+    // Errors are logged: one damaged page must not stop the others.
+    return round(signal).catch((error: unknown): Rest => {
+      world.report.storeFailed("work on audiences and traits", error);
+      return { kind: "pause", ms: PATIENCE };
+    });
+  });
 
   return {
-    async run(signal) {
-      let resumed = false;
-      await overAndOver(world, signal, async () => {
-        nap = new AbortController();
-        const startedAt = clock.now();
-        if (!resumed) for (const open of await members.open()) runningOf(open);
-        resumed = true;
-        const worked = await workOn([...running.values()], signal, { ...world, finished });
-        if (worked || (await cleaner.tidy())) await breathe(clock, clock.now() - startedAt, signal);
-        else await rest(signal);
-      });
-    },
+    run: rounds.run,
     begin(open) {
       const { done } = runningOf(open);
       world.report.syncStarted(open);
-      nap.abort();
+      rounds.wake();
       return done.promise;
     },
     wake() {
       cleaner.lookAgain();
-      nap.abort();
+      rounds.wake();
     },
   };
+
+  async function round(signal: AbortSignal): Promise<Rest> {
+    const startedAt = clock.now();
+    // Calls about former members may have been settled while it slept.
+    if (hasRested) cleaner.lookAgain();
+    hasRested = false;
+    // Syncs of the previous run of the daemon go on.
+    if (!resumed) for (const open of await members.open()) runningOf(open);
+    resumed = true;
+    const worked = await workOn([...running.values()], signal, { ...world, finished });
+    if (worked || (await cleaner.tidy())) return breather(clock.now() - startedAt);
+    hasRested = true;
+    return { kind: "sleep", ms: running.size > 0 ? PATIENCE : SWEEP_AFTER };
+  }
 
   /** A sync that begins while earlier ones are being resumed may be among them. */
   function runningOf(open: OpenSync): Running {
@@ -80,12 +88,6 @@ export function createSyncWorker(world: WorkerWorld): Worker {
     return one;
   }
 
-  async function rest(signal: AbortSignal): Promise<void> {
-    await clock.sleep(running.size > 0 ? PATIENCE : SWEEP_AFTER, AbortSignal.any([signal, nap.signal]));
-    // Calls about former members may have been settled by now.
-    cleaner.lookAgain();
-  }
-
   function finished({ done }: Running, open: OpenSync): void {
     running.delete(open.sync.number);
     cleaner.lookAgain();
@@ -93,25 +95,9 @@ export function createSyncWorker(world: WorkerWorld): Worker {
   }
 }
 
-/** Works until the signal is aborted. Errors are logged: one damaged page must not stop the others. */
-async function overAndOver(
-  { clock, report }: WorkerWorld,
-  signal: AbortSignal,
-  work: () => Promise<void>,
-): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await work();
-    } catch (error) {
-      report.storeFailed("work on audiences and traits", error);
-      await clock.sleep(PATIENCE, signal);
-    }
-  }
-}
-
 /** Leaves half of the time to other work: incoming calls, and the deliveries of these syncs. */
-function breathe(clock: Clock, took: Ms, signal: AbortSignal): Promise<void> {
-  return took < 1 ? clock.nextTurn() : clock.sleep(took, signal);
+function breather(took: Ms): Rest {
+  return took < 1 ? { kind: "turn" } : { kind: "pause", ms: took };
 }
 
 type Work = WorkerWorld & { readonly finished: (one: Running, open: OpenSync) => void };

@@ -3,6 +3,7 @@ import { type Fault, isFault } from "../model/fault.ts";
 import type { Accept, Clock, Extra } from "../model/ports.ts";
 import type { ForgetRejections } from "../model/refusal.ts";
 import type { Report } from "../model/report.ts";
+import { createRounds, type Rounds } from "../model/rounds.ts";
 import { MINUTE, type Ms, SECOND } from "../model/units.ts";
 import { makeNotice, standingOf } from "./request.ts";
 import { type Held, holdersOf, holdWaiting, type ReachWorld, type WithdrawWorld } from "./withdraw.ts";
@@ -13,11 +14,7 @@ type DeletionWorkerWorld = Omit<AnnounceWorld & EraseWorld, "signal" | "deletion
   readonly report: Pick<Report, "deletionEnded" | "unexpected">;
 };
 
-export type Worker = {
-  /** Works until the signal is aborted. Never rejects. */
-  run(signal: AbortSignal): Promise<void>;
-  /** There is new work. */
-  wake(): void;
+export type Worker = Rounds & {
   /** A notification was settled. It is checked a little later, together with others that are settled meanwhile. */
   settled(): void;
 };
@@ -33,30 +30,26 @@ const TRY_AGAIN: Ms = 5 * SECOND;
  */
 export function createDeletionWorker(world: DeletionWorkerWorld): Worker {
   const { clock, deletions, report } = world;
-  let nap = new AbortController();
   let cancel: (() => void) | null = null;
   const traces = createTraces();
-  const wake = (): void => nap.abort();
+  const rounds = createRounds(clock, async (signal) => {
+    const wait = await workOnAll({ ...world, signal }).catch((error: unknown) => {
+      report.unexpected("delete users", error);
+      return LOOK_EVERY;
+    });
+    return { kind: "sleep", ms: wait };
+  });
 
   return {
-    wake,
+    wake: rounds.wake,
     settled() {
       cancel ??= clock.after(SECOND, () => {
         cancel = null;
-        wake();
+        rounds.wake();
       });
     },
     async run(signal) {
-      while (!signal.aborted) {
-        nap = new AbortController();
-        const wait = await workOnAll({ ...world, signal }).catch((error: unknown) => {
-          report.unexpected("delete users", error);
-          return LOOK_EVERY;
-        });
-        const until = AbortSignal.any([signal, nap.signal]);
-        if (wait !== null) await clock.sleep(wait, until);
-        else await aborted(until);
-      }
+      await rounds.run(signal);
       cancel?.();
     },
   };
@@ -85,13 +78,6 @@ export function createDeletionWorker(world: DeletionWorkerWorld): Worker {
     const left = await Promise.all(STAGES.map((stage) => deletions.unfinished(stage, "")));
     return left.some((those) => those.length > 0) ? wait : null;
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 const STAGES = ["notices", "settling", "erasing"] as const;

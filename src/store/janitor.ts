@@ -3,6 +3,7 @@ import type { StoreHealth } from "../model/disk.ts";
 import { isFault } from "../model/fault.ts";
 import type { Clock, Prune } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
+import { createRounds, type Rest, type Rounds } from "../model/rounds.ts";
 import { DAY, HOUR, MINUTE, type Ms, SECOND } from "../model/units.ts";
 
 /** How often it checks, if nothing wakes it. */
@@ -20,37 +21,24 @@ export type JanitorWorld = {
   readonly report: Report;
 };
 
-export type Janitor = {
-  /** Works until the signal is aborted. */
-  run(signal: AbortSignal): Promise<void>;
-  /** Makes it check now, as the store is crowded. */
-  wake(): void;
-};
-
 /**
  * Removes what was kept long enough, in small steps. When the store is crowded, settled deliveries go early to make room for new
  * calls: first the delivered ones, then those that failed or expired, and then the messageIds older than an hour by which repeats
  * are recognised. When the disk is nearly full, only delivered ones go early: another program may be filling it, and failures
  * are kept for the operator. Waiting deliveries are never removed.
  */
-export function createJanitor(world: JanitorWorld): Janitor {
-  let nap = new AbortController();
-  return {
-    async run(signal) {
-      while (!signal.aborted) {
-        nap = new AbortController();
-        const found = await cleanUp(world);
-        if (found === "more") await world.clock.nextTurn();
-        else if (found === "failed") await world.clock.sleep(AFTER_FAILURE, signal);
-        else await world.clock.sleep(EVERY, AbortSignal.any([signal, nap.signal]));
-      }
-    },
-    wake: () => nap.abort(),
-  };
+export function createJanitor(world: JanitorWorld): Rounds {
+  return createRounds(world.clock, async () => AFTER[await cleanUp(world)]);
 }
 
+const AFTER: Readonly<Record<"more" | "nothing" | "failed", Rest>> = {
+  more: { kind: "turn" },
+  nothing: { kind: "sleep", ms: EVERY },
+  failed: { kind: "pause", ms: AFTER_FAILURE },
+};
+
 /** One step. Answers whether there may be more to do, or that the store has failed. */
-async function cleanUp({ prune, health, outbox, clock, report }: JanitorWorld): Promise<"more" | "nothing" | "failed"> {
+async function cleanUp({ prune, health, outbox, clock, report }: JanitorWorld): Promise<keyof typeof AFTER> {
   const now = clock.now();
   const { keepDelivered, keepFailed } = outbox();
   const old = { delivered: now - keepDelivered, failed: now - keepFailed, seen: now - DAY };
