@@ -197,8 +197,8 @@ type LiveClock = DestinationClock & {
 export function createDestinationClock(first: StoredClock): LiveClock {
   let clock = first;
   /**
-   * The last time that it stood still and that is over, for attempts that began before its end. An attempt takes seconds, so
-   * that the one before it hardly ever matters.
+   * The last time that it stood still and that is over, for attempts that began before its end. An attempt takes seconds:
+   * an earlier one almost never matters.
    */
   let last: { readonly from: At; readonly until: At } | null = null;
 

@@ -40,7 +40,7 @@ function quoteLongIntegers(text: string): string | null {
   return end === 0 ? null : pieces.join("") + text.slice(end);
 }
 
-/** Integers beyond the range of a double stay infinite and are refused: hardly any receiver could read them. */
+/** Integers beyond the range of a double stay infinite and are refused: almost no receiver could read them. */
 function isLong(digits: string): boolean {
   const number = Number(digits);
   return Number.isFinite(number) && !Number.isSafeInteger(number);

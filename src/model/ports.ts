@@ -203,7 +203,7 @@ export type StoreOptions = {
   readonly disk: Disk;
   /** Called before each step of a migration. */
   readonly migrating?: Migrating | undefined;
-  /** Writes the copy that is kept before a large migration step. If left out, no copy is kept. */
+  /** Writes the copy that is kept before the first migration step. If left out, no copy is kept. */
   readonly beginFile?: BeginFile | undefined;
   /** Creates the file for a copy that an operator downloads. If left out, downloads are refused. */
   readonly beginScratch?: BeginScratch | undefined;

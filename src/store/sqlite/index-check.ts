@@ -62,7 +62,7 @@ export function createIndexCheck(db: Database, world: IndexCheckWorld): (signal:
   }
 
   async function repair(index: string, why: string): Promise<void> {
-    const failed = (error: unknown): string => `it cannot be made again: ${messageOf(error)}; ${MEND}`;
+    const failed = (error: unknown): string => `it cannot be made again: ${messageOf(error)}; ${RECOVERY}`;
     const run = (): string => {
       db.exec(`REINDEX ${index}`);
       return "it was made again";
@@ -73,7 +73,7 @@ export function createIndexCheck(db: Database, world: IndexCheckWorld): (signal:
   }
 }
 
-const MEND = `stop Fairlead, and restore a backup, or what "sqlite3 FILE .recover" can read`;
+const RECOVERY = `stop Fairlead, and restore a backup, or what "sqlite3 FILE .recover" can read`;
 const LOOK_AT_DISK = "The disk has changed what was written: look at it (dmesg, smartctl)";
 
 /** Walks through a table from its start to its end, and then from the start again. */
