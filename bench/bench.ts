@@ -6,6 +6,7 @@ import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Check, checkLimits } from "./check.ts";
 import { benchClient } from "./client.ts";
+import { hasFlushCounter } from "./flushes.ts";
 import { benchGrowth } from "./growth/growth.ts";
 import { linesOf } from "./lines.ts";
 import { describe } from "./machine.ts";
@@ -38,11 +39,14 @@ async function main(argv: readonly string[]): Promise<number> {
 async function benchRows(argv: readonly string[]): Promise<void> {
   const options = readOptions(argv);
   if (options === "help") console.log(USAGE);
-  else await withTools(options, (tools) => measureAndTell(options, { ...tools, amounts: options.amounts }));
+  else
+    await withTools(options, (tools) =>
+      measureAndTell(options, { ...tools, amounts: options.amounts, trace: options.trace }),
+    );
 }
 
 async function measureAndTell(options: Options, bench: Bench): Promise<void> {
-  const lines = linesOf(options.rows);
+  const lines = linesOf(options.rows, options.paces);
   if (options.peers) installPeers();
   if (options.profile) return profile(lines, bench);
   const check = options.check ? await checkLimits(bench) : null;
@@ -99,8 +103,18 @@ function tell({ options, results, samples, check }: Told): void {
   console.log(`\n${single} single calls in a run, ${batched} events in batches; a million is ${many}`);
   const drawing = join(dirname(options.out), "bench-million.svg");
   if (writeStory(samples, drawing)) console.log(`how the million went is drawn in ${drawing}`);
+  if (results.some(({ line }) => line.row === "steady")) console.log(`\n${tellFsyncs(options)}`);
   const disturbed = countDisturbed(samples);
   if (disturbed > 0) console.log(`\nother programs were busy during ${disturbed} of ${samples.length} runs`);
   if (check) console.log(`\n${writeOccupations(occupationsOf(samples))}\n\n${writeCheck(check)}`);
   writeFileSync(options.out, `${JSON.stringify({ ...about.facts, options, results, samples, check }, null, 2)}\n`);
+}
+
+/** What stands behind the number of fsyncs, and may spoil it. */
+function tellFsyncs({ trace, folder }: Options): string {
+  if (trace)
+    return "fsyncs are the server's own, counted by strace, which slows it down: look at CPU and latency without --trace";
+  if (hasFlushCounter(folder))
+    return "fsyncs are flushes of the disk, whoever made them: --trace counts the server's own by strace";
+  return `Linux counts no flushes for what ${folder} is on, so there are no fsyncs: --trace counts them by strace`;
 }

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { writeSmallConfig } from "./config.ts";
+import { traced } from "./flushes.ts";
 import { PEERS_FOLDER } from "./peers/install.ts";
 import { startRedis } from "./peers/redis.ts";
 import { end, start } from "./processes.ts";
@@ -18,6 +19,10 @@ export type Server = {
   readonly port: number;
   /** Where it takes an operator's commands; null if it has none. */
   readonly adminPort: number | null;
+  /** Its folder. */
+  readonly data: string;
+  /** Whether strace counts its fsyncs. */
+  readonly traced: boolean;
   /** The path of its config file; the floor has none there. */
   readonly config: string;
   /** When it was started, by the clock of `time.ts`. */
@@ -43,6 +48,8 @@ export type Surroundings = {
   readonly config?: string;
   /** The data of an earlier server, to go on with, or a folder for them; a new one when left out. */
   readonly data?: string;
+  /** Have strace count its fsyncs. */
+  readonly traced?: boolean;
   /** What stops a server. */
   readonly endBy: Ending;
 };
@@ -52,9 +59,10 @@ export async function startServer(contender: Contender, around: Surroundings): P
   const data = around.data ?? mkdtempSync(join(around.folder, `bench-${contender}-`));
   const log = join(data, "log");
   const command = COMMANDS[contender](data, around);
-  const redis = contender === "bullmq" ? await startRedis(data) : null;
+  const launch = (wanted: readonly string[]): string[] => (around.traced ? traced(wanted, data) : [...wanted]);
+  const redis = contender === "bullmq" ? await startRedis(data, launch) : null;
   const startedAt = now();
-  const child = start(command, { cwd: data, stdio: ["ignore", "pipe", Bun.file(log)] });
+  const child = start(launch(command), { cwd: data, stdio: ["ignore", "pipe", Bun.file(log)] });
   let stopping = false;
   const crashed = child.exited.then((code): never | Promise<never> => {
     if (stopping) return new Promise(() => {});
@@ -68,6 +76,8 @@ export async function startServer(contender: Contender, around: Surroundings): P
     pids: redis ? [child.pid, redis.pid] : [child.pid],
     port,
     adminPort,
+    data,
+    traced: around.traced ?? false,
     config: configIn(data),
     startedAt,
     crashed,

@@ -2,10 +2,12 @@
 
 import type { Rate } from "./measure.ts";
 import { IDS, type Ids } from "./requests.ts";
-import type { Line, RowName, RunName, Turn } from "./rows.ts";
+import type { Line, RowName, RunName, Turn, Wanted } from "./rows.ts";
+import { PACES, type Pace } from "./steady.ts";
 
-export function linesOf(rows: readonly RowName[]): readonly Line[] {
-  return LINES.filter(({ row }) => rows.includes(row));
+/** `paces`: those that `steady` is made at. */
+export function linesOf(rows: readonly RowName[], paces: readonly Pace[] = PACES): readonly Line[] {
+  return [...LINES, ...paces.flatMap(paceLines)].filter(({ row }) => rows.includes(row));
 }
 
 const ID_LABELS: Readonly<Record<Ids, string>> = {
@@ -167,6 +169,23 @@ function memoryLines(): readonly Line[] {
       ...{ base: ofFloor("million"), run: "million" },
     },
     { ...upTo(150), label: "memory, started with a million waiting", base: null, run: "waiting", value: "memory" },
+  ];
+}
+
+/** What is wanted where few calls come is what a small machine's disk and battery notice; of many, how even they are taken. */
+function paceLines(pace: Pace): readonly Line[] {
+  const isFast = pace === 1_000;
+  const line = (what: string, rest: Pick<Line, "unit" | "value"> & { readonly wanted: Wanted }): Line => ({
+    ...{ row: "steady", label: `${what} at ${pace.toLocaleString("en-US")} calls/s`, ...rest },
+    ...{ base: ofFloor(`paced ${pace}`), run: `paced ${pace}` },
+    wanted: isFast === (rest.value === "p99") ? rest.wanted : null,
+  });
+  return [
+    line("fsyncs for an event", { unit: "", value: "fsyncs", wanted: { upTo: 1.1 } }),
+    line("written for an event", { unit: "KB", value: "kilobytes", wanted: { upTo: 12 } }),
+    line("CPU for an event", { unit: "ms", value: "cpuMs", wanted: { most: 1.2 } }),
+    { ...line("acknowledgement, p50", { unit: "ms", value: "p50", wanted: { most: 2 } }), wanted: null },
+    line("acknowledgement, p99", { unit: "ms", value: "p99", wanted: { most: 2 } }),
   ];
 }
 

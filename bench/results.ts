@@ -18,7 +18,8 @@ export type Result = {
   readonly ratio: number | null;
   /** The same for each round by itself, smallest first: how far they lie apart says how much to trust the ratio. */
   readonly ratios: readonly number[];
-  readonly met: boolean;
+  /** Null where nothing is wanted. */
+  readonly met: boolean | null;
 };
 
 export function resultOf(line: Line, samples: readonly Sample[]): Result {
@@ -32,7 +33,8 @@ export function resultOf(line: Line, samples: readonly Sample[]): Result {
   return { line, base, fairlead, peer, ratio, ratios, met: isMet(line.wanted, fairlead, ratio ?? Number.NaN) };
 }
 
-function isMet(wanted: Wanted, fairlead: number, ratio: number): boolean {
+function isMet(wanted: Wanted | null, fairlead: number, ratio: number): boolean | null {
+  if (wanted === null) return null;
   if ("upTo" in wanted) return fairlead <= wanted.upTo;
   return "least" in wanted ? ratio >= wanted.least : ratio <= wanted.most;
 }

@@ -9,6 +9,7 @@ import { measureMillion } from "./million.ts";
 import type { Ids } from "./requests.ts";
 import type { Bench } from "./run.ts";
 import { measureStart, measureWaiting } from "./starting.ts";
+import { measurePaced, type Pace } from "./steady.ts";
 import type { Measured } from "./watch.ts";
 
 export const ROW_NAMES = [
@@ -17,6 +18,7 @@ export const ROW_NAMES = [
   "drain",
   "cpu",
   "latency",
+  "steady",
   "memory",
   "start",
   "idle",
@@ -32,7 +34,7 @@ export type Line = {
   readonly row: RowName;
   readonly label: string;
   /** How numbers of this kind are written. */
-  readonly unit: "/s" | "s" | "ms" | "MB" | "%";
+  readonly unit: "/s" | "s" | "ms" | "MB" | "KB" | "%" | "";
   /**
    * The run that gives the number to compare with: the floor's, or Fairlead's own when nothing disturbs it. Null for what
    * neither does.
@@ -42,7 +44,8 @@ export type Line = {
   readonly run: RunName;
   /** What the number is called in both runs. */
   readonly value: string;
-  readonly wanted: Wanted;
+  /** Null where a number only explains the others. */
+  readonly wanted: Wanted | null;
 };
 
 /** Fairlead's number, as a part of the other, or by itself (`upTo`, in the line's unit). */
@@ -57,6 +60,7 @@ export type RunName =
   | `batches ${Ids}`
   | "backlog"
   | "steady"
+  | `paced ${Pace}`
   | "idle"
   | "start"
   | "million"
@@ -82,6 +86,7 @@ export function measure(run: RunName, contender: Contender, bench: Bench): Promi
   if (kind === "start") return measureStart(contender, bench);
   if (kind === "million") return measureMillion(contender, bench);
   if (kind === "waiting") return measureWaiting(bench);
+  if (kind === "paced") return measurePaced(contender, Number(how) as Pace, bench);
   if (kind === "steady") return measureSteady(contender, "none", bench);
   return measureReloads({ rate: how as Rate, sources: Number(rest), reloads: kind === "reloaded" }, bench);
 }

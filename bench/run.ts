@@ -7,6 +7,7 @@ import type { LoadCommands } from "./load.ts";
 import type { Arrival, ReceiverCommands } from "./receiver.ts";
 import type { Ids } from "./requests.ts";
 import type { SickCommands } from "./sick.ts";
+import type { Pace } from "./steady.ts";
 
 export const CONNECTIONS = 64;
 /** In ms, for the next webhook to come. */
@@ -29,6 +30,8 @@ export type Amounts = {
   readonly members: number;
   /** Seconds of steady load. */
   readonly seconds: number;
+  /** The same for each pace of `steady`: fewer calls need longer. */
+  readonly paced: Readonly<Record<Pace, number>>;
   /** Events that are sent before anything is measured, so that code is compiled and connections are open. */
   readonly warmup: number;
 };
@@ -40,7 +43,11 @@ export type Tools = Surroundings & {
   readonly sick: Worker<SickCommands>;
 };
 
-export type Bench = Tools & { readonly amounts: Amounts };
+export type Bench = Tools & {
+  readonly amounts: Amounts;
+  /** Have strace count fsyncs, in place of the disk's own counter. */
+  readonly trace: boolean;
+};
 
 export type Kind = {
   readonly port: number;

@@ -36,21 +36,22 @@ function writeTable(columns: Columns, results: readonly Result[]): string {
     ratio?.toFixed(2) ?? NOTHING,
     ratios.length > 0 ? `${ratios[0]?.toFixed(2)}–${ratios.at(-1)?.toFixed(2)}` : NOTHING,
     writeWanted(line),
-    met ? "met" : "missed",
+    met === null ? "" : met ? "met" : "missed",
   ]);
   return align([head, ...rows]);
 }
 
-const DIGITS: Readonly<Record<Line["unit"], number>> = { "/s": 0, s: 2, ms: 2, MB: 0, "%": 2 };
+const DIGITS: Readonly<Record<Line["unit"], number>> = { "/s": 0, s: 2, ms: 2, MB: 0, KB: 1, "%": 2, "": 2 };
 
 function writeNumber(number: number | null, { unit }: Line): string {
-  if (number === null) return NOTHING;
+  if (number === null || Number.isNaN(number)) return NOTHING;
   const digits = { minimumFractionDigits: DIGITS[unit], maximumFractionDigits: DIGITS[unit] };
-  return `${number.toLocaleString("en-US", digits)} ${unit}`;
+  return `${number.toLocaleString("en-US", digits)} ${unit}`.trimEnd();
 }
 
 function writeWanted({ wanted, unit }: Line): string {
-  if ("upTo" in wanted) return `≤ ${wanted.upTo} ${unit}`;
+  if (wanted === null) return NOTHING;
+  if ("upTo" in wanted) return `≤ ${wanted.upTo} ${unit}`.trimEnd();
   return "least" in wanted ? `≥ ${wanted.least}` : `≤ ${wanted.most}`;
 }
 

@@ -54,6 +54,11 @@ export function memoryOf({ pids }: Processes): number {
   return sum(pids, (pid) => memory(pid, "VmRSS"));
 }
 
+/** Bytes that they have had written to the disk, in whole pages, as Linux counts them when a page becomes dirty. */
+export function bytesWrittenBy({ pids }: Processes): number {
+  return sum(pids, (pid) => Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1]));
+}
+
 /** Seconds of processor time of all of them. */
 export function cpuSecondsOf({ pids }: Processes): number {
   return sum(pids, cpuSeconds);

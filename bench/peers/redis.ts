@@ -8,9 +8,15 @@ export const SOCKET = "redis.sock";
 const SETTINGS = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
 
 /** A Redis of its own in this folder, which nothing else can reach. Resolves once it takes commands. */
-export async function startRedis(folder: string): Promise<Subprocess> {
+export async function startRedis(
+  folder: string,
+  launch: (command: readonly string[]) => string[],
+): Promise<Subprocess> {
   const place = ["--port", "0", "--unixsocket", SOCKET, "--dir", folder];
-  const redis = start(["redis-server", ...SETTINGS, ...place], { cwd: folder, stdio: ["ignore", "pipe", "ignore"] });
+  const redis = start(launch(["redis-server", ...SETTINGS, ...place]), {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   let printed = "";
   for await (const chunk of redis.stdout as ReadableStream<Uint8Array>) {
     printed += new TextDecoder().decode(chunk);

@@ -16,7 +16,7 @@ describe("a result of the bench", () => {
 
   it("is met at the wanted ratio, and missed on the other side of it", () => {
     const samples = [...rounds("floor", [100]), ...rounds("fairlead", [80])];
-    const isMet = (wanted: Wanted): boolean => resultOf(line(wanted), samples).met;
+    const isMet = (wanted: Wanted) => resultOf(line(wanted), samples).met;
     assert.deepEqual([{ least: 0.8 }, { least: 0.81 }].map(isMet), [true, false]);
     assert.deepEqual([{ most: 0.8 }, { most: 0.79 }].map(isMet), [true, false]);
   });
@@ -30,7 +30,7 @@ describe("a result of the bench", () => {
 
   it("may be wanted by itself, whatever the floor has", () => {
     const samples = [...rounds("floor", [10]), ...rounds("fairlead", [90, 110])];
-    const isMet = (upTo: number): boolean => resultOf(line({ upTo }), samples).met;
+    const isMet = (upTo: number) => resultOf(line({ upTo }), samples).met;
     assert.deepEqual([100, 99].map(isMet), [true, false]);
   });
 
