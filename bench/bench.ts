@@ -12,7 +12,7 @@ import { linesOf } from "./lines.ts";
 import { describe } from "./machine.ts";
 import { writeStory } from "./million-plot.ts";
 import { type Options, readOptions, USAGE } from "./options.ts";
-import { installPeers } from "./peers/install.ts";
+import { type Peer, preparePeers } from "./peers/install.ts";
 import { profile } from "./profile.ts";
 import { countDisturbed, createUndisturbed } from "./quiet.ts";
 import { occupationsOf, type Result, resultOf, type Sample } from "./results.ts";
@@ -47,19 +47,19 @@ async function benchRows(argv: readonly string[]): Promise<void> {
 
 async function measureAndTell(options: Options, bench: Bench): Promise<void> {
   const lines = linesOf(options.rows, options.paces);
-  if (options.peers) installPeers();
+  const { peers, missing } = options.peers ? preparePeers() : { peers: [], missing: [] };
   if (options.profile) return profile(lines, bench);
   const check = options.check ? await checkLimits(bench) : null;
-  const samples = await measureRounds(options, turnsOf(lines, options), bench);
+  const samples = await measureRounds(options, turnsOf(lines, peers), bench);
   const results = lines.map((line) => resultOf(line, samples));
-  tell({ options, results, samples, check });
+  tell({ options, results, samples, check, missing });
 }
 
 /** Each run that any of the lines needs, once; those that are compared beside each other. */
-function turnsOf(lines: readonly Line[], { peers }: Options): readonly Turn[] {
+function turnsOf(lines: readonly Line[], peers: readonly Peer[]): readonly Turn[] {
   const turns = lines.flatMap(({ base, run }): readonly Turn[] => [
     ...(base ? [base] : []),
-    ...(base && peers && isForPeers(base) ? [{ ...base, contender: "bullmq" } as const] : []),
+    ...(base && isForPeers(base) ? peers.map((contender) => ({ ...base, contender })) : []),
     { run, contender: "fairlead" },
   ]);
   return [...new Map(turns.map((turn) => [`${turn.run} ${turn.contender}`, turn])).values()];
@@ -90,12 +90,14 @@ type Told = {
   readonly results: readonly Result[];
   readonly samples: readonly Sample[];
   readonly check: Check | null;
+  readonly missing: readonly string[];
 };
 
-function tell({ options, results, samples, check }: Told): void {
+function tell({ options, results, samples, check, missing }: Told): void {
   const about = describe(options);
   console.log(about.text);
   console.log(`median of ${options.rounds} round(s)\n\n${writeTables(results)}`);
+  for (const why of missing) console.log(`\n${why}`);
   const meetings = writeMeetings(samples);
   if (meetings !== "") console.log(`\n${meetings}`);
   const { calls, events, million } = options.amounts;

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { writeSmallConfig } from "./config.ts";
 import { traced } from "./flushes.ts";
-import { PEERS_FOLDER } from "./peers/install.ts";
+import { GO_PEER, PEERS, PEERS_FOLDER } from "./peers/install.ts";
 import { startRedis } from "./peers/redis.ts";
 import { end, start } from "./processes.ts";
 import { now } from "./time.ts";
 
 /** Whatever is measured: each does the same work, and has a store of its own. */
-export const CONTENDERS = ["floor", "fairlead", "bullmq"] as const;
+export const CONTENDERS = ["floor", "fairlead", ...PEERS] as const;
 export type Contender = (typeof CONTENDERS)[number];
 
 export type Server = {
@@ -44,6 +44,8 @@ export type Surroundings = {
   /** How Fairlead is run: a program and its arguments, without the command. */
   readonly fairlead: readonly string[];
   readonly receiverPort: number;
+  /** What the others send to, and the file of the authority that they trust there; the plain receiver when left out. */
+  readonly target?: { readonly url: string; readonly ca?: string };
   /** Fairlead's config; the smallest when left out. */
   readonly config?: string;
   /** The data of an earlier server, to go on with, or a folder for them; a new one when left out. */
@@ -99,19 +101,18 @@ const ADDRESSES: Readonly<Record<Contender, readonly string[]>> = {
   floor: ["ingest"],
   fairlead: ["ingest", "admin"],
   bullmq: ["ingest"],
+  go: ["ingest"],
 };
 
 const COMMANDS: Readonly<Record<Contender, (data: string, around: Surroundings) => string[]>> = {
-  floor: floorCommand,
+  floor: (data, around) => [process.execPath, FLOOR, data, ...targetOf(around)],
   fairlead: fairleadCommand,
-  bullmq: (_data, { receiverPort }) => [process.execPath, BULLMQ, PEERS_FOLDER, urlOf(receiverPort)],
+  bullmq: (_data, around) => [process.execPath, BULLMQ, PEERS_FOLDER, ...targetOf(around)],
+  go: (data, around) => [GO_PEER, data, ...targetOf(around)],
 };
 
+const FLOOR = join(import.meta.dir, "floor.ts");
 const BULLMQ = join(import.meta.dir, "peers/bullmq.ts");
-
-function floorCommand(data: string, { receiverPort }: Surroundings): string[] {
-  return [process.execPath, join(import.meta.dir, "floor.ts"), data, urlOf(receiverPort)];
-}
 
 function fairleadCommand(data: string, { fairlead, receiverPort, config }: Surroundings): string[] {
   writeFileSync(configIn(data), config ?? writeSmallConfig(receiverPort));
@@ -122,8 +123,9 @@ function configIn(data: string): string {
   return join(data, "config.yaml");
 }
 
-function urlOf(port: number): string {
-  return `http://127.0.0.1:${port}/`;
+function targetOf({ receiverPort, target }: Surroundings): readonly string[] {
+  const { url, ca } = target ?? { url: `http://127.0.0.1:${receiverPort}/` };
+  return ca === undefined ? [url] : [url, ca];
 }
 
 /** All print the addresses of the ports that they were given, once they take calls. */

@@ -3,11 +3,12 @@
  * parses the calls, inserts a row for each, commits in groups, answers, signs, POSTs 64 at a time, and marks what was
  * taken. There is no validation, no routing, no dedup, no retry, no time limit, no log and no metric.
  *
- * Usage: bun floor.ts <data folder> <url of the receiver>
+ * Usage: bun floor.ts <data folder> <url of the receiver> [<file of the authority that its certificate is from>]
  */
 import Database from "better-sqlite3";
 
-const [folder = ".", receiver = ""] = process.argv.slice(2);
+const [folder = ".", receiver = "", authority] = process.argv.slice(2);
+const tls = authority === undefined ? {} : { tls: { ca: await Bun.file(authority).text() } };
 const SECRET = "bench-secret";
 const MOST_AT_ONCE = 64;
 const PAGE = 512;
@@ -111,7 +112,7 @@ function sendMore(): void {
 async function send({ id, body }: Row): Promise<void> {
   const signature = new Bun.CryptoHasher("sha1", SECRET).update(body).digest("hex");
   const headers = { "Content-Type": "application/json", "User-Agent": "Floor/1.0", "X-Signature": signature };
-  const response = await fetch(receiver, { method: "POST", headers, body });
+  const response = await fetch(receiver, { method: "POST", headers, body, ...tls });
   if (!response.ok) throw new Error(`the receiver answered ${response.status}`);
   sending -= 1;
   done.push(id);

@@ -1,6 +1,7 @@
 /** The lines of the table: what is measured, how much of which other number is wanted, and which runs it takes. */
 
 import type { Rate } from "./measure.ts";
+import type { Scheme } from "./receivers.ts";
 import { IDS, type Ids } from "./requests.ts";
 import type { Line, RowName, RunName, Turn, Wanted } from "./rows.ts";
 import { PACES, type Pace } from "./steady.ts";
@@ -22,6 +23,10 @@ const RELOADS: readonly { readonly rate: Rate; readonly sources: number; readonl
   { rate: "steady", sources: 500, label: "acknowledgement at 200 calls/s" },
 ];
 
+/** Requests that Fairlead has under way at most: to one webhook, unless its config says otherwise, and in all. */
+const CONCURRENCY = 64;
+const SLOTS = 200;
+
 /** The floor does not look at messageIds, so it has one number for all of them. */
 const LINES: readonly Line[] = [
   ...IDS.map<Line>((ids) => ({
@@ -32,6 +37,7 @@ const LINES: readonly Line[] = [
     run: `singles ${ids}`,
     value: "perSecond",
     wanted: { least: 0.8 },
+    leastOfGo: 1,
   })),
   ...IDS.map<Line>((ids) => ({
     row: "batches",
@@ -51,6 +57,9 @@ const LINES: readonly Line[] = [
     value: "drainedPerSecond",
     wanted: { least: 0.8 },
   },
+  ...secureLines(),
+  ...spreadLines("http"),
+  ...spreadLines("https"),
   ...IDS.map<Line>((ids) => ({
     row: "cpu",
     label: `CPU for 100,000 single calls, ${ID_LABELS[ids]}`,
@@ -172,6 +181,32 @@ function memoryLines(): readonly Line[] {
   ];
 }
 
+function secureLines(): readonly Line[] {
+  const of = (run: "https singles" | "https backlog") => ({ row: "https", base: ofFloor(run), run }) as const;
+  const [singles, backlog] = [of("https singles"), of("https backlog")];
+  return [
+    { ...singles, label: "single calls delivered over HTTPS", unit: "/s", value: "perSecond", wanted: { least: 0.8 } },
+    { ...backlog, label: "draining over HTTPS", unit: "/s", value: "drainedPerSecond", wanted: { least: 0.8 } },
+    { ...singles, label: "CPU for 100,000 of the calls", unit: "s", value: "cpuSeconds", wanted: { most: 1.3 } },
+    { ...backlog, label: "opened to drain", unit: "connections", value: "connections", wanted: { upTo: CONCURRENCY } },
+  ];
+}
+
+/** To a hundred receivers beside the same to one. */
+function spreadLines(scheme: Scheme): readonly Line[] {
+  const base = { run: scheme === "http" ? "backlog" : "https backlog", contender: "fairlead" } as const;
+  const of = { row: "spread", base, run: `spread ${scheme}` } as const;
+  const over = scheme === "http" ? "over HTTP" : "over HTTPS";
+  const opened = { unit: "connections", value: "connections", wanted: { upTo: SLOTS } } as const;
+  const handshakes = { unit: "handshakes", value: "handshakes" } as const;
+  return [
+    { ...of, label: `draining ${over}`, unit: "/s", value: "drainedPerSecond", wanted: { least: 0.8 } },
+    { ...of, label: `CPU for a delivery ${over}`, unit: "µs", value: "cpuMicros", wanted: { most: 1.25 } },
+    { ...of, label: `opened to drain ${over}`, ...opened },
+    ...(scheme === "http" ? [] : [{ ...of, label: "made to drain", ...opened, ...handshakes }]),
+  ];
+}
+
 /** What is wanted where few calls come is what a small machine's disk and battery notice; of many, how even they are taken. */
 function paceLines(pace: Pace): readonly Line[] {
   const isFast = pace === 1_000;
@@ -191,7 +226,7 @@ function paceLines(pace: Pace): readonly Line[] {
 
 function startLines(): readonly Line[] {
   const upTo = (most: number) => ({ row: "start", unit: "ms", wanted: { upTo: most } }) as const;
-  const empty = { ...upTo(100), base: ofFloor("start"), run: "start" } as const;
+  const empty = { ...upTo(80), base: ofFloor("start"), run: "start" } as const;
   const full = { ...upTo(500), base: null, run: "waiting" } as const;
   return [
     { ...empty, label: "start until ready, empty", value: "readyMs" },

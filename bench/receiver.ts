@@ -3,6 +3,7 @@
  * that it costs far less than what it measures. A process of its own; see `ReceiverCommands` for what it can be told.
  */
 import type { Socket, TCPSocketListener } from "bun";
+import type { Certificate } from "./certificate.ts";
 import { obey } from "./commands.ts";
 import { createFraming } from "./framing.ts";
 import { now } from "./time.ts";
@@ -10,6 +11,10 @@ import { now } from "./time.ts";
 export type ReceiverCommands = {
   /** The port it listens on. */
   port(): number;
+  /** Also listens at these addresses, behind the certificate if there is one. Answers with their ports. */
+  listen(at: Listening): readonly number[];
+  /** What has been opened to it since it started, at all addresses. */
+  opened(): Opened;
   /** Forgets what has come, and awaits so many requests. */
   expect(what: { readonly requests: number }): void;
   /** The same, but none is answered until `release`, and that says how many they are. */
@@ -26,6 +31,8 @@ export type ReceiverCommands = {
   count(): Count;
 };
 
+export type Listening = { readonly addresses: readonly string[]; readonly certificate: Certificate | null };
+export type Opened = { readonly connections: number; readonly handshakes: number };
 export type Count = { readonly requests: number; readonly bytes: number };
 /**
  * `at`: when the last one came. `firstAt`: when the first came. `within`: how many came within so many ms from the first
@@ -54,10 +61,14 @@ let holding = false;
 let sample: Sample | null = null;
 let arrived = Promise.withResolvers<Arrival>();
 
-let server = listen(0);
+const opened = { connections: 0, handshakes: 0 };
+let server = listen({ port: 0 });
 
 obey<ReceiverCommands>({
   port: () => server.port,
+  listen: ({ addresses, certificate }) =>
+    addresses.map((hostname) => listen({ hostname, port: 0, ...(certificate && { tls: certificate }) }).port),
+  opened: () => ({ ...opened }),
   expect: ({ requests }) => begin(requests),
   hold() {
     begin(Number.POSITIVE_INFINITY);
@@ -76,20 +87,27 @@ obey<ReceiverCommands>({
   },
   comeBack({ requests }) {
     begin(requests);
-    server = listen(server.port);
+    server = listen({ port: server.port });
     return now();
   },
   arrived: () => arrived.promise,
   count: () => ({ requests: received.requests, bytes: received.bytes }),
 });
 
-function listen(port: number): TCPSocketListener<Connection> {
+type At = { readonly hostname?: string; readonly port: number; readonly tls?: Certificate };
+
+function listen({ hostname = "127.0.0.1", port, tls }: At): TCPSocketListener<Connection> {
   return Bun.listen<Connection>({
-    hostname: "127.0.0.1",
+    hostname,
     port,
+    ...(tls && { tls }),
     socket: {
       open(socket) {
+        opened.connections += 1;
         socket.data = { push: createFraming(() => {}) };
+      },
+      handshake() {
+        opened.handshakes += 1;
       },
       data: take,
       error(_socket, error) {

@@ -6,6 +6,7 @@ import { measureIdle } from "./idle.ts";
 import { type Load, measureIsolation, type Neighbours } from "./isolation.ts";
 import { measureBacklog, measureReloads, measureSingles, measureSteady, type Rate } from "./measure.ts";
 import { measureMillion } from "./million.ts";
+import { measureSecure, measureSpread, type Scheme, type SecureLoad } from "./receivers.ts";
 import type { Ids } from "./requests.ts";
 import type { Bench } from "./run.ts";
 import { measureStart, measureWaiting } from "./starting.ts";
@@ -16,6 +17,8 @@ export const ROW_NAMES = [
   "singles",
   "batches",
   "drain",
+  "https",
+  "spread",
   "cpu",
   "latency",
   "steady",
@@ -34,7 +37,7 @@ export type Line = {
   readonly row: RowName;
   readonly label: string;
   /** How numbers of this kind are written. */
-  readonly unit: "/s" | "s" | "ms" | "MB" | "KB" | "%" | "";
+  readonly unit: "/s" | "s" | "ms" | "MB" | "µs" | "KB" | "%" | "connections" | "handshakes" | "";
   /**
    * The run that gives the number to compare with: the floor's, or Fairlead's own when nothing disturbs it. Null for what
    * neither does.
@@ -46,6 +49,8 @@ export type Line = {
   readonly value: string;
   /** Null where a number only explains the others. */
   readonly wanted: Wanted | null;
+  /** What part of the Go program's number it must be at least, when that was measured. */
+  readonly leastOfGo?: number;
 };
 
 /** Fairlead's number, as a part of the other, or by itself (`upTo`, in the line's unit). */
@@ -59,6 +64,8 @@ export type RunName =
   | `singles ${Ids}`
   | `batches ${Ids}`
   | "backlog"
+  | `https ${SecureLoad}`
+  | `spread ${Scheme}`
   | "steady"
   | `paced ${Pace}`
   | "idle"
@@ -86,6 +93,8 @@ export function measure(run: RunName, contender: Contender, bench: Bench): Promi
   if (kind === "start") return measureStart(contender, bench);
   if (kind === "million") return measureMillion(contender, bench);
   if (kind === "waiting") return measureWaiting(bench);
+  if (kind === "https") return measureSecure(contender, how as SecureLoad, bench);
+  if (kind === "spread") return measureSpread(how as Scheme, bench);
   if (kind === "paced") return measurePaced(contender, Number(how) as Pace, bench);
   if (kind === "steady") return measureSteady(contender, "none", bench);
   return measureReloads({ rate: how as Rate, sources: Number(rest), reloads: kind === "reloaded" }, bench);

@@ -47,6 +47,8 @@ export type Bench = Tools & {
   readonly amounts: Amounts;
   /** Have strace count fsyncs, in place of the disk's own counter. */
   readonly trace: boolean;
+  /** How many sources the load comes from; one when left out. */
+  readonly sources?: number;
 };
 
 export type Kind = {
@@ -54,6 +56,7 @@ export type Kind = {
   readonly connections: number;
   readonly ids: Ids;
   readonly eventsPerRequest: number;
+  readonly sources?: number;
 };
 
 export function kindOf({ port }: Server, ids: Ids): Omit<Kind, "eventsPerRequest"> {

@@ -1,22 +1,46 @@
-/** What the bench needs beside Fairlead's own dependencies, to measure what a team would take instead of it. */
+/** What the bench needs beside Fairlead's own dependencies, to measure what a team would have instead of it. */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
+
+/** BullMQ on Redis, and a program in Go with SQLite. */
+export const PEERS = ["bullmq", "go"] as const;
+export type Peer = (typeof PEERS)[number];
 
 export const PEERS_FOLDER = resolve("dist/peers");
+export const GO_PEER = join(PEERS_FOLDER, "go-sqlite");
 /** Pinned: another version is another number. */
 const PACKAGES = { bullmq: "6.7.0", ioredis: "6.0.0" };
-const HOW_TO_GET_REDIS = "install it (on Debian: apt install redis-server) or put one on the PATH";
 
-/** Throws if there is no Redis. Installs BullMQ below dist/, where it is no dependency of anything. */
-export function installPeers(): void {
+/** Those that can be measured, and why each of the others cannot. All that is installed or built is below dist/. */
+export function preparePeers(): { readonly peers: readonly Peer[]; readonly missing: readonly string[] } {
+  const why = { bullmq: installBullMQ(), go: buildGo() };
+  const missing = PEERS.flatMap((peer) => (why[peer] === null ? [] : [why[peer]]));
+  return { peers: PEERS.filter((peer) => why[peer] === null), missing };
+}
+
+function installBullMQ(): string | null {
   if (!Bun.which("redis-server"))
-    throw new Error(`there is no redis-server to measure BullMQ with; ${HOW_TO_GET_REDIS}`);
+    return "BullMQ is not measured: there is no redis-server; install it (on Debian: apt install redis-server) or put one on the PATH";
   const wanted = JSON.stringify({ private: true, dependencies: PACKAGES });
   const installed = `${PEERS_FOLDER}/installed-${PACKAGES.bullmq}-${PACKAGES.ioredis}`;
-  if (existsSync(installed)) return;
+  if (existsSync(installed)) return null;
   mkdirSync(PEERS_FOLDER, { recursive: true });
   writeFileSync(`${PEERS_FOLDER}/package.json`, wanted);
   const { success, stderr } = Bun.spawnSync([process.execPath, "install", "--ignore-scripts"], { cwd: PEERS_FOLDER });
-  if (!success) throw new Error(`BullMQ could not be installed:\n${stderr}`);
+  if (!success) return `BullMQ is not measured: it could not be installed:\n${stderr}`;
   writeFileSync(installed, "");
+  return null;
+}
+
+/** SQLite's C sources are compiled into it, as they are into Fairlead. */
+function buildGo(): string | null {
+  const missing = ["go", "cc"].find((program) => !Bun.which(program));
+  if (missing) return `Go is not measured: there is no ${missing}; put one on the PATH`;
+  mkdirSync(PEERS_FOLDER, { recursive: true });
+  const env = { ...process.env, CGO_ENABLED: "1" };
+  const { success, stderr } = Bun.spawnSync(["go", "build", "-o", GO_PEER, "."], {
+    cwd: join(import.meta.dir, "go"),
+    env,
+  });
+  return success ? null : `Go is not measured: the program could not be built:\n${stderr}`;
 }

@@ -45,13 +45,25 @@ describe("a result of the bench", () => {
     assert.deepEqual([base, fairlead, ratio], [50, 75, 1.5]);
   });
 
-  it("has a peer's number beside it, which nothing is judged by", () => {
+  it("has a peer's number beside it, and the ratio to it", () => {
     const samples = [...rounds("floor", [100]), ...rounds("fairlead", [80])];
-    assert.equal(resultOf(line({ least: 0.8 }), samples).peer, null);
-    const { peer, met } = resultOf(line({ least: 0.8 }), [...samples, ...rounds("bullmq", [20, 40, 30])]);
-    assert.deepEqual([peer, met], [30, true]);
+    assert.deepEqual(resultOf(line({ least: 0.8 }), samples).peers, []);
+    const { peers, met } = resultOf(line({ least: 0.8 }), [...samples, ...rounds("bullmq", [20, 400, 160])]);
+    assert.deepEqual([peers, met], [[{ peer: "bullmq", value: 160, ratio: 0.5 }], true]);
     const besideItself = { ...line({ least: 0.8 }), base: { run: "backlog", contender: "fairlead" } } as const;
-    assert.equal(resultOf(besideItself, [...samples, ...rounds("bullmq", [20])]).peer, null);
+    assert.deepEqual(resultOf(besideItself, [...samples, ...rounds("bullmq", [20])]).peers, []);
+  });
+
+  it("is missed if the Go program is faster than it may be", () => {
+    const isMet = (go: number, leastOfGo: number) => {
+      const samples = [...rounds("floor", [100]), ...rounds("fairlead", [80]), ...rounds("go", [go])];
+      return resultOf({ ...line({ least: 0.8 }), leastOfGo }, samples).met;
+    };
+    assert.deepEqual([isMet(80, 1), isMet(81, 1), isMet(81, 0.5)], [true, false, true]);
+  });
+
+  it("is neither met nor missed where nothing is wanted", () => {
+    assert.equal(resultOf({ ...line({ least: 0.8 }), wanted: null }, rounds("fairlead", [1])).met, null);
   });
 
   it("does not come from other runs", () => {
