@@ -1,7 +1,7 @@
 /**
  * The floor: a server that does the same work as Fairlead with nothing around it, as fast as the runtime lets it. It
  * parses the calls, inserts a row for each, commits in groups, answers, signs, POSTs 64 at a time, and marks what was
- * taken. There is no validation, no routing, no dedup, no retry, no time limit, no log and no metric.
+ * taken with the next calls, or a little later. There is no validation, no routing, no dedup, no retry, no time limit, no log and no metric.
  *
  * Usage: bun floor.ts <data folder> <url of the receiver> [<file of the authority that its certificate is from>]
  */
@@ -12,6 +12,8 @@ const tls = authority === undefined ? {} : { tls: { ca: await Bun.file(authority
 const SECRET = "bench-secret";
 const MOST_AT_ONCE = 64;
 const PAGE = 512;
+/** In ms: how long an outcome waits for calls to be written with. */
+const OUTCOME_LAG = 250;
 
 const db = new Database(`${folder}/floor.db`);
 db.pragma("journal_mode = WAL");
@@ -52,6 +54,7 @@ function readBodies(text: string): readonly string[] {
 let calls: Call[] = [];
 let done: number[] = [];
 let scheduled = false;
+let lagging: Timer | undefined;
 let lastId = 0;
 
 /** What has come by the next turn of the event loop shares one transaction, and so one fsync. */
@@ -63,6 +66,8 @@ function commitSoon(): void {
 
 function commitGroup(): void {
   scheduled = false;
+  clearTimeout(lagging);
+  lagging = undefined;
   const group = calls;
   const firstId = lastId + 1;
   begin.run();
@@ -116,6 +121,8 @@ async function send({ id, body }: Row): Promise<void> {
   if (!response.ok) throw new Error(`the receiver answered ${response.status}`);
   sending -= 1;
   done.push(id);
-  commitSoon();
+  // While others are under way, their outcomes will share the commit; the last one would have it for itself.
+  if (sending > 0) commitSoon();
+  else lagging ??= setTimeout(commitGroup, OUTCOME_LAG);
   sendMore();
 }
