@@ -6,20 +6,20 @@ import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Check, checkLimits } from "./check.ts";
 import { benchClient } from "./client.ts";
-import { hasFlushCounter } from "./flushes.ts";
 import { benchGrowth } from "./growth/growth.ts";
 import { linesOf } from "./lines.ts";
 import { describe } from "./machine.ts";
-import { writeStory } from "./million-plot.ts";
+import { writeStory } from "./million.ts";
 import { type Options, readOptions, USAGE } from "./options.ts";
-import { type Peer, preparePeers } from "./peers/install.ts";
+import { type Peer, preparePeers } from "./peers/peers.ts";
 import { profile } from "./profile.ts";
-import { countDisturbed, createUndisturbed } from "./quiet.ts";
 import { occupationsOf, type Result, resultOf, type Sample } from "./results.ts";
 import { isForPeers, isMeasuredOnce, type Line, measure, type Turn } from "./rows.ts";
 import type { Bench } from "./run.ts";
+import { withTools } from "./run.ts";
 import { writeCheck, writeMeetings, writeOccupations, writeTables } from "./table.ts";
-import { withTools } from "./tools.ts";
+import { hasFlushCounter } from "./usage.ts";
+import { countDisturbed, createUndisturbed } from "./watch.ts";
 
 process.exit(await main(process.argv.slice(2)));
 

@@ -2,11 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { writeSmallConfig } from "./config.ts";
-import { traced } from "./flushes.ts";
-import { GO_PEER, PEERS, PEERS_FOLDER } from "./peers/install.ts";
-import { startRedis } from "./peers/redis.ts";
-import { end, start } from "./processes.ts";
-import { now } from "./time.ts";
+import { GO_PEER, PEERS, PEERS_FOLDER, startRedis } from "./peers/peers.ts";
+import { end, now, start } from "./processes.ts";
+import { traced } from "./usage.ts";
 
 /** Whatever is measured: each does the same work, and has a store of its own. */
 export const CONTENDERS = ["floor", "fairlead", ...PEERS] as const;
@@ -25,7 +23,7 @@ export type Server = {
   readonly traced: boolean;
   /** The path of its config file; the floor has none there. */
   readonly config: string;
-  /** When it was started, by the clock of `time.ts`. */
+  /** When it was started, by the clock of `now`. */
   readonly startedAt: number;
   /** Rejects when the server ends by itself. */
   readonly crashed: Promise<never>;

@@ -233,6 +233,7 @@ function startLines(): readonly Line[] {
     { ...empty, label: "start until the first acknowledged call, empty", value: "acknowledgedMs" },
     { ...full, label: "start until the first acknowledged call, a million waiting", value: "acknowledgedMs" },
     { ...full, label: "the same after a kill -9", value: "afterKillMs" },
+    { ...upTo(40), base: null, run: "start", label: "fairlead version", value: "versionMs" },
   ];
 }
 

@@ -1,5 +1,4 @@
 import { parseArgs } from "node:util";
-import { readWhole } from "./arguments.ts";
 import { ROW_NAMES, type RowName } from "./rows.ts";
 import type { Amounts } from "./run.ts";
 import { PACES, type Pace } from "./steady.ts";
@@ -33,7 +32,8 @@ bun bench/bench.ts client         the client library by itself, on each runtime 
 rows, all of them if none is named: ${ROW_NAMES.join(" ")}
 
   --quick           one small round: whether it works, not how fast it is
-  --peers           also measure BullMQ on Redis, which is installed in dist/peers; there must be a redis-server
+  --peers           also measure a program in Go with SQLite, if there are go and cc to build it, and BullMQ on Redis, if
+                    there is a redis-server; both are put in dist/peers
   --check           also show that load and receiver are not the bottleneck
   --profile         run Fairlead from its sources, once, and write CPU profiles to dist/profile
   --rounds N        rounds of floor and Fairlead in turn; each number is the median of them (5)
@@ -131,4 +131,10 @@ function hundreds(name: string, text: string | undefined): number | undefined {
   const number = whole(name, text);
   if (number === undefined || number % 100 === 0) return number;
   throw new Error(`--${name} must be a multiple of 100 (got "${text}")`);
+}
+
+/** Reads a number from the command line. Throws if it is none. */
+export function readWhole(name: string, text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new Error(`--${name} must be a whole number above 0 (got "${text}")`);
 }

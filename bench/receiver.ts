@@ -4,9 +4,8 @@
  */
 import type { Socket, TCPSocketListener } from "bun";
 import type { Certificate } from "./certificate.ts";
-import { obey } from "./commands.ts";
 import { createFraming } from "./framing.ts";
-import { now } from "./time.ts";
+import { now, obey } from "./processes.ts";
 
 export type ReceiverCommands = {
   /** The port it listens on. */

@@ -1,5 +1,5 @@
 import { CONTENDERS } from "./contender.ts";
-import { PEERS, type Peer } from "./peers/install.ts";
+import { PEERS, type Peer } from "./peers/peers.ts";
 import type { Line, Turn, Wanted } from "./rows.ts";
 import { median } from "./statistics.ts";
 import type { Measured, Shares } from "./watch.ts";

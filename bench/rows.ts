@@ -1,15 +1,13 @@
 /** What a line of the table says, and the runs that its numbers come from. */
 import { measureAudience, type Sync } from "./audience.ts";
-import { measureComeback } from "./comeback.ts";
 import type { Contender } from "./contender.ts";
-import { measureIdle } from "./idle.ts";
-import { type Load, measureIsolation, type Neighbours } from "./isolation.ts";
 import { measureBacklog, measureReloads, measureSingles, measureSteady, type Rate } from "./measure.ts";
 import { measureMillion } from "./million.ts";
 import { measureSecure, measureSpread, type Scheme, type SecureLoad } from "./receivers.ts";
 import type { Ids } from "./requests.ts";
 import type { Bench } from "./run.ts";
-import { measureStart, measureWaiting } from "./starting.ts";
+import { type Load, measureComeback, measureIsolation, type Neighbours } from "./sick-receivers.ts";
+import { measureIdle, measureStart, measureWaiting } from "./starting.ts";
 import { measurePaced, type Pace } from "./steady.ts";
 import type { Measured } from "./watch.ts";
 

@@ -1,9 +1,8 @@
 /** What each event costs where few come, which is what most machines see: at a steady pace, and delivered meanwhile. */
 import type { Contender } from "./contender.ts";
-import { createFlushCounter } from "./flushes.ts";
 import { arrival, type Bench, CONNECTIONS, kindOf, warmUp, withServer } from "./run.ts";
 import { percentile } from "./statistics.ts";
-import { bytesWrittenBy } from "./usage.ts";
+import { bytesWrittenBy, createFlushCounter } from "./usage.ts";
 import { type Measured, watch } from "./watch.ts";
 
 /** Calls a second. */

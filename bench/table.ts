@@ -1,5 +1,5 @@
 import type { Check } from "./check.ts";
-import { PEERS, type Peer } from "./peers/install.ts";
+import { PEERS, type Peer } from "./peers/peers.ts";
 import type { Occupation, Result, Sample } from "./results.ts";
 import type { Line, RowName } from "./rows.ts";
 import { median } from "./statistics.ts";

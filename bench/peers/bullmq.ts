@@ -7,7 +7,7 @@
  * from>], in the folder of Redis's socket
  */
 import { createRequire } from "node:module";
-import { SOCKET } from "./redis.ts";
+import { SOCKET } from "./peers.ts";
 
 const [modules = ".", receiver = "", authority] = process.argv.slice(2);
 const tls = authority === undefined ? {} : { tls: { ca: await Bun.file(authority).text() } };

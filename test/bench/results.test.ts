@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Contender } from "../../bench/contender.ts";
-import { countDisturbed } from "../../bench/quiet.ts";
 import { resultOf, type Sample } from "../../bench/results.ts";
 import type { Line, Wanted } from "../../bench/rows.ts";
 import { median, percentile } from "../../bench/statistics.ts";
+import { countDisturbed } from "../../bench/watch.ts";
 
 describe("a result of the bench", () => {
   it("is the ratio of the medians, with the ratio of each round beside it", () => {

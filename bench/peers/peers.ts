@@ -1,6 +1,8 @@
 /** What the bench needs beside Fairlead's own dependencies, to measure what a team would have instead of it. */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { Subprocess } from "bun";
+import { end, start } from "../processes.ts";
 
 /** BullMQ on Redis, and a program in Go with SQLite. */
 export const PEERS = ["bullmq", "go"] as const;
@@ -43,4 +45,29 @@ function buildGo(): string | null {
     env,
   });
   return success ? null : `Go is not measured: the program could not be built:\n${stderr}`;
+}
+
+/** Where it listens in its folder. Relative, as the path of a socket may have a hundred characters only. */
+export const SOCKET = "redis.sock";
+
+/** As durable as Fairlead: what is acknowledged is on the disk. */
+const SETTINGS = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
+
+/** A Redis of its own in this folder, which nothing else can reach. Resolves once it takes commands. */
+export async function startRedis(
+  folder: string,
+  launch: (command: readonly string[]) => string[],
+): Promise<Subprocess> {
+  const place = ["--port", "0", "--unixsocket", SOCKET, "--dir", folder];
+  const redis = start(launch(["redis-server", ...SETTINGS, ...place]), {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  let printed = "";
+  for await (const chunk of redis.stdout as ReadableStream<Uint8Array>) {
+    printed += new TextDecoder().decode(chunk);
+    if (/ready to accept connections/i.test(printed)) return redis;
+  }
+  await end(redis);
+  throw new Error(`redis-server has ended:\n${printed}`);
 }
