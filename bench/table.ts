@@ -70,7 +70,8 @@ function writeNumber(number: number | null, { unit }: Line): string {
 }
 
 function writePeer(beside: Result["peers"][number] | undefined, line: Line): string {
-  return beside ? `${writeNumber(beside.value, line)} ${beside.ratio.toFixed(2)}` : NOTHING;
+  if (!beside || Number.isNaN(beside.value)) return NOTHING;
+  return `${writeNumber(beside.value, line)} ${beside.value > 0 ? beside.ratio.toFixed(2) : NOTHING}`;
 }
 
 function writeWanted({ wanted, unit, leastOfGo }: Line, hasGo: boolean): string {
