@@ -10,7 +10,7 @@ import { now, obey } from "./processes.ts";
 export type ReceiverCommands = {
   /** The port it listens on. */
   port(): number;
-  /** Also listens at these addresses, behind the certificate if there is one. Answers with their ports. */
+  /** Also listens at these addresses and at no earlier ones, behind the certificate if there is one. Answers with their ports. */
   listen(at: Listening): readonly number[];
   /** What has been opened to it since it started, at all addresses. */
   opened(): Opened;
@@ -62,11 +62,15 @@ let arrived = Promise.withResolvers<Arrival>();
 
 const opened = { connections: 0, handshakes: 0 };
 let server = listen({ port: 0 });
+let others: readonly TCPSocketListener<Connection>[] = [];
 
 obey<ReceiverCommands>({
   port: () => server.port,
-  listen: ({ addresses, certificate }) =>
-    addresses.map((hostname) => listen({ hostname, port: 0, ...(certificate && { tls: certificate }) }).port),
+  listen({ addresses, certificate }) {
+    for (const other of others) other.stop(true);
+    others = addresses.map((hostname) => listen({ hostname, port: 0, ...(certificate && { tls: certificate }) }));
+    return others.map(({ port }) => port);
+  },
   opened: () => ({ ...opened }),
   expect: ({ requests }) => begin(requests),
   hold() {
