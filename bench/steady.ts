@@ -1,6 +1,6 @@
 /** What each event costs where few come, which is what most machines see: at a steady pace, and delivered meanwhile. */
 import type { Contender } from "./contender.ts";
-import { arrival, type Bench, CONNECTIONS, kindOf, warmUp, withServer } from "./run.ts";
+import { arrival, type Bench, kindOf, warmUp, withServer } from "./run.ts";
 import { percentile } from "./statistics.ts";
 import { bytesWrittenBy, createFlushCounter } from "./usage.ts";
 import { type Measured, watch } from "./watch.ts";
@@ -23,7 +23,7 @@ export function measurePaced(contender: Contender, perSecond: Pace, bench: Bench
     return watch(server, bench, async (cpu) => {
       const before = { flushes: flushes(), bytes: bytesWrittenBy(server) };
       await bench.receiver.ask("expect", { requests: events });
-      const connections = Math.min(CONNECTIONS, perSecond * EVERY);
+      const connections = Math.min(MOST_CONNECTIONS, perSecond * EVERY);
       const { latencies } = await bench.load.ask("pace", { ...kind, connections, perSecond, seconds });
       await arrival(events, bench);
       await Bun.sleep(SETTLING);
@@ -40,3 +40,5 @@ export function measurePaced(contender: Contender, perSecond: Pace, bench: Bench
 
 /** In seconds: a connection that is used less often would be closed by the floor. */
 const EVERY = 4;
+/** Each call needs a free one, also those that come while the server or the disk is held up for half a second. */
+const MOST_CONNECTIONS = 512;
