@@ -46,6 +46,8 @@ export type Commits = {
   succeeded(): boolean;
   /** Runs this in the transaction under way, or at once in one of its own. Throws when that cannot be made durable. */
   inTransaction(run: (tx: Tx) => void): void;
+  /** Resolves when the jobs so far are committed or have failed: those that can wait do not. */
+  caughtUp(): Promise<void>;
   /** No job waits any more, from now on. */
   hurry(): void;
   /** Resolves when every job is committed or has failed. */
@@ -85,16 +87,12 @@ export function createCommits(db: Database, world: CommitsWorld): Commits {
   let cancel: Cancel | null = null;
 
   return {
-    add<T, F>(job: Job<T, F>) {
-      const result = new Promise<T | F>((resolve) => {
-        pending.push({ job, resolve: resolve as Pending["resolve"] });
-      });
-      if (!job.canWait || isHurried || pending.length >= MOST_WAITING) begin();
-      else if (working === null) cancel ??= world.clock.after(LONGEST_WAIT, begin);
-      return result;
-    },
+    add,
     succeeded: writer.succeeded,
     inTransaction: writer.inTransaction,
+    async caughtUp() {
+      if (pending.length > 0 || working) await add(NOTHING);
+    },
     hurry() {
       isHurried = true;
       if (pending.length > 0) begin();
@@ -106,6 +104,15 @@ export function createCommits(db: Database, world: CommitsWorld): Commits {
       }
     },
   };
+
+  function add<T, F>(job: Job<T, F>): Promise<T | F> {
+    const result = new Promise<T | F>((resolve) => {
+      pending.push({ job, resolve: resolve as Pending["resolve"] });
+    });
+    if (!job.canWait || isHurried || pending.length >= MOST_WAITING) begin();
+    else if (working === null) cancel ??= world.clock.after(LONGEST_WAIT, begin);
+    return result;
+  }
 
   function begin(): void {
     isDue = true;
@@ -127,6 +134,8 @@ export function createCommits(db: Database, world: CommitsWorld): Commits {
     if (pending.length > 0) cancel ??= world.clock.after(LONGEST_WAIT, begin);
   }
 }
+
+const NOTHING: Job<null, null> = { rows: 0, looks: true, run: () => null, failed: () => null };
 
 /** How many of these jobs, at least one, make up a transaction that is over soon. */
 function groupSize(pending: readonly Pending[]): number {

@@ -168,11 +168,15 @@ function parseFinals(text: string | null): readonly FinalAnswer[] {
   return text === null ? NONE : JSON.parse(text);
 }
 
+type BacklogParts = {
+  readonly counts: Pick<Counts, "all">;
+  /** Folds the tail. */
+  readonly flush: () => void;
+  readonly caughtUp: () => Promise<void>;
+};
+
 /** Answers the delivery loop and the gauges, each question by one step in an index. */
-export function createBacklog(
-  db: Database,
-  { counts, flush }: { readonly counts: Pick<Counts, "all">; readonly flush: () => void },
-): Backlog {
+export function createBacklog(db: Database, { counts, flush, caughtUp }: BacklogParts): Backlog {
   const nextRetry = db.prepare<[string, number, number], { at: At }>(
     `SELECT due_at AS at FROM tried WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?)
      ORDER BY due_at, event LIMIT 1`,
@@ -191,12 +195,16 @@ export function createBacklog(
       return nextRetry.get(destination, after?.dueAt ?? -1, after?.id ?? -1)?.at ?? null;
     },
     async oldestWaitingAt(destination) {
+      await caughtUp();
       flush();
       const found = [oldestFirst.get(destination), oldestTried.get(destination)].flatMap((row) =>
         row ? [row.at] : [],
       );
       return found.length === 0 ? null : Math.min(...found);
     },
-    counts: async () => counts.all(),
+    async counts() {
+      await caughtUp();
+      return counts.all();
+    },
   };
 }

@@ -148,11 +148,12 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     // Closing the database removes the log, which is no loss.
     gone: () => (db.open ? presence.check() : null),
   });
+  const { caughtUp } = commits;
   const { moved, withdrawn } = changes;
   const notices = createNotices(db, { commits, kept, clock });
   const withdrawal = createWithdraw(tables);
   const appendRows = createAppend({ tables, withdrawal, notices });
-  const lookup = createLookup(db, { clock, repeats, kept, timeline: meta.timeline });
+  const lookup = createLookup(db, { clock, repeats, kept, timeline: meta.timeline, caughtUp });
   const replaySteps = createReplaySteps(db, { tables, commits });
   watch("indexes", createIndexCheck(db, { clock, report, commits, counts, moved, gone: presence.check }));
   let closing: Promise<void> | null = null;
@@ -162,7 +163,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     ...createIntake({ commits, room, appendRows, withdrawal, withdrawn }),
     readQueue: createReadQueue(db, { report, tail, flush }),
     settle: createSettlePort(commits, createSettle(tables)),
-    backlog: createBacklog(db, { counts, flush }),
+    backlog: createBacklog(db, { counts, flush, caughtUp }),
     prune: createPrunePort(createPrune(db, tables, flush), { commits, report, moved }),
     lookup,
     waiting: createWaiting(tables, { commits, moved }),
