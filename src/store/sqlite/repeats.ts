@@ -46,7 +46,10 @@ export function createRepeats(db: Database): Repeats {
   // The keys of the tail, and those of the transaction. They get a number and enter the index when they are folded.
   const recent = new Map<Key, At>();
   const pending = new Map<Key, At>();
+  // What the transaction has folded: keys in the order of their numbers, and those of them that are in `pending`.
   let folded: Key[] = [];
+  const written = new Set<Key>();
+  let isFolded = false;
 
   return {
     isRepeat({ now }, source, messageId, since) {
@@ -78,8 +81,10 @@ export function createRepeats(db: Database): Repeats {
       return rows.reduce((sum, row) => sum + row.keys.length / KEY_BYTES, 0);
     },
     fold() {
-      const done = new Set(folded);
-      const keys = [...recent, ...pending].filter(([key]) => !done.has(key));
+      const fresh = [...pending].filter(([key]) => !written.has(key));
+      const keys = isFolded ? fresh : [...recent, ...fresh];
+      for (const [key] of fresh) written.add(key);
+      isFolded = true;
       let number = nextNumber + folded.length;
       for (const [at, all] of Map.groupBy(keys, ([, at]) => at)) {
         for (let nth = 0; nth < all.length; nth += ROW_KEYS) {
@@ -93,9 +98,9 @@ export function createRepeats(db: Database): Repeats {
     restore: (source, messageId, at) => void recent.set(keyOf(source, messageId), at),
     write() {},
     committed() {
-      for (const [key, at] of pending) recent.set(key, at);
+      if (isFolded) recent.clear();
+      for (const [key, at] of pending) if (!written.has(key)) recent.set(key, at);
       for (const key of folded) {
-        recent.delete(key);
         index.add(key, nextNumber);
         nextNumber += 1;
       }
@@ -107,6 +112,8 @@ export function createRepeats(db: Database): Repeats {
   function begin(): void {
     pending.clear();
     folded = [];
+    written.clear();
+    isFolded = false;
   }
 
   function isSame(number: number, key: Key, since: At): boolean {
