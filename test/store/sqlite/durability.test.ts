@@ -62,6 +62,7 @@ describe("what comes at once", () => {
   it("writes nothing if it only reads, or finds nothing to do", async () => {
     await using o = await startOutbox();
     await o.s.append(makeEntry());
+    await o.fold();
     const before = await commitsIn(o);
     await o.s.read();
     await o.s.store().backlog.oldestWaitingAt("crm");
@@ -92,13 +93,13 @@ describe("a call that cannot be stored", () => {
 
   it("leaves counts, ids and repeats as they were: the next try is no duplicate", async () => {
     await using o = await startOutbox();
-    o.shell.exec(failing("progress", "new.destination = 'warehouse'"));
+    o.shell.exec(failing("contents", "new.tail LIKE '%warehouse%'"));
     const batch = makeEntries(3, { deliverTo: ["crm", "warehouse"] });
     assert.deepEqual(await o.s.append(...batch), ["store_failed"]);
     assert.deepEqual(await o.s.counts(), []);
     assert.deepEqual(await o.s.read(), []);
 
-    o.shell.exec("DROP TRIGGER failing_progress");
+    o.shell.exec("DROP TRIGGER failing_contents");
     assert.deepEqual(await o.s.append(...batch), ["accepted", "accepted", "accepted"]);
     assert.deepEqual(await o.s.append(...batch), ["duplicate", "duplicate", "duplicate"]);
     assert.deepEqual(await o.s.counts(), ["crm waiting: 3", "warehouse waiting: 3"]);
@@ -168,13 +169,13 @@ describe("a disk that fails", () => {
 });
 
 function breakDisk({ shell }: TestOutbox): void {
-  shell.exec(failing("segments"));
+  shell.exec(failing("contents"));
   shell.exec(failing("progress", "true", "UPDATE"));
   shell.exec(failing("meta"));
 }
 
 function mendDisk({ shell }: TestOutbox): void {
-  for (const table of ["segments", "progress", "meta"]) shell.exec(`DROP TRIGGER failing_${table}`);
+  for (const table of ["contents", "progress", "meta"]) shell.exec(`DROP TRIGGER failing_${table}`);
 }
 
 const WAL_HEADER = 32;

@@ -47,7 +47,7 @@ describe("the schema", () => {
     const wrong = plans.filter(({ plan }) => plan.some((line) => /TEMP B-TREE|^SCAN (?!CONSTANT)/.test(line)));
     assert.ok(plans.length >= 30, `only ${plans.length} statements were recorded`);
     assert.deepEqual(
-      wrong.map(({ sql }) => sql.replace(/\s+/g, " ")).sort(),
+      [...new Set(wrong.map(({ sql }) => sql.replace(/\s+/g, " ")))].sort(),
       // All at the start, and the second in its own order, with a limit.
       [
         "SELECT destination, state, count FROM counts",
