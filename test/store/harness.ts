@@ -153,7 +153,7 @@ export function makeAsk(ask: Partial<QueueAsk> = {}): QueueAsk {
   return { destination: "crm", queue: "first", after: null, dueBy: NO_END, limit: 1_000, ...ask };
 }
 
-async function describeCounts({ backlog }: Store): Promise<readonly string[]> {
+export async function describeCounts({ backlog }: Store): Promise<readonly string[]> {
   const some = (await backlog.counts()).filter(({ count }) => count !== 0);
   return some.map(({ destination, state, count }) => `${destination} ${state}: ${count}`).sort();
 }
