@@ -148,7 +148,11 @@ describe("a segment", () => {
       makeEntry({ messageId: "m4", deliverTo: ["billing"] }),
     );
     assert.deepEqual(await segments(o), ["1: 4 events, 5 open"]);
-    assert.deepEqual(await progress(o), ["1 billing: ---w, 1 wait", "1 crm: ww--, 2 wait", "1 warehouse: -ww-, 2 wait"]);
+    assert.deepEqual(await progress(o), [
+      "1 billing: ---w, 1 wait",
+      "1 crm: ww--, 2 wait",
+      "1 warehouse: -ww-, 2 wait",
+    ]);
     for (const [destination, ids] of Object.entries({ crm: "m1 m2", warehouse: "m2 m3", billing: "m4", other: "" })) {
       const found = await o.s.read({ destination });
       assert.equal(found.map(({ messageId }) => messageId).join(" "), ids);
@@ -156,7 +160,11 @@ describe("a segment", () => {
     const [second] = await o.s.read({ destination: "warehouse" });
     assert.ok(second);
     await o.s.store().settle(second, delivered(second, o.s.clock.now()));
-    assert.deepEqual(await progress(o), ["1 billing: ---w, 1 wait", "1 crm: ww--, 2 wait", "1 warehouse: -dw-, 1 wait"]);
+    assert.deepEqual(await progress(o), [
+      "1 billing: ---w, 1 wait",
+      "1 crm: ww--, 2 wait",
+      "1 warehouse: -dw-, 1 wait",
+    ]);
     assert.deepEqual(await segments(o), ["1: 4 events, 4 open"]);
   });
 

@@ -46,7 +46,8 @@ export async function startKillable(): Promise<KillableStore> {
 
   return {
     ...{ store: () => store, clock: () => clock, path: () => pathIn(folder), sql, exec },
-    told: () => told.filter(({ what }) => what === "storeFailed").map(({ args }) => `${args[0]}: ${messageOf(args[1])}`),
+    told: () =>
+      told.filter(({ what }) => what === "storeFailed").map(({ args }) => `${args[0]}: ${messageOf(args[1])}`),
     async append(...entries) {
       const answer = await store.append(entries);
       return isFault(answer) ? [answer.code] : answer.map(({ kind }) => kind);

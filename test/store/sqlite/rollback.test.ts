@@ -62,7 +62,8 @@ describe("a commit of calls and settlements that is rolled back", () => {
       const answers = (await Promise.all(work)).flat();
       return answers.map((answer) => (isFault(answer) ? answer.code : answer));
     };
-    const rows = () => ["contents", "segments", "progress", "tried", "counts"].map((table) => o.sql(`SELECT * FROM ${table}`));
+    const rows = () =>
+      ["contents", "segments", "progress", "tried", "counts"].map((table) => o.sql(`SELECT * FROM ${table}`));
     const before = rows();
     o.shell.exec(failing("progress", "true", "UPDATE"));
     o.shell.exec(failing("contents"));

@@ -187,7 +187,10 @@ describe("the newest events on a disk that has changed them", () => {
   it("keep their letters and their number where what they are cannot be read, and the others are sent", async () => {
     await using k = await start();
     await k.kill(`${EVENTS} WHERE segment = 5`);
-    assert.match(String(k.told()), /^read the newest events: segment 5 of the outbox is damaged: what it says of its events/);
+    assert.match(
+      String(k.told()),
+      /^read the newest events: segment 5 of the outbox is damaged: what it says of its events/,
+    );
     assert.deepEqual(await k.counts(), ["crm delivered: 1", "crm waiting: 5"]);
     assert.deepEqual(
       (await k.read()).map(({ id }) => id),
@@ -206,7 +209,10 @@ describe("the newest events on a disk that has changed them", () => {
     await fold(k);
     assert.deepEqual(await k.sql("SELECT first, events FROM segments"), [
       ...[1, 3].map((first) => ({ first, events: 2 })),
-      ...[{ first: 5, events: 256 }, { first: 261, events: 1 }],
+      ...[
+        { first: 5, events: 256 },
+        { first: 261, events: 1 },
+      ],
     ]);
   });
 });
@@ -357,7 +363,17 @@ type Step =
   | { readonly do: "append"; readonly events: readonly { readonly id: number; readonly to: readonly string[] }[] }
   | { readonly do: "succeed" | "fail"; readonly choice: number }
   | { readonly do: "read"; readonly destination: string; readonly newestFirst: boolean }
-  | { readonly do: "count" | "wait a little" | "wait" | "break contents" | "break segments" | "mend" | "kill" | "restart" };
+  | {
+      readonly do:
+        | "count"
+        | "wait a little"
+        | "wait"
+        | "break contents"
+        | "break segments"
+        | "mend"
+        | "kill"
+        | "restart";
+    };
 
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
   {
