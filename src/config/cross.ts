@@ -71,11 +71,11 @@ function sameWriteKeys(sources: readonly Tree[]): readonly Finding[] {
 
 function unknownSources(destination: Tree, sources: Tree | undefined): readonly Finding[] {
   if (sources?.value === BROKEN) return [];
-  const known = [...mapOf(sources).keys()];
+  const known = mapOf(sources);
   return listOf(child(destination, "sources")).flatMap((tree) => {
     const name = textOf(tree);
-    if (name === null || name === "" || known.includes(name)) return [];
-    const meant = suggest(name, known);
+    if (name === null || name === "" || known.has(name)) return [];
+    const meant = suggest(name, [...known.keys()]);
     return errorAt(tree, withGot(`is not one of the sources${meant ? `: did you mean ${meant}?` : ""}`, tree));
   });
 }

@@ -13,6 +13,7 @@ import { type Finding, formatProblem } from "./problems.ts";
 import { readTree } from "./read.ts";
 import { createReferences, fullPath } from "./references.ts";
 import { ADMIN_LISTEN, configSchema, INGEST_LISTEN, outbox as outboxSchema } from "./schema.ts";
+import { atOnce } from "./steps.ts";
 import { suggest } from "./suggest.ts";
 import { parse } from "./syntax.ts";
 import { child, mapOf, plain, type Tree, textOf } from "./tree.ts";
@@ -92,8 +93,8 @@ function readSection(name: SectionName, { file, text, resolve }: PartsInput): Se
   }
   const findings: Finding[] = [];
   const reading = { text: document.text, lines, references: createReferences({ file, resolve }), findings };
-  const tree = readTree(only(name, contents), configSchema, reading);
-  const errors = [...findings, ...check(tree).findings].filter(({ severity }) => severity === "error");
+  const tree = atOnce(readTree(only(name, contents), configSchema, reading));
+  const errors = [...findings, ...atOnce(check(tree)).findings].filter(({ severity }) => severity === "error");
   return { name, tree: child(tree, name), errors: problemsIn(document, errors, file) };
 }
 
