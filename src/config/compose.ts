@@ -57,7 +57,8 @@ function* composeInParts(tokens: readonly CST.Token[]): Steps<YAMLMap.Parsed | n
     if (part === undefined || part.errors.length > 0 || !isMap(part.contents)) return null;
     const contents = part.contents as YAMLMap.Parsed;
     if (whole === null) whole = contents;
-    else if (!(isRest ? append(whole.items.at(-1)?.value, contents.items[0]?.value) : append(whole, contents))) return null;
+    else if (!(isRest ? append(whole.items.at(-1)?.value, contents.items[0]?.value) : append(whole, contents)))
+      return null;
     whole.range = [whole.range[0], contents.range[1], contents.range[2]];
     yield;
   }

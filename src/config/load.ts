@@ -142,7 +142,9 @@ const STEP = 16;
 /** The file as several: one without the entries of the long sections, and for some of these entries each another. */
 function* partsOf(root: Tree): Generator<Tree> {
   const long = LONG_SECTIONS.map((name) => [name, child(root, name)] as const);
-  const emptied = long.flatMap(([name, section]) => (section?.value instanceof Map ? [[name, { ...section, value: new Map() }] as const] : []));
+  const emptied = long.flatMap(([name, section]) =>
+    section?.value instanceof Map ? [[name, { ...section, value: new Map() }] as const] : [],
+  );
   yield root.value instanceof Map ? { ...root, value: new Map([...root.value, ...emptied]) } : root;
   for (const [name, section] of long) {
     const entries = [...mapOf(section)];

@@ -24,10 +24,10 @@ const EMPTY =
 
 /** Parses YAML, and reports what is wrong with its syntax. */
 export function parse(raw: string): Document {
-  return atOnce(parseInSteps(raw));
+  return atOnce(parseSteps(raw));
 }
 
-export function* parseInSteps(raw: string): Steps<Document> {
+export function* parseSteps(raw: string): Steps<Document> {
   const text = raw.replace(/^\uFEFF/, "");
   if (new TextEncoder().encode(text).length > MAX_SIZE) {
     return { text: "", contents: null, lines: linesOf(""), findings: [fileError(TOO_LARGE)] };
