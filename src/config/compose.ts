@@ -17,20 +17,21 @@ const STEP = 500;
 /** Repeated keys are reported later, with both places. */
 const OPTIONS = { prettyErrors: false, uniqueKeys: false };
 
-export function* compose(text: string): Steps<Composed> {
-  const tokens = yield* tokensOf(text);
-  const contents = yield* composeInParts(tokens);
+/** `step`: for tests. */
+export function* compose(text: string, step = STEP): Steps<Composed> {
+  const tokens = yield* tokensOf(text, step);
+  const contents = yield* composeInParts(tokens, step);
   return contents ? { contents, errors: [], hasVersion: false } : composeWhole(tokens, text.length);
 }
 
-function* tokensOf(text: string): Steps<readonly CST.Token[]> {
+function* tokensOf(text: string, step: number): Steps<readonly CST.Token[]> {
   const parser = new Parser();
   const tokens: CST.Token[] = [];
   let done = 0;
   for (const lexeme of new Lexer().lex(text)) {
     for (const token of parser.next(lexeme)) tokens.push(token);
     done += lexeme.length;
-    if (done < STEP) continue;
+    if (done < step) continue;
     done = 0;
     yield;
   }
@@ -48,11 +49,11 @@ function composeWhole(tokens: readonly CST.Token[], end: number): Composed {
 }
 
 /** Composes a file part by part. Null if that could make a difference. */
-function* composeInParts(tokens: readonly CST.Token[]): Steps<YAMLMap.Parsed | null> {
+function* composeInParts(tokens: readonly CST.Token[], step: number): Steps<YAMLMap.Parsed | null> {
   const document = plainDocument(tokens);
   if (document === null) return null;
   let whole: YAMLMap.Parsed | null = null;
-  for (const { entries, isRest } of partsOf(document.value)) {
+  for (const { entries, isRest } of partsOf(document.value, step)) {
     const [part] = new Composer(OPTIONS).compose([{ ...document, value: entries }]);
     if (part === undefined || part.errors.length > 0 || !isMap(part.contents)) return null;
     const contents = part.contents as YAMLMap.Parsed;
@@ -94,14 +95,14 @@ type Items = readonly Item[];
 type Part = { readonly entries: CST.BlockMap; readonly isRest: boolean };
 
 /** Divides a map into its entries, and each map in it into parts of some entries: `sources` may have hundreds. */
-function* partsOf(map: CST.BlockMap): Generator<Part> {
+function* partsOf(map: CST.BlockMap, step: number): Generator<Part> {
   for (const item of map.items) {
     const { value } = item;
     if (value?.type !== "block-map" || !isRegular(value)) {
       yield { entries: part(map, [item]), isRest: false };
       continue;
     }
-    for (const [index, group] of groupsOf(value.items).entries()) {
+    for (const [index, group] of groupsOf(value.items, step).entries()) {
       const entry = { ...item, value: part(value, group) } as Item;
       yield { entries: part(map, [entry]), isRest: index > 0 };
     }
@@ -115,13 +116,13 @@ function part(map: CST.BlockMap, items: Items): CST.BlockMap {
   return { ...map, offset: Math.max(map.offset, offset), items: [...items] };
 }
 
-function groupsOf(items: Items): readonly Items[] {
+function groupsOf(items: Items, step: number): readonly Items[] {
   const groups: Item[][] = [];
   let start = 0;
   for (const item of items) {
     const last = groups.at(-1);
     const at = item.key?.offset ?? start;
-    if (last && at - start < STEP) {
+    if (last && at - start < step) {
       last.push(item);
       continue;
     }

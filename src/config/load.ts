@@ -69,17 +69,17 @@ export function* loadDocument(document: Document, input: Omit<LoadInput, "text">
     contents === null || syntax.length > 0
       ? { config: null, tree: null, findings: syntax }
       : yield* interpret(contents, { input, document, references, origins });
-  const problems = problemsIn(document, findings, file);
+  const problems = yield* problemsIn(document, findings, file);
   return { config, problems, files: references.files(), tree, origins, lineOf: (at) => lines.linePos(at).line };
 }
 
 /** Gives findings their lines, with secrets hidden. */
-export function problemsIn(document: Document, findings: readonly Finding[], file: string): readonly Problem[] {
-  // Hiding takes a walk over the whole file, while calls wait.
+export function* problemsIn(document: Document, findings: readonly Finding[], file: string): Steps<readonly Problem[]> {
+  // Hiding takes a walk over the whole file.
   if (findings.length === 0) return [];
   const { text, contents, lines } = document;
   const hide = document.findings.length > 0 ? hideSecretsOfBroken : hideSecrets;
-  return toProblems(findings, { file, shownText: hide(text, contents), lines });
+  return toProblems(findings, { file, shownText: yield* hide(text, contents), lines });
 }
 
 type Context = {

@@ -89,13 +89,13 @@ function readSection(name: SectionName, { file, text, resolve }: PartsInput): Se
   const document = parse(text);
   const { contents, lines, findings: syntax } = document;
   if (contents === null || syntax.length > 0) {
-    return { name, tree: undefined, errors: problemsIn(document, syntax, file) };
+    return { name, tree: undefined, errors: atOnce(problemsIn(document, syntax, file)) };
   }
   const findings: Finding[] = [];
   const reading = { text: document.text, lines, references: createReferences({ file, resolve }), findings };
   const tree = atOnce(readTree(only(name, contents), configSchema, reading));
   const errors = [...findings, ...atOnce(check(tree)).findings].filter(({ severity }) => severity === "error");
-  return { name, tree: child(tree, name), errors: problemsIn(document, errors, file) };
+  return { name, tree: child(tree, name), errors: atOnce(problemsIn(document, errors, file)) };
 }
 
 /** The document with one section, and with the keys that are probably meant as its name. */
