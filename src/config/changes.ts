@@ -132,9 +132,16 @@ function isSame(one: unknown, other: unknown): boolean {
   if (one instanceof Secret || other instanceof Secret) {
     return one instanceof Secret && other instanceof Secret && one.reveal() === other.reveal();
   }
-  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
-  const [entries, others] = [Object.entries(one), new Map(Object.entries(other))];
-  return entries.length === others.size && entries.every(([key, value]) => isSame(value, others.get(key)));
+  if (Array.isArray(one)) {
+    return Array.isArray(other) && one.length === other.length && one.every((item, at) => isSame(item, other[at]));
+  }
+  if (!isObject(one) || !isObject(other)) return false;
+  const keys = Object.keys(one);
+  return keys.length === Object.keys(other).length && keys.every((key) => isSame(one[key], other[key]));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
 }
 
 /** The keys whose value is fixed while the daemon runs. Of `ingest.tls`, only whether there is one is fixed. */

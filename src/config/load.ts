@@ -100,7 +100,7 @@ function* interpret(contents: ParsedNode, { input, document, references, origins
   const tls = readTls(tree, pems);
   const tlsOfWebhooks = yield* readTlsOfWebhooks(tree, pems);
   const conflicts = [
-    ...crossCheck(tree),
+    ...(yield* crossCheck(tree)),
     ...checks.warnOfEverybody(tree),
     ...checks.refuseFolder(tree, file, isFolder),
   ];
@@ -118,16 +118,16 @@ function* interpret(contents: ParsedNode, { input, document, references, origins
 /** Checks the values against the schema. `checked` is null if there are findings. */
 export function* check(tree: Tree): Steps<{ readonly checked: Checked | null; readonly findings: readonly Finding[] }> {
   const outputs: Checked[] = [];
-  const issues: Issue[] = [];
+  const issues: (readonly Issue[])[] = [];
   for (const part of partsOf(tree)) {
     const result = v.safeParse(configSchema, plain(part));
     if (result.success) outputs.push(result.output);
-    else issues.push(...result.issues.flatMap((issue) => innermost(issue)));
+    else issues.push(result.issues.flatMap((issue) => innermost(issue)));
     yield;
   }
   const [first] = outputs;
   if (first === undefined || issues.length > 0) {
-    return { checked: null, findings: issues.flatMap((issue) => toFinding(issue, tree) ?? []) };
+    return { checked: null, findings: issues.flat().flatMap((issue) => toFinding(issue, tree) ?? []) };
   }
   const sources = Object.assign({}, ...outputs.map((output) => output.sources));
   const destinations = Object.assign({}, ...outputs.map((output) => output.destinations));
