@@ -54,7 +54,10 @@ function* composeInParts(tokens: readonly CST.Token[], step: number): Steps<YAML
   if (document === null) return null;
   let whole: YAMLMap.Parsed | null = null;
   for (const { entries, isRest } of partsOf(document.value, step)) {
-    const [part] = new Composer(OPTIONS).compose([{ ...document, value: entries }]);
+    // What is around the map counts once: a long comment must not be read with each part.
+    const { type, offset } = document;
+    const around = whole === null ? document : { type, offset, start: [] };
+    const [part] = new Composer(OPTIONS).compose([{ ...around, value: entries }]);
     if (part === undefined || part.errors.length > 0 || !isMap(part.contents)) return null;
     const contents = part.contents as YAMLMap.Parsed;
     if (whole === null) whole = contents;
@@ -103,10 +106,18 @@ function* partsOf(map: CST.BlockMap, step: number): Generator<Part> {
       continue;
     }
     for (const [index, group] of groupsOf(value.items, step).entries()) {
-      const entry = { ...item, value: part(value, group) } as Item;
-      yield { entries: part(map, [entry]), isRest: index > 0 };
+      const entry = index === 0 ? item : withoutComments(item);
+      yield { entries: part(map, [{ ...entry, value: part(value, group) } as Item]), isRest: index > 0 };
     }
   }
+}
+
+/** The same key with only the colon and a line break behind it: the rest was read with the first part. */
+function withoutComments(item: Item): Item {
+  const { key = null, sep = [] } = item;
+  const colon = sep.find(({ type }) => type === "map-value-ind");
+  const newline = sep.findLast(({ type }) => type === "newline");
+  return { start: [], key, sep: [colon, newline].filter((token) => token !== undefined) };
 }
 
 /** Some entries of a map, as if it had no others. */
