@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { createProgram } from "../../src/cli/program.ts";
 import { beginCommand, SLOW } from "./run.ts";
 
-const program = createProgram(async () => {});
+const program = await createProgram(async () => {});
 
 function helpOf(command: Command): string {
   let text = "";
