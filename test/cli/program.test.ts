@@ -43,6 +43,24 @@ describe("fairlead --help", () => {
   });
 });
 
+describe("a command that is loaded alone", () => {
+  it("is the one that was named, as it is among all the others", async () => {
+    for (const command of program.commands) {
+      const alone = await createProgram(async () => {}, { only: command.name() });
+      assert.deepEqual(
+        alone.commands.map((one) => [one.name(), one.helpGroup()]),
+        [[command.name(), command.helpGroup()]],
+      );
+    }
+  });
+
+  it("says what is wrong with its arguments, and where its help is", SLOW, async () => {
+    const { code, err } = await beginCommand(["deliveries", "show", "--nonsense"]).ended;
+    assert.equal(code, 2);
+    assert.match(err, /unknown option '--nonsense'\n\(fairlead deliveries show --help shows how it is used\)/);
+  });
+});
+
 describe("fairlead, asked about itself", () => {
   for (const option of ["--version", "-V"]) {
     it(`says its version at ${option}, as \`fairlead version\` does`, SLOW, async () => {
