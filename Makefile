@@ -95,7 +95,7 @@ simulate: install ## run the daemon in a false world, by chance from a seed (SEE
 fuzz: install ## try odd inputs for long, print what fails and where to keep it (TARGET=csv SECONDS=600 SEED=7)
 	@FUZZ_SECONDS=$(or $(SECONDS),60) FUZZ_SEED=$(or $(SEED),$$(date +%s)) $(BUN) test ./test/fuzz$(if $(TARGET),/$(TARGET).test.ts)
 
-bench: build ## measure Fairlead against a bare server (BENCH=drain for one row, PEERS=1 beside BullMQ on Redis)
+bench: build ## measure Fairlead against a bare server (BENCH=drain for one row, PEERS=1 beside Go with SQLite, and BullMQ)
 	@$(BUN) bench/bench.ts $(BENCH) $(if $(PEERS),--peers)
 
 example: install ## write config.example.yaml from the schema of the config

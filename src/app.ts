@@ -140,6 +140,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   /** The operator's listener stays open almost to the end, so that the stop can be watched. */
   async function stop(): Promise<void> {
     stopping.abort();
+    store.hurry();
     await listeners.ingest.stop();
     await deleting;
     await syncing;

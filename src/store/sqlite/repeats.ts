@@ -5,10 +5,12 @@ import type { Database } from "./driver.ts";
 
 /**
  * Recognises a messageId that its source has sent before, exactly, at a cost that does not grow with their number.
- * The keys are on disk: each commit appends its keys, of 16 bytes, as one row in the transaction of its events. A unique index
- * would write to a random page for each event instead. An index in memory says which rows to read.
+ * The keys are on disk, 16 bytes each, some hundreds in a row. A unique index would write to a random page for each event
+ * instead. An index in memory says which rows to read. Keys of events in the tail (tail.ts) are in memory only: the next start
+ * finds them by the events.
  */
 
+const NEVER: At = Number.NEGATIVE_INFINITY;
 const KEY_BYTES = 16;
 /** Keys in a row, so that it fits into one page of the file. */
 const ROW_KEYS = 250;
@@ -27,6 +29,10 @@ export type Repeats = Keeper & {
    * no room for any more; answers how many keys.
    */
   prune(tx: Tx, before: At, limit: number): number;
+  /** Writes the keys of all events so far, as the tail is folded. */
+  fold(tx: Tx): void;
+  /** Notes an event that an earlier process has left in the tail. */
+  restore(source: string, messageId: string, at: At): void;
 };
 
 /** Reads all keys once, which takes about 0.1 s for a million. */
@@ -37,18 +43,23 @@ export function createRepeats(db: Database): Repeats {
   const remove = db.prepare<[number]>("DELETE FROM seen WHERE first <= ?");
   const index = createKeyIndex();
   let nextNumber = load(db, index);
-  // The keys of the transaction. They get a number and enter the index once they are committed.
-  const pending = new Set<Key>();
+  // The keys of the tail, and those of the transaction. They get a number and enter the index when they are folded.
+  const recent = new Map<Key, At>();
+  const pending = new Map<Key, At>();
+  let folded: Key[] = [];
 
   return {
-    isRepeat(_tx, source, messageId, since) {
+    isRepeat({ now }, source, messageId, since) {
       const key = keyOf(source, messageId);
-      if (pending.has(key) || index.some(hashOf(key), (number) => isSame(number, key, since))) return true;
-      pending.add(key);
+      if (pending.has(key) || (recent.get(key) ?? NEVER) >= since) return true;
+      if (index.some(hashOf(key), (number) => isSame(number, key, since))) return true;
+      pending.set(key, now);
       return false;
     },
     seenAt(source, messageId) {
       const key = keyOf(source, messageId);
+      const at = recent.get(key);
+      if (at !== undefined) return at;
       const numbers: number[] = [];
       index.some(hashOf(key), (number) => isSame(number, key, 0) && numbers.push(number) === 0);
       // After 24 hours the id may have come again: the newest counts.
@@ -66,23 +77,37 @@ export function createRepeats(db: Database): Repeats {
       index.forgetBefore(last.first + last.keys.length / KEY_BYTES);
       return rows.reduce((sum, row) => sum + row.keys.length / KEY_BYTES, 0);
     },
-    write({ now }) {
-      const keys = [...pending];
-      for (let nth = 0; nth < keys.length; nth += ROW_KEYS) {
-        insert.run(nextNumber + nth, now, Buffer.from(keys.slice(nth, nth + ROW_KEYS).join(""), "latin1"));
+    fold() {
+      const done = new Set(folded);
+      const keys = [...recent, ...pending].filter(([key]) => !done.has(key));
+      let number = nextNumber + folded.length;
+      for (const [at, all] of Map.groupBy(keys, ([, at]) => at)) {
+        for (let nth = 0; nth < all.length; nth += ROW_KEYS) {
+          const row = all.slice(nth, nth + ROW_KEYS).map(([key]) => key);
+          insert.run(number, at, Buffer.from(row.join(""), "latin1"));
+          folded.push(...row);
+          number += row.length;
+        }
       }
     },
+    restore: (source, messageId, at) => void recent.set(keyOf(source, messageId), at),
+    write() {},
     committed() {
-      for (const key of pending) {
+      for (const [key, at] of pending) recent.set(key, at);
+      for (const key of folded) {
+        recent.delete(key);
         index.add(hashOf(key), nextNumber);
         nextNumber += 1;
       }
-      pending.clear();
+      begin();
     },
-    rolledBack() {
-      pending.clear();
-    },
+    rolledBack: begin,
   };
+
+  function begin(): void {
+    pending.clear();
+    folded = [];
+  }
 
   function isSame(number: number, key: Key, since: At): boolean {
     const row = find.get(number);
