@@ -22,8 +22,6 @@ export type Arrival = {
   /** Wall time. */
   readonly receivedAt: At;
   readonly caller: Caller;
-  /** "unchecked": the request may contain an infinite number, which JSON cannot represent. */
-  readonly numbers: "checked" | "unchecked";
   /** The largest call, in bytes. */
   readonly maxCall: number;
   /** Makes a messageId for a call without one. */
