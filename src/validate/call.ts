@@ -125,7 +125,10 @@ function assemble(type: CallType, call: Call, { arrival, times }: { arrival: Arr
     traits: page ? undefined : (call.traits ?? traitsInContext(type, call)),
     context: completeContext(call, arrival.caller),
     integrations: call.integrations,
-    ...times,
+    timestamp: times.timestamp,
+    originalTimestamp: times.originalTimestamp,
+    sentAt: times.sentAt,
+    receivedAt: times.receivedAt,
   };
 }
 
