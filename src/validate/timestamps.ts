@@ -11,9 +11,11 @@ export type Time = { readonly at: At; readonly text: string };
 
 /** Parses a timestamp, or answers null. Most come in the form that receivers get, and need no more than a comparison. */
 export function parseTime(text: string): Time | null {
-  const date = new Date(text);
-  const own = date.getTime();
-  if (!Number.isNaN(own) && date.toISOString() === text && text.length === LENGTH) return { at: own, text };
+  if (text.length === LENGTH) {
+    const date = new Date(text);
+    const at = date.getTime();
+    if (!Number.isNaN(at) && date.toISOString() === text) return { at, text };
+  }
   const at = parseTimestamp(text);
   return at === null ? null : { at, text: formatTimestamp(at) };
 }
