@@ -188,8 +188,8 @@ function readSoon(text: Promise<string>, limits: Limits): Promise<string | null>
   const limit = limits.start(LONGEST_READ);
   return new Promise((resolve) => {
     // Already aborted when the daemon has to stop at once.
-    if (limit.signal.aborted) resolve(null);
-    limit.signal.addEventListener("abort", () => resolve(null));
+    if (limit.aborted) resolve(null);
+    limit.addEventListener("abort", () => resolve(null));
     void text.then((read) => {
       limit.end();
       resolve(read);
