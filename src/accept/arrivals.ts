@@ -16,8 +16,8 @@ export function createArrivals(clock: Clock, timeline: Pick<Timeline, "toWall">)
     count(source, events) {
       const known = kept.get(source) ?? { rate: createRate(), lastAt: 0 };
       kept.set(source, known);
-      known.rate.add(events, clock.now());
       known.lastAt = clock.now();
+      known.rate.add(events, known.lastAt);
     },
     of(source) {
       const known = kept.get(source);
