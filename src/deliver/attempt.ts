@@ -49,14 +49,14 @@ function toAnswer(reply: Reply, { timeout, stopped, clock }: Circumstances): Ans
  */
 export class Limit implements PostSignal {
   readonly startedAt: At;
-  readonly #running: Set<Limit>;
-  #listeners = NO_LISTENERS;
   aborted = false;
+  #listeners = NO_LISTENERS;
+  /** Those of its length that run form a ring. A Set would copy itself time and again, as they come and go. */
+  #before: Limit = this;
+  #after: Limit = this;
 
-  constructor(startedAt: At, running: Set<Limit>) {
+  constructor(startedAt: At) {
     this.startedAt = startedAt;
-    this.#running = running;
-    running.add(this);
   }
 
   addEventListener(_: "abort", listener: () => void): void {
@@ -67,9 +67,25 @@ export class Limit implements PostSignal {
     this.#listeners = this.#listeners.filter((one) => one !== listener);
   }
 
-  /** The attempt is over. */
+  /** The next one in the ring. */
+  next(): Limit {
+    return this.#after;
+  }
+
+  /** Joins the ring as the last one before `end`. */
+  join(end: Limit): void {
+    this.#before = end.#before;
+    this.#after = end;
+    end.#before.#after = this;
+    end.#before = this;
+  }
+
+  /** The attempt is over: leaves the ring. */
   end(): void {
-    this.#running.delete(this);
+    this.#before.#after = this.#after;
+    this.#after.#before = this.#before;
+    this.#before = this;
+    this.#after = this;
   }
 
   abort(): void {
@@ -98,7 +114,7 @@ export function createLimits(clock: Clock): Limits {
   return {
     start(length) {
       if (!releasing.signal.aborted) return queueOf(length).start();
-      const limit = new Limit(clock.now(), new Set());
+      const limit = new Limit(clock.now());
       limit.abort();
       return limit;
     },
@@ -123,18 +139,19 @@ type Queue = { start(): Limit; abortAll(): void };
 
 /** Limits of one length, and so in the order in which they end. */
 function createQueue(length: Ms, clock: Clock): Queue {
-  const running = new Set<Limit>();
+  const ring = new Limit(0);
   let cancel: Cancel | null = null;
 
   return {
     start() {
-      const limit = new Limit(clock.now(), running);
+      const limit = new Limit(clock.now());
+      limit.join(ring);
       cancel ??= watch(limit);
       return limit;
     },
     abortAll() {
       cancel?.();
-      for (const limit of running) limit.abort();
+      while (ring.next() !== ring) ring.next().abort();
     },
   };
 
@@ -144,12 +161,12 @@ function createQueue(length: Ms, clock: Clock): Queue {
 
   function abortDue(): void {
     cancel = null;
-    for (const limit of running) {
-      if (limit.startedAt + length > clock.now()) {
-        cancel = watch(limit);
+    while (ring.next() !== ring) {
+      if (ring.next().startedAt + length > clock.now()) {
+        cancel = watch(ring.next());
         return;
       }
-      limit.abort();
+      ring.next().abort();
     }
   }
 }
