@@ -39,6 +39,8 @@ export type Tail = Keeper & {
   deliver(tx: Tx, place: Place, by: Delivered): boolean | null;
   /** Writes the rows of all segments in the tail. */
   fold(tx: Tx): void;
+  /** When the oldest of its events came that wait for this destination; null if none does. */
+  oldestWaitingAt(destination: string): At | null;
   /** Whether there is nothing to fold. */
   isEmpty(): boolean;
   /** The number after its last event; 0 if it is empty. */
@@ -102,6 +104,12 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
       return true;
     },
     fold,
+    oldestWaitingAt(destination) {
+      for (const { routes, acceptedAt } of held.values()) {
+        if (routes.get(destination)?.states.includes(WAITING)) return acceptedAt;
+      }
+      return null;
+    },
     isEmpty: () => held.size === 0 || state.folded !== "nothing",
     end() {
       const last = [...held.values()].at(-1);

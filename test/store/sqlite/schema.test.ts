@@ -101,7 +101,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const commits = {} as Commits;
   createStoredClocks(recording, { commits, meta: createMeta(recording, { clock, report }) });
   createReadQueue(recording, { report, tail, flush });
-  createBacklog(recording, { counts, flush, caughtUp });
+  createBacklog(recording, { counts, tail, caughtUp });
   createLookup(recording, { clock, repeats, kept, timeline: UNSHIFTED, caughtUp });
   const notices = createNotices(recording, { kept, commits, clock });
   const room = { refusal: () => null };

@@ -22,7 +22,7 @@ export type TestOutbox = {
   readonly shell: Database;
   /** The rows that the shell gets. */
   sql(query: string): readonly Row[];
-  /** Writes what the tables lack of the newest events, as any reading of the backlog does. */
+  /** Writes what the tables lack of the newest events, as reading from their end does. */
   fold(): Promise<void>;
 } & AsyncDisposable;
 
@@ -35,7 +35,7 @@ export async function startOutbox(open: OpenStore = openSqlite): Promise<TestOut
     ...{ s, path, shell },
     sql: (query) => shell.prepare<[], Row>(query).all(),
     async fold() {
-      await s.store().backlog.oldestWaitingAt("crm");
+      await s.read({ newestFirst: true, limit: 1 });
     },
     async [Symbol.asyncDispose]() {
       shell.close();
