@@ -51,7 +51,8 @@ export type Tail = Keeper & {
 type Segment = {
   readonly first: number;
   readonly events: number;
-  readonly acceptedAt: At;
+  /** Null if it is damaged, and nothing else says it. */
+  readonly acceptedAt: At | null;
   readonly routes: ReadonlyMap<string, Route>;
 };
 
@@ -132,7 +133,7 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
   function fold(tx: Tx): void {
     const segments = [...(state.folded === "nothing" ? held.values() : []), ...state.fresh];
     const takers = withSuccesses(state.folded === "nothing" ? state.successes : []);
-    for (const segment of segments) insertRows(segment, takers);
+    for (const segment of segments) insertRows(segment, takers, tx.now);
     state.folded = state.fresh.length > 0 ? "all" : "held";
     counts.fold(tx);
     repeats.fold(tx);
@@ -154,11 +155,11 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
     state.events = 0;
   }
 
-  function load({ segment: first, events, about, stored: { at, to, successes } }: Loaded): void {
+  function load({ segment: first, events, about, acceptedAt, to, successes }: Loaded): void {
     const routes = new Map(to.map(([destination, states]) => [destination, toRoute(states)]));
-    hold({ first, events, acceptedAt: at, routes });
+    hold({ first, events, acceptedAt, routes });
     for (const [destination, states] of to) counts.restore(destination, "waiting", countLetter(states, "w"));
-    for (const [source, , messageId] of about) repeats.restore(source, messageId, at);
+    for (const [source, , messageId] of about) repeats.restore(source, messageId, acceptedAt ?? 0);
     for (const [destination, at, url, status, ids] of successes) {
       for (const id of ids) restore(destination, id, { at, url, status });
     }
@@ -186,7 +187,7 @@ function isLong({ held, events, fresh }: State, now: At): boolean {
   if (held.size + fresh.length >= LONGEST.segments) return true;
   if (fresh.reduce((sum, segment) => sum + segment.events, events) >= LONGEST.events) return true;
   const [oldest] = held.values();
-  return oldest !== undefined && now - oldest.acceptedAt >= LONGEST.age;
+  return oldest !== undefined && now - (oldest.acceptedAt ?? 0) >= LONGEST.age;
 }
 
 function toSegment({ first, acceptedAt, bodies, routed }: Draft): Segment {
@@ -257,14 +258,14 @@ function createInsertContents(db: Database): (draft: Draft, successes: readonly 
   };
 }
 
-function createInsertRows(db: Database): (segment: Segment, takersOf: TakersOf) => void {
+function createInsertRows(db: Database): (segment: Segment, takersOf: TakersOf, now: At) => void {
   const insertSegment = db.prepare<[number, number, At, number, At | null]>(
     "INSERT INTO segments (first, events, accepted_at, open, settled_at) VALUES (?, ?, ?, ?, ?)",
   );
   const insertProgress = db.prepare<[number, string, number, string, string]>(
     "INSERT INTO progress (segment, destination, waiting, states, settled) VALUES (?, ?, ?, ?, ?)",
   );
-  return function insertRows({ first, events, acceptedAt, routes }, takersOf) {
+  return function insertRows({ first, events, acceptedAt, routes }, takersOf, now) {
     let [open, lastAt] = [0, 0];
     for (const [destination, route] of routes) {
       const states = route.states.toString("latin1");
@@ -275,8 +276,8 @@ function createInsertRows(db: Database): (segment: Segment, takersOf: TakersOf) 
       lastAt = Math.max(lastAt, takers.lastAt);
     }
     // A segment without deliveries is settled at once.
-    const settledAt = lastAt > 0 || open > 0 ? lastAt || null : acceptedAt;
-    insertSegment.run(first, events, acceptedAt, open, settledAt);
+    const settledAt = lastAt > 0 || open > 0 ? lastAt || null : (acceptedAt ?? now);
+    insertSegment.run(first, events, acceptedAt ?? now, open, settledAt);
   };
 }
 
@@ -285,8 +286,8 @@ type Loaded = {
   readonly events: number;
   /** Empty if it is damaged. */
   readonly about: readonly About[];
-  readonly stored: Stored;
-};
+  readonly acceptedAt: At | null;
+} & Omit<Stored, "at">;
 
 type Row = { readonly about: string; readonly tail: string; readonly sum: number };
 
@@ -300,17 +301,18 @@ function readTail(db: Database, report: Pick<Report, "storeFailed">): readonly L
   );
   // Read one by one, so that a damaged page costs its own segment only.
   const read = db.prepare<[number], Row>("SELECT about, tail, tail_sum AS sum FROM contents WHERE segment = ?");
-  let at = newestFolded(db) ?? 0;
+  let acceptedAt = newestFolded(db);
   const numbers = list.pluck().all();
   return numbers.map((segment, nth) => {
     const row = attempt(() => read.get(segment));
-    const stored = attempt(() => row && parseStored(segment, row)) ?? { at, to: [], successes: [] };
+    const stored = attempt(() => row && parseStored(segment, row));
     const about = attempt(() => row && parseAbout(segment, row.about));
-    at = stored.at;
+    const { to = [], successes = [] } = stored ?? {};
+    acceptedAt = stored?.at ?? acceptedAt;
     // No number may be used again, so the events of a damaged segment are as many as there can be.
     const most = Math.min(MOST_EVENTS, (numbers[nth + 1] ?? Number.POSITIVE_INFINITY) - segment);
-    const events = stored.to[0]?.[1].length ?? about?.length ?? most;
-    return { segment, events, about: about ?? [], stored };
+    const events = to[0]?.[1].length ?? about?.length ?? most;
+    return { segment, events, about: about ?? [], acceptedAt, to, successes };
   });
 
   function attempt<T>(look: () => T): T | undefined {
@@ -330,7 +332,7 @@ function parseStored(segment: number, { tail, sum }: Omit<Row, "about">): Stored
 
 /** When the newest event was accepted; null if there is none. */
 export function newestIn(db: Database): At | null {
-  return readTail(db, UNHEARD).at(-1)?.stored.at ?? newestFolded(db);
+  return readTail(db, UNHEARD).at(-1)?.acceptedAt ?? newestFolded(db);
 }
 
 function newestFolded(db: Database): At | null {
@@ -347,13 +349,13 @@ export type TailContents = {
 
 export function contentsOfTail(db: Database): TailContents {
   const tail = readTail(db, UNHEARD);
-  const letters = tail.flatMap(({ stored }) => stored.to.map(([, states]) => countLetter(states, "w")));
-  const successes = tail.flatMap(({ stored }) => stored.successes.flatMap(([, , , , ids]) => ids));
+  const letters = tail.flatMap(({ to }) => to.map(([, states]) => countLetter(states, "w")));
+  const taken = tail.flatMap(({ successes }) => successes.flatMap(([, , , , ids]) => ids));
   // Those of a damaged segment are unknown.
-  const known = tail.filter(({ stored }) => stored.to.length > 0);
+  const known = tail.filter(({ to }) => to.length > 0);
   const isKnown = (id: number): boolean => known.some(({ segment, events }) => id >= segment && id < segment + events);
-  const delivered = successes.filter(isKnown).length;
-  const newestAt = tail.at(-1)?.stored.at ?? null;
+  const delivered = taken.filter(isKnown).length;
+  const newestAt = tail.at(-1)?.acceptedAt ?? null;
   return { events: sum(tail.map(({ events }) => events)), newestAt, waiting: sum(letters) - delivered, delivered };
 }
 
