@@ -13,8 +13,6 @@ export function createPost(): Post {
   return async (request) => (await import("./post-deno.ts")).postWithNode(request);
 }
 
-/** Explicit: NODE_TLS_REJECT_UNAUTHORIZED in the environment would switch the check off. */
-const CHECKED = { rejectUnauthorized: true };
 const NO_BODY = Promise.resolve("");
 
 /**
@@ -25,28 +23,53 @@ async function postWithFetch({ url, headers, body, tls, signal }: PostRequest): 
   try {
     // A compressed answer stays compressed: unpacked, a few KB can become gigabytes.
     const init = { method: "POST", headers, body, signal, redirect: "manual", decompress: false } as const;
-    return toReply(await fetch(url, /^https:/i.test(url) ? { ...init, ...trusting(tls) } : init));
+    return toReply(await fetch(url, /^https:/i.test(url) ? { ...init, session: sessionFor(url, tls) } : init));
   } catch (error) {
     return replyToFailure(error, signal, { url, tls, proxy: proxyFor(url) });
   }
 }
 
 /** Connections belong to a session, and close when its TLS settings are garbage, as after a reload. */
-const sessions = new WeakMap<WebhookTls, Bun.FetchSession>();
+const ownSessions = new WeakMap<WebhookTls, Bun.FetchSession>();
+let ownCount = 0;
 
-function trusting(tls: WebhookTls | null): BunFetchRequestInit {
-  if (tls === null) return { tls: CHECKED };
-  const kept = sessions.get(tls);
-  if (kept) return { session: kept };
+/** The sessions of receivers whose webhooks have no TLS settings, by origin. All origins come from the config. */
+const publicSessions = new Map<string, Bun.FetchSession>();
+const PUBLIC: WebhookTls = { ca: null, cert: null, key: null };
+
+function sessionFor(url: string, tls: WebhookTls | null): Bun.FetchSession {
+  const origin = tls === null ? originOf(url) : "";
+  const known = tls === null ? publicSessions.get(origin) : ownSessions.get(tls);
+  if (known) return known;
   // Created once: with `tls` on each request, Bun parses the whole list of authorities each time.
-  const session = new Bun.FetchSession({ tls: toOptions(tls) });
-  sessions.set(tls, session);
-  return { session };
+  const session = createSession(tls ?? PUBLIC, tls === null ? publicSessions.size : ownCount++);
+  if (tls === null) publicSessions.set(origin, session);
+  else ownSessions.set(tls, session);
+  return session;
+}
+
+/** Without `new URL`, because it is asked for at each attempt. */
+function originOf(url: string): string {
+  const end = url.indexOf("/", "https://".length);
+  return end < 0 ? url : url.slice(0, end);
+}
+
+/**
+ * Bun keeps 64 idle connections for each distinct TLS configuration, whatever the session and the origin, and 60
+ * configurations; with more receivers than that, each request would need a new handshake. So there are several
+ * configurations of the same meaning. This number leaves room for webhooks with two kinds of settings beside those without.
+ */
+const POOLS = 20;
+
+function createSession(tls: WebhookTls, nth: number): Bun.FetchSession {
+  // How long a server may resume a session, in seconds: of no effect for a client, but it makes a configuration distinct.
+  return new Bun.FetchSession({ tls: { ...toOptions(tls), ...{ sessionTimeout: 300 + (nth % POOLS) } } });
 }
 
 function toOptions({ ca, cert, key }: WebhookTls): Bun.TLSOptions {
   return {
-    ...CHECKED,
+    // Explicit: NODE_TLS_REJECT_UNAUTHORIZED in the environment would switch the check off.
+    rejectUnauthorized: true,
     ...(ca !== null && { ca }),
     ...(cert !== null && key !== null && { cert, key: key.reveal() }),
   };
