@@ -62,8 +62,10 @@ function originOf(url: string): string {
 const POOLS = 20;
 
 function createSession(tls: WebhookTls, nth: number): Bun.FetchSession {
-  // How long a server may resume a session, in seconds: of no effect for a client, but it makes a configuration distinct.
-  return new Bun.FetchSession({ tls: { ...toOptions(tls), ...{ sessionTimeout: 300 + (nth % POOLS) } } });
+  // For how long a server may resume sessions. It means nothing to a client, but makes the configuration a distinct one.
+  const sessionTimeout = 300 + (nth % POOLS);
+  const options: Bun.TLSOptions & { readonly sessionTimeout: number } = { ...toOptions(tls), sessionTimeout };
+  return new Bun.FetchSession({ tls: options });
 }
 
 function toOptions({ ca, cert, key }: WebhookTls): Bun.TLSOptions {
