@@ -29,35 +29,45 @@ async function postWithFetch({ url, headers, body, tls, signal }: PostRequest): 
   }
 }
 
-/** Connections belong to a session, and close when its TLS settings are garbage, as after a reload. */
-const ownSessions = new WeakMap<WebhookTls, Bun.FetchSession>();
-let ownCount = 0;
-
-/** The sessions of receivers whose webhooks have no TLS settings, by origin. All origins come from the config. */
-const publicSessions = new Map<string, Bun.FetchSession>();
-const PUBLIC: WebhookTls = { ca: null, cert: null, key: null };
-
+/**
+ * Connections belong to a session. It is created once: with `tls` on each request, Bun parses the whole list of authorities
+ * each time.
+ */
 function sessionFor(url: string, tls: WebhookTls | null): Bun.FetchSession {
-  const origin = tls === null ? originOf(url) : "";
-  const known = tls === null ? publicSessions.get(origin) : ownSessions.get(tls);
+  return tls === null ? publicSession(url) : ownSession(tls);
+}
+
+/** Webhooks without TLS settings share connections by origin. All origins come from the config, so they are few. */
+const publicSessions = new Map<string, Bun.FetchSession>();
+
+function publicSession(url: string): Bun.FetchSession {
+  // Without `new URL`, because this is asked for at each attempt.
+  const end = url.indexOf("/", "https://".length);
+  const origin = end < 0 ? url : url.slice(0, end);
+  const known = publicSessions.get(origin);
   if (known) return known;
-  // Created once: with `tls` on each request, Bun parses the whole list of authorities each time.
-  const session = createSession(tls ?? PUBLIC, tls === null ? publicSessions.size : ownCount++);
-  if (tls === null) publicSessions.set(origin, session);
-  else ownSessions.set(tls, session);
+  const session = createSession({ ca: null, cert: null, key: null }, publicSessions.size);
+  publicSessions.set(origin, session);
   return session;
 }
 
-/** Without `new URL`, because it is asked for at each attempt. */
-function originOf(url: string): string {
-  const end = url.indexOf("/", "https://".length);
-  return end < 0 ? url : url.slice(0, end);
+/** By a webhook's settings. Connections close when these are garbage, as after a reload. */
+const ownSessions = new WeakMap<WebhookTls, Bun.FetchSession>();
+let ownCount = 0;
+
+function ownSession(tls: WebhookTls): Bun.FetchSession {
+  const known = ownSessions.get(tls);
+  if (known) return known;
+  const session = createSession(tls, ownCount);
+  ownCount += 1;
+  ownSessions.set(tls, session);
+  return session;
 }
 
 /**
- * Bun keeps 64 idle connections for each distinct TLS configuration, whatever the session and the origin, and 60
- * configurations; with more receivers than that, each request would need a new handshake. So there are several
- * configurations of the same meaning. This number leaves room for webhooks with two kinds of settings beside those without.
+ * Bun keeps 64 idle connections for each distinct TLS configuration, whatever their sessions and origins. To keep those of
+ * many receivers, sessions are spread over several configurations of the same meaning. Bun keeps only 60 of these: room for
+ * webhooks without TLS settings, and for two kinds of such settings.
  */
 const POOLS = 20;
 
