@@ -65,7 +65,14 @@ export type PostRequest = {
   readonly body: string;
   readonly tls: WebhookTls | null;
   /** Ends the attempt, and the reading of its answer, when aborted. */
-  readonly signal: AbortSignal;
+  readonly signal: PostSignal;
+};
+
+/** What a POST needs of an AbortSignal. Making a real one costs more than all else that is prepared for an attempt. */
+export type PostSignal = {
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
 };
 
 export type Reply =
@@ -235,6 +242,8 @@ export type Store = {
   readonly health: StoreHealth;
   readonly timeline: Timeline;
   readonly rescue: Rescue;
+  /** The daemon stops: nothing waits any more for another write to share its commit. */
+  hurry(): void;
   /** Commits pending writes and closes the files. May be called twice. */
   close(): Promise<void>;
 };
