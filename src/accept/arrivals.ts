@@ -17,8 +17,8 @@ export function createArrivals(clock: Clock, timeline: Pick<Timeline, "toWall">)
       const now = clock.now();
       const known = kept.get(source) ?? { rate: createRate(), lastAt: now };
       kept.set(source, known);
-      known.rate.add(events, now);
       known.lastAt = now;
+      known.rate.add(events, now);
     },
     of(source) {
       const known = kept.get(source);

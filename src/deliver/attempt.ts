@@ -1,5 +1,5 @@
 import type { Answer, Outcome } from "../model/delivery.ts";
-import type { Cancel, Clock, Post, PostRequest, Reply } from "../model/ports.ts";
+import type { Cancel, Clock, Post, PostRequest, PostSignal, Reply } from "../model/ports.ts";
 import type { At, Ms } from "../model/units.ts";
 import { parseRetryAfter } from "../settle/backoff.ts";
 
@@ -17,12 +17,12 @@ export async function attempt(
   timeout: Ms,
   { clock, post, limits }: AttemptWorld,
 ): Promise<AttemptResult> {
-  const startedAt = clock.now();
   const limit = limits.start(timeout);
+  const { startedAt } = limit;
   const { url, headers, body, tls } = request;
-  const reply = await post({ url, headers, body, tls, signal: limit.signal });
+  const reply = await post({ url, headers, body, tls, signal: limit });
   // The body of the answer is read in the background, within the same time, and never changes the outcome.
-  if (reply.kind === "answered") void reply.body.then(limit.end);
+  if (reply.kind === "answered") void reply.body.then(() => limit.end());
   else limit.end();
   const answer = toAnswer(reply, { timeout, stopped: limits.released(), clock });
   const outcome = { ...answer, url, startedAt, duration: clock.now() - startedAt };
@@ -34,17 +34,68 @@ type Circumstances = { readonly timeout: Ms; readonly stopped: boolean; readonly
 function toAnswer(reply: Reply, { timeout, stopped, clock }: Circumstances): Answer {
   if (reply.kind === "aborted") return stopped ? { kind: "released" } : { kind: "timeout", after: timeout };
   if (reply.kind !== "answered") return reply;
-  const { status, location } = reply;
-  return { kind: "answered", status, location, retryAfter: parseRetryAfter(reply.retryAfter, clock.wall()) };
+  const { status, location, retryAfter } = reply;
+  return {
+    kind: "answered",
+    status,
+    location,
+    retryAfter: retryAfter === null ? null : parseRetryAfter(retryAfter, clock.wall()),
+  };
 }
 
-/** The time limit of one attempt. */
-export type Limit = {
-  /** Aborted when the time is up, or when all attempts are abandoned. */
-  readonly signal: AbortSignal;
-  /** The attempt is over. */
-  end(): void;
-};
+/**
+ * The time limit of one attempt. Aborted when the time is up, or when all attempts are abandoned. A class, because there is
+ * one for each attempt: its methods as closures would cost more than the rest of it.
+ */
+export class Limit implements PostSignal {
+  readonly startedAt: At;
+  aborted = false;
+  #listeners = NO_LISTENERS;
+  /** Those of its length that run form a ring. A Set would copy itself time and again, as they come and go. */
+  #before: Limit = this;
+  #after: Limit = this;
+
+  constructor(startedAt: At) {
+    this.startedAt = startedAt;
+  }
+
+  addEventListener(_: "abort", listener: () => void): void {
+    this.#listeners = [...this.#listeners, listener];
+  }
+
+  removeEventListener(_: "abort", listener: () => void): void {
+    this.#listeners = this.#listeners.filter((one) => one !== listener);
+  }
+
+  /** The next one in the ring. */
+  next(): Limit {
+    return this.#after;
+  }
+
+  /** Joins the ring as the last one before `end`. */
+  join(end: Limit): void {
+    this.#before = end.#before;
+    this.#after = end;
+    end.#before.#after = this;
+    end.#before = this;
+  }
+
+  /** The attempt is over: leaves the ring. */
+  end(): void {
+    this.#before.#after = this.#after;
+    this.#after.#before = this.#before;
+    this.#before = this;
+    this.#after = this;
+  }
+
+  abort(): void {
+    this.end();
+    this.aborted = true;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+const NO_LISTENERS: readonly (() => void)[] = [];
 
 /** The time limits of attempts. Those of one length share a timer, because most attempts are over long before. */
 export type Limits = {
@@ -56,20 +107,16 @@ export type Limits = {
   readonly signal: AbortSignal;
 };
 
-type Running = { readonly controller: AbortController; readonly endsAt: At };
-
 export function createLimits(clock: Clock): Limits {
   const queues = new Map<Ms, Queue>();
   const releasing = new AbortController();
 
   return {
     start(length) {
-      if (releasing.signal.aborted) return { signal: releasing.signal, end() {} };
-      const controller = new AbortController();
-      const queue = queueOf(length);
-      const running = { controller, endsAt: clock.now() + length };
-      queue.add(running);
-      return { signal: controller.signal, end: () => queue.remove(running) };
+      if (!releasing.signal.aborted) return queueOf(length).start();
+      const limit = new Limit(clock.now());
+      limit.abort();
+      return limit;
     },
     release() {
       releasing.abort();
@@ -82,44 +129,44 @@ export function createLimits(clock: Clock): Limits {
   function queueOf(length: Ms): Queue {
     const known = queues.get(length);
     if (known) return known;
-    const queue = createQueue(clock);
+    const queue = createQueue(length, clock);
     queues.set(length, queue);
     return queue;
   }
 }
 
-type Queue = { add(running: Running): void; remove(running: Running): void; abortAll(): void };
+type Queue = { start(): Limit; abortAll(): void };
 
 /** Limits of one length, and so in the order in which they end. */
-function createQueue(clock: Clock): Queue {
-  const all = new Set<Running>();
+function createQueue(length: Ms, clock: Clock): Queue {
+  const ring = new Limit(0);
   let cancel: Cancel | null = null;
 
   return {
-    add(running) {
-      all.add(running);
-      if (cancel === null) watch(running);
+    start() {
+      const limit = new Limit(clock.now());
+      limit.join(ring);
+      cancel ??= watch(limit);
+      return limit;
     },
-    remove: (running) => void all.delete(running),
     abortAll() {
       cancel?.();
-      for (const { controller } of all) controller.abort();
+      while (ring.next() !== ring) ring.next().abort();
     },
   };
 
-  function watch({ endsAt }: Running): void {
-    cancel = clock.after(Math.max(0, endsAt - clock.now()), abortDue);
+  function watch({ startedAt }: Limit): Cancel {
+    return clock.after(Math.max(0, startedAt + length - clock.now()), abortDue);
   }
 
   function abortDue(): void {
     cancel = null;
-    for (const running of all) {
-      if (running.endsAt > clock.now()) {
-        watch(running);
+    while (ring.next() !== ring) {
+      if (ring.next().startedAt + length > clock.now()) {
+        cancel = watch(ring.next());
         return;
       }
-      all.delete(running);
-      running.controller.abort();
+      ring.next().abort();
     }
   }
 }

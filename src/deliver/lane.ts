@@ -193,7 +193,12 @@ function succeed(lane: LaneInternals, now: At): void {
     if (stateOf(lane) === "closed" || now - from >= SHORTEST_OUTAGE) lane.outage = { from, until: now };
     Object.assign(lane, { slots: FIRST_SLOTS, heldUntil: 0, nextAt: 0, round: { results: 0, successes: 0 } });
   }
-  Object.assign(lane, { failures: 0, silences: 0, probes: 0, closedAt: null, failingSince: null, lastSuccessAt: now });
+  lane.failures = 0;
+  lane.silences = 0;
+  lane.probes = 0;
+  lane.closedAt = null;
+  lane.failingSince = null;
+  lane.lastSuccessAt = now;
   lane.trust = Math.min(lane.trust * 2, MOST_TRUST);
   lane.round.successes += 1;
   countResult(lane);

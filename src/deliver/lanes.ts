@@ -55,20 +55,20 @@ export function createLanes(report: Report): Lanes {
     haveRoom(destination, ask) {
       const lanes = allOf(destination);
       if (haveRoom(lanes, ask, slots)) return true;
-      const waiting = lanes.filter((lane) => lane.hasRoom(ask) && !slots.hasRoom(lane));
-      if (waiting.length > 0) slots.waitForSlot(waiting, ask.wake);
+      waitForSlot(lanes, ask, slots);
       return false;
     },
-    isAlive: (destination, webhooks, now) => lanesOf(destination, webhooks).some((lane) => lane.isAlive(now)),
+    isAlive: (destination, webhooks, now) => isAnyAlive(lanesOf(destination, webhooks), now),
     takeSlots(destination, webhooks, ask) {
-      const lanes = lanesOf(destination, webhooks);
-      if (!haveRoom(lanes, ask, slots)) return [];
-      return webhooks.filter((_, nth) => {
-        const lane = lanes[nth];
-        if (!lane?.hasRoom(ask) || !slots.hasRoom(lane)) return false;
+      const taken: Webhook[] = [];
+      if (!haveRoom(lanesOf(destination, webhooks), ask, slots)) return taken;
+      for (const webhook of webhooks) {
+        const lane = laneOf(destination, webhook);
+        if (!lane.hasRoom(ask) || !slots.hasRoom(lane)) continue;
         slots.takeSlot(lane, ask);
-        return true;
-      });
+        taken.push(webhook);
+      }
+      return taken;
     },
     isClosed: (destination, webhook) => laneOf(destination, webhook).isClosed(),
     done(destination, webhook, result) {
@@ -85,7 +85,7 @@ export function createLanes(report: Report): Lanes {
       }
       return next;
     },
-    isSuspect: (destination) => allOf(destination).every((lane) => lane.isSuspect()),
+    isSuspect: (destination) => allOf(destination).every(isSuspect),
     outage(destination) {
       let last: Outage | null = null;
       for (const lane of allOf(destination)) {
@@ -108,7 +108,21 @@ function haveRoom(lanes: readonly Lane[], ask: SlotAsk, slots: Slots): boolean {
     if (!lane.isClosed()) return true;
     mayProbe = true;
   }
-  return mayProbe && (ask.urgent || !lanes.some((lane) => lane.isAlive(ask.now)));
+  return mayProbe && (ask.urgent || !isAnyAlive(lanes, ask.now));
+}
+
+function isAnyAlive(lanes: readonly Lane[], now: At): boolean {
+  return lanes.some((lane) => lane.isAlive(now));
+}
+
+function isSuspect(lane: Lane): boolean {
+  return lane.isSuspect();
+}
+
+/** Only a lane that has room itself waits for a slot of all. */
+function waitForSlot(lanes: readonly Lane[], ask: SlotAsk, slots: Slots): void {
+  const waiting = lanes.filter((lane) => lane.hasRoom(ask) && !slots.hasRoom(lane));
+  if (waiting.length > 0) slots.waitForSlot(waiting, ask.wake);
 }
 
 type Directory = {

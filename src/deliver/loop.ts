@@ -13,11 +13,12 @@ import type { Config, Destination, Webhook } from "../model/config.ts";
 import type { Delivery, DeliveryRef, Settlement } from "../model/delivery.ts";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { Queue, Settle } from "../model/ports.ts";
-import { type At, SECOND } from "../model/units.ts";
+import { type At, type Ms, SECOND } from "../model/units.ts";
 import { destinationBusy, destinationInUse } from "../model/waiting-deliveries.ts";
 import { isPastCutoff, WAITS } from "../settle/backoff.ts";
 import type { Clocks, LoopClock } from "./clocks.ts";
 import type { Outage } from "./lane.ts";
+import type { SlotAsk } from "./lanes.ts";
 import { openWebhooks, type RoundWorld, sendRound } from "./round.ts";
 
 import { createWaker, type Waker } from "./waker.ts";
@@ -68,6 +69,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
     destinationClock: world.clocks.of(name),
     window: createWindow(name, world),
     inFlight: { first: 0, retry: 0 },
+    onSlotFreed: () => wakeForSlot(loop),
     destination: null,
     isStarting: false,
     idleWorks: 0,
@@ -121,6 +123,8 @@ type LoopState = {
   window: Window;
   /** How many deliveries of each queue are being sent, or were sent and are not written yet. */
   readonly inFlight: Record<Queue, number>;
+  /** Called when one of its attempts has given its slot back. */
+  readonly onSlotFreed: () => void;
   /** Its entry in the config; null while nothing is to be sent to it. */
   destination: Destination | null;
   /** Whether `startAll` runs: it may be reading deliveries, and about to start one. */
@@ -152,11 +156,18 @@ async function run(loop: LoopState): Promise<void> {
 
 /** Starts deliveries until none is due or no webhook has a slot. Answers when to do so again at the latest; null: when woken. */
 async function startAll(loop: LoopState): Promise<At | null> {
-  const { name, world, destination } = loop;
+  const { name, world, window, destination } = loop;
   try {
     if (destination === null || loop.idleWorks > 0) return null;
     loop.isStarting = true;
-    return await startUntilFull(loop, destination);
+    let now: At;
+    do {
+      // All questions are asked for one moment: otherwise a lane that opens between two of them would be overlooked.
+      now = world.clock.now();
+      applyLaneHealth(loop, destination);
+      if (window.isLow(now)) await window.fill(now);
+    } while (startRead(loop, destination, now));
+    return earliest(window.nextDueAt(), world.lanes.nextOpenAt(destination, now));
   } catch (error) {
     world.report.storeFailed(`read what waits for ${name}`, error);
     return world.clock.now() + SECOND;
@@ -165,19 +176,6 @@ async function startAll(loop: LoopState): Promise<At | null> {
     // This loop may have been woken for a free slot that it did not need; another one may.
     world.lanes.wakeNext();
   }
-}
-
-async function startUntilFull(loop: LoopState, destination: Destination): Promise<At | null> {
-  const { world, window } = loop;
-  let now: At;
-  do {
-    // All questions are asked for one moment: otherwise a lane that opens between two of them would be overlooked.
-    now = world.clock.now();
-    applyLaneHealth(loop, destination);
-    if (window.isLow(now)) await window.fill(now);
-    // The daemon may have begun to stop, or the config may have changed, during the read.
-  } while (!world.stopping.aborted && loop.destination === destination && startOne(loop, destination, now));
-  return earliest(window.nextDueAt(), world.lanes.nextOpenAt(destination, now));
 }
 
 /**
@@ -193,33 +191,66 @@ function applyLaneHealth(loop: LoopState, destination: Destination): void {
   window.retryEarly(outage);
 }
 
+/** Starts what is in memory while it finds slots. Answers whether to read more and try again. */
+function startRead(loop: LoopState, destination: Destination, now: At): boolean {
+  // The daemon may have begun to stop, or the config may have changed, during the read.
+  if (loop.world.stopping.aborted || loop.destination !== destination) return false;
+  while (startOne(loop, destination, now)) if (loop.window.isLow(now)) return true;
+  return false;
+}
+
+/** One start: for whom, and what is asked of the lanes for a first attempt. */
+type Turn = SlotAsk & {
+  readonly loop: LoopState;
+  readonly destination: Destination;
+  readonly cutoff: Ms;
+  readonly stoodStill: Ms;
+};
+
 /** Starts one delivery, if there is a slot for it. Answers whether it is worth trying again. */
 function startOne(loop: LoopState, destination: Destination, now: At): boolean {
-  const { world, window, waker } = loop;
-  if (isFull(loop)) return false;
+  const { world, window, waker, destinationClock } = loop;
+  if (window.isIdle() || isFull(loop)) return false;
   const { concurrency, cutoff } = world.delivery();
-  const stoodStill = loop.destinationClock.stoodStill(now);
-  // Past the cutoff comes the last attempt, which need not wait for the next probe of a closed lane.
-  const isUrgent = (delivery: Delivery): boolean => isPastCutoff(delivery, { now, cutoff, stoodStill });
-  const ask = { now, concurrency, wake: waker.wake, tried: false, untriedWaits: window.hasFirst() };
-  const hasRoom = (urgent: boolean): boolean => world.lanes.haveRoom(destination, { ...ask, urgent });
-  if (!hasRoom(false) && !(window.hasRetry(isUrgent) && hasRoom(true))) return false;
+  const stoodStill = destinationClock.stoodStill(now);
+  const ask = { now, concurrency, wake: waker.wake, urgent: false, tried: false, untriedWaits: window.hasFirst() };
+  const turn: Turn = { ...ask, loop, destination, cutoff, stoodStill };
+  if (!world.lanes.haveRoom(destination, turn) && !haveRoomForUrgent(turn)) return false;
+  for (const queue of queuesInTurn(loop, destination)) if (startFrom(queue, turn)) return true;
+  return setAside(turn);
+}
 
-  const tryStart = (delivery: Delivery, queue: Queue): boolean => {
-    const slots = { ...ask, urgent: isUrgent(delivery), tried: delivery.attemptedAt !== null };
-    const webhooks = world.lanes.takeSlots(destination.name, openWebhooks(delivery, destination), slots);
-    if (webhooks.length === 0) return false;
-    // It never rejects.
-    void deliver(loop, delivery, { destination, webhooks, queue });
-    return true;
-  };
-  const isStarted = queuesInTurn(loop, destination).some((queue) =>
-    window.startFirst(queue, (delivery) => tryStart(delivery, queue === "latest" ? "first" : queue)),
-  );
-  if (isStarted) return true;
-  const willHaveSlot = (delivery: Delivery): boolean =>
-    world.lanes.isAlive(destination.name, openWebhooks(delivery, destination), now);
-  return window.setAside(now, willHaveSlot);
+function haveRoomForUrgent(turn: Turn): boolean {
+  const { window, world } = turn.loop;
+  if (!window.hasRetry((delivery) => isUrgent(delivery, turn))) return false;
+  return world.lanes.haveRoom(turn.destination, { ...turn, urgent: true });
+}
+
+/** Past the cutoff comes the last attempt, which need not wait for the next probe of a closed lane. */
+function isUrgent(delivery: Delivery, turn: Turn): boolean {
+  return isPastCutoff(delivery, turn);
+}
+
+function startFrom(queue: WindowQueue, turn: Turn): boolean {
+  return turn.loop.window.startFirst(queue, (delivery) => tryStart(delivery, queue, turn));
+}
+
+function tryStart(delivery: Delivery, from: WindowQueue, turn: Turn): boolean {
+  const { loop, destination } = turn;
+  const urgent = isUrgent(delivery, turn);
+  const tried = delivery.attemptedAt !== null;
+  const ask = urgent || tried ? { ...turn, urgent, tried } : turn;
+  const webhooks = loop.world.lanes.takeSlots(destination.name, openWebhooks(delivery, destination), ask);
+  if (webhooks.length === 0) return false;
+  // It never rejects.
+  void deliver(loop, delivery, { destination, webhooks, queue: from === "latest" ? "first" : from });
+  return true;
+}
+
+function setAside({ loop, destination, now }: Turn): boolean {
+  return loop.window.setAside(now, (delivery) => {
+    return loop.world.lanes.isAlive(destination.name, openWebhooks(delivery, destination), now);
+  });
 }
 
 /**
@@ -264,8 +295,7 @@ async function deliver(loop: LoopState, delivery: Delivery, { destination, webho
   loop.started += 1;
   try {
     const policy = { ...WAITS, cutoff };
-    const onSlotFreed = (): void => wakeForSlot(loop, destination);
-    const round = { destination, destinationClock, webhooks, timeout, policy, onSlotFreed };
+    const round = { destination, destinationClock, webhooks, timeout, policy, onSlotFreed: loop.onSlotFreed };
     const settlement = await sendRound(delivery, round, world);
     if (settlement !== null && (await writeSettlement(delivery, settlement, world))) {
       window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
@@ -286,7 +316,8 @@ async function deliver(loop: LoopState, delivery: Delivery, { destination, webho
 }
 
 /** A free slot wakes the loop only if something may wait for it, or if an outage has just ended. */
-function wakeForSlot({ world, window, waker, outage }: LoopState, destination: Destination): void {
+function wakeForSlot({ world, window, waker, destination, outage }: LoopState): void {
+  if (destination === null) return;
   if (!window.isIdle() || world.lanes.outage(destination) !== outage) waker.wake();
 }
 

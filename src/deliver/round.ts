@@ -6,7 +6,7 @@ import type { Clock, Post, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { Ms } from "../model/units.ts";
 import { describeAnswer, judge, signOf } from "../settle/judge.ts";
-import { settle } from "../settle/settle.ts";
+import { isOffline, isSuccess, settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
 import { type AttemptResult, attempt, type Limits } from "./attempt.ts";
 import type { LoopClock } from "./clocks.ts";
@@ -40,23 +40,44 @@ type Round = {
  * success does that), or with null if the attempts were abandoned first. Later answers are reported, and change nothing.
  */
 export function sendRound(delivery: Delivery, round: Round, world: RoundWorld): Promise<Settlement | null> {
-  const outcomes: Outcome[] = [];
-  const log: Attempt[] = [];
-  const decisions = round.webhooks.map(attemptAndDecide);
-  const [only] = decisions;
-  return only && decisions.length === 1 ? only : firstDecision(decisions);
+  const run: Run = { delivery, round, world, outcomes: [], log: [] };
+  const [only] = round.webhooks;
+  if (only && round.webhooks.length === 1) return attemptAndDecide(only, run);
+  return firstDecision(round.webhooks.map((webhook) => attemptAndDecide(webhook, run)));
+}
 
-  async function attemptAndDecide(webhook: Webhook): Promise<Settlement | null> {
-    const trigger = triggerOf(delivery, webhook, { round, world });
-    const result = await sendOne(webhook, delivery, { round, world });
-    if (judge(result.outcome) === "unknown") return null;
-    // A success at the first attempt needs no log, unless another attempt of its round has failed.
-    const needsLog = log.length > 0 || !isFirstSuccess(delivery, result.outcome);
-    const entry = needsLog ? await toLogEntry(result, trigger, world.limits) : null;
-    if (entry) log.push(entry);
-    outcomes.push(result.outcome);
-    return decide(delivery, { outcomes, log }, { round, world });
+/** A round under way. */
+type Run = {
+  readonly delivery: Delivery;
+  readonly round: Round;
+  readonly world: RoundWorld;
+  readonly outcomes: Outcome[];
+  readonly log: Attempt[];
+};
+
+/** Makes one attempt, in the slot that was taken for it, and decides what the round means now. */
+async function attemptAndDecide(webhook: Webhook, run: Run): Promise<Settlement | null> {
+  const { delivery, round, world, outcomes, log } = run;
+  const { destination, timeout } = round;
+  const trigger = triggerOf(webhook, run);
+  let result: AttemptResult | null = null;
+  try {
+    const headers = requestHeaders(webhook, delivery, { destination, at: world.clock.wall() });
+    result = await attempt({ url: webhook.url, headers, body: delivery.body, tls: webhook.tls }, timeout, world);
+  } finally {
+    freeSlot(webhook, result?.outcome ?? null, run);
   }
+  const { outcome } = result;
+  if (isSuccess(outcome)) world.activity.delivered(destination.name);
+  world.report.attempted(delivery, outcome);
+  const judgement = judge(outcome);
+  if (judgement === "unknown") return null;
+  // A success at the first attempt needs no log, unless another attempt of its round has failed.
+  const isFirst = delivery.attemptedAt === null && delivery.replayedAt === null;
+  if (log.length > 0 || judgement !== "delivered" || !isFirst)
+    log.push(await toLogEntry(result, { judgement, trigger }, world.limits));
+  outcomes.push(outcome);
+  return decide(run);
 }
 
 /** The first decision as soon as there is one, or null once all attempts have ended without one. */
@@ -67,43 +88,15 @@ function firstDecision(decisions: readonly Promise<Settlement | null>[]): Promis
   });
 }
 
-type Context = { readonly round: Round; readonly world: RoundWorld };
-
-function triggerOf(
-  { attemptedAt, replayedAt }: Delivery,
-  webhook: Webhook,
-  { round, world }: Context,
-): Attempt["trigger"] {
+function triggerOf(webhook: Webhook, { delivery, round, world }: Run): Attempt["trigger"] {
+  const { attemptedAt, replayedAt } = delivery;
   if (world.lanes.isClosed(round.destination.name, webhook)) return "probe";
   if (attemptedAt !== null) return "retry";
   return replayedAt === null ? "first" : "replay";
 }
 
-function isFirstSuccess({ attemptedAt, replayedAt }: Delivery, outcome: Outcome): boolean {
-  return attemptedAt === null && replayedAt === null && judge(outcome) === "delivered";
-}
-
-/** Makes one attempt, in the slot that was taken for it. */
-async function sendOne(webhook: Webhook, delivery: Delivery, { round, world }: Context): Promise<AttemptResult> {
-  const { destination, timeout } = round;
-  let result: AttemptResult | null = null;
-  try {
-    const headers = requestHeaders(webhook, delivery, { destination, at: world.clock.wall() });
-    result = await attempt({ url: webhook.url, headers, body: delivery.body, tls: webhook.tls }, timeout, world);
-  } finally {
-    freeSlot(webhook, result?.outcome ?? null, { delivery, round, world });
-  }
-  if (judge(result.outcome) === "delivered") world.activity.delivered(destination.name);
-  world.report.attempted(delivery, result.outcome);
-  return result;
-}
-
 /** Frees the slot, whatever the outcome, and tells the lane what the outcome says about the webhook. */
-function freeSlot(
-  webhook: Webhook,
-  outcome: Outcome | null,
-  { delivery, round, world }: Context & { readonly delivery: Delivery },
-): void {
+function freeSlot(webhook: Webhook, outcome: Outcome | null, { delivery, round, world }: Run): void {
   const { clock, random, lanes } = world;
   const { destination, destinationClock, policy, onSlotFreed } = round;
   const now = clock.now();
@@ -113,7 +106,7 @@ function freeSlot(
     sign,
     tried: delivery.attemptedAt !== null,
     startedAt: outcome?.startedAt ?? now,
-    reason: outcome ? describeAnswer(outcome) : "",
+    reason: outcome && sign !== "taken" ? describeAnswer(outcome) : "",
     hold: outcome && holdOf(outcome, policy),
     now,
     random: random.fraction(),
@@ -128,29 +121,17 @@ function holdOf(outcome: Outcome, policy: RetryPolicy): Ms | null {
   return outcome.retryAfter === null ? null : Math.min(outcome.retryAfter, policy.cutoff);
 }
 
-type Results = { readonly outcomes: readonly Outcome[]; readonly log: readonly Attempt[] };
-
-function decide(delivery: Delivery, { outcomes, log }: Results, { round, world }: Context): Settlement | null {
+function decide({ delivery, round, world, outcomes, log }: Run): Settlement | null {
   const { destination, destinationClock, webhooks, policy } = round;
-  const now = world.clock.now();
   const known =
     delivery.finals.length === 0 ? delivery : { ...delivery, finals: currentFinals(delivery.finals, destination) };
-  const isOver = outcomes.length === webhooks.length;
-  if (isOver && outcomes.every((outcome) => judge(outcome) === "offline")) destinationClock.noteOffline();
+  if (outcomes.length === webhooks.length && outcomes.every(isOffline)) destinationClock.noteOffline();
   const settlement = settle(known, outcomes, {
-    now,
+    now: world.clock.now(),
     random: world.random.fraction(),
     policy,
     clock: destinationClock,
-    webhooks: {
-      // Getters, because a success at the first attempt, which is the usual case, does not need these lists.
-      get urls() {
-        return destination.webhooks.map((webhook) => webhook.url);
-      },
-      get asked() {
-        return webhooks.map((webhook) => webhook.url);
-      },
-    },
+    webhooks: { all: destination.webhooks, asked: webhooks },
   });
   if (settlement === null || log.length === 0) return settlement;
   // A copy, because the round may still add to the list.
@@ -163,14 +144,14 @@ function decide(delivery: Delivery, { outcomes, log }: Results, { round, world }
  */
 const LONGEST_READ: Ms = 250;
 
-/** An attempt as it is logged for the operator; null if its outcome is unknown. */
+type Known = { readonly judgement: Attempt["outcome"]; readonly trigger: Attempt["trigger"] };
+
+/** An attempt as it is logged for the operator. */
 async function toLogEntry(
   { outcome, text }: AttemptResult,
-  trigger: Attempt["trigger"],
+  { judgement, trigger }: Known,
   limits: Limits,
-): Promise<Attempt | null> {
-  const judgement = judge(outcome);
-  if (judgement === "unknown") return null;
+): Promise<Attempt> {
   return {
     at: outcome.startedAt,
     url: withoutQuery(outcome.url),
@@ -188,8 +169,8 @@ function readSoon(text: Promise<string>, limits: Limits): Promise<string | null>
   const limit = limits.start(LONGEST_READ);
   return new Promise((resolve) => {
     // Already aborted when the daemon has to stop at once.
-    if (limit.signal.aborted) resolve(null);
-    limit.signal.addEventListener("abort", () => resolve(null));
+    if (limit.aborted) resolve(null);
+    limit.addEventListener("abort", () => resolve(null));
     void text.then((read) => {
       limit.end();
       resolve(read);

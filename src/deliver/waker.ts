@@ -25,14 +25,9 @@ export function createWaker(clock: Clock): Waker {
 
   return {
     wake,
-    async wait(until) {
+    wait(until) {
       setTimer(until);
-      if (!isPending)
-        await new Promise<void>((resolve) => {
-          resume = resolve;
-        });
-      isPending = false;
-      isChecked = false;
+      return (isPending ? Promise.resolve() : new Promise<void>(sleep)).then(goOn);
     },
     checkLiveness() {
       const isAlive = !isChecked;
@@ -42,6 +37,16 @@ export function createWaker(clock: Clock): Waker {
     },
     stop: () => setTimer(null),
   };
+
+  function sleep(resolve: () => void): void {
+    resume = resolve;
+  }
+
+  /** Only now is the loop awake: wake-ups until here count for this wait. */
+  function goOn(): void {
+    isPending = false;
+    isChecked = false;
+  }
 
   function wake(): void {
     isPending = true;

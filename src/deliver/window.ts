@@ -210,7 +210,8 @@ function startFirst(queue: WindowQueue, tryStart: (delivery: Delivery) => boolea
 
 function takeOut(queue: MemoryQueue, index: number): boolean {
   if (index < 0) return false;
-  for (const { body } of queue.waiting.splice(index, 1)) queue.size -= body.length;
+  const [taken] = index === 0 ? [queue.waiting.shift()] : queue.waiting.splice(index, 1);
+  queue.size -= taken?.body.length ?? 0;
   return true;
 }
 

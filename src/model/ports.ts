@@ -65,7 +65,14 @@ export type PostRequest = {
   readonly body: string;
   readonly tls: WebhookTls | null;
   /** Ends the attempt, and the reading of its answer, when aborted. */
-  readonly signal: AbortSignal;
+  readonly signal: PostSignal;
+};
+
+/** What a POST needs of an AbortSignal. Making a real one costs more than all else that is prepared for an attempt. */
+export type PostSignal = {
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
 };
 
 export type Reply =

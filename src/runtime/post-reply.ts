@@ -2,7 +2,7 @@
 import { BlockList, isIP } from "node:net";
 import process from "node:process";
 import type { WebhookTls } from "../model/config.ts";
-import type { Reply } from "../model/ports.ts";
+import type { PostSignal, Reply } from "../model/ports.ts";
 import { KB, type Ms, SECOND } from "../model/units.ts";
 
 /** Where a POST was sent: messages name the host and a remedy. */
@@ -17,7 +17,7 @@ export type Way = {
  * Explains a failed POST. The message is made from the error's code: those of the runtimes contain advice for programmers,
  * and the whole URL with its query.
  */
-export function replyToError(error: unknown, signal: AbortSignal, way: Way | null = null): Reply {
+export function replyToError(error: unknown, signal: PostSignal, way: Way | null = null): Reply {
   if (signal.aborted || isAbort(error)) return { kind: "aborted" };
   const code = codeOf(error);
   if (isUntrusted(code)) return { kind: "untrusted", code, message: describeUntrusted(code, way) };
@@ -26,7 +26,7 @@ export function replyToError(error: unknown, signal: AbortSignal, way: Way | nul
 }
 
 /** Like `replyToError`, but a POST without an answer in time is offline if it still waited for a name server. */
-export async function replyToFailure(error: unknown, signal: AbortSignal, way: Way): Promise<Reply> {
+export async function replyToFailure(error: unknown, signal: PostSignal, way: Way): Promise<Reply> {
   const reply = replyToError(error, signal, way);
   if (reply.kind !== "aborted") return reply;
   const nextHost = way.proxy === null ? hostOf(way) : (URL.parse(`http://${way.proxy}`)?.hostname ?? way.proxy);

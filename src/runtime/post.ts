@@ -1,5 +1,5 @@
 import type { WebhookTls } from "../model/config.ts";
-import type { Post, PostRequest, Reply } from "../model/ports.ts";
+import type { Post, PostRequest, PostSignal, Reply } from "../model/ports.ts";
 import { KB } from "../model/units.ts";
 import { proxyFor, readStart, replyToFailure } from "./post-reply.ts";
 
@@ -24,11 +24,19 @@ const NO_BODY = Promise.resolve("");
 async function postWithFetch({ url, headers, body, tls, signal }: PostRequest): Promise<Reply> {
   try {
     // A compressed answer stays compressed: unpacked, a few KB can become gigabytes.
-    const init = { method: "POST", headers, body, signal, redirect: "manual", decompress: false } as const;
+    const cut = toAbortSignal(signal);
+    const init = { method: "POST", headers, body, signal: cut, redirect: "manual", decompress: false } as const;
     return toReply(await fetch(url, /^https:/i.test(url) ? { ...init, ...trusting(tls) } : init));
   } catch (error) {
     return replyToFailure(error, signal, { url, tls, proxy: proxyFor(url) });
   }
+}
+
+function toAbortSignal(signal: PostSignal): AbortSignal {
+  if (signal.aborted) return AbortSignal.abort();
+  const controller = new AbortController();
+  signal.addEventListener("abort", () => controller.abort());
+  return controller.signal;
 }
 
 /** Connections belong to a session, and close when its TLS settings are garbage, as after a reload. */

@@ -115,20 +115,27 @@ function attempted(sinks: Sinks, delivery: Delivery, answer: AttemptAnswer): voi
   const outcome = outcomeOf(answer);
   const reached = answer.kind === "answered" || answer.kind === "timeout";
   metrics.attempted({ destination, url: answer.url }, outcome, reached ? answer.duration : null);
-  const subject = () => `attempt ${destination} ${answer.url}`;
-  if (outcome === "delivered" || outcome === "released") {
-    if (outcome === "delivered" && !throttle.isEmpty()) throttle.recovered(subject());
-    if (log.enabled("debug")) log.line("debug", `attempt.${outcome}`, attemptFields(delivery, answer));
-    return;
-  }
+  if (outcome !== "delivered" && outcome !== "released") return logFailure(sinks, delivery, { answer, outcome });
+  if (outcome === "delivered" && !throttle.isEmpty()) throttle.recovered(attemptSubject(destination, answer.url));
+  if (log.enabled("debug")) log.line("debug", `attempt.${outcome}`, attemptFields(delivery, answer));
+}
+
+type Failure = { readonly answer: AttemptAnswer; readonly outcome: string };
+
+function logFailure({ throttle }: Sinks, delivery: Delivery, { answer, outcome }: Failure): void {
+  const { destination } = delivery;
   throttle.line({
     level: outcome === "timeout" || outcome === "untrusted" ? "error" : "warning",
     name: "attempt.failed",
-    subject: subject(),
+    subject: attemptSubject(destination, answer.url),
     kind: outcome,
     common: { destination, url: answer.url, outcome },
     fields: () => ({ ...attemptFields(delivery, answer), outcome, ...describeAnswer(answer) }),
   });
+}
+
+function attemptSubject(destination: string, url: string): string {
+  return `attempt ${destination} ${url}`;
 }
 
 function attemptFields(delivery: Delivery, answer: AttemptAnswer): Fields {
@@ -143,25 +150,33 @@ function attemptFields(delivery: Delivery, answer: AttemptAnswer): Fields {
   };
 }
 
-function settled({ log, metrics, throttle }: Sinks, delivery: Delivery, settlement: Settlement): void {
+function settled(sinks: Sinks, delivery: Delivery, settlement: Settlement): void {
+  const { log, metrics } = sinks;
+  const { state } = settlement;
+  if (state !== "waiting") metrics.settled.row(delivery.destination).add(state);
+  if (state === "failed" || state === "expired") return logGivenUp(sinks, delivery, settlement);
+  if (!log.enabled("debug")) return;
+  log.line(
+    "debug",
+    state === "waiting" ? "delivery.retrying" : `delivery.${state}`,
+    settledFields(delivery, settlement),
+  );
+}
+
+/** A receiver that refuses everything must not fill the log. Each delivery keeps its reason. */
+function logGivenUp({ throttle }: Sinks, delivery: Delivery, settlement: Settlement): void {
   const { destination } = delivery;
   const { state } = settlement;
-  if (state !== "waiting") metrics.settled.row(destination).add(state);
-  const name = state === "waiting" ? "delivery.retrying" : `delivery.${state}`;
-  const fields = (): Fields => settledFields(delivery, settlement);
-  if (state === "failed" || state === "expired") {
-    // A receiver that refuses everything must not fill the log. Each delivery keeps its reason.
-    const hint = `all of them: fairlead deliveries --state ${state} --destination ${destination}`;
-    throttle.line({
-      level: "error",
-      name,
-      subject: `delivery ${destination}`,
-      kind: state,
-      most: MOST_GIVEN_UP,
-      common: { destination, hint },
-      fields,
-    });
-  } else if (log.enabled("debug")) log.line("debug", name, fields());
+  const hint = `all of them: fairlead deliveries --state ${state} --destination ${destination}`;
+  throttle.line({
+    level: "error",
+    name: `delivery.${state}`,
+    subject: `delivery ${destination}`,
+    kind: state,
+    most: MOST_GIVEN_UP,
+    common: { destination, hint },
+    fields: () => settledFields(delivery, settlement),
+  });
 }
 
 /** Lines for one destination in ten seconds. */

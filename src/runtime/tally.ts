@@ -101,8 +101,8 @@ export function createHistogram(
     all.set(key, series);
     return {
       took(duration) {
-        const nth = buckets.findIndex((bucket) => duration <= bucket * SECOND);
-        const at = nth < 0 ? buckets.length : nth;
+        let at = 0;
+        while (duration > (buckets[at] ?? Number.POSITIVE_INFINITY) * SECOND) at += 1;
         series.counts[at] = (series.counts[at] ?? 0) + 1;
         series.sum += duration;
       },

@@ -30,8 +30,8 @@ export function cutoffAt({ firstAttemptAt, stoodStill: before }: Life, { cutoff,
 }
 
 /** Whether the next attempt is the last one. */
-export function isPastCutoff(delivery: Life, { now, ...limit }: Limit & { readonly now: At }): boolean {
-  return now >= (cutoffAt(delivery, limit) ?? Number.POSITIVE_INFINITY);
+export function isPastCutoff(delivery: Life, limit: Limit & { readonly now: At }): boolean {
+  return limit.now >= (cutoffAt(delivery, limit) ?? Number.POSITIVE_INFINITY);
 }
 
 /**

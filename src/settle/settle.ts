@@ -1,4 +1,4 @@
-import { withoutQuery } from "../model/config.ts";
+import { type Webhook, withoutQuery } from "../model/config.ts";
 import type { Delivery, FinalAnswer, Outcome, Progress, RetryPolicy, Settlement } from "../model/delivery.ts";
 import type { DestinationClock } from "../model/destination-clock.ts";
 import { type At, formatDuration, type Ms } from "../model/units.ts";
@@ -17,11 +17,13 @@ export type SettleContext = {
 };
 
 export type RoundWebhooks = {
-  /** The URLs of all webhooks of the destination. */
-  readonly urls: readonly string[];
-  /** The URLs of those asked in this round. A webhook without a free slot is left out, and counts as unanswered. */
-  readonly asked: readonly string[];
+  /** All webhooks of the destination. */
+  readonly all: readonly Named[];
+  /** Those asked in this round. A webhook without a free slot is left out, and counts as unanswered. */
+  readonly asked: readonly Named[];
 };
+
+type Named = Pick<Webhook, "url">;
 
 /**
  * Decides what a round of attempts means for its delivery. Answers null while the round is open.
@@ -37,16 +39,16 @@ export function settle(
   { now, random, policy, clock, webhooks }: SettleContext,
 ): Settlement | null {
   const progress = advance(delivery, outcomes, { now, clock });
-  const success = outcomes.find((outcome) => judge(outcome) === "delivered");
+  const success = outcomes.find(isSuccess);
   if (success?.kind === "answered") {
     return { ...progress, state: "delivered", url: success.url, status: success.status };
   }
   if (outcomes.length < webhooks.asked.length) return null;
-  const open = webhooks.urls.filter((url) => !isFinal(url, progress.finals));
+  const open = webhooks.all.filter(({ url }) => !isFinal(url, progress.finals));
   if (open.length === 0)
     return { ...progress, state: "failed", reason: `refused: ${listFinals(progress.finals, webhooks)}` };
   const reason = outcomes.map((outcome) => describeAnswer(outcome)).join("; ");
-  if (outcomes.every((outcome) => judge(outcome) === "offline")) {
+  if (outcomes.every(isOffline)) {
     const wait = backoff(1, { ...policy, ...OFFLINE_WAITS }, random);
     return { ...progress, state: "waiting", dueAt: now + wait, reason: `offline: ${reason}` };
   }
@@ -59,11 +61,20 @@ export function settle(
   return { ...progress, state: "waiting", dueAt: Math.min(now + wait, Math.max(now, expiresAt)), reason };
 }
 
+export function isSuccess(outcome: Outcome): boolean {
+  return judge(outcome) === "delivered";
+}
+
+/** Whether the attempt never left this machine. */
+export function isOffline(outcome: Outcome): boolean {
+  return judge(outcome) === "offline";
+}
+
 type Moment = Pick<SettleContext, "now" | "clock">;
 
 /** What the round adds to the delivery's history, whatever it decides. */
 function advance(delivery: Delivery, outcomes: readonly Outcome[], { now, clock }: Moment): Progress {
-  const offline = outcomes.every((outcome) => judge(outcome) === "offline");
+  const offline = outcomes.every(isOffline);
   const firstAttemptAt = delivery.firstAttemptAt ?? firstStart(outcomes);
   const isFirst = delivery.firstAttemptAt === null && firstAttemptAt !== null;
   return {
@@ -79,17 +90,21 @@ function advance(delivery: Delivery, outcomes: readonly Outcome[], { now, clock 
 function firstStart(outcomes: readonly Outcome[]): At | null {
   let first: At | null = null;
   for (const outcome of outcomes) {
-    if (judge(outcome) !== "offline") first = Math.min(first ?? outcome.startedAt, outcome.startedAt);
+    if (!isOffline(outcome)) first = Math.min(first ?? outcome.startedAt, outcome.startedAt);
   }
   return first;
 }
 
 /** Keeps one final answer of each webhook, the newest: a webhook is asked again when its entry in the config has changed. */
 function withNewFinals(known: readonly FinalAnswer[], outcomes: readonly Outcome[]): readonly FinalAnswer[] {
-  const refusals = outcomes.filter((outcome) => judge(outcome) === "final");
+  const refusals = outcomes.filter(isRefusal);
   if (refusals.length === 0) return known;
   const newest = refusals.map((outcome) => ({ url: outcome.url, reason: describeAnswer(outcome) }));
   return [...known.filter(({ url }) => !isFinal(url, newest)), ...newest];
+}
+
+function isRefusal(outcome: Outcome): boolean {
+  return judge(outcome) === "final";
 }
 
 function isFinal(url: string, finals: readonly FinalAnswer[]): boolean {
@@ -97,8 +112,8 @@ function isFinal(url: string, finals: readonly FinalAnswer[]): boolean {
 }
 
 /** The final answers of the webhooks that the destination has now. */
-function listFinals(finals: readonly FinalAnswer[], { urls }: RoundWebhooks): string {
-  const present = finals.filter(({ url }) => urls.includes(url));
+function listFinals(finals: readonly FinalAnswer[], { all }: RoundWebhooks): string {
+  const present = finals.filter(({ url }) => all.some((webhook) => webhook.url === url));
   if (present.length === 1) return `answered ${present[0]?.reason}`;
   return present.map((final) => `${withoutQuery(final.url)} answered ${final.reason}`).join("; ");
 }
@@ -107,8 +122,8 @@ function listFinals(finals: readonly FinalAnswer[], { urls }: RoundWebhooks): st
  * The shortest Retry-After of the webhooks that are still open: the next round begins when the first of them may be asked
  * again. Zero for one that sent none, or was not asked.
  */
-function shortestRetryAfter(open: readonly string[], outcomes: readonly Outcome[]): Ms {
-  const waits = open.map((url) => {
+function shortestRetryAfter(open: readonly Named[], outcomes: readonly Outcome[]): Ms {
+  const waits = open.map(({ url }) => {
     const outcome = outcomes.find((one) => one.url === url);
     return (outcome?.kind === "answered" ? outcome.retryAfter : null) ?? 0;
   });

@@ -1,9 +1,8 @@
-import { createHmac } from "node:crypto";
 import type { Destination, Webhook } from "../model/config.ts";
 import type { Delivery } from "../model/delivery.ts";
 import { Secret } from "../model/secret.ts";
 import { type At, SECOND } from "../model/units.ts";
-import { sign } from "./signature.ts";
+import { type Hmac, prepareHmac } from "./hmac.ts";
 
 /** SPEC.md 4.1: the product token of the service, version 1.0. */
 const USER_AGENT = "Fairlead/1.0";
@@ -24,7 +23,7 @@ export function requestHeaders(
   for (const [name, value] of webhook.headers) headers[name] = value.reveal();
   const { sharedSecrets, standardWebhooks } = destination;
   const [secret] = sharedSecrets;
-  if (secret) headers["X-Signature"] = sign(body, secret.reveal());
+  if (secret) headers["X-Signature"] = hmacSha1(secret)(body, "hex");
   if (standardWebhooks) Object.assign(headers, standardHeaders({ messageId, body, at }, sharedSecrets));
   return headers;
 }
@@ -56,9 +55,7 @@ type StandardHeaders = Readonly<Record<"webhook-id" | "webhook-timestamp" | "web
 export function standardHeaders({ messageId, body, at }: Message, secrets: readonly Secret[]): StandardHeaders {
   const id = webhookId(messageId);
   const timestamp = String(Math.floor(at / SECOND));
-  const signatures = secrets.map((secret) => {
-    return `v1,${createHmac("sha256", keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest("base64")}`;
-  });
+  const signatures = secrets.map((secret) => `v1,${hmacSha256(secret)(`${id}.${timestamp}.${body}`, "base64")}`);
   return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures.join(" ") };
 }
 
@@ -70,6 +67,19 @@ export function standardHeaders({ messageId, body, at }: Message, secrets: reado
 function webhookId(messageId: string): string {
   if (/^[\w-]+$/.test(messageId)) return messageId;
   return messageId.toWellFormed().replace(/[^!-~]+|[.%]/g, (part) => encodeURIComponent(part).replaceAll(".", "%2E"));
+}
+
+// Each attempt needs one of them. A reload makes new secrets.
+const hmacSha1 = keptFor((secret) => prepareHmac("sha1", Buffer.from(secret.reveal())));
+const hmacSha256 = keptFor((secret) => prepareHmac("sha256", keyOf(secret)));
+
+function keptFor(prepare: (secret: Secret) => Hmac): (secret: Secret) => Hmac {
+  const prepared = new WeakMap<Secret, Hmac>();
+  return (secret) => {
+    const known = prepared.get(secret) ?? prepare(secret);
+    prepared.set(secret, known);
+    return known;
+  };
 }
 
 const PREFIX = "whsec_";

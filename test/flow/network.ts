@@ -1,4 +1,4 @@
-import type { Post, PostRequest, Reply } from "../../src/model/ports.ts";
+import type { Post, PostRequest, PostSignal, Reply } from "../../src/model/ports.ts";
 import type { At, Ms } from "../../src/model/units.ts";
 import type { FalseClock } from "./clock.ts";
 
@@ -44,7 +44,7 @@ export function createFalseNetwork(clock: FalseClock, answers: (sent: Sent) => B
     },
   };
 
-  async function reply(behaviour: Behaviour, signal: AbortSignal): Promise<Reply> {
+  async function reply(behaviour: Behaviour, signal: PostSignal): Promise<Reply> {
     if (behaviour === "hang") return aborted(signal);
     if (typeof behaviour === "object" && "kind" in behaviour) return behaviour;
     const told = typeof behaviour === "number" ? { status: behaviour } : behaviour;
@@ -66,8 +66,8 @@ export function createFalseNetwork(clock: FalseClock, answers: (sent: Sent) => B
   }
 }
 
-function aborted(signal: AbortSignal): Promise<Reply> {
+function aborted(signal: PostSignal): Promise<Reply> {
   return new Promise((resolve) => {
-    signal.addEventListener("abort", () => resolve({ kind: "aborted" }), { once: true });
+    signal.addEventListener("abort", () => resolve({ kind: "aborted" }));
   });
 }

@@ -55,8 +55,10 @@ export function makeRetried(delivery: Partial<Delivery> = {}): Delivery {
   return makeDelivery({ attempts: 2, firstAttemptAt: FIRST_AT, attemptedAt: FIRST_AT + 2_000, ...delivery });
 }
 
-export type RoundOptions = Partial<Omit<SettleContext, "webhooks" | "clock">> &
-  Partial<SettleContext["webhooks"]> & {
+export type RoundOptions = Partial<Omit<SettleContext, "webhooks" | "clock">> & {
+    /** The URLs of all webhooks of the destination, and of those asked in the round. */
+    readonly urls?: readonly string[];
+    readonly asked?: readonly string[];
     /** For how long the destination's clock had stood still in all, at any time that is asked about. */
     readonly stoodStill?: Ms;
     readonly standsStill?: boolean;
@@ -68,7 +70,7 @@ export function settleRound(
   outcomes: readonly Outcome[],
   { urls = [URL_A], asked = urls, stoodStill = 0, standsStill = false, ...context }: RoundOptions = {},
 ): Settlement | null {
-  const webhooks = { urls, asked };
+  const webhooks = { all: urls.map((url) => ({ url })), asked: asked.map((url) => ({ url })) };
   const clock = { stoodStill: () => stoodStill, standsStill: () => standsStill };
   return settle(delivery, outcomes, { now: FIRST_AT + 20, random: 0.5, policy: POLICY, ...context, clock, webhooks });
 }

@@ -175,7 +175,7 @@ export function note(takers: Takers, event: number, by: Delivered): void {
   takers.lastAt = Math.max(takers.lastAt, by.at);
 }
 
-function isSame(one: Delivered, other: Delivered): boolean {
+export function isSame(one: Delivered, other: Delivered): boolean {
   return one.at === other.at && one.url === other.url && one.status === other.status;
 }
 

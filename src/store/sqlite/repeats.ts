@@ -6,16 +6,18 @@ import type { Database } from "./driver.ts";
 /**
  * Recognises a messageId that its source has sent before, exactly, at a cost that does not grow with their number.
  * The keys are on disk, 16 bytes each, some hundreds in a row. A unique index would write to a random page for each event
- * instead. An index in memory says which rows to read. Keys of events in the tail (tail.ts) are in memory only: the next start
- * finds them by the events.
+ * instead. An index in memory says which rows to read. Rows of events in the tail (tail.ts) are in memory only: the next start
+ * makes them of the events.
  */
 
-const NEVER: At = Number.NEGATIVE_INFINITY;
 const KEY_BYTES = 16;
 /** Keys in a row, so that it fits into one page of the file. */
 const ROW_KEYS = 250;
 
 type Row = { readonly first: number; readonly seen_at: number; readonly keys: Buffer };
+
+/** The keys of one commit, which are no row yet. */
+type Batch = { readonly first: number; readonly at: At; readonly keys: readonly Key[] };
 
 export type Repeats = Keeper & {
   /** Whether this id was seen at `since` or later. If not, it is noted as seen now. */
@@ -43,27 +45,28 @@ export function createRepeats(db: Database): Repeats {
   const remove = db.prepare<[number]>("DELETE FROM seen WHERE first <= ?");
   const index = createKeyIndex();
   let nextNumber = load(db, index);
-  // The keys of the tail, and those of the transaction. They get a number and enter the index when they are folded.
-  const recent = new Map<Key, At>();
-  const pending = new Map<Key, At>();
-  let folded: Key[] = [];
+  // Of the tail.
+  let recent: Batch[] = [];
+  // Of the transaction: its keys, and how many of them it has written. They enter the index once they are committed.
+  const pending = new Set<Key>();
+  let pendingAt: At = 0;
+  let isFolded = false;
+  let folded = 0;
 
   return {
     isRepeat({ now }, source, messageId, since) {
       const key = keyOf(source, messageId);
-      if (pending.has(key) || (recent.get(key) ?? NEVER) >= since) return true;
-      if (index.some(hashOf(key), (number) => isSame(number, key, since))) return true;
-      pending.set(key, now);
+      if (pending.has(key) || index.some(hashOf(key), (number) => isSame(number, key, since))) return true;
+      pending.add(key);
+      pendingAt = now;
       return false;
     },
     seenAt(source, messageId) {
       const key = keyOf(source, messageId);
-      const at = recent.get(key);
-      if (at !== undefined) return at;
       const numbers: number[] = [];
       index.some(hashOf(key), (number) => isSame(number, key, 0) && numbers.push(number) === 0);
       // After 24 hours the id may have come again: the newest counts.
-      return numbers.length === 0 ? null : (find.get(Math.max(...numbers))?.seen_at ?? null);
+      return numbers.length === 0 ? null : seenAtOf(Math.max(...numbers));
     },
     hasBefore: (before) => oldest.all(1).some((row) => isOld(row, before, index.oldest())),
     prune(_tx, before, limit) {
@@ -77,28 +80,18 @@ export function createRepeats(db: Database): Repeats {
       index.forgetBefore(last.first + last.keys.length / KEY_BYTES);
       return rows.reduce((sum, row) => sum + row.keys.length / KEY_BYTES, 0);
     },
-    fold() {
-      const done = new Set(folded);
-      const keys = [...recent, ...pending].filter(([key]) => !done.has(key));
-      let number = nextNumber + folded.length;
-      for (const [at, all] of Map.groupBy(keys, ([, at]) => at)) {
-        for (let nth = 0; nth < all.length; nth += ROW_KEYS) {
-          const row = all.slice(nth, nth + ROW_KEYS).map(([key]) => key);
-          insert.run(number, at, Buffer.from(row.join(""), "latin1"));
-          folded.push(...row);
-          number += row.length;
-        }
-      }
+    fold({ now }) {
+      if (!isFolded) recent.forEach(insertRows);
+      const keys = [...pending].slice(folded);
+      insertRows({ first: nextNumber + folded, at: now, keys });
+      isFolded = true;
+      folded += keys.length;
     },
-    restore: (source, messageId, at) => void recent.set(keyOf(source, messageId), at),
+    restore: (source, messageId, at) => add([keyOf(source, messageId)], at),
     write() {},
     committed() {
-      for (const [key, at] of pending) recent.set(key, at);
-      for (const key of folded) {
-        recent.delete(key);
-        index.add(hashOf(key), nextNumber);
-        nextNumber += 1;
-      }
+      if (isFolded) recent = [];
+      if (pending.size > 0) add([...pending], pendingAt, folded);
       begin();
     },
     rolledBack: begin,
@@ -106,12 +99,41 @@ export function createRepeats(db: Database): Repeats {
 
   function begin(): void {
     pending.clear();
-    folded = [];
+    isFolded = false;
+    folded = 0;
+  }
+
+  /** Numbers these keys, of which so many are written. */
+  function add(keys: readonly Key[], at: At, written = 0): void {
+    keys.forEach((key, nth) => {
+      index.add(hashOf(key), nextNumber + nth);
+    });
+    if (written < keys.length) recent.push({ first: nextNumber + written, at, keys: keys.slice(written) });
+    nextNumber += keys.length;
+  }
+
+  function insertRows({ first, at, keys }: Batch): void {
+    for (let nth = 0; nth < keys.length; nth += ROW_KEYS) {
+      insert.run(first + nth, at, Buffer.from(keys.slice(nth, nth + ROW_KEYS).join(""), "latin1"));
+    }
   }
 
   function isSame(number: number, key: Key, since: At): boolean {
+    const batch = batchOf(number);
+    if (batch) return batch.at >= since && batch.keys[number - batch.first] === key;
     const row = find.get(number);
     return row !== undefined && row.seen_at >= since && keyIn(row.keys, number - row.first) === key;
+  }
+
+  function seenAtOf(number: number): At | null {
+    return batchOf(number)?.at ?? find.get(number)?.seen_at ?? null;
+  }
+
+  /** Null if it has a row. */
+  function batchOf(number: number): Batch | undefined {
+    return number < (recent[0]?.first ?? Number.POSITIVE_INFINITY)
+      ? undefined
+      : recent.findLast(({ first }) => first <= number);
   }
 }
 

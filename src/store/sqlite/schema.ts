@@ -280,13 +280,14 @@ const SCHEMA = `
         ON EXISTS (SELECT 1 FROM json_each(l.value, '$.events') e WHERE e.value = s.first + a.key)
     WHERE substr(p.states, a.key + 1, 1) IN ('w', 'd')
     UNION ALL
-    SELECT c.segment + a.key, r.value ->> 0, iif(l.by IS NULL, 'waiting', 'delivered'), iif(l.by IS NULL, c.tail ->> 'at', NULL),
-      iif(l.by IS NULL, 0, 1), NULL, NULL, 0, l.by ->> 'at', l.by ->> 'url', l.by ->> 'status', NULL, NULL, c.tail ->> 'at',
+    SELECT c.segment + a.key, r.value ->> 0, iif(l.at IS NULL, 'waiting', 'delivered'), iif(l.at IS NULL, c.tail ->> 'at', NULL),
+      iif(l.at IS NULL, 0, 1), NULL, NULL, 0, l.at, l.url, l.status, NULL, NULL, c.tail ->> 'at',
       a.value ->> 2
     FROM contents c JOIN json_each(c.tail, '$.to') r JOIN json_each(c.about) a
       LEFT JOIN (
-        SELECT x.value ->> 1 AS destination, x.value ->> 2 AS event, x.value -> 3 AS by
-        FROM contents n JOIN json_each(n.tail, '$.successes') x WHERE n.segment > (SELECT coalesce(max(first), 0) FROM segments)
+        SELECT x.value ->> 0 AS destination, x.value ->> 1 AS at, x.value ->> 2 AS url, x.value ->> 3 AS status, e.value AS event
+        FROM contents n JOIN json_each(n.tail, '$.successes') x JOIN json_each(x.value, '$[4]') e
+        WHERE n.segment > (SELECT coalesce(max(first), 0) FROM segments)
       ) l ON l.event = c.segment + a.key AND l.destination = r.value ->> 0
     WHERE c.segment > (SELECT coalesce(max(first), 0) FROM segments) AND substr(r.value ->> 1, a.key + 1, 1) = 'w'
     UNION ALL

@@ -15,7 +15,7 @@ import type { Draft } from "./append.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
-import { type Delivered, noTakers, note, type Place, type Takers, toLines } from "./progress.ts";
+import { type Delivered, isSame, noTakers, note, type Place, type Takers, toLines } from "./progress.ts";
 import type { Repeats } from "./repeats.ts";
 import { type About, checksum, countLetter, damaged, type Letter, packBodies, statesOf } from "./segment.ts";
 
@@ -141,14 +141,19 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
     hold({ first, events: about.length, acceptedAt: at, routes });
     for (const [destination, states] of to) counts.restore(destination, "waiting", countLetter(states, "w"));
     for (const [source, , messageId] of about) repeats.restore(source, messageId, at);
-    for (const [segment, destination, id, by] of successes) {
-      const route = held.get(segment)?.routes.get(destination);
-      if (!route || route.states[id - segment] !== WAITING) continue;
-      route.states[id - segment] = DELIVERED;
-      note(route.takers, id, by);
-      counts.restore(destination, "waiting", -1);
-      counts.restore(destination, "delivered", 1);
+    for (const [destination, at, url, status, ids] of successes) {
+      for (const id of ids) restore(destination, id, { at, url, status });
     }
+  }
+
+  function restore(destination: string, id: number, by: Delivered): void {
+    const segment = [...held.values()].findLast(({ first }) => first <= id);
+    const route = segment?.routes.get(destination);
+    if (!segment || route?.states[id - segment.first] !== WAITING) return;
+    route.states[id - segment.first] = DELIVERED;
+    note(route.takers, id, by);
+    counts.restore(destination, "waiting", -1);
+    counts.restore(destination, "delivered", 1);
   }
 }
 
@@ -196,9 +201,28 @@ function withSuccesses(successes: readonly Success[]): TakersOf {
 type Stored = {
   readonly at: At;
   readonly to: readonly (readonly [destination: string, states: string])[];
-  /** Deliveries of earlier segments in the tail. */
-  readonly successes: readonly (readonly [segment: number, destination: string, id: number, by: Delivered])[];
+  /** Deliveries of earlier segments in the tail, by who took them. */
+  readonly successes: readonly StoredSuccesses[];
 };
+
+type StoredSuccesses = readonly [destination: string, at: At, url: string, status: number, events: readonly number[]];
+
+/** Successes that follow each other and are alike become one. */
+function toStored(successes: readonly Success[]): readonly StoredSuccesses[] {
+  const stored: StoredSuccesses[] = [];
+  let last: Success | null = null;
+  let events: number[] = [];
+  for (const success of successes) {
+    const { place, by } = success;
+    if (last === null || last.place.destination !== place.destination || !isSame(last.by, by)) {
+      events = [];
+      stored.push([place.destination, by.at, by.url, by.status, events]);
+    }
+    events.push(place.id);
+    last = success;
+  }
+  return stored;
+}
 
 function createInsertContents(db: Database): (draft: Draft, successes: readonly Success[]) => void {
   const insert = db.prepare<[number, string, string | Buffer, number, string, number]>(
@@ -208,7 +232,7 @@ function createInsertContents(db: Database): (draft: Draft, successes: readonly 
     const stored: Stored = {
       at: acceptedAt,
       to: [...routed].map(([destination, indexes]) => [destination, statesOf(indexes, bodies.length)]),
-      successes: successes.map(({ place, by }) => [place.segment, place.destination, place.id, by]),
+      successes: toStored(successes),
     };
     const [told, packed, tail] = [JSON.stringify(about), packBodies(bodies), JSON.stringify(stored)];
     insert.run(first, told, packed, checksum(told, packed), tail, crc32(tail));
