@@ -62,15 +62,21 @@ type Route = { readonly states: Buffer; readonly takers: Takers };
 /** What a transaction has found delivered. `nth`: the event's index in its segment. */
 type Success = { readonly route: Route; readonly place: Place; readonly nth: number; readonly by: Delivered };
 
+/** The segments in the tail, by number and in this order. */
+type Held = {
+  readonly segments: ReadonlyMap<number, Segment>;
+  /** Of all segments. */
+  events(): number;
+  add(segment: Segment): void;
+  clear(): void;
+};
+
+/** Of the transaction. */
 type State = {
-  /** By number, in this order. */
-  readonly held: Map<number, Segment>;
-  /** Of all segments held. */
-  events: number;
-  /** Of the transaction: segments whose contents it has written, and what it has found delivered. */
-  fresh: Segment[];
-  successes: Success[];
-  /** What the transaction has folded: nothing, the segments held, or the fresh ones as well. */
+  /** Segments whose contents it has written, and what it has found delivered. */
+  readonly fresh: Segment[];
+  readonly successes: Success[];
+  /** What it has folded: nothing, the segments held, or the fresh ones as well. */
   folded: "nothing" | "held" | "all";
 };
 
@@ -80,9 +86,9 @@ type TailParts = { readonly counts: Counts; readonly repeats: Repeats; readonly 
 export function createTail(db: Database, { counts, repeats, report }: TailParts): Tail {
   const insertContents = createInsertContents(db);
   const insertRows = createInsertRows(db);
-  const state: State = { held: new Map(), events: 0, fresh: [], successes: [], folded: "nothing" };
-  const { held } = state;
-  for (const row of readTail(db, report)) load(row);
+  const held = createHeld();
+  let state = begin();
+  for (const segment of readTail(db, report)) load(held, segment, { counts, repeats });
 
   return {
     append(tx, drafts) {
@@ -91,10 +97,11 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
         state.fresh.push(toSegment(draft));
         for (const [destination, indexes] of draft.routed) counts.later(tx, destination, "waiting", indexes.length);
       });
-      if (isLong(state, tx.now) || (state.successes.length > 0 && drafts.length === 0)) fold(tx);
+      if (isLong(held, state, tx.now) || (state.successes.length > 0 && drafts.length === 0)) fold(tx);
     },
     deliver(tx, place, by) {
-      const route = state.folded === "nothing" ? held.get(place.segment)?.routes.get(place.destination) : undefined;
+      const isHeld = state.folded === "nothing";
+      const route = isHeld ? held.segments.get(place.segment)?.routes.get(place.destination) : undefined;
       if (!route) return null;
       const nth = place.id - place.segment;
       if (route.states[nth] !== WAITING) return false;
@@ -105,74 +112,87 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
       return true;
     },
     fold,
-    oldestWaitingAt(destination) {
-      for (const { routes, acceptedAt } of held.values()) {
-        if (routes.get(destination)?.states.includes(WAITING)) return acceptedAt;
-      }
-      return null;
-    },
-    isEmpty: () => held.size === 0 || state.folded !== "nothing",
-    end() {
-      const last = [...held.values()].at(-1);
-      return last ? last.first + last.events : 0;
-    },
+    oldestWaitingAt: (destination) => oldestWaitingIn(held, destination),
+    isEmpty: () => held.segments.size === 0 || state.folded !== "nothing",
+    end: () => endOf(held),
     write() {},
     committed() {
       const { folded, successes, fresh } = state;
       if (folded === "nothing") for (const { route, place, by } of successes) note(route.takers, place.id, by);
-      else forget();
-      if (folded !== "all") for (const segment of fresh) hold(segment);
-      begin();
+      else held.clear();
+      if (folded !== "all") for (const segment of fresh) held.add(segment);
+      state = begin();
     },
     rolledBack() {
       for (const { route, nth } of state.successes) route.states[nth] = WAITING;
-      begin();
+      state = begin();
     },
   };
 
   function fold(tx: Tx): void {
-    const segments = [...(state.folded === "nothing" ? held.values() : []), ...state.fresh];
-    const takers = withSuccesses(state.folded === "nothing" ? state.successes : []);
-    for (const segment of segments) insertRows(segment, takers, tx.now);
-    state.folded = state.fresh.length > 0 ? "all" : "held";
+    const { folded, fresh, successes } = state;
+    const takers = withSuccesses(folded === "nothing" ? successes : []);
+    if (folded === "nothing") for (const segment of held.segments.values()) insertRows(segment, takers, tx.now);
+    for (const segment of fresh) insertRows(segment, takers, tx.now);
+    state.folded = fresh.length > 0 ? "all" : "held";
     counts.fold(tx);
     repeats.fold(tx);
   }
+}
 
-  function begin(): void {
-    state.fresh = [];
-    state.successes = [];
-    state.folded = "nothing";
+function begin(): State {
+  return { fresh: [], successes: [], folded: "nothing" };
+}
+
+function createHeld(): Held {
+  const segments = new Map<number, Segment>();
+  let events = 0;
+  return {
+    segments,
+    events: () => events,
+    add(segment) {
+      segments.set(segment.first, segment);
+      events += segment.events;
+    },
+    clear() {
+      segments.clear();
+      events = 0;
+    },
+  };
+}
+
+/** The number after the last event; 0 if there is none. */
+function endOf({ segments }: Held): number {
+  const last = [...segments.values()].at(-1);
+  return last ? last.first + last.events : 0;
+}
+
+function oldestWaitingIn({ segments }: Held, destination: string): At | null {
+  for (const { routes, acceptedAt } of segments.values()) {
+    if (routes.get(destination)?.states.includes(WAITING)) return acceptedAt;
   }
+  return null;
+}
 
-  function hold(segment: Segment): void {
-    held.set(segment.first, segment);
-    state.events += segment.events;
-  }
+type Restoring = Pick<TailParts, "counts" | "repeats">;
 
-  function forget(): void {
-    held.clear();
-    state.events = 0;
-  }
-
-  function load({ segment: first, events, about, acceptedAt, to, successes }: Loaded): void {
-    const routes = new Map(to.map(([destination, states]) => [destination, toRoute(states)]));
-    hold({ first, events, acceptedAt, routes });
-    for (const [destination, states] of to) counts.restore(destination, "waiting", countLetter(states, "w"));
-    for (const [source, , messageId] of about) repeats.restore(source, messageId, acceptedAt ?? 0);
-    for (const [destination, at, url, status, ids] of successes) {
-      for (const id of ids) restore(destination, id, { at, url, status });
+/** Holds a segment that an earlier process has left, after those before it. */
+function load(held: Held, loaded: Loaded, { counts, repeats }: Restoring): void {
+  const { segment: first, events, about, acceptedAt, to, successes } = loaded;
+  const routes = new Map(to.map(([destination, states]) => [destination, toRoute(states)]));
+  held.add({ first, events, acceptedAt, routes });
+  for (const [destination, states] of to) counts.restore(destination, "waiting", countLetter(states, "w"));
+  for (const [source, , messageId] of about) repeats.restore(source, messageId, acceptedAt ?? 0);
+  for (const [destination, at, url, status, ids] of successes) {
+    for (const id of ids) {
+      const segment = [...held.segments.values()].findLast((one) => one.first <= id);
+      const route = segment?.routes.get(destination);
+      if (!segment || route?.states[id - segment.first] !== WAITING) continue;
+      route.states[id - segment.first] = DELIVERED;
+      note(route.takers, id, { at, url, status });
+      counts.restore(destination, "waiting", -1);
+      counts.restore(destination, "delivered", 1);
     }
-  }
-
-  function restore(destination: string, id: number, by: Delivered): void {
-    const segment = [...held.values()].findLast(({ first }) => first <= id);
-    const route = segment?.routes.get(destination);
-    if (!segment || route?.states[id - segment.first] !== WAITING) return;
-    route.states[id - segment.first] = DELIVERED;
-    note(route.takers, id, by);
-    counts.restore(destination, "waiting", -1);
-    counts.restore(destination, "delivered", 1);
   }
 }
 
@@ -183,10 +203,10 @@ function codeOf(letter: Letter): number {
   return letter.charCodeAt(0);
 }
 
-function isLong({ held, events, fresh }: State, now: At): boolean {
-  if (held.size + fresh.length >= LONGEST.segments) return true;
-  if (fresh.reduce((sum, segment) => sum + segment.events, events) >= LONGEST.events) return true;
-  const [oldest] = held.values();
+function isLong({ segments, events }: Held, { fresh }: State, now: At): boolean {
+  if (segments.size + fresh.length >= LONGEST.segments) return true;
+  if (fresh.reduce((sum, segment) => sum + segment.events, events()) >= LONGEST.events) return true;
+  const [oldest] = segments.values();
   return oldest !== undefined && now - (oldest.acceptedAt ?? 0) >= LONGEST.age;
 }
 
