@@ -254,7 +254,10 @@ describe("a tail that cannot be folded", () => {
     assert.deepEqual([page.deliveries.map(({ id }) => id), page.more], [[1, 2], true]);
     await assert.rejects(k.store().readQueue(makeAsk({ after: page.deliveries[1] ?? null })), /disk I\/O error/);
     const { backlog } = k.store();
-    assert.deepEqual([await backlog.oldestWaitingAt("crm"), await backlog.oldestWaitingAt("lake")], [k.clock().now(), null]);
+    assert.deepEqual(
+      [await backlog.oldestWaitingAt("crm"), await backlog.oldestWaitingAt("lake")],
+      [k.clock().now(), null],
+    );
     await k.exec("DROP TRIGGER failing_segments");
     const rest = await k.store().readQueue(makeAsk({ after: page.deliveries[1] ?? null }));
     assert.deepEqual([rest.deliveries.map(({ id }) => id), rest.more], [[3, 4, 5], false]);
