@@ -9,16 +9,17 @@ import { benchClient } from "./client.ts";
 import { benchGrowth } from "./growth/growth.ts";
 import { linesOf } from "./lines.ts";
 import { describe } from "./machine.ts";
-import { writeStory } from "./million-plot.ts";
+import { writeStory } from "./million.ts";
 import { type Options, readOptions, USAGE } from "./options.ts";
-import { installPeers } from "./peers/install.ts";
+import { type Peer, preparePeers } from "./peers/peers.ts";
 import { profile } from "./profile.ts";
-import { countDisturbed, createUndisturbed } from "./quiet.ts";
 import { occupationsOf, type Result, resultOf, type Sample } from "./results.ts";
 import { isForPeers, isMeasuredOnce, type Line, measure, type Turn } from "./rows.ts";
 import type { Bench } from "./run.ts";
+import { withTools } from "./run.ts";
 import { writeCheck, writeMeetings, writeOccupations, writeTables } from "./table.ts";
-import { withTools } from "./tools.ts";
+import { hasFlushCounter } from "./usage.ts";
+import { countDisturbed, createUndisturbed } from "./watch.ts";
 
 process.exit(await main(process.argv.slice(2)));
 
@@ -38,24 +39,27 @@ async function main(argv: readonly string[]): Promise<number> {
 async function benchRows(argv: readonly string[]): Promise<void> {
   const options = readOptions(argv);
   if (options === "help") console.log(USAGE);
-  else await withTools(options, (tools) => measureAndTell(options, { ...tools, amounts: options.amounts }));
+  else
+    await withTools(options, (tools) =>
+      measureAndTell(options, { ...tools, amounts: options.amounts, trace: options.trace }),
+    );
 }
 
 async function measureAndTell(options: Options, bench: Bench): Promise<void> {
-  const lines = linesOf(options.rows);
-  if (options.peers) installPeers();
+  const lines = linesOf(options.rows, options.paces);
+  const { peers, missing } = options.peers ? preparePeers() : { peers: [], missing: [] };
   if (options.profile) return profile(lines, bench);
   const check = options.check ? await checkLimits(bench) : null;
-  const samples = await measureRounds(options, turnsOf(lines, options), bench);
+  const samples = await measureRounds(options, turnsOf(lines, peers), bench);
   const results = lines.map((line) => resultOf(line, samples));
-  tell({ options, results, samples, check });
+  tell({ options, results, samples, check, missing });
 }
 
 /** Each run that any of the lines needs, once; those that are compared beside each other. */
-function turnsOf(lines: readonly Line[], { peers }: Options): readonly Turn[] {
+function turnsOf(lines: readonly Line[], peers: readonly Peer[]): readonly Turn[] {
   const turns = lines.flatMap(({ base, run }): readonly Turn[] => [
     ...(base ? [base] : []),
-    ...(base && peers && isForPeers(base) ? [{ ...base, contender: "bullmq" } as const] : []),
+    ...(base && isForPeers(base) ? peers.map((contender) => ({ ...base, contender })) : []),
     { run, contender: "fairlead" },
   ]);
   return [...new Map(turns.map((turn) => [`${turn.run} ${turn.contender}`, turn])).values()];
@@ -86,12 +90,14 @@ type Told = {
   readonly results: readonly Result[];
   readonly samples: readonly Sample[];
   readonly check: Check | null;
+  readonly missing: readonly string[];
 };
 
-function tell({ options, results, samples, check }: Told): void {
+function tell({ options, results, samples, check, missing }: Told): void {
   const about = describe(options);
   console.log(about.text);
   console.log(`median of ${options.rounds} round(s)\n\n${writeTables(results)}`);
+  for (const why of missing) console.log(`\n${why}`);
   const meetings = writeMeetings(samples);
   if (meetings !== "") console.log(`\n${meetings}`);
   const { calls, events, million } = options.amounts;
@@ -99,8 +105,18 @@ function tell({ options, results, samples, check }: Told): void {
   console.log(`\n${single} single calls in a run, ${batched} events in batches; a million is ${many}`);
   const drawing = join(dirname(options.out), "bench-million.svg");
   if (writeStory(samples, drawing)) console.log(`how the million went is drawn in ${drawing}`);
+  if (results.some(({ line }) => line.row === "steady")) console.log(`\n${tellFsyncs(options)}`);
   const disturbed = countDisturbed(samples);
   if (disturbed > 0) console.log(`\nother programs were busy during ${disturbed} of ${samples.length} runs`);
   if (check) console.log(`\n${writeOccupations(occupationsOf(samples))}\n\n${writeCheck(check)}`);
   writeFileSync(options.out, `${JSON.stringify({ ...about.facts, options, results, samples, check }, null, 2)}\n`);
+}
+
+/** What stands behind the number of fsyncs, and may spoil it. */
+function tellFsyncs({ trace, folder }: Options): string {
+  if (trace)
+    return "fsyncs are the server's own, counted by strace, which slows it down: look at CPU and latency without --trace";
+  if (hasFlushCounter(folder))
+    return "fsyncs are flushes of the disk, whoever made them: --trace counts the server's own by strace";
+  return `Linux counts no flushes for what ${folder} is on, so there are no fsyncs: --trace counts them by strace`;
 }

@@ -1,5 +1,5 @@
 /** The config files of the Fairlead that is measured. */
-import { WRITE_KEY } from "./requests.ts";
+import { WRITE_KEY, writeKeyOf } from "./requests.ts";
 
 /** What webhooks are signed with. */
 export const SECRET = "bench-secret";
@@ -17,6 +17,17 @@ export function writeConfigOf(ports: readonly number[]): string {
   return `${FACES}sources: { bench: { writeKey: ${WRITE_KEY} } }
 destinations: { ${destinations.join(", ")} }
 `;
+}
+
+/** A destination for each URL, each with a source of its own. `ca`: the file of the authority that they all trust. */
+export function writeSpreadConfig({ urls, ca }: { readonly urls: readonly string[]; readonly ca?: string }): string {
+  const sources = urls.map((_, nth) => `bench-${nth}: { writeKey: ${writeKeyOf(nth)} }`);
+  const trust = ca === undefined ? "" : `, ca: ${JSON.stringify(ca)}`;
+  const destinations = urls.map(
+    (url, nth) =>
+      `bench-${nth}: { sources: [bench-${nth}], webhooks: [{ url: ${JSON.stringify(url)}${trust} }], sharedSecret: ${SECRET} }`,
+  );
+  return `${FACES}sources: { ${sources.join(", ")} }\ndestinations: { ${destinations.join(", ")} }\n`;
 }
 
 /** Ports that the system gives, and more room than a run fills. */

@@ -2,13 +2,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { writeSmallConfig } from "./config.ts";
-import { PEERS_FOLDER } from "./peers/install.ts";
-import { startRedis } from "./peers/redis.ts";
-import { end, start } from "./processes.ts";
-import { now } from "./time.ts";
+import { GO_PEER, PEERS, PEERS_FOLDER, startRedis } from "./peers/peers.ts";
+import { end, now, start } from "./processes.ts";
+import { traced } from "./usage.ts";
 
 /** Whatever is measured: each does the same work, and has a store of its own. */
-export const CONTENDERS = ["floor", "fairlead", "bullmq"] as const;
+export const CONTENDERS = ["floor", "fairlead", ...PEERS] as const;
 export type Contender = (typeof CONTENDERS)[number];
 
 export type Server = {
@@ -18,9 +17,13 @@ export type Server = {
   readonly port: number;
   /** Where it takes an operator's commands; null if it has none. */
   readonly adminPort: number | null;
+  /** Its folder. */
+  readonly data: string;
+  /** Whether strace counts its fsyncs. */
+  readonly traced: boolean;
   /** The path of its config file; the floor has none there. */
   readonly config: string;
-  /** When it was started, by the clock of `time.ts`. */
+  /** When it was started, by the clock of `now`. */
   readonly startedAt: number;
   /** Rejects when the server ends by itself. */
   readonly crashed: Promise<never>;
@@ -39,10 +42,14 @@ export type Surroundings = {
   /** How Fairlead is run: a program and its arguments, without the command. */
   readonly fairlead: readonly string[];
   readonly receiverPort: number;
+  /** What the others send to, and the file of the authority that they trust there; the plain receiver when left out. */
+  readonly target?: { readonly url: string; readonly ca?: string };
   /** Fairlead's config; the smallest when left out. */
   readonly config?: string;
   /** The data of an earlier server, to go on with, or a folder for them; a new one when left out. */
   readonly data?: string;
+  /** Have strace count its fsyncs. */
+  readonly traced?: boolean;
   /** What stops a server. */
   readonly endBy: Ending;
 };
@@ -52,9 +59,10 @@ export async function startServer(contender: Contender, around: Surroundings): P
   const data = around.data ?? mkdtempSync(join(around.folder, `bench-${contender}-`));
   const log = join(data, "log");
   const command = COMMANDS[contender](data, around);
-  const redis = contender === "bullmq" ? await startRedis(data) : null;
+  const launch = (wanted: readonly string[]): string[] => (around.traced ? traced(wanted, data) : [...wanted]);
+  const redis = contender === "bullmq" ? await startRedis(data, launch) : null;
   const startedAt = now();
-  const child = start(command, { cwd: data, stdio: ["ignore", "pipe", Bun.file(log)] });
+  const child = start(launch(command), { cwd: data, stdio: ["ignore", "pipe", Bun.file(log)] });
   let stopping = false;
   const crashed = child.exited.then((code): never | Promise<never> => {
     if (stopping) return new Promise(() => {});
@@ -68,6 +76,8 @@ export async function startServer(contender: Contender, around: Surroundings): P
     pids: redis ? [child.pid, redis.pid] : [child.pid],
     port,
     adminPort,
+    data,
+    traced: around.traced ?? false,
     config: configIn(data),
     startedAt,
     crashed,
@@ -89,19 +99,18 @@ const ADDRESSES: Readonly<Record<Contender, readonly string[]>> = {
   floor: ["ingest"],
   fairlead: ["ingest", "admin"],
   bullmq: ["ingest"],
+  go: ["ingest"],
 };
 
 const COMMANDS: Readonly<Record<Contender, (data: string, around: Surroundings) => string[]>> = {
-  floor: floorCommand,
+  floor: (data, around) => [process.execPath, FLOOR, data, ...targetOf(around)],
   fairlead: fairleadCommand,
-  bullmq: (_data, { receiverPort }) => [process.execPath, BULLMQ, PEERS_FOLDER, urlOf(receiverPort)],
+  bullmq: (_data, around) => [process.execPath, BULLMQ, PEERS_FOLDER, ...targetOf(around)],
+  go: (data, around) => [GO_PEER, data, ...targetOf(around)],
 };
 
+const FLOOR = join(import.meta.dir, "floor.ts");
 const BULLMQ = join(import.meta.dir, "peers/bullmq.ts");
-
-function floorCommand(data: string, { receiverPort }: Surroundings): string[] {
-  return [process.execPath, join(import.meta.dir, "floor.ts"), data, urlOf(receiverPort)];
-}
 
 function fairleadCommand(data: string, { fairlead, receiverPort, config }: Surroundings): string[] {
   writeFileSync(configIn(data), config ?? writeSmallConfig(receiverPort));
@@ -112,8 +121,9 @@ function configIn(data: string): string {
   return join(data, "config.yaml");
 }
 
-function urlOf(port: number): string {
-  return `http://127.0.0.1:${port}/`;
+function targetOf({ receiverPort, target }: Surroundings): readonly string[] {
+  const { url, ca } = target ?? { url: `http://127.0.0.1:${receiverPort}/` };
+  return ca === undefined ? [url] : [url, ca];
 }
 
 /** All print the addresses of the ports that they were given, once they take calls. */

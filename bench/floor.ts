@@ -1,16 +1,19 @@
 /**
  * The floor: a server that does the same work as Fairlead with nothing around it, as fast as the runtime lets it. It
  * parses the calls, inserts a row for each, commits in groups, answers, signs, POSTs 64 at a time, and marks what was
- * taken. There is no validation, no routing, no dedup, no retry, no time limit, no log and no metric.
+ * taken with the next calls, or a little later. There is no validation, no routing, no dedup, no retry, no time limit, no log and no metric.
  *
- * Usage: bun floor.ts <data folder> <url of the receiver>
+ * Usage: bun floor.ts <data folder> <url of the receiver> [<file of the authority that its certificate is from>]
  */
 import Database from "better-sqlite3";
 
-const [folder = ".", receiver = ""] = process.argv.slice(2);
+const [folder = ".", receiver = "", authority] = process.argv.slice(2);
+const tls = authority === undefined ? {} : { tls: { ca: await Bun.file(authority).text() } };
 const SECRET = "bench-secret";
 const MOST_AT_ONCE = 64;
 const PAGE = 512;
+/** In ms: how long an outcome waits for calls to be written with. */
+const OUTCOME_LAG = 250;
 
 const db = new Database(`${folder}/floor.db`);
 db.pragma("journal_mode = WAL");
@@ -51,6 +54,7 @@ function readBodies(text: string): readonly string[] {
 let calls: Call[] = [];
 let done: number[] = [];
 let scheduled = false;
+let lagging: Timer | undefined;
 let lastId = 0;
 
 /** What has come by the next turn of the event loop shares one transaction, and so one fsync. */
@@ -62,6 +66,8 @@ function commitSoon(): void {
 
 function commitGroup(): void {
   scheduled = false;
+  clearTimeout(lagging);
+  lagging = undefined;
   const group = calls;
   const firstId = lastId + 1;
   begin.run();
@@ -111,10 +117,12 @@ function sendMore(): void {
 async function send({ id, body }: Row): Promise<void> {
   const signature = new Bun.CryptoHasher("sha1", SECRET).update(body).digest("hex");
   const headers = { "Content-Type": "application/json", "User-Agent": "Floor/1.0", "X-Signature": signature };
-  const response = await fetch(receiver, { method: "POST", headers, body });
+  const response = await fetch(receiver, { method: "POST", headers, body, ...tls });
   if (!response.ok) throw new Error(`the receiver answered ${response.status}`);
   sending -= 1;
   done.push(id);
-  commitSoon();
+  // While others are under way, their outcomes will share the commit; the last one would have it for itself.
+  if (sending > 0) commitSoon();
+  else lagging ??= setTimeout(commitGroup, OUTCOME_LAG);
   sendMore();
 }

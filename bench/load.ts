@@ -1,8 +1,7 @@
 /** The programs that send calls. A process of its own; see `LoadCommands` for what it can be told. */
-import { obey } from "./commands.ts";
-import { type Connection, connect } from "./connection.ts";
+import { createFraming } from "./framing.ts";
+import { now, obey } from "./processes.ts";
 import { createRequest, type LoadRequest, type RequestKind } from "./requests.ts";
-import { now } from "./time.ts";
 
 export type LoadCommands = {
   /**
@@ -16,14 +15,14 @@ export type LoadCommands = {
   pace(load: Load & { readonly perSecond: number; readonly seconds: number }): Promise<Paced>;
 };
 
-export type Load = RequestKind & { readonly port: number; readonly connections: number };
+type Load = RequestKind & { readonly port: number; readonly connections: number };
 
 /** `timed`: whether to say how long each acknowledgement took. */
-export type FloodLoad = Load & { readonly requests: number; readonly longest?: number; readonly timed?: boolean };
+type FloodLoad = Load & { readonly requests: number; readonly longest?: number; readonly timed?: boolean };
 /** How many were answered, when the first one was sent, and when the last answer came. */
 export type Flooded = { readonly requests: number; readonly startedAt: number; readonly endedAt: number } & Paced;
 /** How long each acknowledgement took, in ms. */
-export type Paced = { readonly latencies: readonly number[] };
+type Paced = { readonly latencies: readonly number[] };
 
 let answered = 0;
 
@@ -109,4 +108,69 @@ function send(sender: Sender): void {
 
 function close(senders: readonly Sender[]): void {
   for (const { connection } of senders) connection.close();
+}
+
+/** A kept connection that has at most one request under way. */
+type Connection = {
+  /** The bytes must stay as they are until the answer is here. */
+  send(bytes: Buffer): void;
+  close(): void;
+};
+
+type ConnectionOptions = {
+  readonly port: number;
+  /** The answer is complete: a 200. */
+  readonly answered: () => void;
+  /** Another answer, or the connection broke. */
+  readonly failed: (error: Error) => void;
+};
+
+/** Connects to a server on this machine, by raw socket: an HTTP client would cost as much as the server. */
+async function connect({ port, answered, failed }: ConnectionOptions): Promise<Connection> {
+  const push = createFraming(requireOk);
+  let unsent: Buffer | null = null;
+  let closed = false;
+  const socket = await Bun.connect({
+    hostname: "127.0.0.1",
+    port,
+    socket: {
+      data(_socket, chunk) {
+        try {
+          if (push(chunk) > 0) answered();
+        } catch (error) {
+          failed(error as Error);
+        }
+      },
+      drain: () => flush(),
+      close() {
+        if (!closed) failed(new Error("the server has closed the connection"));
+      },
+      error: (_socket, error) => failed(error),
+    },
+  });
+  return {
+    send(bytes) {
+      unsent = bytes;
+      flush();
+    },
+    close() {
+      closed = true;
+      socket.end();
+    },
+  };
+
+  function flush(): void {
+    if (unsent === null) return;
+    const written = socket.write(unsent);
+    unsent = written < unsent.length ? unsent.subarray(Math.max(0, written)) : null;
+  }
+}
+
+const STATUS_AT = "HTTP/1.1 ".length;
+const OK = Buffer.from("200");
+
+function requireOk(bytes: Buffer, from: number): void {
+  const status = from + STATUS_AT;
+  if (bytes.compare(OK, 0, OK.length, status, status + OK.length) === 0) return;
+  throw new Error(`the server answered ${bytes.toString("utf8", status)}`);
 }

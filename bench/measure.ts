@@ -35,24 +35,34 @@ export function measureSingles(contender: Contender, ids: Ids, bench: Bench): Pr
  * Batches as fast as they are answered, while the receiver takes requests without answering them, so that delivery
  * stands still; then, with `drain`, it answers, and the backlog goes out.
  */
-export function measureBacklog(
+export async function measureBacklog(
   contender: Contender,
   { ids, drain }: { readonly ids: Ids; readonly drain: boolean },
   bench: Bench,
 ): Promise<Measured> {
-  const { events } = bench.amounts;
+  const { amounts, receiver, sources = 1 } = bench;
+  const { events } = amounts;
+  const opened = await receiver.ask("opened");
   return withServer(contender, bench, async (server) => {
-    const kind = { ...kindOf(server, ids), eventsPerRequest: BATCH };
+    const kind = { ...kindOf(server, ids), eventsPerRequest: BATCH, sources };
     await warmUp(kind, bench);
-    return watch(server, bench, async () => {
-      await bench.receiver.ask("hold");
+    return watch(server, bench, async (cpu) => {
+      await receiver.ask("hold");
       const flooded = await bench.load.ask("flood", { ...kind, requests: events / BATCH, longest: LONGEST_HOLD });
       const taken = flooded.requests * BATCH;
       const accepted = (taken / (flooded.endedAt - flooded.startedAt)) * 1_000;
       if (!drain) return { acceptedPerSecond: accepted };
-      const releasedAt = await bench.receiver.ask("release", { requests: taken });
+      const cpuBefore = cpu();
+      const releasedAt = await receiver.ask("release", { requests: taken });
       const { at } = await arrival(taken, bench);
-      return { acceptedPerSecond: accepted, drainedPerSecond: (taken / (at - releasedAt)) * 1_000 };
+      const { connections, handshakes } = await receiver.ask("opened");
+      return {
+        acceptedPerSecond: accepted,
+        drainedPerSecond: (taken / (at - releasedAt)) * 1_000,
+        cpuMicros: ((cpu() - cpuBefore) / taken) * 1_000_000,
+        connections: connections - opened.connections,
+        handshakes: handshakes - opened.handshakes,
+      };
     });
   });
 }

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
-import { readWhole } from "./arguments.ts";
 import { ROW_NAMES, type RowName } from "./rows.ts";
 import type { Amounts } from "./run.ts";
+import { PACES, type Pace } from "./steady.ts";
 
 export type Options = {
   /** Which rows of the table: all if none is named. */
@@ -14,6 +14,10 @@ export type Options = {
   readonly peers: boolean;
   /** Also print how busy load and receiver were, and how much they could do. */
   readonly check: boolean;
+  /** At how many calls a second `steady` is made. */
+  readonly paces: readonly Pace[];
+  /** Have strace count fsyncs, in place of the disk's own counter. */
+  readonly trace: boolean;
   /** Only run Fairlead from its sources, and write where it spends its time. */
   readonly profile: boolean;
   readonly fairlead: string;
@@ -28,7 +32,8 @@ bun bench/bench.ts client         the client library by itself, on each runtime 
 rows, all of them if none is named: ${ROW_NAMES.join(" ")}
 
   --quick           one small round: whether it works, not how fast it is
-  --peers           also measure BullMQ on Redis, which is installed in dist/peers; there must be a redis-server
+  --peers           also measure a program in Go with SQLite, if there are go and cc to build it, and BullMQ on Redis, if
+                    there is a redis-server; both are put in dist/peers
   --check           also show that load and receiver are not the bottleneck
   --profile         run Fairlead from its sources, once, and write CPU profiles to dist/profile
   --rounds N        rounds of floor and Fairlead in turn; each number is the median of them (5)
@@ -40,6 +45,8 @@ rows, all of them if none is named: ${ROW_NAMES.join(" ")}
   --idle N          seconds of doing nothing (30)
   --members N       users of an audience (1000000)
   --seconds N       of steady load (4)
+  --paces LIST      calls a second for the row steady (1,10,100,1000)
+  --trace           count fsyncs by strace: the disk's own counter also counts those of other programs
   --warmup N        events that go before each run and are not measured (10000)
   --fairlead PATH   the program that is measured (dist/fairlead)
   --folder PATH     where the stores are while it runs; on a real disk, because each commit waits for it (dist)
@@ -66,10 +73,13 @@ export function readOptions(argv: readonly string[]): Options | "help" {
       idle: whole("idle", values.idle) ?? (quick ? 2 : 30),
       members: hundreds("members", values.members) ?? (quick ? 50_000 : 1_000_000),
       seconds: whole("seconds", values.seconds) ?? (quick ? 2 : 4),
+      paced: quick ? { 1: 3, 10: 3, 100: 2, 1000: 2 } : { 1: 20, 10: 15, 100: 10, 1000: 10 },
       warmup: hundreds("warmup", values.warmup) ?? (quick ? 5_000 : 10_000),
     },
     peers: values.peers ?? false,
     check: values.check ?? false,
+    paces: values.paces?.split(",").map(readPace) ?? PACES,
+    trace: values.trace ?? false,
     profile: values.profile ?? false,
     fairlead: values.fairlead ?? "dist/fairlead",
     folder: values.folder ?? "dist",
@@ -86,6 +96,7 @@ const KNOWN = {
     check: FLAG,
     peers: FLAG,
     profile: FLAG,
+    trace: FLAG,
     rounds: TEXT,
     patience: TEXT,
     calls: TEXT,
@@ -95,6 +106,7 @@ const KNOWN = {
     idle: TEXT,
     members: TEXT,
     seconds: TEXT,
+    paces: TEXT,
     warmup: TEXT,
   },
   ...{ fairlead: TEXT, folder: TEXT, out: TEXT },
@@ -108,9 +120,21 @@ function whole(name: string, text: string | undefined): number | undefined {
   return text === undefined ? undefined : readWhole(name, text);
 }
 
+function readPace(text: string): Pace {
+  const pace = PACES.find((known) => String(known) === text);
+  if (pace !== undefined) return pace;
+  throw new Error(`--paces has no ${text}; there are ${PACES.join(", ")}`);
+}
+
 /** Batches hold a hundred events. */
 function hundreds(name: string, text: string | undefined): number | undefined {
   const number = whole(name, text);
   if (number === undefined || number % 100 === 0) return number;
   throw new Error(`--${name} must be a multiple of 100 (got "${text}")`);
+}
+
+/** Reads a number from the command line. Throws if it is none. */
+export function readWhole(name: string, text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new Error(`--${name} must be a whole number above 0 (got "${text}")`);
 }

@@ -3,13 +3,17 @@
  * that it costs far less than what it measures. A process of its own; see `ReceiverCommands` for what it can be told.
  */
 import type { Socket, TCPSocketListener } from "bun";
-import { obey } from "./commands.ts";
+import type { Certificate } from "./certificate.ts";
 import { createFraming } from "./framing.ts";
-import { now } from "./time.ts";
+import { now, obey } from "./processes.ts";
 
 export type ReceiverCommands = {
   /** The port it listens on. */
   port(): number;
+  /** Also listens at these addresses and at no earlier ones, behind the certificate if there is one. Answers with their ports. */
+  listen(at: Listening): readonly number[];
+  /** What has been opened to it since it started, at all addresses. */
+  opened(): Opened;
   /** Forgets what has come, and awaits so many requests. */
   expect(what: { readonly requests: number }): void;
   /** The same, but none is answered until `release`, and that says how many they are. */
@@ -26,6 +30,8 @@ export type ReceiverCommands = {
   count(): Count;
 };
 
+export type Listening = { readonly addresses: readonly string[]; readonly certificate: Certificate | null };
+export type Opened = { readonly connections: number; readonly handshakes: number };
 export type Count = { readonly requests: number; readonly bytes: number };
 /**
  * `at`: when the last one came. `firstAt`: when the first came. `within`: how many came within so many ms from the first
@@ -54,10 +60,18 @@ let holding = false;
 let sample: Sample | null = null;
 let arrived = Promise.withResolvers<Arrival>();
 
-let server = listen(0);
+const opened = { connections: 0, handshakes: 0 };
+let server = listen({ port: 0 });
+let others: readonly TCPSocketListener<Connection>[] = [];
 
 obey<ReceiverCommands>({
   port: () => server.port,
+  listen({ addresses, certificate }) {
+    for (const other of others) other.stop(true);
+    others = addresses.map((hostname) => listen({ hostname, port: 0, ...(certificate && { tls: certificate }) }));
+    return others.map(({ port }) => port);
+  },
+  opened: () => ({ ...opened }),
   expect: ({ requests }) => begin(requests),
   hold() {
     begin(Number.POSITIVE_INFINITY);
@@ -76,20 +90,27 @@ obey<ReceiverCommands>({
   },
   comeBack({ requests }) {
     begin(requests);
-    server = listen(server.port);
+    server = listen({ port: server.port });
     return now();
   },
   arrived: () => arrived.promise,
   count: () => ({ requests: received.requests, bytes: received.bytes }),
 });
 
-function listen(port: number): TCPSocketListener<Connection> {
+type At = { readonly hostname?: string; readonly port: number; readonly tls?: Certificate };
+
+function listen({ hostname = "127.0.0.1", port, tls }: At): TCPSocketListener<Connection> {
   return Bun.listen<Connection>({
-    hostname: "127.0.0.1",
+    hostname,
     port,
+    ...(tls && { tls }),
     socket: {
       open(socket) {
+        opened.connections += 1;
         socket.data = { push: createFraming(() => {}) };
+      },
+      handshake() {
+        opened.handshakes += 1;
       },
       data: take,
       error(_socket, error) {

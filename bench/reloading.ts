@@ -5,7 +5,7 @@ import type { Server } from "./contender.ts";
 const EVERY = 250;
 
 export type Reloading = {
-  readonly server: Server;
+  readonly server: Pick<Server, "config" | "adminPort">;
   /** Another config for each revision; the server was started with number 0. */
   readonly configOf: (revision: number) => string;
 };
@@ -35,7 +35,7 @@ async function reloadUntil(isDone: () => boolean, { server, configOf }: Reloadin
 }
 
 /** Answers how long it took, in ms. */
-async function reload({ adminPort }: Server): Promise<number> {
+async function reload({ adminPort }: Reloading["server"]): Promise<number> {
   const startedAt = performance.now();
   const url = `http://127.0.0.1:${adminPort}/api/reload`;
   const response = await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" } });

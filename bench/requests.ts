@@ -11,11 +11,18 @@ export const SMALL_EVENT_BYTES = 180;
 
 export const WRITE_KEY = "bench-key";
 
+/** Of the same length, for one of many sources. */
+export function writeKeyOf(nth: number): string {
+  return nth === 0 ? WRITE_KEY : `bench-${String(nth).padStart(3, "0")}`;
+}
+
 export type RequestKind = {
   readonly ids: Ids;
   readonly eventsPerRequest: number;
   /** Whether its events are small ones. */
   readonly small?: boolean;
+  /** From how many sources they come, each request from the next one. */
+  readonly sources?: number;
 };
 
 export type LoadRequest = {
@@ -25,7 +32,7 @@ export type LoadRequest = {
 };
 
 /** A POST of one call to /v1/track, or of several to /v1/batch. */
-export function createRequest({ ids, eventsPerRequest, small = false }: RequestKind): LoadRequest {
+export function createRequest({ ids, eventsPerRequest, small = false, sources = 1 }: RequestKind): LoadRequest {
   const event = writeEvent(ids, small);
   const single = eventsPerRequest === 1;
   const body = single ? event : `{"batch":[${Array(eventsPerRequest).fill(event).join(",")}]}`;
@@ -34,10 +41,13 @@ export function createRequest({ ids, eventsPerRequest, small = false }: RequestK
   const places = Array.from({ length: eventsPerRequest }, (_, nth) => first + nth * (event.length + 1));
   const user = event.indexOf(USER);
   const id = event.indexOf(PLACEHOLDERS[ids]);
+  const credentials = Array.from({ length: sources }, (_, nth) => Buffer.from(credentialsOf(writeKeyOf(nth))));
+  const authorization = bytes.indexOf(credentialsOf(WRITE_KEY));
   return {
     bytes,
     renew() {
       const now = Date.now();
+      if (sources > 1) credentials[nextRequest() % sources]?.copy(bytes, authorization);
       for (const place of places) {
         writeDigits(bytes, place + user + USER_PREFIX.length, nextUser());
         if (ids === "random") writeUuid(bytes, place + id);
@@ -69,9 +79,20 @@ function writeEvent(ids: Ids, small: boolean): string {
 }
 
 function headOf(path: string, body: string): string {
-  const authorization = `Authorization: Basic ${btoa(`${WRITE_KEY}:`)}`;
+  const authorization = `Authorization: Basic ${credentialsOf(WRITE_KEY)}`;
   const about = `Content-Type: application/json\r\nContent-Length: ${body.length}`;
   return `POST ${path} HTTP/1.1\r\nHost: bench\r\n${authorization}\r\n${about}\r\n\r\n`;
+}
+
+function credentialsOf(writeKey: string): string {
+  return btoa(`${writeKey}:`);
+}
+
+let requests = 0;
+
+function nextRequest(): number {
+  requests += 1;
+  return requests;
 }
 
 let users = 0;

@@ -1,4 +1,5 @@
 import { CONTENDERS } from "./contender.ts";
+import { PEERS, type Peer } from "./peers/peers.ts";
 import type { Line, Turn, Wanted } from "./rows.ts";
 import { median } from "./statistics.ts";
 import type { Measured, Shares } from "./watch.ts";
@@ -12,13 +13,14 @@ export type Result = {
   /** What Fairlead is compared with, or null if there is nothing to compare it with. */
   readonly base: number | null;
   readonly fairlead: number;
-  /** What a team would have that took a queue for it, if it was asked for. */
-  readonly peer: number | null;
+  /** What a team would have without Fairlead, of those that were asked for, and Fairlead's as a part of it. */
+  readonly peers: readonly { readonly peer: Peer; readonly value: number; readonly ratio: number }[];
   /** Fairlead's median as a part of the base. */
   readonly ratio: number | null;
   /** The same for each round by itself, smallest first: how far they lie apart says how much to trust the ratio. */
   readonly ratios: readonly number[];
-  readonly met: boolean;
+  /** Null where nothing is wanted. */
+  readonly met: boolean | null;
 };
 
 export function resultOf(line: Line, samples: readonly Sample[]): Result {
@@ -27,12 +29,18 @@ export function resultOf(line: Line, samples: readonly Sample[]): Result {
   const [base, fairlead] = [bases.length > 0 ? median(bases) : null, median(all)];
   const ratio = base === null ? null : fairlead / base;
   const ratios = bases.map((value, round) => (all[round] ?? Number.NaN) / value).toSorted((a, b) => a - b);
-  const peers = line.base?.contender === "floor" ? valuesOf({ ...line.base, contender: "bullmq" }, line, samples) : [];
-  const peer = peers.length > 0 ? median(peers) : null;
-  return { line, base, fairlead, peer, ratio, ratios, met: isMet(line.wanted, fairlead, ratio ?? Number.NaN) };
+  const peers = PEERS.flatMap((peer) => {
+    const values = line.base?.contender === "floor" ? valuesOf({ ...line.base, contender: peer }, line, samples) : [];
+    return values.length > 0 ? [{ peer, value: median(values), ratio: fairlead / median(values) }] : [];
+  });
+  const go = peers.find(({ peer }) => peer === "go");
+  const isBehindGo = line.leastOfGo !== undefined && go !== undefined && go.ratio < line.leastOfGo;
+  const met = isMet(line.wanted, fairlead, ratio ?? Number.NaN);
+  return { line, base, fairlead, peers, ratio, ratios, met: met && !isBehindGo };
 }
 
-function isMet(wanted: Wanted, fairlead: number, ratio: number): boolean {
+function isMet(wanted: Wanted | null, fairlead: number, ratio: number): boolean | null {
+  if (wanted === null) return null;
   if ("upTo" in wanted) return fairlead <= wanted.upTo;
   return "least" in wanted ? ratio >= wanted.least : ratio <= wanted.most;
 }

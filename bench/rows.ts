@@ -1,22 +1,25 @@
 /** What a line of the table says, and the runs that its numbers come from. */
 import { measureAudience, type Sync } from "./audience.ts";
-import { measureComeback } from "./comeback.ts";
 import type { Contender } from "./contender.ts";
-import { measureIdle } from "./idle.ts";
-import { type Load, measureIsolation, type Neighbours } from "./isolation.ts";
 import { measureBacklog, measureReloads, measureSingles, measureSteady, type Rate } from "./measure.ts";
 import { measureMillion } from "./million.ts";
+import { measureSecure, measureSpread, type Scheme, type SecureLoad } from "./receivers.ts";
 import type { Ids } from "./requests.ts";
 import type { Bench } from "./run.ts";
-import { measureStart, measureWaiting } from "./starting.ts";
+import { type Load, measureComeback, measureIsolation, type Neighbours } from "./sick-receivers.ts";
+import { measureIdle, measureStart, measureWaiting } from "./starting.ts";
+import { measurePaced, type Pace } from "./steady.ts";
 import type { Measured } from "./watch.ts";
 
 export const ROW_NAMES = [
   "singles",
   "batches",
   "drain",
+  "https",
+  "spread",
   "cpu",
   "latency",
+  "steady",
   "memory",
   "start",
   "idle",
@@ -32,7 +35,7 @@ export type Line = {
   readonly row: RowName;
   readonly label: string;
   /** How numbers of this kind are written. */
-  readonly unit: "/s" | "s" | "ms" | "MB" | "%";
+  readonly unit: "/s" | "s" | "ms" | "MB" | "µs" | "KB" | "%" | "connections" | "handshakes" | "";
   /**
    * The run that gives the number to compare with: the floor's, or Fairlead's own when nothing disturbs it. Null for what
    * neither does.
@@ -42,7 +45,10 @@ export type Line = {
   readonly run: RunName;
   /** What the number is called in both runs. */
   readonly value: string;
-  readonly wanted: Wanted;
+  /** Null where a number only explains the others. */
+  readonly wanted: Wanted | null;
+  /** What part of the Go program's number it must be at least, when that was measured. */
+  readonly leastOfGo?: number;
 };
 
 /** Fairlead's number, as a part of the other, or by itself (`upTo`, in the line's unit). */
@@ -56,7 +62,10 @@ export type RunName =
   | `singles ${Ids}`
   | `batches ${Ids}`
   | "backlog"
+  | `https ${SecureLoad}`
+  | `spread ${Scheme}`
   | "steady"
+  | `paced ${Pace}`
   | "idle"
   | "start"
   | "million"
@@ -82,6 +91,9 @@ export function measure(run: RunName, contender: Contender, bench: Bench): Promi
   if (kind === "start") return measureStart(contender, bench);
   if (kind === "million") return measureMillion(contender, bench);
   if (kind === "waiting") return measureWaiting(bench);
+  if (kind === "https") return measureSecure(contender, how as SecureLoad, bench);
+  if (kind === "spread") return measureSpread(how as Scheme, bench);
+  if (kind === "paced") return measurePaced(contender, Number(how) as Pace, bench);
   if (kind === "steady") return measureSteady(contender, "none", bench);
   return measureReloads({ rate: how as Rate, sources: Number(rest), reloads: kind === "reloaded" }, bench);
 }

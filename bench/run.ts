@@ -1,12 +1,15 @@
 /** What the measurements have in common: a server of their own that is warm, and webhooks that must all arrive. */
 import { createHmac } from "node:crypto";
-import type { Worker } from "./commands.ts";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { SECRET } from "./config.ts";
 import { type Contender, type Server, type Surroundings, startServer } from "./contender.ts";
 import type { LoadCommands } from "./load.ts";
+import { endAll, startWorker, type Worker } from "./processes.ts";
 import type { Arrival, ReceiverCommands } from "./receiver.ts";
 import type { Ids } from "./requests.ts";
 import type { SickCommands } from "./sick.ts";
+import type { Pace } from "./steady.ts";
 
 export const CONNECTIONS = 64;
 /** In ms, for the next webhook to come. */
@@ -29,6 +32,8 @@ export type Amounts = {
   readonly members: number;
   /** Seconds of steady load. */
   readonly seconds: number;
+  /** The same for each pace of `steady`: fewer calls need longer. */
+  readonly paced: Readonly<Record<Pace, number>>;
   /** Events that are sent before anything is measured, so that code is compiled and connections are open. */
   readonly warmup: number;
 };
@@ -40,13 +45,20 @@ export type Tools = Surroundings & {
   readonly sick: Worker<SickCommands>;
 };
 
-export type Bench = Tools & { readonly amounts: Amounts };
+export type Bench = Tools & {
+  readonly amounts: Amounts;
+  /** Have strace count fsyncs, in place of the disk's own counter. */
+  readonly trace: boolean;
+  /** How many sources the load comes from; one when left out. */
+  readonly sources?: number;
+};
 
 export type Kind = {
   readonly port: number;
   readonly connections: number;
   readonly ids: Ids;
   readonly eventsPerRequest: number;
+  readonly sources?: number;
 };
 
 export function kindOf({ port }: Server, ids: Ids): Omit<Kind, "eventsPerRequest"> {
@@ -96,4 +108,37 @@ export async function arrival(expected: number, { receiver }: Tools): Promise<Ar
     seen = requests;
   }, PATIENCE);
   return Promise.race([receiver.ask("arrived"), late.promise]).finally(() => clearInterval(timer));
+}
+
+type ToolOptions = {
+  readonly fairlead: string;
+  /** Where a folder for the stores is made. */
+  readonly folder: string;
+  /** Fairlead is run from its sources. */
+  readonly profile: boolean;
+};
+
+/** Starts load and receivers, and ends every process and removes every store when the work is done or interrupted. */
+export async function withTools(options: ToolOptions, work: (tools: Tools) => Promise<void>): Promise<void> {
+  if (!options.profile && !existsSync(options.fairlead))
+    throw new Error(`there is no ${options.fairlead}; run make build first`);
+  const folder = mkdtempSync(join(resolve(options.folder), "bench-"));
+  const cleanUp = async (): Promise<void> => {
+    await endAll();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void cleanUp().then(() => process.exit(1)));
+  try {
+    await work(await startTools(options.fairlead, folder));
+  } finally {
+    await cleanUp();
+  }
+}
+
+async function startTools(fairlead: string, folder: string): Promise<Tools> {
+  const load = startWorker<LoadCommands>("load.ts");
+  const receiver = startWorker<ReceiverCommands>("receiver.ts");
+  const sick = startWorker<SickCommands>("sick.ts");
+  const receiverPort = await receiver.ask("port");
+  return { load, receiver, sick, receiverPort, folder, fairlead: [resolve(fairlead)], endBy: "SIGKILL" };
 }

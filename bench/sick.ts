@@ -3,8 +3,8 @@
  * they cost the healthy one nothing; see `SickCommands` for what it can be told.
  */
 import type { Socket, TCPSocketListener } from "bun";
-import { obey } from "./commands.ts";
 import { createFraming } from "./framing.ts";
+import { obey } from "./processes.ts";
 
 export type SickCommands = {
   ports(): SickPorts;

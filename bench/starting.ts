@@ -1,24 +1,36 @@
-/** How long it takes from the start of the process until a call is acknowledged. */
+/** How long it takes from the start of the process until a call is acknowledged, and what a server needs that has nothing to do. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Contender, Server } from "./contender.ts";
 import { BATCH } from "./measure.ts";
+import { now } from "./processes.ts";
 import { WRITE_KEY } from "./requests.ts";
 import { type Bench, kindOf, withServer } from "./run.ts";
 import { median } from "./statistics.ts";
-import { now } from "./time.ts";
 import { memoryOf } from "./usage.ts";
 import { type Measured, watch } from "./watch.ts";
 
 /** One takes so little time that another program's hiccup would be most of it. */
 const STARTS = 5;
-/** In ms: for what a start leaves to be done later. */
+/** In ms: for what a start leaves to be done later, which is no idling. */
 const SETTLING = 2_000;
 
-/** With an empty store. */
+/** With an empty store, and with nothing to do but to say its version. */
 export async function measureStart(contender: Contender, bench: Bench): Promise<Measured> {
   await bench.receiver.ask("expect", { requests: STARTS });
-  return startAgain(contender, bench);
+  const { values, ...others } = await startAgain(contender, bench);
+  if (contender !== "fairlead") return { ...others, values };
+  return {
+    ...others,
+    values: { ...values, versionMs: median(Array.from({ length: STARTS }, () => runVersion(bench))) },
+  };
+}
+
+function runVersion({ fairlead }: Bench): number {
+  const startedAt = now();
+  const { success } = Bun.spawnSync([...fairlead, "version"]);
+  if (!success) throw new Error("fairlead version has failed");
+  return now() - startedAt;
 }
 
 /** With the events of `million` waiting, as their receiver is away: after a kill, and after an end. */
@@ -69,4 +81,16 @@ async function untilAcknowledged({ port, startedAt }: Server): Promise<Start> {
 function medianOf(starts: readonly Start[]): Start {
   const of = (part: keyof Start): number => median(starts.map((start) => start[part]));
   return { readyMs: of("readyMs"), acknowledgedMs: of("acknowledgedMs") };
+}
+
+/** Processor time in percent of one core, and memory, of a server to which nothing has been sent since its start. */
+export function measureIdle(contender: Contender, bench: Bench): Promise<Measured> {
+  const { idle } = bench.amounts;
+  return withServer(contender, bench, async (server) => {
+    await Bun.sleep(SETTLING);
+    return watch(server, bench, async (cpu) => {
+      await Bun.sleep(idle * 1_000);
+      return { cpuPercent: (cpu() / idle) * 100, memory: memoryOf(server) };
+    });
+  });
 }

@@ -1,4 +1,5 @@
 import type { Check } from "./check.ts";
+import { PEERS, type Peer } from "./peers/peers.ts";
 import type { Occupation, Result, Sample } from "./results.ts";
 import type { Line, RowName } from "./rows.ts";
 import { median } from "./statistics.ts";
@@ -13,6 +14,7 @@ type Columns = readonly [base: string, fairlead: string];
 
 const BESIDE_THE_FLOOR: Columns = ["floor", "Fairlead"];
 const BESIDE_ITSELF: { readonly [Row in RowName]?: Columns } = {
+  spread: ["to one", "to 100"],
   reload: ["no reloads", "reloads"],
   isolation: ["alone", "beside three sick"],
   comeback: ["no outage", "after one"],
@@ -24,34 +26,59 @@ function columnsOf({ row, base }: Line): Columns {
 }
 
 const NOTHING = "–";
+/** Beside each of their numbers stands which part of it Fairlead's is. */
+const PEER_NAMES: Readonly<Record<Peer, string>> = { bullmq: "BullMQ", go: "Go + SQLite" };
 
 function writeTable(columns: Columns, results: readonly Result[]): string {
-  const hasPeers = results.some(({ peer }) => peer !== null);
-  const head = ["", ...columns, ...(hasPeers ? ["BullMQ"] : []), "ratio", "in each round", "wanted", ""];
-  const rows = results.map(({ line, base, fairlead, peer, ratio, ratios, met }) => [
+  const measured = PEERS.filter((known) => results.some(({ peers }) => peers.some(({ peer }) => peer === known)));
+  const head = ["", ...columns, "ratio", "in each round", ...measured.map((peer) => PEER_NAMES[peer]), "wanted", ""];
+  const rows = results.map(({ line, base, fairlead, peers, ratio, ratios, met }) => [
     line.label,
     writeNumber(base, line),
     writeNumber(fairlead, line),
-    ...(hasPeers ? [writeNumber(peer, line)] : []),
     ratio?.toFixed(2) ?? NOTHING,
     ratios.length > 0 ? `${ratios[0]?.toFixed(2)}–${ratios.at(-1)?.toFixed(2)}` : NOTHING,
-    writeWanted(line),
-    met ? "met" : "missed",
+    ...measured.map((known) =>
+      writePeer(
+        peers.find(({ peer }) => peer === known),
+        line,
+      ),
+    ),
+    writeWanted(line, measured.includes("go")),
+    met === null ? "" : met ? "met" : "missed",
   ]);
   return align([head, ...rows]);
 }
 
-const DIGITS: Readonly<Record<Line["unit"], number>> = { "/s": 0, s: 2, ms: 2, MB: 0, "%": 2 };
+const DIGITS: Readonly<Record<Line["unit"], number>> = {
+  "/s": 0,
+  s: 2,
+  ms: 2,
+  µs: 1,
+  MB: 0,
+  KB: 1,
+  "%": 2,
+  connections: 0,
+  handshakes: 0,
+  "": 2,
+};
 
 function writeNumber(number: number | null, { unit }: Line): string {
-  if (number === null) return NOTHING;
+  if (number === null || Number.isNaN(number)) return NOTHING;
   const digits = { minimumFractionDigits: DIGITS[unit], maximumFractionDigits: DIGITS[unit] };
-  return `${number.toLocaleString("en-US", digits)} ${unit}`;
+  return `${number.toLocaleString("en-US", digits)} ${unit}`.trimEnd();
 }
 
-function writeWanted({ wanted, unit }: Line): string {
-  if ("upTo" in wanted) return `≤ ${wanted.upTo} ${unit}`;
-  return "least" in wanted ? `≥ ${wanted.least}` : `≤ ${wanted.most}`;
+function writePeer(beside: Result["peers"][number] | undefined, line: Line): string {
+  if (!beside || Number.isNaN(beside.value)) return NOTHING;
+  return `${writeNumber(beside.value, line)} ${beside.value > 0 ? beside.ratio.toFixed(2) : NOTHING}`;
+}
+
+function writeWanted({ wanted, unit, leastOfGo }: Line, hasGo: boolean): string {
+  if (wanted === null) return NOTHING;
+  if ("upTo" in wanted) return `≤ ${wanted.upTo} ${unit}`.trimEnd();
+  const ratio = "least" in wanted ? `≥ ${wanted.least}` : `≤ ${wanted.most}`;
+  return hasGo && leastOfGo !== undefined ? `${ratio}, ≥ ${leastOfGo.toFixed(1)} of Go` : ratio;
 }
 
 /** How a receiver that was away is met: what it gets from the first request on. Empty if there was none. */

@@ -1,6 +1,7 @@
 /** What processes have used, as Linux counts it. */
 import { dlopen, ptr } from "bun:ffi";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 
 /** Linux tells times in /proc in hundredths of a second, on every machine that Bun runs on. */
 const TICKS = 100;
@@ -31,7 +32,7 @@ export function machineSeconds(): number {
   return (user + nice + system + irq + softirq + steal) / TICKS;
 }
 
-export type ThreadTime = {
+type ThreadTime = {
   /** Seconds that the thread ran. */
   readonly busy: number;
   /** Seconds that it could have run, and no core was free. */
@@ -54,6 +55,11 @@ export function memoryOf({ pids }: Processes): number {
   return sum(pids, (pid) => memory(pid, "VmRSS"));
 }
 
+/** Bytes that they have had written to the disk, in whole pages, as Linux counts them when a page becomes dirty. */
+export function bytesWrittenBy({ pids }: Processes): number {
+  return sum(pids, (pid) => Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1]));
+}
+
 /** Seconds of processor time of all of them. */
 export function cpuSecondsOf({ pids }: Processes): number {
   return sum(pids, cpuSeconds);
@@ -68,4 +74,46 @@ function sum(pids: readonly number[], of: (pid: number) => number): number {
 function memory(pid: number, field: "VmHWM" | "VmRSS"): number {
   const kilobytes = new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return Number(kilobytes) * 1_024;
+}
+
+/** The server's processes write their calls here, if they are traced. */
+const TRACE = "fsyncs";
+/** It stops a process at these calls only. */
+const STRACE = "strace -D -f -qq --seccomp-bpf -e trace=fsync,fdatasync -A -o".split(" ");
+
+type Traced = { readonly data: string; readonly traced: boolean };
+
+/**
+ * Counts fsyncs: the server's own calls if it is traced, else how often the disk that the folder is on had to write what
+ * it holds in its cache, which is what an fsync makes it do. Linux counts that for each disk and for no process, so what
+ * other programs flush counts as well. NaN if neither can be counted.
+ */
+export function createFlushCounter({ data, traced }: Traced, folder: string): () => number {
+  if (traced) return () => readFileSync(join(data, TRACE), "utf8").match(/\bf(data)?sync\(/g)?.length ?? 0;
+  const counters = countersOf(folder);
+  if (counters === null) return () => Number.NaN;
+  return () => Number(readFileSync(counters, "utf8").trim().split(/ +/)[FLUSHES] ?? Number.NaN);
+}
+
+/** Puts strace before a command. It is a child of the command's process, which so keeps its id. */
+export function traced(command: readonly string[], data: string): string[] {
+  return [...STRACE, join(data, TRACE), ...command];
+}
+
+/** Whether the disk's flushes can be counted. */
+export function hasFlushCounter(folder: string): boolean {
+  return !Number.isNaN(createFlushCounter({ data: "", traced: false }, folder)());
+}
+
+/** Of the fields of a disk's counters, the number of flushes. */
+const FLUSHES = 15;
+
+/** The file with the counters of the disk; null if the folder is on none. Those of a partition do not say flushes. */
+function countersOf(folder: string): string | null {
+  const { dev } = statSync(folder);
+  const [major, minor] = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & 0xfff00)];
+  const device = `/sys/dev/block/${major}:${minor}`;
+  if (!existsSync(device)) return null;
+  const real = realpathSync(device);
+  return join(existsSync(join(real, "partition")) ? dirname(real) : real, "stat");
 }

@@ -1,3 +1,4 @@
+/** What a run gives, and whether other programs have disturbed it: then it is repeated when they are done. */
 import type { Server } from "./contender.ts";
 import type { Story } from "./million.ts";
 import type { Bench } from "./run.ts";
@@ -63,4 +64,36 @@ function sharesOf(before: Look, after: Look): Shares {
   function share(of: keyof Look): number {
     return (after[of] - before[of]) / (after.at - before.at);
   }
+}
+
+/** In cores: what a quiet machine and the kernel's own threads take. */
+const QUIET = 0.15;
+/** In ms. */
+const REST = 2_000;
+
+/** How many of the runs other programs have disturbed. */
+export function countDisturbed(runs: readonly Pick<Measured, "shares">[]): number {
+  return runs.filter(isDisturbed).length;
+}
+
+function isDisturbed({ shares }: Pick<Measured, "shares">): boolean {
+  return shares.others > QUIET;
+}
+
+/** Repeats a run that was disturbed. */
+type Undisturbed = (run: () => Promise<Measured>) => Promise<Measured>;
+
+/** `patience`: how many seconds all repetitions together may take. After that, whatever a run gives is taken. */
+export function createUndisturbed(patience: number): Undisturbed {
+  let left = patience * 1_000;
+  return async function undisturbed(run) {
+    for (;;) {
+      const startedAt = performance.now();
+      const measured = await run();
+      if (!isDisturbed(measured) || left <= 0) return measured;
+      console.error(`other programs took ${measured.shares.others.toFixed(2)} cores: once more`);
+      await Bun.sleep(REST);
+      left -= performance.now() - startedAt;
+    }
+  };
 }

@@ -24,9 +24,10 @@ export const EXAMPLES = [
   "packaging/prometheus/alerts.yaml",
 ] as const;
 
+const table = describeCommand(await createProgram(async () => {}));
+
 /** What goes with the binary and is written by programs, by its name there. */
 export function writtenDocuments() {
-  const table = describeCommand(createProgram(async () => {}));
   const date = new Date(releasedAt() * 1_000).toISOString().slice(0, 10);
   return {
     man: manPage(table, { version: VERSION, date }),

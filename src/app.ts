@@ -37,6 +37,7 @@ export type { Addresses, App, Metrics, Ports } from "./model/daemon.ts";
 
 export function createApp(initial: Config, ports: Ports): App {
   let config = initial;
+  let given = initial;
   let door = createDoor(config, reportUntrustedProxy);
   let starting: Promise<Daemon> | null = null;
   let running: Daemon | null = null;
@@ -50,11 +51,13 @@ export function createApp(initial: Config, ports: Ports): App {
     },
     async reload(next) {
       const wanted = withFixedKeys(config, next);
-      const nextDoor = createDoor(wanted, reportUntrustedProxy);
+      // An unchanged file is the same config again.
+      const nextDoor = next === given ? door : createDoor(wanted, reportUntrustedProxy);
       const daemon = await starting;
       await daemon?.renewCertificate(wanted);
       const applied = { changes: describeChanges(config, wanted), needsRestart: keysForRestart(config, next) };
       config = wanted;
+      given = next;
       door = nextDoor;
       await daemon?.applyDestinations();
       for (const { name } of config.destinations) daemon?.deliver.tryNow(name);
@@ -140,6 +143,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   /** The operator's listener stays open almost to the end, so that the stop can be watched. */
   async function stop(): Promise<void> {
     stopping.abort();
+    store.hurry();
     await listeners.ingest.stop();
     await deleting;
     await syncing;

@@ -13,7 +13,7 @@ const SRC = join(dirname(fileURLToPath(import.meta.url)), "../src");
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "model/": [],
-  "validate/": ["model/", "valibot", "ipaddr.js"],
+  "validate/": ["model/", "ipaddr.js"],
   "route/": ["model/"],
   "webhook/": ["model/"],
   "settle/": ["model/"],

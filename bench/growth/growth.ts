@@ -6,12 +6,11 @@ import { writeFileSync } from "node:fs";
 import { describe } from "../machine.ts";
 import { profiled } from "../profile.ts";
 import type { Tools } from "../run.ts";
-import { withTools } from "../tools.ts";
-import { type Grown, judge, judgeShared } from "./judge.ts";
+import { withTools } from "../run.ts";
+import { type Grown, judge, judgeShared, writeGrowth } from "./judge.ts";
 import { measureCosts } from "./measures.ts";
 import { GROWTH_USAGE, type GrowthOptions, readGrowthOptions } from "./options.ts";
 import { fillStores, removeStores, type Store } from "./stores.ts";
-import { writeGrowth } from "./table.ts";
 import { type MeasureName, type Variation, variationsOf } from "./variations.ts";
 
 export async function benchGrowth(argv: readonly string[]): Promise<void> {

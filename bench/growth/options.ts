@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { readWhole } from "../arguments.ts";
+import { readWhole } from "../options.ts";
 import type { Amounts } from "./measures.ts";
 import { MEASURES, type MeasureName, SERIES, type Series } from "./variations.ts";
 

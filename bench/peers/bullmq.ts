@@ -3,12 +3,14 @@
  * answers, and a worker that signs it and sends it, up to ten times. Nothing else is around it: no validation, no
  * routing, no dedup, no dead letters that one could look at.
  *
- * Usage: bun bullmq.ts <folder of node_modules> <url of the receiver>, in the folder of Redis's socket
+ * Usage: bun bullmq.ts <folder of node_modules> <url of the receiver> [<file of the authority that its certificate is
+ * from>], in the folder of Redis's socket
  */
 import { createRequire } from "node:module";
-import { SOCKET } from "./redis.ts";
+import { SOCKET } from "./peers.ts";
 
-const [modules = ".", receiver = ""] = process.argv.slice(2);
+const [modules = ".", receiver = "", authority] = process.argv.slice(2);
+const tls = authority === undefined ? {} : { tls: { ca: await Bun.file(authority).text() } };
 const SECRET = "bench-secret";
 
 type Job = { readonly name: string; readonly data: { readonly body: string } };
@@ -47,6 +49,6 @@ async function take(request: Request): Promise<Response> {
 async function send({ data: { body } }: Job): Promise<void> {
   const signature = new Bun.CryptoHasher("sha1", SECRET).update(body).digest("hex");
   const headers = { "Content-Type": "application/json", "User-Agent": "Peer/1.0", "X-Signature": signature };
-  const response = await fetch(receiver, { method: "POST", headers, body });
+  const response = await fetch(receiver, { method: "POST", headers, body, ...tls });
   if (!response.ok) throw new Error(`the receiver answered ${response.status}`);
 }

@@ -1,6 +1,6 @@
-import type { Config } from "../model/config.ts";
+import type { Config, Destination } from "../model/config.ts";
 import type { Delivery } from "../model/delivery.ts";
-import type { Event, EventType, Skip } from "../model/event.ts";
+import type { Event, EventType } from "../model/event.ts";
 import { fault, isFault } from "../model/fault.ts";
 import type { Accept, Append, Entry, Extra, Receipt } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
@@ -31,7 +31,8 @@ const OVERLOADED = fault("overloaded", "calls come faster than the disk can take
 export function createAccept({ config, append, enqueue, arrivals, report }: AcceptWorld): Accept {
   let uncommitted = 0;
   return async function accept(source, events, extras) {
-    const prepared = events.map((event) => prepare(event, source, config()));
+    const { destinations } = config();
+    const prepared = events.map((event) => prepare(event, source, destinations));
     const entries = extras ? prepared.map((entry, nth) => withExtra(entry, extras[nth])) : prepared;
     const size = entries.reduce((sum, { body }) => sum + body.length, 0);
     // One request alone is always accepted, whatever its size.
@@ -45,20 +46,15 @@ export function createAccept({ config, append, enqueue, arrivals, report }: Acce
     }
     if (isFault(receipts)) return receipts;
     for (const receipt of receipts) if (receipt.kind === "accepted") enqueue(receipt.deliveries);
-    reportAccepted(source, { entries, receipts, report });
-    arrivals.count(source, receipts.filter(({ kind }) => kind !== "suppressed").length);
+    const accepted = reportAccepted(source, { entries, receipts, report });
+    arrivals.count(source, accepted);
     return receipts;
   };
 }
 
 /** Routes an event and writes its body: what is stored of it, who gets it, and which rule keeps it from the others. */
-function prepare(event: Event, source: string, config: Config): Entry {
-  const deliverTo: string[] = [];
-  const skipped: Skip[] = [];
-  for (const verdict of route(event, source, config.destinations)) {
-    if (verdict.kind === "deliver") deliverTo.push(verdict.destination);
-    else skipped.push({ destination: verdict.destination, rule: verdict.rule });
-  }
+function prepare(event: Event, source: string, destinations: readonly Destination[]): Entry {
+  const { deliverTo, skipped } = route(event, source, destinations);
   return { source, event, body: writeBody(event), deliverTo, skipped };
 }
 
@@ -71,23 +67,23 @@ function withExtra(entry: Entry, { alsoTo = [], ...extra }: Extra = {}): Entry {
 
 type Committed = { readonly entries: readonly Entry[]; readonly receipts: readonly Receipt[]; readonly report: Report };
 
-/** An event that no destination gets is reported with the rules that decided: it must not vanish silently. */
-function reportAccepted(source: string, { entries, receipts, report }: Committed): void {
+/**
+ * Answers how many are on the disk now, repeats included. An event that no destination gets is reported with the rules that
+ * decided: it must not vanish silently.
+ */
+function reportAccepted(source: string, { entries, receipts, report }: Committed): number {
   const types: EventType[] = [];
-  const unrouted: Entry[] = [];
   let duplicates = 0;
-  receipts.forEach((receipt, index) => {
-    const entry = entries[index];
-    if (entry === undefined || receipt.kind === "suppressed") return;
-    types.push(entry.event.type);
-    if (receipt.kind === "duplicate") duplicates += 1;
-    else if (entry.deliverTo.length === 0) unrouted.push(entry);
+  entries.forEach(({ event }, nth) => {
+    const kind = receipts[nth]?.kind;
+    if (kind !== "suppressed") types.push(event.type);
+    if (kind === "duplicate") duplicates += 1;
   });
   report.callsAccepted(source, types, duplicates);
-  for (const { skipped } of unrouted) {
-    report.eventUnrouted(
-      source,
-      skipped.map(({ rule }) => rule),
-    );
-  }
+  entries.forEach(({ deliverTo, skipped }, nth) => {
+    if (deliverTo.length > 0 || receipts[nth]?.kind !== "accepted") return;
+    const rules = skipped.map(({ rule }) => rule);
+    report.eventUnrouted(source, rules);
+  });
+  return types.length;
 }

@@ -14,10 +14,11 @@ export function createArrivals(clock: Clock, timeline: Pick<Timeline, "toWall">)
   const kept = new Map<string, { readonly rate: Rate; lastAt: At }>();
   return {
     count(source, events) {
-      const known = kept.get(source) ?? { rate: createRate(), lastAt: 0 };
+      const now = clock.now();
+      const known = kept.get(source) ?? { rate: createRate(), lastAt: now };
       kept.set(source, known);
-      known.lastAt = clock.now();
-      known.rate.add(events, known.lastAt);
+      known.lastAt = now;
+      known.rate.add(events, now);
     },
     of(source) {
       const known = kept.get(source);

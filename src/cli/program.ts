@@ -2,9 +2,6 @@ import { Command, CommanderError } from "commander";
 import { suggest } from "../config/suggest.ts";
 import { print } from "../runtime/output.ts";
 import { runtimeName, VERSION } from "../runtime/version.ts";
-import { declareAudience, declareTraits } from "./audience.ts";
-import { declareBackup } from "./backup.ts";
-import { declareCheck } from "./check.ts";
 import {
   type Complaint,
   complain,
@@ -16,43 +13,61 @@ import {
   toJson,
   wrongUsage,
 } from "./command.ts";
-import { declareCompletion } from "./completion.ts";
-import { declareDeleteUser } from "./delete-user.ts";
-import { declareDeletions } from "./deletions.ts";
-import { declareDeliveries } from "./deliveries.ts";
-import { declareDiscard } from "./discard.ts";
-import { declareDoctor } from "./doctor.ts";
-import { declareExplain } from "./explain.ts";
-import { declareListen } from "./listen.ts";
-import { declareMan } from "./man.ts";
-import { declareMove } from "./move.ts";
-import { declareNames } from "./names.ts";
-import { declarePause, declareResume } from "./pause.ts";
-import { declareRejected } from "./rejected.ts";
-import { declareReload } from "./reload.ts";
-import { declareReplay } from "./replay.ts";
-import { declareRestore } from "./restore.ts";
-import { declareRetry } from "./retry.ts";
-import { declareSchema } from "./schema.ts";
-import { declareSend } from "./send.ts";
-import { declareServe } from "./serve.ts";
-import { declareStatus } from "./status.ts";
-import { declareVerify } from "./verify.ts";
 
-/** All commands, as `fairlead --help` lists them. */
-const COMMANDS: readonly (readonly [heading: string, commands: readonly Declare[]])[] = [
-  ["Run it:", [declareServe, declareCheck, declareSchema]],
-  ["Try it:", [declareSend, declareListen, declareVerify]],
-  ["Watch it:", [declareStatus, declareDeliveries, declareExplain, declareRejected, declareDoctor]],
-  [
-    "Change it:",
-    [declareReload, declarePause, declareResume, declareRetry, declareReplay, declareMove, declareDiscard],
-  ],
-  ["Feed it:", [declareAudience, declareTraits]],
-  ["Delete people:", [declareDeleteUser, declareDeletions]],
-  ["Keep it:", [declareBackup, declareRestore]],
-  ["About it:", [declareHelp, declareVersion, declareMan, declareCompletion, declareNames]],
-];
+/** Loads the file of a command. Only that of the command which runs is loaded: the daemon starts sooner. */
+type Load = () => Promise<Declare>;
+
+/** All commands by their names, under the headings of `fairlead --help`. */
+const COMMANDS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
+  "Run it:": {
+    serve: async () => (await import("./serve.ts")).declareServe,
+    check: async () => (await import("./check.ts")).declareCheck,
+    schema: async () => (await import("./schema.ts")).declareSchema,
+  },
+  "Try it:": {
+    send: async () => (await import("./send.ts")).declareSend,
+    listen: async () => (await import("./listen.ts")).declareListen,
+    verify: async () => (await import("./verify.ts")).declareVerify,
+  },
+  "Watch it:": {
+    status: async () => (await import("./status.ts")).declareStatus,
+    deliveries: async () => (await import("./deliveries.ts")).declareDeliveries,
+    explain: async () => (await import("./explain.ts")).declareExplain,
+    rejected: async () => (await import("./rejected.ts")).declareRejected,
+    doctor: async () => (await import("./doctor.ts")).declareDoctor,
+  },
+  "Change it:": {
+    reload: async () => (await import("./reload.ts")).declareReload,
+    pause: async () => (await import("./pause.ts")).declarePause,
+    resume: async () => (await import("./pause.ts")).declareResume,
+    retry: async () => (await import("./retry.ts")).declareRetry,
+    replay: async () => (await import("./replay.ts")).declareReplay,
+    move: async () => (await import("./move.ts")).declareMove,
+    discard: async () => (await import("./discard.ts")).declareDiscard,
+  },
+  "Feed it:": {
+    audience: async () => (await import("./audience.ts")).declareAudience,
+    traits: async () => (await import("./audience.ts")).declareTraits,
+  },
+  "Delete people:": {
+    "delete-user": async () => (await import("./delete-user.ts")).declareDeleteUser,
+    deletions: async () => (await import("./deletions.ts")).declareDeletions,
+  },
+  "Keep it:": {
+    backup: async () => (await import("./backup.ts")).declareBackup,
+    restore: async () => (await import("./restore.ts")).declareRestore,
+  },
+  "About it:": {
+    help: async () => declareHelp,
+    version: async () => declareVersion,
+    man: async () => (await import("./man.ts")).declareMan,
+    completion: async () => (await import("./completion.ts")).declareCompletion,
+    names: async () => (await import("./names.ts")).declareNames,
+  },
+};
+
+/** Those that tell of all the others. */
+const ABOUT_ALL: readonly string[] = ["help", "man", "completion"];
 
 /** Runs the command that the arguments name. Resolves with the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
@@ -62,7 +77,10 @@ export async function run(argv: readonly string[]): Promise<number> {
   const done: Done = async (result) => {
     code = await result;
   };
-  const program = createProgram(done, { json });
+  const [name = ""] = argv;
+  const isAlone =
+    Object.values(COMMANDS).some((commands) => Object.hasOwn(commands, name)) && !ABOUT_ALL.includes(name);
+  const program = await createProgram(done, { json, ...(isAlone && { only: name }) });
   try {
     await program.parseAsync([...argv], { from: "user" });
     return code;
@@ -73,8 +91,15 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** The whole command line. `done` takes the result of the command that was run. `json`: errors are printed as JSON. */
-export function createProgram(done: Done, { json = false } = {}): Command {
+type Program = {
+  /** Errors are printed as JSON. */
+  readonly json?: boolean;
+  /** The one command to load. Left out, all are. */
+  readonly only?: string;
+};
+
+/** The command line. `done` takes the result of the command that was run. */
+export async function createProgram(done: Done, { json = false, only }: Program = {}): Promise<Command> {
   const program = new Command("fairlead")
     .description("Takes analytics calls, makes them durable, and forwards each as a signed webhook.")
     .version(describeVersion(), "-V, --version", "print the version")
@@ -84,9 +109,11 @@ export function createProgram(done: Done, { json = false } = {}): Command {
     .enablePositionalOptions()
     .configureHelp({ showGlobalOptions: false })
     .helpCommand(false);
-  for (const [heading, commands] of COMMANDS) {
+  for (const [heading, commands] of Object.entries(COMMANDS)) {
     program.commandsGroup(heading);
-    for (const declare of commands) declare(program, done);
+    for (const [name, load] of Object.entries(commands)) {
+      if (name === (only ?? name)) (await load())(program, done);
+    }
   }
   if (!json) pointToHelp(program, []);
   return program;

@@ -3,6 +3,7 @@ import { type App, createApp } from "../app.ts";
 import { createReloader, watchConfig } from "../config/reload.ts";
 import type { Config } from "../model/config.ts";
 import type { Applied, Reload, Supervisor } from "../model/daemon.ts";
+import { type Ms, SECOND } from "../model/units.ts";
 import { fileState } from "../runtime/config-files.ts";
 import { createMachine, type Machine } from "../runtime/machine.ts";
 import { beginFile } from "../runtime/new-file.ts";
@@ -32,6 +33,9 @@ export function declareServe(program: Command, done: Done): void {
     .action((options: ServeOptions) => done(serve(options)));
 }
 
+/** The time after the start in which clients that have waited for the daemon make their calls. */
+const FIRST_CALLS: Ms = SECOND;
+
 type ServeOptions = { readonly config?: string; readonly copy: boolean };
 
 async function serve(options: ServeOptions): Promise<ExitCode> {
@@ -52,12 +56,13 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
     machine.print(`ingest ${ingest}\nadmin  ${admin}`);
     report.daemon("started", { version: VERSION, config: read.file, ingest, admin, pid });
     supervisor.ready(`takes calls at ${ingest}, and operators at ${admin}`);
-    freeMemory();
   } catch (error) {
     await machine.flush();
     return cannotStart(error);
   }
   const watching = new AbortController();
+  // Not at once: the first calls would wait for it.
+  void clock.sleep(FIRST_CALLS, watching.signal).then(() => watching.signal.aborted || freeMemory());
   void watchConfig({ clock, look: fileState, seen: reader.seen, reload }, watching.signal);
   feedWatchdog({ clock, supervisor, vitals: app.vitals, report }, watching.signal).catch((error: unknown) =>
     report.unexpected("feed the watchdog", error),

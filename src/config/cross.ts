@@ -3,6 +3,7 @@ import { formatSize, MB, parseSize } from "../model/units.ts";
 import { isLocal, isSameAddress, parseListen } from "./addresses.ts";
 import { errorAt, type Finding, keyPlace } from "./problems.ts";
 import { ADMIN_LISTEN, INGEST_LISTEN, MAX_BATCH, MAX_CALL } from "./schema.ts";
+import type { Steps } from "./steps.ts";
 import { suggest } from "./suggest.ts";
 import { BROKEN, child, listOf, mapOf, type Tree, textOf, withGot } from "./tree.ts";
 
@@ -10,20 +11,20 @@ import { BROKEN, child, listOf, mapOf, type Tree, textOf, withGot } from "./tree
  * Finds conflicts between values that are each valid. Works on everything that could be read, so that these errors are
  * reported together with all others.
  */
-export function crossCheck(root: Tree): readonly Finding[] {
+export function* crossCheck(root: Tree): Steps<readonly Finding[]> {
   const sources = child(root, "sources");
-  const destinations = [...mapOf(child(root, "destinations")).values()];
-  const webhooks = destinations.flatMap((destination) => listOf(child(destination, "webhooks")));
-  return [
-    ...openAdmin(child(root, "admin")),
-    ...sameListen(root),
-    ...largestCall(child(root, "ingest")),
-    ...sameWriteKeys([...mapOf(sources).values()]),
-    ...destinations.flatMap((destination) => unknownSources(destination, sources)),
-    ...destinations.flatMap(sameUrls),
-    ...destinations.flatMap(standardWebhooks),
-    ...webhooks.flatMap(sameHeaders),
+  const found = [
+    openAdmin(child(root, "admin")),
+    sameListen(root),
+    largestCall(child(root, "ingest")),
+    sameWriteKeys([...mapOf(sources).values()]),
   ];
+  for (const destination of mapOf(child(root, "destinations")).values()) {
+    yield;
+    found.push(unknownSources(destination, sources), sameUrls(destination), standardWebhooks(destination));
+    found.push(listOf(child(destination, "webhooks")).flatMap(sameHeaders));
+  }
+  return found.flat();
 }
 
 function openAdmin(admin: Tree | undefined): readonly Finding[] {
@@ -71,11 +72,11 @@ function sameWriteKeys(sources: readonly Tree[]): readonly Finding[] {
 
 function unknownSources(destination: Tree, sources: Tree | undefined): readonly Finding[] {
   if (sources?.value === BROKEN) return [];
-  const known = [...mapOf(sources).keys()];
+  const known = mapOf(sources);
   return listOf(child(destination, "sources")).flatMap((tree) => {
     const name = textOf(tree);
-    if (name === null || name === "" || known.includes(name)) return [];
-    const meant = suggest(name, known);
+    if (name === null || name === "" || known.has(name)) return [];
+    const meant = suggest(name, [...known.keys()]);
     return errorAt(tree, withGot(`is not one of the sources${meant ? `: did you mean ${meant}?` : ""}`, tree));
   });
 }

@@ -3,6 +3,7 @@
  * and every other character stays in its place.
  */
 import { isAlias, isCollection, isMap, isNode, isScalar, isSeq, type ParsedNode } from "yaml";
+import type { Steps } from "./steps.ts";
 import { suggest } from "./suggest.ts";
 
 /** The values of these keys are never shown. */
@@ -18,10 +19,10 @@ const PRIVATE_KEY = /(-----BEGIN (?:[A-Z]{1,16} )?PRIVATE KEY-----)(.*?)(?=-----
 const KEY = /(?<![\w-])([\w-]{1,64})["']?\s*:/g;
 
 /** References such as `${NAME}` are not secret; the default in `${NAME:-default}` is. */
-export function hideSecrets(text: string, contents: ParsedNode | null): string {
+export function* hideSecrets(text: string, contents: ParsedNode | null): Steps<string> {
   let hidden = "";
   let done = 0;
-  for (const [start, end] of secretRanges(text, contents)) {
+  for (const [start, end] of yield* secretRanges(text, contents)) {
     hidden += text.slice(done, start) + hideValue(text.slice(Math.max(done, start), end));
     done = Math.max(done, end);
   }
@@ -29,14 +30,14 @@ export function hideSecrets(text: string, contents: ParsedNode | null): string {
 }
 
 /** For a file with broken syntax. Not all of its values can be found, so it is searched line by line as well. */
-export function hideSecretsOfBroken(text: string, contents: ParsedNode | null): string {
+export function* hideSecretsOfBroken(text: string, contents: ParsedNode | null): Steps<string> {
   const hidden = hidePrivateKeys(text).replace(/^.*$/gm, (line) => {
     const key = line.matchAll(KEY).find(([, name = ""]) => isSecretKey(name));
     if (!key) return line;
     const end = key.index + key[0].length;
     return line.slice(0, end) + hideValue(line.slice(end));
   });
-  return hideSecrets(hidden, contents);
+  return yield* hideSecrets(hidden, contents);
 }
 
 /** Hides what is secret under any key: the user name, the password and the query of a URL, and private keys. */
@@ -58,9 +59,17 @@ function hideUserInfo(word: string): string {
 
 type Range = readonly [start: number, end: number];
 
-function secretRanges(text: string, contents: ParsedNode | null): readonly Range[] {
+/** How many values are looked at in one step. */
+const STEP = 100;
+
+function* secretRanges(text: string, contents: ParsedNode | null): Steps<readonly Range[]> {
   const ranges: Range[] = [];
-  for (const { node, secret } of nodesOf(contents)) if (secret) ranges.push(...rangesOf(node, text));
+  let seen = 0;
+  for (const { node, secret } of nodesOf(contents)) {
+    if (secret) ranges.push(...rangesOf(node, text));
+    seen += 1;
+    if (seen % STEP === 0) yield;
+  }
   return ranges.sort(([a], [b]) => a - b);
 }
 

@@ -11,9 +11,10 @@ import { errorAt, type Finding, keyPath, keyPlace, toProblems } from "./problems
 import { readTree } from "./read.ts";
 import { type Credentials, createReferences, fullPath, type Origin, type References } from "./references.ts";
 import { type Checked, configSchema } from "./schema.ts";
+import { atOnce, type Steps } from "./steps.ts";
 import { type Document, parse } from "./syntax.ts";
 import { readTls, readTlsOfWebhooks, type TlsOfWebhooks } from "./tls.ts";
-import { BROKEN, child, listOf, plain, type Tree, withGot } from "./tree.ts";
+import { BROKEN, child, listOf, mapOf, plain, type Tree, withGot } from "./tree.ts";
 import * as checks from "./warnings.ts";
 
 export type LoadInput = {
@@ -55,49 +56,55 @@ export type Loaded = {
  * input. No problem contains a secret.
  */
 export function loadConfig(input: LoadInput): Loaded {
+  return atOnce(loadDocument(parse(input.text), input));
+}
+
+/** The same from a text that is parsed already. */
+export function* loadDocument(document: Document, input: Omit<LoadInput, "text">): Steps<Loaded> {
   const { file, resolve, credentials = "at hand" } = input;
-  const document = parse(input.text);
   const { contents, lines, findings: syntax } = document;
   const references = createReferences({ file, resolve, credentials });
   const origins = new Map<string, readonly Origin[]>();
   const { config, tree, findings } =
     contents === null || syntax.length > 0
       ? { config: null, tree: null, findings: syntax }
-      : interpret(contents, { input, document, references, origins });
-  const problems = problemsIn(document, findings, file);
+      : yield* interpret(contents, { input, document, references, origins });
+  const problems = yield* problemsIn(document, findings, file);
   return { config, problems, files: references.files(), tree, origins, lineOf: (at) => lines.linePos(at).line };
 }
 
 /** Gives findings their lines, with secrets hidden. */
-export function problemsIn(document: Document, findings: readonly Finding[], file: string): readonly Problem[] {
-  // Hiding takes a walk over the whole file, while calls wait.
+export function* problemsIn(document: Document, findings: readonly Finding[], file: string): Steps<readonly Problem[]> {
+  // Hiding takes a walk over the whole file.
   if (findings.length === 0) return [];
   const { text, contents, lines } = document;
   const hide = document.findings.length > 0 ? hideSecretsOfBroken : hideSecrets;
-  return toProblems(findings, { file, shownText: hide(text, contents), lines });
+  return toProblems(findings, { file, shownText: yield* hide(text, contents), lines });
 }
 
 type Context = {
-  readonly input: LoadInput;
+  readonly input: Omit<LoadInput, "text">;
   readonly document: Document;
   readonly references: References;
   readonly origins: Map<string, readonly Origin[]>;
 };
 type Interpreted = { readonly config: Config | null; readonly tree: Tree; readonly findings: readonly Finding[] };
 
-function interpret(contents: ParsedNode, { input, document, references, origins }: Context): Interpreted {
+function* interpret(contents: ParsedNode, { input, document, references, origins }: Context): Steps<Interpreted> {
   const { file, now, spaceFor = () => null, isFolder = () => false, aliasOf = () => null } = input;
   const { text, lines } = document;
   const found: Finding[] = [];
-  const tree = readTree(contents, configSchema, { text, lines, references, findings: found, origins });
-  const { checked, findings } = check(tree);
+  const tree = yield* readTree(contents, configSchema, { text, lines, references, findings: found, origins });
+  const { checked, findings } = yield* check(tree);
   const pems = { references, now, findings: found };
-  const [tls, tlsOfWebhooks] = [readTls(tree, pems), readTlsOfWebhooks(tree, pems)];
+  const tls = readTls(tree, pems);
+  const tlsOfWebhooks = yield* readTlsOfWebhooks(tree, pems);
   const conflicts = [
-    ...crossCheck(tree),
+    ...(yield* crossCheck(tree)),
     ...checks.warnOfEverybody(tree),
     ...checks.refuseFolder(tree, file, isFolder),
   ];
+  yield;
   const all = [...found, ...findings, ...conflicts];
   // The other warnings could echo an error.
   if (all.some(({ severity }) => severity === "error")) return { config: null, tree, findings: all };
@@ -109,11 +116,42 @@ function interpret(contents: ParsedNode, { input, document, references, origins 
 }
 
 /** Checks the values against the schema. `checked` is null if there are findings. */
-export function check(tree: Tree): { readonly checked: Checked | null; readonly findings: readonly Finding[] } {
-  const result = v.safeParse(configSchema, plain(tree));
-  if (result.success) return { checked: result.output, findings: [] };
-  const issues = result.issues.flatMap((issue) => innermost(issue));
-  return { checked: null, findings: issues.flatMap((issue) => toFinding(issue, tree) ?? []) };
+export function* check(tree: Tree): Steps<{ readonly checked: Checked | null; readonly findings: readonly Finding[] }> {
+  const outputs: Checked[] = [];
+  const issues: (readonly Issue[])[] = [];
+  for (const part of partsOf(tree)) {
+    const result = v.safeParse(configSchema, plain(part));
+    if (result.success) outputs.push(result.output);
+    else issues.push(result.issues.flatMap((issue) => innermost(issue)));
+    yield;
+  }
+  const [first] = outputs;
+  if (first === undefined || issues.length > 0) {
+    return { checked: null, findings: issues.flat().flatMap((issue) => toFinding(issue, tree) ?? []) };
+  }
+  const sources = Object.assign({}, ...outputs.map((output) => output.sources));
+  const destinations = Object.assign({}, ...outputs.map((output) => output.destinations));
+  return { checked: { ...first, sources, destinations }, findings: [] };
+}
+
+/** The sections that may have hundreds of entries. */
+const LONG_SECTIONS = ["sources", "destinations"];
+/** How many of these entries are checked in one step. */
+const STEP = 16;
+
+/** The file as several: one without the entries of the long sections, and for some of these entries each another. */
+function* partsOf(root: Tree): Generator<Tree> {
+  const long = LONG_SECTIONS.map((name) => [name, child(root, name)] as const);
+  const emptied = long.flatMap(([name, section]) =>
+    section?.value instanceof Map ? [[name, { ...section, value: new Map() }] as const] : [],
+  );
+  yield root.value instanceof Map ? { ...root, value: new Map([...root.value, ...emptied]) } : root;
+  for (const [name, section] of long) {
+    const entries = [...mapOf(section)];
+    for (let at = 0; section && at < entries.length; at += STEP) {
+      yield { ...root, value: new Map([[name, { ...section, value: new Map(entries.slice(at, at + STEP)) }]]) };
+    }
+  }
 }
 
 type Path = readonly v.IssuePathItem[];

@@ -13,6 +13,7 @@ import { type Finding, formatProblem } from "./problems.ts";
 import { readTree } from "./read.ts";
 import { createReferences, fullPath } from "./references.ts";
 import { ADMIN_LISTEN, configSchema, INGEST_LISTEN, outbox as outboxSchema } from "./schema.ts";
+import { atOnce } from "./steps.ts";
 import { suggest } from "./suggest.ts";
 import { parse } from "./syntax.ts";
 import { child, mapOf, plain, type Tree, textOf } from "./tree.ts";
@@ -88,13 +89,13 @@ function readSection(name: SectionName, { file, text, resolve }: PartsInput): Se
   const document = parse(text);
   const { contents, lines, findings: syntax } = document;
   if (contents === null || syntax.length > 0) {
-    return { name, tree: undefined, errors: problemsIn(document, syntax, file) };
+    return { name, tree: undefined, errors: atOnce(problemsIn(document, syntax, file)) };
   }
   const findings: Finding[] = [];
   const reading = { text: document.text, lines, references: createReferences({ file, resolve }), findings };
-  const tree = readTree(only(name, contents), configSchema, reading);
-  const errors = [...findings, ...check(tree).findings].filter(({ severity }) => severity === "error");
-  return { name, tree: child(tree, name), errors: problemsIn(document, errors, file) };
+  const tree = atOnce(readTree(only(name, contents), configSchema, reading));
+  const errors = [...findings, ...atOnce(check(tree)).findings].filter(({ severity }) => severity === "error");
+  return { name, tree: child(tree, name), errors: atOnce(problemsIn(document, errors, file)) };
 }
 
 /** The document with one section, and with the keys that are probably meant as its name. */

@@ -4,6 +4,7 @@ import { isSecretKey, keyText, markBefore } from "./hide.ts";
 import { type Shape, shapeOf } from "./key.ts";
 import { errorAt, type Finding, keyPath, quote, warningAt } from "./problems.ts";
 import { BARE_TEMPLATE, doubtText, type Origin, type References } from "./references.ts";
+import type { Steps } from "./steps.ts";
 import { suggest } from "./suggest.ts";
 import type { Document } from "./syntax.ts";
 import { BROKEN, type Tree, type TreeMap, type Value, withGot } from "./tree.ts";
@@ -17,27 +18,35 @@ type Reading = Pick<Document, "text" | "lines"> & {
 };
 
 type Place = { readonly path: string; readonly keyAt: number; readonly secret: boolean };
-type Spot = { readonly place: Place; readonly schema: GenericSchema; readonly reading: Reading };
+/** `nodes`: how many were read so far. */
+type Progress = Reading & { nodes: number };
+type Spot = { readonly place: Place; readonly schema: GenericSchema; readonly reading: Progress };
 type MapShape = Extract<Shape, { kind: "map" | "names" }>;
 
 /**
  * Reads the file's values along the schema. Replaces references, and reports unknown and repeated keys, empty values and
  * the parts of YAML that a config file may not use. Nothing below an unknown key is read.
  */
-export function readTree(contents: ParsedNode, schema: GenericSchema, reading: Reading): Tree {
-  return readNode(contents, { place: { path: "", keyAt: 0, secret: false }, schema, reading });
+export function* readTree(contents: ParsedNode, schema: GenericSchema, reading: Reading): Steps<Tree> {
+  const progress = { ...reading, nodes: 0 };
+  return yield* readNode(contents, { place: { path: "", keyAt: 0, secret: false }, schema, reading: progress });
 }
 
-function readNode(node: unknown, spot: Spot): Tree {
+/** The values of the file that are read in one step. */
+const STEP = 50;
+
+function* readNode(node: unknown, spot: Spot): Steps<Tree> {
+  spot.reading.nodes += 1;
+  if (spot.reading.nodes % STEP === 0) yield;
   const { path, keyAt, secret } = spot.place;
   const [start, end] = (isScalar(node) && node.range) || [keyAt, keyAt];
   // A map, a list and an empty value are best pointed at by their key.
   const at = start < end ? start : keyAt;
   const tree: Tree = { path, at, keyAt, got: secret ? null : gotOf(node), value: BROKEN };
-  return { ...tree, value: readValue(node, tree, spot) };
+  return { ...tree, value: yield* readValue(node, tree, spot) };
 }
 
-function readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot): Value {
+function* readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot): Steps<Value> {
   const unsupported = unsupportedIn(node, reading.text);
   if (unsupported) reading.findings.push(errorAt({ path: tree.path, at: unsupported.at }, unsupported.message));
   if (isAlias(node)) return BROKEN;
@@ -49,14 +58,16 @@ function readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot):
   }
   if (isMapShape) {
     if (!isMap(node)) return broken(reading, tree, withGot(mapMessage(shape, tree), tree));
-    return readMap(node, shape, { place, schema, reading });
+    return yield* readMap(node, shape, { place, schema, reading });
   }
   if (shape.kind === "scalar" && isMap(node) && reading.text.startsWith("{{", node.range?.[0])) {
     return broken(reading, { path: tree.path, at: node.range?.[0] ?? tree.at }, BARE_TEMPLATE);
   }
   // Of the wrong kind: valibot reports it, whatever is in it.
   if (isMap(node)) return new Map();
-  if (isSeq(node)) return shape.kind === "list" ? readList(node.items, shape.item, { place, schema, reading }) : [];
+  if (isSeq(node)) {
+    return shape.kind === "list" ? yield* readList(node.items, shape.item, { place, schema, reading }) : [];
+  }
   return isScalar(node) ? readScalar(node, { tree, shape, reading }) : BROKEN;
 }
 
@@ -74,7 +85,7 @@ function mapMessage(shape: MapShape, { path }: Tree): string {
   return `must be a map with ${Object.keys(shape.entries).join(", ")}`;
 }
 
-function readMap(node: YAMLMap, shape: MapShape, { place, reading }: Spot): TreeMap {
+function* readMap(node: YAMLMap, shape: MapShape, { place, reading }: Spot): Steps<TreeMap> {
   const map = new Map<string, Tree>();
   const lineOf = new Map<string, number>();
   for (const { key, value } of node.items) {
@@ -88,7 +99,7 @@ function readMap(node: YAMLMap, shape: MapShape, { place, reading }: Spot): Tree
     if (!lineOf.has(name)) lineOf.set(name, reading.lines.linePos(keyAt).line);
     if (fault === null) {
       const below = { path, keyAt, secret: place.secret || isSecretKey(name) };
-      map.set(name, readNode(value, { place: below, schema: schemaOf(name, shape), reading }));
+      map.set(name, yield* readNode(value, { place: below, schema: schemaOf(name, shape), reading }));
       continue;
     }
     const blamed: Value = broken(reading, { path, at: fault.at }, fault.message);
@@ -122,11 +133,13 @@ function keyMessage(name: string, { shape, meant, lineBefore }: Known): string |
   return `is not a known key: ${meant === null ? `known here are ${known}` : `did you mean ${meant}?`}`;
 }
 
-function readList(items: readonly unknown[], schema: GenericSchema, { place, reading }: Spot): readonly Tree[] {
-  return items.map((item, index) => {
+function* readList(items: readonly unknown[], schema: GenericSchema, { place, reading }: Spot): Steps<readonly Tree[]> {
+  const trees: Tree[] = [];
+  for (const [index, item] of items.entries()) {
     const below = { ...place, path: `${place.path}[${index}]`, keyAt: startOf(item) ?? place.keyAt };
-    return readNode(item, { place: below, schema, reading });
-  });
+    trees.push(yield* readNode(item, { place: below, schema, reading }));
+  }
+  return trees;
 }
 
 function startOf(node: unknown): number | undefined {

@@ -5,16 +5,18 @@
 export function suggest(written: string, known: readonly string[]): string | null {
   if (known.includes(written)) return written;
   const limit = Math.max(1, Math.floor(written.length / 3));
-  const near = known
+  let near: string | null = null;
+  let least = limit + 1;
+  for (const word of known) {
     // A far longer or shorter word cannot be near. This also keeps a huge key from taking time.
-    .filter((word) => Math.abs(word.length - written.length) <= limit)
-    .map((word) => ({ word, from: written.toLowerCase(), to: word.toLowerCase() }))
+    if (Math.abs(word.length - written.length) > limit) continue;
+    const [from, to] = [written.toLowerCase(), word.toLowerCase()];
     // Far quicker than the distance, and enough for most words: a reload asks about each key of the file.
-    .filter(({ from, to }) => foreignLetters(from, to) <= limit)
-    .map(({ word, from, to }) => ({ word, distance: editDistance(from, to) }))
-    .filter(({ distance }) => distance <= limit)
-    .sort((a, b) => a.distance - b.distance);
-  return near[0]?.word ?? null;
+    if (foreignLetters(from, to) > limit) continue;
+    const distance = editDistance(from, to);
+    if (distance < least) [near, least] = [word, distance];
+  }
+  return near;
 }
 
 /** How many letters of one word the other does not have: the distance is at least this. */

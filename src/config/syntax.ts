@@ -1,7 +1,9 @@
-import { type ErrorCode, isScalar, LineCounter, type ParsedNode, parseDocument, type YAMLParseError } from "yaml";
+import { type ErrorCode, isScalar, LineCounter, type ParsedNode, type YAMLParseError } from "yaml";
 import { formatSize, MB } from "../model/units.ts";
+import { compose } from "./compose.ts";
 import { nodesOf } from "./hide.ts";
 import { type Finding, fileError } from "./problems.ts";
+import { atOnce, type Steps } from "./steps.ts";
 
 /** A config file before anything is known of what it means. */
 export type Document = {
@@ -22,17 +24,20 @@ const EMPTY =
 
 /** Parses YAML, and reports what is wrong with its syntax. */
 export function parse(raw: string): Document {
+  return atOnce(parseSteps(raw));
+}
+
+export function* parseSteps(raw: string): Steps<Document> {
   const text = raw.replace(/^\uFEFF/, "");
   if (new TextEncoder().encode(text).length > MAX_SIZE) {
     return { text: "", contents: null, lines: linesOf(""), findings: [fileError(TOO_LARGE)] };
   }
   const lines = linesOf(text);
-  // Repeated keys are reported later, with both places.
-  const { contents, errors, directives } = parseDocument(text, { prettyErrors: false, uniqueKeys: false });
+  const { contents, errors, hasVersion } = yield* compose(text);
   const document = { text, contents, lines, findings: [] };
   if (errors.length > 0) return { ...document, findings: syntaxFindings(errors, document) };
   // %YAML 1.1 would change what `yes`, `0777` and `<<` mean.
-  if (directives?.yaml.explicit) return { ...document, findings: [fileError(DIRECTIVE, text.search(/^%YAML/m))] };
+  if (hasVersion) return { ...document, findings: [fileError(DIRECTIVE, text.search(/^%YAML/m))] };
   const isEmpty = contents === null || (isScalar(contents) && contents.value === null);
   return isEmpty ? { ...document, findings: [fileError(EMPTY)] } : document;
 }

@@ -5,6 +5,7 @@ import type { At } from "../model/units.ts";
 import { parseListen } from "./addresses.ts";
 import { errorAt, type Finding, keyPlace } from "./problems.ts";
 import type { References } from "./references.ts";
+import type { Steps } from "./steps.ts";
 import { child, listOf, mapOf, type Tree, textOf } from "./tree.ts";
 
 /** What reading needs, and the findings that it adds to. What the schema reports is not reported again. */
@@ -35,13 +36,15 @@ const NEEDS_TCP =
 export type TlsOfWebhooks = ReadonlyMap<string, readonly (WebhookTls | null)[]>;
 
 /** Reads the files that `ca`, `cert` and `key` of the webhooks name. */
-export function readTlsOfWebhooks(root: Tree, reading: Reading): TlsOfWebhooks {
-  const destinations = [...mapOf(child(root, "destinations"))];
-  return new Map(
-    destinations.map(([name, destination]) => {
-      return [name, listOf(child(destination, "webhooks")).map((webhook) => readWebhookTls(webhook, reading))];
-    }),
-  );
+export function* readTlsOfWebhooks(root: Tree, reading: Reading): Steps<TlsOfWebhooks> {
+  const all = new Map<string, readonly (WebhookTls | null)[]>();
+  for (const [name, destination] of mapOf(child(root, "destinations"))) {
+    const settings = listOf(child(destination, "webhooks")).map((webhook) => readWebhookTls(webhook, reading));
+    all.set(name, settings);
+    // Certificates take long to parse.
+    if (settings.some((one) => one !== null)) yield;
+  }
+  return all;
 }
 
 const KEYS = ["ca", "cert", "key"];

@@ -21,18 +21,20 @@ const LARGE = MB;
 export function createBodies(clock: Clock, freeMemory: () => void = () => {}): Bodies {
   const uploads = createUploads(clock);
   return {
-    async read(request, limit) {
+    read(request, limit) {
       const announced = Number(request.headers.get("content-length") ?? Number.NaN);
-      if (announced > limit) return tooLarge(limit);
+      if (announced > limit) return Promise.resolve(tooLarge(limit));
       const isAnnounced = !Number.isNaN(announced);
-      // The server cuts off bytes beyond the announced length. Reading `request.body` would create a stream, which costs
-      // several times as much.
-      const receive = (): Promise<Bytes | Fault> =>
-        (isAnnounced ? request.arrayBuffer() : receiveChunks(request, limit)).catch(incomplete);
-      const bytes = await uploads.receive(isAnnounced ? announced : limit, receive);
-      const text = isFault(bytes) ? bytes : decode(bytes, request, limit);
-      if (typeof text === "string" && text.length > LARGE) freeMemory();
-      return text;
+      return uploads.receive(isAnnounced ? announced : limit, {
+        // The server cuts off bytes beyond the announced length. Reading `request.body` would create a stream, which costs
+        // several times as much.
+        start: () => (isAnnounced ? request.arrayBuffer() : receiveChunks(request, limit)),
+        finish(bytes) {
+          const text = isFault(bytes) ? bytes : decode(bytes, request, limit);
+          if (typeof text === "string" && text.length > LARGE) freeMemory();
+          return text;
+        },
+      });
     },
   };
 }
@@ -103,6 +105,12 @@ type Upload = {
   isGivenUp: boolean;
 };
 
+type Receiving = {
+  /** Ends with its connection. */
+  readonly start: () => Promise<Bytes | Fault>;
+  readonly finish: (bytes: Bytes | Fault) => string | Fault;
+};
+
 /**
  * Limits the bodies being received, in time and in total size. A cancelled upload counts until its answer has closed the
  * connection: more of it may arrive before that.
@@ -115,25 +123,26 @@ function createUploads(clock: Clock) {
 
   return { receive };
 
-  /** Receives a body of at most `size` bytes. `start` must not reject, and must end with its connection. */
-  function receive<Body>(size: number, start: () => Promise<Body | Fault>): Promise<Body | Fault> {
-    makeRoom(size);
+  /** Receives a body of at most `size` bytes. `finish` must not throw. */
+  function receive(size: number, { start, finish }: Receiving): Promise<string | Fault> {
+    if (unfinished - leaving + size > MOST_UNFINISHED) makeRoom(size);
     if (unfinished + size > MOST_UNFINISHED) {
       const tooMany = "too many bodies are being received at once; try again";
       return Promise.resolve(fault("too_many_bodies", tooMany, SECOND));
     }
-    const receiving = start();
     unfinished += size;
-    return new Promise((resolve) => {
-      const upload = { startedAt: clock.now(), size, isGivenUp: false, answer: resolve };
+    // Written with `then`: this is done for every request, and each promise more is noticed.
+    return new Promise((answer) => {
+      const upload = { startedAt: clock.now(), size, isGivenUp: false, answer };
+      function received(bytes: Bytes | Fault): void {
+        unfinished -= size;
+        uploads.delete(upload);
+        if (upload.isGivenUp) leaving -= size;
+        else answer(finish(bytes));
+      }
       uploads.add(upload);
       watch();
-      void receiving.then((received) => {
-        unfinished -= size;
-        if (upload.isGivenUp) leaving -= size;
-        uploads.delete(upload);
-        resolve(received);
-      });
+      start().then(received, () => received(incomplete()));
     });
   }
 

@@ -54,17 +54,17 @@ export async function admit(admission: Admission, world: AdmitWorld): Promise<Ad
     const [call] = envelope.calls;
     return refuse(receipts, { incoming, source, what: call, count: events.length }, world);
   }
-  const duplicate = countOf("duplicate", receipts);
-  const suppressed = countOf("suppressed", receipts);
+  let duplicate = 0;
+  let suppressed = 0;
+  for (const { kind } of receipts) {
+    if (kind === "duplicate") duplicate += 1;
+    if (kind === "suppressed") suppressed += 1;
+  }
   const admitted = { accepted: receipts.length - duplicate - suppressed, duplicate, rejected, unlisted };
   if (suppressed === 0) return admitted;
   const refused = suppressedCalls(envelope, rejected, receipts);
   reportRejected(admission, { rejected: refused, unlisted: 0 }, world);
   return { ...admitted, rejected: [...rejected, ...refused].sort((one, other) => one.index - other.index) };
-}
-
-function countOf(kind: Receipt["kind"], receipts: readonly Receipt[]): number {
-  return receipts.reduce((count, receipt) => (receipt.kind === kind ? count + 1 : count), 0);
 }
 
 /** The calls that the store refused. There is one receipt for each call that was valid, in order. */

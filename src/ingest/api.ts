@@ -31,41 +31,44 @@ export function createIngest(world: IngestWorld): Handle {
     const origin = request.headers.get("origin");
     // A page that is left closes its connection, whose address could then not be read any more.
     const known = origin === null ? peer : { address: peer.address, overSocket: peer.overSocket };
-    const incoming = { request, peer: known, origin, door: world.door() };
-    const response = await (origin === null ? answer(incoming) : answerPage(incoming, origin));
+    const incoming: IncomingRequest = { request, peer: known, origin, door: world.door() };
+    let response: Response;
+    try {
+      response = await (origin === null ? answer(incoming) : answerPage(incoming, origin));
+    } catch (error) {
+      world.report.unexpected("answer a call", error);
+      response = PIXEL_PATHS.has(pathOf(request.url)) ? answerPixel() : respondFault(UNEXPECTED);
+    }
+    // Also of errors: a browser hides them from the page otherwise.
+    if (origin !== null && incoming.door.allowsOrigin(origin)) addCors(response, origin);
     world.report.requestAnswered(response.status);
     return response;
   };
 
-  async function answer(incoming: IncomingRequest): Promise<Response> {
+  function answer(incoming: IncomingRequest): Response | Promise<Response> {
     const { request } = incoming;
     const path = pathOf(request.url);
     const kind = CALL_PATHS.get(path);
-    const image = PIXEL_PATHS.get(path);
-    try {
-      if (kind && request.method === "POST") {
-        return await (world.stopping() ? refuseStopping(incoming, world) : receiveCalls(incoming, kind, world));
-      }
-      if (image && request.method === "GET") return await receivePixel(incoming, image, world);
-      return await others.fetch(request, { incoming });
-    } catch (error) {
-      world.report.unexpected("answer a call", error);
-      if (image) return answerPixel();
-      return respondFault(fault("internal", "something unexpected went wrong; the call was not accepted"));
+    if (kind && request.method === "POST") {
+      return world.stopping() ? refuseStopping(incoming, world) : receiveCalls(incoming, kind, world);
     }
+    const image = PIXEL_PATHS.get(path);
+    if (image && request.method === "GET") return receivePixel(incoming, image, world);
+    return others.fetch(request, { incoming });
   }
 
-  /** A browser asks before it sends, and hides the answer from the page unless the answer allows it. */
-  async function answerPage(incoming: IncomingRequest, origin: string): Promise<Response> {
+  /** A browser asks before it sends, and shows an answer to the page only if its origin is allowed. */
+  function answerPage(incoming: IncomingRequest, origin: string): Response | Promise<Response> {
     const { request, door } = incoming;
-    if (door.allowsOrigin(origin)) {
-      return request.method === "OPTIONS" ? answerPreflight(origin) : addCors(await answer(incoming), origin);
-    }
-    if (request.method === "OPTIONS") return new Response(null, { status: 204 });
+    const isQuestion = request.method === "OPTIONS";
+    if (door.allowsOrigin(origin)) return isQuestion ? answerPreflight() : answer(incoming);
+    if (isQuestion) return new Response(null, { status: 204 });
     const refusal = refuse(foreign(origin), { incoming }, world);
     return PIXEL_PATHS.has(pathOf(request.url)) ? answerPixel() : respondFault(refusal);
   }
 }
+
+const UNEXPECTED = fault("internal", "something unexpected went wrong; the call was not accepted");
 
 function foreign(origin: string): Fault {
   const shown = JSON.stringify(origin.slice(0, 100));

@@ -19,7 +19,7 @@ export async function receivePixel(incoming: IncomingRequest, type: CallType, wo
   } else if (pixel.kind === "refused") {
     refuse(pixel.fault, { incoming, source, what }, world);
   } else {
-    const arrival = arrivalOf({ incoming, source, type, isPage: true, numbers: "unchecked" }, world);
+    const arrival = arrivalOf({ incoming, source, type, isPage: true }, world);
     await admit({ incoming, source, kind: type, envelope: { calls: [call], arrival } }, world);
   }
   return answerPixel();

@@ -5,9 +5,8 @@ import type { Source } from "../model/config.ts";
 import type { JsonObject } from "../model/event.ts";
 import { type Fault, fault, isFault } from "../model/fault.ts";
 import type { Clock, Random } from "../model/ports.ts";
-import { KB } from "../model/units.ts";
+import { type At, KB } from "../model/units.ts";
 import type { Arrival } from "../validate/call.ts";
-import { mayHoldInfinity } from "../validate/limits.ts";
 import { isObject, kindOf } from "../validate/shape.ts";
 import {
   type Admitted,
@@ -42,14 +41,13 @@ export async function receiveCalls(incoming: IncomingRequest, kind: PathKind, wo
   const source = early ?? door.findSource.anywhere(request, parsed.value);
   if (isFault(source)) return respondFault(refuse(source, { incoming, what: text }, world));
   const type = kind === "batch" ? null : kind;
-  const numbers = mayHoldInfinity(text) ? "unchecked" : "checked";
-  const arrival = arrivalOf({ incoming, source, type, isPage: false, numbers }, world);
+  const arrival = arrivalOf({ incoming, source, type, isPage: false }, world);
   const envelope = type === null ? readBatch(parsed.value, arrival) : { calls: [parsed.value], arrival };
   if (isFault(envelope)) return respondFault(refuse(envelope, { incoming, source, what: text }, world));
   return answer(await admit({ incoming, source, kind, envelope }, world), { kind, size: text.length });
 }
 
-type ArrivalInput = Pick<Arrival, "type" | "numbers"> & {
+type ArrivalInput = Pick<Arrival, "type"> & {
   readonly incoming: IncomingRequest;
   readonly source: Source;
   /** Whether the request can only have come from a page or a mail. */
@@ -57,13 +55,8 @@ type ArrivalInput = Pick<Arrival, "type" | "numbers"> & {
 };
 
 /** What a call takes from a request that has no other. A batch adds its own fields (`readBatch`). */
-export function arrivalOf(
-  { incoming, source, type, isPage, numbers }: ArrivalInput,
-  { clock, random }: ReceiveWorld,
-): Arrival {
+export function arrivalOf({ incoming, source, type, isPage }: ArrivalInput, { clock, random }: ReceiveWorld): Arrival {
   const receivedAt = clock.wall();
-  // The ids of this server begin with the time, so that they sort by arrival.
-  const time = receivedAt.toString(16).padStart(12, "0");
   return {
     type,
     context: null,
@@ -72,10 +65,21 @@ export function arrivalOf(
     calls: 1,
     receivedAt,
     caller: callerOf(incoming, source, isPage),
-    numbers,
     maxCall: incoming.door.limits.maxCall,
-    newId: () => `fl-${time}-${random.hex(10)}`,
+    newId: () => `fl-${hexOf(receivedAt)}-${random.hex(10)}`,
   };
+}
+
+let lastAt = 0;
+let lastHex = "";
+
+/** The ids of this server begin with the time, so that they sort by arrival. Remembers the last one, as many calls share it. */
+function hexOf(at: At): string {
+  if (at !== lastAt) {
+    lastHex = at.toString(16).padStart(12, "0");
+    lastAt = at;
+  }
+  return lastHex;
 }
 
 /** The calls of a batch, with the fields of its envelope. Clients send `"batch": null` when they have nothing to send. */
@@ -111,13 +115,14 @@ type Answered = {
 
 function answer(admitted: Admitted | Fault, { kind, size }: Answered): Response {
   if (isFault(admitted)) return respondFault(admitted);
-  const { rejected, unlisted, ...counts } = admitted;
+  const { accepted, duplicate, rejected, unlisted } = admitted;
+  const counts = { success: true, accepted, duplicate };
   const [first] = rejected;
-  if (!first) return respond(200, { success: true, ...counts });
+  if (!first) return respond(200, counts);
   if (kind !== "batch") return respondFault(first.fault);
   const list = listRejected(rejected, LEAST_LISTED + MOST_PER_CHARACTER * size);
   const left = unlisted + rejected.length - list.length;
-  const listed = { success: true, ...counts, rejected: list };
+  const listed = { ...counts, rejected: list };
   return respond(200, left === 0 ? listed : { ...listed, unlisted: left });
 }
 

@@ -113,14 +113,19 @@ const SHORTEST = 6;
  * sources there are, because anybody can have requests refused.
  */
 export function createHideKeys(sources: readonly Source[]): HideKeys {
-  const forms = formsOf(sources.map(({ writeKey }) => writeKey.reveal()));
-  const finder: Finder = {
-    marks: new Uint8Array(MARKS),
-    byStart: Map.groupBy(forms, (one) => one.slice(0, SHORTEST)),
+  // Made when the first text comes: calls wait for a reload, and most daemons refuse nothing.
+  let finder: Finder | null = null;
+  return function hideKeys(text, claimed = []) {
+    finder ??= createFinder(sources);
+    return formsOf(claimed).reduce((shown, form) => shown.replaceAll(form, HIDDEN), hide(text, finder));
   };
-  for (const form of forms) finder.marks[markOf(form, 0)] = 1;
-  return (text, claimed = []) =>
-    formsOf(claimed).reduce((shown, form) => shown.replaceAll(form, HIDDEN), hide(text, finder));
+}
+
+function createFinder(sources: readonly Source[]): Finder {
+  const forms = formsOf(sources.map(({ writeKey }) => writeKey.reveal()));
+  const marks = new Uint8Array(MARKS);
+  for (const form of forms) marks[markOf(form, 0)] = 1;
+  return { marks, byStart: Map.groupBy(forms, (one) => one.slice(0, SHORTEST)) };
 }
 
 type Finder = {

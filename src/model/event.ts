@@ -79,9 +79,7 @@ export type SkipRule =
   | "all_integrations_disabled"
   | "historical";
 
-/** What routing decides about one event and one destination. */
-export type Verdict =
-  | { readonly kind: "deliver"; readonly destination: string }
-  | { readonly kind: "skip"; readonly destination: string; readonly rule: SkipRule };
-
 export type Skip = { readonly destination: string; readonly rule: SkipRule };
+
+/** What routing decides about an event: the names of the destinations that get it, and why the others do not. */
+export type Routed = { readonly deliverTo: readonly string[]; readonly skipped: readonly Skip[] };

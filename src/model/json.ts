@@ -14,7 +14,9 @@ export function parseExactly(text: string): unknown {
   return quoted === null ? value : keepDigits({ value }, { value: JSON.parse(quoted) }).value;
 }
 
+/** Looks for the key first: asking the engine costs several times as much, and every value is asked for. */
 export function isLongInteger(value: unknown): value is LongInteger {
+  if (typeof value !== "object" || value === null || !("rawJSON" in value)) return false;
   return json.isRawJSON?.(value) ?? false;
 }
 

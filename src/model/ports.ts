@@ -242,6 +242,8 @@ export type Store = {
   readonly health: StoreHealth;
   readonly timeline: Timeline;
   readonly rescue: Rescue;
+  /** The daemon stops: nothing waits any more for another write to share its commit. */
+  hurry(): void;
   /** Commits pending writes and closes the files. May be called twice. */
   close(): Promise<void>;
 };

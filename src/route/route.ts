@@ -1,17 +1,52 @@
 import { DESTINATION_KIND, type Destination } from "../model/config.ts";
-import type { Event, JsonObject, SkipRule, Verdict } from "../model/event.ts";
+import type { Event, EventType, JsonObject, Routed, Skip, SkipRule } from "../model/event.ts";
 import { DAY } from "../model/units.ts";
 
 /** An event that was older than this when it arrived is historical (SPEC.md 4.3 rule 5). */
 const HISTORICAL_AGE = DAY;
 
-/** Decides for each destination whether it gets the event, or which rule skips it (SPEC.md 1.1, 4.3 rule 4). */
-export function route(event: Event, source: string, destinations: readonly Destination[]): readonly Verdict[] {
-  return destinations.map((destination) => {
+/** Decides which destinations get the event, and which rule keeps it from the others (SPEC.md 1.1, 4.3 rule 4). */
+export function route(event: Event, source: string, destinations: readonly Destination[]): Routed {
+  const { skipsHistorical, bySource } = plansFor(destinations);
+  if (event.integrations !== undefined || (skipsHistorical && isHistorical(event))) {
+    return decide(event, source, destinations);
+  }
+  const known = bySource.get(source) ?? {};
+  bySource.set(source, known);
+  const plan = known[event.type] ?? decide(event, source, destinations);
+  known[event.type] = plan;
+  return plan;
+}
+
+/**
+ * The decisions made for the destinations of a config. Events of one source and type get the same one, unless they have
+ * integrations or are historical. With a hundred destinations, deciding again would cost more than all else.
+ */
+type Plans = {
+  readonly skipsHistorical: boolean;
+  readonly bySource: Map<string, { [type in EventType]?: Routed }>;
+};
+
+const plans = new WeakMap<readonly Destination[], Plans>();
+
+function plansFor(destinations: readonly Destination[]): Plans {
+  const known = plans.get(destinations);
+  if (known) return known;
+  const skipsHistorical = destinations.some(({ historical }) => historical === "skip");
+  const made: Plans = { skipsHistorical, bySource: new Map() };
+  plans.set(destinations, made);
+  return made;
+}
+
+function decide(event: Event, source: string, destinations: readonly Destination[]): Routed {
+  const deliverTo: string[] = [];
+  const skipped: Skip[] = [];
+  for (const destination of destinations) {
     const rule = skipRule(event, source, destination);
-    if (rule) return { kind: "skip", destination: destination.name, rule };
-    return { kind: "deliver", destination: destination.name };
-  });
+    if (rule === null) deliverTo.push(destination.name);
+    else skipped.push({ destination: destination.name, rule });
+  }
+  return { deliverTo, skipped };
 }
 
 function skipRule(event: Event, source: string, destination: Destination): SkipRule | null {

@@ -4,7 +4,7 @@ import type { At } from "../model/units.ts";
 import { type Caller, completeContext } from "./context.ts";
 import { checkEnvelope, checkLimits } from "./limits.ts";
 import { type Call, isObject, kindOf, mergeUnder, readShape } from "./shape.ts";
-import { correctSkew, formatTimestamp, parseTimestamp } from "./timestamps.ts";
+import { correctSkew, formatTimestamp, parseTime, type Time } from "./timestamps.ts";
 
 /** SPEC.md sets no limit; every client library stays far below this. */
 const MAX_MESSAGE_ID = 100;
@@ -22,8 +22,6 @@ export type Arrival = {
   /** Wall time. */
   readonly receivedAt: At;
   readonly caller: Caller;
-  /** "unchecked": the request may contain an infinite number, which JSON cannot represent. */
-  readonly numbers: "checked" | "unchecked";
   /** The largest call, in bytes. */
   readonly maxCall: number;
   /** Makes a messageId for a call without one. */
@@ -85,27 +83,24 @@ type Times = Pick<Event, "timestamp" | "originalTimestamp" | "sentAt" | "receive
 function readTimes(call: Call, arrival: Arrival): Times | Fault {
   // In a call with both, `timestamp` is from the user and the other is when the call was made.
   const original = readTime(call.timestamp ?? call.originalTimestamp, "timestamp");
-  if (isRefused(original)) return original;
+  if (isFault(original)) return original;
   const sent = readTime(call.sentAt ?? arrival.sentAt, "sentAt");
-  if (isRefused(sent)) return sent;
+  if (isFault(sent)) return sent;
+  const at = correctSkew(original?.at ?? null, sent?.at ?? null, arrival.receivedAt);
   return {
-    timestamp: formatTimestamp(correctSkew(original, sent, arrival.receivedAt)),
-    originalTimestamp: original === null ? undefined : formatTimestamp(original),
-    sentAt: sent === null ? undefined : formatTimestamp(sent),
+    timestamp: at === original?.at ? original.text : formatTimestamp(at),
+    originalTimestamp: original?.text,
+    sentAt: sent?.text,
     receivedAt: arrival.receivedAt,
   };
 }
 
-function readTime(text: string | null | undefined, field: string): At | null | Fault {
+function readTime(text: string | null | undefined, field: string): Time | null | Fault {
   if (text === undefined || text === null) return null;
-  const at = parseTimestamp(text);
-  if (at !== null) return at;
+  const time = parseTime(text);
+  if (time !== null) return time;
   const got = JSON.stringify(text.slice(0, 40));
   return fault("invalid_timestamp", `${field} must be an ISO 8601 time like 2009-11-10T23:00:00.000Z (got ${got})`);
-}
-
-function isRefused(time: At | null | Fault): time is Fault {
-  return typeof time === "object" && time !== null;
 }
 
 function assemble(type: CallType, call: Call, { arrival, times }: { arrival: Arrival; times: Times }): Event {
@@ -127,7 +122,10 @@ function assemble(type: CallType, call: Call, { arrival, times }: { arrival: Arr
     traits: page ? undefined : (call.traits ?? traitsInContext(type, call)),
     context: completeContext(call, arrival.caller),
     integrations: call.integrations,
-    ...times,
+    timestamp: times.timestamp,
+    originalTimestamp: times.originalTimestamp,
+    sentAt: times.sentAt,
+    receivedAt: times.receivedAt,
   };
 }
 

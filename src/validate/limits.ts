@@ -6,20 +6,14 @@ import type { Arrival } from "./call.ts";
 /** The most nesting levels. Deeper JSON breaks receivers, and no program needs it. */
 const MAX_DEPTH = 200;
 
-type CallLimits = {
-  readonly numbers: "checked" | "unchecked";
-  /** In bytes of compact JSON in UTF-8, with the envelope's context and integrations. */
-  readonly maxCall: number;
-};
-
-/** Refuses a call that is nested too deeply, holds an infinite number, or is too large. */
-export function checkLimits(call: object, { numbers, maxCall }: CallLimits): Fault | null {
+/** Refuses a call that is nested too deeply, holds an infinite number, or is larger than `maxCall`. */
+export function checkLimits(call: object, { maxCall }: Pick<Arrival, "maxCall">): Fault | null {
   // First: JSON.stringify takes half a second to fail at some ten thousand levels.
   const most = mostBytes(call, MAX_DEPTH);
-  if (most === Infinity) {
+  if (Number.isNaN(most)) {
     return fault("too_deep", `the call nests objects and arrays more than ${MAX_DEPTH} levels deep; flatten it`);
   }
-  if (numbers === "unchecked" && holdsInfinity(call)) {
+  if (most === Infinity) {
     return fault("number_out_of_range", "the call holds a number beyond the range of a double; send it as a string");
   }
   // Only calls near the limit are serialised to be measured.
@@ -38,9 +32,12 @@ const PRIMITIVE = 25;
 /** Quotes, colon and comma. */
 const MARKS = 4;
 
-/** An upper bound of a value's bytes as JSON; infinite if it nests deeper than so many levels. */
+/**
+ * An upper bound of a value's bytes as JSON; not a number if it nests deeper than so many levels, else infinite if it holds an
+ * infinite number, which JSON would write as `null`. A text has one as `1e999`, or with more than 308 digits.
+ */
 function mostBytes(value: object, levels: number): number {
-  if (levels === 0) return Infinity;
+  if (levels === 0) return Number.NaN;
   let bytes = MARKS;
   if (Array.isArray(value)) {
     for (const inner of value) bytes += MARKS + mostBytesOf(inner, levels);
@@ -52,27 +49,9 @@ function mostBytes(value: object, levels: number): number {
 
 function mostBytesOf(value: unknown, levels: number): number {
   if (typeof value === "string") return value.length * CHARACTER + MARKS;
-  if (isLongInteger(value)) return value.rawJSON.length;
-  return isObject(value) ? mostBytes(value, levels - 1) : PRIMITIVE;
-}
-
-function holdsInfinity(value: object): boolean {
-  return Object.values(value).some((inner) =>
-    isObject(inner) ? holdsInfinity(inner) : inner === Infinity || inner === -Infinity,
-  );
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
-}
-
-/**
- * Whether a JSON text may contain a number that becomes infinite when parsed (`1e999`) and would be written as `null`: one
- * with an exponent of three digits, or with so many digits that two are enough. Text within strings can look like one; the
- * values are then checked as well.
- */
-export function mayHoldInfinity(text: string): boolean {
-  return /\d[eE]\+?\d{3}|\d{210}/.test(text);
+  if (typeof value === "number") return Number.isFinite(value) ? PRIMITIVE : Infinity;
+  if (typeof value !== "object" || value === null) return PRIMITIVE;
+  return isLongInteger(value) ? value.rawJSON.length : mostBytes(value, levels - 1);
 }
 
 /** The envelope's context and integrations times the calls they are merged into. Client libraries stay below one MB. */

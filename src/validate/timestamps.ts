@@ -6,6 +6,22 @@ const ISO_8601 =
 const YEAR_0 = startOfDay({ year: 0, month: 1, day: 1 }) ?? 0;
 const YEAR_9999_END = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
+/** A point in time, and its text as receivers get it. */
+export type Time = { readonly at: At; readonly text: string };
+
+/** Parses a timestamp, or answers null. Most come in the form that receivers get, and need no more than a comparison. */
+export function parseTime(text: string): Time | null {
+  if (text.length === LENGTH) {
+    const date = new Date(text);
+    const at = date.getTime();
+    if (!Number.isNaN(at) && date.toISOString() === text) return { at, text };
+  }
+  const at = parseTimestamp(text);
+  return at === null ? null : { at, text: formatTimestamp(at) };
+}
+
+const LENGTH = "2009-11-10T23:00:00.000Z".length;
+
 /**
  * Parses the ISO 8601 forms that client libraries send: `2009-11-10T23:00:00Z`, with `+0000`, `-08:00` or no zone (then
  * UTC), with up to nine fractional digits, or only a date. Answers milliseconds since 1970, or null.

@@ -13,10 +13,23 @@ const BODY_VERSION = 1;
  */
 export function writeBody(event: Event): string {
   if (event.type === "delete") return JSON.stringify(notice(event));
-  const own = ownFields(event, event.type);
-  // A key stays where it first stood, so `own` once more restores its defaults that `alsoHad` has overwritten.
-  return JSON.stringify({ ...own, ...alsoHad(event), ...own });
+  const body = ownFields(event, event.type);
+  // The call's other fields, so that nothing that the client sent is lost. A key stays where it first stood, and keeps its default.
+  body.anonymousId = event.anonymousId;
+  body.messageId = event.messageId;
+  body.name = event.name;
+  body.category = event.category;
+  body.properties ??= event.properties;
+  body.traits ??= event.traits;
+  body.integrations = event.integrations;
+  body.originalTimestamp = event.originalTimestamp;
+  body.receivedAt = formatTime(event.receivedAt);
+  body.sentAt = event.sentAt;
+  body.channel = event.channel;
+  return JSON.stringify(body);
 }
+
+type Body = { [key: string]: unknown };
 
 /** A delete notification has these three keys and nothing else (SPEC.md 2.2). */
 function notice({ type, userId, timestamp }: Event): object {
@@ -24,7 +37,7 @@ function notice({ type, userId, timestamp }: Event): object {
 }
 
 /** The keys that SPEC.md 2.2 lists for each type, with an empty object where the call had none. */
-function ownFields(event: Event, type: CallType): object {
+function ownFields(event: Event, type: CallType): Body {
   const { userId, name, properties = {}, traits = {}, timestamp, context = {} } = event;
   const version = BODY_VERSION;
   switch (type) {
@@ -43,21 +56,4 @@ function ownFields(event: Event, type: CallType): object {
     default:
       return never(type);
   }
-}
-
-/** The call's other fields, so that nothing that the client sent is lost. */
-function alsoHad(event: Event): object {
-  return {
-    anonymousId: event.anonymousId,
-    messageId: event.messageId,
-    name: event.name,
-    category: event.category,
-    properties: event.properties,
-    traits: event.traits,
-    integrations: event.integrations,
-    originalTimestamp: event.originalTimestamp,
-    receivedAt: formatTime(event.receivedAt),
-    sentAt: event.sentAt,
-    channel: event.channel,
-  };
 }

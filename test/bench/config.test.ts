@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createLargeConfig, writeConfigOf, writeSmallConfig } from "../../bench/config.ts";
-import { WRITE_KEY } from "../../bench/requests.ts";
+import { createCertificate } from "../../bench/certificate.ts";
+import { createLargeConfig, writeConfigOf, writeSmallConfig, writeSpreadConfig } from "../../bench/config.ts";
+import { WRITE_KEY, writeKeyOf } from "../../bench/requests.ts";
 import { describeChanges } from "../../src/config/changes.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/model/config.ts";
 
 const SIZES = [20, 500];
+const AUTHORITY = createCertificate(["127.0.0.1"]).cert;
 
 describe("a config of the bench", () => {
   it("has no problems, so that nothing but the config is read and logged", () => {
@@ -22,6 +24,19 @@ describe("a config of the bench", () => {
       [null, ["127.0.0.1"]],
       [null, ["127.0.0.1:81"]],
     ]);
+  });
+
+  it("sends the events of each source to a receiver of its own, whose authority it trusts", () => {
+    const urls = ["https://127.0.0.1:81/", "https://127.0.0.2:82/"];
+    const { sources, destinations } = load(writeSpreadConfig({ urls, ca: "/receivers.crt" }));
+    assert.deepEqual(
+      sources.map(({ writeKey }) => writeKey.reveal()),
+      [WRITE_KEY, writeKeyOf(1)],
+    );
+    assert.deepEqual(
+      destinations.map(({ sources: from, webhooks }) => [from, webhooks.map(({ url, tls }) => [url, tls?.ca])]),
+      urls.map((url, nth) => [[`bench-${nth}`], [[url, AUTHORITY]]]),
+    );
   });
 
   it("sends the events of the load to one of its 20 destinations", () => {
@@ -45,8 +60,11 @@ describe("a config of the bench", () => {
 });
 
 function load(text: string): Config {
-  const nothing = { ok: false, why: "there are no files" } as const;
-  const resolve = { env: () => undefined, file: () => nothing, credential: () => nothing };
+  const file = (path: string) =>
+    path === "/receivers.crt"
+      ? ({ ok: true, text: AUTHORITY, worldReadable: false } as const)
+      : ({ ok: false, why: "not there" } as const);
+  const resolve = { env: () => undefined, file, credential: file };
   const { config, problems } = loadConfig({ file: "/config.yaml", text, resolve, now: 0 });
   assert.deepEqual(problems, []);
   assert.ok(config);

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { judge, judgeShared } from "../../bench/growth/judge.ts";
+import { judge, judgeShared, writeGrowth } from "../../bench/growth/judge.ts";
 import type { Cost } from "../../bench/growth/measures.ts";
 import { readGrowthOptions } from "../../bench/growth/options.ts";
 import { wholeRows } from "../../bench/growth/stores.ts";
-import { writeGrowth } from "../../bench/growth/table.ts";
 import { type Variation, variationsOf } from "../../bench/growth/variations.ts";
 
 describe("the judgement of growth", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Story } from "../../bench/million.ts";
-import { drawStory } from "../../bench/million-plot.ts";
+import { drawStory } from "../../bench/million.ts";
 import { draw, ticks } from "../../bench/plot.ts";
 
 describe("the marks of an axis", () => {

@@ -37,18 +37,8 @@ describe("whileReloading", () => {
   });
 
   function reloadingOf({ port }: { readonly port: number }): Reloading {
-    const config = join(folder, "config.yaml");
-    const server = {
-      pid: 0,
-      pids: [0],
-      port: 0,
-      adminPort: port,
-      config,
-      startedAt: 0,
-      crashed: new Promise<never>(() => {}),
-    };
     return {
-      server: { ...server, end: async () => {}, stop: async () => {} },
+      server: { adminPort: port, config: join(folder, "config.yaml") },
       configOf: (revision) => `config ${revision}`,
     };
   }

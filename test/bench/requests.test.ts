@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createRequest, EVENT_BYTES, IDS, type LoadRequest } from "../../bench/requests.ts";
+import { createRequest, EVENT_BYTES, IDS, type LoadRequest, WRITE_KEY, writeKeyOf } from "../../bench/requests.ts";
 
 type Event = { readonly userId: string; readonly messageId?: string };
 
@@ -32,6 +32,18 @@ describe("a request of the load", () => {
     ];
     assert.equal(new Set(events.map(({ userId }) => userId)).size, 300);
     assert.equal(new Set(events.map(({ messageId }) => messageId)).size, 300);
+  });
+
+  it("comes from one source, or each from the next of many, and stays as long", () => {
+    const keysOf = (request: LoadRequest) =>
+      [1, 2, 3].map(() => {
+        request.renew();
+        return atob(/^Authorization: Basic (.*)$/m.exec(split(request)[0])?.[1] ?? "");
+      });
+    const one = keysOf(createRequest({ ids: "none", eventsPerRequest: 1 }));
+    assert.deepEqual(new Set(one), new Set([`${WRITE_KEY}:`]));
+    const many = keysOf(createRequest({ ids: "none", eventsPerRequest: 1, sources: 3 }));
+    assert.deepEqual(many.toSorted(), [0, 1, 2].map((nth) => `${writeKeyOf(nth)}:`).toSorted());
   });
 
   it("makes messageIds like those of the clients: a UUID, or the time before one", () => {

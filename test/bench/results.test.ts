@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Contender } from "../../bench/contender.ts";
-import { countDisturbed } from "../../bench/quiet.ts";
 import { resultOf, type Sample } from "../../bench/results.ts";
 import type { Line, Wanted } from "../../bench/rows.ts";
 import { median, percentile } from "../../bench/statistics.ts";
+import { countDisturbed } from "../../bench/watch.ts";
 
 describe("a result of the bench", () => {
   it("is the ratio of the medians, with the ratio of each round beside it", () => {
@@ -16,7 +16,7 @@ describe("a result of the bench", () => {
 
   it("is met at the wanted ratio, and missed on the other side of it", () => {
     const samples = [...rounds("floor", [100]), ...rounds("fairlead", [80])];
-    const isMet = (wanted: Wanted): boolean => resultOf(line(wanted), samples).met;
+    const isMet = (wanted: Wanted) => resultOf(line(wanted), samples).met;
     assert.deepEqual([{ least: 0.8 }, { least: 0.81 }].map(isMet), [true, false]);
     assert.deepEqual([{ most: 0.8 }, { most: 0.79 }].map(isMet), [true, false]);
   });
@@ -30,7 +30,7 @@ describe("a result of the bench", () => {
 
   it("may be wanted by itself, whatever the floor has", () => {
     const samples = [...rounds("floor", [10]), ...rounds("fairlead", [90, 110])];
-    const isMet = (upTo: number): boolean => resultOf(line({ upTo }), samples).met;
+    const isMet = (upTo: number) => resultOf(line({ upTo }), samples).met;
     assert.deepEqual([100, 99].map(isMet), [true, false]);
   });
 
@@ -45,13 +45,25 @@ describe("a result of the bench", () => {
     assert.deepEqual([base, fairlead, ratio], [50, 75, 1.5]);
   });
 
-  it("has a peer's number beside it, which nothing is judged by", () => {
+  it("has a peer's number beside it, and the ratio to it", () => {
     const samples = [...rounds("floor", [100]), ...rounds("fairlead", [80])];
-    assert.equal(resultOf(line({ least: 0.8 }), samples).peer, null);
-    const { peer, met } = resultOf(line({ least: 0.8 }), [...samples, ...rounds("bullmq", [20, 40, 30])]);
-    assert.deepEqual([peer, met], [30, true]);
+    assert.deepEqual(resultOf(line({ least: 0.8 }), samples).peers, []);
+    const { peers, met } = resultOf(line({ least: 0.8 }), [...samples, ...rounds("bullmq", [20, 400, 160])]);
+    assert.deepEqual([peers, met], [[{ peer: "bullmq", value: 160, ratio: 0.5 }], true]);
     const besideItself = { ...line({ least: 0.8 }), base: { run: "backlog", contender: "fairlead" } } as const;
-    assert.equal(resultOf(besideItself, [...samples, ...rounds("bullmq", [20])]).peer, null);
+    assert.deepEqual(resultOf(besideItself, [...samples, ...rounds("bullmq", [20])]).peers, []);
+  });
+
+  it("is missed if the Go program is faster than it may be", () => {
+    const isMet = (go: number, leastOfGo: number) => {
+      const samples = [...rounds("floor", [100]), ...rounds("fairlead", [80]), ...rounds("go", [go])];
+      return resultOf({ ...line({ least: 0.8 }), leastOfGo }, samples).met;
+    };
+    assert.deepEqual([isMet(80, 1), isMet(81, 1), isMet(81, 0.5)], [true, false, true]);
+  });
+
+  it("is neither met nor missed where nothing is wanted", () => {
+    assert.equal(resultOf({ ...line({ least: 0.8 }), wanted: null }, rounds("fairlead", [1])).met, null);
   });
 
   it("does not come from other runs", () => {

@@ -37,17 +37,25 @@ describe("the tables of the bench", () => {
 });
 
 describe("a table of the bench", () => {
-  it("has a column for BullMQ when that was measured", () => {
-    const [result] = resultsOf("drain") as [Result];
-    assert.deepEqual(headOf(writeTables([result])).slice(0, 3), ["floor", "Fairlead", "ratio"]);
-    const [head = "", row = ""] = writeTables([{ ...result, peer: 1 }]).split("\n");
-    assert.deepEqual(headOf(head).slice(0, 4), ["floor", "Fairlead", "BullMQ", "ratio"]);
-    assert.deepEqual(cellsOf(row).slice(1, 5), ["2 /s", "3 /s", "1 /s", "1.50"]);
+  it("has a column for each peer that was measured", () => {
+    const [result] = resultsOf("singles") as [Result];
+    assert.deepEqual(headOf(writeTables([result])).slice(4), ["wanted"]);
+    const [head = "", row = ""] = writeTables([{ ...result, peers: [{ peer: "go", value: 6, ratio: 0.5 }] }]).split(
+      "\n",
+    );
+    assert.deepEqual(headOf(head).slice(4), ["Go + SQLite", "wanted"]);
+    assert.deepEqual(cellsOf(row).slice(5, 7), ["6 /s 0.50", "≥ 0.8, ≥ 1.0 of Go"]);
+  });
+
+  it("shows numbers that only explain the others, and judges none of them", () => {
+    const [result] = resultsOf("steady").filter(({ line }) => line.wanted === null) as [Result];
+    const [, row = ""] = writeTables([{ ...result, met: null }]).split("\n");
+    assert.equal(cellsOf(row).at(-1), "–");
   });
 
   it("says what is wanted by itself in its unit, and has nothing where nothing was measured", () => {
     const [line] = linesOf(["start"]).filter(({ base }) => base === null) as [Line];
-    const alone = { line, base: null, fairlead: 312.5, peer: null, ratio: null, ratios: [], met: true };
+    const alone = { line, base: null, fairlead: 312.5, peers: [], ratio: null, ratios: [], met: true };
     const [, row = ""] = writeTables([alone]).split("\n");
     const label = "start until the first acknowledged call, a million waiting";
     assert.deepEqual(cellsOf(row), [label, "–", "312.50 ms", "–", "–", "≤ 500 ms", "met"]);
@@ -78,7 +86,7 @@ function resultsOf(row: RowName): readonly Result[] {
     line,
     base: 2,
     fairlead: 3,
-    peer: null,
+    peers: [],
     ratio: 1.5,
     ratios: [1.25, 1.75],
     met: true,

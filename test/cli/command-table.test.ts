@@ -5,7 +5,7 @@ import { bashCompletion, fishCompletion, zshCompletion } from "../../src/cli/com
 import { manPage } from "../../src/cli/man.ts";
 import { createProgram } from "../../src/cli/program.ts";
 
-const program = createProgram(async () => {});
+const program = await createProgram(async () => {});
 const table = describeCommand(program);
 const commands = listCommands(table);
 

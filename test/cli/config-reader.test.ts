@@ -1,5 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as config files have them.
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
 import { describe, it } from "node:test";
 import { createReader, type LaterFiles } from "../../src/cli/config-reader.ts";
 import type { FileText } from "../../src/model/ports.ts";
@@ -10,7 +14,7 @@ const CONFIG =
   'sources: { a: { writeKey: "${file:key}" } }\ndestinations: { d: { webhooks: [{ url: "http://a/" }] } }\n';
 
 /** Files by their paths; what is null is never read to its end. */
-function filesOf(texts: Readonly<Record<string, string | null>>): LaterFiles {
+function filesOf(texts: Readonly<Record<string, string | null | undefined>>): LaterFiles {
   function find(path: string): Promise<FileText> {
     const text = texts[path];
     if (text === null) return new Promise(() => {});
@@ -62,3 +66,81 @@ describe("a config that is read while the daemon runs", () => {
     });
   }
 });
+
+describe("a large config that is read while the daemon runs", () => {
+  it("lets other work have its turn all the time", async () => {
+    const { clock, turns } = countingClock();
+    const text = largeConfig(500);
+    const read = await createReader(FILE, filesOf({ [FILE]: text })).read(FILE, clock);
+    assert.ok("config" in read);
+    assert.equal(read.config?.sources.length, 500);
+    assert.ok(turns() >= (2 * text.length) / 500, `${turns()} turns for ${text.length} characters`);
+  });
+
+  it("is not read again while it is the same to the byte", async () => {
+    const { clock, turns } = countingClock();
+    const reader = createReader(FILE, filesOf({ [FILE]: CONFIG, "/etc/fairlead/key": "the-key\n" }));
+    const first = await reader.read(FILE, clock);
+    const before = turns();
+    assert.equal(await reader.read(FILE, clock), first);
+    assert.equal(turns(), before);
+    assert.deepEqual([...reader.seen().keys()], [FILE, "/etc/fairlead/key"]);
+  });
+
+  for (const [what, change] of Object.entries({
+    "the file itself": { [FILE]: `# new\n${CONFIG}` },
+    "a file that it names": { "/etc/fairlead/key": "another-key\n" },
+    "that such a file is gone": { "/etc/fairlead/key": undefined },
+  })) {
+    it(`is read again when this has changed: ${what}`, async () => {
+      const clock = createFalseClock();
+      const texts: Record<string, string | undefined> = { [FILE]: CONFIG, "/etc/fairlead/key": "the-key\n" };
+      const reader = createReader(FILE, filesOf(texts));
+      const first = await reader.read(FILE, clock);
+      Object.assign(texts, change);
+      assert.notEqual(await reader.read(FILE, clock), first);
+    });
+  }
+
+  it("is read again when a credential has changed", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "fairlead-credentials-"));
+    const before = process.env.CREDENTIALS_DIRECTORY;
+    process.env.CREDENTIALS_DIRECTORY = folder;
+    try {
+      writeFileSync(join(folder, "key"), "first\n");
+      const reader = createReader(FILE, filesOf({ [FILE]: 'sources: { a: { writeKey: "${credential:key}" } }\n' }));
+      await reader.read(FILE, createFalseClock());
+      writeFileSync(join(folder, "key"), "second\n");
+      const read = await reader.read(FILE, createFalseClock());
+      assert.ok("config" in read);
+      assert.equal(read.config?.sources[0]?.writeKey.reveal(), "second");
+    } finally {
+      if (before === undefined) delete process.env.CREDENTIALS_DIRECTORY;
+      else process.env.CREDENTIALS_DIRECTORY = before;
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it("is read again after an hour: a certificate may have expired", async () => {
+    const clock = createFalseClock();
+    const reader = createReader(FILE, filesOf({ [FILE]: CONFIG, "/etc/fairlead/key": "the-key\n" }));
+    const first = await reader.read(FILE, clock);
+    await clock.advance("1h");
+    assert.notEqual(await reader.read(FILE, clock), first);
+  });
+});
+
+function countingClock() {
+  const clock = createFalseClock();
+  let turns = 0;
+  function nextTurn(): Promise<void> {
+    turns += 1;
+    return clock.nextTurn();
+  }
+  return { clock: { ...clock, nextTurn }, turns: () => turns };
+}
+
+function largeConfig(sources: number): string {
+  const entries = Array.from({ length: sources }, (_, nth) => `  source-${nth}:\n    writeKey: key-${nth}\n`);
+  return `sources:\n${entries.join("")}destinations:\n  d: { webhooks: [{ url: "http://a/" }] }\n`;
+}

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { createProgram } from "../../src/cli/program.ts";
 import { beginCommand, SLOW } from "./run.ts";
 
-const program = createProgram(async () => {});
+const program = await createProgram(async () => {});
 
 function helpOf(command: Command): string {
   let text = "";
@@ -40,6 +40,24 @@ describe("fairlead --help", () => {
       helpOf(program),
       /^Run it:$.*^Try it:$.*^Watch it:$.*^Change it:$.*^Feed it:$.*^Delete people:$.*^Keep it:$.*^About it:$/ms,
     );
+  });
+});
+
+describe("a command that is loaded alone", () => {
+  it("is the one that was named, as it is among all the others", async () => {
+    for (const command of program.commands) {
+      const alone = await createProgram(async () => {}, { only: command.name() });
+      assert.deepEqual(
+        alone.commands.map((one) => [one.name(), one.helpGroup()]),
+        [[command.name(), command.helpGroup()]],
+      );
+    }
+  });
+
+  it("says what is wrong with its arguments, and where its help is", SLOW, async () => {
+    const { code, err } = await beginCommand(["deliveries", "show", "--nonsense"]).ended;
+    assert.equal(code, 2);
+    assert.match(err, /unknown option '--nonsense'\n\(fairlead deliveries show --help shows how it is used\)/);
   });
 });
 

@@ -5,6 +5,7 @@ import { explainYaml } from "../../src/config/explain.ts";
 import { type Loaded, loadConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problems.ts";
 import { CERTS, KEY } from "../config/certificates.ts";
+import { assertComposedAsByLibrary } from "../config/composed.ts";
 import { NOW, worldOf } from "../config/world.ts";
 import { fuzz } from "./fuzz.ts";
 import { fuzzTime } from "./slow.ts";
@@ -74,6 +75,7 @@ fuzzTime({ ...likeness, name: "config", harmless: "# nothing is said here\n", ru
 /** A config, or errors that each have a place in the file, in its order; and no secret in any of them. */
 function holds(pieces: Text): void {
   const text = written(pieces);
+  assertComposedAsByLibrary(text.replace(/^\uFEFF/, ""));
   const inspected = load(text);
   const { config, problems } = inspected;
   assert.equal(

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { toQueryTime } from "../../src/cli/options.ts";
 import { readTimestamp } from "../../src/client/write.ts";
 import { parseDuration } from "../../src/model/units.ts";
-import { correctSkew, formatTimestamp, parseTimestamp } from "../../src/validate/timestamps.ts";
+import { correctSkew, formatTimestamp, parseTime, parseTimestamp } from "../../src/validate/timestamps.ts";
 import { fuzz } from "./fuzz.ts";
 import { fuzzTime } from "./slow.ts";
 import { type Text, textLike, written } from "./text.ts";
@@ -39,6 +39,7 @@ fuzz<{ text: Text; sent: number; received: number }>({
     holds({ text: pieces, sent, received }) {
       const text = written(pieces);
       const at = parseTimestamp(text);
+      assert.deepEqual(parseTime(text), at === null ? null : { at, text: formatTimestamp(at) });
       assert.equal(accepts(text), at !== null, "the client and the daemon take the same forms");
       assert.ok(isSane(parseDuration(text)));
       const asked = toQueryTime(text);

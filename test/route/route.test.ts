@@ -9,21 +9,39 @@ import { makeEvent, RECEIVED_AT } from "../model/make.ts";
 
 /** The rule that keeps an event from a destination, or null if it gets it. */
 function ruleOf(event: Partial<Event>, destination: Partial<Destination> = {}): string | null {
-  const [verdict] = route(makeEvent(event), "website", [makeDestination(destination)]);
-  return verdict?.kind === "skip" ? verdict.rule : null;
+  const { deliverTo, skipped } = route(makeEvent(event), "website", [makeDestination(destination)]);
+  assert.equal(deliverTo.length + skipped.length, 1);
+  return skipped[0]?.rule ?? null;
 }
 
 describe("routing", () => {
   it("sends an event to every destination, in the order of the config, unless a rule keeps it away", () => {
     const destinations = ["a", "b", "c"].map((name) => makeDestination({ name, enabled: name !== "b" }));
-    assert.deepEqual(route(makeEvent(), "website", destinations), [
-      { kind: "deliver", destination: "a" },
-      { kind: "skip", destination: "b", rule: "destination_disabled" },
-      { kind: "deliver", destination: "c" },
-    ]);
+    assert.deepEqual(route(makeEvent(), "website", destinations), {
+      deliverTo: ["a", "c"],
+      skipped: [{ destination: "b", rule: "destination_disabled" }],
+    });
   });
 
-  it("has no verdict where there is no destination", () => assert.deepEqual(route(makeEvent(), "website", []), []));
+  it("names nobody where there is no destination", () => {
+    assert.deepEqual(route(makeEvent(), "website", []), { deliverTo: [], skipped: [] });
+  });
+
+  it("decides about each event by itself, whatever came before it", () => {
+    const destinations = [
+      makeDestination({ name: "a", sources: ["website"], historical: "skip" }),
+      makeDestination({ name: "b", types: ["track"] }),
+    ];
+    const takers = (event: Partial<Event>, source = "website") =>
+      route(makeEvent({ type: "track", ...event }), source, destinations).deliverTo;
+    for (let times = 0; times < 2; times += 1) {
+      assert.deepEqual(takers({}), ["a", "b"]);
+      assert.deepEqual(takers({ type: "page" }), ["a"]);
+      assert.deepEqual(takers({}, "app"), ["b"]);
+      assert.deepEqual(takers({ integrations: { a: false } }), ["b"]);
+      assert.deepEqual(takers({ timestamp: "2001-01-01T00:00:00.000Z" }), ["b"]);
+    }
+  });
 
   it("keeps away what comes from a source that was not selected", () => {
     assert.equal(ruleOf({}, { sources: ["app", "website"] }), null);

@@ -47,8 +47,8 @@ describe("packaging/prometheus/alerts.yaml", () => {
     }
   });
 
-  it("names only commands and options that there are", () => {
-    const program = createProgram(async () => {});
+  it("names only commands and options that there are", async () => {
+    const program = await createProgram(async () => {});
     const named = [...text.replaceAll(/\n\s+/g, " ").matchAll(/`fairlead ([a-z-]+)([^`]*)`/g)];
     assert.ok(named.length > rules.length / 2);
     for (const [whole, name, rest = ""] of named) {

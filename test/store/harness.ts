@@ -79,8 +79,14 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
   };
   const bounds = (): Bounds => ({ maxSize: max, freeDisk });
   const place = { folder, bounds, disk: falseDisk, report: createFalseReport(told) };
-  let store = await open({ ...place, clock });
-  store.changes(hear);
+  // Nothing waits here for another write, as the clock stands still.
+  async function start(by: FalseClock): Promise<Store> {
+    const opened = await open({ ...place, clock: by });
+    opened.changes(hear);
+    opened.hurry();
+    return opened;
+  }
+  let store = await start(clock);
 
   return {
     ...{
@@ -111,8 +117,7 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
     counts: () => describeCounts(store),
     async reopen(next = clock) {
       await store.close();
-      store = await open({ ...place, clock: next });
-      store.changes(hear);
+      store = await start(next);
     },
     async [Symbol.asyncDispose]() {
       await store.close();

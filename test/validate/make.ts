@@ -11,7 +11,6 @@ export function makeArrival(arrival: Partial<Arrival> = {}): Arrival {
   return {
     ...{ type: null, context: null, integrations: null, sentAt: null, calls: 1 },
     receivedAt: RECEIVED_AT,
-    numbers: "checked",
     maxCall: 32_768,
     caller: makeCaller(),
     newId: () => "fl-new",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { DAY, HOUR } from "../../src/model/units.ts";
-import { correctSkew, formatTimestamp, parseTimestamp } from "../../src/validate/timestamps.ts";
+import { correctSkew, formatTimestamp, parseTime, parseTimestamp } from "../../src/validate/timestamps.ts";
 import { eventOf, faultOf } from "./make.ts";
 
 const ELEVEN = Date.UTC(2009, 10, 10, 23, 0, 0);
@@ -38,7 +38,10 @@ describe("a timestamp that clients send", () => {
     "0001-01-01T00:00:00Z": -62_135_596_800_000,
   };
   for (const [text, at] of Object.entries(forms)) {
-    it(`is read: ${text}`, () => assert.equal(parseTimestamp(text), at));
+    it(`is read: ${text}`, () => {
+      assert.equal(parseTimestamp(text), at);
+      assert.deepEqual(parseTime(text), { at, text: formatTimestamp(at) });
+    });
   }
 
   it("is read again when this server wrote it", () => {
@@ -72,7 +75,10 @@ describe("what is no timestamp", () => {
     ...["Tue, 10 Nov 2009 23:00:00 GMT", "11/10/2009", "２００９-11-10", "2009-11-10T23:00:00Z; DROP TABLE events"],
   ];
   for (const text of wrong) {
-    it(`is refused: ${JSON.stringify(text)}`, () => assert.equal(parseTimestamp(text), null));
+    it(`is refused: ${JSON.stringify(text)}`, () => {
+      assert.equal(parseTimestamp(text), null);
+      assert.equal(parseTime(text), null);
+    });
   }
 });
 

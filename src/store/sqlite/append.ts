@@ -7,12 +7,12 @@ import { SUPERSEDED } from "../../model/waiting-deliveries.ts";
 import { OutboxGone } from "../presence.ts";
 import { type Room, UNWRITTEN } from "../room.ts";
 import type { Commits, Keeper, Tx } from "./commits.ts";
-import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import type { MemberBatch } from "./members.ts";
 import type { Notices } from "./notices.ts";
-import { type About, checksum, packBodies, refOf, statesOf } from "./segment.ts";
+import { type About, refOf } from "./segment.ts";
 import type { Tables } from "./tables.ts";
+import type { Tail } from "./tail.ts";
 import type { Withdrawn, WithdrawRows } from "./waiting.ts";
 
 type IntakeParts = {
@@ -93,7 +93,7 @@ export function createAppend({ tables, withdrawal, notices }: AppendParts): Appe
       if (notice && notices.has(notice, source)) return DUPLICATE;
       if (notice) notices.note(tx, notice, { source, event: segments.nextNumber(), deliverTo });
       if (entry.withdraws) withdrawn.push(...withdrawal.run(tx, entry.withdraws));
-      const deliveries = segments.add(tx, entry);
+      const deliveries = deliveriesOf(entry, segments.add(tx, entry));
       if (entry.change) batch.write(entry.change, deliveries[0]?.id ?? null);
       return { kind: "accepted", deliveries };
     });
@@ -102,23 +102,21 @@ export function createAppend({ tables, withdrawal, notices }: AppendParts): Appe
   };
 }
 
+const NOWHERE: readonly Delivery[] = [];
+
+function deliveriesOf({ event, body, deliverTo }: Entry, { id, segment, acceptedAt }: Spot): readonly Delivery[] {
+  if (deliverTo.length === 0) return NOWHERE;
+  const { messageId, type } = event;
+  return deliverTo.map((destination) => untried({ id, destination, segment, messageId, type, body, acceptedAt }));
+}
+
 /** Events in one segment, so that the delivery loop reads and writes little at a time. */
 const MOST_EVENTS = 256;
 /** Characters of bodies at which a new segment is begun. */
 const MOST_BODIES = 256 * 1_024;
 
-const NOWHERE: readonly Delivery[] = [];
-
-/** Collects the events of a transaction, and writes them at its end as segments: a few large rows in place of many. */
-export type Segments = Keeper & {
-  /** Numbers the event, and answers the deliveries that wait for it. */
-  add(tx: Tx, entry: Entry): readonly Delivery[];
-  /** The number that the next event gets. */
-  nextNumber(): number;
-};
-
-/** A segment that is not written yet. */
-type Draft = {
+/** A segment that the transaction will write. */
+export type Draft = {
   readonly first: number;
   readonly acceptedAt: At;
   readonly about: About[];
@@ -129,29 +127,35 @@ type Draft = {
   readonly routed: Map<string, number[]>;
 };
 
-export function createSegments(db: Database, counts: Counts): Segments {
-  const insert = createInsert(db, counts);
+/** Where an event is. */
+type Spot = { readonly id: number; readonly segment: number; readonly acceptedAt: At };
+
+/** Collects the events of a transaction into segments: a few large rows in place of many. They are written into the tail. */
+export type Segments = Keeper & {
+  /** Numbers the event. */
+  add(tx: Tx, entry: Entry): Spot;
+  /** The number that the next event gets. */
+  nextNumber(): number;
+};
+
+export function createSegments(db: Database, tail: Tail): Segments {
   // Only this daemon writes, so the numbers can be counted in memory.
-  let nextEvent = readNextEvent(db);
+  let nextEvent = Math.max(readNextEvent(db), tail.end());
   let drafts: Draft[] = [];
 
   return {
     add({ now }, entry) {
       const draft = draftFor(now);
-      const index = draft.bodies.length;
-      draft.about.push(aboutOf(entry));
-      draft.bodies.push(entry.body);
+      const { first, acceptedAt, about, bodies, routed } = draft;
+      const index = bodies.length;
+      about.push(aboutOf(entry));
+      bodies.push(entry.body);
       draft.size += entry.body.length;
-      if (entry.deliverTo.length === 0) return NOWHERE;
-      return entry.deliverTo.map((destination) => {
-        note(draft.routed, destination, index);
-        return deliveryOf(entry, destination, { draft, index });
-      });
+      for (const destination of entry.deliverTo) note(routed, destination, index);
+      return { id: first + index, segment: first, acceptedAt };
     },
     nextNumber: afterDrafts,
-    write(tx) {
-      for (const draft of drafts) insert(tx, draft);
-    },
+    write: (tx) => tail.append(tx, drafts),
     committed() {
       nextEvent = afterDrafts();
       drafts = [];
@@ -175,31 +179,6 @@ export function createSegments(db: Database, counts: Counts): Segments {
   }
 }
 
-function createInsert(db: Database, counts: Counts): (tx: Tx, draft: Draft) => void {
-  const insertSegment = db.prepare<[number, number, number, number, number | null]>(
-    "INSERT INTO segments (first, events, accepted_at, open, settled_at) VALUES (?, ?, ?, ?, ?)",
-  );
-  const insertContents = db.prepare<[number, string, string | Buffer, number]>(
-    "INSERT INTO contents (segment, about, bodies, sum) VALUES (?, ?, ?, ?)",
-  );
-  const insertProgress = db.prepare<[number, string, number, string]>(
-    "INSERT INTO progress (segment, destination, waiting, states) VALUES (?, ?, ?, ?)",
-  );
-
-  return function insert(tx, { first, acceptedAt, about, bodies, routed }) {
-    let open = 0;
-    for (const [destination, indexes] of routed) {
-      open += indexes.length;
-      insertProgress.run(first, destination, indexes.length, statesOf(indexes, bodies.length));
-      counts.add(tx, destination, "waiting", indexes.length);
-    }
-    // A segment without deliveries is settled at once.
-    insertSegment.run(first, bodies.length, acceptedAt, open, open === 0 ? acceptedAt : null);
-    const [told, packed] = [JSON.stringify(about), packBodies(bodies)];
-    insertContents.run(first, told, packed, checksum(told, packed));
-  };
-}
-
 function aboutOf({ source, event, skipped }: Entry): About {
   const { type, messageId, userId = null } = event;
   return skipped.length === 0 ? [source, type, messageId, userId] : [source, type, messageId, userId, skipped];
@@ -209,14 +188,6 @@ function note(routed: Map<string, number[]>, destination: string, index: number)
   const indexes = routed.get(destination);
   if (indexes) indexes.push(index);
   else routed.set(destination, [index]);
-}
-
-type Place = { readonly draft: Draft; readonly index: number };
-
-function deliveryOf({ event, body }: Entry, destination: string, { draft, index }: Place): Delivery {
-  const { first, acceptedAt } = draft;
-  const { messageId, type } = event;
-  return untried({ id: first + index, destination, segment: first, messageId, type, body, acceptedAt });
 }
 
 /** No number is used twice, even after the newest segments were pruned. */

@@ -1,6 +1,6 @@
 import type { Gone } from "../../model/disk.ts";
 import { type Fault, fault } from "../../model/fault.ts";
-import type { Clock } from "../../model/ports.ts";
+import type { Cancel, Clock } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import { type At, type Ms, SECOND } from "../../model/units.ts";
 import { OutboxGone } from "../presence.ts";
@@ -8,6 +8,13 @@ import { type Database, withRemedy } from "./driver.ts";
 
 /** A commit that takes longer than this is logged: the disk is in trouble, and clients are waiting. */
 const SLOW_COMMIT: Ms = SECOND;
+
+/**
+ * How long a job that can wait waits for another one, and how many of them make up a commit of their own. Where a call comes
+ * every second, its commit also has the outcome of the one before.
+ */
+const LONGEST_WAIT: Ms = 1.5 * SECOND;
+const MOST_WAITING = 256;
 
 /** Rows in one commit, so that the first jobs of a large group do not wait long for the last ones. */
 const MOST_ROWS = 5_000;
@@ -25,6 +32,8 @@ export type Job<T, F = Fault> = {
   readonly looks?: true;
   /** It records what has happened already: it is written even where the next start would not find it. */
   readonly keepsUp?: true;
+  /** It need not be durable at once: it waits a while for another job, whose commit it then shares. */
+  readonly canWait?: boolean;
   /** Left out, the answer is the fault of `unwritable`. */
   readonly failed?: (error: unknown) => F;
 };
@@ -35,6 +44,12 @@ export type Commits = {
   add<T, F = Fault>(job: Job<T, F>): Promise<T | F>;
   /** The verdict of the last commit. */
   succeeded(): boolean;
+  /** Runs this in the transaction under way, or at once in one of its own. Throws when that cannot be made durable. */
+  inTransaction(run: (tx: Tx) => void): void;
+  /** Resolves when the jobs so far are committed or have failed: those that can wait do not. */
+  caughtUp(): Promise<void>;
+  /** No job waits any more, from now on. */
+  hurry(): void;
   /** Resolves when every job is committed or has failed. */
   idle(): Promise<void>;
 };
@@ -42,7 +57,7 @@ export type Commits = {
 type Pending = { readonly job: Job<unknown, unknown>; resolve(result: unknown): void };
 
 export type CommitsWorld = {
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "now" | "nextTurn" | "after">;
   readonly report: Report;
   readonly keepers: readonly Keeper[];
   /** Called after each commit that failed. */
@@ -60,38 +75,67 @@ export type Keeper = {
 };
 
 /**
- * The commit starts at the next turn of the event loop, never on a timer. The jobs that have arrived by then share it.
+ * The commit starts at the next turn of the event loop. The jobs that have arrived by then share it. A timer only starts one
+ * for jobs that can wait, when no other has come.
  */
 export function createCommits(db: Database, world: CommitsWorld): Commits {
   const writer = createWriter(db, world);
   let pending: Pending[] = [];
   let working: Promise<void> | null = null;
+  let isDue = false;
+  let isHurried = false;
+  let cancel: Cancel | null = null;
 
   return {
-    add<T, F>(job: Job<T, F>) {
-      const result = new Promise<T | F>((resolve) => {
-        pending.push({ job, resolve: resolve as Pending["resolve"] });
-      });
-      working ??= work();
-      return result;
-    },
+    add,
     succeeded: writer.succeeded,
+    inTransaction: writer.inTransaction,
+    async caughtUp() {
+      if (pending.length > 0 || working) await add(NOTHING);
+    },
+    hurry() {
+      isHurried = true;
+      if (pending.length > 0) begin();
+    },
     async idle() {
-      while (working) await working;
+      while (pending.length > 0 || working) {
+        begin();
+        await working;
+      }
     },
   };
 
+  function add<T, F>(job: Job<T, F>): Promise<T | F> {
+    const result = new Promise<T | F>((resolve) => {
+      pending.push({ job, resolve: resolve as Pending["resolve"] });
+    });
+    if (!job.canWait || isHurried || pending.length >= MOST_WAITING) begin();
+    else if (working === null) cancel ??= world.clock.after(LONGEST_WAIT, begin);
+    return result;
+  }
+
+  function begin(): void {
+    isDue = true;
+    cancel?.();
+    cancel = null;
+    working ??= work();
+  }
+
   async function work(): Promise<void> {
-    while (pending.length > 0) {
+    while (isDue) {
       await world.clock.nextTurn();
       const size = groupSize(pending);
       const group = pending.slice(0, size);
       pending = pending.slice(size);
+      isDue = pending.length > 0;
       await writer.write(group);
     }
     working = null;
+    if (pending.length > 0) cancel ??= world.clock.after(LONGEST_WAIT, begin);
   }
 }
+
+const NOTHING: Job<null, null> = { rows: 0, looks: true, run: () => null, failed: () => null };
 
 /** How many of these jobs, at least one, make up a transaction that is over soon. */
 function groupSize(pending: readonly Pending[]): number {
@@ -106,13 +150,26 @@ function groupSize(pending: readonly Pending[]): number {
 type Writer = {
   /** Commits these jobs, and answers each of them. */
   write(group: readonly Pending[]): Promise<void>;
+  inTransaction: Commits["inTransaction"];
   succeeded(): boolean;
 };
 
 function createWriter(db: Database, world: CommitsWorld): Writer {
   const transaction = createTransaction(db, world);
   let lastSucceeded = true;
-  return { write, succeeded: () => lastSucceeded };
+  return { write, inTransaction, succeeded: () => lastSucceeded };
+
+  function inTransaction(run: (tx: Tx) => void): void {
+    const current = transaction.current();
+    if (current) {
+      run(current);
+      return;
+    }
+    const gone = world.gone();
+    if (gone?.what === "truncated") throw new OutboxGone(gone);
+    transaction.begin();
+    transaction.finish([{ rows: 0, run }]);
+  }
 
   async function write(all: readonly Pending[]): Promise<void> {
     const group = refuseIfGone(all, world.gone());
@@ -124,8 +181,8 @@ function createWriter(db: Database, world: CommitsWorld): Writer {
       return fail(group, error);
     }
     try {
-      const results = transaction.finish(group);
-      lastSucceeded ||= !onlyLooks(group);
+      const results = transaction.finish(group.map(({ job }) => job));
+      lastSucceeded ||= !group.every(({ job }) => job.looks);
       group.forEach(({ resolve }, index) => {
         resolve(results[index]);
       });
@@ -177,35 +234,42 @@ function split<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [T[
   return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
 }
 
+type AnyJob = Job<unknown, unknown>;
+
 type Transaction = {
+  /** The one under way; null between two. */
+  current(): Tx | null;
   /** Throws when another program holds the write lock. */
   begin(): void;
   /** Runs the jobs, and answers their results when they are durable. Throws when they are not. */
-  finish(group: readonly Pending[]): readonly unknown[];
+  finish(jobs: readonly AnyJob[]): readonly unknown[];
 };
 
 function createTransaction(db: Database, { clock, report, keepers }: CommitsWorld): Transaction {
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
   const rollback = db.prepare("ROLLBACK");
+  let current: Tx | null = null;
 
   return {
+    current: () => current,
     begin: () => void begin.run(),
-    finish(group) {
+    finish(jobs) {
       const startedAt = clock.now();
-      const results = runAndCommit(group, startedAt);
+      const results = runAndCommit(jobs, startedAt);
       for (const keeper of keepers) keeper.committed();
       const duration = clock.now() - startedAt;
-      if (duration >= SLOW_COMMIT) report.slowCommit(duration, sum(group));
+      if (duration >= SLOW_COMMIT) report.slowCommit(duration, sum(jobs));
       return results;
     },
   };
 
-  function runAndCommit(group: readonly Pending[], now: At): readonly unknown[] {
+  function runAndCommit(jobs: readonly AnyJob[], now: At): readonly unknown[] {
     const tx = { now } as Tx;
+    current = tx;
     try {
-      const results = group.map(({ job }) => job.run(tx));
-      if (!onlyLooks(group)) for (const keeper of keepers) keeper.write(tx);
+      const results = jobs.map((job) => job.run(tx));
+      if (!jobs.every(({ looks }) => looks)) for (const keeper of keepers) keeper.write(tx);
       commit.run();
       return results;
     } catch (error) {
@@ -213,14 +277,12 @@ function createTransaction(db: Database, { clock, report, keepers }: CommitsWorl
       // SQLite has rolled back by itself after some errors.
       if (db.inTransaction) rollback.run();
       throw error;
+    } finally {
+      current = null;
     }
   }
 }
 
-function onlyLooks(group: readonly Pending[]): boolean {
-  return group.every(({ job }) => job.looks);
-}
-
-function sum(group: readonly Pending[]): number {
-  return group.reduce((rows, { job }) => rows + job.rows, 0);
+function sum(jobs: readonly AnyJob[]): number {
+  return jobs.reduce((rows, job) => rows + job.rows, 0);
 }

@@ -84,11 +84,14 @@ type IdSearch = {
 /** The numbers of events that have the messageId, and where the next step begins; null at the end. */
 export type IdStep = { readonly numbers: readonly number[]; readonly next: number | null };
 
-/** `flush` writes the letters that the transaction has changed, so that they are read. */
+/** `flush` folds the tail, and writes the letters that the transaction has changed, so that both are read. */
 export function createKept(db: Database, flush: () => void): Kept {
   const sql = prepare(db);
   const texts = createTexts(db);
-  const segmentOf = (event: number): Segment | null => sql.segmentOf.get(event, event) ?? null;
+  const segmentOf = (event: number): Segment | null => {
+    flush();
+    return sql.segmentOf.get(event, event) ?? null;
+  };
   const letters = (segment: number): readonly Letters[] => {
     flush();
     return sql.letters.all(segment);
@@ -127,7 +130,7 @@ export function createKept(db: Database, flush: () => void): Kept {
       return readSettled(segment, found?.settled ?? "").get(id) ?? null;
     },
     ...createWaiting(db, { flush, segmentOf, letters }),
-    places: [createIdSearch(db, "segments"), createIdSearch(db, "tried")],
+    places: [createIdSearch(db, "segments", flush), createIdSearch(db, "tried", flush)],
     forget: texts.forget,
     write() {},
     committed: texts.forget,
@@ -247,7 +250,7 @@ const SEARCH_STEP = { segments: 100, tried: 1_000 };
 /** `about`: of one event in `tried`, of all its events in a segment. */
 type Text = { number: number; at: At; about: string };
 
-function createIdSearch(db: Database, table: "segments" | "tried"): IdSearch {
+function createIdSearch(db: Database, table: "segments" | "tried", flush: () => void): IdSearch {
   const [key, from] =
     table === "segments"
       ? ["first", "segments CROSS JOIN contents ON contents.segment = segments.first"]
@@ -266,6 +269,7 @@ function createIdSearch(db: Database, table: "segments" | "tried"): IdSearch {
 
   return {
     firstSince(at) {
+      flush();
       // Times grow with numbers, so halving finds it.
       const newest = lastUpTo.get(Number.MAX_SAFE_INTEGER)?.number ?? 0;
       let [low, high] = [0, newest + 1];
@@ -278,11 +282,15 @@ function createIdSearch(db: Database, table: "segments" | "tried"): IdSearch {
       return low;
     },
     findUp(messageId, start, until) {
+      flush();
       const texts = textsUp.all(start, size).filter(({ at }) => at < until);
       // All rows of one event have the same text, so a step may end between them.
       return find(texts, messageId, 1);
     },
-    findDown: (messageId, below) => find(textsDown.all(below, size), messageId, 0),
+    findDown(messageId, below) {
+      flush();
+      return find(textsDown.all(below, size), messageId, 0);
+    },
   };
 
   function find(texts: readonly Text[], messageId: string, behindLast: number): IdStep {

@@ -18,21 +18,30 @@ export type LookupParts = {
   readonly repeats: Repeats;
   readonly kept: Kept;
   readonly timeline: Timeline;
+  /** What has happened is shown, also if it was not written yet. */
+  readonly caughtUp: () => Promise<void>;
 };
 
 export function createLookup(db: Database, parts: LookupParts): Lookup {
-  const { clock, kept } = parts;
+  const { clock, kept, caughtUp } = parts;
   const byEvent = createWalkByEvent(kept);
   const bySettled = createWalkBySettled(db);
   const readDetail = createReadDetail(db, kept);
   const findTrail = createFindTrail(parts);
   return {
     async deliveries(search, ask) {
+      await caughtUp();
       const walk = search.state === "failed" || search.state === "expired" ? bySettled : byEvent;
       return readPage(search, ask, { walk, clock });
     },
-    delivery: async (place) => readDetail(place),
-    event: findTrail,
+    async delivery(place) {
+      await caughtUp();
+      return readDetail(place);
+    },
+    async event(...ask) {
+      await caughtUp();
+      return findTrail(...ask);
+    },
   };
 }
 

@@ -90,5 +90,9 @@ function namesOf({ at, shift, trusted, boot }: Memory): readonly (readonly [stri
 
 /** Events get their numbers in the order of time. */
 function readNewest(db: Database): At | null {
-  return db.prepare<[], At>("SELECT accepted_at FROM segments ORDER BY first DESC LIMIT 1").pluck().get() ?? null;
+  const newest = db.prepare<[], At | null>(
+    `SELECT max(at) FROM (SELECT * FROM (SELECT accepted_at AS at FROM segments ORDER BY first DESC LIMIT 1)
+      UNION ALL SELECT * FROM (SELECT tail ->> 'at' FROM contents ORDER BY segment DESC LIMIT 1))`,
+  );
+  return newest.pluck().get() ?? null;
 }

@@ -33,10 +33,7 @@ export function createProgress(db: Database): Progress {
       return page && letterAt(page, place.id);
     },
     deliver(_tx, place, by) {
-      const page = leave(place, "d", by.at);
-      if (page.by !== null && !isSame(page.by, by)) writeDown(page);
-      page.by = by;
-      page.events.push(place.id);
+      note(leave(place, "d", by.at).takers, place.id, by);
     },
     setApart: (_tx, place, at) => void leave(place, "t", at),
     again(_tx, place) {
@@ -89,10 +86,9 @@ type Page = {
   readonly segment: number;
   readonly destination: string;
   readonly states: Buffer;
-  settled: string;
-  /** Events that were delivered and are not in `settled` yet, and who took them. */
-  by: Delivered | null;
-  events: number[];
+  /** Of those that the transaction has found delivered; the others are in `settled`. */
+  readonly takers: Takers;
+  readonly settled: string;
   /** Whether it differs from the row. */
   changed: boolean;
   /** How many deliveries have stopped waiting since the row was written, less those that have begun; and when the last settled. */
@@ -147,31 +143,43 @@ function createPages(db: Database): Pages {
 
   function keep({ segment, destination }: Omit<Place, "id">, { states: letters, settled }: Row): Page {
     const states = Buffer.from(letters, "latin1");
-    const none = { by: null, events: [], changed: false, left: 0, lastAt: 0 };
-    const page = { segment, destination, states, settled, ...none };
+    const page = { segment, destination, states, settled, takers: noTakers(), changed: false, left: 0, lastAt: 0 };
     const known = pages.get(destination) ?? new Map<number, Page>();
     pages.set(destination, known.set(segment, page));
     return page;
   }
 
   function write(page: Page): void {
-    writeDown(page);
-    const { segment, destination, states, settled, left, lastAt } = page;
-    update.run(left, states.toString("latin1"), settled, segment, destination);
+    const { segment, destination, states, settled, takers, left, lastAt } = page;
+    update.run(left, states.toString("latin1"), settled + toLines(takers), segment, destination);
     close.run(left, lastAt, segment);
     page.changed = false;
     page.left = 0;
   }
 }
 
-function isSame(one: Delivered, other: Delivered): boolean {
+/** Who took which deliveries. */
+export type Takers = { lines: string; by: Delivered | null; events: number[]; lastAt: At };
+
+export function noTakers(): Takers {
+  return { lines: "", by: null, events: [], lastAt: 0 };
+}
+
+export function note(takers: Takers, event: number, by: Delivered): void {
+  if (takers.by !== null && !isSame(takers.by, by)) {
+    takers.lines = toLines(takers);
+    takers.events = [];
+  }
+  takers.by = by;
+  takers.events.push(event);
+  takers.lastAt = Math.max(takers.lastAt, by.at);
+}
+
+export function isSame(one: Delivered, other: Delivered): boolean {
   return one.at === other.at && one.url === other.url && one.status === other.status;
 }
 
-/** Lines are only ever appended: `{"at":…,"url":…,"status":…,"events":[…]}`. */
-function writeDown(page: Page): void {
-  if (page.by === null) return;
-  page.settled += `${JSON.stringify({ ...page.by, events: page.events })}\n`;
-  page.by = null;
-  page.events = [];
+/** As in the column `settled`, to which lines are only ever appended: `{"at":…,"url":…,"status":…,"events":[…]}`. */
+export function toLines({ lines, by, events }: Takers): string {
+  return by === null ? lines : `${lines}${JSON.stringify({ ...by, events })}\n`;
 }

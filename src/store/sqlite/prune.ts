@@ -19,8 +19,8 @@ export type PruneRows = {
   finish(): void;
 };
 
-export function createPrune(db: Database, tables: Tables): PruneRows {
-  const { counts, repeats, progress } = tables;
+export function createPrune(db: Database, tables: Tables, flush: () => void): PruneRows {
+  const { counts, repeats } = tables;
   // The state is part of the statement, so that its index can be used.
   const settledIn = (state: SettledState) =>
     db.prepare<[number, number], Settled>(
@@ -39,13 +39,14 @@ export function createPrune(db: Database, tables: Tables): PruneRows {
 
   return {
     isNeeded({ delivered, failed, seen, sparse }) {
+      flush();
       const isOld = (state: SettledState, before: At): boolean => settled[state].get(before, 1) !== undefined;
       const triedBefore = isOld("delivered", delivered) || isOld("failed", failed) || isOld("expired", failed);
       return triedBefore || hasSegments(delivered, sparse) || repeats.hasBefore(seen) || vacuum.isNeeded();
     },
     run(tx, { delivered, failed, seen, sparse }, limit) {
       // The rows read below have to include what this transaction has settled.
-      progress.flush();
+      flush();
       const segments = [...settledSegments.all(delivered, limit), ...sparseSegments.all(sparse ?? 0, limit)];
       const removed = removal.remove(
         tx,

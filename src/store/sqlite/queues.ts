@@ -6,6 +6,7 @@ import { untried } from "./append.ts";
 import type { Counts } from "./counts.ts";
 import { type Database, withRemedy } from "./driver.ts";
 import { type About, checksum, countLetter, damaged, damagedRow, type Packed, refOf, unpackBodies } from "./segment.ts";
+import type { Tail } from "./tail.ts";
 
 /** Characters of bodies in one page, which bounds memory: bodies may be large, and destinations many. */
 const MOST_BODY = 2 * MB;
@@ -14,17 +15,29 @@ const MOST_BODY = 2 * MB;
  * Reads the waiting deliveries of a destination, in the order in which they are to be sent. Damaged ones are reported and
  * skipped: they must not be sent, and must not block the others.
  */
-export function createReadQueue(db: Database, report: Pick<Report, "storeFailed">): ReadQueue {
+export function createReadQueue(db: Database, { report, tail, flush }: ReadQueueParts): ReadQueue {
   const first = createReadFirst(db, report);
   const retries = createReadRetries(db, report);
   return async function readQueue(ask) {
     try {
-      return ask.queue === "first" ? first(ask) : retries(ask);
+      if (ask.queue === "retry") return retries(ask);
+      if (ask.newestFirst) flush();
+      const page = first(ask);
+      if (page.more || tail.isEmpty()) return page;
+      flush();
+      return first(ask);
     } catch (error) {
       throw withRemedy(error);
     }
   };
 }
+
+type ReadQueueParts = {
+  readonly report: Pick<Report, "storeFailed">;
+  readonly tail: Pick<Tail, "isEmpty">;
+  /** Folds the tail. */
+  readonly flush: () => void;
+};
 
 type Letters = { segment: number; states: string; waiting: number; acceptedAt: At };
 type StoreReport = Pick<Report, "storeFailed">;
@@ -155,8 +168,15 @@ function parseFinals(text: string | null): readonly FinalAnswer[] {
   return text === null ? NONE : JSON.parse(text);
 }
 
+type BacklogParts = {
+  readonly counts: Pick<Counts, "all">;
+  /** Folds the tail. */
+  readonly flush: () => void;
+  readonly caughtUp: () => Promise<void>;
+};
+
 /** Answers the delivery loop and the gauges, each question by one step in an index. */
-export function createBacklog(db: Database, counts: Counts): Backlog {
+export function createBacklog(db: Database, { counts, flush, caughtUp }: BacklogParts): Backlog {
   const nextRetry = db.prepare<[string, number, number], { at: At }>(
     `SELECT due_at AS at FROM tried WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?)
      ORDER BY due_at, event LIMIT 1`,
@@ -175,11 +195,16 @@ export function createBacklog(db: Database, counts: Counts): Backlog {
       return nextRetry.get(destination, after?.dueAt ?? -1, after?.id ?? -1)?.at ?? null;
     },
     async oldestWaitingAt(destination) {
+      await caughtUp();
+      flush();
       const found = [oldestFirst.get(destination), oldestTried.get(destination)].flatMap((row) =>
         row ? [row.at] : [],
       );
       return found.length === 0 ? null : Math.min(...found);
     },
-    counts: async () => counts.all(),
+    async counts() {
+      await caughtUp();
+      return counts.all();
+    },
   };
 }

@@ -5,8 +5,9 @@ import type { Database } from "./driver.ts";
 
 /**
  * Recognises a messageId that its source has sent before, exactly, at a cost that does not grow with their number.
- * The keys are on disk: each commit appends its keys, of 16 bytes, as one row in the transaction of its events. A unique index
- * would write to a random page for each event instead. An index in memory says which rows to read.
+ * The keys are on disk, 16 bytes each, some hundreds in a row. A unique index would write to a random page for each event
+ * instead. An index in memory says which rows to read. Rows of events in the tail (tail.ts) are in memory only: the next start
+ * makes them of the events.
  */
 
 const KEY_BYTES = 16;
@@ -14,6 +15,9 @@ const KEY_BYTES = 16;
 const ROW_KEYS = 250;
 
 type Row = { readonly first: number; readonly seen_at: number; readonly keys: Buffer };
+
+/** The keys of one commit, which are no row yet. */
+type Batch = { readonly first: number; readonly at: At; readonly keys: readonly Key[] };
 
 export type Repeats = Keeper & {
   /** Whether this id was seen at `since` or later. If not, it is noted as seen now. */
@@ -27,9 +31,13 @@ export type Repeats = Keeper & {
    * no room for any more; answers how many keys.
    */
   prune(tx: Tx, before: At, limit: number): number;
+  /** Writes the keys of all events so far, as the tail is folded. */
+  fold(tx: Tx): void;
+  /** Notes an event that an earlier process has left in the tail. */
+  restore(source: string, messageId: string, at: At): void;
 };
 
-/** Reads all keys once, which takes about 0.2 s for a million. */
+/** Reads all keys once, which takes about 0.1 s for a million. */
 export function createRepeats(db: Database): Repeats {
   const insert = db.prepare<[number, number, Buffer]>("INSERT INTO seen (first, seen_at, keys) VALUES (?, ?, ?)");
   const find = db.prepare<[number], Row>("SELECT * FROM seen WHERE first <= ? ORDER BY first DESC LIMIT 1");
@@ -37,22 +45,28 @@ export function createRepeats(db: Database): Repeats {
   const remove = db.prepare<[number]>("DELETE FROM seen WHERE first <= ?");
   const index = createKeyIndex();
   let nextNumber = load(db, index);
-  // The keys of the transaction. They get a number and enter the index once they are committed.
+  // Of the tail.
+  let recent: Batch[] = [];
+  // Of the transaction: its keys, and how many of them it has written. They enter the index once they are committed.
   const pending = new Set<Key>();
+  let pendingAt: At = 0;
+  let isFolded = false;
+  let folded = 0;
 
   return {
-    isRepeat(_tx, source, messageId, since) {
+    isRepeat({ now }, source, messageId, since) {
       const key = keyOf(source, messageId);
-      if (pending.has(key) || index.some(key, (number) => isSame(number, key, since))) return true;
+      if (pending.has(key) || index.some(hashOf(key), (number) => isSame(number, key, since))) return true;
       pending.add(key);
+      pendingAt = now;
       return false;
     },
     seenAt(source, messageId) {
       const key = keyOf(source, messageId);
       const numbers: number[] = [];
-      index.some(key, (number) => isSame(number, key, 0) && numbers.push(number) === 0);
+      index.some(hashOf(key), (number) => isSame(number, key, 0) && numbers.push(number) === 0);
       // After 24 hours the id may have come again: the newest counts.
-      return numbers.length === 0 ? null : (find.get(Math.max(...numbers))?.seen_at ?? null);
+      return numbers.length === 0 ? null : seenAtOf(Math.max(...numbers));
     },
     hasBefore: (before) => oldest.all(1).some((row) => isOld(row, before, index.oldest())),
     prune(_tx, before, limit) {
@@ -66,27 +80,60 @@ export function createRepeats(db: Database): Repeats {
       index.forgetBefore(last.first + last.keys.length / KEY_BYTES);
       return rows.reduce((sum, row) => sum + row.keys.length / KEY_BYTES, 0);
     },
-    write({ now }) {
-      const keys = [...pending];
-      for (let nth = 0; nth < keys.length; nth += ROW_KEYS) {
-        insert.run(nextNumber + nth, now, Buffer.from(keys.slice(nth, nth + ROW_KEYS).join(""), "latin1"));
-      }
+    fold({ now }) {
+      if (!isFolded) recent.forEach(insertRows);
+      const keys = [...pending].slice(folded);
+      insertRows({ first: nextNumber + folded, at: now, keys });
+      isFolded = true;
+      folded += keys.length;
     },
+    restore: (source, messageId, at) => add([keyOf(source, messageId)], at),
+    write() {},
     committed() {
-      for (const key of pending) {
-        index.add(key, nextNumber);
-        nextNumber += 1;
-      }
-      pending.clear();
+      if (isFolded) recent = [];
+      if (pending.size > 0) add([...pending], pendingAt, folded);
+      begin();
     },
-    rolledBack() {
-      pending.clear();
-    },
+    rolledBack: begin,
   };
 
+  function begin(): void {
+    pending.clear();
+    isFolded = false;
+    folded = 0;
+  }
+
+  /** Numbers these keys, of which so many are written. */
+  function add(keys: readonly Key[], at: At, written = 0): void {
+    keys.forEach((key, nth) => {
+      index.add(hashOf(key), nextNumber + nth);
+    });
+    if (written < keys.length) recent.push({ first: nextNumber + written, at, keys: keys.slice(written) });
+    nextNumber += keys.length;
+  }
+
+  function insertRows({ first, at, keys }: Batch): void {
+    for (let nth = 0; nth < keys.length; nth += ROW_KEYS) {
+      insert.run(first + nth, at, Buffer.from(keys.slice(nth, nth + ROW_KEYS).join(""), "latin1"));
+    }
+  }
+
   function isSame(number: number, key: Key, since: At): boolean {
+    const batch = batchOf(number);
+    if (batch) return batch.at >= since && batch.keys[number - batch.first] === key;
     const row = find.get(number);
     return row !== undefined && row.seen_at >= since && keyIn(row.keys, number - row.first) === key;
+  }
+
+  function seenAtOf(number: number): At | null {
+    return batchOf(number)?.at ?? find.get(number)?.seen_at ?? null;
+  }
+
+  /** Null if it has a row. */
+  function batchOf(number: number): Batch | undefined {
+    return number < (recent[0]?.first ?? Number.POSITIVE_INFINITY)
+      ? undefined
+      : recent.findLast(({ first }) => first <= number);
   }
 }
 
@@ -95,7 +142,7 @@ function load(db: Database, index: KeyIndex): number {
   let next = 1;
   for (const { first, keys } of db.prepare<[], Row>("SELECT * FROM seen ORDER BY first").iterate()) {
     const count = keys.length / KEY_BYTES;
-    for (let nth = 0; nth < count; nth += 1) index.add(keyIn(keys, nth), first + nth);
+    for (let nth = 0; nth < count; nth += 1) index.add(hashIn(keys, nth), first + nth);
     next = first + count;
   }
   return next;
@@ -108,6 +155,11 @@ function isOld({ first, seen_at: seenAt, keys }: Row, before: At, oldest: number
 /** The nth key of a row; empty, which equals no key, if the row has fewer. */
 function keyIn(keys: Buffer, nth: number): Key {
   return keys.toString("latin1", nth * KEY_BYTES, (nth + 1) * KEY_BYTES);
+}
+
+/** What `hashOf` answers for the nth key of a row, without making a string of it. */
+function hashIn(keys: Buffer, nth: number): number {
+  return marked(keys.readInt32LE(nth * KEY_BYTES));
 }
 
 function keyOf(source: string, messageId: string): Key {
@@ -124,27 +176,35 @@ function nameOf(source: string, messageId: string): string {
 }
 
 /**
- * A compact index in memory from keys to their numbers: for each 2^20 keys a hash table of 32-bit slots, each with 12
- * bits of a key and its number. It only finds candidates: the caller compares the whole key.
+ * A compact index in memory from keys to their numbers. It only finds candidates: the caller compares the whole key.
+ * A table has two arrays of one size, a power of two. The low bits of a hash choose a list in the first array, which has the
+ * newest entry of each list; the second has, for each number in the table, the entry before it in its list. An entry is a
+ * hash whose low bits are replaced by the number: where it is found says what they were. So a table can grow without its keys.
  */
+const FIRST_MASK = 2 ** 8 - 1;
+/** A table grows sixteenfold, so seldom; the largest step, from 65,536 keys on, takes some milliseconds. */
+const GROWTH_BITS = 4;
 const NUMBER_BITS = 20;
 const TABLE_KEYS = 2 ** NUMBER_BITS;
-const SLOTS = 2 * TABLE_KEYS;
-/** Tables of 8 MB each, so that memory is bounded. */
+/** Tables of 8 MB each at most, so that memory is bounded. */
 const MOST_TABLES = 16;
-const TAG_MASK = 2 ** (32 - NUMBER_BITS) - 1;
 
-/** The keys from number `base` on. */
-type Table = { readonly base: number; readonly slots: Uint32Array };
+/** The keys from number `base` on. An entry of 0 ends a list. */
+type Table = {
+  readonly base: number;
+  readonly mask: number;
+  readonly newest: Int32Array;
+  readonly previous: Int32Array;
+};
 
-/** A string of eight or more characters, each a byte: cheaper to make and to keep than a Buffer. */
+/** A string of four or more characters, each a byte: cheaper to make and to keep than a Buffer. */
 export type Key = string;
 
 export type KeyIndex = {
-  /** Whether `isIt` holds for the number of any key that may be this one. The newest tables come last. */
-  some(key: Key, isIt: (number: number) => boolean): boolean;
-  /** Numbers only ever grow, and each is added once: a slot is never freed. */
-  add(key: Key, number: number): void;
+  /** Whether `isIt` holds for the number of any key that may have this hash. The newest tables come last. */
+  some(hash: number, isIt: (number: number) => boolean): boolean;
+  /** Numbers only ever grow, and each is added once: an entry is never removed. */
+  add(hash: number, number: number): void;
   /** Drops the tables that lie wholly before this number. */
   forgetBefore(number: number): void;
   /** The oldest number still indexed. Beyond 16 million keys the oldest million is dropped. */
@@ -154,12 +214,10 @@ export type KeyIndex = {
 export function createKeyIndex(): KeyIndex {
   const tables: Table[] = [];
   return {
-    some: (key, isIt) => tables.some((table) => someIn(table, key, isIt)),
-    add(key, number) {
+    some: (hash, isIt) => tables.some((table) => someIn(table, hash, isIt)),
+    add(hash, number) {
       const table = tableFor(number);
-      let slot = firstSlot(key);
-      while (table.slots[slot] !== 0) slot = (slot + 1) % SLOTS;
-      table.slots[slot] = (tagOf(key) << NUMBER_BITS) | (number - table.base);
+      insert(table, hash, number - table.base);
     },
     forgetBefore(number) {
       while ((tables[1]?.base ?? Number.POSITIVE_INFINITY) <= number) tables.shift();
@@ -167,30 +225,55 @@ export function createKeyIndex(): KeyIndex {
     oldest: () => tables[0]?.base ?? 0,
   };
 
+  /** The last table, with room for the number. */
   function tableFor(number: number): Table {
-    const last = tables.at(-1);
-    if (last && number < last.base + TABLE_KEYS) return last;
-    const table = { base: number, slots: new Uint32Array(SLOTS) };
-    tables.push(table);
-    if (tables.length > MOST_TABLES) tables.shift();
+    let table = tables.at(-1);
+    if (!table || number >= table.base + TABLE_KEYS) {
+      table = createTable(number, FIRST_MASK);
+      tables.push(table);
+      if (tables.length > MOST_TABLES) tables.shift();
+    }
+    while (number - table.base > table.mask) {
+      table = grow(table);
+      tables[tables.length - 1] = table;
+    }
     return table;
   }
 }
 
-function someIn({ base, slots }: Table, key: Key, isIt: (number: number) => boolean): boolean {
-  const tag = tagOf(key);
-  for (let slot = firstSlot(key); ; slot = (slot + 1) % SLOTS) {
-    const value = slots[slot] ?? 0;
-    if (value === 0) return false;
-    if (value >>> NUMBER_BITS === tag && isIt(base + (value & (TABLE_KEYS - 1)))) return true;
+function createTable(base: number, mask: number): Table {
+  return { base, mask, newest: new Int32Array(mask + 1), previous: new Int32Array(mask + 1) };
+}
+
+function insert({ mask, newest, previous }: Table, hash: number, number: number): void {
+  const list = hash & mask;
+  previous[number] = newest[list] ?? 0;
+  newest[list] = (hash & ~mask) | number;
+}
+
+function grow({ base, mask, newest, previous }: Table): Table {
+  const grown = createTable(base, ((mask + 1) << GROWTH_BITS) - 1);
+  for (let list = 0; list <= mask; list += 1) {
+    for (let entry = newest[list] ?? 0; entry !== 0; entry = previous[entry & mask] ?? 0) {
+      insert(grown, (entry & ~mask) | list, entry & mask);
+    }
   }
+  return grown;
 }
 
-function firstSlot(key: Key): number {
-  return (key.charCodeAt(0) | (key.charCodeAt(1) << 8) | (key.charCodeAt(2) << 16)) % SLOTS;
+function someIn({ base, mask, newest, previous }: Table, hash: number, isIt: (number: number) => boolean): boolean {
+  for (let entry = newest[hash & mask] ?? 0; entry !== 0; entry = previous[entry & mask] ?? 0) {
+    if (((entry ^ hash) & ~mask) === 0 && isIt(base + (entry & mask))) return true;
+  }
+  return false;
 }
 
-/** Never 0: a slot with tag 0 and number 0 would look empty. */
-function tagOf(key: Key): number {
-  return (key.charCodeAt(4) | (key.charCodeAt(5) << 8)) & TAG_MASK || 1;
+/** 32 bits of a key, for the index. */
+export function hashOf(key: Key): number {
+  return marked(key.charCodeAt(0) | (key.charCodeAt(1) << 8) | (key.charCodeAt(2) << 16) | (key.charCodeAt(3) << 24));
+}
+
+/** An entry must not be 0: the bits that are never replaced by a number are not all 0. */
+function marked(hash: number): number {
+  return hash >>> NUMBER_BITS === 0 ? hash | TABLE_KEYS : hash;
 }

@@ -24,12 +24,16 @@ const SCHEMA = `
   -- messageId, userId, and the destinations that do not get it, if any, each with the rule that decided. "bodies" has a
   -- line for each, which every receiver gets to the byte; from 4 KB on it is compressed (a BLOB of zstd). "sum" is the
   -- CRC-32 of "about" and, after it, "bodies", NULL in rows of development versions. Erasing an event empties its
-  -- messageId, its userId and its body; otherwise a row never changes.
+  -- messageId, its userId and its body; otherwise a row never changes. The newest segments have a row only here ("tail.ts"):
+  -- "tail" says in JSON when they were accepted, their letters for each destination, and which deliveries of earlier ones
+  -- had succeeded; tail_sum is its CRC-32. It means nothing any more once there is a row in "segments".
   CREATE TABLE contents (
-    segment INTEGER PRIMARY KEY,
-    about   TEXT NOT NULL,
-    bodies  ANY  NOT NULL,
-    sum     INTEGER
+    segment  INTEGER PRIMARY KEY,
+    about    TEXT    NOT NULL,
+    bodies   ANY     NOT NULL,
+    sum      INTEGER,
+    tail     TEXT    NOT NULL,
+    tail_sum INTEGER NOT NULL
   ) STRICT;
 
   -- One row for each segment and destination, with a letter for each event in "states": w waits for its first attempt,
@@ -259,11 +263,11 @@ const SCHEMA = `
   -- For people: the events that are still in their segments (with their body, unless it is compressed), and all
   -- deliveries. Both read everything; the daemon does not use them.
   CREATE VIEW events AS
-    SELECT s.first + a.key AS id, s.first AS segment, a.value ->> 0 AS source, a.value ->> 1 AS type,
-      a.value ->> 2 AS message_id, a.value ->> 3 AS user_id, a.value -> 4 AS skipped, s.accepted_at,
+    SELECT c.segment + a.key AS id, c.segment, a.value ->> 0 AS source, a.value ->> 1 AS type,
+      a.value ->> 2 AS message_id, a.value ->> 3 AS user_id, a.value -> 4 AS skipped, coalesce(s.accepted_at, c.tail ->> 'at') AS accepted_at,
       iif(typeof(c.bodies) = 'text', json_extract('[' || replace(c.bodies, char(10), ',') || ']', '$[' || a.key || ']'), NULL)
         AS body
-    FROM segments s JOIN contents c ON c.segment = s.first JOIN json_each(c.about) a;
+    FROM contents c LEFT JOIN segments s ON s.first = c.segment JOIN json_each(c.about) a;
 
   CREATE VIEW deliveries AS
     SELECT s.first + a.key AS event, p.destination, iif(substr(p.states, a.key + 1, 1) = 'd', 'delivered', 'waiting') AS state,
@@ -276,6 +280,17 @@ const SCHEMA = `
         ON EXISTS (SELECT 1 FROM json_each(l.value, '$.events') e WHERE e.value = s.first + a.key)
     WHERE substr(p.states, a.key + 1, 1) IN ('w', 'd')
     UNION ALL
+    SELECT c.segment + a.key, r.value ->> 0, iif(l.at IS NULL, 'waiting', 'delivered'), iif(l.at IS NULL, c.tail ->> 'at', NULL),
+      iif(l.at IS NULL, 0, 1), NULL, NULL, 0, l.at, l.url, l.status, NULL, NULL, c.tail ->> 'at',
+      a.value ->> 2
+    FROM contents c JOIN json_each(c.tail, '$.to') r JOIN json_each(c.about) a
+      LEFT JOIN (
+        SELECT x.value ->> 0 AS destination, x.value ->> 1 AS at, x.value ->> 2 AS url, x.value ->> 3 AS status, e.value AS event
+        FROM contents n JOIN json_each(n.tail, '$.successes') x JOIN json_each(x.value, '$[4]') e
+        WHERE n.segment > (SELECT coalesce(max(first), 0) FROM segments)
+      ) l ON l.event = c.segment + a.key AND l.destination = r.value ->> 0
+    WHERE c.segment > (SELECT coalesce(max(first), 0) FROM segments) AND substr(r.value ->> 1, a.key + 1, 1) = 'w'
+    UNION ALL
     SELECT event, destination, state, due_at, attempts, first_attempt_at, attempted_at, stood_still, settled_at, url, status, reason,
       finals, accepted_at, about ->> 2 FROM tried;
 
@@ -286,7 +301,7 @@ const SCHEMA = `
 `;
 
 /** `PRAGMA user_version` of the schema above. Lower numbers belong to development versions. */
-export const FIRST_SCHEMA = 9;
+export const FIRST_SCHEMA = 10;
 
 /**
  * The SQL of each step from FIRST_SCHEMA on, which has to be quick on an outbox of any size. A released step never changes. A step

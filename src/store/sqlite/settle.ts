@@ -4,15 +4,23 @@ import { type AttemptLog, NO_ATTEMPTS, withAttempts } from "../../model/delivery
 import type { At } from "../../model/units.ts";
 import type { Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import type { Delivered } from "./progress.ts";
+import type { Delivered, Place } from "./progress.ts";
 import { checksum, damaged, segmentOf } from "./segment.ts";
 import type { Tables } from "./tables.ts";
 
 /** Writes the settlement of a delivery. Answers false if the delivery does not wait any more. */
-export function createSettle({ counts, progress, tried }: Tables) {
+export function createSettle({ counts, progress, tail, tried }: Tables) {
   return function settle(tx: Tx, delivery: Delivery, settlement: Settlement): boolean {
-    const { destination } = delivery;
-    if (!write(tx, delivery, settlement)) return false;
+    const { destination, id, ref } = delivery;
+    const place = { id, destination, segment: segmentOf(ref) };
+    if (isFirstSuccess(delivery, settlement)) {
+      const done = tail.deliver(tx, place, takenBy(settlement));
+      if (done !== null) return done;
+    } else if (delivery.attemptedAt === null) {
+      // It gets a row of its own, which is made from those of its segment.
+      tail.fold(tx);
+    }
+    if (!write(tx, delivery, { place, settlement })) return false;
     if (settlement.state !== "waiting") {
       counts.add(tx, destination, "waiting", -1);
       counts.add(tx, destination, settlement.state, 1);
@@ -21,20 +29,29 @@ export function createSettle({ counts, progress, tried }: Tables) {
   };
 
   /** Most deliveries succeed at the first attempt, and only change a letter; the others get a row of their own. */
-  function write(tx: Tx, delivery: Delivery, settlement: Settlement): boolean {
+  function write(tx: Tx, delivery: Delivery, { place, settlement }: Written): boolean {
     if (delivery.attemptedAt !== null) return tried.settle(tx, delivery, settlement);
-    const place = { id: delivery.id, destination: delivery.destination, segment: segmentOf(delivery.ref) };
     if (progress.letter(tx, place) !== "w") return tried.settle(tx, delivery, settlement);
-    // If an attempt of the same round failed, it has to be in a log, which only a row has.
-    if (settlement.state === "delivered" && settlement.attempts === 1 && !settlement.log) {
-      const { attemptedAt: at, url, status } = settlement;
-      progress.deliver(tx, place, { at, url, status });
+    if (isFirstSuccess(delivery, settlement)) {
+      progress.deliver(tx, place, takenBy(settlement));
       return true;
     }
     progress.setApart(tx, place, settlement.attemptedAt);
     tried.add(tx, { ...delivery, segment: place.segment });
     return tried.settle(tx, delivery, settlement);
   }
+}
+
+type Written = { readonly place: Place; readonly settlement: Settlement };
+type Success = Extract<Settlement, { state: "delivered" }>;
+
+/** If another attempt of the same round failed, that has to be in a log, which only a row has. */
+function isFirstSuccess({ attemptedAt }: Delivery, settlement: Settlement): settlement is Success {
+  return attemptedAt === null && settlement.state === "delivered" && settlement.attempts === 1 && !settlement.log;
+}
+
+function takenBy({ attemptedAt: at, url, status }: Success): Delivered {
+  return { at, url, status };
 }
 
 /** The deliveries that were not delivered at their first attempt, each with a row of its own. */

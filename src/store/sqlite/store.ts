@@ -136,22 +136,24 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const { meta, presence, changes, watch, release } = surroundings;
   const { clock, report, bounds } = options;
   const room = { ...surroundings.room, refusal: () => presence.refusal() ?? surroundings.room.refusal() };
-  const tables = createTables(db, surroundings.openTemporary);
-  const { segments, progress, counts, repeats, uploads, suppression, kept } = tables;
+  const tables = createTables(db, { openTemporary: surroundings.openTemporary, flush, report });
+  const { segments, tail, progress, counts, repeats, uploads, suppression, kept } = tables;
   const size = createSize(db, room.measured);
   const commits = createCommits(db, {
     clock,
     report,
-    keepers: [segments, progress, counts, repeats, meta, size, uploads, suppression, kept],
+    // Segments come first: what they write may fold the tail, and so change what counts and repeats write.
+    keepers: [segments, tail, progress, counts, repeats, meta, size, uploads, suppression, kept],
     failed: (error) => isDiskFailure(error) && room.refused(),
     // Closing the database removes the log, which is no loss.
     gone: () => (db.open ? presence.check() : null),
   });
+  const { caughtUp } = commits;
   const { moved, withdrawn } = changes;
   const notices = createNotices(db, { commits, kept, clock });
   const withdrawal = createWithdraw(tables);
   const appendRows = createAppend({ tables, withdrawal, notices });
-  const lookup = createLookup(db, { clock, repeats, kept, timeline: meta.timeline });
+  const lookup = createLookup(db, { clock, repeats, kept, timeline: meta.timeline, caughtUp });
   const replaySteps = createReplaySteps(db, { tables, commits });
   watch("indexes", createIndexCheck(db, { clock, report, commits, counts, moved, gone: presence.check }));
   let closing: Promise<void> | null = null;
@@ -159,10 +161,10 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   return {
     changes: changes.hear,
     ...createIntake({ commits, room, appendRows, withdrawal, withdrawn }),
-    readQueue: createReadQueue(db, report),
+    readQueue: createReadQueue(db, { report, tail, flush }),
     settle: createSettlePort(commits, createSettle(tables)),
-    backlog: createBacklog(db, counts),
-    prune: createPrunePort(createPrune(db, tables), { commits, report, moved }),
+    backlog: createBacklog(db, { counts, flush, caughtUp }),
+    prune: createPrunePort(createPrune(db, tables, flush), { commits, report, moved }),
     lookup,
     waiting: createWaiting(tables, { commits, moved }),
     replay: createReplay({ steps: replaySteps, clock, lookup, room, moved }),
@@ -172,14 +174,26 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     health: createHealth({ commits, meta, size, room, presence, bounds }),
     rescue: createRescue(db, options),
     timeline: meta.timeline,
+    hurry: commits.hurry,
     close() {
       closing ??= close();
       return closing;
     },
   };
 
+  function flush(): void {
+    if (!tail.isEmpty()) commits.inTransaction(tail.fold);
+    progress.flush();
+  }
+
   async function close(): Promise<void> {
     await commits.idle();
+    try {
+      flush();
+    } catch (error) {
+      // Nothing is lost: the next start reads the tail.
+      report.storeFailed("fold the newest events", withRemedy(error));
+    }
     await keepRescued(db, { ...options, gone: presence.check });
     db.close();
     release();
@@ -189,7 +203,8 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
 function createSettlePort(commits: Commits, settle: ReturnType<typeof createSettle>): Store["settle"] {
   return function settlePort(delivery, settlement) {
     const run = (tx: Tx) => (settle(tx, delivery, settlement) ? "written" : "gone");
-    return commits.add({ rows: 1, run, keepsUp: true });
+    // If it is lost in a crash, the receiver gets the delivery again. Failures are written at once: their waits depend on it.
+    return commits.add({ rows: 1, run, keepsUp: true, canWait: settlement.state === "delivered" });
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Report } from "../../model/report.ts";
 import { createSegments } from "./append.ts";
 import { createCounts } from "./counts.ts";
 import type { Database } from "./driver.ts";
@@ -8,24 +9,35 @@ import { createRepeats } from "./repeats.ts";
 import { createTried } from "./settle.ts";
 import { createCallHash } from "./superseded.ts";
 import { createSuppression, createUserHash } from "./suppressed.ts";
+import { createTail } from "./tail.ts";
 import { createUploads } from "./uploads.ts";
 
 /** The rows of the outbox, with what is in memory of them. The ports of the store are built on these. */
 export type Tables = ReturnType<typeof createTables>;
 
-export function createTables(db: Database, openTemporary: () => Database) {
+type TablesParts = {
+  readonly openTemporary: () => Database;
+  /** Folds the tail, and writes the letters that the transaction has changed, so that both are read. */
+  readonly flush: () => void;
+  readonly report: Pick<Report, "storeFailed">;
+};
+
+export function createTables(db: Database, { openTemporary, flush, report }: TablesParts) {
   const counts = createCounts(db);
   const progress = createProgress(db);
+  const repeats = createRepeats(db);
+  const tail = createTail(db, { counts, repeats, report });
   const uploads = createUploads(openTemporary);
   const userHash = createUserHash(db);
   return {
     counts,
     progress,
     userHash,
-    segments: createSegments(db, counts),
+    tail,
+    segments: createSegments(db, tail),
     tried: createTried(db),
-    kept: createKept(db, progress.flush),
-    repeats: createRepeats(db),
+    kept: createKept(db, flush),
+    repeats,
     suppression: createSuppression(db, userHash),
     memberRows: createMemberRows(db),
     forgetMembers: createForget(db, uploads),

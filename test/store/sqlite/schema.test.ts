@@ -93,20 +93,22 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
       };
     },
   });
-  const tables = createTables(recording, () => assert.fail());
-  const { counts, repeats, kept } = tables;
   const [clock, report] = [createFalseClock(), createFalseReport([])];
+  const flush = (): void => {};
+  const caughtUp = async (): Promise<void> => {};
+  const tables = createTables(recording, { openTemporary: () => assert.fail(), flush, report });
+  const { counts, repeats, kept, tail } = tables;
   const commits = {} as Commits;
   createStoredClocks(recording, { commits, meta: createMeta(recording, { clock, report }) });
-  createReadQueue(recording, report);
-  createBacklog(recording, counts);
-  createLookup(recording, { clock, repeats, kept, timeline: UNSHIFTED });
+  createReadQueue(recording, { report, tail, flush });
+  createBacklog(recording, { counts, flush, caughtUp });
+  createLookup(recording, { clock, repeats, kept, timeline: UNSHIFTED, caughtUp });
   const notices = createNotices(recording, { kept, commits, clock });
   const room = { refusal: () => null };
   const size = { borrow: <T>(_tx: Tx, run: () => T): T => run(), repaid() {} };
   createStoredDeletions(recording, { tables, commits, clock, notices, room, size, report });
   createReplaySteps(recording, { tables, commits });
-  createPrune(recording, tables);
+  createPrune(recording, tables, flush);
   return { db, statements };
 }
 

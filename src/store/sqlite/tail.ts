@@ -1,0 +1,303 @@
+/**
+ * The tail: the newest segments, of which only `contents` is written. So a commit of new events is one row, one page and one
+ * fsync. What follows from it (rows in `segments`, `progress`, `counts` and `seen`) is in memory, and is written for many
+ * segments at once: the tail is folded. A crash loses nothing: each row of `contents` says what the others will, and which
+ * deliveries had succeeded when it was written. The next start reads the tail from there. A segment is in the tail if its
+ * number is higher than all in `segments`.
+ *
+ * The tail is folded when it is long or old, when successes have no new row to be written with, and before anything reads
+ * those tables or changes them in another way.
+ */
+import { crc32 } from "node:zlib";
+import type { Report } from "../../model/report.ts";
+import { type At, MINUTE } from "../../model/units.ts";
+import type { Draft } from "./append.ts";
+import type { Keeper, Tx } from "./commits.ts";
+import type { Counts } from "./counts.ts";
+import type { Database } from "./driver.ts";
+import { type Delivered, isSame, noTakers, note, type Place, type Takers, toLines } from "./progress.ts";
+import type { Repeats } from "./repeats.ts";
+import { type About, checksum, countLetter, damaged, type Letter, packBodies, statesOf } from "./segment.ts";
+
+/** The tail is folded from so many segments or events on, or when its oldest segment is this old. */
+const LONGEST = { segments: 128, events: 1_024, age: MINUTE };
+
+export type Tail = Keeper & {
+  /** The last step of a transaction: writes the contents of its segments, which are in the tail from then on. */
+  append(tx: Tx, drafts: readonly Draft[]): void;
+  /** A waiting delivery was delivered by its first attempt. Answers whether it waited; null if it is not in the tail. */
+  deliver(tx: Tx, place: Place, by: Delivered): boolean | null;
+  /** Writes the rows of all segments in the tail. */
+  fold(tx: Tx): void;
+  /** Whether there is nothing to fold. */
+  isEmpty(): boolean;
+  /** The number after its last event; 0 if it is empty. */
+  end(): number;
+};
+
+/** A segment in the tail. */
+type Segment = {
+  readonly first: number;
+  readonly events: number;
+  readonly acceptedAt: At;
+  readonly routes: ReadonlyMap<string, Route>;
+};
+
+/** A segment's deliveries to one destination: a letter for each event, as in `progress`, and who took those with a d. */
+type Route = { readonly states: Buffer; readonly takers: Takers };
+
+/** What a transaction has found delivered. `nth`: the event's index in its segment. */
+type Success = { readonly route: Route; readonly place: Place; readonly nth: number; readonly by: Delivered };
+
+type State = {
+  /** By number, in this order. */
+  readonly held: Map<number, Segment>;
+  /** Of all segments held. */
+  events: number;
+  /** Of the transaction: segments whose contents it has written, and what it has found delivered. */
+  fresh: Segment[];
+  successes: Success[];
+  /** What the transaction has folded: nothing, the segments held, or the fresh ones as well. */
+  folded: "nothing" | "held" | "all";
+};
+
+type TailParts = { readonly counts: Counts; readonly repeats: Repeats; readonly report: Pick<Report, "storeFailed"> };
+
+/** Also reads the tail that an earlier process has left. */
+export function createTail(db: Database, { counts, repeats, report }: TailParts): Tail {
+  const insertContents = createInsertContents(db);
+  const insertRows = createInsertRows(db);
+  const state: State = { held: new Map(), events: 0, fresh: [], successes: [], folded: "nothing" };
+  const { held } = state;
+  for (const row of readTail(db, report)) load(row);
+
+  return {
+    append(tx, drafts) {
+      drafts.forEach((draft, nth) => {
+        insertContents(draft, nth === 0 && state.folded === "nothing" ? state.successes : []);
+        state.fresh.push(toSegment(draft));
+        for (const [destination, indexes] of draft.routed) counts.later(tx, destination, "waiting", indexes.length);
+      });
+      if (isLong(state, tx.now) || (state.successes.length > 0 && drafts.length === 0)) fold(tx);
+    },
+    deliver(tx, place, by) {
+      const route = state.folded === "nothing" ? held.get(place.segment)?.routes.get(place.destination) : undefined;
+      if (!route) return null;
+      const nth = place.id - place.segment;
+      if (route.states[nth] !== WAITING) return false;
+      route.states[nth] = DELIVERED;
+      state.successes.push({ route, place, nth, by });
+      counts.later(tx, place.destination, "waiting", -1);
+      counts.later(tx, place.destination, "delivered", 1);
+      return true;
+    },
+    fold,
+    isEmpty: () => held.size === 0 || state.folded !== "nothing",
+    end() {
+      const last = [...held.values()].at(-1);
+      return last ? last.first + last.events : 0;
+    },
+    write() {},
+    committed() {
+      const { folded, successes, fresh } = state;
+      if (folded === "nothing") for (const { route, place, by } of successes) note(route.takers, place.id, by);
+      else forget();
+      if (folded !== "all") for (const segment of fresh) hold(segment);
+      begin();
+    },
+    rolledBack() {
+      for (const { route, nth } of state.successes) route.states[nth] = WAITING;
+      begin();
+    },
+  };
+
+  function fold(tx: Tx): void {
+    const segments = [...(state.folded === "nothing" ? held.values() : []), ...state.fresh];
+    const takers = withSuccesses(state.folded === "nothing" ? state.successes : []);
+    for (const segment of segments) insertRows(segment, takers);
+    state.folded = state.fresh.length > 0 ? "all" : "held";
+    counts.fold(tx);
+    repeats.fold(tx);
+  }
+
+  function begin(): void {
+    state.fresh = [];
+    state.successes = [];
+    state.folded = "nothing";
+  }
+
+  function hold(segment: Segment): void {
+    held.set(segment.first, segment);
+    state.events += segment.events;
+  }
+
+  function forget(): void {
+    held.clear();
+    state.events = 0;
+  }
+
+  function load({ segment: first, about, stored: { at, to, successes } }: Loaded): void {
+    const routes = new Map(to.map(([destination, states]) => [destination, toRoute(states)]));
+    hold({ first, events: about.length, acceptedAt: at, routes });
+    for (const [destination, states] of to) counts.restore(destination, "waiting", countLetter(states, "w"));
+    for (const [source, , messageId] of about) repeats.restore(source, messageId, at);
+    for (const [destination, at, url, status, ids] of successes) {
+      for (const id of ids) restore(destination, id, { at, url, status });
+    }
+  }
+
+  function restore(destination: string, id: number, by: Delivered): void {
+    const segment = [...held.values()].findLast(({ first }) => first <= id);
+    const route = segment?.routes.get(destination);
+    if (!segment || route?.states[id - segment.first] !== WAITING) return;
+    route.states[id - segment.first] = DELIVERED;
+    note(route.takers, id, by);
+    counts.restore(destination, "waiting", -1);
+    counts.restore(destination, "delivered", 1);
+  }
+}
+
+const WAITING = codeOf("w");
+const DELIVERED = codeOf("d");
+
+function codeOf(letter: Letter): number {
+  return letter.charCodeAt(0);
+}
+
+function isLong({ held, events, fresh }: State, now: At): boolean {
+  if (held.size + fresh.length >= LONGEST.segments) return true;
+  if (fresh.reduce((sum, segment) => sum + segment.events, events) >= LONGEST.events) return true;
+  const [oldest] = held.values();
+  return oldest !== undefined && now - oldest.acceptedAt >= LONGEST.age;
+}
+
+function toSegment({ first, acceptedAt, bodies, routed }: Draft): Segment {
+  const routes = new Map<string, Route>();
+  for (const [destination, indexes] of routed) routes.set(destination, toRoute(statesOf(indexes, bodies.length)));
+  return { first, events: bodies.length, acceptedAt, routes };
+}
+
+function toRoute(states: string): Route {
+  return { states: Buffer.from(states, "latin1"), takers: noTakers() };
+}
+
+/** Who took the deliveries of a route, with what the transaction adds. */
+type TakersOf = (route: Route) => { readonly lines: string; readonly lastAt: At };
+
+function withSuccesses(successes: readonly Success[]): TakersOf {
+  const added = new Map<Route, Takers>();
+  for (const { route, place, by } of successes) {
+    const takers = added.get(route) ?? noTakers();
+    note(takers, place.id, by);
+    added.set(route, takers);
+  }
+  return (route) => {
+    const all = [route.takers, added.get(route) ?? noTakers()];
+    return { lines: all.map(toLines).join(""), lastAt: Math.max(...all.map(({ lastAt }) => lastAt)) };
+  };
+}
+
+/** What the column `tail` says of a segment in JSON, beside its events. It means nothing once the tail was folded. */
+type Stored = {
+  readonly at: At;
+  readonly to: readonly (readonly [destination: string, states: string])[];
+  /** Deliveries of earlier segments in the tail, by who took them. */
+  readonly successes: readonly StoredSuccesses[];
+};
+
+type StoredSuccesses = readonly [destination: string, at: At, url: string, status: number, events: readonly number[]];
+
+/** Successes that follow each other and are alike become one. */
+function toStored(successes: readonly Success[]): readonly StoredSuccesses[] {
+  const stored: StoredSuccesses[] = [];
+  let last: Success | null = null;
+  let events: number[] = [];
+  for (const success of successes) {
+    const { place, by } = success;
+    if (last === null || last.place.destination !== place.destination || !isSame(last.by, by)) {
+      events = [];
+      stored.push([place.destination, by.at, by.url, by.status, events]);
+    }
+    events.push(place.id);
+    last = success;
+  }
+  return stored;
+}
+
+function createInsertContents(db: Database): (draft: Draft, successes: readonly Success[]) => void {
+  const insert = db.prepare<[number, string, string | Buffer, number, string, number]>(
+    "INSERT INTO contents (segment, about, bodies, sum, tail, tail_sum) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+  return function insertContents({ first, acceptedAt, about, bodies, routed }, successes) {
+    const stored: Stored = {
+      at: acceptedAt,
+      to: [...routed].map(([destination, indexes]) => [destination, statesOf(indexes, bodies.length)]),
+      successes: toStored(successes),
+    };
+    const [told, packed, tail] = [JSON.stringify(about), packBodies(bodies), JSON.stringify(stored)];
+    insert.run(first, told, packed, checksum(told, packed), tail, crc32(tail));
+  };
+}
+
+function createInsertRows(db: Database): (segment: Segment, takersOf: TakersOf) => void {
+  const insertSegment = db.prepare<[number, number, At, number, At | null]>(
+    "INSERT INTO segments (first, events, accepted_at, open, settled_at) VALUES (?, ?, ?, ?, ?)",
+  );
+  const insertProgress = db.prepare<[number, string, number, string, string]>(
+    "INSERT INTO progress (segment, destination, waiting, states, settled) VALUES (?, ?, ?, ?, ?)",
+  );
+  return function insertRows({ first, events, acceptedAt, routes }, takersOf) {
+    let [open, lastAt] = [0, 0];
+    for (const [destination, route] of routes) {
+      const states = route.states.toString("latin1");
+      const waiting = countLetter(states, "w");
+      const takers = takersOf(route);
+      insertProgress.run(first, destination, waiting, states, takers.lines);
+      open += waiting;
+      lastAt = Math.max(lastAt, takers.lastAt);
+    }
+    // A segment without deliveries is settled at once.
+    const settledAt = lastAt > 0 || open > 0 ? lastAt || null : acceptedAt;
+    insertSegment.run(first, events, acceptedAt, open, settledAt);
+  };
+}
+
+type Loaded = { readonly segment: number; readonly about: readonly About[]; readonly stored: Stored };
+
+/**
+ * The segments that an earlier process has not folded, the oldest first. Of one whose routes are damaged nothing can be sent:
+ * it is reported, and kept like events that no destination gets.
+ */
+function readTail(db: Database, report: Pick<Report, "storeFailed">): readonly Loaded[] {
+  type Row = { segment: number; about: string; tail: string; sum: number };
+  const rows = db.prepare<[], Row>(
+    `SELECT segment, about, tail, tail_sum AS sum FROM contents
+     WHERE segment > (SELECT coalesce(max(first), 0) FROM segments) ORDER BY segment`,
+  );
+  let at = readNewest(db) ?? 0;
+  return rows.all().map(({ segment, about, tail, sum }) => {
+    try {
+      if (crc32(tail) !== sum) throw damaged(segment, "its destinations are not what was written");
+      const stored: Stored = JSON.parse(tail);
+      at = stored.at;
+      return { segment, about: JSON.parse(about), stored };
+    } catch (error) {
+      report.storeFailed("read the newest events", error);
+      return { segment, about: orUnknown(about), stored: { at, to: [], successes: [] } };
+    }
+  });
+}
+
+/** At least one event: its number must not be used again. */
+function orUnknown(about: string): readonly About[] {
+  try {
+    return JSON.parse(about);
+  } catch {
+    return [["", "track", "", null]];
+  }
+}
+
+/** When the newest segment that is not in the tail was accepted; null if there is none. */
+function readNewest(db: Database): At | null {
+  return db.prepare<[], At>("SELECT accepted_at FROM segments ORDER BY first DESC LIMIT 1").pluck().get() ?? null;
+}
