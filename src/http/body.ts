@@ -125,13 +125,13 @@ function createUploads(clock: Clock) {
 
   /** Receives a body of at most `size` bytes. `finish` must not throw. */
   function receive(size: number, { start, finish }: Receiving): Promise<string | Fault> {
-    if (unfinished - leaving + size > MOST_UNFINISHED) makeRoom(size);
+    makeRoom(size);
     if (unfinished + size > MOST_UNFINISHED) {
       const tooMany = "too many bodies are being received at once; try again";
       return Promise.resolve(fault("too_many_bodies", tooMany, SECOND));
     }
     unfinished += size;
-    // Written with `then`: this is done for every request, and each promise more is noticed.
+    // With `then` rather than `await`: this is done for every request, and another promise or two would be noticed.
     return new Promise((answer) => {
       const upload = { startedAt: clock.now(), size, isGivenUp: false, answer };
       function received(bytes: Bytes | Fault): void {
@@ -148,9 +148,9 @@ function createUploads(clock: Clock) {
 
   /** Cancels the oldest upload first: connections that send nothing must not block those that send. */
   function makeRoom(size: number): void {
-    const latest = clock.now() - FAIR_TIME;
     for (const upload of uploads) {
-      if (unfinished - leaving + size <= MOST_UNFINISHED || upload.startedAt > latest) return;
+      if (unfinished - leaving + size <= MOST_UNFINISHED) return;
+      if (upload.startedAt > clock.now() - FAIR_TIME) return;
       giveUp(upload, "the body was still coming when too many others were; try again");
     }
   }

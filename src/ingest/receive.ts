@@ -71,7 +71,7 @@ export function arrivalOf({ incoming, source, type, isPage }: ArrivalInput, { cl
 }
 
 let lastAt = 0;
-let lastHex = "";
+let lastHex = "000000000000";
 
 /** The ids of this server begin with the time, so that they sort by arrival. Remembers the last one, as many calls share it. */
 function hexOf(at: At): string {

@@ -13,8 +13,6 @@ export function createPost(): Post {
   return async (request) => (await import("./post-deno.ts")).postWithNode(request);
 }
 
-/** Explicit: NODE_TLS_REJECT_UNAUTHORIZED in the environment would switch the check off. */
-const CHECKED = { rejectUnauthorized: true };
 const NO_BODY = Promise.resolve("");
 
 /**
@@ -26,7 +24,7 @@ async function postWithFetch({ url, headers, body, tls, signal }: PostRequest): 
     // A compressed answer stays compressed: unpacked, a few KB can become gigabytes.
     const cut = toAbortSignal(signal);
     const init = { method: "POST", headers, body, signal: cut, redirect: "manual", decompress: false } as const;
-    return toReply(await fetch(url, /^https:/i.test(url) ? { ...init, ...trusting(tls) } : init));
+    return toReply(await fetch(url, /^https:/i.test(url) ? { ...init, session: sessionFor(url, tls) } : init));
   } catch (error) {
     return replyToFailure(error, signal, { url, tls, proxy: proxyFor(url) });
   }
@@ -39,22 +37,59 @@ function toAbortSignal(signal: PostSignal): AbortSignal {
   return controller.signal;
 }
 
-/** Connections belong to a session, and close when its TLS settings are garbage, as after a reload. */
-const sessions = new WeakMap<WebhookTls, Bun.FetchSession>();
+/**
+ * Connections belong to a session. It is created once: with `tls` on each request, Bun parses the whole list of authorities
+ * each time.
+ */
+function sessionFor(url: string, tls: WebhookTls | null): Bun.FetchSession {
+  return tls === null ? publicSession(url) : ownSession(tls);
+}
 
-function trusting(tls: WebhookTls | null): BunFetchRequestInit {
-  if (tls === null) return { tls: CHECKED };
-  const kept = sessions.get(tls);
-  if (kept) return { session: kept };
-  // Created once: with `tls` on each request, Bun parses the whole list of authorities each time.
-  const session = new Bun.FetchSession({ tls: toOptions(tls) });
-  sessions.set(tls, session);
-  return { session };
+/** Webhooks without TLS settings share connections by origin. All origins come from the config, so they are few. */
+const publicSessions = new Map<string, Bun.FetchSession>();
+
+function publicSession(url: string): Bun.FetchSession {
+  // Without `new URL`, because this is asked for at each attempt.
+  const end = url.indexOf("/", "https://".length);
+  const origin = end < 0 ? url : url.slice(0, end);
+  const known = publicSessions.get(origin);
+  if (known) return known;
+  const session = createSession({ ca: null, cert: null, key: null }, publicSessions.size);
+  publicSessions.set(origin, session);
+  return session;
+}
+
+/** By a webhook's settings. Connections close when these are garbage, as after a reload. */
+const ownSessions = new WeakMap<WebhookTls, Bun.FetchSession>();
+let ownCount = 0;
+
+function ownSession(tls: WebhookTls): Bun.FetchSession {
+  const known = ownSessions.get(tls);
+  if (known) return known;
+  const session = createSession(tls, ownCount);
+  ownCount += 1;
+  ownSessions.set(tls, session);
+  return session;
+}
+
+/**
+ * Bun keeps 64 idle connections for each distinct TLS configuration, whatever their sessions and origins. To keep those of
+ * many receivers, sessions are spread over several configurations of the same meaning. Bun keeps only 60 of these: room for
+ * webhooks without TLS settings, and for two kinds of such settings.
+ */
+const POOLS = 20;
+
+function createSession(tls: WebhookTls, nth: number): Bun.FetchSession {
+  // For how long a server may resume sessions. It means nothing to a client, but makes the configuration a distinct one.
+  const sessionTimeout = 300 + (nth % POOLS);
+  const options: Bun.TLSOptions & { readonly sessionTimeout: number } = { ...toOptions(tls), sessionTimeout };
+  return new Bun.FetchSession({ tls: options });
 }
 
 function toOptions({ ca, cert, key }: WebhookTls): Bun.TLSOptions {
   return {
-    ...CHECKED,
+    // Explicit: NODE_TLS_REJECT_UNAUTHORIZED in the environment would switch the check off.
+    rejectUnauthorized: true,
     ...(ca !== null && { ca }),
     ...(cert !== null && key !== null && { cert, key: key.reveal() }),
   };

@@ -60,25 +60,15 @@ function toFetch(handle: Handle, kind: Listen["kind"]): Fetch {
   const overSocket = kind === "unix";
   return (request, server) => {
     if (hasSecondHost(request.headers)) return badRequest();
-    return handle(withWholeUrl(request), new BunPeer(overSocket, { request, server }));
+    const peer: Peer = {
+      overSocket,
+      // Looked up only when asked for: it costs as much as a small request.
+      get address() {
+        return peerAddress(server.requestIP(request)?.address);
+      },
+    };
+    return handle(withWholeUrl(request), peer);
   };
-}
-
-/** A class, because a getter in an object literal takes longer to make than the rest of the object. */
-class BunPeer implements Peer {
-  readonly overSocket: boolean;
-  readonly #connection: { readonly request: Request; readonly server: Server };
-
-  constructor(overSocket: boolean, connection: { readonly request: Request; readonly server: Server }) {
-    this.overSocket = overSocket;
-    this.#connection = connection;
-  }
-
-  /** Looked up only when asked for: it costs as much as a small request. */
-  get address(): string | null {
-    const { request, server } = this.#connection;
-    return peerAddress(server.requestIP(request)?.address);
-  }
 }
 
 /** If the client sends no host, or none that Bun understands, Bun gives only the path as the URL. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { fixture, startTlsReceiver } from "../runtime/tls.ts";
-import { PATIENT } from "./waiting.ts";
+import { certificatePath, fixture, startTlsReceiver, type TlsReceiver } from "../runtime/tls.ts";
+import { createWaiting, PATIENT } from "./waiting.ts";
 import { type Daemon, makeConfig, makeWorld, type World } from "./world.ts";
 
 const CALL = { userId: "u1", event: "E" };
@@ -68,5 +68,30 @@ describe("a receiver that speaks HTTPS", () => {
     assert.match(problem, /does not belong to the certificate in destinations\.crm\.webhooks\[0\]\.cert/);
     await deliver(daemon, 1);
     assert.deepEqual(receiver.clients, ["client 1"]);
+  });
+
+  it("is one of 30, and each gets its share over no more connections than it has slots", PATIENT, async () => {
+    const [concurrency, calls] = [4, 50];
+    await using all = new AsyncDisposableStack();
+    const waiting = createWaiting();
+    const receivers: TlsReceiver[] = [];
+    for (let nth = 0; nth < 30; nth += 1) receivers.push(all.use(await startTlsReceiver("good", waiting)));
+    const w = all.use(await makeWorld());
+    const config = JSON.parse(makeConfig({ url: "" }));
+    config.delivery = { concurrency };
+    config.destinations = Object.fromEntries(receivers.map(({ url }, nth) => [`crm-${nth}`, { webhooks: [{ url }] }]));
+    await w.write("config.yaml", JSON.stringify(config));
+    const daemon = await w.serve({ env: { NODE_EXTRA_CA_CERTS: certificatePath("ca") } });
+    const batch = Array(calls).fill({ type: "track", ...CALL });
+    assert.equal((await daemon.call("/v1/batch", { batch })).status, 200);
+    const arrived = (): number => receivers.reduce((sum, { received }) => sum + received.length, 0);
+    await waiting.until(
+      () => arrived() >= calls * receivers.length,
+      () => `only ${arrived()} have arrived`,
+    );
+    for (const { url, clients } of receivers) {
+      const connections = new Set(clients).size;
+      assert.ok(connections <= concurrency, `${url}: ${connections} connections`);
+    }
   });
 });

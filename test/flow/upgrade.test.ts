@@ -14,7 +14,7 @@ type Written = { readonly at: number; readonly events: readonly Row[]; readonly 
 type Kept = { readonly outbox: Uint8Array; readonly written: Written };
 
 /** Each schema, with a store that its own version wrote: test/fixtures/stores/README.md. */
-const SCHEMAS = [9];
+const SCHEMAS = [10];
 
 function readKept(schema: number): Kept {
   const file = (end: string) => readFileSync(new URL(`../fixtures/stores/schema-${schema}.${end}`, import.meta.url));

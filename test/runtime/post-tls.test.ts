@@ -5,7 +5,7 @@ import type { WebhookTls } from "../../src/model/config.ts";
 import type { PostRequest, Reply } from "../../src/model/ports.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { createPost } from "../../src/runtime/post.ts";
-import { certificatePath, fixture, listen, postFromProcess, startTlsReceiver } from "./tls.ts";
+import { certificatePath, fixture, listen, postFromProcess, startTlsReceiver, type TlsReceiver } from "./tls.ts";
 
 const post = createPost();
 const onBun = typeof Bun !== "undefined";
@@ -153,6 +153,29 @@ describe("a POST with a certificate of ours", () => {
     assert.equal(wrong.kind, "unreachable", JSON.stringify(wrong));
     assert.match(wrong.message, /refuses the certificate in cert/);
     assert.deepEqual(receiver.received, []);
+  });
+});
+
+describe("POSTs to many receivers over TLS", () => {
+  it("open no more connections than there are POSTs at once", async () => {
+    const slots = 4;
+    await using all = new AsyncDisposableStack();
+    const receivers: TlsReceiver[] = [];
+    for (let nth = 0; nth < 30; nth += 1) receivers.push(all.use(await startTlsReceiver("good")));
+    async function postMany(url: string, tls: WebhookTls): Promise<void> {
+      for (let nth = 0; nth < 20; nth += 1) await answered(await post(makeRequest(url, tls)));
+    }
+    await Promise.all(
+      receivers.flatMap(({ url }) => {
+        // Each webhook has settings of its own, even if they are the same as another's.
+        const tls = trusting("ca");
+        return Array.from({ length: slots }, () => postMany(url, tls));
+      }),
+    );
+    for (const { url, clients } of receivers) {
+      const connections = new Set(clients).size;
+      assert.ok(connections <= slots, `${url}: ${connections} connections`);
+    }
   });
 });
 

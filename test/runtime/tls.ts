@@ -85,17 +85,24 @@ export async function askOnce(listener: At, end: string): Promise<unknown> {
 
 type Listening = AsyncDisposable & { readonly url: string };
 
-type TlsReceiver = Listening & {
+export type TlsReceiver = Listening & {
   readonly received: readonly string[];
   /** To whom each request's connection belongs: the name in its certificate, and its number from 1. */
   readonly clients: readonly string[];
 };
 
-/**
- * Answers 200 to whatever is sent to it behind the certificates of those names. With `asks`, only to clients whose
- * certificate is from the authority for clients.
- */
-export async function startTlsReceiver(certificates: string, { asks = false } = {}): Promise<TlsReceiver> {
+export type TlsReceiverOptions = {
+  /** Only clients whose certificate is from the authority for clients get an answer. */
+  readonly asks?: boolean;
+  /** Called after each request. */
+  readonly look?: () => void;
+};
+
+/** Answers 200 to whatever is sent to it behind the certificates of those names. */
+export async function startTlsReceiver(
+  certificates: string,
+  { asks = false, look = () => {} }: TlsReceiverOptions = {},
+): Promise<TlsReceiver> {
   const received: string[] = [];
   const clients: string[] = [];
   let connections = 0;
@@ -112,6 +119,7 @@ export async function startTlsReceiver(certificates: string, { asks = false } = 
       received.push(request);
       clients.push(client);
       socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+      look();
     });
   });
   // The handshakes that these tests are about.

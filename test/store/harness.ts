@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Delivery, DeliveryKey } from "../../src/model/delivery.ts";
 import type { Bounds, Disk, Space } from "../../src/model/disk.ts";
@@ -52,11 +52,13 @@ export type TestStore = AsyncDisposable & {
   counts(): Promise<readonly string[]>;
   /** As a stop and a start of the daemon. */
   reopen(clock?: FalseClock): Promise<void>;
+  /** As a kill -9 and a start, in another folder. */
+  kill(): Promise<void>;
 };
 
 /** A store of this engine in a folder of its own, with a false clock. */
 export async function startStore(open: OpenStore): Promise<TestStore> {
-  const folder = await mkdtemp(join(SCRATCH, "fairlead-store-"));
+  let folder = await makeFolder();
   const told: Told[] = [];
   const clock = createFalseClock();
   let max = GB;
@@ -78,10 +80,10 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
     alias,
   };
   const bounds = (): Bounds => ({ maxSize: max, freeDisk });
-  const place = { folder, bounds, disk: falseDisk, report: createFalseReport(told) };
+  const place = { bounds, disk: falseDisk, report: createFalseReport(told) };
   // Nothing waits here for another write, as the clock stands still.
   async function start(by: FalseClock): Promise<Store> {
-    const opened = await open({ ...place, clock: by });
+    const opened = await open({ ...place, folder, clock: by });
     opened.changes(hear);
     opened.hurry();
     return opened;
@@ -89,8 +91,10 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
   let store = await start(clock);
 
   return {
+    get folder() {
+      return folder;
+    },
     ...{
-      folder,
       clock,
       told,
       crowdings: () => crowdings,
@@ -119,11 +123,23 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
       await store.close();
       store = await start(next);
     },
+    async kill() {
+      const [killed, next] = [folder, await makeFolder()];
+      await cp(killed, next, { recursive: true });
+      await store.close();
+      await rm(killed, { recursive: true });
+      folder = next;
+      store = await start(clock);
+    },
     async [Symbol.asyncDispose]() {
       await store.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+function makeFolder(): Promise<string> {
+  return mkdtemp(join(SCRATCH, "fairlead-store-"));
 }
 
 /** Without `ref`, which each engine fills in its own way. */
@@ -153,7 +169,7 @@ export function makeAsk(ask: Partial<QueueAsk> = {}): QueueAsk {
   return { destination: "crm", queue: "first", after: null, dueBy: NO_END, limit: 1_000, ...ask };
 }
 
-async function describeCounts({ backlog }: Store): Promise<readonly string[]> {
+export async function describeCounts({ backlog }: Store): Promise<readonly string[]> {
   const some = (await backlog.counts()).filter(({ count }) => count !== 0);
   return some.map(({ destination, state, count }) => `${destination} ${state}: ${count}`).sort();
 }

@@ -10,7 +10,7 @@ import type { Commits, Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { MemberBatch } from "./members.ts";
 import type { Notices } from "./notices.ts";
-import { type About, refOf } from "./segment.ts";
+import { type About, MOST_EVENTS, refOf } from "./segment.ts";
 import type { Tables } from "./tables.ts";
 import type { Tail } from "./tail.ts";
 import type { Withdrawn, WithdrawRows } from "./waiting.ts";
@@ -110,8 +110,6 @@ function deliveriesOf({ event, body, deliverTo }: Entry, { id, segment, accepted
   return deliverTo.map((destination) => untried({ id, destination, segment, messageId, type, body, acceptedAt }));
 }
 
-/** Events in one segment, so that the delivery loop reads and writes little at a time. */
-const MOST_EVENTS = 256;
 /** Characters of bodies at which a new segment is begun. */
 const MOST_BODIES = 256 * 1_024;
 

@@ -6,7 +6,8 @@ import { type Database, messageOf, openExisting, sizeOf } from "./driver.ts";
 import { logOf } from "./files.ts";
 import { findLostCommits } from "./log-check.ts";
 import { readMemory } from "./meta.ts";
-import { faultOfSchema, type SchemaFault, schemaOf } from "./schema.ts";
+import { FIRST_SCHEMA, faultOfSchema, type SchemaFault, schemaOf } from "./schema.ts";
+import { contentsOfTail, type TailContents } from "./tail.ts";
 
 /** What is wrong with a store, with a stable code; null if nothing is. */
 type Damage = { readonly code: "store_damaged" | "store_unknown"; readonly message: string } | SchemaFault;
@@ -55,11 +56,13 @@ export function readContents(db: Database): Contents | null {
   if (!["segments", "contents", "progress", "tried", "counts", "meta"].every((name) => tables.has(name))) return null;
   const count = (table: string, what = "count(*)"): number =>
     tables.has(table) ? Number(db.prepare<[], number>(`SELECT ${what} FROM ${table}`).pluck().get()) : 0;
+  const schema = Number(db.pragma("user_version", { simple: true }));
+  const tail = schema < FIRST_SCHEMA ? NO_TAIL : contentsOfTail(db);
   return {
-    schema: Number(db.pragma("user_version", { simple: true })),
-    events: count("segments", "total(events)"),
-    newestAt: newestOf(db),
-    deliveries: deliveriesOf(db),
+    schema,
+    events: count("segments", "total(events)") + tail.events,
+    newestAt: newestOf(db, tail),
+    deliveries: deliveriesOf(db, tail),
     computations: count("computations"),
     suppressed: count("suppressed", "count(DISTINCT hash)"),
   };
@@ -69,22 +72,26 @@ export function readContents(db: Database): Contents | null {
  * In the machine's time, as the store last saw it. Events whose segment was pruned are older than those in segments, so they
  * count only if there is no segment.
  */
-function newestOf(db: Database): At | null {
-  const newest = db.prepare<[], number | null>(
+function newestOf(db: Database, { newestAt }: TailContents): At | null {
+  const newest = db.prepare<[At | null], number | null>(
     `SELECT max(at) FROM (SELECT * FROM (SELECT accepted_at AS at FROM segments ORDER BY first DESC LIMIT 1)
-      UNION ALL SELECT * FROM (SELECT accepted_at FROM tried ORDER BY event DESC LIMIT 1))`,
+      UNION ALL SELECT * FROM (SELECT accepted_at FROM tried ORDER BY event DESC LIMIT 1) UNION ALL SELECT ?)`,
   );
-  const at = newest.pluck().get() ?? null;
+  const at = newest.pluck().get(newestAt) ?? null;
   return at === null ? null : at + (readMemory(db)?.shift ?? 0);
 }
 
-function deliveriesOf(db: Database): Contents["deliveries"] {
+function deliveriesOf(db: Database, { waiting, delivered }: TailContents): Contents["deliveries"] {
   const none = { waiting: 0, delivered: 0, failed: 0, expired: 0 };
   const rows = db.prepare<[], { state: string; count: number }>(
     "SELECT state, sum(count) AS count FROM counts GROUP BY state",
   );
-  return { ...none, ...Object.fromEntries(rows.all().map(({ state, count }) => [state, count])) };
+  const folded = { ...none, ...Object.fromEntries(rows.all().map(({ state, count }) => [state, count])) };
+  return { ...folded, waiting: folded.waiting + waiting, delivered: folded.delivered + delivered };
 }
+
+/** An older schema has none. */
+const NO_TAIL: TailContents = { events: 0, newestAt: null, waiting: 0, delivered: 0 };
 
 /** How many rows each table has, by its name. */
 export function countRows(db: Database): Readonly<Record<string, number>> {

@@ -10,7 +10,7 @@ import type { At } from "../../model/units.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Delivered, Place } from "./progress.ts";
-import { type About, damaged, type Letter, type Packed, unpackBodies } from "./segment.ts";
+import { type About, damaged, type Letter, type Packed, parseAbout, unpackBodies } from "./segment.ts";
 
 export type Segment = {
   readonly first: number;
@@ -191,15 +191,6 @@ function createTexts(db: Database): Texts {
   function open(segment: number): Opened {
     if (last?.segment !== segment) last = { segment, about: null, bodies: null };
     return last;
-  }
-}
-
-function parseAbout(segment: number, text: string | undefined): readonly About[] {
-  if (text === undefined) throw damaged(segment, "it has no contents");
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw damaged(segment, "what it says of its events cannot be read", cause);
   }
 }
 

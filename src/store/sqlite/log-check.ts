@@ -30,7 +30,7 @@ export async function findLostCommits(
   return commits > 1 ? lostCommits(path, commits - 1) : null;
 }
 
-/** How many commits end after a damaged place of the log, so that SQLite skips them. */
+/** How many commits end at a damaged place of the log or after it, so that SQLite skips them. */
 function commitsBehindDamage(log: Uint8Array): number {
   const view = new DataView(log.buffer, log.byteOffset, log.byteLength);
   if (log.length < HEADER || view.getUint32(0) !== MAGIC || log.byteOffset % 4 !== 0) return 0;
@@ -46,7 +46,7 @@ function commitsBehindDamage(log: Uint8Array): number {
     const isOurs = view.getBigUint64(at + 8) === salt;
     const isWell = isOurs && isSame(stored, sumOf(words, { at, size, before }));
     if (!isWell) damaged = true;
-    else if (damaged && view.getUint32(at + 4) !== 0) commits += 1;
+    if (damaged && isOurs && view.getUint32(at + 4) !== 0) commits += 1;
     // Each sum continues the stored sum of the frame before, which may be intact in a damaged frame.
     before = stored;
   }

@@ -4,6 +4,7 @@ import { type At, MINUTE, type Ms } from "../../model/units.ts";
 import { createTimeline, type KeptTimeline, type Memory } from "../timeline.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
+import { newestIn } from "./tail.ts";
 
 /** Remembers the time across restarts, with at most one extra write a minute, and one after a step of the clock. */
 export type Meta = Keeper & {
@@ -20,7 +21,7 @@ export function createMeta(db: Database, { clock, report }: { readonly clock: Cl
     "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
   );
   const memory = readMemory(db);
-  const timeline = createTimeline({ clock, report, memory, newestAt: readNewest(db) });
+  const timeline = createTimeline({ clock, report, memory, newestAt: newestIn(db) });
   let written: Written = { at: NEVER, shift: memory?.shift ?? null };
   let writing: Written | null = null;
 
@@ -86,13 +87,4 @@ function namesOf({ at, shift, trusted, boot }: Memory): readonly (readonly [stri
     ["boot", boot?.id ?? 0],
     ["uptime", boot?.uptime ?? 0],
   ];
-}
-
-/** Events get their numbers in the order of time. */
-function readNewest(db: Database): At | null {
-  const newest = db.prepare<[], At | null>(
-    `SELECT max(at) FROM (SELECT * FROM (SELECT accepted_at AS at FROM segments ORDER BY first DESC LIMIT 1)
-      UNION ALL SELECT * FROM (SELECT tail ->> 'at' FROM contents ORDER BY segment DESC LIMIT 1))`,
-  );
-  return newest.pluck().get() ?? null;
 }

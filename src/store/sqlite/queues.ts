@@ -23,13 +23,22 @@ export function createReadQueue(db: Database, { report, tail, flush }: ReadQueue
       if (ask.queue === "retry") return retries(ask);
       if (ask.newestFirst) flush();
       const page = first(ask);
-      if (page.more || tail.isEmpty()) return page;
-      flush();
-      return first(ask);
+      return page.more || tail.isEmpty() ? page : withTail(page, ask);
     } catch (error) {
       throw withRemedy(error);
     }
   };
+
+  function withTail(page: QueuePage, ask: QueueAsk): QueuePage {
+    try {
+      flush();
+    } catch (error) {
+      if (page.deliveries.length === 0) throw error;
+      // A full disk does not hold up what can be read without a write. The next page has the rest, or the error.
+      return { ...page, more: true };
+    }
+    return first(ask);
+  }
 }
 
 type ReadQueueParts = {
@@ -170,13 +179,12 @@ function parseFinals(text: string | null): readonly FinalAnswer[] {
 
 type BacklogParts = {
   readonly counts: Pick<Counts, "all">;
-  /** Folds the tail. */
-  readonly flush: () => void;
+  readonly tail: Pick<Tail, "oldestWaitingAt">;
   readonly caughtUp: () => Promise<void>;
 };
 
 /** Answers the delivery loop and the gauges, each question by one step in an index. */
-export function createBacklog(db: Database, { counts, flush, caughtUp }: BacklogParts): Backlog {
+export function createBacklog(db: Database, { counts, tail, caughtUp }: BacklogParts): Backlog {
   const nextRetry = db.prepare<[string, number, number], { at: At }>(
     `SELECT due_at AS at FROM tried WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?)
      ORDER BY due_at, event LIMIT 1`,
@@ -196,10 +204,9 @@ export function createBacklog(db: Database, { counts, flush, caughtUp }: Backlog
     },
     async oldestWaitingAt(destination) {
       await caughtUp();
-      flush();
-      const found = [oldestFirst.get(destination), oldestTried.get(destination)].flatMap((row) =>
-        row ? [row.at] : [],
-      );
+      // Not folded for this: it is asked often, also on a full disk.
+      const first = oldestFirst.get(destination)?.at ?? tail.oldestWaitingAt(destination);
+      const found = [first, oldestTried.get(destination)?.at ?? null].filter((at) => at !== null);
       return found.length === 0 ? null : Math.min(...found);
     },
     async counts() {

@@ -17,6 +17,9 @@ export function segmentOf(ref: DeliveryRef): number {
   return ref as unknown as number;
 }
 
+/** Events in one segment, so that the delivery loop reads and writes little at a time. */
+export const MOST_EVENTS = 256;
+
 /** One event in the column `about`. A list, as names would be longer than most of the values. */
 export type About = readonly [
   source: string,
@@ -25,6 +28,15 @@ export type About = readonly [
   userId: string | null,
   skipped?: readonly Skip[],
 ];
+
+export function parseAbout(segment: number, text: string | undefined): readonly About[] {
+  if (text === undefined) throw damaged(segment, "it has no contents");
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw damaged(segment, "what it says of its events cannot be read", cause);
+  }
+}
 
 /** The states of a new segment of so many events. `waiting`: the indexes, in order, of those that wait. */
 export function statesOf(waiting: readonly number[], events: number): string {

@@ -163,7 +163,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     ...createIntake({ commits, room, appendRows, withdrawal, withdrawn }),
     readQueue: createReadQueue(db, { report, tail, flush }),
     settle: createSettlePort(commits, createSettle(tables)),
-    backlog: createBacklog(db, { counts, flush, caughtUp }),
+    backlog: createBacklog(db, { counts, tail, caughtUp }),
     prune: createPrunePort(createPrune(db, tables, flush), { commits, report, moved }),
     lookup,
     waiting: createWaiting(tables, { commits, moved }),

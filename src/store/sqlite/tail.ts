@@ -14,10 +14,20 @@ import { type At, MINUTE } from "../../model/units.ts";
 import type { Draft } from "./append.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
-import type { Database } from "./driver.ts";
+import { type Database, withRemedy } from "./driver.ts";
 import { type Delivered, isSame, noTakers, note, type Place, type Takers, toLines } from "./progress.ts";
 import type { Repeats } from "./repeats.ts";
-import { type About, checksum, countLetter, damaged, type Letter, packBodies, statesOf } from "./segment.ts";
+import {
+  type About,
+  checksum,
+  countLetter,
+  damaged,
+  type Letter,
+  MOST_EVENTS,
+  packBodies,
+  parseAbout,
+  statesOf,
+} from "./segment.ts";
 
 /** The tail is folded from so many segments or events on, or when its oldest segment is this old. */
 const LONGEST = { segments: 128, events: 1_024, age: MINUTE };
@@ -29,6 +39,8 @@ export type Tail = Keeper & {
   deliver(tx: Tx, place: Place, by: Delivered): boolean | null;
   /** Writes the rows of all segments in the tail. */
   fold(tx: Tx): void;
+  /** When the oldest of its events came that wait for this destination; null if none does. */
+  oldestWaitingAt(destination: string): At | null;
   /** Whether there is nothing to fold. */
   isEmpty(): boolean;
   /** The number after its last event; 0 if it is empty. */
@@ -92,6 +104,12 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
       return true;
     },
     fold,
+    oldestWaitingAt(destination) {
+      for (const { routes, acceptedAt } of held.values()) {
+        if (routes.get(destination)?.states.includes(WAITING)) return acceptedAt;
+      }
+      return null;
+    },
     isEmpty: () => held.size === 0 || state.folded !== "nothing",
     end() {
       const last = [...held.values()].at(-1);
@@ -136,9 +154,9 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
     state.events = 0;
   }
 
-  function load({ segment: first, about, stored: { at, to, successes } }: Loaded): void {
+  function load({ segment: first, events, about, stored: { at, to, successes } }: Loaded): void {
     const routes = new Map(to.map(([destination, states]) => [destination, toRoute(states)]));
-    hold({ first, events: about.length, acceptedAt: at, routes });
+    hold({ first, events, acceptedAt: at, routes });
     for (const [destination, states] of to) counts.restore(destination, "waiting", countLetter(states, "w"));
     for (const [source, , messageId] of about) repeats.restore(source, messageId, at);
     for (const [destination, at, url, status, ids] of successes) {
@@ -262,42 +280,86 @@ function createInsertRows(db: Database): (segment: Segment, takersOf: TakersOf) 
   };
 }
 
-type Loaded = { readonly segment: number; readonly about: readonly About[]; readonly stored: Stored };
+type Loaded = {
+  readonly segment: number;
+  readonly events: number;
+  /** Empty if it is damaged. */
+  readonly about: readonly About[];
+  readonly stored: Stored;
+};
+
+type Row = { readonly about: string; readonly tail: string; readonly sum: number };
 
 /**
- * The segments that an earlier process has not folded, the oldest first. Of one whose routes are damaged nothing can be sent:
- * it is reported, and kept like events that no destination gets.
+ * The segments that an earlier process has not folded, the oldest first. What is damaged is reported, and costs its own segment
+ * only: if its letters are, nothing of it is sent, and its events are kept like those that no destination gets.
  */
 function readTail(db: Database, report: Pick<Report, "storeFailed">): readonly Loaded[] {
-  type Row = { segment: number; about: string; tail: string; sum: number };
-  const rows = db.prepare<[], Row>(
-    `SELECT segment, about, tail, tail_sum AS sum FROM contents
-     WHERE segment > (SELECT coalesce(max(first), 0) FROM segments) ORDER BY segment`,
+  const list = db.prepare<[], number>(
+    "SELECT segment FROM contents WHERE segment > (SELECT coalesce(max(first), 0) FROM segments) ORDER BY segment",
   );
-  let at = readNewest(db) ?? 0;
-  return rows.all().map(({ segment, about, tail, sum }) => {
-    try {
-      if (crc32(tail) !== sum) throw damaged(segment, "its destinations are not what was written");
-      const stored: Stored = JSON.parse(tail);
-      at = stored.at;
-      return { segment, about: JSON.parse(about), stored };
-    } catch (error) {
-      report.storeFailed("read the newest events", error);
-      return { segment, about: orUnknown(about), stored: { at, to: [], successes: [] } };
-    }
+  // Read one by one, so that a damaged page costs its own segment only.
+  const read = db.prepare<[number], Row>("SELECT about, tail, tail_sum AS sum FROM contents WHERE segment = ?");
+  let at = newestFolded(db) ?? 0;
+  const numbers = list.pluck().all();
+  return numbers.map((segment, nth) => {
+    const row = attempt(() => read.get(segment));
+    const stored = attempt(() => row && parseStored(segment, row)) ?? { at, to: [], successes: [] };
+    const about = attempt(() => row && parseAbout(segment, row.about));
+    at = stored.at;
+    // No number may be used again, so the events of a damaged segment are as many as there can be.
+    const most = Math.min(MOST_EVENTS, (numbers[nth + 1] ?? Number.POSITIVE_INFINITY) - segment);
+    const events = stored.to[0]?.[1].length ?? about?.length ?? most;
+    return { segment, events, about: about ?? [], stored };
   });
-}
 
-/** At least one event: its number must not be used again. */
-function orUnknown(about: string): readonly About[] {
-  try {
-    return JSON.parse(about);
-  } catch {
-    return [["", "track", "", null]];
+  function attempt<T>(look: () => T): T | undefined {
+    try {
+      return look();
+    } catch (error) {
+      report.storeFailed("read the newest events", withRemedy(error));
+      return undefined;
+    }
   }
 }
 
-/** When the newest segment that is not in the tail was accepted; null if there is none. */
-function readNewest(db: Database): At | null {
+function parseStored(segment: number, { tail, sum }: Omit<Row, "about">): Stored {
+  if (crc32(tail) !== sum) throw damaged(segment, "its destinations are not what was written");
+  return JSON.parse(tail);
+}
+
+/** When the newest event was accepted; null if there is none. */
+export function newestIn(db: Database): At | null {
+  return readTail(db, UNHEARD).at(-1)?.stored.at ?? newestFolded(db);
+}
+
+function newestFolded(db: Database): At | null {
   return db.prepare<[], At>("SELECT accepted_at FROM segments ORDER BY first DESC LIMIT 1").pluck().get() ?? null;
 }
+
+/** What the tail has that the other tables lack. */
+export type TailContents = {
+  readonly events: number;
+  readonly newestAt: At | null;
+  readonly waiting: number;
+  readonly delivered: number;
+};
+
+export function contentsOfTail(db: Database): TailContents {
+  const tail = readTail(db, UNHEARD);
+  const letters = tail.flatMap(({ stored }) => stored.to.map(([, states]) => countLetter(states, "w")));
+  const successes = tail.flatMap(({ stored }) => stored.successes.flatMap(([, , , , ids]) => ids));
+  // Those of a damaged segment are unknown.
+  const known = tail.filter(({ stored }) => stored.to.length > 0);
+  const isKnown = (id: number): boolean => known.some(({ segment, events }) => id >= segment && id < segment + events);
+  const delivered = successes.filter(isKnown).length;
+  const newestAt = tail.at(-1)?.stored.at ?? null;
+  return { events: sum(tail.map(({ events }) => events)), newestAt, waiting: sum(letters) - delivered, delivered };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+/** What reads the tail again need not report damage again. */
+const UNHEARD: Pick<Report, "storeFailed"> = { storeFailed() {} };

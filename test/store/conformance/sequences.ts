@@ -29,7 +29,8 @@ export type Step =
   | { readonly do: "read"; readonly what: Omit<QueueAsk, "after" | "dueBy">; readonly after: number | null }
   | ({ readonly do: "replay" } & Replaying)
   | { readonly do: "wait" }
-  | { readonly do: "reopen" };
+  | { readonly do: "reopen" }
+  | { readonly do: "kill" };
 
 /** What shares a commit with others. */
 export type Act =
@@ -95,39 +96,43 @@ export const anyAct: fc.Arbitrary<Act> = fc.oneof(
   { weight: 2, arbitrary: fc.oneof(...anyUnserving()) },
 );
 
-export const anySteps: fc.Arbitrary<readonly Step[]> = fc.array(
-  fc.oneof(
-    {
-      weight: 5,
-      arbitrary: fc.record({
-        do: fc.constant("commit" as const),
-        acts: fc.array(anyAct, { minLength: 1, maxLength: 4 }),
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant("commit" as const),
+      acts: fc.array(anyAct, { minLength: 1, maxLength: 4 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("read" as const),
+      what: fc.record({
+        destination: fc.constantFrom(...DESTINATIONS),
+        queue: fc.constantFrom("first", "retry"),
+        limit: fc.integer({ min: 1, max: 8 }),
       }),
-    },
-    {
-      weight: 2,
-      arbitrary: fc.record({
-        do: fc.constant("read" as const),
-        what: fc.record({
-          destination: fc.constantFrom(...DESTINATIONS),
-          queue: fc.constantFrom("first", "retry"),
-          limit: fc.integer({ min: 1, max: 8 }),
-        }),
-        after: fc.option(fc.nat(1_000)),
-      }),
-    },
-    fc.record({ do: fc.constant("replay" as const), choice: fc.nat(1_000), settled: fc.boolean() }),
-    fc.constant({ do: "wait" as const }),
-    fc.constant({ do: "reopen" as const }),
-  ),
-  { maxLength: 30 },
+      after: fc.option(fc.nat(1_000)),
+    }),
+  },
+  fc.record({ do: fc.constant("replay" as const), choice: fc.nat(1_000), settled: fc.boolean() }),
+  fc.constant({ do: "wait" as const }),
+  fc.constant({ do: "reopen" as const }),
 );
+
+export const anySteps: fc.Arbitrary<readonly Step[]> = fc.array(anyStep, { maxLength: 30 });
+
+/** A killed store goes on in another folder. */
+const anyStepsAndKills = fc.array(fc.oneof({ weight: 9, arbitrary: anyStep }, fc.constant({ do: "kill" as const })), {
+  maxLength: 30,
+});
 
 export function describeSequences(open: OpenStore): void {
   describe("any sequence of operations", () => {
     it("leaves the counts and the backlog as they should be", SLOW, async () => {
       await fc.assert(
-        fc.asyncProperty(anySteps, async (steps) => {
+        fc.asyncProperty(anyStepsAndKills, async (steps) => {
           await using s = await startStore(open);
           const expected = createExpected();
           for (const step of steps) {
@@ -155,6 +160,8 @@ export async function play(step: Step, s: TestStore, expected: Expected): Promis
       return s.clock.advance("1m");
     case "reopen":
       return s.reopen();
+    case "kill":
+      return s.kill();
   }
 }
 

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { KB } from "../../../src/model/units.ts";
 import { segmentOf } from "../../../src/store/sqlite/segment.ts";
 import { delivered, makeEntries, makeEntry } from "../make.ts";
-import { startOutbox, type TestOutbox } from "./start.ts";
+import { failing, startOutbox, type TestOutbox } from "./start.ts";
 
 describe("an event's row", () => {
   it("can be read by an operator in a shell", async () => {
@@ -59,8 +59,7 @@ describe("an event's row", () => {
 
   it("has a number of its own after a commit that failed", async () => {
     await using o = await startOutbox();
-    o.shell.exec(`CREATE TRIGGER failing BEFORE INSERT ON progress WHEN new.destination = 'warehouse'
-      BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END`);
+    o.shell.exec(failing("contents", "new.tail LIKE '%warehouse%'"));
     await Promise.all([...makeEntries(3), makeEntry({ messageId: "bad", deliverTo: ["warehouse"] })].map(appendTo(o)));
     await o.s.append(makeEntry({ messageId: "m4" }));
     const expected = ["m1", "m2", "m3", "m4"].map((id, nth) => ({ id: nth + 1, message_id: id }));
@@ -77,12 +76,14 @@ function appendTo({ s }: TestOutbox): (entry: ReturnType<typeof makeEntry>) => P
   return (entry) => s.append(entry);
 }
 
-function segments({ sql }: TestOutbox): readonly string[] {
+async function segments({ sql, fold }: TestOutbox): Promise<readonly string[]> {
+  await fold();
   const rows = sql("SELECT * FROM segments ORDER BY first");
   return rows.map(({ first, events, open }) => `${first}: ${events} events, ${open} open`);
 }
 
-function progress({ sql }: TestOutbox): readonly string[] {
+async function progress({ sql, fold }: TestOutbox): Promise<readonly string[]> {
+  await fold();
   const rows = sql("SELECT * FROM progress ORDER BY segment, destination");
   return rows.map(
     ({ segment, destination, waiting, states }) => `${segment} ${destination}: ${states}, ${waiting} wait`,
@@ -97,7 +98,7 @@ describe("a segment", () => {
       o.s.append(makeEntry({ messageId: "m3", source: "app" }), makeEntry({ messageId: "m1" })),
     ]);
     await o.s.append(makeEntry({ messageId: "m4" }));
-    assert.deepEqual(segments(o), ["1: 3 events, 3 open", "4: 1 events, 1 open"]);
+    assert.deepEqual(await segments(o), ["1: 3 events, 3 open", "4: 1 events, 1 open"]);
     assert.deepEqual(
       (await o.s.read()).map(({ id, ref, messageId }) => [id, segmentOf(ref), messageId]),
       [
@@ -114,21 +115,21 @@ describe("a segment", () => {
     const entries = makeEntries(600);
     await o.s.append(...entries);
     const expected = ["1: 256 events, 256 open", "257: 256 events, 256 open", "513: 88 events, 88 open"];
-    assert.deepEqual(segments(o), expected);
+    assert.deepEqual(await segments(o), expected);
     const found = await o.s.read();
     assert.deepEqual(
       found.map(({ id, ref, messageId, body }) => [id, segmentOf(ref), messageId, body]),
       entries.map(({ event, body }, nth) => [nth + 1, nth - (nth % 256) + 1, event.messageId, body]),
     );
     await o.s.append(makeEntry({ messageId: "next" }));
-    assert.equal(segments(o).at(-1), "601: 1 events, 1 open");
+    assert.equal((await segments(o)).at(-1), "601: 1 events, 1 open");
   });
 
   it("is ended by a body with which it has 256 K characters", async () => {
     await using o = await startOutbox();
     const sizes = [100, 100, 55, 1, 300, 256, 255, 1, 1];
     await o.s.append(...makeEntries(9).map((entry, nth) => ({ ...entry, body: "x".repeat((sizes[nth] ?? 0) * KB) })));
-    assert.deepEqual(segments(o), [
+    assert.deepEqual(await segments(o), [
       ...["1: 4 events, 4 open", "5: 1 events, 1 open", "6: 1 events, 1 open", "7: 2 events, 2 open"],
       "9: 1 events, 1 open",
     ]);
@@ -146,8 +147,12 @@ describe("a segment", () => {
       makeEntry({ messageId: "m3", deliverTo: ["warehouse"] }),
       makeEntry({ messageId: "m4", deliverTo: ["billing"] }),
     );
-    assert.deepEqual(segments(o), ["1: 4 events, 5 open"]);
-    assert.deepEqual(progress(o), ["1 billing: ---w, 1 wait", "1 crm: ww--, 2 wait", "1 warehouse: -ww-, 2 wait"]);
+    assert.deepEqual(await segments(o), ["1: 4 events, 5 open"]);
+    assert.deepEqual(await progress(o), [
+      "1 billing: ---w, 1 wait",
+      "1 crm: ww--, 2 wait",
+      "1 warehouse: -ww-, 2 wait",
+    ]);
     for (const [destination, ids] of Object.entries({ crm: "m1 m2", warehouse: "m2 m3", billing: "m4", other: "" })) {
       const found = await o.s.read({ destination });
       assert.equal(found.map(({ messageId }) => messageId).join(" "), ids);
@@ -155,17 +160,22 @@ describe("a segment", () => {
     const [second] = await o.s.read({ destination: "warehouse" });
     assert.ok(second);
     await o.s.store().settle(second, delivered(second, o.s.clock.now()));
-    assert.deepEqual(progress(o), ["1 billing: ---w, 1 wait", "1 crm: ww--, 2 wait", "1 warehouse: -dw-, 1 wait"]);
-    assert.deepEqual(segments(o), ["1: 4 events, 4 open"]);
+    assert.deepEqual(await progress(o), [
+      "1 billing: ---w, 1 wait",
+      "1 crm: ww--, 2 wait",
+      "1 warehouse: -dw-, 1 wait",
+    ]);
+    assert.deepEqual(await segments(o), ["1: 4 events, 4 open"]);
   });
 
   it("is settled at once if nothing in it goes anywhere", async () => {
     await using o = await startOutbox();
     const now = o.s.clock.now();
     await o.s.append(...makeEntries(2, { deliverTo: [] }));
+    await o.fold();
     const settled = { first: 1, events: 2, accepted_at: now, open: 0, settled_at: now };
     assert.deepEqual(o.sql("SELECT first, events, accepted_at, open, settled_at FROM segments"), [settled]);
-    assert.deepEqual(progress(o), []);
+    assert.deepEqual(await progress(o), []);
     assert.equal(o.sql("SELECT * FROM events").length, 2);
     assert.deepEqual(o.sql("SELECT * FROM deliveries"), []);
     const counts = await o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
@@ -225,12 +235,12 @@ describe("the numbers of events", () => {
     for (const next of [301, 601]) {
       await o.s.append(...makeEntries(300, { deliverTo: [], ownId: true }));
       await prune();
-      assert.deepEqual(segments(o), []);
+      assert.deepEqual(await segments(o), []);
       assert.deepEqual(o.sql("SELECT value FROM meta WHERE name = 'next_event'"), [{ value: next }]);
       await o.s.reopen();
     }
     await o.s.append(makeEntry());
-    assert.deepEqual(segments(o), ["601: 1 events, 1 open"]);
+    assert.deepEqual(await segments(o), ["601: 1 events, 1 open"]);
   });
 
   it("go on where they were when the newest segment was removed before the others", async () => {
@@ -242,10 +252,10 @@ describe("the numbers of events", () => {
     await prune();
     for (const delivery of await o.s.read()) await o.s.store().settle(delivery, delivered(delivery, now));
     await prune();
-    assert.deepEqual(segments(o), []);
+    assert.deepEqual(await segments(o), []);
     await o.s.reopen();
     await o.s.append(makeEntry({ messageId: "m5" }));
-    assert.deepEqual(segments(o), ["5: 1 events, 1 open"]);
+    assert.deepEqual(await segments(o), ["5: 1 events, 1 open"]);
   });
 
   it("go on behind the newest segment when older ones were removed later", async () => {
@@ -256,6 +266,6 @@ describe("the numbers of events", () => {
     await o.s.prune({ delivered: now + 1, failed: 0, seen: 0 }, 10);
     await o.s.reopen();
     await o.s.append(makeEntry({ messageId: "m4" }));
-    assert.deepEqual(segments(o), ["4: 3 events, 3 open", "7: 1 events, 1 open"]);
+    assert.deepEqual(await segments(o), ["4: 3 events, 3 open", "7: 1 events, 1 open"]);
   });
 });

@@ -12,6 +12,7 @@ const SHORT = JSON.stringify({ plan: "pro" });
 async function readAfter(o: TestOutbox, body: string, damage: string): Promise<readonly number[]> {
   await o.s.append(...makeEntries(2, { body }));
   await o.s.append(...makeEntries(2, { ownId: true }));
+  await o.fold();
   o.shell.exec(damage);
   return (await o.s.read()).map(({ id }) => id);
 }

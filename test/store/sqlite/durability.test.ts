@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { isFault } from "../../../src/model/fault.ts";
+import { logOf } from "../../../src/store/sqlite/files.ts";
 import { delivered, makeEntries, makeEntry } from "../make.ts";
+import { commitsIn } from "./kill.ts";
 import { failing, startOutbox, type TestOutbox } from "./start.ts";
 
 describe("a receipt", () => {
@@ -49,25 +50,26 @@ describe("what comes at once", () => {
     await using o = await startOutbox();
     await o.s.append(...makeEntries(10, { ownId: true }));
     const waiting = await o.s.read();
-    const before = await commitsIn(o);
+    const before = await commitsIn(logOf(o.path));
     const settling = waiting.map((delivery) => o.s.store().settle(delivery, delivered(delivery, o.s.clock.now())));
     const appending = makeEntries(64).map((entry) => o.s.append(entry));
     const probing = o.s.store().health.probe();
     assert.deepEqual(new Set(await Promise.all(settling)), new Set(["written"]));
     assert.equal((await Promise.all(appending)).length, 64);
     assert.equal(await probing, true);
-    assert.equal((await commitsIn(o)) - before, 1);
+    assert.equal((await commitsIn(logOf(o.path))) - before, 1);
   });
 
   it("writes nothing if it only reads, or finds nothing to do", async () => {
     await using o = await startOutbox();
     await o.s.append(makeEntry());
-    const before = await commitsIn(o);
+    await o.fold();
+    const before = await commitsIn(logOf(o.path));
     await o.s.read();
     await o.s.store().backlog.oldestWaitingAt("crm");
     await o.s.prune({ delivered: 0, failed: 0, seen: 0 }, 100);
     await o.s.append(makeEntry());
-    assert.equal((await commitsIn(o)) - before, 0);
+    assert.equal((await commitsIn(logOf(o.path))) - before, 0);
   });
 });
 
@@ -92,13 +94,13 @@ describe("a call that cannot be stored", () => {
 
   it("leaves counts, ids and repeats as they were: the next try is no duplicate", async () => {
     await using o = await startOutbox();
-    o.shell.exec(failing("progress", "new.destination = 'warehouse'"));
+    o.shell.exec(failing("contents", "new.tail LIKE '%warehouse%'"));
     const batch = makeEntries(3, { deliverTo: ["crm", "warehouse"] });
     assert.deepEqual(await o.s.append(...batch), ["store_failed"]);
     assert.deepEqual(await o.s.counts(), []);
     assert.deepEqual(await o.s.read(), []);
 
-    o.shell.exec("DROP TRIGGER failing_progress");
+    o.shell.exec("DROP TRIGGER failing_contents");
     assert.deepEqual(await o.s.append(...batch), ["accepted", "accepted", "accepted"]);
     assert.deepEqual(await o.s.append(...batch), ["duplicate", "duplicate", "duplicate"]);
     assert.deepEqual(await o.s.counts(), ["crm waiting: 3", "warehouse waiting: 3"]);
@@ -168,25 +170,11 @@ describe("a disk that fails", () => {
 });
 
 function breakDisk({ shell }: TestOutbox): void {
-  shell.exec(failing("segments"));
+  shell.exec(failing("contents"));
   shell.exec(failing("progress", "true", "UPDATE"));
   shell.exec(failing("meta"));
 }
 
 function mendDisk({ shell }: TestOutbox): void {
-  for (const table of ["segments", "progress", "meta"]) shell.exec(`DROP TRIGGER failing_${table}`);
-}
-
-const WAL_HEADER = 32;
-const FRAME_HEADER = 24;
-
-/** Commits in the write-ahead log: the frames whose header says how large the file was after one. */
-async function commitsIn({ path }: TestOutbox): Promise<number> {
-  const wal = await readFile(`${path}-wal`);
-  const frame = FRAME_HEADER + wal.readUInt32BE(8);
-  let commits = 0;
-  for (let at = WAL_HEADER; at + frame <= wal.length; at += frame) {
-    if (wal.readUInt32BE(at + 4) !== 0) commits += 1;
-  }
-  return commits;
+  for (const table of ["contents", "progress", "meta"]) shell.exec(`DROP TRIGGER failing_${table}`);
 }

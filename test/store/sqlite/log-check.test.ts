@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import { logOf } from "../../../src/store/sqlite/files.ts";
 import { openStore } from "../../../src/store/sqlite/store.ts";
 import { createFalseClock } from "../../flow/clock.ts";
+import { noise } from "../../model/make.ts";
 import { SCRATCH } from "../../scratch.ts";
 import { AMPLE, createFalseReport, makeAsk, type Told } from "../harness.ts";
 import { makeEntry } from "../make.ts";
@@ -14,10 +15,14 @@ const FRAME = 24 + 4_096;
 
 type Found = { readonly waiting: number; readonly told: readonly string[] };
 
+/** The last of twenty commits has one page, or several. */
+const LONG = { body: noise(20_000) };
+
 /** What is found after a kill -9 behind twenty commits, when this was done to the log before the next start. */
-async function afterKill(harm: (log: string) => Promise<void>): Promise<Found> {
+async function afterKill(harm: (log: string) => Promise<void>, last = {}): Promise<Found> {
   await using o = await startOutbox();
-  for (let n = 0; n < 20; n += 1) await o.s.append(makeEntry({ messageId: `m${n}` }));
+  for (let n = 0; n < 19; n += 1) await o.s.append(makeEntry({ messageId: `m${n}` }));
+  await o.s.append(makeEntry({ messageId: "last", ...last }));
   const folder = await mkdtemp(join(SCRATCH, "fairlead-log-"));
   const path = pathIn(folder);
   await copyFile(o.path, path);
@@ -41,9 +46,9 @@ async function flip(log: string, place: (length: number) => number): Promise<voi
   await writeFile(log, bytes);
 }
 
-/** A frame in the middle of the log, and a place in it. */
-function middle(within: number): (length: number) => number {
-  return (length) => 32 + Math.floor((length - 32) / FRAME / 2) * FRAME + within;
+/** A place in a frame, which is that many before the end. */
+function before(frames: number, within: number): (length: number) => number {
+  return (length) => length - frames * FRAME + within;
 }
 
 describe("a write-ahead log after a crash", () => {
@@ -57,8 +62,14 @@ describe("a write-ahead log after a crash", () => {
   });
 
   it("is taken without a word where a power cut has left the end of its last commit, and not its middle", async () => {
-    const { waiting, told } = await afterKill((log) => flip(log, (length) => length - 2 * FRAME + 2_000));
+    const { waiting, told } = await afterKill((log) => flip(log, before(2, 2_000)), LONG);
     assert.deepEqual([waiting, told], [19, []]);
+  });
+
+  it("in which the last commit but one has changed is told to have lost the last one", async () => {
+    const { waiting, told } = await afterKill((log) => flip(log, before(2, 2_000)));
+    assert.equal(waiting, 18);
+    assert.match(String(told), /: at least 1 commits behind that place are lost, whose calls were acknowledged; /);
   });
 
   for (const [what, within] of [
@@ -67,7 +78,7 @@ describe("a write-ahead log after a crash", () => {
     ["a checksum", 17],
   ] as const) {
     it(`in which a byte of ${what} has changed is told to have lost what is behind it`, async () => {
-      const { waiting, told } = await afterKill((log) => flip(log, middle(within)));
+      const { waiting, told } = await afterKill((log) => flip(log, before(10, within)));
       assert.ok(waiting > 0 && waiting < 19, `${waiting} are left`);
       assert.equal(told.length, 1);
       assert.match(

@@ -77,6 +77,7 @@ describe("pruning", () => {
   it("writes nothing when there is nothing to remove", async () => {
     await using o = await startOutbox();
     await o.s.append(...makeEntries(3));
+    await o.fold();
     const version = () => o.shell.pragma("data_version", { simple: true });
     const before = version();
     const { clock } = o.s;

@@ -19,21 +19,32 @@ async function startDatabase(): Promise<Database & Disposable> {
   return Object.assign(db, { [Symbol.dispose]: () => void db.close() });
 }
 
+type Seeing = {
+  readonly at?: number;
+  readonly since?: number;
+  /** The transaction is rolled back. */
+  readonly fails?: boolean;
+  /** When it folds the tail: before one of its ids, counted from 0, or at its end. */
+  readonly folds?: readonly (number | "end")[];
+};
+
 /** A transaction with these ids. Answers which of them are repeats. */
-function see(
-  repeats: Repeats,
-  ids: readonly string[],
-  { at = 1_000, since = 0, fails = false } = {},
-): readonly boolean[] {
-  const answers = ids.map((id) => repeats.isRepeat(makeTx(at), "website", id, since));
-  if (fails) {
-    repeats.rolledBack();
-    return answers;
-  }
+function see({ db, repeats }: Parts, ids: readonly string[], seeing: Seeing = {}): readonly boolean[] {
+  const { at = 1_000, since = 0, fails = false, folds = ["end"] } = seeing;
+  db.exec("BEGIN");
+  const answers = ids.map((id, nth) => {
+    if (folds.includes(nth)) repeats.fold(makeTx(at));
+    return repeats.isRepeat(makeTx(at), "website", id, since);
+  });
+  if (folds.includes("end")) repeats.fold(makeTx(at));
   repeats.write(makeTx(at));
-  repeats.committed();
+  db.exec(fails ? "ROLLBACK" : "COMMIT");
+  if (fails) repeats.rolledBack();
+  else repeats.committed();
   return answers;
 }
+
+type Parts = { readonly db: Database; readonly repeats: Repeats };
 
 function many(count: number, prefix = "m"): readonly string[] {
   return Array.from({ length: count }, (_, n) => `${prefix}${n}`);
@@ -43,71 +54,81 @@ describe("repeats", () => {
   it("are recognised within a transaction, after it, and after a restart", async () => {
     using db = await startDatabase();
     const repeats = createRepeats(db);
-    assert.deepEqual(see(repeats, ["a", "b", "a"]), [false, false, true]);
-    assert.deepEqual(see(repeats, ["b", "c"]), [true, false]);
-    assert.deepEqual(see(createRepeats(db), ["a", "b", "c", "d"]), [true, true, true, false]);
+    assert.deepEqual(see({ db, repeats }, ["a", "b", "a"]), [false, false, true]);
+    assert.deepEqual(see({ db, repeats }, ["b", "c"]), [true, false]);
+    assert.deepEqual(see({ db, repeats: createRepeats(db) }, ["a", "b", "c", "d"]), [true, true, true, false]);
   });
 
   it("are recognised in large transactions, which are stored as several rows", async () => {
     using db = await startDatabase();
     const repeats = createRepeats(db);
     const ids = many(1_001);
-    assert.ok(!see(repeats, ids).includes(true));
+    assert.ok(!see({ db, repeats }, ids).includes(true));
     assert.deepEqual(
       db.prepare("SELECT first, length(keys) / 16 AS count FROM seen").all(),
       [1, 251, 501, 751, 1_001].map((first) => ({ first, count: first === 1_001 ? 1 : 250 })),
     );
-    assert.ok(!see(repeats, ids).includes(false));
-    assert.ok(!see(createRepeats(db), ids).includes(false));
+    assert.ok(!see({ db, repeats }, ids).includes(false));
+    assert.ok(!see({ db, repeats: createRepeats(db) }, ids).includes(false));
   });
 
   it("write nothing when there is nothing new", async () => {
     using db = await startDatabase();
     const repeats = createRepeats(db);
-    see(repeats, ["a"]);
-    see(repeats, ["a"]);
-    see(repeats, []);
+    see({ db, repeats }, ["a"]);
+    see({ db, repeats }, ["a"]);
+    see({ db, repeats }, []);
     assert.equal(db.prepare("SELECT * FROM seen").all().length, 1);
   });
 
   it("are none of what was rolled back", async () => {
     using db = await startDatabase();
     const repeats = createRepeats(db);
-    see(repeats, ["a"]);
-    assert.deepEqual(see(repeats, ["a", "b", "b", "c"], { fails: true }), [true, false, true, false]);
-    assert.deepEqual(see(repeats, ["c", "b", "a"]), [false, false, true]);
-    assert.deepEqual(see(createRepeats(db), ["a", "b", "c"]), [true, true, true]);
+    see({ db, repeats }, ["a"]);
+    assert.deepEqual(see({ db, repeats }, ["a", "b", "b", "c"], { fails: true }), [true, false, true, false]);
+    assert.deepEqual(see({ db, repeats }, ["c", "b", "a"]), [false, false, true]);
+    assert.deepEqual(see({ db, repeats: createRepeats(db) }, ["a", "b", "c"]), [true, true, true]);
   });
 
   it("are forgotten when they are older than asked for, exactly", async () => {
     using db = await startDatabase();
     const repeats = createRepeats(db);
-    see(repeats, ["a"], { at: 1_000 });
-    assert.deepEqual(see(repeats, ["a"], { at: 2_000, since: 1_000 }), [true]);
-    assert.deepEqual(see(repeats, ["a"], { at: 2_000, since: 1_001 }), [false]);
-    assert.deepEqual(see(repeats, ["a"], { at: 3_000, since: 2_000 }), [true]);
+    see({ db, repeats }, ["a"], { at: 1_000 });
+    assert.deepEqual(see({ db, repeats }, ["a"], { at: 2_000, since: 1_000 }), [true]);
+    assert.deepEqual(see({ db, repeats }, ["a"], { at: 2_000, since: 1_001 }), [false]);
+    assert.deepEqual(see({ db, repeats }, ["a"], { at: 3_000, since: 2_000 }), [true]);
   });
 
   it("are removed by age, so many rows at a time, and counted as ids", async () => {
     using db = await startDatabase();
     const repeats = createRepeats(db);
-    see(repeats, many(300, "a"), { at: 1_000 });
-    see(repeats, many(10, "b"), { at: 2_000 });
-    see(repeats, many(10, "c"), { at: 3_000 });
+    see({ db, repeats }, many(300, "a"), { at: 1_000 });
+    see({ db, repeats }, many(10, "b"), { at: 2_000 });
+    see({ db, repeats }, many(10, "c"), { at: 3_000 });
     assert.deepEqual([repeats.hasBefore(1_000), repeats.hasBefore(1_001)], [false, true]);
     assert.deepEqual(
       [repeats.prune(makeTx(), 1_000, 10), repeats.prune(makeTx(), 3_000, 2), repeats.prune(makeTx(), 3_000, 2)],
       [0, 300, 10],
     );
     assert.deepEqual([repeats.hasBefore(3_000), repeats.prune(makeTx(), 3_000, 2)], [false, 0]);
-    assert.ok(!see(repeats, many(10, "c")).includes(false));
-    assert.ok(!see(repeats, [...many(300, "a"), ...many(10, "b")]).includes(true));
+    assert.ok(!see({ db, repeats }, many(10, "c")).includes(false));
+    assert.ok(!see({ db, repeats }, [...many(300, "a"), ...many(10, "b")]).includes(true));
+  });
+
+  it("are recognised when they come again after a day in which nothing was folded", async () => {
+    using db = await startDatabase();
+    const repeats = createRepeats(db);
+    see({ db, repeats }, ["a"], { at: 1_000, folds: [] });
+    // The tail is folded on the way: the older one is written, and the newer one goes into the tail.
+    assert.deepEqual(see({ db, repeats }, ["a"], { at: 2_000, since: 1_500, folds: [0] }), [false]);
+    assert.deepEqual(see({ db, repeats }, ["a"], { at: 3_000, since: 1_500 }), [true]);
+    assert.equal(repeats.seenAt("website", "a"), 2_000);
   });
 
   it("are recognised as if all ids were kept in a list, whatever happens", async () => {
-    const anyIds = fc.array(fc.nat(20).map(String), { maxLength: 8 });
     const anyStep = fc.record({
-      ids: anyIds,
+      ids: fc.array(fc.nat(20).map(String), { maxLength: 8 }),
+      folds: fc.subarray([0, 1, 3, "end"] as const),
       end: fc.constantFrom("commit", "commit", "roll back", "restart", "prune"),
     });
     using db = await startDatabase();
@@ -116,7 +137,9 @@ describe("repeats", () => {
         db.exec("DELETE FROM seen");
         let repeats = createRepeats(db);
         const seen = new Map<string, number>();
-        for (const [at, { ids, end }] of steps.entries()) {
+        // What the tail has, which says it to the next process.
+        const tail = new Map<string, number>();
+        for (const [at, { ids, folds, end }] of steps.entries()) {
           const now = new Map<string, number>();
           const since = at - 6;
           const expected = ids.map((id) => {
@@ -124,16 +147,25 @@ describe("repeats", () => {
             if (!known) now.set(id, at);
             return known;
           });
-          assert.deepEqual(see(repeats, ids, { at, since, fails: end === "roll back" }), expected);
-          if (end !== "roll back") for (const [id, seenAt] of now) seen.set(id, seenAt);
-          if (end === "restart") repeats = createRepeats(db);
+          const fails = end === "roll back";
+          assert.deepEqual(see({ db, repeats }, ids, { at, since, folds, fails }), expected);
+          if (fails) continue;
+          if (folds.some((nth) => nth === "end" || nth < ids.length)) tail.clear();
+          for (const [id, seenAt] of now) {
+            seen.set(id, seenAt);
+            if (!folds.includes("end")) tail.set(id, seenAt);
+          }
+          if (end === "restart") {
+            repeats = createRepeats(db);
+            for (const [id, seenAt] of tail) repeats.restore("website", id, seenAt);
+          }
           if (end === "prune") {
             repeats.prune(makeTx(), since, 3);
             repeats.committed();
           }
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 100 },
     );
   });
 });

@@ -10,7 +10,7 @@ describe("a commit of calls and settlements that is rolled back", () => {
     const now = o.s.clock.now();
     await o.s.append(...makeEntries(6, { ownId: true }));
     const all = await o.s.read();
-    o.shell.exec(failing("progress", "new.destination = 'warehouse'"));
+    o.shell.exec(failing("contents", "new.tail LIKE '%warehouse%'"));
     const settle = (nth: number, end = delivered) => {
       const delivery = all[nth] ?? assert.fail();
       return o.s.store().settle(delivery, end(delivery, now));
@@ -28,6 +28,7 @@ describe("a commit of calls and settlements that is rolled back", () => {
 
     const counts = ["crm delivered: 2", "crm failed: 1", "crm waiting: 6"];
     assert.deepEqual(await o.s.counts(), counts);
+    await o.fold();
     assert.deepEqual(o.sql("SELECT segment, waiting, states FROM progress ORDER BY segment"), [
       { segment: 1, waiting: 2, states: "dttdww" },
       ...[7, 8, 10].map((segment) => ({ segment, waiting: 1, states: "w" })),
@@ -61,17 +62,19 @@ describe("a commit of calls and settlements that is rolled back", () => {
       const answers = (await Promise.all(work)).flat();
       return answers.map((answer) => (isFault(answer) ? answer.code : answer));
     };
-    const rows = () => ["segments", "progress", "tried", "counts"].map((table) => o.sql(`SELECT * FROM ${table}`));
+    const rows = () =>
+      ["contents", "segments", "progress", "tried", "counts"].map((table) => o.sql(`SELECT * FROM ${table}`));
     const before = rows();
     o.shell.exec(failing("progress", "true", "UPDATE"));
-    o.shell.exec(failing("segments"));
+    o.shell.exec(failing("contents"));
     assert.deepEqual(await write(), Array(5).fill("store_failed"));
     assert.deepEqual(rows(), before);
     assert.deepEqual(await o.s.counts(), ["crm waiting: 4"]);
     assert.deepEqual((await o.s.read()).length, 4);
-    o.shell.exec("DROP TRIGGER failing_progress; DROP TRIGGER failing_segments");
+    o.shell.exec("DROP TRIGGER failing_progress; DROP TRIGGER failing_contents");
     assert.deepEqual(await write(), ["written", "accepted", "written", "accepted", "written"]);
     assert.deepEqual(await o.s.counts(), ["crm delivered: 1", "crm failed: 1", "crm waiting: 4"]);
+    await o.fold();
     assert.deepEqual(o.sql("SELECT segment, states FROM progress ORDER BY segment"), [
       { segment: 1, states: "dttw" },
       { segment: 5, states: "ww" },

@@ -22,6 +22,8 @@ export type TestOutbox = {
   readonly shell: Database;
   /** The rows that the shell gets. */
   sql(query: string): readonly Row[];
+  /** Writes what the tables lack of the newest events, as reading from their end does. */
+  fold(): Promise<void>;
 } & AsyncDisposable;
 
 /** The store on SQLite, and a shell beside it. */
@@ -32,6 +34,9 @@ export async function startOutbox(open: OpenStore = openSqlite): Promise<TestOut
   return {
     ...{ s, path, shell },
     sql: (query) => shell.prepare<[], Row>(query).all(),
+    async fold() {
+      await s.read({ newestFirst: true, limit: 1 });
+    },
     async [Symbol.asyncDispose]() {
       shell.close();
       await s[Symbol.asyncDispose]();
