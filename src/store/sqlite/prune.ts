@@ -48,11 +48,8 @@ export function createPrune(db: Database, tables: Tables, flush: () => void): Pr
       // The rows read below have to include what this transaction has settled.
       flush();
       const segments = [...settledSegments.all(delivered, limit), ...sparseSegments.all(sparse ?? 0, limit)];
-      const removed = removal.remove(
-        tx,
-        segments.map(({ first }) => first),
-        limit,
-      );
+      const numbers = segments.map(({ first }) => first);
+      const removed = removal.remove(tx, numbers, limit);
       const others = {
         delivered: removed.delivered + pruneTried(tx, "delivered", delivered, limit),
         failed: pruneTried(tx, "failed", failed, limit),

@@ -39,10 +39,8 @@ export type Repeats = Keeper & {
 
 /** Reads all keys once, which takes about 0.1 s for a million. */
 export function createRepeats(db: Database): Repeats {
-  const insert = db.prepare<[number, number, Buffer]>("INSERT INTO seen (first, seen_at, keys) VALUES (?, ?, ?)");
+  const insertRows = createInsertRows(db);
   const find = db.prepare<[number], Row>("SELECT * FROM seen WHERE first <= ? ORDER BY first DESC LIMIT 1");
-  const oldest = db.prepare<[number], Row>("SELECT * FROM seen ORDER BY first LIMIT ?");
-  const remove = db.prepare<[number]>("DELETE FROM seen WHERE first <= ?");
   const index = createKeyIndex();
   let nextNumber = load(db, index);
   // Of the tail.
@@ -66,20 +64,10 @@ export function createRepeats(db: Database): Repeats {
       const numbers: number[] = [];
       index.some(hashOf(key), (number) => isSame(number, key, 0) && numbers.push(number) === 0);
       // After 24 hours the id may have come again: the newest counts.
-      return numbers.length === 0 ? null : seenAtOf(Math.max(...numbers));
+      const newest = Math.max(...numbers);
+      return numbers.length === 0 ? null : (batchOf(newest)?.at ?? find.get(newest)?.seen_at ?? null);
     },
-    hasBefore: (before) => oldest.all(1).some((row) => isOld(row, before, index.oldest())),
-    prune(_tx, before, limit) {
-      const all = oldest.all(limit);
-      const kept = all.findIndex((row) => !isOld(row, before, index.oldest()));
-      const rows = kept < 0 ? all : all.slice(0, kept);
-      const last = rows.at(-1);
-      if (!last) return 0;
-      remove.run(last.first);
-      // A rollback does no harm here: such old keys are never asked for.
-      index.forgetBefore(last.first + last.keys.length / KEY_BYTES);
-      return rows.reduce((sum, row) => sum + row.keys.length / KEY_BYTES, 0);
-    },
+    ...createPruneSeen(db, index),
     fold({ now }) {
       if (!isFolded) recent.forEach(insertRows);
       const keys = [...pending].slice(folded);
@@ -112,12 +100,6 @@ export function createRepeats(db: Database): Repeats {
     nextNumber += keys.length;
   }
 
-  function insertRows({ first, at, keys }: Batch): void {
-    for (let nth = 0; nth < keys.length; nth += ROW_KEYS) {
-      insert.run(first + nth, at, Buffer.from(keys.slice(nth, nth + ROW_KEYS).join(""), "latin1"));
-    }
-  }
-
   function isSame(number: number, key: Key, since: At): boolean {
     const batch = batchOf(number);
     if (batch) return batch.at >= since && batch.keys[number - batch.first] === key;
@@ -125,16 +107,40 @@ export function createRepeats(db: Database): Repeats {
     return row !== undefined && row.seen_at >= since && keyIn(row.keys, number - row.first) === key;
   }
 
-  function seenAtOf(number: number): At | null {
-    return batchOf(number)?.at ?? find.get(number)?.seen_at ?? null;
-  }
-
-  /** Null if it has a row. */
+  /** Undefined if it has a row. */
   function batchOf(number: number): Batch | undefined {
     return number < (recent[0]?.first ?? Number.POSITIVE_INFINITY)
       ? undefined
       : recent.findLast(({ first }) => first <= number);
   }
+}
+
+function createInsertRows(db: Database): (batch: Batch) => void {
+  const insert = db.prepare<[number, number, Buffer]>("INSERT INTO seen (first, seen_at, keys) VALUES (?, ?, ?)");
+  return function insertRows({ first, at, keys }) {
+    for (let nth = 0; nth < keys.length; nth += ROW_KEYS) {
+      insert.run(first + nth, at, Buffer.from(keys.slice(nth, nth + ROW_KEYS).join(""), "latin1"));
+    }
+  };
+}
+
+function createPruneSeen(db: Database, index: KeyIndex): Pick<Repeats, "hasBefore" | "prune"> {
+  const oldest = db.prepare<[number], Row>("SELECT * FROM seen ORDER BY first LIMIT ?");
+  const remove = db.prepare<[number]>("DELETE FROM seen WHERE first <= ?");
+  return {
+    hasBefore: (before) => oldest.all(1).some((row) => isOld(row, before, index.oldest())),
+    prune(_tx, before, limit) {
+      const all = oldest.all(limit);
+      const kept = all.findIndex((row) => !isOld(row, before, index.oldest()));
+      const rows = kept < 0 ? all : all.slice(0, kept);
+      const last = rows.at(-1);
+      if (!last) return 0;
+      remove.run(last.first);
+      // A rollback does no harm here: such old keys are never asked for.
+      index.forgetBefore(last.first + last.keys.length / KEY_BYTES);
+      return rows.reduce((sum, row) => sum + row.keys.length / KEY_BYTES, 0);
+    },
+  };
 }
 
 /** Fills the index with what is stored; answers the next number. */

@@ -156,7 +156,6 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const lookup = createLookup(db, { clock, repeats, kept, timeline: meta.timeline, caughtUp });
   const replaySteps = createReplaySteps(db, { tables, commits });
   watch("indexes", createIndexCheck(db, { clock, report, commits, counts, moved, gone: presence.check }));
-  let closing: Promise<void> | null = null;
 
   return {
     changes: changes.hear,
@@ -175,16 +174,27 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     rescue: createRescue(db, options),
     timeline: meta.timeline,
     hurry: commits.hurry,
-    close() {
-      closing ??= close();
-      return closing;
-    },
+    close: createClose(db, { commits, presence, flush, release }, options),
   };
 
   function flush(): void {
     if (!tail.isEmpty()) commits.inTransaction(tail.fold);
     progress.flush();
   }
+}
+
+type CloseParts = Pick<Surroundings, "presence" | "release"> & {
+  readonly commits: Pick<Commits, "idle">;
+  /** Folds the tail. */
+  readonly flush: () => void;
+};
+
+function createClose(db: Database, { commits, presence, flush, release }: CloseParts, options: StoreOptions) {
+  let closing: Promise<void> | null = null;
+  return function closeOnce(): Promise<void> {
+    closing ??= close();
+    return closing;
+  };
 
   async function close(): Promise<void> {
     await commits.idle();
@@ -192,7 +202,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
       flush();
     } catch (error) {
       // Nothing is lost: the next start reads the tail.
-      report.storeFailed("fold the newest events", withRemedy(error));
+      options.report.storeFailed("fold the newest events", withRemedy(error));
     }
     await keepRescued(db, { ...options, gone: presence.check });
     db.close();

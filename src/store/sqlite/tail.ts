@@ -51,7 +51,8 @@ export type Tail = Keeper & {
 type Segment = {
   readonly first: number;
   readonly events: number;
-  readonly acceptedAt: At;
+  /** Null if it is damaged, and nothing else says it. */
+  readonly acceptedAt: At | null;
   readonly routes: ReadonlyMap<string, Route>;
 };
 
@@ -61,15 +62,21 @@ type Route = { readonly states: Buffer; readonly takers: Takers };
 /** What a transaction has found delivered. `nth`: the event's index in its segment. */
 type Success = { readonly route: Route; readonly place: Place; readonly nth: number; readonly by: Delivered };
 
+/** The segments in the tail, by number and in this order. */
+type Held = {
+  readonly segments: ReadonlyMap<number, Segment>;
+  /** Of all segments. */
+  events(): number;
+  add(segment: Segment): void;
+  clear(): void;
+};
+
+/** Of the transaction. */
 type State = {
-  /** By number, in this order. */
-  readonly held: Map<number, Segment>;
-  /** Of all segments held. */
-  events: number;
-  /** Of the transaction: segments whose contents it has written, and what it has found delivered. */
-  fresh: Segment[];
-  successes: Success[];
-  /** What the transaction has folded: nothing, the segments held, or the fresh ones as well. */
+  /** Segments whose contents it has written, and what it has found delivered. */
+  readonly fresh: Segment[];
+  readonly successes: Success[];
+  /** What it has folded: nothing, the segments held, or the fresh ones as well. */
   folded: "nothing" | "held" | "all";
 };
 
@@ -79,9 +86,9 @@ type TailParts = { readonly counts: Counts; readonly repeats: Repeats; readonly 
 export function createTail(db: Database, { counts, repeats, report }: TailParts): Tail {
   const insertContents = createInsertContents(db);
   const insertRows = createInsertRows(db);
-  const state: State = { held: new Map(), events: 0, fresh: [], successes: [], folded: "nothing" };
-  const { held } = state;
-  for (const row of readTail(db, report)) load(row);
+  const held = createHeld();
+  let state = begin();
+  for (const segment of readTail(db, report)) load(held, segment, { counts, repeats });
 
   return {
     append(tx, drafts) {
@@ -90,10 +97,11 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
         state.fresh.push(toSegment(draft));
         for (const [destination, indexes] of draft.routed) counts.later(tx, destination, "waiting", indexes.length);
       });
-      if (isLong(state, tx.now) || (state.successes.length > 0 && drafts.length === 0)) fold(tx);
+      if (isLong(held, state, tx.now) || (state.successes.length > 0 && drafts.length === 0)) fold(tx);
     },
     deliver(tx, place, by) {
-      const route = state.folded === "nothing" ? held.get(place.segment)?.routes.get(place.destination) : undefined;
+      const isHeld = state.folded === "nothing";
+      const route = isHeld ? held.segments.get(place.segment)?.routes.get(place.destination) : undefined;
       if (!route) return null;
       const nth = place.id - place.segment;
       if (route.states[nth] !== WAITING) return false;
@@ -104,74 +112,87 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
       return true;
     },
     fold,
-    oldestWaitingAt(destination) {
-      for (const { routes, acceptedAt } of held.values()) {
-        if (routes.get(destination)?.states.includes(WAITING)) return acceptedAt;
-      }
-      return null;
-    },
-    isEmpty: () => held.size === 0 || state.folded !== "nothing",
-    end() {
-      const last = [...held.values()].at(-1);
-      return last ? last.first + last.events : 0;
-    },
+    oldestWaitingAt: (destination) => oldestWaitingIn(held, destination),
+    isEmpty: () => held.segments.size === 0 || state.folded !== "nothing",
+    end: () => endOf(held),
     write() {},
     committed() {
       const { folded, successes, fresh } = state;
       if (folded === "nothing") for (const { route, place, by } of successes) note(route.takers, place.id, by);
-      else forget();
-      if (folded !== "all") for (const segment of fresh) hold(segment);
-      begin();
+      else held.clear();
+      if (folded !== "all") for (const segment of fresh) held.add(segment);
+      state = begin();
     },
     rolledBack() {
       for (const { route, nth } of state.successes) route.states[nth] = WAITING;
-      begin();
+      state = begin();
     },
   };
 
   function fold(tx: Tx): void {
-    const segments = [...(state.folded === "nothing" ? held.values() : []), ...state.fresh];
-    const takers = withSuccesses(state.folded === "nothing" ? state.successes : []);
-    for (const segment of segments) insertRows(segment, takers);
-    state.folded = state.fresh.length > 0 ? "all" : "held";
+    const { folded, fresh, successes } = state;
+    const takers = withSuccesses(folded === "nothing" ? successes : []);
+    if (folded === "nothing") for (const segment of held.segments.values()) insertRows(segment, takers, tx.now);
+    for (const segment of fresh) insertRows(segment, takers, tx.now);
+    state.folded = fresh.length > 0 ? "all" : "held";
     counts.fold(tx);
     repeats.fold(tx);
   }
+}
 
-  function begin(): void {
-    state.fresh = [];
-    state.successes = [];
-    state.folded = "nothing";
+function begin(): State {
+  return { fresh: [], successes: [], folded: "nothing" };
+}
+
+function createHeld(): Held {
+  const segments = new Map<number, Segment>();
+  let events = 0;
+  return {
+    segments,
+    events: () => events,
+    add(segment) {
+      segments.set(segment.first, segment);
+      events += segment.events;
+    },
+    clear() {
+      segments.clear();
+      events = 0;
+    },
+  };
+}
+
+/** The number after the last event; 0 if there is none. */
+function endOf({ segments }: Held): number {
+  const last = [...segments.values()].at(-1);
+  return last ? last.first + last.events : 0;
+}
+
+function oldestWaitingIn({ segments }: Held, destination: string): At | null {
+  for (const { routes, acceptedAt } of segments.values()) {
+    if (routes.get(destination)?.states.includes(WAITING)) return acceptedAt;
   }
+  return null;
+}
 
-  function hold(segment: Segment): void {
-    held.set(segment.first, segment);
-    state.events += segment.events;
-  }
+type Restoring = Pick<TailParts, "counts" | "repeats">;
 
-  function forget(): void {
-    held.clear();
-    state.events = 0;
-  }
-
-  function load({ segment: first, events, about, stored: { at, to, successes } }: Loaded): void {
-    const routes = new Map(to.map(([destination, states]) => [destination, toRoute(states)]));
-    hold({ first, events, acceptedAt: at, routes });
-    for (const [destination, states] of to) counts.restore(destination, "waiting", countLetter(states, "w"));
-    for (const [source, , messageId] of about) repeats.restore(source, messageId, at);
-    for (const [destination, at, url, status, ids] of successes) {
-      for (const id of ids) restore(destination, id, { at, url, status });
+/** Holds a segment that an earlier process has left, after those before it. */
+function load(held: Held, loaded: Loaded, { counts, repeats }: Restoring): void {
+  const { segment: first, events, about, acceptedAt, to, successes } = loaded;
+  const routes = new Map(to.map(([destination, states]) => [destination, toRoute(states)]));
+  held.add({ first, events, acceptedAt, routes });
+  for (const [destination, states] of to) counts.restore(destination, "waiting", countLetter(states, "w"));
+  for (const [source, , messageId] of about) repeats.restore(source, messageId, acceptedAt ?? 0);
+  for (const [destination, at, url, status, ids] of successes) {
+    for (const id of ids) {
+      const segment = [...held.segments.values()].findLast((one) => one.first <= id);
+      const route = segment?.routes.get(destination);
+      if (!segment || route?.states[id - segment.first] !== WAITING) continue;
+      route.states[id - segment.first] = DELIVERED;
+      note(route.takers, id, { at, url, status });
+      counts.restore(destination, "waiting", -1);
+      counts.restore(destination, "delivered", 1);
     }
-  }
-
-  function restore(destination: string, id: number, by: Delivered): void {
-    const segment = [...held.values()].findLast(({ first }) => first <= id);
-    const route = segment?.routes.get(destination);
-    if (!segment || route?.states[id - segment.first] !== WAITING) return;
-    route.states[id - segment.first] = DELIVERED;
-    note(route.takers, id, by);
-    counts.restore(destination, "waiting", -1);
-    counts.restore(destination, "delivered", 1);
   }
 }
 
@@ -182,11 +203,11 @@ function codeOf(letter: Letter): number {
   return letter.charCodeAt(0);
 }
 
-function isLong({ held, events, fresh }: State, now: At): boolean {
-  if (held.size + fresh.length >= LONGEST.segments) return true;
-  if (fresh.reduce((sum, segment) => sum + segment.events, events) >= LONGEST.events) return true;
-  const [oldest] = held.values();
-  return oldest !== undefined && now - oldest.acceptedAt >= LONGEST.age;
+function isLong({ segments, events }: Held, { fresh }: State, now: At): boolean {
+  if (segments.size + fresh.length >= LONGEST.segments) return true;
+  if (fresh.reduce((sum, segment) => sum + segment.events, events()) >= LONGEST.events) return true;
+  const [oldest] = segments.values();
+  return oldest !== undefined && now - (oldest.acceptedAt ?? 0) >= LONGEST.age;
 }
 
 function toSegment({ first, acceptedAt, bodies, routed }: Draft): Segment {
@@ -257,14 +278,14 @@ function createInsertContents(db: Database): (draft: Draft, successes: readonly 
   };
 }
 
-function createInsertRows(db: Database): (segment: Segment, takersOf: TakersOf) => void {
+function createInsertRows(db: Database): (segment: Segment, takersOf: TakersOf, now: At) => void {
   const insertSegment = db.prepare<[number, number, At, number, At | null]>(
     "INSERT INTO segments (first, events, accepted_at, open, settled_at) VALUES (?, ?, ?, ?, ?)",
   );
   const insertProgress = db.prepare<[number, string, number, string, string]>(
     "INSERT INTO progress (segment, destination, waiting, states, settled) VALUES (?, ?, ?, ?, ?)",
   );
-  return function insertRows({ first, events, acceptedAt, routes }, takersOf) {
+  return function insertRows({ first, events, acceptedAt, routes }, takersOf, now) {
     let [open, lastAt] = [0, 0];
     for (const [destination, route] of routes) {
       const states = route.states.toString("latin1");
@@ -275,8 +296,8 @@ function createInsertRows(db: Database): (segment: Segment, takersOf: TakersOf) 
       lastAt = Math.max(lastAt, takers.lastAt);
     }
     // A segment without deliveries is settled at once.
-    const settledAt = lastAt > 0 || open > 0 ? lastAt || null : acceptedAt;
-    insertSegment.run(first, events, acceptedAt, open, settledAt);
+    const settledAt = lastAt > 0 || open > 0 ? lastAt || null : (acceptedAt ?? now);
+    insertSegment.run(first, events, acceptedAt ?? now, open, settledAt);
   };
 }
 
@@ -285,8 +306,8 @@ type Loaded = {
   readonly events: number;
   /** Empty if it is damaged. */
   readonly about: readonly About[];
-  readonly stored: Stored;
-};
+  readonly acceptedAt: At | null;
+} & Omit<Stored, "at">;
 
 type Row = { readonly about: string; readonly tail: string; readonly sum: number };
 
@@ -300,17 +321,18 @@ function readTail(db: Database, report: Pick<Report, "storeFailed">): readonly L
   );
   // Read one by one, so that a damaged page costs its own segment only.
   const read = db.prepare<[number], Row>("SELECT about, tail, tail_sum AS sum FROM contents WHERE segment = ?");
-  let at = newestFolded(db) ?? 0;
+  let acceptedAt = newestFolded(db);
   const numbers = list.pluck().all();
   return numbers.map((segment, nth) => {
     const row = attempt(() => read.get(segment));
-    const stored = attempt(() => row && parseStored(segment, row)) ?? { at, to: [], successes: [] };
+    const stored = attempt(() => row && parseStored(segment, row));
     const about = attempt(() => row && parseAbout(segment, row.about));
-    at = stored.at;
+    const { to = [], successes = [] } = stored ?? {};
+    acceptedAt = stored?.at ?? acceptedAt;
     // No number may be used again, so the events of a damaged segment are as many as there can be.
     const most = Math.min(MOST_EVENTS, (numbers[nth + 1] ?? Number.POSITIVE_INFINITY) - segment);
-    const events = stored.to[0]?.[1].length ?? about?.length ?? most;
-    return { segment, events, about: about ?? [], stored };
+    const events = to[0]?.[1].length ?? about?.length ?? most;
+    return { segment, events, about: about ?? [], acceptedAt, to, successes };
   });
 
   function attempt<T>(look: () => T): T | undefined {
@@ -330,7 +352,7 @@ function parseStored(segment: number, { tail, sum }: Omit<Row, "about">): Stored
 
 /** When the newest event was accepted; null if there is none. */
 export function newestIn(db: Database): At | null {
-  return readTail(db, UNHEARD).at(-1)?.stored.at ?? newestFolded(db);
+  return readTail(db, UNHEARD).at(-1)?.acceptedAt ?? newestFolded(db);
 }
 
 function newestFolded(db: Database): At | null {
@@ -347,13 +369,13 @@ export type TailContents = {
 
 export function contentsOfTail(db: Database): TailContents {
   const tail = readTail(db, UNHEARD);
-  const letters = tail.flatMap(({ stored }) => stored.to.map(([, states]) => countLetter(states, "w")));
-  const successes = tail.flatMap(({ stored }) => stored.successes.flatMap(([, , , , ids]) => ids));
+  const letters = tail.flatMap(({ to }) => to.map(([, states]) => countLetter(states, "w")));
+  const taken = tail.flatMap(({ successes }) => successes.flatMap(([, , , , ids]) => ids));
   // Those of a damaged segment are unknown.
-  const known = tail.filter(({ stored }) => stored.to.length > 0);
+  const known = tail.filter(({ to }) => to.length > 0);
   const isKnown = (id: number): boolean => known.some(({ segment, events }) => id >= segment && id < segment + events);
-  const delivered = successes.filter(isKnown).length;
-  const newestAt = tail.at(-1)?.stored.at ?? null;
+  const delivered = taken.filter(isKnown).length;
+  const newestAt = tail.at(-1)?.acceptedAt ?? null;
   return { events: sum(tail.map(({ events }) => events)), newestAt, waiting: sum(letters) - delivered, delivered };
 }
 

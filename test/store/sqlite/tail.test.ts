@@ -199,6 +199,19 @@ describe("the newest events on a disk that has changed them", () => {
     assert.equal((await acceptOne(k, "next")).id, 7);
   });
 
+  it("are kept as long as others where nothing says how old they are", async () => {
+    await using k = await startKillable();
+    await k.append(...makeEntries(2));
+    await k.kill(LETTERS);
+    assert.deepEqual(await k.counts(), []);
+    await acceptOne(k, "next");
+    const now = k.clock().now();
+    assert.deepEqual(await k.sql("SELECT first, events, settled_at FROM segments WHERE first = 1"), [
+      { first: 1, events: 2, settled_at: now },
+    ]);
+    assert.equal(await k.store().prune({ delivered: now, failed: now, seen: 0 }, 10), null);
+  });
+
   it("use up all numbers that they may have had where nothing of them can be read", async () => {
     await using k = await start();
     await k.kill(`${EVENTS} WHERE segment IN (3, 5); ${LETTERS} WHERE segment IN (3, 5)`);
@@ -275,6 +288,33 @@ describe("a tail that cannot be folded", () => {
     await k.restart();
     assert.deepEqual(await k.counts(), ["crm waiting: 3"]);
     assert.equal((await k.read()).length, 3);
+  });
+});
+
+describe("an event in the tail", () => {
+  it("is withdrawn, replayed and moved like others, and a kill leaves what became of it", async () => {
+    await using k = await startKillable();
+    const [first, second, third] = await accept(k, ...makeEntries(3));
+    assert.ok(first && second && third);
+    k.store().hurry();
+    const settling = k.succeed(first);
+    const events = [first.id, second.id];
+    assert.equal(await k.store().withdraw({ events, reason: "withdrawn: by the operator" }), 1);
+    assert.equal(await settling, "written");
+    await k.append(makeEntry({ messageId: "m4" }));
+    const moved = await k.store().waiting.move({ from: "crm", to: "lake" }, 1);
+    assert.deepEqual(moved, { moved: 1, doubled: 0, more: true });
+    await k.append(makeEntry({ messageId: "m5" }));
+    await k.kill();
+    assert.deepEqual(await k.counts(), ["crm delivered: 1", "crm failed: 1", "crm waiting: 2", "lake waiting: 1"]);
+    assert.equal(await k.store().replay.one({ id: 1, destination: "crm" }), "replayed");
+    await k.append(makeEntry({ messageId: "m6" }));
+    await k.kill();
+    assert.deepEqual(await k.counts(), ["crm failed: 1", "crm waiting: 4", "lake waiting: 1"]);
+    assert.deepEqual(
+      (await k.read("lake")).map(({ id }) => id),
+      [3],
+    );
   });
 });
 
