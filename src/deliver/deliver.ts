@@ -51,7 +51,7 @@ type DeliverWorld = {
   /** The `delivery` section of the config in force. */
   readonly delivery: () => Config["delivery"];
   readonly lanes: Lanes;
-  readonly activity: { delivered(destination: string): void };
+  readonly activity: LoopWorld["activity"];
   readonly post: Post;
   readonly clock: Clock;
   readonly random: Random;

@@ -74,13 +74,13 @@ function webhookState(lane: LaneStatus, now: At): WebhookHealth["state"] {
 }
 
 /** Counts recent successes for the operator, in memory. */
-export function createActivity(clock: Pick<Clock, "now">): Activity & { delivered(destination: string): void } {
+export function createActivity(clock: Pick<Clock, "now">): Activity & { delivered(destination: string, at: At): void } {
   const rates = new Map<string, Rate>();
   return {
-    delivered(destination) {
+    delivered(destination, at) {
       const rate = rates.get(destination) ?? createRate();
       rates.set(destination, rate);
-      rate.add(1, clock.now());
+      rate.add(1, at);
     },
     of: (destination) => rates.get(destination)?.perSecond(clock.now()) ?? 0,
   };

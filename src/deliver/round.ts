@@ -4,7 +4,7 @@ import { withoutQuery } from "../model/config.ts";
 import type { Attempt, Delivery, FinalAnswer, Outcome, RetryPolicy, Settlement } from "../model/delivery.ts";
 import type { Clock, Post, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
-import type { Ms } from "../model/units.ts";
+import type { At, Ms } from "../model/units.ts";
 import { describeAnswer, judge, signOf } from "../settle/judge.ts";
 import { isOffline, isSuccess, settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
@@ -19,7 +19,7 @@ export type RoundWorld = {
   readonly post: Post;
   readonly lanes: Lanes;
   readonly limits: Limits;
-  readonly activity: { delivered(destination: string): void };
+  readonly activity: { delivered(destination: string, at: At): void };
   readonly report: Report;
 };
 
@@ -68,7 +68,7 @@ async function attemptAndDecide(webhook: Webhook, run: Run): Promise<Settlement 
     freeSlot(webhook, result?.outcome ?? null, run);
   }
   const { outcome } = result;
-  if (isSuccess(outcome)) world.activity.delivered(destination.name);
+  if (isSuccess(outcome)) world.activity.delivered(destination.name, endOf(outcome));
   world.report.attempted(delivery, outcome);
   const judgement = judge(outcome);
   if (judgement === "unknown") return null;
@@ -99,7 +99,7 @@ function triggerOf(webhook: Webhook, { delivery, round, world }: Run): Attempt["
 function freeSlot(webhook: Webhook, outcome: Outcome | null, { delivery, round, world }: Run): void {
   const { clock, random, lanes } = world;
   const { destination, destinationClock, policy, onSlotFreed } = round;
-  const now = clock.now();
+  const now = outcome ? endOf(outcome) : clock.now();
   const sign = outcome ? signOf(outcome) : "unknown";
   if (sign !== "offline" && sign !== "unknown") destinationClock.noteOnline(now);
   lanes.done(destination.name, webhook, {
@@ -113,6 +113,10 @@ function freeSlot(webhook: Webhook, outcome: Outcome | null, { delivery, round, 
     policy,
   });
   onSlotFreed();
+}
+
+function endOf({ startedAt, duration }: Outcome): At {
+  return startedAt + duration;
 }
 
 /** How long Retry-After holds the lane. It counts for the whole webhook only with 429 and 503, and at most up to the cutoff. */

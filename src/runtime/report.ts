@@ -115,9 +115,9 @@ function attempted(sinks: Sinks, delivery: Delivery, answer: AttemptAnswer): voi
   const outcome = outcomeOf(answer);
   const reached = answer.kind === "answered" || answer.kind === "timeout";
   metrics.attempted({ destination, url: answer.url }, outcome, reached ? answer.duration : null);
-  if (outcome !== "delivered" && outcome !== "released") return logFailure(sinks, delivery, { answer, outcome });
   if (outcome === "delivered" && !throttle.isEmpty()) throttle.recovered(attemptSubject(destination, answer.url));
-  if (log.enabled("debug")) log.line("debug", `attempt.${outcome}`, attemptFields(delivery, answer));
+  if (outcome !== "delivered" && outcome !== "released") logFailure(sinks, delivery, { answer, outcome });
+  else if (log.enabled("debug")) log.line("debug", `attempt.${outcome}`, attemptFields(delivery, answer));
 }
 
 type Failure = { readonly answer: AttemptAnswer; readonly outcome: string };
@@ -154,13 +154,9 @@ function settled(sinks: Sinks, delivery: Delivery, settlement: Settlement): void
   const { log, metrics } = sinks;
   const { state } = settlement;
   if (state !== "waiting") metrics.settled.row(delivery.destination).add(state);
-  if (state === "failed" || state === "expired") return logGivenUp(sinks, delivery, settlement);
-  if (!log.enabled("debug")) return;
-  log.line(
-    "debug",
-    state === "waiting" ? "delivery.retrying" : `delivery.${state}`,
-    settledFields(delivery, settlement),
-  );
+  const name = state === "waiting" ? "delivery.retrying" : `delivery.${state}`;
+  if (state === "failed" || state === "expired") logGivenUp(sinks, delivery, settlement);
+  else if (log.enabled("debug")) log.line("debug", name, settledFields(delivery, settlement));
 }
 
 /** A receiver that refuses everything must not fill the log. Each delivery keeps its reason. */

@@ -127,6 +127,35 @@ describe("the time limit of an attempt", () => {
   });
 });
 
+describe("who listens to the limit of an attempt", () => {
+  it("is called once when it ends, unless the attempt is over or the listener has left", async () => {
+    const { clock, limits } = startLimits();
+    const called: string[] = [];
+    const [running, over] = [limits.start(10 * SECOND), limits.start(10 * SECOND)];
+    const left = (): unknown => called.push("left");
+    running.addEventListener("abort", () => called.push("first"));
+    running.addEventListener("abort", left);
+    running.addEventListener("abort", () => called.push("second"));
+    running.removeEventListener("abort", left);
+    over.addEventListener("abort", () => called.push("over"));
+    over.end();
+    await clock.advance("10s");
+    limits.release();
+    assert.deepEqual(called, ["first", "second"]);
+  });
+
+  it("may end other attempts", async () => {
+    const { clock, limits } = startLimits();
+    const all = Array.from({ length: 4 }, () => limits.start(10 * SECOND));
+    all[0]?.addEventListener("abort", () => {
+      all[0]?.end();
+      all[1]?.end();
+    });
+    await clock.advance("10s");
+    assert.deepEqual(ended(all), [true, false, true, true]);
+  });
+});
+
 describe("a release", () => {
   it("ends all attempts at once, of whatever length, but for those that are over", () => {
     const { limits } = startLimits();
@@ -158,6 +187,8 @@ describe("a release", () => {
     const { limits, timers } = startLimits();
     for (const length of [SECOND, SECOND, HOUR]) limits.start(length);
     limits.release();
+    assert.equal(timers(), 0);
+    limits.start(SECOND);
     assert.equal(timers(), 0);
   });
 });

@@ -79,6 +79,18 @@ describe("the log of attempts", () => {
     assert.deepEqual(await logs(d), []);
   });
 
+  it("writes nothing for a delivery that its first attempt delivers, even if that was a probe", async () => {
+    await using d = await startDaemon({ answers: ({ nth }) => (nth <= 10 ? REFUSED : 200) });
+    await d.call("/v1/track", CALL);
+    // Ten in a row close the lane.
+    while (d.sent.length < 10) await d.clock.advance("1s");
+    await d.call("/v1/track", { ...CALL, userId: "u2" });
+    await d.clock.advance("2s");
+    assert.match(d.sent[10]?.body ?? "", /"u2"/);
+    const [only, ...others] = await logs(d);
+    assert.deepEqual([only?.first.length, only?.last.length, others], [5, 5, []]);
+  });
+
   it("waits a quarter of a second for the text of a refusal, and no longer", async () => {
     await using d = await startDaemon({ answers: () => ({ status: 400, body: "never ends" }) });
     await d.call("/v1/track", CALL);

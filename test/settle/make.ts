@@ -56,13 +56,13 @@ export function makeRetried(delivery: Partial<Delivery> = {}): Delivery {
 }
 
 export type RoundOptions = Partial<Omit<SettleContext, "webhooks" | "clock">> & {
-    /** The URLs of all webhooks of the destination, and of those asked in the round. */
-    readonly urls?: readonly string[];
-    readonly asked?: readonly string[];
-    /** For how long the destination's clock had stood still in all, at any time that is asked about. */
-    readonly stoodStill?: Ms;
-    readonly standsStill?: boolean;
-  };
+  /** The URLs of all webhooks of the destination, and of those asked in the round. */
+  readonly urls?: readonly string[];
+  readonly asked?: readonly string[];
+  /** For how long the destination's clock had stood still in all, at any time that is asked about. */
+  readonly stoodStill?: Ms;
+  readonly standsStill?: boolean;
+};
 
 /** Settles a round that was over 20 ms after `FIRST_AT`, by the middle of chance, to one webhook, unless told else. */
 export function settleRound(

@@ -5,7 +5,17 @@ import { type At, MB } from "../../model/units.ts";
 import { untried } from "./append.ts";
 import type { Counts } from "./counts.ts";
 import { type Database, withRemedy } from "./driver.ts";
-import { type About, checksum, countLetter, damaged, damagedRow, type Packed, refOf, unpackBodies } from "./segment.ts";
+import {
+  type About,
+  checksum,
+  countLetter,
+  damaged,
+  damagedRow,
+  MOST_EVENTS,
+  type Packed,
+  refOf,
+  unpackBodies,
+} from "./segment.ts";
 import type { Tail } from "./tail.ts";
 
 /** Characters of bodies in one page, which bounds memory: bodies may be large, and destinations many. */
@@ -66,11 +76,7 @@ function createReadFirst(db: Database, report: StoreReport): (ask: QueueAsk) => 
      WHERE p.destination = ? AND p.waiting > 0 AND p.segment >= ? AND s.first + s.events > ? ORDER BY p.segment`,
   );
 
-  // Read one by one, so that a damaged page costs its own segment only.
-  const readTexts = db.prepare<[number], Pick<Packed, "about" | "bodies" | "sum">>(
-    "SELECT about, bodies, sum FROM contents WHERE segment = ?",
-  );
-
+  const open = createOpen(db);
   const readBack = db.prepare<[string], Letters>(
     `SELECT p.segment, p.states, p.waiting, s.accepted_at AS acceptedAt FROM progress p
      CROSS JOIN segments s ON s.first = p.segment
@@ -80,7 +86,7 @@ function createReadFirst(db: Database, report: StoreReport): (ask: QueueAsk) => 
   return function readFirst({ destination, after, limit, newestFirst }) {
     const next = newestFirst ? 0 : (after?.id ?? 0) + 1;
     const deliveries: Delivery[] = [];
-    let body = 0;
+    let [body, opened] = [0, 0];
     const segments = newestFirst
       ? readBack.iterate(destination)
       : read.iterate(destination, readFrom.get(destination, next) ?? next, next);
@@ -90,7 +96,9 @@ function createReadFirst(db: Database, report: StoreReport): (ask: QueueAsk) => 
         deliveries.push(delivery);
         body += delivery.body.length;
       }
-      if (deliveries.length >= limit || body >= MOST_BODY) return { deliveries, more: true };
+      opened += segment.states.length;
+      const isFull = deliveries.length >= limit || body >= MOST_BODY;
+      if (isFull || (opened >= MOST_OPENED && deliveries.length > 0)) return { deliveries, more: true };
     }
     return { deliveries, more: false };
   };
@@ -98,10 +106,7 @@ function createReadFirst(db: Database, report: StoreReport): (ask: QueueAsk) => 
   /** The waiting deliveries of a segment, from the event `next` on. */
   function waitingIn({ segment, states, waiting, acceptedAt }: Letters, destination: string, next: number): Delivery[] {
     if (countLetter(states, "w") !== waiting) throw damaged(segment, `its letters do not say that ${waiting} wait`);
-    const texts = readTexts.get(segment);
-    if (!texts) throw damaged(segment, "it has no contents");
-    const bodies = unpackBodies({ segment, events: states.length, ...texts });
-    const about: readonly About[] = JSON.parse(texts.about);
+    const { about, bodies } = open(segment, { events: states.length, waiting });
     const deliveries: Delivery[] = [];
     for (let at = states.indexOf("w", Math.max(0, next - segment)); at >= 0; at = states.indexOf("w", at + 1)) {
       const [event, body] = [about[at], bodies[at]];
@@ -110,6 +115,45 @@ function createReadFirst(db: Database, report: StoreReport): (ask: QueueAsk) => 
       deliveries.push(untried({ id: segment + at, destination, segment, messageId, type, body, acceptedAt }));
     }
     return deliveries;
+  }
+}
+
+/** Events of all segments opened for one page, and segments that are remembered: large ones have some 120 KB of bodies. */
+const MOST_OPENED = 32 * MOST_EVENTS;
+const MOST_REMEMBERED = 64;
+
+type Opened = { readonly about: readonly About[]; readonly bodies: readonly string[] };
+
+/**
+ * Opens segments. Where a destination gets only some of the events, others get the rest: such a segment is remembered, as they
+ * read it at about the same time. What waits in it does not change.
+ */
+function createOpen(db: Database) {
+  // Read one by one, so that a damaged page costs its own segment only.
+  const read = db.prepare<[number], Pick<Packed, "about" | "bodies" | "sum">>(
+    "SELECT about, bodies, sum FROM contents WHERE segment = ?",
+  );
+  // The last one used comes last.
+  const remembered = new Map<number, Opened>();
+
+  return function open(
+    segment: number,
+    { events, waiting }: { readonly events: number; readonly waiting: number },
+  ): Opened {
+    const known = remembered.get(segment);
+    remembered.delete(segment);
+    const opened = known ?? openNow(segment, events);
+    if (waiting * 2 <= events) remembered.set(segment, opened);
+    const [oldest] = remembered.keys();
+    if (oldest !== undefined && remembered.size > MOST_REMEMBERED) remembered.delete(oldest);
+    return opened;
+  };
+
+  function openNow(segment: number, events: number): Opened {
+    const texts = read.get(segment);
+    if (!texts) throw damaged(segment, "it has no contents");
+    const bodies = unpackBodies({ segment, events, ...texts });
+    return { about: JSON.parse(texts.about), bodies };
   }
 }
 
