@@ -6,7 +6,7 @@ import { type Database, messageOf, openExisting, sizeOf } from "./driver.ts";
 import { logOf } from "./files.ts";
 import { findLostCommits } from "./log-check.ts";
 import { readMemory } from "./meta.ts";
-import { FIRST_SCHEMA, faultOfSchema, type SchemaFault, schemaOf } from "./schema.ts";
+import { faultOfSchema, type SchemaFault, schemaOf } from "./schema.ts";
 import { contentsOfTail, type TailContents } from "./tail.ts";
 
 /** What is wrong with a store, with a stable code; null if nothing is. */
@@ -50,14 +50,19 @@ function checkStore(db: Database, depth: Depth): Checked | Damage {
     : { code: "store_unknown", message: "it is an SQLite file, but no outbox of Fairlead" };
 }
 
-/** Inspects a store of any schema. Null if the SQLite file is no store. */
+/** Inspects a store of any schema, at one moment. Null if the SQLite file is no store. */
 export function readContents(db: Database): Contents | null {
+  return db.transaction(() => readTables(db))();
+}
+
+function readTables(db: Database): Contents | null {
   const tables = new Set(db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all());
   if (!["segments", "contents", "progress", "tried", "counts", "meta"].every((name) => tables.has(name))) return null;
   const count = (table: string, what = "count(*)"): number =>
     tables.has(table) ? Number(db.prepare<[], number>(`SELECT ${what} FROM ${table}`).pluck().get()) : 0;
   const schema = Number(db.pragma("user_version", { simple: true }));
-  const tail = schema < FIRST_SCHEMA ? NO_TAIL : contentsOfTail(db);
+  const findTail = db.prepare("SELECT 1 FROM pragma_table_info('contents') WHERE name = 'tail_sum'");
+  const tail = findTail.get() === undefined ? NO_TAIL : contentsOfTail(db);
   return {
     schema,
     events: count("segments", "total(events)") + tail.events,
@@ -90,7 +95,7 @@ function deliveriesOf(db: Database, { waiting, delivered }: TailContents): Conte
   return { ...folded, waiting: folded.waiting + waiting, delivered: folded.delivered + delivered };
 }
 
-/** An older schema has none. */
+/** Another schema may have none. */
 const NO_TAIL: TailContents = { events: 0, newestAt: null, waiting: 0, delivered: 0 };
 
 /** How many rows each table has, by its name. */
