@@ -40,11 +40,7 @@ export type Repeats = Keeper & {
 /** Reads all keys once, which takes about 0.1 s for a million. */
 export function createRepeats(db: Database): Repeats {
   const insertRows = createInsertRows(db);
-  const find = db.prepare<[number], Row>("SELECT * FROM seen WHERE first <= ? ORDER BY first DESC LIMIT 1");
-  const index = createKeyIndex();
-  let nextNumber = load(db, index);
-  // Of the tail.
-  let recent: Batch[] = [];
+  const kept = createKeptKeys(db);
   // Of the transaction: its keys, and how many of them it has written. They enter the index once they are committed.
   const pending = new Set<Key>();
   let pendingAt: At = 0;
@@ -54,32 +50,25 @@ export function createRepeats(db: Database): Repeats {
   return {
     isRepeat({ now }, source, messageId, since) {
       const key = keyOf(source, messageId);
-      if (pending.has(key) || index.some(hashOf(key), (number) => isSame(number, key, since))) return true;
+      if (pending.has(key) || kept.isSeen(key, since)) return true;
       pending.add(key);
       pendingAt = now;
       return false;
     },
-    seenAt(source, messageId) {
-      const key = keyOf(source, messageId);
-      const numbers: number[] = [];
-      index.some(hashOf(key), (number) => isSame(number, key, 0) && numbers.push(number) === 0);
-      // After 24 hours the id may have come again: the newest counts.
-      const newest = Math.max(...numbers);
-      return numbers.length === 0 ? null : (batchOf(newest)?.at ?? find.get(newest)?.seen_at ?? null);
-    },
-    ...createPruneSeen(db, index),
+    seenAt: (source, messageId) => kept.seenAt(keyOf(source, messageId)),
+    ...createPruneSeen(db, kept.index),
     fold({ now }) {
-      if (!isFolded) recent.forEach(insertRows);
+      if (!isFolded) kept.tail().forEach(insertRows);
       const keys = [...pending].slice(folded);
-      insertRows({ first: nextNumber + folded, at: now, keys });
+      insertRows({ first: kept.next() + folded, at: now, keys });
       isFolded = true;
       folded += keys.length;
     },
-    restore: (source, messageId, at) => add([keyOf(source, messageId)], at),
+    restore: (source, messageId, at) => kept.add([keyOf(source, messageId)], at, 0),
     write() {},
     committed() {
-      if (isFolded) recent = [];
-      if (pending.size > 0) add([...pending], pendingAt, folded);
+      if (isFolded) kept.folded();
+      if (pending.size > 0) kept.add([...pending], pendingAt, folded);
       begin();
     },
     rolledBack: begin,
@@ -90,15 +79,51 @@ export function createRepeats(db: Database): Repeats {
     isFolded = false;
     folded = 0;
   }
+}
 
-  /** Numbers these keys, of which so many are written. */
-  function add(keys: readonly Key[], at: At, written = 0): void {
-    keys.forEach((key, nth) => {
-      index.add(hashOf(key), nextNumber + nth);
-    });
-    if (written < keys.length) recent.push({ first: nextNumber + written, at, keys: keys.slice(written) });
-    nextNumber += keys.length;
-  }
+/** The keys of all commits, each with its number: in rows, and those of the tail in memory. */
+type KeptKeys = {
+  readonly index: KeyIndex;
+  /** The number of the next key. */
+  next(): number;
+  /** Numbers the keys of a commit, of which so many have a row. */
+  add(keys: readonly Key[], at: At, written: number): void;
+  isSeen(key: Key, since: At): boolean;
+  seenAt(key: Key): At | null;
+  tail(): readonly Batch[];
+  /** The tail has rows now. */
+  folded(): void;
+};
+
+function createKeptKeys(db: Database): KeptKeys {
+  const find = db.prepare<[number], Row>("SELECT * FROM seen WHERE first <= ? ORDER BY first DESC LIMIT 1");
+  const index = createKeyIndex();
+  let nextNumber = load(db, index);
+  let recent: Batch[] = [];
+
+  return {
+    index,
+    next: () => nextNumber,
+    add(keys, at, written) {
+      keys.forEach((key, nth) => {
+        index.add(hashOf(key), nextNumber + nth);
+      });
+      if (written < keys.length) recent.push({ first: nextNumber + written, at, keys: keys.slice(written) });
+      nextNumber += keys.length;
+    },
+    isSeen: (key, since) => index.some(hashOf(key), (number) => isSame(number, key, since)),
+    seenAt(key) {
+      const numbers: number[] = [];
+      index.some(hashOf(key), (number) => isSame(number, key, 0) && numbers.push(number) === 0);
+      // After 24 hours the id may have come again: the newest counts.
+      const newest = Math.max(...numbers);
+      return numbers.length === 0 ? null : (batchOf(newest)?.at ?? find.get(newest)?.seen_at ?? null);
+    },
+    tail: () => recent,
+    folded() {
+      recent = [];
+    },
+  };
 
   function isSame(number: number, key: Key, since: At): boolean {
     const batch = batchOf(number);

@@ -318,6 +318,31 @@ describe("an event in the tail", () => {
   });
 });
 
+describe("a user in the tail", () => {
+  it("is erased like others, and a kill brings nothing of them back", async () => {
+    await using k = await startKillable();
+    await k.append(makeEntry({ messageId: "m1", userId: "u1", deliverTo: [] }), makeEntry({ messageId: "m2" }));
+    await k.append(makeEntry({ messageId: "m3", userId: "u1" }));
+    const { deletions } = k.store();
+    const request = { id: "del-1", requestedAt: 5, userIds: ["u1"], sources: null, affected: [], untold: [] };
+    const recorded = await deletions.record({ ...request, erase: true, suppress: false });
+    assert.ok(!isFault(recorded));
+    const of = { users: new Set(["u1"]), sources: null, upTo: 3 };
+    const step = await deletions.erase(recorded, of, null);
+    assert.ok(!isFault(step) && step.busy);
+    await k.append(makeEntry({ messageId: "m4" }));
+    await k.kill();
+    // What waits is erased when it is settled.
+    assert.deepEqual(await k.sql("SELECT message_id, user_id FROM events WHERE id <> 2"), [
+      { message_id: "", user_id: null },
+      { message_id: "m3", user_id: "u1" },
+      { message_id: "m4", user_id: "u1" },
+    ]);
+    assert.deepEqual(await k.counts(), ["crm waiting: 3"]);
+    assert.deepEqual(await k.append(...makeEntries(4)), Array(4).fill("duplicate"));
+  });
+});
+
 describe("a success", () => {
   it("shares the commit of the next call: one call a second is one commit a second", async () => {
     await using k = await startKillable();
