@@ -56,9 +56,9 @@ export function parseAbout(segment: number, text: string | undefined): readonly 
 /** The states of a new segment of so many events. `waiting`: the indexes, in order, of those that wait. */
 export function statesOf(waiting: readonly number[], events: number): string {
   if (waiting.length === events) return "w".repeat(events);
-  const states: Letter[] = new Array<Letter>(events).fill("-");
-  for (const index of waiting) states[index] = "w";
-  return states.join("");
+  const states = Buffer.alloc(events, "-");
+  for (const index of waiting) states.write("w", index);
+  return states.toString("latin1");
 }
 
 /** How often the letter occurs. */
