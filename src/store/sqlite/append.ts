@@ -1,5 +1,6 @@
 import type { MemberChange } from "../../model/audience.ts";
 import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
+import type { Skip } from "../../model/event.ts";
 import { isFault } from "../../model/fault.ts";
 import type { Entry, Receipt, Store } from "../../model/ports.ts";
 import { type At, DAY } from "../../model/units.ts";
@@ -10,7 +11,7 @@ import type { Commits, Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { MemberBatch } from "./members.ts";
 import type { Notices } from "./notices.ts";
-import { type About, MOST_EVENTS, refOf } from "./segment.ts";
+import { type About, MOST_EVENTS, refOf, storeSkips } from "./segment.ts";
 import type { Tables } from "./tables.ts";
 import type { Tail } from "./tail.ts";
 import type { Withdrawn, WithdrawRows } from "./waiting.ts";
@@ -123,6 +124,8 @@ export type Draft = {
   size: number;
   /** By destination: the indexes of its events, from 0. */
   readonly routed: Map<string, number[]>;
+  /** Lists of skips: the index of the first event that has it. */
+  readonly skips: Map<readonly Skip[], number>;
 };
 
 /** Where an event is. */
@@ -146,7 +149,7 @@ export function createSegments(db: Database, tail: Tail): Segments {
       const draft = draftFor(now);
       const { first, acceptedAt, about, bodies, routed } = draft;
       const index = bodies.length;
-      about.push(aboutOf(entry));
+      about.push(aboutOf(entry, draft));
       bodies.push(entry.body);
       draft.size += entry.body.length;
       for (const destination of entry.deliverTo) note(routed, destination, index);
@@ -166,7 +169,8 @@ export function createSegments(db: Database, tail: Tail): Segments {
   function draftFor(now: At): Draft {
     const last = drafts.at(-1);
     if (last && last.bodies.length < MOST_EVENTS && last.size < MOST_BODIES) return last;
-    const draft = { first: afterDrafts(), acceptedAt: now, about: [], bodies: [], size: 0, routed: new Map() };
+    const [routed, skips] = [new Map(), new Map()];
+    const draft = { first: afterDrafts(), acceptedAt: now, about: [], bodies: [], size: 0, routed, skips };
     drafts.push(draft);
     return draft;
   }
@@ -177,9 +181,13 @@ export function createSegments(db: Database, tail: Tail): Segments {
   }
 }
 
-function aboutOf({ source, event, skipped }: Entry): About {
+/** Events of one source and type have the same list of skips, and hundreds of destinations make it long: it is stored once. */
+function aboutOf({ source, event, skipped }: Entry, { skips, bodies }: Draft): About {
   const { type, messageId, userId = null } = event;
-  return skipped.length === 0 ? [source, type, messageId, userId] : [source, type, messageId, userId, skipped];
+  if (skipped.length === 0) return [source, type, messageId, userId];
+  const same = skips.get(skipped);
+  if (same === undefined) skips.set(skipped, bodies.length);
+  return [source, type, messageId, userId, same ?? storeSkips(skipped)];
 }
 
 function note(routed: Map<string, number[]>, destination: string, index: number): void {

@@ -7,7 +7,7 @@ import { logOf } from "./files.ts";
 import { findLostCommits } from "./log-check.ts";
 import { readMemory } from "./meta.ts";
 import { faultOfSchema, type SchemaFault, schemaOf } from "./schema.ts";
-import { contentsOfTail, type TailContents } from "./tail.ts";
+import { contentsOfTail, type TailContents } from "./stored-tail.ts";
 
 /** What is wrong with a store, with a stable code; null if nothing is. */
 type Damage = { readonly code: "store_damaged" | "store_unknown"; readonly message: string } | SchemaFault;

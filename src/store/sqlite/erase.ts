@@ -124,7 +124,7 @@ function isTheirs(
 
 /** What stays in `about` of an erased event: its source, its type, and who did not get it. */
 function erasedAbout([source, type, , , skipped]: About): About {
-  return skipped ? [source, type, ERASED, null, skipped] : [source, type, ERASED, null];
+  return skipped !== undefined ? [source, type, ERASED, null, skipped] : [source, type, ERASED, null];
 }
 
 /** JSON like any other body, for people who read the table. */

@@ -9,7 +9,7 @@ import { type Hit, isWanted, type Position, readPage, type Walk } from "../listi
 import type { Database } from "./driver.ts";
 import { fromRow, type Kept, LISTED, type Segment, type TriedRow } from "./kept.ts";
 import type { Repeats } from "./repeats.ts";
-import { damaged, type Letter } from "./segment.ts";
+import { damaged, type Letter, skipsOf } from "./segment.ts";
 import { logOfFirst } from "./settle.ts";
 import { createFindTrail } from "./trail.ts";
 
@@ -100,14 +100,15 @@ type EventRead = { readonly id: number; readonly rows: readonly ListedDelivery[]
 
 function readInSegment(kept: Kept, segment: Segment, { id, rows }: EventRead): FoundEvent {
   const { first, acceptedAt } = segment;
-  const about = kept.about(first)[id - first];
+  const all = kept.about(first);
+  const about = all[id - first];
   if (about === undefined) throw damaged(first, `it does not say what event ${id} is`);
-  const [source, type, messageId, userId, skipped = []] = about;
+  const [source, type, messageId, userId] = about;
   const letters = kept.listed(segment, ["w", "d"], { id });
   const known = new Set(rows.map(({ destination }) => destination));
   const tried = kept.letters(first).filter(({ states }) => states[id - first] === "t");
   const forgotten = tried.map(({ destination }) => destination).filter((destination) => !known.has(destination));
-  const event = { id, source, type, messageId, userId, acceptedAt, skipped };
+  const event = { id, source, type, messageId, userId, acceptedAt, skipped: skipsOf(all, id - first) };
   return { ...event, deliveries: [...letters, ...rows], forgotten, whole: true };
 }
 

@@ -4,7 +4,7 @@ import { type At, MINUTE, type Ms } from "../../model/units.ts";
 import { createTimeline, type KeptTimeline, type Memory } from "../timeline.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import { newestIn } from "./tail.ts";
+import { newestIn } from "./stored-tail.ts";
 
 /** Remembers the time across restarts, with at most one extra write a minute, and one after a step of the clock. */
 export type Meta = Keeper & {

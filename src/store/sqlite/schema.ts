@@ -21,7 +21,8 @@ const SCHEMA = `
   CREATE INDEX segments_sparse ON segments (accepted_at) WHERE open > 0 AND dense = 0 AND events >= open * 2;
 
   -- What the events of a segment are, in their order. "about" is a JSON array with an array for each: its source, type,
-  -- messageId, userId, and the destinations that do not get it, if any, each with the rule that decided. "bodies" has a
+  -- messageId, userId, and the destinations that do not get it, if any: an array for each rule, with those that it keeps it
+  -- from. In place of that may stand the index of the first event of the segment that has the same. "bodies" has a
   -- line for each, which every receiver gets to the byte; from 4 KB on it is compressed (a BLOB of zstd). "sum" is the
   -- CRC-32 of "about" and, after it, "bodies", NULL in rows of development versions. Erasing an event empties its
   -- messageId, its userId and its body; otherwise a row never changes. The newest segments have a row only here ("tail.ts"):
@@ -264,7 +265,8 @@ const SCHEMA = `
   -- deliveries. Both read everything; the daemon does not use them.
   CREATE VIEW events AS
     SELECT c.segment + a.key AS id, c.segment, a.value ->> 0 AS source, a.value ->> 1 AS type,
-      a.value ->> 2 AS message_id, a.value ->> 3 AS user_id, a.value -> 4 AS skipped, coalesce(s.accepted_at, c.tail ->> 'at') AS accepted_at,
+      a.value ->> 2 AS message_id, a.value ->> 3 AS user_id,
+      iif(json_type(a.value, '$[4]') = 'integer', c.about -> ('$[' || (a.value ->> 4) || '][4]'), a.value -> 4) AS skipped, coalesce(s.accepted_at, c.tail ->> 'at') AS accepted_at,
       iif(typeof(c.bodies) = 'text', json_extract('[' || replace(c.bodies, char(10), ',') || ']', '$[' || a.key || ']'), NULL)
         AS body
     FROM contents c LEFT JOIN segments s ON s.first = c.segment JOIN json_each(c.about) a;

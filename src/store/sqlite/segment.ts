@@ -1,6 +1,6 @@
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { DeliveryRef } from "../../model/delivery.ts";
-import type { EventType, Skip } from "../../model/event.ts";
+import type { EventType, Skip, SkipRule } from "../../model/event.ts";
 
 /**
  * The state of one event in the column `states`: it waits for its first attempt, was delivered by it, has a row in `tried`, or is
@@ -26,8 +26,23 @@ export type About = readonly [
   type: EventType,
   messageId: string,
   userId: string | null,
-  skipped?: readonly Skip[],
+  skipped?: StoredSkips | number,
 ];
+
+/** By rule, the destinations that it keeps an event from. In place of it, the index of the first event that has the same. */
+export type StoredSkips = readonly (readonly [rule: SkipRule, ...destinations: string[]])[];
+
+export function storeSkips(skipped: readonly Skip[]): StoredSkips {
+  const byRule = Map.groupBy(skipped, ({ rule }) => rule);
+  return [...byRule].map(([rule, all]) => [rule, ...all.map(({ destination }) => destination)]);
+}
+
+/** What was skipped of the nth event. */
+export function skipsOf(about: readonly About[], nth: number): readonly Skip[] {
+  const [, , , , stored = []] = about[nth] ?? [];
+  if (typeof stored === "number") return skipsOf(about, stored);
+  return stored.flatMap(([rule, ...destinations]) => destinations.map((destination) => ({ destination, rule })));
+}
 
 export function parseAbout(segment: number, text: string | undefined): readonly About[] {
   if (text === undefined) throw damaged(segment, "it has no contents");
@@ -41,9 +56,9 @@ export function parseAbout(segment: number, text: string | undefined): readonly 
 /** The states of a new segment of so many events. `waiting`: the indexes, in order, of those that wait. */
 export function statesOf(waiting: readonly number[], events: number): string {
   if (waiting.length === events) return "w".repeat(events);
-  const states: Letter[] = new Array<Letter>(events).fill("-");
-  for (const index of waiting) states[index] = "w";
-  return states.join("");
+  const states = Buffer.alloc(events, "-");
+  for (const index of waiting) states.write("w", index);
+  return states.toString("latin1");
 }
 
 /** How often the letter occurs. */

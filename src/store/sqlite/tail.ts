@@ -8,26 +8,16 @@
  * The tail is folded when it is long or old, when successes have no new row to be written with, and before anything reads
  * those tables or changes them in another way.
  */
-import { crc32 } from "node:zlib";
 import type { Report } from "../../model/report.ts";
 import { type At, MINUTE } from "../../model/units.ts";
 import type { Draft } from "./append.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
-import { type Database, withRemedy } from "./driver.ts";
-import { type Delivered, isSame, noTakers, note, type Place, type Takers, toLines } from "./progress.ts";
+import type { Database } from "./driver.ts";
+import { type Delivered, noTakers, note, type Place, type Takers, toLines } from "./progress.ts";
 import type { Repeats } from "./repeats.ts";
-import {
-  type About,
-  checksum,
-  countLetter,
-  damaged,
-  type Letter,
-  MOST_EVENTS,
-  packBodies,
-  parseAbout,
-  statesOf,
-} from "./segment.ts";
+import { countLetter, type Letter, statesOf } from "./segment.ts";
+import { createInsertContents, type Loaded, readTail, type Success } from "./stored-tail.ts";
 
 /** The tail is folded from so many segments or events on, or when its oldest segment is this old. */
 const LONGEST = { segments: 128, events: 1_024, age: MINUTE };
@@ -57,10 +47,10 @@ type Segment = {
 };
 
 /** A segment's deliveries to one destination: a letter for each event, as in `progress`, and who took those with a d. */
-type Route = { readonly states: Buffer; readonly takers: Takers };
+type Route = { readonly states: Buffer; waiting: number; readonly takers: Takers };
 
 /** What a transaction has found delivered. `nth`: the event's index in its segment. */
-type Success = { readonly route: Route; readonly place: Place; readonly nth: number; readonly by: Delivered };
+type NewSuccess = Success & { readonly route: Route; readonly nth: number };
 
 /** The segments in the tail, by number and in this order. */
 type Held = {
@@ -75,7 +65,7 @@ type Held = {
 type State = {
   /** Segments whose contents it has written, and what it has found delivered. */
   readonly fresh: Segment[];
-  readonly successes: Success[];
+  readonly successes: NewSuccess[];
   /** What it has folded: nothing, the segments held, or the fresh ones as well. */
   folded: "nothing" | "held" | "all";
 };
@@ -105,7 +95,7 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
       if (!route) return null;
       const nth = place.id - place.segment;
       if (route.states[nth] !== WAITING) return false;
-      route.states[nth] = DELIVERED;
+      mark(route, nth, DELIVERED);
       state.successes.push({ route, place, nth, by });
       counts.later(tx, place.destination, "waiting", -1);
       counts.later(tx, place.destination, "delivered", 1);
@@ -124,7 +114,7 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
       state = begin();
     },
     rolledBack() {
-      for (const { route, nth } of state.successes) route.states[nth] = WAITING;
+      for (const { route, nth } of state.successes) mark(route, nth, WAITING);
       state = begin();
     },
   };
@@ -169,7 +159,7 @@ function endOf({ segments }: Held): number {
 
 function oldestWaitingIn({ segments }: Held, destination: string): At | null {
   for (const { routes, acceptedAt } of segments.values()) {
-    if (routes.get(destination)?.states.includes(WAITING)) return acceptedAt;
+    if ((routes.get(destination)?.waiting ?? 0) > 0) return acceptedAt;
   }
   return null;
 }
@@ -181,14 +171,14 @@ function load(held: Held, loaded: Loaded, { counts, repeats }: Restoring): void 
   const { segment: first, events, about, acceptedAt, to, successes } = loaded;
   const routes = new Map(to.map(([destination, states]) => [destination, toRoute(states)]));
   held.add({ first, events, acceptedAt, routes });
-  for (const [destination, states] of to) counts.restore(destination, "waiting", countLetter(states, "w"));
+  for (const [destination, { waiting }] of routes) counts.restore(destination, "waiting", waiting);
   for (const [source, , messageId] of about) repeats.restore(source, messageId, acceptedAt ?? 0);
   for (const [destination, at, url, status, ids] of successes) {
     for (const id of ids) {
       const segment = [...held.segments.values()].findLast((one) => one.first <= id);
       const route = segment?.routes.get(destination);
       if (!segment || route?.states[id - segment.first] !== WAITING) continue;
-      route.states[id - segment.first] = DELIVERED;
+      mark(route, id - segment.first, DELIVERED);
       note(route.takers, id, { at, url, status });
       counts.restore(destination, "waiting", -1);
       counts.restore(destination, "delivered", 1);
@@ -210,6 +200,11 @@ function isLong({ segments, events }: Held, { fresh }: State, now: At): boolean 
   return oldest !== undefined && now - (oldest.acceptedAt ?? 0) >= LONGEST.age;
 }
 
+function mark(route: Route, nth: number, letter: number): void {
+  route.states[nth] = letter;
+  route.waiting += letter === WAITING ? 1 : -1;
+}
+
 function toSegment({ first, acceptedAt, bodies, routed }: Draft): Segment {
   const routes = new Map<string, Route>();
   for (const [destination, indexes] of routed) routes.set(destination, toRoute(statesOf(indexes, bodies.length)));
@@ -217,13 +212,13 @@ function toSegment({ first, acceptedAt, bodies, routed }: Draft): Segment {
 }
 
 function toRoute(states: string): Route {
-  return { states: Buffer.from(states, "latin1"), takers: noTakers() };
+  return { states: Buffer.from(states, "latin1"), waiting: countLetter(states, "w"), takers: noTakers() };
 }
 
 /** Who took the deliveries of a route, with what the transaction adds. */
 type TakersOf = (route: Route) => { readonly lines: string; readonly lastAt: At };
 
-function withSuccesses(successes: readonly Success[]): TakersOf {
+function withSuccesses(successes: readonly NewSuccess[]): TakersOf {
   const added = new Map<Route, Takers>();
   for (const { route, place, by } of successes) {
     const takers = added.get(route) ?? noTakers();
@@ -233,48 +228,6 @@ function withSuccesses(successes: readonly Success[]): TakersOf {
   return (route) => {
     const all = [route.takers, added.get(route) ?? noTakers()];
     return { lines: all.map(toLines).join(""), lastAt: Math.max(...all.map(({ lastAt }) => lastAt)) };
-  };
-}
-
-/** What the column `tail` says of a segment in JSON, beside its events. It means nothing once the tail was folded. */
-type Stored = {
-  readonly at: At;
-  readonly to: readonly (readonly [destination: string, states: string])[];
-  /** Deliveries of earlier segments in the tail, by who took them. */
-  readonly successes: readonly StoredSuccesses[];
-};
-
-type StoredSuccesses = readonly [destination: string, at: At, url: string, status: number, events: readonly number[]];
-
-/** Successes that follow each other and are alike become one. */
-function toStored(successes: readonly Success[]): readonly StoredSuccesses[] {
-  const stored: StoredSuccesses[] = [];
-  let last: Success | null = null;
-  let events: number[] = [];
-  for (const success of successes) {
-    const { place, by } = success;
-    if (last === null || last.place.destination !== place.destination || !isSame(last.by, by)) {
-      events = [];
-      stored.push([place.destination, by.at, by.url, by.status, events]);
-    }
-    events.push(place.id);
-    last = success;
-  }
-  return stored;
-}
-
-function createInsertContents(db: Database): (draft: Draft, successes: readonly Success[]) => void {
-  const insert = db.prepare<[number, string, string | Buffer, number, string, number]>(
-    "INSERT INTO contents (segment, about, bodies, sum, tail, tail_sum) VALUES (?, ?, ?, ?, ?, ?)",
-  );
-  return function insertContents({ first, acceptedAt, about, bodies, routed }, successes) {
-    const stored: Stored = {
-      at: acceptedAt,
-      to: [...routed].map(([destination, indexes]) => [destination, statesOf(indexes, bodies.length)]),
-      successes: toStored(successes),
-    };
-    const [told, packed, tail] = [JSON.stringify(about), packBodies(bodies), JSON.stringify(stored)];
-    insert.run(first, told, packed, checksum(told, packed), tail, crc32(tail));
   };
 }
 
@@ -288,11 +241,9 @@ function createInsertRows(db: Database): (segment: Segment, takersOf: TakersOf, 
   return function insertRows({ first, events, acceptedAt, routes }, takersOf, now) {
     let [open, lastAt] = [0, 0];
     for (const [destination, route] of routes) {
-      const states = route.states.toString("latin1");
-      const waiting = countLetter(states, "w");
       const takers = takersOf(route);
-      insertProgress.run(first, destination, waiting, states, takers.lines);
-      open += waiting;
+      insertProgress.run(first, destination, route.waiting, route.states.toString("latin1"), takers.lines);
+      open += route.waiting;
       lastAt = Math.max(lastAt, takers.lastAt);
     }
     // A segment without deliveries is settled at once.
@@ -300,88 +251,3 @@ function createInsertRows(db: Database): (segment: Segment, takersOf: TakersOf, 
     insertSegment.run(first, events, acceptedAt ?? now, open, settledAt);
   };
 }
-
-type Loaded = {
-  readonly segment: number;
-  readonly events: number;
-  /** Empty if it is damaged. */
-  readonly about: readonly About[];
-  readonly acceptedAt: At | null;
-} & Omit<Stored, "at">;
-
-type Row = { readonly about: string; readonly tail: string; readonly sum: number };
-
-/**
- * The segments that an earlier process has not folded, the oldest first. What is damaged is reported, and costs its own segment
- * only: if its letters are, nothing of it is sent, and its events are kept like those that no destination gets.
- */
-function readTail(db: Database, report: Pick<Report, "storeFailed">): readonly Loaded[] {
-  const list = db.prepare<[], number>(
-    "SELECT segment FROM contents WHERE segment > (SELECT coalesce(max(first), 0) FROM segments) ORDER BY segment",
-  );
-  // Read one by one, so that a damaged page costs its own segment only.
-  const read = db.prepare<[number], Row>("SELECT about, tail, tail_sum AS sum FROM contents WHERE segment = ?");
-  let acceptedAt = newestFolded(db);
-  const numbers = list.pluck().all();
-  return numbers.map((segment, nth) => {
-    const row = attempt(() => read.get(segment));
-    const stored = attempt(() => row && parseStored(segment, row));
-    const about = attempt(() => row && parseAbout(segment, row.about));
-    const { to = [], successes = [] } = stored ?? {};
-    acceptedAt = stored?.at ?? acceptedAt;
-    // No number may be used again, so the events of a damaged segment are as many as there can be.
-    const most = Math.min(MOST_EVENTS, (numbers[nth + 1] ?? Number.POSITIVE_INFINITY) - segment);
-    const events = to[0]?.[1].length ?? about?.length ?? most;
-    return { segment, events, about: about ?? [], acceptedAt, to, successes };
-  });
-
-  function attempt<T>(look: () => T): T | undefined {
-    try {
-      return look();
-    } catch (error) {
-      report.storeFailed("read the newest events", withRemedy(error));
-      return undefined;
-    }
-  }
-}
-
-function parseStored(segment: number, { tail, sum }: Omit<Row, "about">): Stored {
-  if (crc32(tail) !== sum) throw damaged(segment, "its destinations are not what was written");
-  return JSON.parse(tail);
-}
-
-/** When the newest event was accepted; null if there is none. */
-export function newestIn(db: Database): At | null {
-  return readTail(db, UNHEARD).at(-1)?.acceptedAt ?? newestFolded(db);
-}
-
-function newestFolded(db: Database): At | null {
-  return db.prepare<[], At>("SELECT accepted_at FROM segments ORDER BY first DESC LIMIT 1").pluck().get() ?? null;
-}
-
-/** What the tail has that the other tables lack. */
-export type TailContents = {
-  readonly events: number;
-  readonly newestAt: At | null;
-  readonly waiting: number;
-  readonly delivered: number;
-};
-
-export function contentsOfTail(db: Database): TailContents {
-  const tail = readTail(db, UNHEARD);
-  const letters = tail.flatMap(({ to }) => to.map(([, states]) => countLetter(states, "w")));
-  const taken = tail.flatMap(({ successes }) => successes.flatMap(([, , , , ids]) => ids));
-  // Those of a damaged segment are unknown.
-  const known = tail.filter(({ to }) => to.length > 0);
-  const isKnown = (id: number): boolean => known.some(({ segment, events }) => id >= segment && id < segment + events);
-  const delivered = taken.filter(isKnown).length;
-  const newestAt = tail.at(-1)?.acceptedAt ?? null;
-  return { events: sum(tail.map(({ events }) => events)), newestAt, waiting: sum(letters) - delivered, delivered };
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
-}
-
-/** What reads the tail again need not report damage again. */
-const UNHEARD: Pick<Report, "storeFailed"> = { storeFailed() {} };

@@ -23,7 +23,7 @@ describe("an event's row", () => {
       },
       {
         ...{ id: 2, segment: 1, source: "app", type: "page", message_id: "m2", user_id: null, accepted_at: now },
-        ...{ skipped: '[{"destination":"crm","rule":"type_not_selected"}]', body: '{"messageId":"m2"}' },
+        ...{ skipped: '[["type_not_selected","crm"]]', body: '{"messageId":"m2"}' },
       },
     ]);
     assert.deepEqual(o.sql("SELECT event, destination, state, message_id FROM deliveries"), [
