@@ -72,7 +72,7 @@ describe("a delivery that its first attempt did not deliver", () => {
           log: null,
           replayed_at: null,
         },
-        about: [...ABOUT, [{ destination: "other", rule: "type_not_selected" }]],
+        about: [...ABOUT, [["type_not_selected", "other"]]],
       });
     });
   }
