@@ -20,7 +20,7 @@ import { countLetter, type Letter, statesOf } from "./segment.ts";
 import { createInsertContents, type Loaded, readTail, type Success } from "./stored-tail.ts";
 
 /** The tail is folded from so many segments or events on, or when its oldest segment is this old. */
-const LONGEST = { segments: 128, events: 1_024, age: MINUTE };
+const LONGEST = { segments: 256, events: 1_024, age: MINUTE };
 
 export type Tail = Keeper & {
   /** The last step of a transaction: writes the contents of its segments, which are in the tail from then on. */

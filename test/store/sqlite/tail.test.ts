@@ -407,14 +407,14 @@ describe("a success", () => {
 describe("the newest events", () => {
   it("are folded when they are many, in many commits or few, and when they are old", async () => {
     await using k = await startKillable();
-    for (let n = 1; n < 128; n += 1) await acceptOne(k, `m${n}`);
+    for (let n = 1; n < 256; n += 1) await acceptOne(k, `m${n}`);
     assert.deepEqual(await rowsOf(k), [0, 0, 0, 0]);
-    await acceptOne(k, "m128");
-    assert.deepEqual(await rowsOf(k), [128, 128, 1, 128]);
+    await acceptOne(k, "m256");
+    assert.deepEqual(await rowsOf(k), [256, 256, 1, 256]);
     await k.append(...makeEntries(1_023, { ownId: true, deliverTo: [] }));
-    assert.deepEqual(await rowsOf(k), [128, 128, 1, 128]);
+    assert.deepEqual(await rowsOf(k), [256, 256, 1, 256]);
     await k.append(...makeEntries(1, { ownId: true, deliverTo: [] }));
-    assert.deepEqual(await rowsOf(k), [128 + 5, 128, 1, 128]);
+    assert.deepEqual(await rowsOf(k), [256 + 5, 256, 1, 256]);
     await acceptOne(k, "old");
     await k.clock().advance("59s");
     await acceptOne(k, "young");
