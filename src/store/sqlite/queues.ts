@@ -31,7 +31,7 @@ export function createReadQueue(db: Database, { report, tail, flush }: ReadQueue
   return async function readQueue(ask) {
     try {
       if (ask.queue === "retry") return retries(ask);
-      if (ask.newestFirst) flush();
+      if (ask.newestFirst) return withTail(null, ask);
       const page = first(ask);
       return page.more || tail.isEmpty() ? page : withTail(page, ask);
     } catch (error) {
@@ -39,10 +39,12 @@ export function createReadQueue(db: Database, { report, tail, flush }: ReadQueue
     }
   };
 
-  function withTail(page: QueuePage, ask: QueueAsk): QueuePage {
+  /** `before`: what was read without the tail, if anything was. */
+  function withTail(before: QueuePage | null, ask: QueueAsk): QueuePage {
     try {
       flush();
     } catch (error) {
+      const page = before ?? first(ask);
       if (page.deliveries.length === 0) throw error;
       // A full disk does not hold up what can be read without a write. The next page has the rest, or the error.
       return { ...page, more: true };

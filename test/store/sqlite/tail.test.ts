@@ -265,6 +265,11 @@ describe("a tail that cannot be folded", () => {
     await k.exec(failing("segments"));
     const page = await k.store().readQueue(makeAsk());
     assert.deepEqual([page.deliveries.map(({ id }) => id), page.more], [[1, 2], true]);
+    const newest = await k.store().readQueue(makeAsk({ newestFirst: true }));
+    assert.deepEqual(
+      newest.deliveries.map(({ id }) => id),
+      [2, 1],
+    );
     await assert.rejects(k.store().readQueue(makeAsk({ after: page.deliveries[1] ?? null })), /disk I\/O error/);
     const { backlog } = k.store();
     assert.deepEqual(
