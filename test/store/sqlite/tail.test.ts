@@ -418,10 +418,10 @@ describe("the newest events", () => {
     await acceptOne(k, "old");
     await k.clock().advance("59s");
     await acceptOne(k, "young");
-    assert.equal((await rowsOf(k))[0], 133);
+    assert.equal((await rowsOf(k))[0], 261);
     await k.clock().advance("1s");
     await acceptOne(k, "last");
-    assert.equal((await rowsOf(k))[0], 136);
+    assert.equal((await rowsOf(k))[0], 264);
   });
 
   it("are removed like others, and their numbers are not used again", async () => {
