@@ -68,7 +68,8 @@ export function createLoop(name: string, world: LoopWorld): Loop {
     waker,
     destinationClock: world.clocks.of(name),
     window: createWindow(name, world),
-    inFlight: { first: 0, retry: 0 },
+    sending: { first: 0, retry: 0 },
+    unwritten: 0,
     onSlotFreed: () => wakeForSlot(loop),
     destination: null,
     isStarting: false,
@@ -121,8 +122,10 @@ type LoopState = {
   readonly destinationClock: LoopClock;
   /** The part of the backlog that is in memory. */
   window: Window;
-  /** How many deliveries of each queue are being sent, or were sent and are not written yet. */
-  readonly inFlight: Record<Queue, number>;
+  /** How many deliveries of each queue are being sent. */
+  readonly sending: Record<Queue, number>;
+  /** How many are being sent, or were sent and are not written yet. */
+  unwritten: number;
   /** Called when one of its attempts has given its slot back. */
   readonly onSlotFreed: () => void;
   /** Its entry in the config; null while nothing is to be sent to it. */
@@ -269,34 +272,39 @@ const SUSPECT_TURNS: readonly (readonly WindowQueue[])[] = [
  * to the other. While nothing runs, they take turns.
  */
 function queuesInTurn(loop: LoopState, destination: Destination): readonly WindowQueue[] {
-  const { inFlight, lastStarted, started, world } = loop;
+  const { sending, lastStarted, started, world } = loop;
   if (world.lanes.isSuspect(destination)) return SUSPECT_TURNS[started % SUSPECT_TURNS.length] ?? [];
-  const retriesFirst = isBusy(loop) ? inFlight.retry * 3 < inFlight.first : lastStarted === "first";
+  // Without what only waits to be written: successes do for a while, and retries would take all slots.
+  const runs = sending.first + sending.retry > 0;
+  const retriesFirst = runs ? sending.retry * 3 < sending.first : lastStarted === "first";
   return retriesFirst ? ["retry", "first"] : ["first", "retry"];
 }
 
 /** While the store accepts no settlements, the loop stops sending: it could not write those settlements either. */
-function isFull({ inFlight }: LoopState): boolean {
-  return inFlight.first + inFlight.retry >= MOST_UNWRITTEN;
+function isFull({ unwritten }: LoopState): boolean {
+  return unwritten >= MOST_UNWRITTEN;
 }
 
-function isBusy({ inFlight }: LoopState): boolean {
-  return inFlight.first + inFlight.retry > 0;
+function isBusy({ unwritten }: LoopState): boolean {
+  return unwritten > 0;
 }
 
 type Start = { readonly destination: Destination; readonly webhooks: readonly Webhook[]; readonly queue: Queue };
 
 /** Sends a round, settles it, and writes the settlement. Never rejects. */
 async function deliver(loop: LoopState, delivery: Delivery, { destination, webhooks, queue }: Start): Promise<void> {
-  const { name, world, window, waker, inFlight, destinationClock } = loop;
+  const { name, world, window, waker, sending, destinationClock } = loop;
   const { timeout, cutoff } = world.delivery();
-  inFlight[queue] += 1;
+  sending[queue] += 1;
+  loop.unwritten += 1;
   loop.lastStarted = queue;
   loop.started += 1;
   try {
     const policy = { ...WAITS, cutoff };
     const round = { destination, destinationClock, webhooks, timeout, policy, onSlotFreed: loop.onSlotFreed };
-    const settlement = await sendRound(delivery, round, world);
+    const settlement = await sendRound(delivery, round, world).finally(() => {
+      sending[queue] -= 1;
+    });
     if (settlement !== null && (await writeSettlement(delivery, settlement, world))) {
       window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
       // The next retry may be due earlier than the loop expects. Otherwise the free slot has woken it already.
@@ -311,7 +319,7 @@ async function deliver(loop: LoopState, delivery: Delivery, { destination, webho
   } finally {
     // A loop that is full or stopping waits for this.
     if (isFull(loop) || world.stopping.aborted) waker.wake();
-    inFlight[queue] -= 1;
+    loop.unwritten -= 1;
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Secret } from "../../src/model/secret.ts";
+import { openStore } from "../../src/store/sqlite/store.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, makeSource, URL_B } from "./make.ts";
 import type { Behaviour } from "./network.ts";
@@ -149,6 +150,15 @@ describe("the status of a deletion request", () => {
       stage: "done",
       notices: [{ delivered: 1 }],
     });
+  });
+
+  it("is finished soon after the last success, also where nothing else is written", async () => {
+    await using d = await startDaemon({ openStore, answers: () => ({ status: 200, after: 300 }) });
+    await track(d, "u1");
+    await d.clock.advance("5s");
+    const id = await remove(d, { userIds: ["u1"] });
+    await d.clock.advance("5s");
+    assert.partialDeepStrictEqual(await show(d, id), { status: "finished", notices: [{ delivered: 1 }] });
   });
 
   it("is finished at once when nobody is to be told", async () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { openStore } from "../../src/store/sqlite/store.ts";
 import { SLOW } from "../slow.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, URL_A, URL_B } from "./make.ts";
@@ -118,5 +119,33 @@ describe("the window on the backlog", () => {
     await second.clock.advance("250ms");
     assert.ok(second.sent.length < waiting);
     assert.ok(second.sent.some(({ body }) => JSON.parse(body).messageId === "new"));
+  });
+});
+
+describe("retries that hang", () => {
+  it("leave slots to first attempts, also while successes wait to be written", async () => {
+    let hang = false;
+    let taken = 0;
+    await using d = await startDaemon({
+      openStore,
+      answers({ body }) {
+        if (JSON.parse(body).event === "bad") return hang ? "hang" : 503;
+        taken += 1;
+        return { status: 200, after: 10 };
+      },
+    });
+    const call = (event: string, count: number) => {
+      const batch = Array.from({ length: count }, (_, n) => ({ type: "track", userId: `u${n}`, event }));
+      return d.call("/v1/batch", { batch });
+    };
+    await call("bad", 100);
+    await d.clock.advance("2m");
+    await d.admin("POST", "/api/destinations/crm/pause", { body: {} });
+    for (let nth = 0; nth < 4; nth += 1) await call("good", 250);
+    await d.clock.advance("10m");
+    hang = true;
+    await d.admin("POST", "/api/destinations/crm/resume", { body: {} });
+    await d.clock.advance("3s");
+    assert.equal(taken, 1_000);
   });
 });

@@ -48,6 +48,8 @@ export function createNotices(db: Database, { commits, kept, clock }: NoticesPar
     unnoticed: ({ id, source }, limit) =>
       sql.unnoticed.all(id, id, source, limit).map(({ nth, userId }) => ({ nth, userId: fromStoredId(userId) })),
     async check(id) {
+      // A success may still wait to be written, and the next look is a minute away.
+      await commits.caughtUp();
       for (let after = 0; ; ) {
         const rows = sql.open.all(id, after, STEP);
         const changes = rows.flatMap(changeOf);
