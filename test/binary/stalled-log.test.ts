@@ -107,6 +107,8 @@ describe("a log that nobody reads", () => {
       await sendAll(daemon);
       await receiver.count(BATCHES * CALLS);
       await assertIdle(daemon);
+      // The first scrape has the last successes written and logged, if they still wait for another commit.
+      await countDropped(daemon);
       const dropped = await countDropped(daemon);
       assert.ok(dropped > 0, `${dropped} lines were dropped`);
 

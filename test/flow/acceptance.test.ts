@@ -147,7 +147,7 @@ describe("acceptance", () => {
     const db = await openDatabase(d.config.outbox.path);
     const row = db.prepare<[], { skipped: string }>("SELECT skipped FROM events").get();
     db.close();
-    assert.deepEqual(JSON.parse(row?.skipped ?? ""), [{ destination: "crm", rule: "all_integrations_disabled" }]);
+    assert.deepEqual(JSON.parse(row?.skipped ?? ""), [["all_integrations_disabled", "crm"]]);
   });
 
   it("routes by integrations as the call says (SPEC.md 4.3 rule 4)", async () => {
