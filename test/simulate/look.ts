@@ -8,9 +8,12 @@ import { type World, wrong } from "./world/world.ts";
 /** What must be true after each step. A new check has its place in checks/ and a line here; of single requests, in checks/requests.ts. */
 export async function look(world: World): Promise<void> {
   const before = world.rows;
-  // A look makes the store write what could wait. What that sets off has to be over before the rows are compared.
+  // A look makes the store write what could wait. What that sets off has to be over before the rows are compared, and the
+  // process does not die of being looked at.
+  world.reading = true;
   await world.life.backlog?.counts();
   await world.life.clock.rest();
+  world.reading = false;
   const after = await readRows(world);
   world.forgetful ||= world.told.some(({ what, args }) => what === "pruned" && args[1] === "space");
   checkEvents(world, before, after);
