@@ -3,7 +3,7 @@ import type { QueueAsk, QueuePage } from "../../src/model/ports.ts";
 import type { Report } from "../../src/model/report.ts";
 import { HOUR } from "../../src/model/units.ts";
 import { WAITS } from "../../src/settle/backoff.ts";
-import { refOf } from "../../src/store/sqlite/segment.ts";
+import { refOf } from "../../src/store/sqlite/progress.ts";
 
 export const POLICY: RetryPolicy = { ...WAITS, cutoff: 4 * HOUR };
 

@@ -4,7 +4,7 @@ import { MINUTE } from "../../src/model/units.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { createMetrics } from "../../src/runtime/metrics.ts";
 import { createReport } from "../../src/runtime/report.ts";
-import { refOf } from "../../src/store/sqlite/segment.ts";
+import { refOf } from "../../src/store/sqlite/progress.ts";
 import { createFalseClock } from "../flow/clock.ts";
 
 /** A report with a false clock, whose lines are collected without their time. */

@@ -2,7 +2,7 @@ import type { Answer, Delivery, Outcome, RetryPolicy, Settlement } from "../../s
 import { type At, HOUR, type Ms } from "../../src/model/units.ts";
 import { WAITS } from "../../src/settle/backoff.ts";
 import { type SettleContext, settle } from "../../src/settle/settle.ts";
-import { refOf } from "../../src/store/sqlite/segment.ts";
+import { refOf } from "../../src/store/sqlite/progress.ts";
 import { URL_A } from "../flow/make.ts";
 
 /** When the first attempt of a delivery began. */

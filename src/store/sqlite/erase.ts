@@ -8,10 +8,10 @@ import type {
 } from "../../model/deletion.ts";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { Report } from "../../model/report.ts";
+import { type About, checksum, packBodies } from "../segment.ts";
 import type { Tx } from "./commits.ts";
 import { codeOf, type Database } from "./driver.ts";
 import type { Kept, Segment } from "./kept.ts";
-import { type About, checksum, packBodies } from "./segment.ts";
 import type { Tables } from "./tables.ts";
 
 /** Rows, and events of opened segments, in one step. */

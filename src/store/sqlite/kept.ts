@@ -7,10 +7,10 @@ import { withoutQuery } from "../../model/config.ts";
 import type { DeliveryState } from "../../model/delivery.ts";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { At } from "../../model/units.ts";
+import { type About, damaged, type Letter, type Packed, parseAbout, unpackBodies } from "../segment.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Delivered, Place } from "./progress.ts";
-import { type About, damaged, type Letter, type Packed, parseAbout, unpackBodies } from "./segment.ts";
 
 export type Segment = {
   readonly first: number;

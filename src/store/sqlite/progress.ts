@@ -1,7 +1,8 @@
+import type { DeliveryRef } from "../../model/delivery.ts";
 import type { At } from "../../model/units.ts";
+import type { Letter } from "../segment.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import type { Letter } from "./segment.ts";
 
 /** The changes of a transaction to the letters of segments. They are collected while it runs, and written at its end. */
 type Progress = Keeper & {
@@ -24,6 +25,15 @@ type Progress = Keeper & {
 
 export type Place = { readonly id: number; readonly segment: number; readonly destination: string };
 export type Delivered = { readonly at: At; readonly url: string; readonly status: number };
+
+/** On SQLite the reference of a delivery is the number of its segment, which is that of the segment's first event. */
+export function refOf(segment: number): DeliveryRef {
+  return segment as unknown as DeliveryRef;
+}
+
+export function segmentOf(ref: DeliveryRef): number {
+  return ref as unknown as number;
+}
 
 export function createProgress(db: Database): Progress {
   const pages = createPages(db);

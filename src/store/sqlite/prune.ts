@@ -1,10 +1,10 @@
 import type { SettledState } from "../../model/delivery.ts";
 import type { PruneBefore, PruneCounts } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
+import { countLetter } from "../segment.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Kept, Letters, Segment } from "./kept.ts";
-import { countLetter } from "./segment.ts";
 import type { Tables } from "./tables.ts";
 
 type Settled = { event: number; destination: string };

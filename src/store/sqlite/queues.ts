@@ -2,9 +2,6 @@ import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
 import type { Backlog, QueueAsk, QueuePage, QueuePosition, ReadQueue } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import { type At, MB } from "../../model/units.ts";
-import { untried } from "./append.ts";
-import type { Counts } from "./counts.ts";
-import { type Database, withRemedy } from "./driver.ts";
 import {
   type About,
   checksum,
@@ -13,9 +10,12 @@ import {
   damagedRow,
   MOST_EVENTS,
   type Packed,
-  refOf,
   unpackBodies,
-} from "./segment.ts";
+} from "../segment.ts";
+import { untried } from "./append.ts";
+import type { Counts } from "./counts.ts";
+import { type Database, withRemedy } from "./driver.ts";
+import { refOf } from "./progress.ts";
 import type { Tail } from "./tail.ts";
 
 /** Characters of bodies in one page, which bounds memory: bodies may be large, and destinations many. */

@@ -2,10 +2,10 @@ import { withoutQuery } from "../../model/config.ts";
 import type { Delivery, SettledState, Settlement } from "../../model/delivery.ts";
 import { type AttemptLog, NO_ATTEMPTS, withAttempts } from "../../model/delivery.ts";
 import type { At } from "../../model/units.ts";
+import { checksum, damaged } from "../segment.ts";
 import type { Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import type { Delivered, Place } from "./progress.ts";
-import { checksum, damaged, segmentOf } from "./segment.ts";
+import { type Delivered, type Place, segmentOf } from "./progress.ts";
 import type { Tables } from "./tables.ts";
 
 /** Writes the settlement of a delivery. Answers false if the delivery does not wait any more. */

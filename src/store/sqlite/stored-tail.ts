@@ -2,9 +2,6 @@
 import { crc32 } from "node:zlib";
 import type { Report } from "../../model/report.ts";
 import type { At } from "../../model/units.ts";
-import type { Draft } from "./append.ts";
-import { type Database, withRemedy } from "./driver.ts";
-import { type Delivered, isSame, type Place } from "./progress.ts";
 import {
   type About,
   checksum,
@@ -14,7 +11,10 @@ import {
   packBodies,
   parseAbout,
   statesOf,
-} from "./segment.ts";
+} from "../segment.ts";
+import type { Draft } from "./append.ts";
+import { type Database, withRemedy } from "./driver.ts";
+import { type Delivered, isSame, type Place } from "./progress.ts";
 
 /** A delivery that its first attempt delivered. */
 export type Success = { readonly place: Place; readonly by: Delivered };

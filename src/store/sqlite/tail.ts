@@ -10,13 +10,13 @@
  */
 import type { Report } from "../../model/report.ts";
 import { type At, MINUTE } from "../../model/units.ts";
+import { countLetter, type Letter, statesOf } from "../segment.ts";
 import type { Draft } from "./append.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import { type Delivered, noTakers, note, type Place, type Takers, toLines } from "./progress.ts";
 import type { Repeats } from "./repeats.ts";
-import { countLetter, type Letter, statesOf } from "./segment.ts";
 import { createInsertContents, type Loaded, readTail, type Success } from "./stored-tail.ts";
 
 /** The tail is folded from so many segments or events on, or when its oldest segment is this old. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { KB } from "../../../src/model/units.ts";
-import { segmentOf } from "../../../src/store/sqlite/segment.ts";
+import { segmentOf } from "../../../src/store/sqlite/progress.ts";
 import { delivered, makeEntries, makeEntry } from "../make.ts";
 import { failing, startOutbox, type TestOutbox } from "./start.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Attempt, Delivery } from "../../../src/model/delivery.ts";
 import { SECOND } from "../../../src/model/units.ts";
-import { checksum } from "../../../src/store/sqlite/segment.ts";
+import { checksum } from "../../../src/store/segment.ts";
 import { withoutRef } from "../harness.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, offline, refused, retried, URL_A } from "../make.ts";
 import { type Row, startOutbox, type TestOutbox } from "./start.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { isFault } from "../../../src/model/fault.ts";
-import { packBodies, unpackBodies } from "../../../src/store/sqlite/segment.ts";
-import { anyText, noise } from "../../model/make.ts";
-import { delivered, failed, makeEntries } from "../make.ts";
-import { startOutbox } from "./start.ts";
+import { isFault } from "../../src/model/fault.ts";
+import { packBodies, unpackBodies } from "../../src/store/segment.ts";
+import { anyText, noise } from "../model/make.ts";
+import { delivered, failed, makeEntries } from "./make.ts";
+import { startOutbox } from "./sqlite/start.ts";
 
 describe("the bodies of a segment", () => {
   it("come back as they were, whatever is in them and however many there are", () => {

@@ -1,21 +1,11 @@
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import type { DeliveryRef } from "../../model/delivery.ts";
-import type { EventType, Skip, SkipRule } from "../../model/event.ts";
+import type { EventType, Skip, SkipRule } from "../model/event.ts";
 
 /**
  * The state of one event in the column `states`: it waits for its first attempt, was delivered by it, has a row in `tried`, or is
  * not for this destination.
  */
 export type Letter = "w" | "d" | "t" | "-";
-
-/** On SQLite the reference of a delivery is the number of its segment, which is that of the segment's first event. */
-export function refOf(segment: number): DeliveryRef {
-  return segment as unknown as DeliveryRef;
-}
-
-export function segmentOf(ref: DeliveryRef): number {
-  return ref as unknown as number;
-}
 
 /** Events in one segment, so that the delivery loop reads and writes little at a time. */
 export const MOST_EVENTS = 256;
