@@ -2,6 +2,7 @@
 import { crc32 } from "node:zlib";
 import type { Report } from "../../model/report.ts";
 import type { At } from "../../model/units.ts";
+import type { Draft } from "../draft.ts";
 import {
   type About,
   checksum,
@@ -12,7 +13,6 @@ import {
   parseAbout,
   statesOf,
 } from "../segment.ts";
-import type { Draft } from "./append.ts";
 import { type Database, withRemedy } from "./driver.ts";
 import { type Delivered, isSame, type Place } from "./progress.ts";
 

@@ -10,8 +10,8 @@
  */
 import type { Report } from "../../model/report.ts";
 import { type At, MINUTE } from "../../model/units.ts";
+import type { Draft } from "../draft.ts";
 import { countLetter, type Letter, statesOf } from "../segment.ts";
-import type { Draft } from "./append.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";

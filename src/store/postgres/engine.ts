@@ -1,0 +1,26 @@
+import type { Fault } from "../../model/fault.ts";
+import type { Clock, StoreChange } from "../../model/ports.ts";
+import type { Report } from "../../model/report.ts";
+import type { Counts } from "./counts.ts";
+import type { Database, Tx } from "./database.ts";
+import type { News } from "./news.ts";
+import type { Streams } from "./streams.ts";
+
+/** What all parts of the engine share. */
+export type Engine = {
+  readonly db: Database;
+  readonly write: Write;
+  readonly streams: Streams;
+  readonly counts: Counts;
+  readonly news: News;
+  readonly clock: Clock;
+  readonly report: Report;
+  /** Tells the daemon of a change that it did not make by the port concerned. */
+  readonly tell: (change: StoreChange) => void;
+};
+
+/**
+ * Runs this in a transaction. A failure is logged, and answered with the fault `store_failed`: then nothing was changed, as
+ * far as is known.
+ */
+export type Write = <T>(doing: string, run: (tx: Tx) => Promise<T>) => Promise<T | Fault>;
