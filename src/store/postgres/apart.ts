@@ -32,7 +32,7 @@ export type Apart = {
  * Clears the bits of these deliveries, and adds a row for each: two round trips, however many there are. Answers those whose
  * bit was set; the others have left it already. Rows are locked in the order of their key, as in all that changes several.
  */
-export async function setApart(tx: Tx, from: BitState, rows: readonly Apart[]): Promise<readonly Apart[]> {
+export async function setApart<T extends Apart>(tx: Tx, from: BitState, rows: readonly T[]): Promise<readonly T[]> {
   if (rows.length === 0) return [];
   const places = [rows.map(({ id }) => id), rows.map(({ segment }) => segment), rows.map((one) => one.destination)];
   const found = await tx.query<Found>(FIND[from], places);
@@ -115,7 +115,7 @@ const FROM_MASKS = `FROM unnest($1::bigint[], $2::text[], $3::text[]) AS m (segm
   WHERE p.segment = m.segment AND p.destination = m.destination`;
 
 /** The types of the columns of `tried`. */
-const COLUMNS = {
+export const COLUMNS = {
   event: "bigint",
   destination: "text",
   stream: "smallint",
@@ -140,7 +140,7 @@ const COLUMNS = {
 
 type Row = Readonly<Record<keyof typeof COLUMNS, string | number | null>>;
 
-function toRow(one: Apart & { readonly about: string }): Row {
+export function toRow(one: Apart & { readonly about: string }): Row {
   return {
     event: one.id,
     destination: one.destination,
@@ -165,6 +165,11 @@ function toRow(one: Apart & { readonly about: string }): Row {
   };
 }
 
+/** The columns for `json_to_recordset`. Those of JSON come as texts, so that what they escape stays escaped. */
+export const AS_TEXT = Object.entries(COLUMNS)
+  .map(([name, type]) => `${name} ${type === "json" ? "text" : type}`)
+  .join(", ");
+
 const WRITE = {
   waiting: `WITH cleared AS (
       UPDATE progress p SET waiting = p.waiting & ~${MASK}, settled_at = greatest(p.settled_at, $4),
@@ -173,11 +178,8 @@ const WRITE = {
   delivered: `WITH cleared AS (UPDATE progress p SET delivered = p.delivered & ~${MASK} ${FROM_MASKS}) ${insert("$4")}`,
 };
 
-/** Columns of JSON come as texts, so that what they escape stays escaped. */
 function insert(rows: string): string {
-  const columns = Object.entries(COLUMNS);
-  const read = columns.map(([name, type]) => `${name} ${type === "json" ? "text" : type}`);
-  const cast = columns.map(([name, type]) => `${name}::${type}`);
+  const cast = Object.entries(COLUMNS).map(([name, type]) => `${name}::${type}`);
   return `INSERT INTO tried (${Object.keys(COLUMNS).join(", ")})
-    SELECT ${cast.join(", ")} FROM json_to_recordset(${rows}::json) AS r (${read.join(", ")})`;
+    SELECT ${cast.join(", ")} FROM json_to_recordset(${rows}::json) AS r (${AS_TEXT})`;
 }
