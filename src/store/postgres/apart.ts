@@ -1,8 +1,8 @@
 import type { AttemptLog, DeliveryState, FinalAnswer } from "../../model/delivery.ts";
 import type { At, Ms } from "../../model/units.ts";
-import { checksum, damaged } from "../segment.ts";
+import { type About, checksum, damaged, parseAbout } from "../segment.ts";
 import type { Tx } from "./database.ts";
-import { type BitState, withRemedy } from "./kept.ts";
+import { type BitState, explain, withRemedy } from "./kept.ts";
 import { toStored } from "./text.ts";
 
 /** A delivery that leaves its bit for a row of its own in `tried`. `log`: null if it follows from the row. */
@@ -36,10 +36,10 @@ export async function setApart<T extends Apart>(tx: Tx, from: BitState, rows: re
   if (rows.length === 0) return [];
   const places = [rows.map(({ id }) => id), rows.map(({ segment }) => segment), rows.map((one) => one.destination)];
   const found = await tx.query<Found>(FIND[from], places);
-  const leaving = found.flatMap(({ nth, about }) => {
+  const describe = createDescribe(found);
+  const leaving = found.flatMap(({ nth }) => {
     const one = rows[nth - 1];
-    if (one && about === null) throw withRemedy(damaged(one.segment, `it does not say what event ${one.id} is`));
-    return one && about !== null ? [{ ...one, about }] : [];
+    return one ? [{ ...one, about: describe(one) }] : [];
   });
   if (leaving.length === 0) return [];
   const { segments, destinations, masks } = masksOf(leaving);
@@ -49,8 +49,24 @@ export async function setApart<T extends Apart>(tx: Tx, from: BitState, rows: re
   return leaving;
 }
 
-/** `nth`: of the list that was asked for, from 1. */
-type Found = { readonly nth: number; readonly about: string | null };
+/** `nth`: of the list that was asked for, from 1. `about`: of its segment, with the first of them only. */
+type Found = { readonly nth: number; readonly segment: number; readonly about: string | null };
+
+/**
+ * What a row says of its event. PostgreSQL cannot take it out of the list of its segment: its operators refuse JSON with an
+ * escaped NUL.
+ */
+function createDescribe(found: readonly Found[]) {
+  const texts = new Map(found.flatMap(({ segment, about }) => (about === null ? [] : [[segment, about]])));
+  const abouts = new Map<number, readonly About[]>();
+  return function describe({ id, segment }: Apart): string {
+    const about = abouts.get(segment) ?? explain(() => parseAbout(segment, texts.get(segment)));
+    abouts.set(segment, about);
+    const one = about[id - segment];
+    if (one === undefined) throw withRemedy(damaged(segment, `it does not say what event ${id} is`));
+    return JSON.stringify(one);
+  };
+}
 
 const FIND = { waiting: find("waiting"), delivered: find("delivered") };
 
@@ -61,7 +77,8 @@ function find(bits: BitState): string {
       SELECT segment, destination, ${bits} AS bits FROM progress
       WHERE (segment, destination) IN (SELECT segment, destination FROM asked) ORDER BY segment, destination FOR UPDATE
     )
-    SELECT a.nth, s.about -> (a.event - a.segment)::int AS about FROM asked a
+    SELECT a.nth, a.segment, CASE row_number() OVER (PARTITION BY a.segment ORDER BY a.nth) WHEN 1 THEN s.about END AS about
+    FROM asked a
     JOIN locked l ON l.segment = a.segment AND l.destination = a.destination
     LEFT JOIN segments s ON s.first = a.segment
     WHERE get_bit(l.bits, (a.event - a.segment)::int) = 1 ORDER BY a.nth`;
