@@ -8,10 +8,10 @@ import type {
   SyncKind,
 } from "../../model/audience.ts";
 import type { At } from "../../model/units.ts";
+import type { CallHash } from "../superseded.ts";
+import { toText, toValue } from "../uploads.ts";
 import type { Commits, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import { toText, toValue } from "./members.ts";
-import type { CallHash } from "./superseded.ts";
 
 /** How many syncs of a computation are kept. */
 const KEPT_SYNCS = 10;
