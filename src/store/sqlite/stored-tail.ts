@@ -13,8 +13,9 @@ import {
   parseAbout,
   statesOf,
 } from "../segment.ts";
+import { type Delivered, isSame } from "../takers.ts";
 import { type Database, withRemedy } from "./driver.ts";
-import { type Delivered, isSame, type Place } from "./progress.ts";
+import type { Place } from "./progress.ts";
 
 /** A delivery that its first attempt delivered. */
 export type Success = { readonly place: Place; readonly by: Delivered };
