@@ -31,6 +31,6 @@ export function isStale(error: unknown): boolean {
 const REVALIDATION = "RevalidateCachedQuery";
 
 /** The SQLSTATE of an error of the server; empty for any other. */
-function codeOf(error: unknown): string {
+export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 }

@@ -8,7 +8,7 @@ import type { Database, Sql, Tx } from "./database.ts";
 /** How often a daemon says that it is alive. */
 export const BEAT: Ms = 2 * SECOND;
 /** How long, by the database's clock, a daemon may be silent until others take its streams and its work. */
-const SILENCE: Ms = 6 * SECOND;
+export const SILENCE: Ms = 6 * SECOND;
 
 /**
  * Which streams this daemon holds. It writes new events to one of them, its home, and delivers what waits in all. A daemon
