@@ -3,12 +3,12 @@ import { fault, isFault } from "../../model/fault.ts";
 import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
 import type { Timeline } from "../../model/timeline.ts";
 import { type Ms, SECOND } from "../../model/units.ts";
-import { createReplay } from "../replay.ts";
 import { createRoom, type Room } from "../room.ts";
-import { createTimeline, watchClock } from "../timeline.ts";
+import { createTimeline } from "../timeline.ts";
 import { createUploads } from "../uploads.ts";
 import { createIntake } from "./append.ts";
 import { createCareful } from "./append-careful.ts";
+import { PACE, type Pace } from "./claims.ts";
 import { createCounts } from "./counts.ts";
 import { createDatabase, type Database, type Pool } from "./database.ts";
 import type { Engine } from "./engine.ts";
@@ -21,13 +21,11 @@ import { prepareSchema } from "./schema.ts";
 import { createSettling } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
 import { openStreams } from "./streams.ts";
-import { createSuperseding, readCallHash } from "./superseded.ts";
+import { readCallHash } from "./superseded.ts";
 import { toStored } from "./text.ts";
 import { createWaiting, createWithdraw, withdrawRows } from "./waiting.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
-/** How often a daemon says that it is alive. */
-const BEAT: Ms = 2 * SECOND;
 const AFTER_FAILURE: Ms = SECOND;
 
 export type PostgresOptions = Omit<
@@ -39,11 +37,12 @@ export type PostgresOptions = Omit<
   readonly name: string;
   /** JSON of its version, machine and process, for operators. */
   readonly about: string;
+  readonly pace?: Pace;
 };
 
 /** Opens an outbox on PostgreSQL, which other daemons may have open too. Rejects with a message for the operator. */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
-  const { pool, name, clock, report, bounds } = options;
+  const { pool, clock, report, bounds } = options;
   const db = createDatabase(pool, clock);
   try {
     await prepareSchema(db);
@@ -102,14 +101,14 @@ function createListeners(): Listeners {
 type EngineParts = PostgresOptions & Listeners & { readonly room: Room; readonly writer: Writer };
 
 async function openEngine(db: Database, parts: EngineParts): Promise<Engine> {
-  const { name, about, clock, report, room, tell, sending, writer } = parts;
+  const { name, about, clock, report, room, tell, sending, writer, pace = PACE } = parts;
   const counts = createCounts();
-  const news = await openNews({ db, name, clock, report });
+  const news = await openNews({ db, name, pace, clock, report });
   const daemon = () => ({ about, seenVersion: news.seen(), sending: sending() });
   const elected = () => tell({ kind: "work" });
-  const streams = await openStreams({ db, name, counts, clock, daemon, tell, elected });
+  const streams = await openStreams({ db, name, pace, counts, clock, daemon, tell, elected });
   const size = createSize(db, clock, room.measured);
-  return { name, db, write: writer.write, wrote: writer.wrote, streams, counts, news, size, clock, report, tell };
+  return { name, pace, db, write: writer.write, wrote: writer.wrote, streams, counts, news, size, clock, report, tell };
 }
 
 type StoreParts = Pick<Listeners, "listen"> & {
@@ -120,7 +119,7 @@ type StoreParts = Pick<Listeners, "listen"> & {
 };
 
 async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
-  const { db, clock, news, streams, size, tell, report } = engine;
+  const { db, clock, news, streams, size, tell, report, pace } = engine;
   const { room, writer, timeline, listen, options } = parts;
   const callHash = await readCallHash(db);
   const uploads = createUploads({ toStored, hashOf: callHash.of });
@@ -130,7 +129,14 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
   const { caughtUp } = settling;
   const refuses = () => false;
   const notices = { has: async () => false, note: async () => {} };
-  const careful = createCareful({ engine, numbers, refuses, openBatch, withdrawRows: (tx, withdrawal) => withdrawRows(tx, engine, withdrawal), notices });
+  const careful = createCareful({
+    engine,
+    numbers,
+    refuses,
+    openBatch,
+    withdrawRows: (tx, withdrawal) => withdrawRows(tx, engine, withdrawal),
+    notices,
+  });
   const intake = createIntake({ engine, room, numbers, refuses, careful });
   const moved = (): void => tell({ kind: "moved" });
   news.on("moved", moved);
@@ -167,12 +173,12 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
   }
 
   async function beatAgain(signal: AbortSignal): Promise<void> {
-    let wait = BEAT;
+    let wait = pace.beat;
     while (!signal.aborted) {
       await clock.sleep(wait, signal);
       if (signal.aborted) return;
       wait = await beat().then(
-        () => BEAT,
+        () => pace.beat,
         (error: unknown) => {
           report.storeFailed("tell the other daemons that this one is alive", error);
           return AFTER_FAILURE;

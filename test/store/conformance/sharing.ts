@@ -11,6 +11,8 @@ import { delivered, makeEntries, makeEntry } from "../make.ts";
 export type Abilities = {
   /** Whether several daemons may have one store open. */
   readonly shared: boolean;
+  /** How a store is opened that several daemons have open; if left out, as any other. */
+  readonly together?: OpenStore;
   /** Whose clock the store's times continue from: one that several machines share can be believed. */
   readonly clock: "machine" | "server";
   /** Whether what is removed no longer counts against `maxSize` at once. */
