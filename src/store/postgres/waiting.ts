@@ -10,11 +10,11 @@ import {
 } from "../../model/waiting-deliveries.ts";
 import { DISCARDED, hasAlready } from "../replay.ts";
 import { MASK, masksOf, setApart } from "./apart.ts";
+import { SILENCE } from "./claims.ts";
 import type { Change } from "./counts.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
 import { createKept, type Kept, type Waiting } from "./kept.ts";
-import { SILENCE } from "./streams.ts";
 import { toStored } from "./text.ts";
 
 /** Bytes of bodies that one page writes, so that its transaction stays short. */
