@@ -66,7 +66,7 @@ export function detailOf(listed: ListedDelivery, body: string): DeliveryDetail {
 }
 
 /** The log of a delivery that its first attempt delivered is not stored. */
-function onlyAttempt({ state, attempts, settledAt: at, url, status }: ListedDelivery): AttemptLog {
+export function onlyAttempt({ state, attempts, settledAt: at, url, status }: ListedDelivery): AttemptLog {
   if (state !== "delivered" || attempts !== 1 || at === null || url === null) return NO_ATTEMPTS;
   return logOfFirst({ at, url, status: status ?? 0 });
 }

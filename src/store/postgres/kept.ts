@@ -230,8 +230,8 @@ function listBits(bits: Bits, about: readonly About[], wanted: Wanted): readonly
   });
 }
 
-/** The segment of the event `e.id`, if it is not pruned. */
-const SEGMENT_OF_E = `LATERAL (SELECT first, events FROM segments WHERE first <= e.id ORDER BY first DESC LIMIT 1) s`;
+/** The segment that the event `e.id` is in, or the last one before it. */
+export const SEGMENT_OF_E = `LATERAL (SELECT first, events, stream FROM segments WHERE first <= e.id ORDER BY first DESC LIMIT 1) s`;
 
 const BITS_OF = `SELECT 'bit' AS kind, e.id, p.destination, p.stream, p.segment, 0 AS size
   FROM unnest($1::bigint[]) AS e (id) CROSS JOIN ${SEGMENT_OF_E} JOIN progress p ON p.segment = s.first
