@@ -3,6 +3,8 @@ import { fault, isFault } from "../../model/fault.ts";
 import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
 import type { Timeline } from "../../model/timeline.ts";
 import { type Ms, SECOND } from "../../model/units.ts";
+import { createLookup } from "../lookup.ts";
+import { createReplay } from "../replay.ts";
 import { createRoom, type Room } from "../room.ts";
 import { createTimeline } from "../timeline.ts";
 import { createUploads } from "../uploads.ts";
@@ -12,11 +14,13 @@ import { PACE, type Pace } from "./claims.ts";
 import { createCounts } from "./counts.ts";
 import { createDatabase, type Database, type Pool } from "./database.ts";
 import type { Engine } from "./engine.ts";
+import { createReads } from "./lookup.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
 import { openNews } from "./news.ts";
 import { createNumbers } from "./numbers.ts";
 import { createPrune } from "./prune.ts";
 import { createBacklog, createReadQueue } from "./queues.ts";
+import { createReplaySteps } from "./replay.ts";
 import { prepareSchema } from "./schema.ts";
 import { createSettling } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
@@ -139,6 +143,9 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
   });
   const intake = createIntake({ engine, room, numbers, refuses, careful });
   const moved = (): void => tell({ kind: "moved" });
+  const lookup = createLookup({ reads: createReads(db), clock, timeline, caughtUp });
+  const superseding = createSuperseding(callHash);
+  const steps = createReplaySteps({ engine, isForgotten: async () => false, superseding });
   news.on("moved", moved);
   news.on("work", () => tell({ kind: "work" }));
   news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as never }));
@@ -154,7 +161,9 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
     settle: settling.settle,
     backlog: createBacklog(engine, caughtUp),
     prune: createPrune(engine),
+    lookup,
     waiting: createWaiting(engine),
+    replay: createReplay({ steps, clock, lookup, room, moved }),
     withdraw: createWithdraw(engine),
     members: createMembers(engine, { uploads, callHash, forgetting }),
     health: createHealth(engine, { room, writer, size, options }),
