@@ -8,7 +8,7 @@ import { createProgress } from "./progress.ts";
 import { createRepeats } from "./repeats.ts";
 import { createTried } from "./settle.ts";
 import { createCallHash } from "./superseded.ts";
-import { createSuppression, createUserHash } from "./suppressed.ts";
+import { createSuppression, loadUserHash } from "./suppressed.ts";
 import { createTail } from "./tail.ts";
 import { createUploads } from "./uploads.ts";
 
@@ -28,7 +28,7 @@ export function createTables(db: Database, { openTemporary, flush, report }: Tab
   const repeats = createRepeats(db);
   const tail = createTail(db, { counts, repeats, report });
   const uploads = createUploads(openTemporary);
-  const userHash = createUserHash(db);
+  const userHash = loadUserHash(db);
   return {
     counts,
     progress,
