@@ -109,6 +109,27 @@ export type WebhookTls = {
   readonly key: Secret | null;
 };
 
+/**
+ * A database of PostgreSQL. What is null is left to the variables that its other programs know: PGHOST, PGPASSFILE and their
+ * like.
+ */
+export type Postgres = {
+  /** A name, an address, or the folder of a Unix socket. */
+  readonly host: string | null;
+  readonly port: number | null;
+  readonly user: string | null;
+  readonly password: Secret | null;
+  readonly database: string | null;
+  /** Settings of each session, as `-c search_path=fairlead`. */
+  readonly options: string | null;
+  readonly tls: PostgresTls | "off" | null;
+  /** Most connections at once. */
+  readonly connections: number;
+};
+
+/** `verify`: whether the server's certificate must be of an authority that is trusted, and of its name. */
+export type PostgresTls = WebhookTls & { readonly verify: "full" | "authority" | "none" };
+
 /** A sender of calls: a website, an app, a server program. It is identified by its write key. */
 export type Source = {
   readonly name: string;

@@ -1,9 +1,13 @@
 import type { Clock } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
+import { isLost, isTransient } from "./errors.ts";
 
 /** One connection of the pool. A query that fails leaves it usable, unless the connection itself was lost. */
 export type Connection = {
-  /** Values may be numbers, strings, booleans, null, bytes, and arrays of these. int8 is read as a number, json as text. */
+  /**
+   * Values may be numbers, strings, booleans, null, bytes, and arrays of these; int8 is read as a number, json as text. Without
+   * values, the text may have several statements, and the answer is that of the last one.
+   */
   query<R>(text: string, values?: readonly unknown[]): Promise<readonly R[]>;
   /** Gives it back to the pool; `broken`: it is closed instead. */
   release(broken?: boolean): void;
@@ -14,10 +18,6 @@ export type Pool = {
   connect(): Promise<Connection>;
   /** Closes all connections. */
   end(): Promise<void>;
-  /** Whether the error means that the connection was lost, so that nothing is known of what it was doing. */
-  isLost(error: unknown): boolean;
-  /** Whether the same transaction may succeed when it is run again: a deadlock, or a conflict with another. */
-  isTransient(error: unknown): boolean;
 };
 
 export type Sql = Pick<Connection, "query">;
@@ -30,7 +30,6 @@ export type Tx = Sql & { readonly now: At; readonly [underWay]: true };
 export type Database = Sql & {
   /** Commits what `run` has done, or nothing if it rejects. Runs it again after a conflict, so it must not keep anything. */
   transaction<T>(run: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T>;
-  isLost(error: unknown): boolean;
   close(): Promise<void>;
 };
 
@@ -51,11 +50,10 @@ export function createDatabase(pool: Pool, clock: Pick<Clock, "now">): Database 
         try {
           return await withConnection((connection) => once(connection, begin, run));
         } catch (error) {
-          if (tries === MOST_TRIES || !pool.isTransient(error)) throw error;
+          if (tries === MOST_TRIES || !isTransient(error)) throw error;
         }
       }
     },
-    isLost: pool.isLost,
     close: () => pool.end(),
   };
 
@@ -67,7 +65,7 @@ export function createDatabase(pool: Pool, clock: Pick<Clock, "now">): Database 
       await connection.query("COMMIT");
       return result;
     } catch (error) {
-      if (!pool.isLost(error)) await connection.query("ROLLBACK");
+      if (!isLost(error)) await connection.query("ROLLBACK");
       throw error;
     }
   }
@@ -78,7 +76,7 @@ export function createDatabase(pool: Pool, clock: Pick<Clock, "now">): Database 
     try {
       return await use(connection);
     } catch (error) {
-      broken = pool.isLost(error);
+      broken = isLost(error);
       throw error;
     } finally {
       connection.release(broken);

@@ -4,6 +4,7 @@ import type { Report } from "../../model/report.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, Tx } from "./database.ts";
 import type { News } from "./news.ts";
+import type { Size } from "./size.ts";
 import type { Streams } from "./streams.ts";
 
 /** What all parts of the engine share. */
@@ -15,6 +16,9 @@ export type Engine = {
   readonly news: News;
   readonly clock: Clock;
   readonly report: Report;
+  readonly size: Size;
+  /** Notes whether a write has succeeded. */
+  readonly wrote: (succeeded: boolean) => void;
   /** Tells the daemon of a change that it did not make by the port concerned. */
   readonly tell: (change: StoreChange) => void;
 };

@@ -53,7 +53,7 @@ const TABLES = `
   -- Numbers of events, in blocks.
   CREATE SEQUENCE event_numbers INCREMENT 256;
 
-  -- "about" and "bodies" as on SQLite; "sum" is the CRC-32 of both.
+  -- "about" and "bodies" as on SQLite; "sum" is the CRC-32 of both, "bytes" their size.
   CREATE TABLE segments (
     first       bigint   PRIMARY KEY,
     stream      smallint NOT NULL,
@@ -61,7 +61,8 @@ const TABLES = `
     accepted_at bigint   NOT NULL,
     about       json     NOT NULL,
     bodies      bytea    NOT NULL,
-    sum         bigint   NOT NULL
+    sum         bigint   NOT NULL,
+    bytes       int      NOT NULL
   );
   -- They are compressed already.
   ALTER TABLE segments ALTER COLUMN bodies SET STORAGE EXTERNAL;
@@ -105,6 +106,7 @@ const TABLES = `
     log              json,
     replayed_at      bigint,
     sum              bigint   NOT NULL,
+    bytes            int      GENERATED ALWAYS AS (octet_length(body) + 300) STORED,
     PRIMARY KEY (event, destination)
   );
   CREATE INDEX tried_due ON tried (stream, destination, due_at, event) WHERE state = 'waiting';

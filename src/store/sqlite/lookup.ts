@@ -5,12 +5,13 @@ import type { DeliveryDetail, FoundEvent, ListedDelivery, Lookup, Search } from 
 import type { Clock } from "../../model/ports.ts";
 import type { Timeline } from "../../model/timeline.ts";
 import type { At } from "../../model/units.ts";
+import { fromRow, LISTED, type TriedRow } from "../listed.ts";
 import { type Hit, isWanted, type Position, readPage, type Walk } from "../listing.ts";
 import { damaged, type Letter, skipsOf } from "../segment.ts";
+import { logOfFirst } from "../takers.ts";
 import type { Database } from "./driver.ts";
-import { fromRow, type Kept, LISTED, type Segment, type TriedRow } from "./kept.ts";
+import type { Kept, Segment } from "./kept.ts";
 import type { Repeats } from "./repeats.ts";
-import { logOfFirst } from "./settle.ts";
 import { createFindTrail } from "./trail.ts";
 
 export type LookupParts = {

@@ -11,6 +11,10 @@ import { delivered, makeEntries, makeEntry } from "../make.ts";
 export type Abilities = {
   /** Whether several daemons may have one store open. */
   readonly shared: boolean;
+  /** Whose clock the store's times continue from: one that several machines share can be believed. */
+  readonly clock: "machine" | "server";
+  /** Whether what is removed no longer counts against `maxSize` at once. */
+  readonly frees: boolean;
 };
 
 /** What two daemons on one store may see of each other. */
