@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync } from "node:fs";
-import { chmod, chown, mkdtemp, rm } from "node:fs/promises";
+import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
@@ -29,6 +29,9 @@ export type RealServer = TestServer & {
   stop(): Promise<void>;
 };
 
+/** Stands for the server's folder in its settings. */
+export const FOLDER = "$FOLDER";
+
 let started: Promise<RealServer> | null = null;
 
 /** A real server that only this process can reach. The test file that asks for it stops it at its end. */
@@ -43,17 +46,27 @@ export async function stopServer(): Promise<void> {
   await server?.stop();
 }
 
-/** `settings`: of the server, in place of those that only spare the disk. */
-export async function createServer(settings: readonly string[] = ["fsync=off"]): Promise<RealServer> {
+export type ServerOptions = {
+  /** Settings of the server, in place of those that only spare the disk. */
+  readonly settings?: readonly string[];
+  /** Files for its folder, which `settings` may name. */
+  readonly files?: Readonly<Record<string, string>>;
+};
+
+export async function createServer({ settings = ["fsync=off"], files = {} }: ServerOptions = {}): Promise<RealServer> {
   const folder = await mkdtemp(join(SCRATCH, "fairlead-postgres-"));
   await chmod(folder, 0o700);
-  if (IS_ROOT) await chown(folder, OTHER_USER, OTHER_USER);
+  const written = Object.entries(files).map(([name, text]) => ({ path: join(folder, name), text }));
+  for (const { path, text } of written) await writeFile(path, text, { mode: 0o600 });
+  if (IS_ROOT)
+    for (const path of [folder, ...written.map((file) => file.path)]) await chown(path, OTHER_USER, OTHER_USER);
   const data = join(folder, "data");
   const init = ["-D", data, "-U", SUPERUSER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"];
   const [initdb, ...initArguments] = command("initdb", init);
   await promisify(execFile)(initdb, initArguments, { cwd: folder });
-  // No TCP: only who may enter the folder can connect.
-  const options = [`unix_socket_directories=${folder}`, "listen_addresses=", "max_connections=100", ...settings];
+  // Without TCP, unless the settings say otherwise: only who may enter the folder can connect.
+  const own = [`unix_socket_directories=${folder}`, "listen_addresses=", "max_connections=100"];
+  const options = [...own, ...settings.map((one) => one.replace(FOLDER, folder))];
   const [program, ...programArguments] = command("postgres", ["-D", data, ...options.flatMap((one) => ["-c", one])]);
   const child = spawn(program, programArguments, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
   await readiness(child);
