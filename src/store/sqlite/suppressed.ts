@@ -112,7 +112,7 @@ export function createIsForgotten(db: Database, { userHash, kept }: Pick<Tables,
   }
 }
 
-export function loadUserHash(db: Database): UserHash {
+export function readUserHash(db: Database): UserHash {
   return createUserHash(db.prepare<[], string>("SELECT value FROM salt").pluck().get() ?? "");
 }
 
