@@ -1,7 +1,7 @@
 /** Which events are about users who are deleted, and what is left of an event that was erased. */
 import type { TheirEvents } from "../model/deletion.ts";
 import type { ListedDelivery } from "../model/lookup.ts";
-import type { About } from "./segment.ts";
+import { type About, checksum, packBodies } from "./segment.ts";
 
 /** What a request erases. `prefix`: of the messageIds of its own notices. */
 export type EraseWish = { readonly of: TheirEvents; readonly prefix: string };
@@ -21,6 +21,18 @@ export function isToErase(
 ): boolean {
   if (isErased(event.messageId)) return false;
   return event.messageId.startsWith(prefix) || (event.id <= of.upTo && theirsIn(event, body, of) !== null);
+}
+
+/** The indexes of a segment's events that are to be erased. `bodies` is called if one is needed. */
+export function findToErase(
+  first: number,
+  about: readonly About[],
+  { bodies, wish }: { readonly bodies: () => readonly string[]; readonly wish: EraseWish },
+): readonly number[] {
+  return about.flatMap(([source, type, messageId, userId], nth) => {
+    const event = { id: first + nth, source, type, messageId, userId };
+    return isToErase(event, () => bodies()[nth] ?? "{}", wish) ? [nth] : [];
+  });
 }
 
 /**
@@ -53,13 +65,23 @@ export function previousIn(body: string): string | null {
   return typeof previous === "string" ? previous : null;
 }
 
+type Contents = { readonly about: readonly About[]; readonly bodies: readonly string[] };
+type Packed = { readonly about: string; readonly bodies: string | Buffer; readonly sum: number };
+
+/** A segment as it is stored once these of its events, by their index, are erased. */
+export function packWithout({ about, bodies }: Contents, erased: ReadonlySet<number>): Packed {
+  const left = JSON.stringify(about.map((one, nth) => (erased.has(nth) ? erasedAbout(one) : one)));
+  const packed = packBodies(bodies.map((body, nth) => (erased.has(nth) ? erasedBody(about[nth]) : body)));
+  return { about: left, bodies: packed, sum: checksum(left, packed) };
+}
+
 /** What stays in `about` of an erased event: its source, its type, and who did not get it. */
-export function erasedAbout([source, type, , , skipped]: About): About {
+function erasedAbout([source, type, , , skipped]: About): About {
   return skipped !== undefined ? [source, type, ERASED, null, skipped] : [source, type, ERASED, null];
 }
 
 /** JSON like any other body, for people who read the table. */
-export function erasedBody(about: About | undefined): string {
+function erasedBody(about: About | undefined): string {
   return JSON.stringify({ type: about?.[1], erased: true });
 }
 

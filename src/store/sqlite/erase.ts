@@ -8,16 +8,12 @@ import type {
 } from "../../model/deletion.ts";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { Report } from "../../model/report.ts";
-import { type EraseWish, erasedAbout, erasedBody, isToErase, whoseWaits } from "../erasing.ts";
-import { checksum, packBodies } from "../segment.ts";
+import { type EraseWish, findToErase, isToErase, packWithout, whoseWaits } from "../erasing.ts";
+import { afterRows, chooseSegments, placeOf, STEP } from "../walk.ts";
 import type { Tx } from "./commits.ts";
 import { codeOf, type Database } from "./driver.ts";
 import type { Kept, Segment } from "./kept.ts";
 import type { Tables } from "./tables.ts";
-
-/** Rows, and events of opened segments, in one step. */
-const STEP = 1_000;
-const STEP_EVENTS = 1_000;
 
 type EraseParts = { readonly tables: Tables; readonly report: Pick<Report, "storeFailed"> };
 
@@ -78,19 +74,13 @@ export function createErase(db: Database, { tables: { counts, kept }, report }: 
 
   function eraseIn(segment: number, wish: EraseWish): Done {
     const about = kept.about(segment);
-    const theirs = about.flatMap(([source, type, messageId, userId], nth) => {
-      const event = { id: segment + nth, source, type, messageId, userId };
-      return isToErase(event, () => kept.bodies(segment)[nth] ?? "{}", wish) ? [nth] : [];
-    });
+    const theirs = findToErase(segment, about, { bodies: () => kept.bodies(segment), wish });
     if (theirs.length === 0) return NOTHING;
     const letters = kept.letters(segment);
     const ready = new Set(theirs.filter((nth) => letters.every(({ states }) => states[nth] !== "w")));
     if (ready.size > 0) {
-      const left = JSON.stringify(about.map((one, nth) => (ready.has(nth) ? erasedAbout(one) : one)));
-      const bodies = packBodies(
-        kept.bodies(segment).map((body, nth) => (ready.has(nth) ? erasedBody(about[nth]) : body)),
-      );
-      save.run(left, bodies, checksum(left, bodies), segment);
+      const left = packWithout({ about, bodies: kept.bodies(segment) }, ready);
+      save.run(left.about, left.bodies, left.sum, segment);
       kept.forget();
     }
     return { done: ready.size, left: ready.size < theirs.length };
@@ -118,32 +108,13 @@ type WalkStep = {
   readonly next: WalkCursor | null;
 };
 
-type Place = readonly [table: "segments" | "tried", event: number, destination: string];
-
-function cursorOf(table: Place[0], event: number, destination = ""): WalkCursor {
-  return JSON.stringify([table, event, destination]);
-}
-
-/** The next step through all events up to `upTo`: first the segments, then the rows of `tried`, by number. */
-function walk(kept: Kept, ask: WalkAsk, after: WalkCursor | null): WalkStep {
-  const [table, id, destination]: Place = after === null ? ["segments", 0, ""] : JSON.parse(after);
-  if (table === "segments") return walkSegments(kept, ask, id);
-  const all = kept.rowsUp({ id, destination }, ask.upTo, STEP);
-  const last = all.length < STEP ? undefined : all.at(-1);
-  const rows = ask.open ? all.filter(({ state }) => state === "waiting") : all;
-  return { segments: [], rows, next: last ? cursorOf("tried", last.id, last.destination) : null };
-}
-
-function walkSegments(kept: Kept, { upTo, open }: WalkAsk, after: number): WalkStep {
-  const all = kept.segmentsUp(after, upTo, STEP);
-  const segments: Segment[] = [];
-  let events = 0;
-  for (const segment of all) {
-    if (open && segment.open === 0) continue;
-    segments.push(segment);
-    events += segment.events;
-    if (events >= STEP_EVENTS) return { segments, rows: [], next: cursorOf("segments", segment.first) };
+/** The next step through all events up to `upTo`. */
+function walk(kept: Kept, { upTo, open }: WalkAsk, after: WalkCursor | null): WalkStep {
+  const [table, id, destination] = placeOf(after);
+  if (table === "segments") {
+    return { rows: [], ...chooseSegments(kept.segmentsUp(id, upTo, STEP), (one) => !open || one.open > 0) };
   }
-  const last = all.length < STEP ? undefined : all.at(-1);
-  return { segments, rows: [], next: last ? cursorOf("segments", last.first) : cursorOf("tried", 0) };
+  const all = kept.rowsUp({ id, destination }, upTo, STEP);
+  const rows = open ? all.filter(({ state }) => state === "waiting") : all;
+  return { segments: [], rows, next: afterRows(all) };
 }
