@@ -15,6 +15,7 @@ import type { UserHash } from "../user-hash.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
 import { createErase, createReadWaitingOf } from "./erase.ts";
+import type { Forgetting } from "./members.ts";
 import type { Notices } from "./notices.ts";
 import { createScrub } from "./scrub.ts";
 import type { Suppression } from "./suppressed.ts";
@@ -26,8 +27,7 @@ export type DeletionsParts = {
   readonly suppression: Suppression;
   readonly notices: Notices;
   readonly room: Pick<Room, "refusal">;
-  /** Forgets users in these sources; null: in all. */
-  readonly forgetMembers: (tx: Tx, users: readonly string[], sources: readonly string[] | null) => Promise<unknown>;
+  readonly forgetting: Forgetting;
   /** Statements that may take minutes. */
   readonly maintenance: Sql;
 };
@@ -38,7 +38,7 @@ export type DeletionsParts = {
  */
 export function createStoredDeletions(parts: DeletionsParts): StoredDeletions {
   const { engine, suppression, notices } = parts;
-  const { db, write, news } = engine;
+  const { db, write, news, streams } = engine;
   const eraseStep = createErase(engine);
 
   return {
@@ -62,7 +62,7 @@ export function createStoredDeletions(parts: DeletionsParts): StoredDeletions {
     force: (id) =>
       write("force a deletion", async (tx) => {
         await tx.query("UPDATE deletions SET forced = true WHERE id = $1", [id]);
-        await news.announce(tx, "work");
+        if (!streams.leads()) await news.announce(tx, "work");
         return get(tx, id);
       }),
     erase: ({ id }, of, after) =>
@@ -180,19 +180,20 @@ async function get(sql: Sql, id: string): Promise<Deletion> {
  * stays.
  */
 async function record(request: NewDeletion, parts: DeletionsParts): Promise<Deletion | Fault> {
-  const { engine, suppression, forgetMembers, hash, room } = parts;
+  const { engine, suppression, forgetting, hash, room } = parts;
   const refusal = room.refusal();
   if (refusal) return refusal;
   const recorded = await engine.write("store a deletion", async (tx) => {
     await insert(tx, request, hash);
-    await forgetMembers(tx, request.userIds, request.sources);
+    await forgetting.forgetMembers(tx, request.userIds, request.sources);
     const added = request.suppress ? await suppression.add(tx, { ...request, since: request.requestedAt }) : [];
     // The daemon that is asked need not be the one that works on it.
-    await engine.news.announce(tx, "work");
+    if (!engine.streams.leads()) await engine.news.announce(tx, "work");
     return { added, deletion: await get(tx, request.id) };
   });
   if (isFault(recorded)) return recorded;
   suppression.committed(recorded.added);
+  if (request.sources === null) forgetting.leaveUploads(request.userIds);
   return recorded.deletion;
 }
 
