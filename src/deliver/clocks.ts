@@ -68,24 +68,25 @@ export function createClocks(world: ClocksWorld): Clocks {
   const startedAt = clock.now();
   const known = new Map<string, Entry>();
   const saver = createSaver(world, (destination) => entryOf(destination).live.stored());
-  for (const one of world.storedClocks) add(createDestinationClock(one), one.destination);
+  for (const one of world.storedClocks) add(one);
 
   return {
     of: (destination) => entryOf(destination).clock,
     setDestinations(destinations, waiting) {
       const enabled = new Set(destinations.filter((one) => one.enabled).map(({ name }) => name));
       for (const name of new Set([...known.keys(), ...waiting.keys()])) {
-        const { live, own } = entryOf(name);
-        const isUnserved = waiting.has(name) && !enabled.has(name);
-        own.unservedAt = isUnserved ? (own.unservedAt ?? clock.now()) : null;
-        if (!waiting.has(name)) saveIf(live.forget(), name);
-        else if (!isUnserved) saveIf(live.start("unservedAt", clock.now()), name);
-        else saveIf(live.stop("unservedAt", clock.now()), name);
+        const state = !waiting.has(name) ? "needless" : enabled.has(name) ? "served" : "unserved";
+        saveIf(setServed(entryOf(name), state, clock.now()), name);
       }
     },
     hear(heard) {
-      const isPauseChanged = heard.map(hearOne).includes(true);
-      if (isPauseChanged) world.onPauseChange();
+      const before = heard.map(({ destination }) => isPaused(destination));
+      for (const one of heard) {
+        const { destination } = one;
+        const isUnsaved = saver.isUnsaved(destination);
+        saveIf(hearClock(entryOf(destination), one, { now: clock.now(), isUnsaved }), destination);
+      }
+      if (heard.some(({ destination }, nth) => isPaused(destination) !== before[nth])) world.onPauseChange();
     },
     pauses: {
       since: (destination) => known.get(destination)?.live.stored().pausedAt ?? null,
@@ -95,45 +96,18 @@ export function createClocks(world: ClocksWorld): Clocks {
   };
 
   function entryOf(destination: string): Entry {
-    return known.get(destination) ?? add(createDestinationClock(neverStopped(destination)), destination);
+    return known.get(destination) ?? add(neverStopped(destination));
   }
 
-  function add(live: LiveClock, destination: string): Entry {
-    let onlineAt: At = startedAt;
-    const own: Entry["own"] = { unservedAt: null, offlineAt: null };
-    const loopClock: LoopClock = {
-      stoodStill: live.stoodStill,
-      standsStill: live.standsStill,
-      noteOnline(now) {
-        onlineAt = now;
-        own.offlineAt = null;
-        saveIf(live.start("offlineAt", now), destination);
-      },
-      noteOffline() {
-        own.offlineAt ??= onlineAt;
-        saveIf(live.stop("offlineAt", onlineAt), destination);
-      },
-    };
-    const entry = { live, own, clock: loopClock };
+  function add(stored: StoredClock): Entry {
+    const { destination } = stored;
+    const entry = createEntry(stored, startedAt, (hasChanged) => saveIf(hasChanged, destination));
     known.set(destination, entry);
     return entry;
   }
 
-  /** Answers whether it is paused now and was not, or the other way round. */
-  function hearOne(heard: StoredClock): boolean {
-    const { destination } = heard;
-    const { live, own } = entryOf(destination);
-    const before = live.stored();
-    const now = clock.now();
-    let isNew = live.hear(heard, now);
-    for (const reason of OWN_REASONS) {
-      const since = own[reason];
-      if (since !== null) isNew = live.stop(reason, since) || isNew;
-      // It has ended here, and that is not saved yet.
-      else if (before[reason] === null && saver.isUnsaved(destination)) isNew = live.start(reason, now) || isNew;
-    }
-    saveIf(isNew, destination);
-    return (before.pausedAt === null) !== (heard.pausedAt === null);
+  function isPaused(destination: string): boolean {
+    return (known.get(destination)?.live.stored().pausedAt ?? null) !== null;
   }
 
   function saveIf(hasChanged: boolean, destination: string): void {
@@ -149,6 +123,50 @@ type Entry = {
 };
 
 const OWN_REASONS = ["unservedAt", "offlineAt"] as const;
+
+function createEntry(stored: StoredClock, startedAt: At, saveIf: (hasChanged: boolean) => void): Entry {
+  const live = createDestinationClock(stored);
+  const own: Entry["own"] = { unservedAt: null, offlineAt: null };
+  let onlineAt: At = startedAt;
+  const clock: LoopClock = {
+    stoodStill: live.stoodStill,
+    standsStill: live.standsStill,
+    noteOnline(now) {
+      onlineAt = now;
+      own.offlineAt = null;
+      saveIf(live.start("offlineAt", now));
+    },
+    noteOffline() {
+      own.offlineAt ??= onlineAt;
+      saveIf(live.stop("offlineAt", onlineAt));
+    },
+  };
+  return { live, clock, own };
+}
+
+/** `needless`: nothing waits for it. Answers whether that has changed its clock. */
+function setServed({ live, own }: Entry, state: "needless" | "served" | "unserved", now: At): boolean {
+  own.unservedAt = state === "unserved" ? (own.unservedAt ?? now) : null;
+  if (state === "unserved") return live.stop("unservedAt", now);
+  if (state === "served") return live.start("unservedAt", now);
+  own.offlineAt = null;
+  return live.forget();
+}
+
+type Hearing = { readonly now: At; readonly isUnsaved: boolean };
+
+/** Answers whether this daemon has to save what it knows better than the one that it has heard of. */
+function hearClock({ live, own }: Entry, heard: StoredClock, { now, isUnsaved }: Hearing): boolean {
+  const before = live.stored();
+  let isNew = live.hear(heard, now);
+  for (const reason of OWN_REASONS) {
+    const since = own[reason];
+    if (since !== null) isNew = live.stop(reason, since) || isNew;
+    // It has ended here, and that is still to be saved.
+    else if (isUnsaved && before[reason] === null) isNew = live.start(reason, now) || isNew;
+  }
+  return isNew;
+}
 
 /** A pause counts once it is durable. */
 async function pause(live: LiveClock, { clock, clockStore, onPauseChange }: ClocksWorld): Promise<Paused | Fault> {

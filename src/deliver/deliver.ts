@@ -62,13 +62,12 @@ type DeliverWorld = {
 
 /** Runs one loop for each destination, and keeps the destinations' clocks. */
 export function createDeliver(world: DeliverWorld): Deliver {
-  const { clockStore, storedClocks, lanes, clock, report } = world;
+  const { lanes, clock, report } = world;
   const controller = new AbortController();
   const stopping = controller.signal;
   const limits = createLimits(clock);
-  const clocks = createClocks({ clock, clockStore, storedClocks, stopping, onPauseChange: assignDestinations });
+  const { pauses, ...clocks } = createClocks({ ...world, stopping, onPauseChange: assignDestinations });
   const loops = createLoops({ ...world, limits, clocks, stopping });
-  const { pauses } = clocks;
   let configured: readonly Destination[] = [];
 
   return {

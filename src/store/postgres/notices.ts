@@ -1,5 +1,5 @@
 import type { Notice, NoticeCount, StoredDeletions, Unnoticed } from "../../model/deletion.ts";
-import { type Fault, isFault } from "../../model/fault.ts";
+import type { Fault } from "../../model/fault.ts";
 import type { FoundEvent } from "../../model/lookup.ts";
 import { type Fates, type NoticeChange, noticeChange, recount } from "../fates.ts";
 import type { Tx } from "./database.ts";
@@ -52,20 +52,19 @@ export function createNotices({ db, write, readEvent, caughtUp }: NoticesParts):
     },
     async note(tx, { deletion, nth }, { source, event, deliverTo }) {
       const now: Fates = deliverTo.map((destination) => [destination, "waiting"]);
+      const open = now.length > 0;
       await tx.query("INSERT INTO deletion_notices VALUES ($1, $2, $3, $4, $5::json, $6)", [
-        ...[deletion, source, nth, event],
-        ...[JSON.stringify(now), now.length > 0],
+        deletion,
+        source,
+        nth,
+        event,
+        JSON.stringify(now),
+        open,
       ]);
       await count(tx, deletion, [{ source, before: [], now }]);
     },
     async unnoticed({ id, source }, limit) {
-      // They are made in their order.
-      const rows = await db.query<Unnoticed>(
-        `SELECT nth, user_id AS "userId" FROM deletion_users WHERE deletion = $1 AND user_id IS NOT NULL AND nth >
-           (SELECT coalesce(max(nth), -1) FROM deletion_notices WHERE deletion = $1 AND source = $2)
-         ORDER BY nth LIMIT $3`,
-        [id, source, limit],
-      );
+      const rows = await db.query<Unnoticed>(UNNOTICED, [id, source, limit]);
       return rows.map(({ nth, userId }) => ({ nth, userId: fromStored(userId) }));
     },
     async check(id) {
@@ -78,7 +77,7 @@ export function createNotices({ db, write, readEvent, caughtUp }: NoticesParts):
           const change = noticeChange(row.fates, await readEvent(row.event));
           if (change !== null) changes.push({ ...row, ...change });
         }
-        const refused = changes.length === 0 ? null : await save(id, changes);
+        const refused = changes.length === 0 ? null : await write("check notices", (tx) => save(tx, id, changes));
         if (refused !== null || rows.length < STEP) return refused;
         after = rows.at(-1)?.event ?? after;
       }
@@ -90,38 +89,39 @@ export function createNotices({ db, write, readEvent, caughtUp }: NoticesParts):
   };
 
   function readOpen(id: string, after: number, limit: number): Promise<readonly Row[]> {
-    return db.query(
-      `SELECT source, nth, event, fates FROM deletion_notices WHERE deletion = $1 AND open AND event > $2
-       ORDER BY event LIMIT $3`,
-      [id, after, limit],
-    );
-  }
-
-  async function save(id: string, changes: readonly Change[]): Promise<Fault | null> {
-    const saved = await write("check notices", async (tx) => {
-      // Only those that are still as they were read: another daemon may have begun to do this work.
-      const rows = await tx.query<{ at: number }>(
-        `UPDATE deletion_notices n SET fates = c.now::json, open = c.open
-         FROM unnest($2::text[], $3::int[], $4::text[], $5::text[], $6::boolean[])
-           WITH ORDINALITY c (source, nth, fates, now, open, at)
-         WHERE n.deletion = $1 AND n.source = c.source AND n.nth = c.nth AND n.open AND n.fates::text = c.fates
-         RETURNING c.at`,
-        [
-          ...[id, changes.map(({ source }) => source), changes.map(({ nth }) => nth)],
-          ...[changes.map(({ fates }) => fates), changes.map(({ now }) => JSON.stringify(now))],
-          changes.map(({ open }) => open),
-        ],
-      );
-      await count(
-        tx,
-        id,
-        rows.flatMap(({ at }) => changes[at - 1] ?? []),
-      );
-      return null;
-    });
-    return isFault(saved) ? saved : null;
+    return db.query(OPEN, [id, after, limit]);
   }
 }
+
+/** They are made in their order. */
+const UNNOTICED = `
+  SELECT nth, user_id AS "userId" FROM deletion_users WHERE deletion = $1 AND user_id IS NOT NULL AND nth >
+    (SELECT coalesce(max(nth), -1) FROM deletion_notices WHERE deletion = $1 AND source = $2)
+  ORDER BY nth LIMIT $3`;
+const OPEN = `
+  SELECT source, nth, event, fates FROM deletion_notices WHERE deletion = $1 AND open AND event > $2 ORDER BY event LIMIT $3`;
+
+/** Writes only those that are still as they were read: another daemon may have begun to do this work. */
+async function save(tx: Tx, id: string, changes: readonly Change[]): Promise<null> {
+  const rows = await tx.query<{ at: number }>(SAVE, [
+    id,
+    changes.map(({ source }) => source),
+    changes.map(({ nth }) => nth),
+    changes.map(({ fates }) => fates),
+    changes.map(({ now }) => JSON.stringify(now)),
+    changes.map(({ open }) => open),
+  ]);
+  const written = rows.flatMap(({ at }) => changes[at - 1] ?? []);
+  await count(tx, id, written);
+  return null;
+}
+
+const SAVE = `
+  UPDATE deletion_notices n SET fates = c.now::json, open = c.open
+  FROM unnest($2::text[], $3::int[], $4::text[], $5::text[], $6::boolean[])
+    WITH ORDINALITY c (source, nth, fates, now, open, at)
+  WHERE n.deletion = $1 AND n.source = c.source AND n.nth = c.nth AND n.open AND n.fates::text = c.fates
+  RETURNING c.at`;
 
 /** Counts these notices of a request again. */
 async function count(

@@ -1,6 +1,5 @@
 import type { DeliveryKey } from "../../model/delivery.ts";
-import type { Fault } from "../../model/fault.ts";
-import { isFault } from "../../model/fault.ts";
+import { type Fault, isFault } from "../../model/fault.ts";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { At } from "../../model/units.ts";
 import { isErased, previousIn } from "../erasing.ts";
@@ -45,7 +44,7 @@ export async function openSuppression({ db, news, write, hash }: SuppressionPart
   let kept = new Map<string, Set<string>>();
   /** How often this daemon has changed them. */
   let changes = 0;
-  news.on("suppressed", hear);
+  news.on("suppressed", (hashes) => hear(hashes as readonly string[]));
   await load();
 
   return {
@@ -58,12 +57,7 @@ export async function openSuppression({ db, news, write, hash }: SuppressionPart
     },
     async add(tx, { userIds, sources, since }) {
       const hashes = [...new Set(userIds.map(hash.of))];
-      await tx.query(
-        `INSERT INTO suppressed
-         SELECT hash, source, $3::bigint FROM unnest($1::text[]) h (hash) CROSS JOIN unnest($2::text[]) s (source)
-         ORDER BY hash COLLATE "C", source COLLATE "C" ON CONFLICT DO NOTHING`,
-        [hashes, sources ?? [ALL], since],
-      );
+      await tx.query(ADD, [hashes, sources ?? [ALL], since]);
       await news.announce(tx, "suppressed", hashes);
       return hashes.flatMap((one) => (sources ?? [ALL]).map((source) => ({ hash: one, source })));
     },
@@ -73,9 +67,7 @@ export async function openSuppression({ db, news, write, hash }: SuppressionPart
     },
     async lift(userIds) {
       const lifted = await write("accept calls of users again", async (tx) => {
-        const rows = await tx.query<{ hash: string }>("DELETE FROM suppressed WHERE hash = ANY ($1) RETURNING hash", [
-          userIds.map(hash.of),
-        ]);
+        const rows = await tx.query<Pick<Row, "hash">>(LIFT, [userIds.map(hash.of)]);
         const hashes = [...new Set(rows.map((row) => row.hash))];
         if (hashes.length > 0) await news.announce(tx, "suppressed", hashes);
         return hashes;
@@ -89,45 +81,42 @@ export async function openSuppression({ db, news, write, hash }: SuppressionPart
   };
 
   async function load(): Promise<void> {
-    await whileUnchanged(
-      async () => {
-        const all = new Map<string, Set<string>>();
-        let last: Row = { hash: "", source: "" };
-        for (;;) {
-          const rows = await db.query<Row>(
-            "SELECT hash, source FROM suppressed WHERE (hash, source) > ($1, $2) ORDER BY hash, source LIMIT $3",
-            [last.hash, last.source, PAGE],
-          );
-          keep(all, rows);
-          last = rows.at(-1) ?? last;
-          if (rows.length < PAGE) return all;
-        }
-      },
-      (all) => {
-        kept = all;
-      },
-    );
+    kept = await readUnchanged(() => loadAll(db));
   }
 
   /** Another daemon has changed what is known of these hashes. */
-  async function hear(what: unknown): Promise<void> {
-    const hashes = what as readonly string[];
-    await whileUnchanged(
-      () => db.query<Row>("SELECT hash, source FROM suppressed WHERE hash = ANY ($1)", [hashes]),
-      (rows) => {
-        for (const one of hashes) kept.delete(one);
-        keep(kept, rows);
-      },
-    );
+  async function hear(hashes: readonly string[]): Promise<void> {
+    const rows = await readUnchanged(() => db.query<Row>(OF_HASHES, [hashes]));
+    for (const one of hashes) kept.delete(one);
+    keep(kept, rows);
   }
 
   /** Reads again if this daemon has changed something meanwhile: what was read may be older. */
-  async function whileUnchanged<T>(read: () => Promise<T>, use: (found: T) => void): Promise<void> {
+  async function readUnchanged<T>(read: () => Promise<T>): Promise<T> {
     for (;;) {
       const before = changes;
       const found = await read();
-      if (before === changes) return use(found);
+      if (before === changes) return found;
     }
+  }
+}
+
+const ADD = `
+  INSERT INTO suppressed
+  SELECT hash, source, $3::bigint FROM unnest($1::text[]) h (hash) CROSS JOIN unnest($2::text[]) s (source)
+  ORDER BY hash COLLATE "C", source COLLATE "C" ON CONFLICT DO NOTHING`;
+const LIFT = "DELETE FROM suppressed WHERE hash = ANY ($1) RETURNING hash";
+const OF_HASHES = "SELECT hash, source FROM suppressed WHERE hash = ANY ($1)";
+const AFTER = "SELECT hash, source FROM suppressed WHERE (hash, source) > ($1, $2) ORDER BY hash, source LIMIT $3";
+
+async function loadAll(sql: Sql): Promise<Map<string, Set<string>>> {
+  const all = new Map<string, Set<string>>();
+  let last: Row = { hash: "", source: "" };
+  for (;;) {
+    const rows = await sql.query<Row>(AFTER, [last.hash, last.source, PAGE]);
+    keep(all, rows);
+    last = rows.at(-1) ?? last;
+    if (rows.length < PAGE) return all;
   }
 }
 
