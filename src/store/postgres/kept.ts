@@ -6,8 +6,9 @@
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { At } from "../../model/units.ts";
 import { fromRow, fromSegment, LISTED, type TriedRow } from "../listed.ts";
-import { type About, Damage, damaged, fromBytes, parseAbout, unpackBodies } from "../segment.ts";
+import { type About, Damage, damaged, parseAbout, unpackBodies } from "../segment.ts";
 import { readTakers } from "../takers.ts";
+import { onesIn, textOrPacked } from "./bits.ts";
 import type { Sql } from "./database.ts";
 import { fromStored } from "./text.ts";
 
@@ -159,7 +160,7 @@ function createContents(sql: Sql) {
 }
 
 function unpack({ first: segment, acceptedAt, about, bodies, ...row }: PackedRow): Contents {
-  const unpacked = unpackBodies({ ...row, segment, about, bodies: fromBytes(bodies) });
+  const unpacked = unpackBodies({ ...row, segment, about, bodies: textOrPacked(bodies) });
   return { acceptedAt, about: parseAbout(segment, about), bodies: unpacked };
 }
 
@@ -229,8 +230,8 @@ function listBits(bits: Bits, about: readonly About[], wanted: Wanted): readonly
   });
 }
 
-/** The segment of the event `e.id`, if it is not pruned. */
-const SEGMENT_OF_E = `LATERAL (SELECT first, events FROM segments WHERE first <= e.id ORDER BY first DESC LIMIT 1) s`;
+/** The segment that the event `e.id` is in, or the last one before it. */
+export const SEGMENT_OF_E = `LATERAL (SELECT first, events, stream FROM segments WHERE first <= e.id ORDER BY first DESC LIMIT 1) s`;
 
 const BITS_OF = `SELECT 'bit' AS kind, e.id, p.destination, p.stream, p.segment, 0 AS size
   FROM unnest($1::bigint[]) AS e (id) CROSS JOIN ${SEGMENT_OF_E} JOIN progress p ON p.segment = s.first
@@ -262,7 +263,7 @@ function createWaiting(sql: Sql): Pick<Kept, "waitingOf" | "waitingFor"> {
       const found: Waiting[] = [];
       type Open = { readonly segment: number; readonly stream: number; readonly waiting: string };
       for (const { segment, stream, waiting } of await sql.query<Open>(BITS_FOR, [destination, limit])) {
-        for (let at = waiting.indexOf("1"); at >= 0; at = waiting.indexOf("1", at + 1)) {
+        for (const at of onesIn(waiting)) {
           found.push({ kind: "bit", id: segment + at, destination, stream, segment, size: 0 });
           if (found.length === limit) return found;
         }

@@ -82,7 +82,7 @@ function toKey({ id, destination }: DeliveryKey): DeliveryKey {
 type Opened = Waiting & { readonly body: string | null; readonly acceptedAt: number };
 
 /** Reads the bodies of bits that `mustWrite`. Leaves out the last ones, if all have more than so many bytes. */
-async function withBodies(
+export async function withBodies(
   kept: Kept,
   found: readonly Waiting[],
   most: number,
