@@ -9,9 +9,9 @@ import type {
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { Report } from "../../model/report.ts";
 import { type EraseWish, findToErase, isToErase, packWithout, whoseWaits } from "../erasing.ts";
-import { type About, Damage, fromBytes, parseAbout, unpackBodies } from "../segment.ts";
+import { type About, Damage, parseAbout, unpackBodies } from "../segment.ts";
 import { afterRows, chooseSegments, placeOf, STEP } from "../walk.ts";
-import { onesIn } from "./bits.ts";
+import { onesIn, textOrPacked } from "./bits.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
 import { withRemedy } from "./kept.ts";
@@ -224,7 +224,7 @@ function bodiesOf({ first, events, about, bodies, sum }: Opened): () => readonly
   let unpacked: readonly string[] | null = null;
   return () => {
     if (bodies === null) throw new Error(`the bodies of segment ${first} were not read`);
-    unpacked ??= unpackBodies({ segment: first, events, about, bodies: fromBytes(bodies), sum });
+    unpacked ??= unpackBodies({ segment: first, events, about, bodies: textOrPacked(bodies), sum });
     return unpacked;
   };
 }

@@ -1,9 +1,9 @@
 import type { Notice, NoticeCount, StoredDeletions, Unnoticed } from "../../model/deletion.ts";
 import type { Fault } from "../../model/fault.ts";
-import type { FoundEvent } from "../../model/lookup.ts";
 import { type Fates, type NoticeChange, noticeChange, recount } from "../fates.ts";
 import type { Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
+import { readEvent } from "./lookup.ts";
 import { fromStored } from "./text.ts";
 
 /** Notices checked in one step. */
@@ -26,7 +26,6 @@ export type Notices = {
 type NoticeOf = { readonly source: string; readonly event: number; readonly deliverTo: readonly string[] };
 
 type NoticesParts = Pick<Engine, "db" | "write"> & {
-  readonly readEvent: (event: number) => Promise<FoundEvent | null>;
   /** What this daemon has settled is written when it resolves. */
   readonly caughtUp: () => Promise<void>;
 };
@@ -40,7 +39,7 @@ type Row = {
 type Change = Row & NoticeChange;
 
 /** The notices of deletion requests, and the state of each. */
-export function createNotices({ db, write, readEvent, caughtUp }: NoticesParts): Notices {
+export function createNotices({ db, write, caughtUp }: NoticesParts): Notices {
   return {
     async has(tx, { deletion, nth }, source) {
       const found = await tx.query("SELECT FROM deletion_notices WHERE deletion = $1 AND source = $2 AND nth = $3", [
@@ -74,7 +73,7 @@ export function createNotices({ db, write, readEvent, caughtUp }: NoticesParts):
         const rows = await readOpen(id, after, STEP);
         const changes: Change[] = [];
         for (const row of rows) {
-          const change = noticeChange(row.fates, await readEvent(row.event));
+          const change = noticeChange(row.fates, await readEvent(db, row.event));
           if (change !== null) changes.push({ ...row, ...change });
         }
         const refused = changes.length === 0 ? null : await write("check notices", (tx) => save(tx, id, changes));

@@ -6,6 +6,7 @@ import { isErased, previousIn } from "../erasing.ts";
 import { createUserHash, type UserHash } from "../user-hash.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
+import { createKept } from "./kept.ts";
 
 /** Users whose calls are refused, by their hash, in the memory of each daemon. */
 export type Suppression = {
@@ -133,17 +134,16 @@ type Whose = DeliveryKey & Pick<ListedDelivery, "source" | "type" | "messageId" 
 
 /**
  * Whether a delivery must not be sent again, because its user was deleted after the event came, or the event was erased.
- * `body` reads that of a delivery.
  */
 export type IsForgotten = (sql: Sql, delivery: Whose) => Promise<boolean>;
 
-export function createIsForgotten(hash: UserHash, body: (sql: Sql, of: DeliveryKey) => Promise<string>): IsForgotten {
+export function createIsForgotten(hash: UserHash): IsForgotten {
   return async function isForgotten(sql, delivery) {
     const { id, source, type, messageId, userId } = delivery;
     if (isErased(messageId)) return true;
     // A notice tells the receivers of the deletion, so it may be sent again.
     if (type === "delete") return false;
-    const previous = type === "alias" ? previousIn(await body(sql, delivery)) : null;
+    const previous = type === "alias" ? previousIn(await createKept(sql).body(delivery)) : null;
     const people = [userId, previous].filter((one) => one !== null);
     if (people.length === 0) return false;
     const scopes = await sql.query<{ scope: string | null }>(
