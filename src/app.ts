@@ -173,6 +173,9 @@ function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syn
     case "lost":
       deliver.forget(change.has);
       break;
+    case "clocks":
+      deliver.hearClocks(change.clocks);
+      break;
     case "crowded":
       janitor.wake();
       break;

@@ -15,7 +15,7 @@ import type {
   SettledState,
   Settlement,
 } from "./delivery.ts";
-import type { StoredClocks } from "./destination-clock.ts";
+import type { StoredClock, StoredClocks } from "./destination-clock.ts";
 import type { BeginFile, BeginScratch, Bounds, Disk, StoreHealth } from "./disk.ts";
 import type { Event, Skip } from "./event.ts";
 import type { Fault } from "./fault.ts";
@@ -199,6 +199,8 @@ export type StoreChange =
   | { readonly kind: "withdrawn"; readonly deliveries: readonly DeliveryKey[] }
   /** These now belong to another daemon: everything known about them here is dropped. */
   | { readonly kind: "lost"; readonly has: (ref: DeliveryRef) => boolean }
+  /** Another daemon has saved these clocks of destinations, such as by a pause: they hold here too. */
+  | { readonly kind: "clocks"; readonly clocks: readonly StoredClock[] }
   /** The store is so full that settled deliveries should be pruned early. */
   | { readonly kind: "crowded" }
   /** There may be work on deletions and audiences for this daemon, of those that share the store. */
