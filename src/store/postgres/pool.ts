@@ -4,7 +4,7 @@ import pgpass from "pgpass";
 import type { Postgres, PostgresTls } from "../../model/config.ts";
 import { type Ms, SECOND } from "../../model/units.ts";
 import type { Connection, Pool } from "./database.ts";
-import { ConnectionLost, isLost, isStale, isTransient } from "./errors.ts";
+import { ConnectionLost, isLost, isStale } from "./errors.ts";
 
 export type Limits = {
   /** How long the server works at one statement; 0: as long as it takes, as in a migration. */
@@ -55,8 +55,6 @@ export function openPool(postgres: Postgres, { statement }: Limits = { statement
       ending ??= pool.end();
       return ending;
     },
-    isLost,
-    isTransient,
   };
 }
 

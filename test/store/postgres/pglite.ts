@@ -2,7 +2,7 @@ import { Duplex } from "node:stream";
 import { PGlite } from "@electric-sql/pglite";
 import pg from "pg";
 import type { Connection } from "../../../src/store/postgres/database.ts";
-import { ConnectionLost, isLost, isTransient } from "../../../src/store/postgres/errors.ts";
+import { ConnectionLost } from "../../../src/store/postgres/errors.ts";
 import { createConnection, createNames, OUR_TYPES } from "../../../src/store/postgres/pool.ts";
 import type { TestPool, TestServer } from "./bed.ts";
 
@@ -107,8 +107,6 @@ function createPool(session: Session, schema: string): TestPool {
   return {
     connect,
     end: async () => undefined,
-    isLost,
-    isTransient,
     async kill() {
       killed = true;
       for (const owner of open) {

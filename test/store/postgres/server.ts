@@ -117,8 +117,6 @@ function createPool(pool: Pool, terminate: (pids: readonly number[]) => Promise<
       return connection;
     },
     end: () => pool.end(),
-    isLost: pool.isLost,
-    isTransient: pool.isTransient,
     async kill() {
       killed = true;
       await terminate([...pids]);
