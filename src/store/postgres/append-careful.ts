@@ -8,10 +8,10 @@ import { SUPERSEDED, type Withdrawal } from "../../model/waiting-deliveries.ts";
 import { keyOf } from "../message-key.ts";
 import { UNWRITTEN } from "../room.ts";
 import { type AppendParts, noteStored } from "./append.ts";
+import type { Held } from "./claims.ts";
 import type { Tx } from "./database.ts";
 import { type Drafted, draftAll, planOf, receiptsOf } from "./drafts.ts";
 import { findSeen, place } from "./place.ts";
-import type { Held } from "./streams.ts";
 
 /** The memberships that the events of a transaction change. */
 export type MemberBatch = {

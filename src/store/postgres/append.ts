@@ -2,12 +2,12 @@ import type { Entry, Receipt, Store } from "../../model/ports.ts";
 import { type At, DAY, type Ms, SECOND } from "../../model/units.ts";
 import type { Key } from "../message-key.ts";
 import { type Room, UNWRITTEN } from "../room.ts";
+import type { Held } from "./claims.ts";
 import { type Drafted, draftAll, type Plan, planOf, receiptsOf } from "./drafts.ts";
 import type { Engine } from "./engine.ts";
 import { isLost } from "./errors.ts";
 import type { Numbers } from "./numbers.ts";
 import { findSeen, isPlaced, place } from "./place.ts";
-import type { Held } from "./streams.ts";
 
 /** How long calls wait for a database that is away, until they are answered that they are not stored. */
 const PATIENCE: Ms = 5 * SECOND;

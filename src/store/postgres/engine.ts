@@ -9,6 +9,8 @@ import type { Streams } from "./streams.ts";
 
 /** What all parts of the engine share. */
 export type Engine = {
+  /** The name of this daemon, different with each start. */
+  readonly name: string;
   readonly db: Database;
   readonly write: Write;
   readonly streams: Streams;

@@ -129,7 +129,8 @@ export function withRemedy(error: unknown): unknown {
 
 const REMEDY = "stop all daemons, look at the database with pg_amcheck, and restore a backup";
 
-function explain<T>(read: () => T): T {
+/** The same for what `read` throws. */
+export function explain<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {

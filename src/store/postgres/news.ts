@@ -16,6 +16,8 @@ export type Kind =
   | "withdrawn"
   /** The users whose calls are refused are others. */
   | "suppressed"
+  /** Users were deleted; what: the hashes under which lists that are being read leave them out. */
+  | "forgotten"
   /** Clocks of destinations have changed, such as by a pause. */
   | "clocks"
   /** There is work that one daemon does for all. */

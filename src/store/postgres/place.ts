@@ -3,9 +3,9 @@ import type { Draft } from "../draft.ts";
 import { KEY_BYTES, type Key } from "../message-key.ts";
 import { checksum, packBodies } from "../segment.ts";
 import { bitsOf } from "./bits.ts";
+import type { Held } from "./claims.ts";
 import type { Sql } from "./database.ts";
 import { codeOf } from "./errors.ts";
-import type { Held } from "./streams.ts";
 
 /** What one commit adds to a stream. */
 export type Placed = {

@@ -14,29 +14,32 @@ export function createPrune(engine: Engine): Prune {
   let after = 0;
 
   return async function prune(before, limit) {
-    if (!streams.leads()) return null;
-    const done = await write("prune", async (tx) => {
-      const segments = await pruneSegments(tx, { before, after, limit }, engine);
-      const rows = await pruneRows(tx, { before, limit }, engine);
-      const seen = await pruneSeen(tx, before, limit);
-      return { segments, rows, seen };
-    });
-    if (isFault(done)) return done;
-    const { segments, rows, seen } = done;
-    after = segments.next;
-    size.add(-segments.bytes - rows.bytes);
-    const counts: PruneCounts = {
-      ...rows.counts,
-      delivered: rows.counts.delivered + segments.delivered,
-      unrouted: segments.unrouted,
-      seen,
-    };
-    const more = Object.values(counts).some((count) => count > 0) || segments.next > 0;
-    return more ? counts : null;
+    for (let steps = 0; streams.leads() && steps < MOST_STEPS; steps += 1) {
+      const done = await write("prune", (tx) => step(tx, { before, limit, after }, engine));
+      if (isFault(done)) return done;
+      after = done.next;
+      size.add(-done.bytes);
+      if (Object.values(done.counts).some((count) => count > 0)) return done.counts;
+      if (after === 0) return null;
+    }
+    return null;
   };
 }
 
-type Wish = { readonly before: PruneBefore; readonly limit: number };
+/** Steps that find nothing, until it rests. */
+const MOST_STEPS = 100;
+
+async function step(tx: Tx, wish: Wish, engine: Engine) {
+  const segments = await pruneSegments(tx, wish, engine);
+  const rows = await pruneRows(tx, wish, engine);
+  const seen = await pruneSeen(tx, wish);
+  const delivered = rows.counts.delivered + segments.delivered;
+  const counts: PruneCounts = { ...rows.counts, delivered, unrouted: segments.unrouted, seen };
+  return { counts, bytes: segments.bytes + rows.bytes, next: segments.next };
+}
+
+/** `after`: the segment that was looked at last. */
+type Wish = { readonly before: PruneBefore; readonly limit: number; readonly after: number };
 type SegmentRow = {
   readonly first: number;
   readonly bytes: number;
@@ -52,11 +55,7 @@ type PrunedSegments = {
 };
 
 /** `next`: where to go on; 0 at the end. */
-async function pruneSegments(
-  tx: Tx,
-  { before, after, limit }: Wish & { readonly after: number },
-  { counts }: Engine,
-): Promise<PrunedSegments> {
+async function pruneSegments(tx: Tx, { before, after, limit }: Wish, { counts }: Engine): Promise<PrunedSegments> {
   const looked = await tx.query<SegmentRow>(
     `SELECT s.first, s.bytes, coalesce(p.open, false) = false AND coalesce(p.settled_at, s.accepted_at) < $3 AS "isOver",
        s.events - coalesce(p.routed, 0) AS unrouted
@@ -114,7 +113,7 @@ async function pruneRows(tx: Tx, { before, limit }: Wish, { counts }: Engine) {
   };
 }
 
-async function pruneSeen(tx: Tx, { seen }: PruneBefore, limit: number): Promise<number> {
+async function pruneSeen(tx: Tx, { before: { seen }, limit }: Wish): Promise<number> {
   const removed = await tx.query(
     "DELETE FROM seen WHERE key IN (SELECT key FROM seen WHERE at < $1 LIMIT $2) RETURNING 1",
     [seen, limit * 10],

@@ -122,7 +122,7 @@ async function readRetries(ask: QueueAsk, { db, streams, report }: Engine): Prom
 
 function toDelivery(row: TriedRow): Delivery {
   const { id, destination, stream, about, body, sum, finals } = row;
-  if (sum !== checksum("", body)) throw damagedRow(id);
+  if (sum !== checksum(about, body)) throw damagedRow(id);
   const [, type, messageId]: About = JSON.parse(about);
   const { acceptedAt, attempts, firstAttemptAt, attemptedAt, replayedAt, stoodStill, dueAt } = row;
   return {

@@ -207,11 +207,13 @@ const TABLES = `
   );
   CREATE INDEX members_gone ON members (computation, event) WHERE value IS NULL;
 
+  -- "daemon": the one that prepares it.
   CREATE TABLE syncs (
     number      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id          text   NOT NULL,
     kind        text   NOT NULL,
     state       text   NOT NULL,
+    daemon      text COLLATE "C" NOT NULL,
     computation bigint,
     started_at  bigint NOT NULL,
     finished_at bigint,

@@ -1,9 +1,16 @@
-import { type AttemptLog, type Delivery, NO_ATTEMPTS, type Settlement, withAttempts } from "../../model/delivery.ts";
+import {
+  type AttemptLog,
+  type Delivery,
+  formatId,
+  NO_ATTEMPTS,
+  type Settlement,
+  withAttempts,
+} from "../../model/delivery.ts";
 import type { Fault } from "../../model/fault.ts";
 import type { Cancel, Store } from "../../model/ports.ts";
 import { type At, type Ms, SECOND } from "../../model/units.ts";
 import { UNWRITTEN } from "../room.ts";
-import { checksum } from "../segment.ts";
+import { type Apart, AS_TEXT, COLUMNS, MASK, setApart, toRow } from "./apart.ts";
 import { bitsOf } from "./bits.ts";
 import type { Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
@@ -103,17 +110,15 @@ async function writeBatch(tx: Tx, batch: readonly Item[], { streams }: Engine): 
   const ours = await fence(tx, streams.held());
   const held = batch.filter(({ delivery }) => ours.has(placeOf(delivery.ref).stream));
   const first = held.filter(({ delivery }) => placeOf(delivery.ref).segment > 0 && delivery.attemptedAt === null);
-  const hit = await takeBits(tx, first);
-  await addRows(
-    tx,
-    first.filter((one) => hit.has(one) && !isFirstSuccess(one)),
-  );
+  const delivered = await deliver(tx, first.filter(isFirstSuccess));
+  const leaving = first.filter((one) => !isFirstSuccess(one)).map((one) => toApart(one, null));
+  const apart = new Set((await setApart(tx, "waiting", leaving)).map(({ item }) => item));
   const bits = new Set(first);
   const updated = await updateRows(
     tx,
     held.filter((one) => !bits.has(one)),
   );
-  return batch.map((one) => hit.has(one) || updated.has(one));
+  return batch.map((one) => delivered.has(one) || apart.has(one) || updated.has(one));
 }
 
 /** The streams that are still held. None of them can be taken until the transaction ends. */
@@ -131,32 +136,27 @@ function isFirstSuccess({ settlement }: Item): boolean {
   return settlement.state === "delivered" && settlement.attempts === 1 && !settlement.log;
 }
 
-/** Clears the bits of first attempts. Answers which of them were set. */
-async function takeBits(tx: Tx, items: readonly Item[]): Promise<ReadonlySet<Item>> {
+/** Marks first attempts as delivered. Answers those that were waiting. */
+async function deliver(tx: Tx, items: readonly Item[]): Promise<ReadonlySet<Item>> {
   if (items.length === 0) return new Set();
   const groups = [...Map.groupBy(items, keyOf).values()].map(groupOf);
-  const rows = await tx.query<{ segment: number; destination: string; bits: string }>(TAKE_BITS, [
+  const rows = await tx.query<{ segment: number; destination: string; bits: string }>(DELIVER, [
     ...[groups.map(({ segment }) => segment), groups.map(({ destination }) => destination)],
-    ...[groups.map(({ all }) => all), groups.map(({ successes }) => successes)],
-    ...[groups.map(({ at }) => at), groups.map(({ takers }) => takers)],
+    ...[groups.map(({ mask }) => mask), groups.map(({ at }) => at), groups.map(({ takers }) => takers)],
   ]);
   const taken = new Map(rows.map(({ segment, destination, bits }) => [`${segment} ${destination}`, bits]));
   return new Set(items.filter((one) => taken.get(keyOf(one))?.[indexOf(one)] === "1"));
 }
 
-/** The masks are as long as their highest bit needs: the rest is filled up here. */
-const TAKE_BITS = `
+const DELIVER = `
   WITH hit AS (
-    SELECT p.segment, p.destination, m.at, m.takers,
-      p.waiting & rpad(m.all_bits, length(p.waiting), '0')::varbit AS bits, rpad(m.successes, length(p.waiting), '0')::varbit AS successes
-    FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[])
-      m (segment, destination, all_bits, successes, at, takers)
+    SELECT p.segment, p.destination, m.at, m.takers, p.waiting & ${MASK} AS bits
+    FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[]) m (segment, destination, mask, at, takers)
     JOIN progress p ON p.segment = m.segment AND p.destination = m.destination
     ORDER BY p.segment, p.destination FOR UPDATE OF p
   )
-  UPDATE progress p SET waiting = p.waiting & ~hit.bits, delivered = p.delivered | (hit.bits & hit.successes),
-    settled_at = greatest(p.settled_at, hit.at), takers = p.takers || hit.takers,
-    done = (p.waiting & ~hit.bits) = (p.waiting & ~p.waiting)
+  UPDATE progress p SET waiting = p.waiting & ~hit.bits, delivered = p.delivered | hit.bits,
+    settled_at = greatest(p.settled_at, hit.at), takers = p.takers || hit.takers, done = bit_count(p.waiting & ~hit.bits) = 0
   FROM hit WHERE p.segment = hit.segment AND p.destination = hit.destination
   RETURNING p.segment, p.destination, hit.bits::text AS bits`;
 
@@ -171,25 +171,18 @@ function indexOf({ delivery }: Item): number {
 type Group = {
   readonly segment: number;
   readonly destination: string;
-  readonly all: string;
-  readonly successes: string;
+  readonly mask: string;
   readonly at: At;
   readonly takers: string;
 };
 
+/** `items`: of one segment and destination. */
 function groupOf(items: readonly Item[]): Group {
   const [one] = items;
-  if (!one) throw new Error("a group of no settlements");
-  const length = Math.max(...items.map(indexOf)) + 1;
-  const successes = items.filter(isFirstSuccess);
-  return {
-    segment: placeOf(one.delivery.ref).segment,
-    destination: one.delivery.destination,
-    all: bitsOf(items.map(indexOf), length),
-    successes: bitsOf(successes.map(indexOf), length),
-    at: Math.max(...items.map(({ settlement }) => settlement.attemptedAt)),
-    takers: takersOf(successes),
-  };
+  const at = Math.max(...items.map(({ settlement }) => settlement.attemptedAt));
+  const mask = bitsOf(items.map(indexOf), Math.max(...items.map(indexOf)) + 1);
+  const segment = one ? placeOf(one.delivery.ref).segment : 0;
+  return { segment, destination: one?.delivery.destination ?? "", mask, at, takers: takersOf(items) };
 }
 
 /** As on SQLite: a line for each webhook, status and time, with the events that it took. */
@@ -206,51 +199,35 @@ function takersOf(successes: readonly Item[]): string {
   return lines.join("");
 }
 
-/** Deliveries leave their bits for rows, with what their first attempt has led to. */
-async function addRows(tx: Tx, items: readonly Item[]): Promise<void> {
-  if (items.length === 0) return;
-  const rows = items.map((item) => ({ ...rowOf(item, NO_ATTEMPTS), ...bodyOf(item) }));
-  await tx.query(
-    `INSERT INTO tried (event, destination, stream, ${COLUMNS}, accepted_at, about, body, sum)
-     SELECT r.event, r.destination, s.stream, ${COLUMNS.replaceAll(/\w+/g, "r.$&")}, s.accepted_at,
-       s.about -> (r.event - s.first)::int, r.body, r.sum
-     FROM json_to_recordset($1) AS r (${TYPES}, segment bigint, body text, sum bigint) JOIN segments s ON s.first = r.segment`,
-    [JSON.stringify(rows)],
-  );
-}
+type Settled = Apart & { readonly item: Item };
 
-function bodyOf({ delivery }: Item) {
-  const { body, ref } = delivery;
-  return { segment: placeOf(ref).segment, body, sum: checksum("", body) };
-}
-
-const COLUMNS =
-  "state, due_at, attempts, first_attempt_at, attempted_at, stood_still, settled_at, url, status, reason, finals, log";
-const TYPES = `event bigint, destination text, state text, due_at bigint, attempts int, first_attempt_at bigint, attempted_at bigint,
-  stood_still bigint, settled_at bigint, url text, status int, reason text, finals json, log json`;
-
-function rowOf({ delivery, settlement }: Item, log: AttemptLog) {
-  const { state, attempts, firstAttemptAt, attemptedAt, stoodStill, finals, log: made } = settlement;
-  const isDelivered = state === "delivered";
+/** The row of a delivery after its settlement. `before`: its log. */
+function toApart(item: Item, before: AttemptLog | null): Settled {
+  const { delivery, settlement } = item;
+  const { id, destination, ref, acceptedAt, replayedAt, body } = delivery;
+  const { state, attempts, firstAttemptAt, attemptedAt, stoodStill, finals, log } = settlement;
+  const isOver = state !== "waiting";
+  const taker = state === "delivered" ? settlement : { url: null, status: null };
   return {
-    event: delivery.id,
-    destination: delivery.destination,
-    state,
-    due_at: state === "waiting" ? settlement.dueAt : null,
-    attempts,
-    first_attempt_at: firstAttemptAt,
-    attempted_at: attemptedAt,
-    stood_still: stoodStill,
-    settled_at: state === "waiting" ? null : attemptedAt,
-    url: isDelivered ? settlement.url : null,
-    status: isDelivered ? settlement.status : null,
-    reason: isDelivered ? null : settlement.reason,
-    finals: finals.length === 0 ? null : finals,
-    log: made ? withAttempts(log, made) : null,
+    ...{ item, id, destination, ...placeOf(ref), acceptedAt, replayedAt, body, state, attempts, firstAttemptAt },
+    ...{ attemptedAt, stoodStill, finals, url: taker.url, status: taker.status },
+    dueAt: isOver ? null : settlement.dueAt,
+    settledAt: isOver ? attemptedAt : null,
+    reason: state === "delivered" ? null : settlement.reason,
+    log: log ? withAttempts(before ?? NO_ATTEMPTS, log) : before,
   };
 }
 
-/** Answers those that were waiting. */
+/** Columns that a settlement changes. */
+const CHANGED = [
+  ...["state", "due_at", "attempts", "first_attempt_at", "attempted_at", "stood_still", "settled_at", "url", "status"],
+  ...["reason", "finals", "log"],
+] as (keyof typeof COLUMNS)[];
+
+const UPDATE = `UPDATE tried t SET ${CHANGED.map((name) => `${name} = r.${name}::${COLUMNS[name]}`).join(", ")}
+  FROM json_to_recordset($1::json) AS r (${AS_TEXT}) WHERE t.event = r.event AND t.destination = r.destination`;
+
+/** Settles deliveries that have rows. Answers those that were waiting. */
 async function updateRows(tx: Tx, items: readonly Item[]): Promise<ReadonlySet<Item>> {
   if (items.length === 0) return new Set();
   const kept = await tx.query<{ event: number; destination: string; log: string | null }>(
@@ -258,17 +235,11 @@ async function updateRows(tx: Tx, items: readonly Item[]): Promise<ReadonlySet<I
      WHERE state = 'waiting' ORDER BY event, destination FOR UPDATE OF tried`,
     [items.map(({ delivery }) => delivery.id), items.map(({ delivery }) => delivery.destination)],
   );
-  const logs = new Map(kept.map(({ event, destination, log }) => [`${event} ${destination}`, log]));
-  const found = items.filter((one) => logs.has(rowKey(one)));
-  const rows = found.map((one) => rowOf(one, JSON.parse(logs.get(rowKey(one)) ?? "null") ?? NO_ATTEMPTS));
-  await tx.query(
-    `UPDATE tried t SET ${COLUMNS.replaceAll(/\w+/g, (name) => `${name} = ${name === "log" ? "coalesce(r.log, t.log)" : `r.${name}`}`)}
-     FROM json_to_recordset($1) AS r (${TYPES}) WHERE t.event = r.event AND t.destination = r.destination`,
-    [JSON.stringify(rows)],
-  );
-  return new Set(found);
-}
-
-function rowKey({ delivery }: Item): string {
-  return `${delivery.id} ${delivery.destination}`;
+  const logs = new Map(kept.map(({ event, destination, log }) => [formatId({ id: event, destination }), log]));
+  const found = items.flatMap((item) => {
+    const log = logs.get(formatId(item.delivery));
+    return log === undefined ? [] : [toApart(item, log === null ? null : JSON.parse(log))];
+  });
+  await tx.query(UPDATE, [JSON.stringify(found.map((one) => toRow({ ...one, about: "" })))]);
+  return new Set(found.map(({ item }) => item));
 }

@@ -1,33 +1,34 @@
 import type { Report } from "../../model/report.ts";
+import { createUploads } from "../uploads.ts";
 import { createSegments } from "./append.ts";
 import { createCounts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import { createKept } from "./kept.ts";
-import { createForget, createMemberRows } from "./members.ts";
+import { createForget, createMemberRows, createUploadsLeft } from "./members.ts";
 import { createProgress } from "./progress.ts";
 import { createRepeats } from "./repeats.ts";
 import { createTried } from "./settle.ts";
-import { createCallHash } from "./superseded.ts";
+import { readCallHash } from "./superseded.ts";
 import { createSuppression, createUserHash } from "./suppressed.ts";
 import { createTail } from "./tail.ts";
-import { createUploads } from "./uploads.ts";
 
 /** The rows of the outbox, with what is in memory of them. The ports of the store are built on these. */
 export type Tables = ReturnType<typeof createTables>;
 
 type TablesParts = {
-  readonly openTemporary: () => Database;
   /** Folds the tail, and writes the letters that the transaction has changed, so that both are read. */
   readonly flush: () => void;
   readonly report: Pick<Report, "storeFailed">;
 };
 
-export function createTables(db: Database, { openTemporary, flush, report }: TablesParts) {
+export function createTables(db: Database, { flush, report }: TablesParts) {
   const counts = createCounts(db);
   const progress = createProgress(db);
   const repeats = createRepeats(db);
   const tail = createTail(db, { counts, repeats, report });
-  const uploads = createUploads(openTemporary);
+  const callHash = readCallHash(db);
+  const uploads = createUploads({ toStored: (user) => user, hashOf: callHash.of });
+  const leaving = createUploadsLeft(uploads, callHash);
   const userHash = createUserHash(db);
   return {
     counts,
@@ -40,8 +41,9 @@ export function createTables(db: Database, { openTemporary, flush, report }: Tab
     repeats,
     suppression: createSuppression(db, userHash),
     memberRows: createMemberRows(db),
-    forgetMembers: createForget(db, uploads),
+    forgetMembers: createForget(db, leaving),
     uploads,
-    callHash: createCallHash(db),
+    leaving,
+    callHash,
   };
 }

@@ -96,7 +96,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const [clock, report] = [createFalseClock(), createFalseReport([])];
   const flush = (): void => {};
   const caughtUp = async (): Promise<void> => {};
-  const tables = createTables(recording, { openTemporary: () => assert.fail(), flush, report });
+  const tables = createTables(recording, { flush, report });
   const { counts, repeats, kept, tail } = tables;
   const commits = {} as Commits;
   createStoredClocks(recording, { commits, meta: createMeta(recording, { clock, report }) });
