@@ -130,7 +130,14 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
   const { caughtUp } = settling;
   const refuses = () => false;
   const notices = { has: async () => false, note: async () => {} };
-  const careful = createCareful({ engine, numbers, refuses, openBatch, withdrawRows: (tx, withdrawal) => withdrawRows(tx, engine, withdrawal), notices });
+  const careful = createCareful({
+    engine,
+    numbers,
+    refuses,
+    openBatch,
+    withdrawRows: (tx, withdrawal) => withdrawRows(tx, engine, withdrawal),
+    notices,
+  });
   const intake = createIntake({ engine, room, numbers, refuses, careful });
   const moved = (): void => tell({ kind: "moved" });
   news.on("moved", moved);
