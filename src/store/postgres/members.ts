@@ -3,6 +3,7 @@ import { isFault } from "../../model/fault.ts";
 import { comparePage, IN_PAGE, type Value as StoredValue } from "../compare.ts";
 import type { CallHash } from "../superseded.ts";
 import { toText, toValue, type Uploads } from "../uploads.ts";
+import type { MemberBatch } from "./append-careful.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
 import { createKept } from "./kept.ts";
@@ -56,28 +57,18 @@ function createCompare(sql: Sql, uploads: Uploads): Members["compare"] {
 
 const AFTER = 'SELECT "user", value FROM members WHERE computation = $1 AND "user" > $2 ORDER BY "user" LIMIT $3';
 
-/** What the events of a sync change in their own transaction. */
-export type MemberBatch = {
-  /** The numbers of the last events about these users. */
-  readonly older: readonly number[];
-  /** Whether the change is still to be made; a second call for it answers false. */
-  take(change: MemberChange): boolean;
-  /** The value, and the event that carries it; null if the event has no destination. */
-  write(change: MemberChange, event: number | null): void;
-  /** Writes all of it. To be called after the last change. */
-  close(): Promise<void>;
-};
-
 type Known = { user: string; isOpen: boolean; value: string | null; event: number | null };
 type Written = { readonly user: string; readonly value: string | null; readonly event: number | null };
 
-/** Reads the rows of the users of these changes. They are different users, and all of one sync. */
+/**
+ * Reads the rows of the users of these changes. They are different users, and all of one sync. A change that is taken and not
+ * written is still to be made: its user may be suppressed, and is then forgotten.
+ */
 export async function openBatch(tx: Tx, changes: readonly MemberChange[]): Promise<MemberBatch> {
   const [{ sync, computation } = { sync: 0, computation: 0 }] = changes;
   await lockComputations(tx, [computation]);
   const rows = await tx.query<Known>(KNOWN, [sync, computation, changes.map(({ user }) => toStored(user))]);
   const known = new Map(rows.map((row) => [row.user, row]));
-  const taken: string[] = [];
   const written: Written[] = [];
   let grown = 0;
 
@@ -85,10 +76,9 @@ export async function openBatch(tx: Tx, changes: readonly MemberChange[]): Promi
     older: rows.flatMap(({ event }) => event ?? []),
     take(change) {
       const row = known.get(toStored(change.user));
-      if (!row?.isOpen) return false;
-      row.isOpen = false;
-      taken.push(row.user);
-      return true;
+      const isOpen = row?.isOpen ?? false;
+      if (row) row.isOpen = false;
+      return isOpen;
     },
     write(change, event) {
       const user = toStored(change.user);
@@ -97,18 +87,18 @@ export async function openBatch(tx: Tx, changes: readonly MemberChange[]): Promi
       grown += Number(value !== null) - Number(typeof known.get(user)?.value === "string");
     },
     async close() {
-      if (taken.length === 0) return;
+      if (written.length === 0) return;
       const [kept, gone] = [written.filter(isKept), written.filter((one) => !isKept(one))];
       await tx.query(WRITE, [
         sync,
-        taken,
+        written.map(({ user }) => user),
         computation,
         gone.map(({ user }) => user),
         kept.map(({ user }) => user),
         kept.map(({ value }) => value),
         kept.map(({ event }) => event),
       ]);
-      if (written.length > 0) await count(tx, { sync, computation }, { done: written.length, grown });
+      await count(tx, { sync, computation }, { done: written.length, grown });
     },
   };
 }
