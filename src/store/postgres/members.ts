@@ -107,10 +107,11 @@ function isKept({ value, event }: Written): boolean {
   return value !== null || event !== null;
 }
 
-const KNOWN = `SELECT w."user", c."user" IS NOT NULL AS "isOpen", m.value, m.event
-  FROM unnest($3::text[]) w ("user")
-  LEFT JOIN changes c ON c.sync = $1 AND c."user" = w."user"
-  LEFT JOIN members m ON m.computation = $2 AND m."user" = w."user"`;
+// LIMIT has each row looked up by its key. A join may read all rows of the sync, until the tables are analyzed.
+const KNOWN = `SELECT w."user", m.value, m.event,
+    EXISTS (SELECT FROM changes WHERE sync = $1 AND "user" = w."user" LIMIT 1) AS "isOpen"
+  FROM unnest($3::text[]) w ("user") LEFT JOIN LATERAL
+    (SELECT value, event FROM members WHERE computation = $2 AND "user" = w."user" LIMIT 1) m ON true`;
 
 const WRITE = `
   WITH taken AS (DELETE FROM changes WHERE sync = $1 AND "user" = ANY ($2::text[])),
@@ -190,11 +191,15 @@ async function sweep(tx: Tx, limit: number): Promise<boolean> {
   await lockComputations(tx, [...new Set(rows.map(({ computation }) => computation))]);
   const waiting = await waitingAmong(tx, rows);
   const over = rows.filter((row) => !waiting.has(row));
-  // A newer call about a user may have come before the lock.
+  // By their events too, as a newer call about a user may have come before the lock.
   await tx.query(
-    `DELETE FROM members m USING unnest($1::bigint[], $2::text[], $3::bigint[]) o (computation, "user", event)
-     WHERE m.computation = o.computation AND m."user" = o."user" AND m.event IS NOT DISTINCT FROM o.event AND m.value IS NULL`,
-    [over.map(({ computation }) => computation), over.map(({ user }) => user), over.map(({ event }) => event)],
+    `DELETE FROM members WHERE computation = ANY ($1::bigint[]) AND "user" = ANY ($2::text[]) AND event = ANY ($3::bigint[])
+       AND value IS NULL`,
+    [
+      [...new Set(over.map(({ computation }) => computation))],
+      over.map(({ user }) => user),
+      over.map(({ event }) => event),
+    ],
   );
   // Where a whole page still waits, the calls behind it are newer, and wait too.
   const more = rows.length === limit && over.length > 0;
