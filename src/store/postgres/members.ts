@@ -66,7 +66,7 @@ type Written = { readonly user: string; readonly value: string | null; readonly 
  */
 export async function openBatch(tx: Tx, changes: readonly MemberChange[]): Promise<MemberBatch> {
   const [{ sync, computation } = { sync: 0, computation: 0 }] = changes;
-  await lockComputations(tx, [computation]);
+  await lockComputations(tx, { numbers: [computation] });
   const rows = await tx.query<Known>(KNOWN, [sync, computation, changes.map(({ user }) => toStored(user))]);
   const known = new Map(rows.map((row) => [row.user, row]));
   const written: Written[] = [];
@@ -152,7 +152,7 @@ function createDrop({ write }: Engine): Members["drop"] {
   const last = new Map<number, string>();
   return async function drop({ sync: { number: sync }, computation: { number: computation } }, limit) {
     const dropped = await write("drop members", async (tx) => {
-      await lockComputations(tx, [computation]);
+      await lockComputations(tx, { numbers: [computation] });
       const rows = await tx.query<MemberRow>(WITH_VALUE, [computation, last.get(sync) ?? "", limit]);
       const waiting = await waitingAmong(tx, rows);
       const [kept, gone] = [rows.filter((row) => waiting.has(row)), rows.filter((row) => !waiting.has(row))];
@@ -188,7 +188,7 @@ async function sweep(tx: Tx, limit: number): Promise<boolean> {
     'SELECT computation, "user", event FROM members WHERE value IS NULL ORDER BY computation, event LIMIT $1',
     [limit],
   );
-  await lockComputations(tx, [...new Set(rows.map(({ computation }) => computation))]);
+  await lockComputations(tx, { numbers: rows.map(({ computation }) => computation) });
   const waiting = await waitingAmong(tx, rows);
   const over = rows.filter((row) => !waiting.has(row));
   // By their events too, as a newer call about a user may have come before the lock.
@@ -225,11 +225,7 @@ export function createForgetting({ news, uploads, callHash }: ForgettingParts): 
   news.on("forgotten", (hashes) => uploads.forget(hashes as readonly string[]));
   return {
     async forgetMembers(tx, users, sources) {
-      const found = await tx.query<{ number: number }>(
-        "SELECT number FROM computations WHERE $1::text[] IS NULL OR source = ANY ($1) ORDER BY number FOR NO KEY UPDATE",
-        [sources],
-      );
-      const computations = found.map(({ number }) => number);
+      const computations = await lockComputations(tx, { sources });
       const stored = users.map(toStored);
       const [values] = await tx.query<{ count: number }>(FORGET, [computations, stored]);
       // A prepared sync has no computation yet, so its source is unknown.
