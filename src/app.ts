@@ -165,7 +165,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
 }
 
 /** Passes on what the store has changed by itself, or for another part. */
-function applyStoreChange(change: StoreChange, { deliver, janitor }: Parts, report: Report): void {
+function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syncs }: Parts, report: Report): void {
   switch (change.kind) {
     case "moved":
       deliver.readAgain();
@@ -175,6 +175,10 @@ function applyStoreChange(change: StoreChange, { deliver, janitor }: Parts, repo
       break;
     case "crowded":
       janitor.wake();
+      break;
+    case "work":
+      deletion.wake();
+      syncs.wake();
       break;
     case "withdrawn":
       deliver.withdraw(change.deliveries);

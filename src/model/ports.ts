@@ -200,7 +200,9 @@ export type StoreChange =
   /** These now belong to another daemon: everything known about them here is dropped. */
   | { readonly kind: "lost"; readonly has: (ref: DeliveryRef) => boolean }
   /** The store is so full that settled deliveries should be pruned early. */
-  | { readonly kind: "crowded" };
+  | { readonly kind: "crowded" }
+  /** There may be work on deletions and audiences for this daemon, of those that share the store. */
+  | { readonly kind: "work" };
 
 export type StoreOptions = {
   /** Where the outbox is. */
@@ -225,8 +227,11 @@ export type OpenStore = (options: StoreOptions) => Promise<Store>;
 
 /** Everything that a store offers; each part of the daemon takes only the ports that it needs. */
 export type Store = {
-  /** Calls `hear` with each change right after its commit. There is one listener. */
-  changes(hear: (change: StoreChange) => void): void;
+  /**
+   * Calls `hear` with each change right after its commit. There is one listener. `sending` answers the destinations that have
+   * attempts under way, for other daemons that share the store.
+   */
+  changes(hear: (change: StoreChange) => void, sending?: () => readonly string[]): void;
   readonly append: Append;
   readonly readQueue: ReadQueue;
   readonly settle: Settle;

@@ -7,6 +7,7 @@ import { after, before, describe, it } from "node:test";
 import type { Postgres, PostgresTls } from "../../../src/model/config.ts";
 import { Secret } from "../../../src/model/secret.ts";
 import type { Pool } from "../../../src/store/postgres/database.ts";
+import { isLost, isTransient } from "../../../src/store/postgres/errors.ts";
 import { openPool } from "../../../src/store/postgres/pool.ts";
 import { makeFolder } from "../../folder.ts";
 import { fixture } from "../../runtime/tls.ts";
@@ -25,7 +26,7 @@ async function ask(pool: Pool, text: string): Promise<readonly Row[]> {
 async function refusal(postgres: Postgres): Promise<string> {
   const pool = openPool(postgres);
   const error = await pool.connect().catch((refused) => refused);
-  assert.ok(error instanceof Error && pool.isLost(error), String(error));
+  assert.ok(error instanceof Error && isLost(error), String(error));
   await pool.end();
   return error.message;
 }
@@ -75,7 +76,7 @@ describe("connections to a real server", { skip: NO_SERVER }, () => {
     const connection = await s.pool.connect();
     await connection.query("BEGIN");
     await ask(s.admin, END_OTHERS);
-    await assert.rejects(connection.query("COMMIT"), s.pool.isLost);
+    await assert.rejects(connection.query("COMMIT"), isLost);
     connection.release();
     assert.deepEqual(await ask(s.pool, "SELECT 1 AS one"), [{ one: 1 }]);
   });
@@ -85,7 +86,7 @@ describe("connections to a real server", { skip: NO_SERVER }, () => {
     const pool = openPool(postgres, { statement: 20 });
     const connection = await pool.connect();
     const error = await connection.query("SELECT pg_sleep(60)").catch((refused) => refused);
-    assert.deepEqual([error.code, pool.isLost(error)], ["57014", false]);
+    assert.deepEqual([error.code, isLost(error)], ["57014", false]);
     assert.deepEqual(await connection.query("SELECT 1 AS one"), [{ one: 1 }]);
     connection.release();
     await pool.end();
@@ -98,7 +99,7 @@ describe("connections to a real server", { skip: NO_SERVER }, () => {
     const read = () => connection.query("SELECT * FROM public.stale WHERE a > $1", [0]);
     await read();
     await connection.query("ALTER TABLE public.stale ADD b int");
-    await assert.rejects(read(), s.pool.isTransient);
+    await assert.rejects(read(), isTransient);
     connection.release();
     const next = await s.pool.connect();
     assert.deepEqual(await next.query("SELECT * FROM public.stale WHERE a > $1", [0]), []);
@@ -115,7 +116,7 @@ describe("connections to a real server", { skip: NO_SERVER }, () => {
     await Promise.all([lock(0, 1), lock(1, 2)]);
     const ends = await Promise.allSettled([lock(0, 2), lock(1, 1)]);
     const failed = ends.flatMap((end) => (end.status === "rejected" ? [end.reason] : []));
-    assert.deepEqual(failed.map(s.pool.isTransient), [true]);
+    assert.deepEqual(failed.map(isTransient), [true]);
     for (const one of both) await one.query("ROLLBACK").finally(() => one.release());
   });
 
