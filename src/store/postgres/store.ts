@@ -11,12 +11,15 @@ import { createUploads } from "../uploads.ts";
 import { createIntake } from "./append.ts";
 import { createCareful } from "./append-careful.ts";
 import { PACE, type Pace } from "./claims.ts";
+import { openStoredClocks } from "./clocks.ts";
 import { createCounts } from "./counts.ts";
 import { createDatabase, type Database, type Pool } from "./database.ts";
+import { createStoredDeletions } from "./deletions.ts";
 import type { Engine } from "./engine.ts";
 import { createReads } from "./lookup.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
 import { openNews } from "./news.ts";
+import { createNotices } from "./notices.ts";
 import { createNumbers } from "./numbers.ts";
 import { createPrune } from "./prune.ts";
 import { createBacklog, createReadQueue } from "./queues.ts";
@@ -25,7 +28,8 @@ import { prepareSchema } from "./schema.ts";
 import { createSettling } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
 import { openStreams } from "./streams.ts";
-import { readCallHash } from "./superseded.ts";
+import { createSuperseding, readCallHash } from "./superseded.ts";
+import { createIsForgotten, openSuppression, readUserHash } from "./suppressed.ts";
 import { toStored } from "./text.ts";
 import { createWaiting, createWithdraw, withdrawRows } from "./waiting.ts";
 import { createWriter, type Writer } from "./writer.ts";
@@ -131,8 +135,10 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
   const numbers = createNumbers(clock);
   const settling = createSettling(engine);
   const { caughtUp } = settling;
-  const refuses = () => false;
-  const notices = { has: async () => false, note: async () => {} };
+  const hash = await readUserHash(db);
+  const suppression = await openSuppression({ ...engine, hash });
+  const { refuses } = suppression;
+  const notices = createNotices({ ...engine, caughtUp });
   const careful = createCareful({
     engine,
     numbers,
@@ -145,7 +151,7 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
   const moved = (): void => tell({ kind: "moved" });
   const lookup = createLookup({ reads: createReads(db), clock, timeline, caughtUp });
   const superseding = createSuperseding(callHash);
-  const steps = createReplaySteps({ engine, isForgotten: async () => false, superseding });
+  const steps = createReplaySteps({ engine, isForgotten: createIsForgotten(hash), superseding });
   news.on("moved", moved);
   news.on("work", () => tell({ kind: "work" }));
   news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as never }));
@@ -166,6 +172,8 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
     replay: createReplay({ steps, clock, lookup, room, moved }),
     withdraw: createWithdraw(engine),
     members: createMembers(engine, { uploads, callHash, forgetting }),
+    deletions: createStoredDeletions({ engine, hash, suppression, notices, room, forgetting, maintenance: db }),
+    clocks: await openStoredClocks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
     rescue: async () => NO_FILE,
@@ -174,7 +182,7 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
       closing ??= close();
       return closing;
     },
-  } as Store;
+  };
 
   async function beat(): Promise<void> {
     await streams.beat();
