@@ -32,6 +32,8 @@ export type Deliver = {
   hearClocks(heard: readonly StoredClock[]): void;
   /** Another daemon delivers these from now on. */
   forget(has: (ref: DeliveryRef) => boolean): void;
+  /** The destinations that have attempts under way, or attempts whose result is not written yet. */
+  sending(): readonly string[];
   /** Probes a destination at once. With `all`, sends it everything, due or not, whatever its receivers have asked for. */
   tryNow(destination: string, all?: boolean): void;
   /** Runs work that ends or moves waiting deliveries of a destination; none of them is sent meanwhile. */
@@ -95,6 +97,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
     forget(has) {
       for (const loop of loops.all.values()) loop.forget(has);
     },
+    sending: () => [...loops.all].flatMap(([name, loop]) => (loop.isBusy() ? [name] : [])),
     tryNow(name, all = false) {
       for (const one of configured) if (one.name === name) lanes.tryNow(one, all);
       loops.all.get(name)?.tryNow(all);
