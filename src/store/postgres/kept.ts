@@ -80,9 +80,10 @@ type Listing = Pick<Segment, "first" | "acceptedAt">;
 export function createKept(sql: Sql): Kept {
   const contents = createContents(sql);
   const listedIn = createListed(sql);
-  const of = async (segment: number): Promise<Contents> => {
-    const found = (await contents(SEGMENTS, [[segment]])).get(segment);
-    if (!found) throw withRemedy(damaged(segment, "it has no contents"));
+  const contentsOf: Kept["contents"] = async (segments) => {
+    const found = await contents(SEGMENTS, [segments]);
+    const missing = segments.find((segment) => !found.has(segment));
+    if (missing !== undefined) throw withRemedy(damaged(missing, "it has no contents"));
     return found;
   };
   const rows = async (text: string, values: readonly unknown[]): Promise<readonly ListedDelivery[]> =>
@@ -90,16 +91,14 @@ export function createKept(sql: Sql): Kept {
 
   return {
     segmentOf: async (event) => (await sql.query<Segment>(SEGMENT_OF, [event]))[0] ?? null,
-    segmentsDown: (from, limit) => sql.query<Segment>(SEGMENTS_DOWN, [from, limit]),
-    segmentsUp: (after, upTo, limit) => sql.query<Segment>(SEGMENTS_UP, [after, upTo, limit]),
-    async contents(segments) {
-      const found = await contents(SEGMENTS, [segments]);
-      const missing = segments.find((segment) => !found.has(segment));
-      if (missing !== undefined) throw withRemedy(damaged(missing, "it has no contents"));
-      return found;
+    segmentsDown: (from, limit) => sql.query<Segment>(segmentsDown(limit), [from]),
+    segmentsUp: (after, upTo, limit) => sql.query<Segment>(segmentsUp(limit), [after, upTo]),
+    contents: contentsOf,
+    async about(segment) {
+      const [row] = await sql.query<{ about: string }>("SELECT about FROM segments WHERE first = $1", [segment]);
+      return explain(() => parseAbout(segment, row?.about));
     },
-    about: async (segment) => (await of(segment)).about,
-    bodies: async (segment) => (await of(segment)).bodies,
+    bodies: async (segment) => (await contentsOf([segment])).get(segment)?.bodies ?? [],
     listed: (segment, ...ask) => listedIn([segment], ...ask),
     listedIn,
     rowsOf: (event) => rows(ROWS_OF, [event]),
@@ -282,12 +281,18 @@ const PROGRESS = `LATERAL (
 
 const SEGMENT_OF = `SELECT ${SEGMENT} FROM (SELECT * FROM segments WHERE first <= $1 ORDER BY first DESC LIMIT 1) s
   CROSS JOIN ${PROGRESS} WHERE s.first + s.events > $1`;
-const SEGMENTS_DOWN = `SELECT ${SEGMENT}
-  FROM (SELECT * FROM segments WHERE first <= $1 ORDER BY first DESC LIMIT $2) s CROSS JOIN ${PROGRESS}
-  ORDER BY s.first DESC`;
-const SEGMENTS_UP = `SELECT ${SEGMENT}
-  FROM (SELECT * FROM segments WHERE first > $1 AND first <= $2 ORDER BY first LIMIT $3) s CROSS JOIN ${PROGRESS}
-  ORDER BY s.first`;
+/** The limit, of which there are few, is part of the statement: PostgreSQL sorts the whole table where it does not know it. */
+function segmentsDown(limit: number): string {
+  return `SELECT ${SEGMENT}
+    FROM (SELECT * FROM segments WHERE first <= $1 ORDER BY first DESC LIMIT ${limit}) s CROSS JOIN ${PROGRESS}
+    ORDER BY s.first DESC`;
+}
+
+function segmentsUp(limit: number): string {
+  return `SELECT ${SEGMENT}
+    FROM (SELECT * FROM segments WHERE first > $1 AND first <= $2 ORDER BY first LIMIT ${limit}) s CROSS JOIN ${PROGRESS}
+    ORDER BY s.first`;
+}
 
 const ROWS_OF = `SELECT ${LISTED} FROM tried WHERE event = $1 ORDER BY destination`;
 const ROWS_UP = `SELECT ${LISTED} FROM tried WHERE (event, destination) > ($1, $2) AND event <= $3
