@@ -1,9 +1,9 @@
 import { withoutQuery } from "../model/config.ts";
-import type { DeliveryState } from "../model/delivery.ts";
-import type { ListedDelivery } from "../model/lookup.ts";
+import { type AttemptLog, type DeliveryState, type FinalAnswer, NO_ATTEMPTS } from "../model/delivery.ts";
+import type { DeliveryDetail, ListedDelivery } from "../model/lookup.ts";
 import type { At } from "../model/units.ts";
 import type { About } from "./segment.ts";
-import type { Delivered } from "./takers.ts";
+import { type Delivered, logOfFirst } from "./takers.ts";
 
 /** Columns of `tried` that a list needs. The body comes after them in the row, and is not read. */
 export const LISTED = `event, destination, state, accepted_at AS "acceptedAt", attempts, due_at AS "dueAt",
@@ -36,4 +36,37 @@ export function fromSegment(
   if (by === null) return { ...event, state: "waiting", attempts: 0, dueAt: acceptedAt, settledAt: null, ...none };
   const taken = { ...none, url: withoutQuery(by.url), status: by.status };
   return { ...event, state: "delivered", attempts: 1, dueAt: null, settledAt: by.at, ...taken };
+}
+
+/** Columns of `tried` that say all of a delivery. */
+export const DETAIL = `${LISTED}, first_attempt_at AS "firstAttemptAt", finals, log, body`;
+
+export type DetailRow = TriedRow & {
+  readonly firstAttemptAt: At | null;
+  readonly finals: string | null;
+  readonly log: string | null;
+  readonly body: string;
+};
+
+export function detailOfRow({ firstAttemptAt, finals, log, body, ...row }: DetailRow): DeliveryDetail {
+  const listed = fromRow(row);
+  const refusals: readonly FinalAnswer[] = finals === null ? [] : JSON.parse(finals);
+  return {
+    ...listed,
+    body,
+    firstAttemptAt,
+    log: log === null ? onlyAttempt(listed) : JSON.parse(log),
+    finals: refusals.map(({ url, reason }) => ({ url: withoutQuery(url), reason })),
+  };
+}
+
+/** Of one that is kept in its segment. */
+export function detailOf(listed: ListedDelivery, body: string): DeliveryDetail {
+  return { ...listed, body, firstAttemptAt: null, finals: [], log: onlyAttempt(listed) };
+}
+
+/** The log of a delivery that its first attempt delivered is not stored. */
+export function onlyAttempt({ state, attempts, settledAt: at, url, status }: ListedDelivery): AttemptLog {
+  if (state !== "delivered" || attempts !== 1 || at === null || url === null) return NO_ATTEMPTS;
+  return logOfFirst({ at, url, status: status ?? 0 });
 }

@@ -90,14 +90,6 @@ export function unpackBodies({ segment, events, about, bodies, sum }: Packed): r
   return lines;
 }
 
-/** As they were packed, for an engine that stores all as bytes. What is compressed begins as no JSON does. */
-export function fromBytes(bodies: Buffer): string | Buffer {
-  return bodies[0] === ZSTD ? bodies : bodies.toString();
-}
-
-/** The first byte of what zstd has compressed. */
-const ZSTD = 0x28;
-
 function inflate(segment: number, packed: Buffer): string[] {
   let text: string;
   try {

@@ -1,6 +1,7 @@
 import type { AttemptLog, DeliveryState, FinalAnswer } from "../../model/delivery.ts";
 import type { At, Ms } from "../../model/units.ts";
 import { type About, checksum, damaged, parseAbout } from "../segment.ts";
+import { bitsOf } from "./bits.ts";
 import type { Tx } from "./database.ts";
 import { type BitState, explain, withRemedy } from "./kept.ts";
 import { toStored } from "./text.ts";
@@ -103,8 +104,8 @@ export function masksOf(bits: readonly Bit[]): Masks {
 }
 
 function maskOf(bits: readonly Bit[]): string {
-  const indexes = new Set(bits.map(({ id, segment }) => id - segment));
-  return Array.from({ length: Math.max(...indexes) + 1 }, (_, index) => (indexes.has(index) ? "1" : "0")).join("");
+  const indexes = bits.map(({ id, segment }) => id - segment);
+  return bitsOf(indexes, Math.max(...indexes) + 1);
 }
 
 /** The bits of a mask `m`, for the row `p`. */

@@ -6,8 +6,9 @@
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { At } from "../../model/units.ts";
 import { fromRow, fromSegment, LISTED, type TriedRow } from "../listed.ts";
-import { type About, Damage, damaged, fromBytes, parseAbout, unpackBodies } from "../segment.ts";
+import { type About, Damage, damaged, parseAbout, unpackBodies } from "../segment.ts";
 import { readTakers } from "../takers.ts";
+import { onesIn, textOrPacked } from "./bits.ts";
 import type { Sql } from "./database.ts";
 import { fromStored } from "./text.ts";
 
@@ -79,9 +80,10 @@ type Listing = Pick<Segment, "first" | "acceptedAt">;
 export function createKept(sql: Sql): Kept {
   const contents = createContents(sql);
   const listedIn = createListed(sql);
-  const of = async (segment: number): Promise<Contents> => {
-    const found = (await contents(SEGMENTS, [[segment]])).get(segment);
-    if (!found) throw withRemedy(damaged(segment, "it has no contents"));
+  const contentsOf: Kept["contents"] = async (segments) => {
+    const found = await contents(SEGMENTS, [segments]);
+    const missing = segments.find((segment) => !found.has(segment));
+    if (missing !== undefined) throw withRemedy(damaged(missing, "it has no contents"));
     return found;
   };
   const rows = async (text: string, values: readonly unknown[]): Promise<readonly ListedDelivery[]> =>
@@ -89,16 +91,14 @@ export function createKept(sql: Sql): Kept {
 
   return {
     segmentOf: async (event) => (await sql.query<Segment>(SEGMENT_OF, [event]))[0] ?? null,
-    segmentsDown: (from, limit) => sql.query<Segment>(SEGMENTS_DOWN, [from, limit]),
-    segmentsUp: (after, upTo, limit) => sql.query<Segment>(SEGMENTS_UP, [after, upTo, limit]),
-    async contents(segments) {
-      const found = await contents(SEGMENTS, [segments]);
-      const missing = segments.find((segment) => !found.has(segment));
-      if (missing !== undefined) throw withRemedy(damaged(missing, "it has no contents"));
-      return found;
+    segmentsDown: (from, limit) => sql.query<Segment>(segmentsDown(limit), [from]),
+    segmentsUp: (after, upTo, limit) => sql.query<Segment>(segmentsUp(limit), [after, upTo]),
+    contents: contentsOf,
+    async about(segment) {
+      const [row] = await sql.query<{ about: string }>("SELECT about FROM segments WHERE first = $1", [segment]);
+      return explain(() => parseAbout(segment, row?.about));
     },
-    about: async (segment) => (await of(segment)).about,
-    bodies: async (segment) => (await of(segment)).bodies,
+    bodies: async (segment) => (await contentsOf([segment])).get(segment)?.bodies ?? [],
     listed: (segment, ...ask) => listedIn([segment], ...ask),
     listedIn,
     rowsOf: (event) => rows(ROWS_OF, [event]),
@@ -159,7 +159,7 @@ function createContents(sql: Sql) {
 }
 
 function unpack({ first: segment, acceptedAt, about, bodies, ...row }: PackedRow): Contents {
-  const unpacked = unpackBodies({ ...row, segment, about, bodies: fromBytes(bodies) });
+  const unpacked = unpackBodies({ ...row, segment, about, bodies: textOrPacked(bodies) });
   return { acceptedAt, about: parseAbout(segment, about), bodies: unpacked };
 }
 
@@ -229,8 +229,8 @@ function listBits(bits: Bits, about: readonly About[], wanted: Wanted): readonly
   });
 }
 
-/** The segment of the event `e.id`, if it is not pruned. */
-const SEGMENT_OF_E = `LATERAL (SELECT first, events FROM segments WHERE first <= e.id ORDER BY first DESC LIMIT 1) s`;
+/** The segment that the event `e.id` is in, or the last one before it. */
+export const SEGMENT_OF_E = `LATERAL (SELECT first, events, stream FROM segments WHERE first <= e.id ORDER BY first DESC LIMIT 1) s`;
 
 const BITS_OF = `SELECT 'bit' AS kind, e.id, p.destination, p.stream, p.segment, 0 AS size
   FROM unnest($1::bigint[]) AS e (id) CROSS JOIN ${SEGMENT_OF_E} JOIN progress p ON p.segment = s.first
@@ -262,7 +262,7 @@ function createWaiting(sql: Sql): Pick<Kept, "waitingOf" | "waitingFor"> {
       const found: Waiting[] = [];
       type Open = { readonly segment: number; readonly stream: number; readonly waiting: string };
       for (const { segment, stream, waiting } of await sql.query<Open>(BITS_FOR, [destination, limit])) {
-        for (let at = waiting.indexOf("1"); at >= 0; at = waiting.indexOf("1", at + 1)) {
+        for (const at of onesIn(waiting)) {
           found.push({ kind: "bit", id: segment + at, destination, stream, segment, size: 0 });
           if (found.length === limit) return found;
         }
@@ -281,12 +281,18 @@ const PROGRESS = `LATERAL (
 
 const SEGMENT_OF = `SELECT ${SEGMENT} FROM (SELECT * FROM segments WHERE first <= $1 ORDER BY first DESC LIMIT 1) s
   CROSS JOIN ${PROGRESS} WHERE s.first + s.events > $1`;
-const SEGMENTS_DOWN = `SELECT ${SEGMENT}
-  FROM (SELECT * FROM segments WHERE first <= $1 ORDER BY first DESC LIMIT $2) s CROSS JOIN ${PROGRESS}
-  ORDER BY s.first DESC`;
-const SEGMENTS_UP = `SELECT ${SEGMENT}
-  FROM (SELECT * FROM segments WHERE first > $1 AND first <= $2 ORDER BY first LIMIT $3) s CROSS JOIN ${PROGRESS}
-  ORDER BY s.first`;
+/** The limit, of which there are few, is part of the statement: PostgreSQL sorts the whole table where it does not know it. */
+function segmentsDown(limit: number): string {
+  return `SELECT ${SEGMENT}
+    FROM (SELECT * FROM segments WHERE first <= $1 ORDER BY first DESC LIMIT ${limit}) s CROSS JOIN ${PROGRESS}
+    ORDER BY s.first DESC`;
+}
+
+function segmentsUp(limit: number): string {
+  return `SELECT ${SEGMENT}
+    FROM (SELECT * FROM segments WHERE first > $1 AND first <= $2 ORDER BY first LIMIT ${limit}) s CROSS JOIN ${PROGRESS}
+    ORDER BY s.first`;
+}
 
 const ROWS_OF = `SELECT ${LISTED} FROM tried WHERE event = $1 ORDER BY destination`;
 const ROWS_UP = `SELECT ${LISTED} FROM tried WHERE (event, destination) > ($1, $2) AND event <= $3

@@ -23,6 +23,8 @@ export function createReadQueue(engine: Engine): ReadQueue {
 type SegmentRow = {
   readonly segment: number;
   readonly stream: number;
+  /** How many segments there were to read. */
+  readonly total: number;
   readonly waiting: string;
   readonly events: number;
   readonly acceptedAt: At;
@@ -33,9 +35,9 @@ type SegmentRow = {
 
 /** For each stream the index gives its segments in order; `$5` of them, up to `$6` bytes, are read with their contents. */
 const segmentsIn = (order: "ASC" | "DESC") => `
-  SELECT w.segment, w.stream, w.waiting::text AS waiting, s.events, s.accepted_at AS "acceptedAt", s.about, s.bodies, s.sum
+  SELECT w.segment, w.stream, w.total, w.waiting::text AS waiting, s.events, s.accepted_at AS "acceptedAt", s.about, s.bodies, s.sum
   FROM (
-    SELECT l.*, sum(s.bytes) OVER (ORDER BY l.segment ${order}) - s.bytes AS before
+    SELECT l.*, sum(s.bytes) OVER (ORDER BY l.segment ${order}) - s.bytes AS before, count(*) OVER ()::int AS total
     FROM unnest($1::smallint[]) held (stream) CROSS JOIN LATERAL (
       SELECT segment, stream, waiting FROM progress p
       WHERE p.stream = held.stream AND p.destination = $2 AND NOT p.done AND p.segment > $3 AND p.segment < $4
@@ -62,7 +64,11 @@ async function readFirst(ask: QueueAsk, { db, streams, report }: Engine): Promis
     }
     if (deliveries.length >= limit) return { deliveries, more: true };
   }
-  return { deliveries, more: false };
+  // Where all were damaged, the next page begins behind them.
+  const [last] = rows.slice(-1);
+  const upTo =
+    last && deliveries.length === 0 ? { upTo: { dueAt: last.acceptedAt, id: last.segment + last.events - 1 } } : {};
+  return { deliveries, more: rows.length < (last?.total ?? 0) || rows.length === limit, ...upTo };
 }
 
 /** The waiting deliveries of a segment behind this event. */

@@ -8,6 +8,7 @@ import type { At } from "../../model/units.ts";
 import { fromRow, fromSegment, LISTED, type TriedRow } from "../listed.ts";
 import { type About, damaged, type Letter, type Packed, parseAbout, unpackBodies } from "../segment.ts";
 import { type Delivered, readTakers } from "../takers.ts";
+import type { IdSearch, IdStep } from "../trail.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Place } from "./progress.ts";
@@ -70,19 +71,6 @@ export type Kept = Keeper & {
   /** Drops what it remembers of a segment's contents. */
   forget(): void;
 };
-
-/** Searches one of these tables for a messageId, in steps. */
-type IdSearch = {
-  /** The number of the first event that was accepted at this time or later. */
-  firstSince(at: At): number;
-  /** Searches from this number on, in what was accepted before `until`, the oldest first. */
-  findUp(messageId: string, from: number, until: At): IdStep;
-  /** Searches below this number, the newest first. */
-  findDown(messageId: string, below: number): IdStep;
-};
-
-/** The numbers of events that have the messageId, and where the next step begins; null at the end. */
-export type IdStep = { readonly numbers: readonly number[]; readonly next: number | null };
 
 /** `flush` folds the tail, and writes the letters that the transaction has changed, so that both are read. */
 export function createKept(db: Database, flush: () => void): Kept {

@@ -2,6 +2,7 @@ import { type Alias, type Bounds, describeAlias, type FileMark, type StoreHealth
 import { isFault } from "../../model/fault.ts";
 import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
+import { createLookup } from "../lookup.ts";
 import { createPresence, OutboxGone, type Presence } from "../presence.ts";
 import { createReplay } from "../replay.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
@@ -14,7 +15,7 @@ import { type Database, isDiskFailure, withRemedy } from "./driver.ts";
 import { cannotOpen, LARGEST_LOG, lockOutbox, logOf, openFilesOf, openOutbox } from "./files.ts";
 import { createIndexCheck } from "./index-check.ts";
 import { findLostCommits } from "./log-check.ts";
-import { createLookup } from "./lookup.ts";
+import { createReads } from "./lookup.ts";
 import { createMembers } from "./members.ts";
 import { createMeta, type Meta } from "./meta.ts";
 import { createNotices } from "./notices.ts";
@@ -152,7 +153,8 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const notices = createNotices(db, { commits, kept, clock });
   const withdrawal = createWithdraw(tables);
   const appendRows = createAppend({ tables, withdrawal, notices });
-  const lookup = createLookup(db, { clock, repeats, kept, timeline: meta.timeline, caughtUp });
+  const reads = createReads(db, { kept, repeats });
+  const lookup = createLookup({ reads, clock, timeline: meta.timeline, caughtUp });
   const replaySteps = createReplaySteps(db, { tables, commits });
   watch("indexes", createIndexCheck(db, { clock, report, commits, counts, moved, gone: presence.check }));
 
