@@ -11,7 +11,8 @@ import type { Report } from "../../model/report.ts";
 import { type About, checksum, packBodies } from "../segment.ts";
 import type { Tx } from "./commits.ts";
 import { codeOf, type Database } from "./driver.ts";
-import type { Kept, Segment } from "./kept.ts";
+import type { Kept } from "./kept.ts";
+import type { Segment } from "./segment-rows.ts";
 import type { Tables } from "./tables.ts";
 
 /** Rows, and events of opened segments, in one step. */
@@ -61,7 +62,7 @@ type EraseStep = (tx: Tx, wish: EraseWish, after: WalkCursor | null) => ErasedSt
  * Removes bodies, attempts, users and messageIds of events. That the events came and how they ended stays, as letters. Waiting
  * deliveries are left.
  */
-export function createErase(db: Database, { tables: { counts, kept }, report }: EraseParts): EraseStep {
+export function createErase(db: Database, { tables: { counts, kept, openSegments }, report }: EraseParts): EraseStep {
   const save = db.prepare<[string, string | Buffer, number, number]>(
     "UPDATE contents SET about = ?, bodies = ?, sum = ? WHERE segment = ?",
   );
@@ -95,6 +96,7 @@ export function createErase(db: Database, { tables: { counts, kept }, report }: 
       );
       save.run(left, bodies, checksum(left, bodies), segment);
       kept.forget();
+      openSegments.forget();
     }
     return { done: ready.size, left: ready.size < theirs.length };
   }

@@ -8,8 +8,9 @@ import type { At } from "../../model/units.ts";
 import { type Hit, isWanted, type Position, readPage, type Walk } from "../listing.ts";
 import { damaged, type Letter, skipsOf } from "../segment.ts";
 import type { Database } from "./driver.ts";
-import { fromRow, type Kept, LISTED, type Segment, type TriedRow } from "./kept.ts";
+import { fromRow, type Kept, LISTED, type TriedRow } from "./kept.ts";
 import type { Repeats } from "./repeats.ts";
+import type { Segment } from "./segment-rows.ts";
 import { logOfFirst } from "./settle.ts";
 import { createFindTrail } from "./trail.ts";
 

@@ -5,7 +5,9 @@ import type { Database } from "./driver.ts";
 import { createKept } from "./kept.ts";
 import { createForget, createMemberRows } from "./members.ts";
 import { createProgress } from "./progress.ts";
+import { createOpenSegments } from "./queues.ts";
 import { createRepeats } from "./repeats.ts";
+import { createSegmentRows } from "./segment-rows.ts";
 import { createTried } from "./settle.ts";
 import { createCallHash } from "./superseded.ts";
 import { createSuppression, createUserHash } from "./suppressed.ts";
@@ -17,7 +19,7 @@ export type Tables = ReturnType<typeof createTables>;
 
 type TablesParts = {
   readonly openTemporary: () => Database;
-  /** Folds the tail, and writes the letters that the transaction has changed, so that both are read. */
+  /** Writes what the transaction under way has changed of segments, so that it is read. */
   readonly flush: () => void;
   readonly report: Pick<Report, "storeFailed">;
 };
@@ -27,6 +29,7 @@ export function createTables(db: Database, { openTemporary, flush, report }: Tab
   const progress = createProgress(db);
   const repeats = createRepeats(db);
   const tail = createTail(db, { counts, repeats, report });
+  const segmentRows = createSegmentRows(db, tail, flush);
   const uploads = createUploads(openTemporary);
   const userHash = createUserHash(db);
   return {
@@ -36,7 +39,9 @@ export function createTables(db: Database, { openTemporary, flush, report }: Tab
     tail,
     segments: createSegments(db, tail),
     tried: createTried(db),
-    kept: createKept(db, flush),
+    segmentRows,
+    openSegments: createOpenSegments(db),
+    kept: createKept(db, segmentRows),
     repeats,
     suppression: createSuppression(db, userHash),
     memberRows: createMemberRows(db),
