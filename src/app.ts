@@ -26,7 +26,7 @@ import type { DeliveryKey } from "./model/delivery.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
 import { never } from "./model/never.ts";
-import type { Accept, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
+import type { Accept, Handle, OpenStore, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
 import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Activity, Arrivals, Health } from "./model/status.ts";
@@ -109,12 +109,18 @@ type Parts = {
   readonly handles: Handles;
 };
 
+/** Opens the outbox that the config has. */
+function engineOf({ path, postgres }: Config["outbox"]): OpenStore {
+  if (postgres === null) return openStore;
+  throw new Error(`this version cannot have its outbox in a database: set outbox.path in place of ${path}`);
+}
+
 /** Starts what takes calls in, delivers them and cleans up; the order of both start and stop is here. */
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const stopping = new AbortController();
   // Only aborted once nothing is written any more: until then the janitor makes room for what is.
   const closing = new AbortController();
-  const store = await (ports.openStore ?? openStore)({
+  const store = await (ports.openStore ?? engineOf(current.config().outbox))({
     ...ports,
     path: current.config().outbox.path,
     bounds: () => current.config().outbox,
@@ -165,7 +171,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
 }
 
 /** Passes on what the store has changed by itself, or for another part. */
-function applyStoreChange(change: StoreChange, { deliver, janitor }: Parts, report: Report): void {
+function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syncs }: Parts, report: Report): void {
   switch (change.kind) {
     case "moved":
       deliver.readAgain();
@@ -173,8 +179,15 @@ function applyStoreChange(change: StoreChange, { deliver, janitor }: Parts, repo
     case "lost":
       deliver.forget(change.has);
       break;
+    case "clocks":
+      deliver.hearClocks(change.clocks);
+      break;
     case "crowded":
       janitor.wake();
+      break;
+    case "work":
+      deletion.wake();
+      syncs.wake();
       break;
     case "withdrawn":
       deliver.withdraw(change.deliveries);

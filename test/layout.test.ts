@@ -21,6 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "http/": ["model/", "hono"],
   "ingest/": ["model/", "http/", "validate/", "hono", "ipaddr.js"],
   "store/": ["model/", "better-sqlite3", "#sqlite", "node_modules/better-sqlite3/"],
+  "store/postgres/pool.ts": ["model/", "pg", "pgpass"],
   // The native part of the engine comes out of the binary.
   "store/sqlite/driver.ts": ["model/", "better-sqlite3", "#sqlite", "runtime/native-part.ts"],
   "deliver/": ["model/", "settle/", "webhook/"],

@@ -10,6 +10,7 @@ import {
   type SyncCounts,
   type Synced,
   type SyncKind,
+  syncRunning,
   type Upload,
   type Wanted,
 } from "../model/audience.ts";
@@ -83,14 +84,14 @@ export function createAudiences(world: AudiencesWorld): Audiences {
   async function exclusively(wanted: Wanted, work: Work): Promise<Synced | Fault> {
     const name: ComputationName = { ...wanted, key: snakeCase(wanted.name) };
     const place = placeOf(name);
-    if (taken.has(place)) return busy(name);
+    if (taken.has(place)) return syncRunning(name);
     taken.add(place);
     try {
       const known = await members.find(name);
       if (known && !isSame(known, name)) return nameTaken(name, known);
-      if (await isRunning(place, members)) return busy(name);
+      if (known?.syncs.some(({ finishedAt }) => finishedAt === null)) return syncRunning(name);
       const begun = await work(name, known);
-      if (!isFault(begun)) return await answerOf(begun, world);
+      if (!isFault(begun)) return await answerOf(name, begun, world);
       report.syncFailed(wanted, begun);
       return begun;
     } finally {
@@ -101,20 +102,20 @@ export function createAudiences(world: AudiencesWorld): Audiences {
 
 type Work = (name: ComputationName, known: Computation | null) => Promise<Begun | Fault>;
 
-/** Whether a sync of this computation is being sent. */
-async function isRunning(place: string, members: Members): Promise<boolean> {
-  return (await members.open()).some(({ computation }) => placeOf(computation) === place);
-}
-
-async function answerOf({ answer, finished }: Begun, { members, clock }: AudiencesWorld): Promise<Synced> {
+async function answerOf(
+  name: ComputationName,
+  { answer, finished }: Begun,
+  { members, clock }: AudiencesWorld,
+): Promise<Synced> {
   if (finished === null || answer.sync === null) return answer;
   const { number } = answer.sync;
   const patience = new AbortController();
   const late = clock.sleep(PATIENCE, patience.signal).then(() => null);
   const done = await Promise.race([finished, late]);
   patience.abort();
-  const now = done ?? (await members.open()).find(({ sync }) => sync.number === number);
-  return { ...answer, sync: now?.sync ?? answer.sync };
+  if (done) return { ...answer, sync: done.sync };
+  const known = await members.find(name);
+  return { ...answer, sync: known?.syncs.find((sync) => sync.number === number) ?? answer.sync };
 }
 
 async function findSame(wanted: Wanted, members: Members): Promise<Computation | null> {
@@ -151,11 +152,6 @@ function unknown({ class: kind, name, source }: Wanted): Fault {
   return fault(kind === "audience" ? "unknown_audience" : "unknown_trait", what);
 }
 
-function busy({ class: kind, name }: ComputationName): Fault {
-  const what = `another sync of the ${kind} ${JSON.stringify(name)} is running`;
-  return fault("sync_running", `${what}; try again when it is finished`, SECOND);
-}
-
 type BeginWorld = {
   readonly members: Members;
   readonly worker: Pick<Worker, "begin" | "wake">;
@@ -183,7 +179,8 @@ async function beginSync({ name, known, kind, pages }: SyncAsk, world: BeginWorl
   if (typeof number !== "number") return number;
   const counts = await note(number, pages, world);
   const ownId = `${ID_PREFIX[name.class]}_${random.hex(10)}`;
-  const open = isFault(counts) ? counts : await members.begin(number, { ...name, id: ownId, ...counts });
+  const latest = known?.syncs[0]?.number ?? null;
+  const open = isFault(counts) ? counts : await members.begin(number, { ...name, ...counts, id: ownId, latest });
   if (isFault(open)) {
     await members.abandon(number);
     worker.wake();

@@ -11,6 +11,8 @@ import { SUPPRESSED } from "./pages.ts";
 const IN_PAGE = 100;
 /** The wait before a sync that could not continue is tried again, and between looks at blocked ones. */
 const PATIENCE: Ms = 5 * SECOND;
+/** How often it looks whether a sync that another daemon sends has ended. */
+const LOOK_EVERY: Ms = SECOND;
 /** How long after a sync former members are removed, and how often again while calls about some still wait. */
 const SWEEP_AFTER: Ms = 10 * MINUTE;
 /** Rows in one cleanup commit. */
@@ -35,13 +37,12 @@ type Running = { open: OpenSync; why: string | null; readonly done: PromiseWithR
 /**
  * Sends the changes of running syncs, one page of each in turn, and yields to the event loop in between. A page is one
  * commit of calls together with the memberships that they report, so that after a crash each change is either done or still
- * to do.
+ * to do. Which syncs it sends the store says: another daemon may send those that begin here, and their end is then looked for.
  */
 export function createSyncWorker(world: WorkerWorld): Worker {
   const { members, clock } = world;
   const running = new Map<number, Running>();
   const cleaner = createCleaner(members);
-  let resumed = false;
   let hasRested = false;
   const rounds = createRounds(clock, (signal) => {
     // Errors are logged: one damaged page must not stop the others.
@@ -70,19 +71,27 @@ export function createSyncWorker(world: WorkerWorld): Worker {
     // Calls about former members may have been settled while it slept.
     if (hasRested) cleaner.lookAgain();
     hasRested = false;
-    // Syncs of the previous run of the daemon go on.
-    if (!resumed) for (const open of await members.open()) runningOf(open);
-    resumed = true;
-    const worked = await workOn([...running.values()], signal, { ...world, finished });
+    const ours = (await members.open()).map(runningOf);
+    const worked = await workOn(ours, signal, { ...world, finished });
     if (worked || (await cleaner.tidy())) return breather(clock.now() - startedAt);
+    const others = new Set(running.values()).difference(new Set(ours));
+    for (const one of others) await lookForEnd(one);
     hasRested = true;
+    if (others.size > 0) return { kind: "sleep", ms: LOOK_EVERY };
     return { kind: "sleep", ms: running.size > 0 ? PATIENCE : SWEEP_AFTER };
   }
 
-  /** A sync that begins while earlier ones are being resumed may be among them. */
+  async function lookForEnd(one: Running): Promise<void> {
+    const end = await endOf(one.open, world);
+    if (end) finished(one, end);
+  }
+
   function runningOf(open: OpenSync): Running {
     const known = running.get(open.sync.number);
-    if (known) return known;
+    if (known) {
+      known.open = open;
+      return known;
+    }
     const one: Running = { open, why: null, done: Promise.withResolvers() };
     running.set(open.sync.number, one);
     return one;
@@ -93,6 +102,14 @@ export function createSyncWorker(world: WorkerWorld): Worker {
     cleaner.lookAgain();
     done.resolve(open);
   }
+}
+
+/** The sync as it ended elsewhere; null while it runs. A removal leaves nothing of it. */
+async function endOf({ sync, computation }: OpenSync, { members, clock }: WorkerWorld): Promise<OpenSync | null> {
+  const known = await members.find(computation);
+  const last = known?.syncs.find(({ number }) => number === sync.number);
+  if (!known || !last) return { sync: { ...sync, finishedAt: clock.now() }, computation };
+  return last.finishedAt === null ? null : { sync: last, computation: known };
 }
 
 /** Leaves half of the time to other work: incoming calls, and the deliveries of these syncs. */

@@ -28,6 +28,8 @@ export type Deliver = {
   readAgain(): void;
   /** The store has settled these without an attempt: does not send them any more. */
   withdraw(deliveries: readonly DeliveryKey[]): void;
+  /** Another daemon has saved these clocks: what it has paused or resumed is so here too. */
+  hearClocks(heard: readonly StoredClock[]): void;
   /** Another daemon delivers these from now on. */
   forget(has: (ref: DeliveryRef) => boolean): void;
   /** Probes a destination at once. With `all`, sends it everything, due or not, whatever its receivers have asked for. */
@@ -60,13 +62,12 @@ type DeliverWorld = {
 
 /** Runs one loop for each destination, and keeps the destinations' clocks. */
 export function createDeliver(world: DeliverWorld): Deliver {
-  const { clockStore, storedClocks, lanes, clock, report } = world;
+  const { lanes, clock, report } = world;
   const controller = new AbortController();
   const stopping = controller.signal;
   const limits = createLimits(clock);
-  const clocks = createClocks({ clock, clockStore, storedClocks, stopping, onPauseChange: assignDestinations });
+  const { pauses, ...clocks } = createClocks({ ...world, stopping, onPauseChange: assignDestinations });
   const loops = createLoops({ ...world, limits, clocks, stopping });
-  const { pauses } = clocks;
   let configured: readonly Destination[] = [];
 
   return {
@@ -90,6 +91,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
       const byName = Map.groupBy(deliveries, ({ destination }) => destination);
       for (const [name, withdrawn] of byName) loops.all.get(name)?.withdraw(new Set(withdrawn.map(({ id }) => id)));
     },
+    hearClocks: clocks.hear,
     forget(has) {
       for (const loop of loops.all.values()) loop.forget(has);
     },

@@ -3,8 +3,8 @@
  * computations: an audience has the value `true` for each of its members, a trait has a value for each user. All times are
  * by `clock.now()`.
  */
-import type { Fault } from "./fault.ts";
-import type { At } from "./units.ts";
+import { type Fault, fault } from "./fault.ts";
+import { type At, SECOND } from "./units.ts";
 
 export const COMPUTATION_CLASSES = ["audience", "trait"] as const;
 export type ComputationClass = (typeof COMPUTATION_CLASSES)[number];
@@ -93,6 +93,9 @@ export type ComparedPage = {
 
 export type NewSync = Pick<Sync, "id" | "kind">;
 
+/** `id`: of the computation, if it is a new one. `latest`: its latest sync when the changes were computed, if any. */
+export type Beginning = ComputationName & SyncCounts & { readonly id: string; readonly latest: number | null };
+
 /** A running sync, with its computation. */
 export type OpenSync = { readonly sync: Sync; readonly computation: Computation };
 
@@ -113,10 +116,11 @@ export type Members = {
   note(sync: number, changes: readonly Member[]): Promise<Fault | null>;
   /**
    * Starts a sync whose changes are complete. From here on it survives a crash. Creates the computation if the source has
-   * none with this key.
+   * none with this key. Refused with `sync_running` if another sync of the computation has begun since its changes were
+   * computed.
    */
-  begin(sync: number, of: ComputationName & SyncCounts & { readonly id: string }): Promise<OpenSync | Fault>;
-  /** The running syncs, oldest first. */
+  begin(sync: number, of: Beginning): Promise<OpenSync | Fault>;
+  /** The running syncs that this daemon sends, oldest first: where several share the store, one sends them all. */
   open(): Promise<readonly OpenSync[]>;
   /** The next changes of a sync that are not in the outbox yet. */
   pending(sync: number, limit: number): Promise<readonly PendingMember[]>;
@@ -159,6 +163,12 @@ export type ListOptions = {
 
 /** `sync` is null if nothing changed or on a dry run. `size`: the size afterwards. */
 export type Synced = SyncCounts & { readonly key: string; readonly size: number; readonly sync: Sync | null };
+
+/** Each computation has one change at a time. */
+export function syncRunning({ class: kind, name }: ComputationName): Fault {
+  const what = `another sync of the ${kind} ${JSON.stringify(name)} is running`;
+  return fault("sync_running", `${what}; try again when it is finished`, SECOND);
+}
 
 /** Log lines and metrics. */
 export type AudienceReport = {

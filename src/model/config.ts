@@ -37,10 +37,13 @@ export type Config = {
   };
   readonly admin: { readonly listen: Listen; readonly token: Secret | null };
   readonly outbox: {
+    /** Where it is, to be shown: the SQLite file, or the database's URL without its password. */
     readonly path: string;
-    /** Bytes of used pages at which ingestion answers 503. */
+    /** Null: `path` is a file. */
+    readonly postgres: Postgres | null;
+    /** Bytes of used pages, or of tables, at which ingestion answers 503. */
     readonly maxSize: number;
-    /** Free bytes of its disk below which ingestion answers 503; 0: no bound. */
+    /** Free bytes of its disk below which ingestion answers 503; 0: no bound, as of a database. */
     readonly freeDisk: number;
     readonly keepDelivered: Ms;
     readonly keepFailed: Ms;
@@ -108,6 +111,27 @@ export type WebhookTls = {
   readonly cert: string | null;
   readonly key: Secret | null;
 };
+
+/**
+ * A database of PostgreSQL. What is null is left to the variables that its other programs know: PGHOST, PGPASSFILE and their
+ * like.
+ */
+export type Postgres = {
+  /** A name, an address, or the folder of a Unix socket. */
+  readonly host: string | null;
+  readonly port: number | null;
+  readonly user: string | null;
+  readonly password: Secret | null;
+  readonly database: string | null;
+  /** Settings of each session, as `-c search_path=fairlead`. */
+  readonly options: string | null;
+  readonly tls: PostgresTls | "off" | null;
+  /** Most connections at once. */
+  readonly connections: number;
+};
+
+/** `verify`: whether the server's certificate must be of an authority that is trusted, and of its name. */
+export type PostgresTls = WebhookTls & { readonly verify: "full" | "authority" | "none" };
 
 /** A sender of calls: a website, an app, a server program. It is identified by its write key. */
 export type Source = {

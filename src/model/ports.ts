@@ -15,7 +15,7 @@ import type {
   SettledState,
   Settlement,
 } from "./delivery.ts";
-import type { StoredClocks } from "./destination-clock.ts";
+import type { StoredClock, StoredClocks } from "./destination-clock.ts";
 import type { BeginFile, BeginScratch, Bounds, Disk, StoreHealth } from "./disk.ts";
 import type { Event, Skip } from "./event.ts";
 import type { Fault } from "./fault.ts";
@@ -199,8 +199,12 @@ export type StoreChange =
   | { readonly kind: "withdrawn"; readonly deliveries: readonly DeliveryKey[] }
   /** These now belong to another daemon: everything known about them here is dropped. */
   | { readonly kind: "lost"; readonly has: (ref: DeliveryRef) => boolean }
+  /** Another daemon has saved these clocks of destinations, such as by a pause: they hold here too. */
+  | { readonly kind: "clocks"; readonly clocks: readonly StoredClock[] }
   /** The store is so full that settled deliveries should be pruned early. */
-  | { readonly kind: "crowded" };
+  | { readonly kind: "crowded" }
+  /** There may be work on deletions and audiences for this daemon, of those that share the store. */
+  | { readonly kind: "work" };
 
 export type StoreOptions = {
   /** Where the outbox is. */
@@ -225,8 +229,11 @@ export type OpenStore = (options: StoreOptions) => Promise<Store>;
 
 /** Everything that a store offers; each part of the daemon takes only the ports that it needs. */
 export type Store = {
-  /** Calls `hear` with each change right after its commit. There is one listener. */
-  changes(hear: (change: StoreChange) => void): void;
+  /**
+   * Calls `hear` with each change right after its commit. There is one listener. `sending` answers the destinations that have
+   * attempts under way, for other daemons that share the store.
+   */
+  changes(hear: (change: StoreChange) => void, sending?: () => readonly string[]): void;
   readonly append: Append;
   readonly readQueue: ReadQueue;
   readonly settle: Settle;

@@ -9,7 +9,7 @@ const MOST_STEPS = 50;
 export type Walk = {
   /** Part of each cursor, so that a cursor of another walk is refused. */
   readonly name: string;
-  step(search: Search, after: Position | null): Step;
+  step(search: Search, after: Position | null): Promise<Step>;
 };
 
 /** Where a walk continues: after the delivery with these values. */
@@ -30,7 +30,7 @@ export async function readPage(
   let next = after;
   for (let steps = 0; steps < MOST_STEPS && hits.length < limit; steps += 1) {
     if (steps > 0) await clock.nextTurn();
-    const step = walk.step(search, next);
+    const step = await walk.step(search, next);
     for (const hit of step.hits) hits.push(hit);
     next = step.next;
     if (next === null) break;

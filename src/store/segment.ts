@@ -102,14 +102,22 @@ function inflate(segment: number, packed: Buffer): string[] {
   return text.slice(0, -1).split("\n");
 }
 
-/** The error that is logged for the operator. */
-export function damaged(segment: number, how: string, cause?: unknown): Error {
-  return new Error(`segment ${segment} of the outbox is damaged: ${how}; ${REMEDY}`, { cause });
+/** Damage in the outbox, with what the operator of an SQLite file does about it. Other engines say what to do on theirs. */
+export class Damage extends Error {
+  readonly what: string;
+  constructor(what: string, cause?: unknown) {
+    super(`${what}; ${REMEDY}`, { cause });
+    this.what = what;
+  }
+}
+
+export function damaged(segment: number, how: string, cause?: unknown): Damage {
+  return new Damage(`segment ${segment} of the outbox is damaged: ${how}`, cause);
 }
 
 /** The same for a delivery with a row of its own. */
-export function damagedRow(event: number): Error {
-  return new Error(`delivery ${event} in the outbox is damaged: its row is not what was written; ${REMEDY}`);
+export function damagedRow(event: number): Damage {
+  return new Damage(`delivery ${event} in the outbox is damaged: its row is not what was written`);
 }
 
 const REMEDY = "stop Fairlead, look at the file with SQLite's PRAGMA integrity_check, and restore a backup";

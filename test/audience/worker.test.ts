@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createSyncWorker } from "../../src/audience/worker.ts";
-import type { Members } from "../../src/model/audience.ts";
+import type { Computation, Members, OpenSync, SyncKind } from "../../src/model/audience.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import { createFalseReport, type Told } from "../store/harness.ts";
 
@@ -27,12 +27,46 @@ describe("the worker of audiences and traits", () => {
       await running;
     });
   }
+
+  for (const kind of ["list", "removal"] as const) {
+    it(`looks for the end of a sync that another daemon sends: ${kind}`, async () => {
+      const clock = createFalseClock();
+      const begun = makeSync(kind);
+      let found: Computation | null = { ...begun.computation, syncs: [begun.sync] };
+      const stopping = new AbortController();
+      const worker = createSyncWorker({
+        members: { ...QUIET, find: async () => found } as unknown as Members,
+        accept: () => Promise.reject(new Error("nothing is sent here")),
+        refusalOf: () => null,
+        ...{ clock, report: createFalseReport([]) },
+      });
+      const running = worker.run(stopping.signal);
+      const ends: (number | null)[] = [];
+      void worker.begin(begun).then(({ sync }) => ends.push(sync.finishedAt));
+      await clock.advance("10s");
+      assert.deepEqual(ends, []);
+      const finished = { ...begun.sync, finishedAt: clock.now() + 1_000 };
+      found = kind === "removal" ? null : { ...begun.computation, syncs: [finished] };
+      await clock.advance("1s");
+      assert.deepEqual(ends, [finished.finishedAt]);
+      stopping.abort();
+      await running;
+    });
+  }
 });
 
+const QUIET = { open: async () => [], discard: async () => false, sweep: async () => false };
+
+function makeSync(kind: SyncKind): OpenSync {
+  const counts = { added: 3, changed: 0, removed: 0, done: 0 };
+  const sync = { number: 7, id: "audience-7", kind, startedAt: createFalseClock().now(), finishedAt: null, ...counts };
+  const name = { source: "website", class: "audience", name: "Big", key: "big" } as const;
+  return { sync, computation: { ...name, number: 1, id: "aud_1", size: 0, createdAt: 0, syncs: [] } };
+}
+
 function membersThatThrow(broken: "open" | "discard" | "sweep"): Members {
-  const members = { open: () => [], discard: async () => false, sweep: async () => false };
   const throwing = (): never => {
     throw DAMAGED;
   };
-  return { ...members, [broken]: throwing } as unknown as Members;
+  return { ...QUIET, [broken]: throwing } as unknown as Members;
 }

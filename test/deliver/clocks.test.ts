@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { createClocks, createDestinationClock, neverStopped, type Reason } from "../../src/deliver/clocks.ts";
+import { createClocks, createDestinationClock, type Reason } from "../../src/deliver/clocks.ts";
 import type { Destination } from "../../src/model/config.ts";
-import type { StoredClock, StoredClocks } from "../../src/model/destination-clock.ts";
+import { neverStopped, type StoredClock, type StoredClocks } from "../../src/model/destination-clock.ts";
 import { type Fault, fault } from "../../src/model/fault.ts";
 import { SECOND } from "../../src/model/units.ts";
 import { createFalseClock, START } from "../flow/clock.ts";

@@ -25,16 +25,16 @@ export function describeStore(name: string, open: OpenStore, abilities: Abilitie
     describeQueues(open);
     describeSettle(open);
     describeBacklog(open);
-    describePrune(open);
+    describePrune(open, abilities);
     describeUnserved(open);
     describeReplay(open);
     describeWithdraw(open);
-    describeClocks(open);
+    describeClocks(open, abilities);
     describeLookup(open);
     describeDeletions(open);
     describeMembers(open);
-    describeHealth(open);
+    describeHealth(open, abilities);
     describeSequences(open);
-    describeSharing(open, abilities);
+    describeSharing(abilities.together ?? open, abilities);
   });
 }

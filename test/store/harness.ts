@@ -23,7 +23,18 @@ export type Place = {
   readonly report: Report;
 };
 
-export type OpenStore = (place: Place) => Promise<Store>;
+export type OpenStore = ((place: Place) => Promise<Store>) & Partial<Kept>;
+
+/** What an engine has to say about where it keeps things, if that is not in the files of the folder. */
+export type Kept = {
+  /**
+   * Leaves of the store in this folder what a kill -9 of its daemon leaves, and answers the folder in which to open it next.
+   * If left out, the folder is copied.
+   */
+  kill(folder: string): Promise<string>;
+  /** Removes what is kept for this folder. */
+  remove(folder: string): Promise<void>;
+};
 
 export type Told = { readonly what: string; readonly args: readonly unknown[] };
 
@@ -50,9 +61,11 @@ export type TestStore = AsyncDisposable & {
   prune(before: PruneBefore, limit: number): Promise<PruneCounts>;
   /** As `crm waiting: 2`, in the order of the alphabet; those of zero are left out. */
   counts(): Promise<readonly string[]>;
+  /** Which event it is, of those that `append` has stored: 1 for the first one. Numbers of events have gaps on some engines. */
+  nth(event: number): number;
   /** As a stop and a start of the daemon. */
   reopen(clock?: FalseClock): Promise<void>;
-  /** As a kill -9 and a start, in another folder. */
+  /** As a kill -9 and a start. */
   kill(): Promise<void>;
 };
 
@@ -65,6 +78,8 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
   let crowdings = 0;
   let moves = 0;
   const withdrawals: (readonly DeliveryKey[])[] = [];
+  // Null: of an event without deliveries, whose number is in no receipt.
+  const numbers: (number | null)[] = [];
   const hear = (change: StoreChange): void => {
     if (change.kind === "moved") moves += 1;
     if (change.kind === "crowded") crowdings += 1;
@@ -111,7 +126,9 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
     },
     async append(...entries) {
       const answer = await store.append(entries);
-      return isFault(answer) ? [answer.code] : answer.map(({ kind }) => kind);
+      if (isFault(answer)) return [answer.code];
+      for (const one of answer) if (one.kind === "accepted") numbers.push(one.deliveries[0]?.id ?? null);
+      return answer.map(({ kind }) => kind);
     },
     read: async (ask = {}) => (await store.readQueue(makeAsk(ask))).deliveries,
     async prune(before, limit) {
@@ -119,20 +136,21 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
       return isFault(counts) ? assert.fail(counts.message) : (counts ?? NOTHING);
     },
     counts: () => describeCounts(store),
+    nth: (event) => numbers.indexOf(event) + 1,
     async reopen(next = clock) {
       await store.close();
       store = await start(next);
     },
     async kill() {
-      const [killed, next] = [folder, await makeFolder()];
-      await cp(killed, next, { recursive: true });
+      const killed = folder;
+      folder = await (open.kill ?? copyFolder)(killed);
       await store.close();
-      await rm(killed, { recursive: true });
-      folder = next;
+      if (folder !== killed) await rm(killed, { recursive: true });
       store = await start(clock);
     },
     async [Symbol.asyncDispose]() {
       await store.close();
+      await open.remove?.(folder);
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -140,6 +158,12 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
 
 function makeFolder(): Promise<string> {
   return mkdtemp(join(SCRATCH, "fairlead-store-"));
+}
+
+async function copyFolder(killed: string): Promise<string> {
+  const next = await makeFolder();
+  await cp(killed, next, { recursive: true });
+  return next;
 }
 
 /** Without `ref`, which each engine fills in its own way. */

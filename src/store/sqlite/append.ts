@@ -1,13 +1,11 @@
 import type { MemberChange } from "../../model/audience.ts";
-import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
-import type { Skip } from "../../model/event.ts";
 import { isFault } from "../../model/fault.ts";
 import type { Entry, Receipt, Store } from "../../model/ports.ts";
 import { type At, DAY } from "../../model/units.ts";
 import { SUPERSEDED } from "../../model/waiting-deliveries.ts";
+import { addTo, type Draft, deliveriesOf, hasRoom, newDraft, type Spot } from "../draft.ts";
 import { OutboxGone } from "../presence.ts";
 import { type Room, UNWRITTEN } from "../room.ts";
-import { type About, MOST_EVENTS, storeSkips } from "../segment.ts";
 import type { Commits, Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { MemberBatch } from "./members.ts";
@@ -104,34 +102,6 @@ export function createAppend({ tables, withdrawal, notices }: AppendParts): Appe
   };
 }
 
-const NOWHERE: readonly Delivery[] = [];
-
-function deliveriesOf({ event, body, deliverTo }: Entry, { id, segment, acceptedAt }: Spot): readonly Delivery[] {
-  if (deliverTo.length === 0) return NOWHERE;
-  const { messageId, type } = event;
-  return deliverTo.map((destination) => untried({ id, destination, segment, messageId, type, body, acceptedAt }));
-}
-
-/** Characters of bodies at which a new segment is begun. */
-const MOST_BODIES = 256 * 1_024;
-
-/** A segment that the transaction will write. */
-export type Draft = {
-  readonly first: number;
-  readonly acceptedAt: At;
-  readonly about: About[];
-  readonly bodies: string[];
-  /** Of all bodies, in characters. */
-  size: number;
-  /** By destination: the indexes of its events, from 0. */
-  readonly routed: Map<string, number[]>;
-  /** Lists of skips: the index of the first event that has it. */
-  readonly skips: Map<readonly Skip[], number>;
-};
-
-/** Where an event is. */
-type Spot = { readonly id: number; readonly segment: number; readonly acceptedAt: At };
-
 /** Collects the events of a transaction into segments: a few large rows in place of many. They are written into the tail. */
 export type Segments = Keeper & {
   /** Numbers the event. */
@@ -148,13 +118,7 @@ export function createSegments(db: Database, tail: Tail): Segments {
   return {
     add({ now }, entry) {
       const draft = draftFor(now);
-      const { first, acceptedAt, about, bodies, routed } = draft;
-      const index = bodies.length;
-      about.push(aboutOf(entry, draft));
-      bodies.push(entry.body);
-      draft.size += entry.body.length;
-      for (const destination of entry.deliverTo) note(routed, destination, index);
-      return { id: first + index, segment: first, acceptedAt };
+      return { id: addTo(draft, entry), ref: refOf(draft.first), acceptedAt: draft.acceptedAt };
     },
     nextNumber: afterDrafts,
     write: (tx) => tail.append(tx, drafts),
@@ -169,9 +133,8 @@ export function createSegments(db: Database, tail: Tail): Segments {
 
   function draftFor(now: At): Draft {
     const last = drafts.at(-1);
-    if (last && last.bodies.length < MOST_EVENTS && last.size < MOST_BODIES) return last;
-    const [routed, skips] = [new Map(), new Map()];
-    const draft = { first: afterDrafts(), acceptedAt: now, about: [], bodies: [], size: 0, routed, skips };
+    if (last && hasRoom(last)) return last;
+    const draft = newDraft(afterDrafts(), now);
     drafts.push(draft);
     return draft;
   }
@@ -182,21 +145,6 @@ export function createSegments(db: Database, tail: Tail): Segments {
   }
 }
 
-/** Events of one source and type have the same list of skips, and hundreds of destinations make it long: it is stored once. */
-function aboutOf({ source, event, skipped }: Entry, { skips, bodies }: Draft): About {
-  const { type, messageId, userId = null } = event;
-  if (skipped.length === 0) return [source, type, messageId, userId];
-  const same = skips.get(skipped);
-  if (same === undefined) skips.set(skipped, bodies.length);
-  return [source, type, messageId, userId, same ?? storeSkips(skipped)];
-}
-
-function note(routed: Map<string, number[]>, destination: string, index: number): void {
-  const indexes = routed.get(destination);
-  if (indexes) indexes.push(index);
-  else routed.set(destination, [index]);
-}
-
 /** No number is used twice, even after the newest segments were pruned. */
 function readNextEvent(db: Database): number {
   const newest = db.prepare<[], { next: number }>(
@@ -204,31 +152,4 @@ function readNextEvent(db: Database): number {
   );
   const pruned = db.prepare<[], { next: number }>("SELECT value AS next FROM meta WHERE name = 'next_event'");
   return Math.max(newest.get()?.next ?? 1, pruned.get()?.next ?? 1);
-}
-
-const NO_FINALS: readonly FinalAnswer[] = [];
-
-/** A delivery before its first attempt. */
-export type Untried = Pick<Delivery, "id" | "destination" | "messageId" | "type" | "body" | "acceptedAt"> & {
-  readonly segment: number;
-};
-
-/** A delivery before its first attempt, which has been due since it was accepted. */
-export function untried({ id, destination, segment, messageId, type, body, acceptedAt }: Untried): Delivery {
-  return {
-    id,
-    destination,
-    ref: refOf(segment),
-    messageId,
-    type,
-    body,
-    acceptedAt,
-    attempts: 0,
-    firstAttemptAt: null,
-    attemptedAt: null,
-    replayedAt: null,
-    stoodStill: 0,
-    dueAt: acceptedAt,
-    finals: NO_FINALS,
-  };
 }

@@ -54,10 +54,10 @@ async function openBeside(path: string, options: BetterSqlite3.Options): Promise
 /** A reader only ever waits while a log is created or recovered. */
 const READER_TIMEOUT: Ms = 5 * SECOND;
 
-/** Makes a function that opens a temporary file, which is removed when it is closed. Rejects as above. */
-export async function createTemporary(): Promise<() => Database> {
+/** Opens a temporary file, which is removed when it is closed. Rejects as above. */
+export async function openTemporary(): Promise<Database> {
   const open = await loadDriver();
-  return () => open("");
+  return open("");
 }
 
 /** Whether an error means that the disk is full or broken; not that the file is locked, or a row wrong. */

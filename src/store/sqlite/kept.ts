@@ -3,14 +3,15 @@
  * it sees what the same transaction has settled.
  */
 
-import { withoutQuery } from "../../model/config.ts";
-import type { DeliveryState } from "../../model/delivery.ts";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { At } from "../../model/units.ts";
+import { fromRow, fromSegment, LISTED, type TriedRow } from "../listed.ts";
 import { type About, damaged, type Letter, type Packed, parseAbout, unpackBodies } from "../segment.ts";
+import { type Delivered, readTakers } from "../takers.ts";
+import type { IdSearch, IdStep } from "../trail.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import type { Delivered, Place } from "./progress.ts";
+import type { Place } from "./progress.ts";
 import type { Letters, Segment, SegmentRows } from "./segment-rows.ts";
 
 /** A delivery that waits. `segment` is 0 if the segment is pruned. */
@@ -49,19 +50,6 @@ export type Kept = Keeper &
     forget(): void;
   };
 
-/** Searches one of these tables for a messageId, in steps. */
-type IdSearch = {
-  /** The number of the first event that was accepted at this time or later. */
-  firstSince(at: At): number;
-  /** Searches from this number on, in what was accepted before `until`, the oldest first. */
-  findUp(messageId: string, from: number, until: At): IdStep;
-  /** Searches below this number, the newest first. */
-  findDown(messageId: string, below: number): IdStep;
-};
-
-/** The numbers of events that have the messageId, and where the next step begins; null at the end. */
-export type IdStep = { readonly numbers: readonly number[]; readonly next: number | null };
-
 export function createKept(db: Database, rows: SegmentRows): Kept {
   const sql = prepare(db);
   const { segmentOf, segmentsDown, segmentsUp, letters } = rows;
@@ -91,7 +79,7 @@ export function createKept(db: Database, rows: SegmentRows): Kept {
     },
     deliveredBy({ id, segment, destination }) {
       const found = letters(segment).find((one) => one.destination === destination);
-      return readSettled(segment, found?.settled ?? "").get(id) ?? null;
+      return readTakers(segment, found?.settled ?? "").get(id) ?? null;
     },
     ...createWaiting(db, rows),
     places: [createIdSearch(db, "segments"), createIdSearch(db, "tried")],
@@ -112,12 +100,12 @@ function listLetters(
   about: readonly About[],
   { first, acceptedAt, wanted, id }: Wanted,
 ): readonly ListedDelivery[] {
-  const by = readSettled(first, settled);
+  const by = readTakers(first, settled);
   return about.flatMap((event, nth) => {
     const name = { id: first + nth, destination };
     if (id !== null && id !== name.id) return [];
     if (!wanted.some((letter) => letter === states[nth])) return [];
-    return [fromLetter(name, event, { acceptedAt, by: by.get(name.id) ?? null })];
+    return [fromSegment(name, event, { acceptedAt, by: by.get(name.id) ?? null })];
   });
 }
 
@@ -271,45 +259,4 @@ function prepare(db: Database) {
     ),
     body: db.prepare<[number, string], string>("SELECT body FROM tried WHERE event = ? AND destination = ?").pluck(),
   };
-}
-
-/** Columns of `tried` that a list needs. The body comes after them in the row, and is not read. */
-export const LISTED = `event, destination, state, accepted_at AS acceptedAt, attempts, due_at AS dueAt,
-  settled_at AS settledAt, replayed_at AS replayedAt, url, status, reason, about`;
-
-export type TriedRow = Omit<ListedDelivery, "id" | "source" | "type" | "messageId" | "userId"> & {
-  readonly event: number;
-  readonly state: DeliveryState;
-  readonly about: string;
-};
-
-export function fromRow({ event: id, about, url, ...row }: TriedRow): ListedDelivery {
-  const [source, type, messageId, userId]: About = JSON.parse(about);
-  return { id, source, type, messageId, userId, ...row, url: url === null ? null : withoutQuery(url) };
-}
-
-/** `by`: who took it at its first attempt; null if it waits for that. */
-type Since = { readonly acceptedAt: At; readonly by: Delivered | null };
-
-function fromLetter(name: Name, [source, type, messageId, userId]: About, { acceptedAt, by }: Since): ListedDelivery {
-  const event = { ...name, source, type, messageId, userId, acceptedAt };
-  const none = { replayedAt: null, url: null, status: null, reason: null };
-  if (by === null) return { ...event, state: "waiting", attempts: 0, dueAt: acceptedAt, settledAt: null, ...none };
-  const taken = { ...none, url: withoutQuery(by.url), status: by.status };
-  return { ...event, state: "delivered", attempts: 1, dueAt: null, settledAt: by.at, ...taken };
-}
-
-/** Who took the deliveries of a row of `progress`, by the number of the event. */
-function readSettled(segment: number, settled: string): ReadonlyMap<number, Delivered> {
-  const lines = settled.split("\n").filter((line) => line !== "");
-  try {
-    return new Map(
-      lines.flatMap((line) => {
-        const { events, ...by }: Delivered & { readonly events: readonly number[] } = JSON.parse(line);
-        return events.map((event) => [event, by] as const);
-      }),
-    );
-  } catch (cause) {
-    throw damaged(segment, "what it says of delivered events cannot be read", cause);
-  }
 }

@@ -1,10 +1,11 @@
-import type { ComparedPage, Comparison, MemberChange, Members, Value } from "../../model/audience.ts";
+import type { ComparedPage, Comparison, MemberChange, Members } from "../../model/audience.ts";
 import { comparePage, IN_PAGE, type Value as StoredValue } from "../compare.ts";
-import type { Commits, Tx } from "./commits.ts";
+import type { CallHash } from "../superseded.ts";
+import { toText, toValue, type Uploads } from "../uploads.ts";
+import type { Commits, Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import { createSyncs } from "./syncs.ts";
 import type { Tables } from "./tables.ts";
-import type { Uploads } from "./uploads.ts";
 
 type MembersParts = {
   readonly tables: Tables;
@@ -23,7 +24,7 @@ export function createMembers(db: Database, { tables, commits, waits }: MembersP
 
   return {
     ...createSyncs(db, { commits, callHash }),
-    upload: async () => uploads.open(),
+    upload: uploads.open,
     compare: createCompare(db, uploads),
     async values(computation, users) {
       const found = users.map((user) => [user, toValue(findValue.get(computation, user) ?? null)] as const);
@@ -123,15 +124,6 @@ export function createMemberRows(db: Database): MemberRows {
   }
 }
 
-/** A value as it is stored. */
-export function toText(value: Value): string | null {
-  return value === null ? null : JSON.stringify(value);
-}
-
-export function toValue(text: string | null): Value {
-  return text === null ? null : JSON.parse(text);
-}
-
 type MemberRow = { computation: number; user: string; event: number | null };
 
 /**
@@ -176,12 +168,32 @@ function createLeaving(db: Database, waits: (event: number) => boolean) {
   };
 }
 
+type UploadsLeft = Keeper & {
+  /** Leaves a user out of the lists that are open, once the transaction is committed. */
+  forget(tx: Tx, user: string): void;
+};
+
+export function createUploadsLeft(uploads: Pick<Uploads, "forget">, { of }: CallHash): UploadsLeft {
+  let left: string[] = [];
+  return {
+    forget: (_tx, user) => void left.push(of(user)),
+    write() {},
+    committed() {
+      if (left.length > 0) uploads.forget(left);
+      left = [];
+    },
+    rolledBack() {
+      left = [];
+    },
+  };
+}
+
 /** Forgets users in these sources; null: in all. Answers how many values they had. */
 type ForgetMembers = (tx: Tx, users: readonly string[], sources: readonly string[] | null) => number;
 
 type Forgotten = { computation: number; value: string | null };
 
-export function createForget(db: Database, uploads: Pick<Uploads, "forget">): ForgetMembers {
+export function createForget(db: Database, uploads: Pick<UploadsLeft, "forget">): ForgetMembers {
   // The subquery makes SQLite look the user up in each computation, in one statement.
   const removeAll = db.prepare<[string], Forgotten>(
     `DELETE FROM members WHERE computation IN (SELECT number FROM computations) AND user = ?

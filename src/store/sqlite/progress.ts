@@ -1,6 +1,7 @@
 import type { DeliveryRef } from "../../model/delivery.ts";
 import type { At } from "../../model/units.ts";
 import type { Letter } from "../segment.ts";
+import { type Delivered, noTakers, note, type Takers, toLines } from "../takers.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 
@@ -24,7 +25,6 @@ type Progress = Keeper & {
 };
 
 export type Place = { readonly id: number; readonly segment: number; readonly destination: string };
-export type Delivered = { readonly at: At; readonly url: string; readonly status: number };
 
 /** On SQLite the reference of a delivery is the number of its segment, which is that of the segment's first event. */
 export function refOf(segment: number): DeliveryRef {
@@ -166,30 +166,4 @@ function createPages(db: Database): Pages {
     page.changed = false;
     page.left = 0;
   }
-}
-
-/** Who took which deliveries. */
-export type Takers = { lines: string; by: Delivered | null; events: number[]; lastAt: At };
-
-export function noTakers(): Takers {
-  return { lines: "", by: null, events: [], lastAt: 0 };
-}
-
-export function note(takers: Takers, event: number, by: Delivered): void {
-  if (takers.by !== null && !isSame(takers.by, by)) {
-    takers.lines = toLines(takers);
-    takers.events = [];
-  }
-  takers.by = by;
-  takers.events.push(event);
-  takers.lastAt = Math.max(takers.lastAt, by.at);
-}
-
-export function isSame(one: Delivered, other: Delivered): boolean {
-  return one.at === other.at && one.url === other.url && one.status === other.status;
-}
-
-/** As in the column `settled`, to which lines are only ever appended: `{"at":…,"url":…,"status":…,"events":[…]}`. */
-export function toLines({ lines, by, events }: Takers): string {
-  return by === null ? lines : `${lines}${JSON.stringify({ ...by, events })}\n`;
 }

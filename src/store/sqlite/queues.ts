@@ -2,6 +2,7 @@ import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
 import type { Backlog, QueueAsk, QueuePage, QueuePosition, ReadQueue } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import { type At, MB } from "../../model/units.ts";
+import { untried } from "../draft.ts";
 import {
   type About,
   checksum,
@@ -12,7 +13,6 @@ import {
   type Packed,
   unpackBodies,
 } from "../segment.ts";
-import { untried } from "./append.ts";
 import type { Counts } from "./counts.ts";
 import { type Database, withRemedy } from "./driver.ts";
 import { refOf } from "./progress.ts";
@@ -78,7 +78,9 @@ function createReadFirst({ report, rows, open }: ReadQueueParts): (ask: QueueAsk
       const [event, body] = [about[at], bodies[at]];
       if (!event || !body) throw damaged(segment, `it does not say what event ${segment + at} is`);
       const [, type, messageId] = event;
-      deliveries.push(untried({ id: segment + at, destination, segment, messageId, type, body, acceptedAt }));
+      deliveries.push(
+        untried({ id: segment + at, destination, ref: refOf(segment), messageId, type, body, acceptedAt }),
+      );
     }
     return deliveries;
   }

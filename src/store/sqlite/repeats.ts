@@ -1,5 +1,5 @@
-import { hash } from "node:crypto";
 import type { At } from "../../model/units.ts";
+import { KEY_BYTES, type Key, keyOf } from "../message-key.ts";
 import type { About } from "../segment.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
@@ -11,7 +11,6 @@ import type { Database } from "./driver.ts";
  * makes them of the events.
  */
 
-const KEY_BYTES = 16;
 /** Keys in a row, so that it fits into one page of the file. */
 const ROW_KEYS = 250;
 
@@ -200,19 +199,6 @@ function hashIn(keys: Buffer, nth: number): number {
   return marked(keys.readInt32LE(nth * KEY_BYTES));
 }
 
-function keyOf(source: string, messageId: string): Key {
-  return hash("sha256", nameOf(source, messageId), "latin1").slice(0, KEY_BYTES);
-}
-
-/**
- * Joins both so that ("a", "bc") and ("ab", "c") differ. The first form is quicker. The second, JSON, also distinguishes lone
- * surrogates, which UTF-8 cannot represent.
- */
-function nameOf(source: string, messageId: string): string {
-  const name = `${source.length} ${source}${messageId}`;
-  return name.isWellFormed() ? name : JSON.stringify([source, messageId]);
-}
-
 /**
  * A compact index in memory from keys to their numbers. It only finds candidates: the caller compares the whole key.
  * A table has two arrays of one size, a power of two. The low bits of a hash choose a list in the first array, which has the
@@ -234,9 +220,6 @@ type Table = {
   readonly newest: Int32Array;
   readonly previous: Int32Array;
 };
-
-/** A string of four or more characters, each a byte: cheaper to make and to keep than a Buffer. */
-export type Key = string;
 
 export type KeyIndex = {
   /** Whether `isIt` holds for the number of any key that may have this hash. The newest tables come last. */

@@ -1,9 +1,9 @@
 import { NO_ATTEMPTS } from "../../model/delivery.ts";
 import type { ListedDelivery } from "../../model/lookup.ts";
 import type { ReplaySteps, Settled } from "../replay.ts";
+import { logOfFirst } from "../takers.ts";
 import type { Commits, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import { logOfFirst } from "./settle.ts";
 import { createSuperseding } from "./superseded.ts";
 import { createIsForgotten } from "./suppressed.ts";
 import type { Tables } from "./tables.ts";

@@ -1,11 +1,11 @@
-import { withoutQuery } from "../../model/config.ts";
 import type { Delivery, SettledState, Settlement } from "../../model/delivery.ts";
 import { type AttemptLog, NO_ATTEMPTS, withAttempts } from "../../model/delivery.ts";
 import type { At } from "../../model/units.ts";
 import { checksum, damaged } from "../segment.ts";
+import { type Delivered, logOfFirst } from "../takers.ts";
 import type { Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import { type Delivered, type Place, segmentOf } from "./progress.ts";
+import { type Place, segmentOf } from "./progress.ts";
 import type { Tables } from "./tables.ts";
 
 /** Writes the settlement of a delivery. Answers false if the delivery does not wait any more. */
@@ -158,11 +158,4 @@ function prepare(db: Database) {
     .pluck();
   const find = db.prepare<[number, string]>("SELECT 1 FROM tried WHERE event = ? AND destination = ?");
   return { insert, update, giveUp, move, replay, hurry, readBy, readLog, find };
-}
-
-/** The log of a delivery that its first attempt delivered. It is not stored: it follows from what is. */
-export function logOfFirst({ at, url, status }: Delivered): AttemptLog {
-  const outcome = { outcome: "delivered", status, reason: String(status), answer: null } as const;
-  const attempt = { at, url: withoutQuery(url), duration: null, ...outcome, trigger: "first" } as const;
-  return { ...NO_ATTEMPTS, first: [attempt] };
 }

@@ -2,6 +2,7 @@ import { type Alias, type Bounds, describeAlias, type FileMark, type StoreHealth
 import { isFault } from "../../model/fault.ts";
 import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
+import { createLookup } from "../lookup.ts";
 import { createPresence, OutboxGone, type Presence } from "../presence.ts";
 import { createReplay } from "../replay.ts";
 import { createRoom, type Room, watchRoom } from "../room.ts";
@@ -10,11 +11,11 @@ import { createAppend, createIntake } from "./append.ts";
 import { createStoredClocks } from "./clocks.ts";
 import { type Commits, createCommits, type Tx, unwritable } from "./commits.ts";
 import { createStoredDeletions } from "./deletions.ts";
-import { createTemporary, type Database, isDiskFailure, withRemedy } from "./driver.ts";
+import { type Database, isDiskFailure, withRemedy } from "./driver.ts";
 import { cannotOpen, LARGEST_LOG, lockOutbox, logOf, openFilesOf, openOutbox } from "./files.ts";
 import { createIndexCheck } from "./index-check.ts";
 import { findLostCommits } from "./log-check.ts";
-import { createLookup } from "./lookup.ts";
+import { createReads } from "./lookup.ts";
 import { createMembers } from "./members.ts";
 import { createMeta, type Meta } from "./meta.ts";
 import { createNotices } from "./notices.ts";
@@ -50,7 +51,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       log: { path: logOf(options.path), most: LARGEST_LOG },
     });
     await room.look();
-    const surroundings = { meta, room, presence, changes, release, watch, openTemporary: await createTemporary() };
+    const surroundings = { meta, room, presence, changes, release, watch };
     const store = orExplain(db, options, () => createStore(db, surroundings, options));
     watch("disk", (signal) => watchRoom({ look }, clock, signal));
     const lookAtClock = async (): Promise<unknown> => meta.isOutdated() && store.health.probe();
@@ -116,7 +117,6 @@ type Surroundings = {
   readonly meta: Meta;
   readonly room: Room;
   readonly presence: Presence;
-  readonly openTemporary: () => Database;
   /** Runs this until the store is released. */
   watch(what: string, run: (signal: AbortSignal) => Promise<void>): void;
   /** Lets go of everything but the database. */
@@ -137,14 +137,14 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const { meta, presence, changes, watch, release } = surroundings;
   const { clock, report, bounds } = options;
   const room = { ...surroundings.room, refusal: () => presence.refusal() ?? surroundings.room.refusal() };
-  const tables = createTables(db, { openTemporary: surroundings.openTemporary, flush, report });
-  const { segments, tail, progress, counts, repeats, uploads, suppression, kept, segmentRows: rows } = tables;
+  const tables = createTables(db, { flush, report });
+  const { segments, tail, progress, counts, repeats, leaving, suppression, kept, segmentRows: rows } = tables;
   const size = createSize(db, room.measured);
   const commits = createCommits(db, {
     clock,
     report,
     // Segments come first: what they write may fold the tail, and so change what counts and repeats write.
-    keepers: [segments, tail, progress, counts, repeats, meta, size, uploads, suppression, kept],
+    keepers: [segments, tail, progress, counts, repeats, meta, size, leaving, suppression, kept],
     failed: (error) => isDiskFailure(error) && room.refused(),
     // Closing the database removes the log, which is no loss.
     gone: () => (db.open ? presence.check() : null),
@@ -154,7 +154,8 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const notices = createNotices(db, { commits, kept, clock });
   const withdrawal = createWithdraw(tables);
   const appendRows = createAppend({ tables, withdrawal, notices });
-  const lookup = createLookup(db, { clock, repeats, kept, timeline: meta.timeline, caughtUp });
+  const reads = createReads(db, { kept, repeats });
+  const lookup = createLookup({ reads, clock, timeline: meta.timeline, caughtUp });
   const replaySteps = createReplaySteps(db, { tables, commits });
   watch("indexes", createIndexCheck(db, { clock, report, commits, counts, moved, gone: presence.check }));
 

@@ -2,6 +2,7 @@
 import { crc32 } from "node:zlib";
 import type { Report } from "../../model/report.ts";
 import type { At } from "../../model/units.ts";
+import type { Draft } from "../draft.ts";
 import {
   type About,
   checksum,
@@ -12,9 +13,9 @@ import {
   parseAbout,
   statesOf,
 } from "../segment.ts";
-import type { Draft } from "./append.ts";
+import { type Delivered, isSame } from "../takers.ts";
 import { type Database, withRemedy } from "./driver.ts";
-import { type Delivered, isSame, type Place } from "./progress.ts";
+import type { Place } from "./progress.ts";
 
 /** A delivery that its first attempt delivered. */
 export type Success = { readonly place: Place; readonly by: Delivered };

@@ -1,17 +1,19 @@
-import type {
-  Computation,
-  ComputationClass,
-  ComputationName,
-  Members,
-  OpenSync,
-  Sync,
-  SyncKind,
+import {
+  type Computation,
+  type ComputationClass,
+  type ComputationName,
+  type Members,
+  type OpenSync,
+  type Sync,
+  type SyncKind,
+  syncRunning,
 } from "../../model/audience.ts";
+import type { Fault } from "../../model/fault.ts";
 import type { At } from "../../model/units.ts";
+import type { CallHash } from "../superseded.ts";
+import { toText, toValue } from "../uploads.ts";
 import type { Commits, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import { toText, toValue } from "./members.ts";
-import type { CallHash } from "./superseded.ts";
 
 /** How many syncs of a computation are kept. */
 const KEPT_SYNCS = 10;
@@ -37,8 +39,9 @@ export function createSyncs(db: Database, { commits, callHash }: SyncsParts): Sy
     all: async () => computations.all(),
     find: async ({ source, key }) => computations.find(source, key),
     ...createPreparing(sql, commits),
-    begin(sync, { added, changed, removed, ...name }) {
-      const run = (tx: Tx): OpenSync => {
+    begin(sync, { added, changed, removed, latest, ...name }) {
+      const run = (tx: Tx): OpenSync | Fault => {
+        if ((sql.latest.get(name.source, name.key) ?? null) !== latest) return syncRunning(name);
         const computation = computations.insert(tx, name);
         sql.begin.run(computation, tx.now, added, changed, removed, sync);
         return read(sync, computation);
@@ -129,6 +132,12 @@ function toSync({ computation: _, ...sync }: SyncRow): Sync {
 function prepareSyncs(db: Database) {
   return {
     read: db.prepare<[number], SyncRow>(`SELECT ${SYNC_COLUMNS} FROM syncs WHERE number = ?`),
+    latest: db
+      .prepare<[string, string], number | null>(
+        `SELECT max(s.number) FROM computations c CROSS JOIN syncs s ON s.computation = c.number
+         WHERE c.source = ? AND c.key = ?`,
+      )
+      .pluck(),
     running: db.prepare<[], SyncRow>(`SELECT ${SYNC_COLUMNS} FROM syncs WHERE state = 'running' ORDER BY number`),
     insert: db.prepare<[string, string, number]>(
       "INSERT INTO syncs (id, kind, state, started_at) VALUES (?, ?, 'prepared', ?)",

@@ -10,12 +10,13 @@
  */
 import type { Report } from "../../model/report.ts";
 import { type At, MINUTE } from "../../model/units.ts";
+import type { Draft } from "../draft.ts";
 import { countLetter, type Letter, statesOf } from "../segment.ts";
-import type { Draft } from "./append.ts";
+import { type Delivered, noTakers, note, type Takers, toLines } from "../takers.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
-import { type Delivered, noTakers, note, type Place, type Takers, toLines } from "./progress.ts";
+import type { Place } from "./progress.ts";
 import type { Repeats } from "./repeats.ts";
 import type { Letters, Segment as SegmentRow, TailRows, WaitingLetters } from "./segment-rows.ts";
 import { createInsertContents, type Loaded, readTail, type Success } from "./stored-tail.ts";

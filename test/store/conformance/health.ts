@@ -4,8 +4,9 @@ import { DAY, HOUR, KB } from "../../../src/model/units.ts";
 import { START } from "../../flow/clock.ts";
 import { makeAsk, type OpenStore, startStore } from "../harness.ts";
 import { delivered, makeEntries, makeEntry, makeLargeEntries, retried } from "../make.ts";
+import type { Abilities } from "./sharing.ts";
 
-export function describeHealth(open: OpenStore): void {
+export function describeHealth(open: OpenStore, { clock }: Abilities): void {
   describe("health", () => {
     it("is writable, and shows it by a write", async () => {
       await using s = await startStore(open);
@@ -78,6 +79,40 @@ export function describeHealth(open: OpenStore): void {
       assert.equal(s.store().timeline.toWall(before), START);
     });
 
+    it("commits what is under way when it closes", async () => {
+      await using s = await startStore(open);
+      const appending = s.append(...makeEntries(20_000));
+      const settling = s.append(makeEntry({ messageId: "last" }));
+      await s.reopen();
+      assert.equal((await appending).filter((kind) => kind === "accepted").length, 20_000);
+      assert.deepEqual(await settling, ["accepted"]);
+      assert.deepEqual(await s.counts(), ["crm waiting: 20001"]);
+    });
+
+    it("may close twice, and has closed when either is done", async () => {
+      await using s = await startStore(open);
+      const appending = s.append(makeEntry());
+      const store = s.store();
+      const first = store.close();
+      await store.close();
+      await s.reopen();
+      await first;
+      assert.deepEqual(await appending, ["accepted"]);
+      assert.deepEqual(await s.counts(), ["crm waiting: 1"]);
+    });
+
+    it("refuses what comes after the end", async () => {
+      await using s = await startStore(open);
+      await s.store().close();
+      assert.deepEqual(await s.append(makeEntry()), ["store_failed"]);
+      assert.equal(await s.store().health.probe(), false);
+    });
+  });
+  if (clock === "machine") describeMachineClock(open);
+}
+
+function describeMachineClock(open: OpenStore): void {
+  describe("a restart by the machine's clock", () => {
     it("goes on where it was if the machine's clock cannot be believed, and shows its times by the clock", async () => {
       await using s = await startStore(open);
       await s.append(makeEntry());
@@ -121,35 +156,6 @@ export function describeHealth(open: OpenStore): void {
       s.clock.skip("1h");
       await s.reopen();
       assert.equal(s.clock.now(), later + HOUR);
-    });
-
-    it("commits what is under way when it closes", async () => {
-      await using s = await startStore(open);
-      const appending = s.append(...makeEntries(20_000));
-      const settling = s.append(makeEntry({ messageId: "last" }));
-      await s.reopen();
-      assert.equal((await appending).filter((kind) => kind === "accepted").length, 20_000);
-      assert.deepEqual(await settling, ["accepted"]);
-      assert.deepEqual(await s.counts(), ["crm waiting: 20001"]);
-    });
-
-    it("may close twice, and has closed when either is done", async () => {
-      await using s = await startStore(open);
-      const appending = s.append(makeEntry());
-      const store = s.store();
-      const first = store.close();
-      await store.close();
-      await s.reopen();
-      await first;
-      assert.deepEqual(await appending, ["accepted"]);
-      assert.deepEqual(await s.counts(), ["crm waiting: 1"]);
-    });
-
-    it("refuses what comes after the end", async () => {
-      await using s = await startStore(open);
-      await s.store().close();
-      assert.deepEqual(await s.append(makeEntry()), ["store_failed"]);
-      assert.equal(await s.store().health.probe(), false);
     });
   });
 }

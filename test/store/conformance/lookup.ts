@@ -30,7 +30,7 @@ async function list(s: TestStore, search: Partial<Search> = {}, limit = 3): Prom
 }
 
 async function ids(s: TestStore, search: Partial<Search> = {}, limit = 3): Promise<readonly string[]> {
-  return (await list(s, search, limit)).map(({ id, destination }) => `${id}-${destination}`);
+  return (await list(s, search, limit)).map(({ id, destination }) => `${s.nth(id)}-${destination}`);
 }
 
 type End = (delivery: Delivery, at: number) => Settlement;
@@ -38,7 +38,7 @@ type End = (delivery: Delivery, at: number) => Settlement;
 async function settleAll(s: TestStore, ends: Readonly<Record<string, End | undefined>>): Promise<void> {
   for (const destination of ["crm", "lake"]) {
     for (const one of await s.read({ destination })) {
-      const end = ends[`${one.id}-${destination}`];
+      const end = ends[`${s.nth(one.id)}-${destination}`];
       if (end) assert.equal(await s.store().settle(one, end(one, s.clock.now())), "written");
     }
   }
@@ -77,7 +77,7 @@ const MIXED = ["9-lake", "9-crm", "8-crm", "7-lake", "7-crm", "6-lake", "6-crm",
 const SOURCES = ["website"];
 
 async function numbers(s: TestStore, messageId: string, sources = SOURCES): Promise<readonly number[]> {
-  return (await s.store().lookup.event(messageId, sources)).events.map(({ id }) => id);
+  return (await s.store().lookup.event(messageId, sources)).events.map(({ id }) => s.nth(id));
 }
 
 /** So many events, a second apart. */
@@ -150,7 +150,7 @@ export function describeLookup(open: OpenStore): void {
       }
       const all = await list(s, {}, 700);
       assert.deepEqual(
-        all.map(({ id }) => id),
+        all.map(({ id }) => s.nth(id)),
         Array.from({ length: 3_000 }, (_, n) => 3_000 - n),
       );
       assert.equal((await list(s, { user: "u1000" }, 90)).length, 500);
@@ -246,8 +246,7 @@ export function describeLookup(open: OpenStore): void {
     it("has its body and its attempts", async () => {
       await using s = await startStore(open);
       const bodies = ["{}", '{"a":1}', '{"b":2}'];
-      const receipts = await s.store().append(bodies.map((body, n) => makeEntry({ messageId: `m${n}`, body })));
-      assert.ok(!isFault(receipts));
+      await s.append(...bodies.map((body, n) => makeEntry({ messageId: `m${n}`, body })));
       const at = s.clock.now();
       const made: Attempt = {
         ...{ at, url: URL_A, duration: 3, outcome: "final", status: 400, reason: "400", answer: "no" },
@@ -304,7 +303,7 @@ export function describeLookup(open: OpenStore): void {
       await using s = await startStore(open);
       await append(s, 1, 300);
       for (const one of await s.read())
-        await s.store().settle(one, (one.id % 7 === 0 ? failed : delivered)(one, s.clock.now()));
+        await s.store().settle(one, (s.nth(one.id) % 7 === 0 ? failed : delivered)(one, s.clock.now()));
       for (const n of [1, 2, 150, 299, 300]) assert.deepEqual(await numbers(s, `m${n}`), [n]);
       await s.reopen();
       assert.deepEqual(await numbers(s, "m150"), [150]);

@@ -203,6 +203,20 @@ export function describeMembers(open: OpenStore): void {
       assert.deepEqual([detail?.state, detail?.reason], ["failed", "superseded"]);
     });
 
+    it("is refused if another one has begun since its changes were computed", async () => {
+      await using s = await startStore(open);
+      const { members } = s.store();
+      await apply(s, await beginSync(members, membersOf("u1")));
+      const late = await prepare(members);
+      await members.note(late, membersOf("u2"));
+      await apply(s, await beginSync(members, membersOf("u3")));
+      const refusal = await members.begin(late, { ...NAME, ...NONE, latest: 1 });
+      assert.equal(isFault(refusal) && refusal.code, "sync_running");
+      assert.deepEqual(await members.open(), []);
+      assert.equal(await members.abandon(late), null);
+      assert.equal((await members.find(NAME))?.size, 2);
+    });
+
     it("keeps the last ten of a computation", async () => {
       await using s = await startStore(open);
       for (let nth = 1; nth <= 12; nth += 1) await apply(s, await beginSync(s.store().members, []));
@@ -280,9 +294,10 @@ async function beginSync(
   kind: OpenSync["sync"]["kind"] = "list",
   name: ComputationName & { readonly id: string } = NAME,
 ): Promise<OpenSync> {
+  const latest = (await members.find(name))?.syncs[0]?.number ?? null;
   const number = await prepare(members, kind);
   await members.note(number, changes);
-  const open = await members.begin(number, { ...name, ...counts });
+  const open = await members.begin(number, { ...name, ...counts, latest });
   return isFault(open) ? assert.fail(open.message) : open;
 }
 

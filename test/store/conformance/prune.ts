@@ -4,10 +4,11 @@ import type { Entry, PruneCounts } from "../../../src/model/ports.ts";
 import { KB } from "../../../src/model/units.ts";
 import { type OpenStore, startStore, type TestStore } from "../harness.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, makeLargeEntries, retried } from "../make.ts";
+import type { Abilities } from "./sharing.ts";
 
 const NONE: PruneCounts = { delivered: 0, failed: 0, expired: 0, unrouted: 0, seen: 0 };
 
-export function describePrune(open: OpenStore): void {
+export function describePrune(open: OpenStore, { frees }: Abilities): void {
   describe("prune", () => {
     it("removes what was settled before its time, and nothing that was settled at it or later", async () => {
       await using s = await startStore(open);
@@ -129,7 +130,7 @@ export function describePrune(open: OpenStore): void {
       assert.deepEqual(await s.append(makeEntry()), ["duplicate"]);
     });
 
-    it("makes room", async () => {
+    it("makes room", { skip: !frees && "the server counts it until it has cleaned up" }, async () => {
       await using s = await startStore(open);
       const { used: empty } = (await s.store().health.state()).size;
       await settleAll(s, delivered, makeLargeEntries(40, 48 * KB));

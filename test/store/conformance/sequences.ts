@@ -177,9 +177,19 @@ async function commit(acts: readonly Act[], s: TestStore, expected: Expected): P
     others,
   );
   const receipts = answers.filter((_, nth) => appends[nth] !== null).flat() as readonly Receipt[];
+  learnNumber(expected, receipts);
   const entries = appends.flatMap((some) => some ?? []);
   assert.deepEqual(receipts.map(plainReceipt), expectAppend(expected, entries, now).map(plainReceipt));
   learnRefs(expected, receipts);
+}
+
+/** The numbers of a commit follow each other, and are larger than all before. There may be a gap. */
+function learnNumber(expected: Expected, receipts: readonly Receipt[]): void {
+  const stored = receipts.flatMap((receipt) => (receipt.kind === "accepted" ? [receipt.deliveries] : []));
+  const nth = stored.findIndex((deliveries) => deliveries.length > 0);
+  const first = (stored[nth]?.[0]?.id ?? expected.nextNumber + nth) - nth;
+  assert.ok(first >= expected.nextNumber, `${first} was given before`);
+  expected.nextNumber = first;
 }
 
 type Call =

@@ -16,7 +16,7 @@ describe("an erased event", () => {
 
     const db = await openDatabase(o.path);
     const report = createFalseReport([]);
-    const tables = createTables(db, { openTemporary: () => assert.fail(), flush() {}, report });
+    const tables = createTables(db, { flush() {}, report });
     const open = () => tables.openSegments.open(1, { events: 1, waiting: 0 });
     const opened = open();
     assert.deepEqual(opened.bodies, ['{"plan":"pro"}']);

@@ -4,7 +4,7 @@ import { createStoredClocks } from "../../../src/store/sqlite/clocks.ts";
 import type { Commits, Tx } from "../../../src/store/sqlite/commits.ts";
 import { createStoredDeletions } from "../../../src/store/sqlite/deletions.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
-import { createLookup } from "../../../src/store/sqlite/lookup.ts";
+import { createReads } from "../../../src/store/sqlite/lookup.ts";
 import { createMeta } from "../../../src/store/sqlite/meta.ts";
 import { createNotices } from "../../../src/store/sqlite/notices.ts";
 import { createPrune } from "../../../src/store/sqlite/prune.ts";
@@ -12,7 +12,7 @@ import { createBacklog, createReadQueue } from "../../../src/store/sqlite/queues
 import { createReplaySteps } from "../../../src/store/sqlite/replay.ts";
 import { migrate, SCHEMA_VERSION } from "../../../src/store/sqlite/schema.ts";
 import { createTables } from "../../../src/store/sqlite/tables.ts";
-import { createFalseClock, UNSHIFTED } from "../../flow/clock.ts";
+import { createFalseClock } from "../../flow/clock.ts";
 import { createFalseReport } from "../harness.ts";
 
 describe("the schema", () => {
@@ -94,7 +94,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const [clock, report] = [createFalseClock(), createFalseReport([])];
   const flush = (): void => {};
   const caughtUp = async (): Promise<void> => {};
-  const tables = createTables(recording, { openTemporary: () => assert.fail(), flush, report });
+  const tables = createTables(recording, { flush, report });
   const {
     counts,
     repeats,
@@ -106,7 +106,7 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   createStoredClocks(recording, { commits, meta: createMeta(recording, { clock, report }) });
   createReadQueue(recording, { report, rows, open });
   createBacklog(recording, { counts, rows, caughtUp });
-  createLookup(recording, { clock, repeats, kept, timeline: UNSHIFTED, caughtUp });
+  createReads(recording, { kept, repeats });
   const notices = createNotices(recording, { kept, commits, clock });
   const room = { refusal: () => null };
   const size = { borrow: <T>(_tx: Tx, run: () => T): T => run(), repaid() {} };

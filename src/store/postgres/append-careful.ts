@@ -1,0 +1,102 @@
+import type { MemberChange } from "../../model/audience.ts";
+import type { Notice } from "../../model/deletion.ts";
+import type { DeliveryKey } from "../../model/delivery.ts";
+import { isFault } from "../../model/fault.ts";
+import type { Entry, Receipt, Store } from "../../model/ports.ts";
+import { DAY } from "../../model/units.ts";
+import { SUPERSEDED, type Withdrawal } from "../../model/waiting-deliveries.ts";
+import { keyOf } from "../message-key.ts";
+import { UNWRITTEN } from "../room.ts";
+import { type AppendParts, noteStored } from "./append.ts";
+import type { Held } from "./claims.ts";
+import type { Tx } from "./database.ts";
+import { type Drafted, draftAll, planOf, receiptsOf } from "./drafts.ts";
+import { findSeen, place } from "./place.ts";
+
+/** The memberships that the events of a transaction change. */
+export type MemberBatch = {
+  /** Events that these changes supersede. */
+  readonly older: readonly number[];
+  /** Whether the change is to be made still. */
+  take(change: MemberChange): boolean;
+  /** The change was reported by this event; null: by none, as nobody is to hear of it. */
+  write(change: MemberChange, event: number | null): void;
+  /** Writes them. */
+  close(): Promise<void>;
+};
+
+type CarefulParts = AppendParts & {
+  readonly openBatch: (tx: Tx, changes: readonly MemberChange[]) => Promise<MemberBatch>;
+  readonly withdrawRows: (tx: Tx, withdrawal: Withdrawal) => Promise<readonly DeliveryKey[]>;
+  readonly notices: {
+    has(tx: Tx, notice: Notice, source: string): Promise<boolean>;
+    note(tx: Tx, notice: Notice, as: NoticeOf): Promise<void>;
+  };
+};
+
+export type NoticeOf = { readonly source: string; readonly event: number; readonly deliverTo: readonly string[] };
+
+const DUPLICATE: Receipt = { kind: "duplicate" };
+const NO_MEMBERS: MemberBatch = { older: [], take: () => false, write() {}, close: async () => {} };
+
+type Done = { readonly receipts: readonly Receipt[]; readonly drafted: Drafted; readonly held: Held };
+
+/**
+ * Stores entries that withdraw others, are notices of a deletion, or change memberships, in one transaction. They are few, and
+ * their callers repeat what failed.
+ */
+export function createCareful(parts: CarefulParts): (entries: readonly Entry[]) => ReturnType<Store["append"]> {
+  const { engine } = parts;
+  return async function appendCarefully(entries) {
+    const withdrawn: DeliveryKey[] = [];
+    const done = await engine.write("commit", (tx) => {
+      withdrawn.length = 0;
+      return append(tx, entries, { ...parts, withdrawn });
+    });
+    if (isFault(done)) return UNWRITTEN;
+    noteStored(engine, done.held, done.drafted);
+    if (withdrawn.length > 0) engine.tell({ kind: "withdrawn", deliveries: withdrawn });
+    return done.receipts;
+  };
+}
+
+async function append(
+  tx: Tx,
+  entries: readonly Entry[],
+  parts: CarefulParts & { readonly withdrawn: DeliveryKey[] },
+): Promise<Done> {
+  const { engine, numbers, refuses, openBatch, withdrawRows, notices, withdrawn } = parts;
+  const changes = entries.flatMap(({ change }) => change ?? []);
+  const batch = changes.length > 0 ? await openBatch(tx, changes) : NO_MEMBERS;
+  if (batch.older.length > 0) withdrawn.push(...(await withdrawRows(tx, { events: batch.older, reason: SUPERSEDED })));
+  const known = await findSeen(tx, entries.filter(({ event }) => !event.ownId).map(keyOfEntry), tx.now - DAY);
+  // The user was forgotten after the change was read, or the notice was made before.
+  const needless = new Set<Entry>();
+  for (const entry of entries) {
+    const isMade = entry.notice && (await notices.has(tx, entry.notice, entry.source));
+    if (isMade || (entry.change && !batch.take(entry.change))) needless.add(entry);
+  }
+  const wanted = entries.filter((entry) => !needless.has(entry));
+  const plan = planOf([wanted], { refuses, known });
+  const held = engine.streams.home();
+  const drafted = await draftAll(plan.stored, { sql: tx, numbers, stream: held.stream, now: tx.now });
+  if (plan.stored.length > 0) {
+    const result = await place(tx, { ...plan, ...drafted, held, now: tx.now, since: tx.now - DAY });
+    if (result !== "placed") throw new Error(`the events were ${result} by another daemon`);
+  }
+  for (const [nth, entry] of plan.stored.entries()) {
+    const event = drafted.numbers[nth] ?? 0;
+    const { notice, change, source, deliverTo, withdraws } = entry;
+    if (notice) await notices.note(tx, notice, { source, event, deliverTo });
+    if (withdraws) withdrawn.push(...(await withdrawRows(tx, withdraws)));
+    if (change) batch.write(change, deliverTo.length > 0 ? event : null);
+  }
+  await batch.close();
+  const [receipts = []] = receiptsOf(plan, drafted);
+  const byEntry = new Map(wanted.map((entry, nth) => [entry, receipts[nth] ?? DUPLICATE]));
+  return { receipts: entries.map((entry) => byEntry.get(entry) ?? DUPLICATE), drafted, held };
+}
+
+function keyOfEntry({ source, event }: Entry): string {
+  return keyOf(source, event.messageId);
+}

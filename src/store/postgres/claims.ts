@@ -1,0 +1,147 @@
+import { type Ms, SECOND } from "../../model/units.ts";
+import type { Counts } from "./counts.ts";
+import type { Database, Tx } from "./database.ts";
+
+/** How daemons watch each other. */
+export type Pace = {
+  /** How often a daemon says that it is alive. */
+  readonly beat: Ms;
+  /** How long, by the database's clock, it may be silent until others take its streams and its work. */
+  readonly silence: Ms;
+  /** How often it looks for news: what an operator asks of one daemon holds for all within two seconds. */
+  readonly look: Ms;
+};
+
+export const PACE: Pace = { beat: 2 * SECOND, silence: 6 * SECOND, look: SECOND };
+
+/** A stream, and the epoch in which it is held. */
+export type Held = { readonly stream: number; readonly epoch: number };
+
+export type Claimant = {
+  /** The name of this daemon, different with each start. */
+  readonly name: string;
+  readonly counts: Counts;
+  readonly pace: Pace;
+};
+
+/** Something waits in the stream `s`. */
+const WAITS = `(EXISTS (SELECT FROM progress p WHERE p.stream = s.id AND NOT p.done)
+  OR EXISTS (SELECT FROM tried t WHERE t.stream = s.id AND t.state = 'waiting'))`;
+
+/** Says that the holder of these streams is alive. Answers which of them it still holds. */
+export async function beatStreams(tx: Tx, held: ReadonlyMap<number, number>): Promise<ReadonlySet<number>> {
+  const rows = await tx.query<{ id: number }>(
+    `UPDATE streams SET beat_at = the_time() FROM unnest($1::smallint[], $2::bigint[]) h (id, epoch)
+     WHERE streams.id = h.id AND streams.epoch = h.epoch RETURNING streams.id`,
+    [[...held.keys()], [...held.values()]],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** What the others, and operators, know of a daemon. */
+export type DaemonRow = {
+  /** JSON: its version, machine, process and addresses. */
+  readonly about: string;
+  /** Up to which version it has read the news. */
+  readonly seenVersion: number;
+  /** The destinations that it has attempts under way for. */
+  readonly sending: readonly string[];
+};
+
+export async function beatDaemon(
+  tx: Tx,
+  { name, pace }: Claimant,
+  { about, seenVersion, sending }: DaemonRow,
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO daemons VALUES ($1, $2::json, the_time(), $3, $4::json)
+     ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at, seen_version = excluded.seen_version, sending = excluded.sending`,
+    [name, about, seenVersion, JSON.stringify(sending)],
+  );
+  await tx.query("DELETE FROM daemons WHERE beat_at < the_time() - $1", [10 * pace.silence]);
+}
+
+/** Takes the work that one daemon does for all, or keeps it. Answers whether it has it. */
+export async function runForWork(tx: Tx, { name, pace }: Claimant): Promise<boolean> {
+  const rows = await tx.query(
+    `UPDATE leases SET holder = $1, beat_at = the_time()
+     WHERE name = 'work' AND (holder IS NULL OR holder = $1 OR beat_at < the_time() - $2) RETURNING holder`,
+    [name, pace.silence],
+  );
+  return rows.length > 0;
+}
+
+/** Streams whose holder is silent, and streams without a holder in which something waits. */
+export function findOrphans(
+  db: Database,
+  held: ReadonlyMap<number, number>,
+  { pace }: Claimant,
+): Promise<readonly Held[]> {
+  return db.query<Held>(
+    `SELECT s.id AS stream, s.epoch FROM streams s WHERE s.id <> ALL ($1::smallint[])
+       AND (s.holder IS NOT NULL AND s.beat_at < the_time() - $2 OR s.holder IS NULL AND ${WAITS}) ORDER BY s.id`,
+    [[...held.keys()], pace.silence],
+  );
+}
+
+/** Gives up those of these streams in which nothing waits. Answers which. */
+export async function letGo(tx: Tx, streams: readonly number[], name: string): Promise<readonly number[]> {
+  const idle = await tx.query<{ id: number }>(
+    `UPDATE streams s SET holder = NULL, dirty = false WHERE id = ANY ($1::smallint[]) AND holder = $2 AND NOT ${WAITS} RETURNING id`,
+    [streams, name],
+  );
+  return idle.map(({ id }) => id);
+}
+
+/** Takes a stream that nobody holds, or makes one. */
+export async function claimHome(db: Database, claimant: Claimant): Promise<Held> {
+  for (;;) {
+    const claimed = await db.transaction(async (tx) => {
+      const [free] = await tx.query<Held>(
+        "SELECT id AS stream, epoch FROM streams WHERE holder IS NULL ORDER BY id LIMIT 1",
+      );
+      if (free) return takeCounted(tx, free, claimant);
+      const [made] = await tx.query<Held>(
+        `INSERT INTO streams SELECT coalesce(max(id), 0) + 1, $1, 1, the_time(), true FROM streams
+         ON CONFLICT DO NOTHING RETURNING id AS stream, epoch`,
+        [claimant.name],
+      );
+      return made ?? null;
+    });
+    // Otherwise another daemon was quicker.
+    if (claimed) return claimed;
+  }
+}
+
+/** Takes the stream if nobody else has meanwhile, and counts its deliveries if its last holder could not write that down. */
+export async function takeCounted(tx: Tx, from: Held, claimant: Claimant): Promise<Held | null> {
+  const [was] = await tx.query<{ dirty: boolean }>("SELECT dirty FROM streams WHERE id = $1", [from.stream]);
+  const taken = await take(tx, from, claimant);
+  if (taken && was?.dirty) await claimant.counts.recount(tx, from.stream);
+  return taken;
+}
+
+/**
+ * Raises the epoch. The lock waits for writes that are under way for the old epoch; those that come later are refused.
+ * Answers null if the stream is somebody else's.
+ */
+export async function take(tx: Tx, { stream, epoch }: Held, { name, pace }: Claimant): Promise<Held | null> {
+  await tx.query("SELECT FROM streams WHERE id = $1 FOR UPDATE", [stream]);
+  const [row] = await tx.query<Held>(
+    `UPDATE streams SET holder = $3, epoch = epoch + 1, beat_at = the_time(), dirty = true
+     WHERE id = $1 AND epoch = $2 AND (holder IS NULL OR holder = $3 OR beat_at < the_time() - $4) RETURNING id AS stream, epoch`,
+    [stream, epoch, name, pace.silence],
+  );
+  return row ?? null;
+}
+
+/** Gives everything up, so that others can take it at once. */
+export async function giveUpAll(tx: Tx, held: ReadonlyMap<number, number>, name: string): Promise<void> {
+  await tx.query(
+    `UPDATE streams SET holder = NULL, dirty = false FROM unnest($1::smallint[], $2::bigint[]) h (id, epoch)
+     WHERE streams.id = h.id AND streams.epoch = h.epoch`,
+    [[...held.keys()], [...held.values()]],
+  );
+  await tx.query("UPDATE leases SET holder = NULL WHERE holder = $1", [name]);
+  await tx.query("DELETE FROM daemons WHERE id = $1", [name]);
+}

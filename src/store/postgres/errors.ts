@@ -1,0 +1,36 @@
+/** The connection is gone, or there is none. Whether what was sent over it has happened is not known. */
+export class ConnectionLost extends Error {
+  readonly code = "connection_lost";
+}
+
+/**
+ * The server closes the connection with these: it shuts down, crashed, is starting, dropped the database, or ended a session
+ * or a transaction that was idle or too long.
+ */
+const FAREWELLS = ["57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"];
+
+/** Whether the connection cannot be used any more. Another one may work. */
+export function isLost(error: unknown): boolean {
+  const code = codeOf(error);
+  return error instanceof ConnectionLost || code.startsWith("08") || FAREWELLS.includes(code);
+}
+
+/** Serialization failures and deadlocks. */
+const TRANSIENT = ["40001", "40P01"];
+
+/** Whether the transaction failed only because of others at the same time: it may be run again as it is. */
+export function isTransient(error: unknown): boolean {
+  return TRANSIENT.includes(codeOf(error)) || isStale(error);
+}
+
+/** A statement was prepared on this connection before a migration changed its tables. It can only be prepared anew. */
+export function isStale(error: unknown): boolean {
+  return codeOf(error) === "0A000" && error instanceof Error && "routine" in error && error.routine === REVALIDATION;
+}
+
+const REVALIDATION = "RevalidateCachedQuery";
+
+/** The SQLSTATE of an error of the server; empty for any other. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+}

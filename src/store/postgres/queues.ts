@@ -1,0 +1,179 @@
+import type { Delivery, FinalAnswer } from "../../model/delivery.ts";
+import type { Backlog, QueueAsk, QueuePage, QueuePosition, ReadQueue } from "../../model/ports.ts";
+import { type At, MB } from "../../model/units.ts";
+import { untried } from "../draft.ts";
+import { type About, checksum, damagedRow, MOST_EVENTS, parseAbout, unpackBodies } from "../segment.ts";
+import { onesIn, textOrPacked } from "./bits.ts";
+import type { Engine } from "./engine.ts";
+import { refOf } from "./streams.ts";
+
+/** Bytes of bodies, as they are stored, that one page reads. */
+const MOST_BODY = 0.5 * MB;
+
+/**
+ * Reads the waiting deliveries of a destination in the streams that this daemon holds, in the order in which they are to be
+ * sent. Damaged ones are reported and skipped: they must not be sent, and must not block the others.
+ */
+export function createReadQueue(engine: Engine): ReadQueue {
+  return function readQueue(ask) {
+    return ask.queue === "first" ? readFirst(ask, engine) : readRetries(ask, engine);
+  };
+}
+
+type SegmentRow = {
+  readonly segment: number;
+  readonly stream: number;
+  /** How many segments there were to read. */
+  readonly total: number;
+  readonly waiting: string;
+  readonly events: number;
+  readonly acceptedAt: At;
+  readonly about: string;
+  readonly bodies: Buffer;
+  readonly sum: number;
+};
+
+/** For each stream the index gives its segments in order; `$5` of them, up to `$6` bytes, are read with their contents. */
+const segmentsIn = (order: "ASC" | "DESC") => `
+  SELECT w.segment, w.stream, w.total, w.waiting::text AS waiting, s.events, s.accepted_at AS "acceptedAt", s.about, s.bodies, s.sum
+  FROM (
+    SELECT l.*, sum(s.bytes) OVER (ORDER BY l.segment ${order}) - s.bytes AS before, count(*) OVER ()::int AS total
+    FROM unnest($1::smallint[]) held (stream) CROSS JOIN LATERAL (
+      SELECT segment, stream, waiting FROM progress p
+      WHERE p.stream = held.stream AND p.destination = $2 AND NOT p.done AND p.segment > $3 AND p.segment < $4
+      ORDER BY p.segment ${order} LIMIT $5
+    ) l JOIN segments s ON s.first = l.segment
+    ORDER BY l.segment ${order} LIMIT $5
+  ) w JOIN segments s ON s.first = w.segment WHERE w.before < $6 ORDER BY w.segment ${order}`;
+const OLDEST_SEGMENTS = segmentsIn("ASC");
+const NEWEST_SEGMENTS = segmentsIn("DESC");
+
+async function readFirst(ask: QueueAsk, { db, streams, report }: Engine): Promise<QueuePage> {
+  const { destination, limit, newestFirst = false } = ask;
+  const after = newestFirst ? 0 : (ask.after?.id ?? 0);
+  const rows = await db.query<SegmentRow>(newestFirst ? NEWEST_SEGMENTS : OLDEST_SEGMENTS, [
+    ...[[...streams.held().keys()], destination, after - MOST_EVENTS, Number.MAX_SAFE_INTEGER, limit, MOST_BODY],
+  ]);
+  const deliveries: Delivery[] = [];
+  for (const row of rows) {
+    try {
+      const waiting = waitingIn(row, destination, after);
+      deliveries.push(...(newestFirst ? waiting.toReversed() : waiting));
+    } catch (error) {
+      report.storeFailed(`read what waits for ${destination}`, error);
+    }
+    if (deliveries.length >= limit) return { deliveries, more: true };
+  }
+  // Where all were damaged, the next page begins behind them.
+  const [last] = rows.slice(-1);
+  const upTo =
+    last && deliveries.length === 0 ? { upTo: { dueAt: last.acceptedAt, id: last.segment + last.events - 1 } } : {};
+  return { deliveries, more: rows.length < (last?.total ?? 0) || rows.length === limit, ...upTo };
+}
+
+/** The waiting deliveries of a segment behind this event. */
+function waitingIn(row: SegmentRow, destination: string, after: number): readonly Delivery[] {
+  const { segment, stream, events, acceptedAt, about: text, sum } = row;
+  const about = parseAbout(segment, text);
+  const bodies = unpackBodies({ segment, events, about: text, bodies: textOrPacked(row.bodies), sum });
+  const ref = refOf({ stream, segment });
+  return onesIn(row.waiting, Math.max(0, after + 1 - segment)).flatMap((at) => {
+    const [event, body] = [about[at], bodies[at]];
+    if (!event || body === undefined) return [];
+    const [, type, messageId] = event;
+    return [untried({ id: segment + at, destination, ref, messageId, type, body, acceptedAt })];
+  });
+}
+
+type TriedRow = Omit<Delivery, "ref" | "messageId" | "type" | "finals"> & {
+  readonly stream: number;
+  readonly about: string;
+  readonly finals: string | null;
+  readonly sum: number;
+};
+
+const RETRIES = `
+  SELECT * FROM (
+    SELECT l.*, sum(l.size) OVER (ORDER BY l."dueAt", l.id) - l.size AS before
+    FROM unnest($1::smallint[]) held (stream) CROSS JOIN LATERAL (
+      SELECT event AS id, destination, stream, about, body, sum, bytes AS size, accepted_at AS "acceptedAt", attempts,
+        first_attempt_at AS "firstAttemptAt", attempted_at AS "attemptedAt", replayed_at AS "replayedAt",
+        stood_still AS "stoodStill", due_at AS "dueAt", finals
+      FROM tried t WHERE t.stream = held.stream AND t.destination = $2 AND t.state = 'waiting'
+        AND (t.due_at, t.event) > ($3, $4) AND t.due_at <= $5
+      ORDER BY t.due_at, t.event LIMIT $6
+    ) l ORDER BY l."dueAt", l.id LIMIT $6
+  ) w WHERE w.before < $7 ORDER BY w."dueAt", w.id`;
+
+async function readRetries(ask: QueueAsk, { db, streams, report }: Engine): Promise<QueuePage> {
+  const { destination, after, dueBy, limit } = ask;
+  const { dueAt, id } = after ?? { dueAt: -1, id: -1 };
+  const rows = await db.query<TriedRow & { size: number }>(RETRIES, [
+    ...[[...streams.held().keys()], destination, dueAt, id, dueBy, limit, 4 * MOST_BODY],
+  ]);
+  const deliveries: Delivery[] = [];
+  let read = 0;
+  for (const row of rows) {
+    read += row.size;
+    try {
+      deliveries.push(toDelivery(row));
+    } catch (error) {
+      report.storeFailed(`read what waits for ${destination}`, error);
+    }
+  }
+  const last = rows.at(-1);
+  const upTo: QueuePosition | null = last ? { dueAt: last.dueAt, id: last.id } : null;
+  return { deliveries, more: rows.length === limit || read >= 4 * MOST_BODY, ...(upTo && { upTo }) };
+}
+
+function toDelivery(row: TriedRow): Delivery {
+  const { id, destination, stream, about, body, sum, finals } = row;
+  if (sum !== checksum(about, body)) throw damagedRow(id);
+  const [, type, messageId]: About = JSON.parse(about);
+  const { acceptedAt, attempts, firstAttemptAt, attemptedAt, replayedAt, stoodStill, dueAt } = row;
+  return {
+    ...{ id, destination, ref: refOf({ stream, segment: 0 }), messageId, type, body, acceptedAt, attempts },
+    ...{ firstAttemptAt, attemptedAt, replayedAt, stoodStill, dueAt, finals: parseFinals(finals) },
+  };
+}
+
+const NONE: readonly FinalAnswer[] = [];
+
+function parseFinals(text: string | null): readonly FinalAnswer[] {
+  return text === null ? NONE : JSON.parse(text);
+}
+
+/** `caughtUp`: writes the settlements that wait. */
+export function createBacklog({ db, streams, counts }: Engine, caughtUp: () => Promise<void>): Backlog {
+  return {
+    async nextRetryAt(destination, after) {
+      const [row] = await db.query<{ at: number | null }>(
+        `SELECT min(l.due_at) AS at FROM unnest($1::smallint[]) held (stream) CROSS JOIN LATERAL (
+           SELECT due_at FROM tried t WHERE t.stream = held.stream AND t.destination = $2 AND t.state = 'waiting'
+             AND (t.due_at, t.event) > ($3, $4) ORDER BY t.due_at, t.event LIMIT 1
+         ) l`,
+        [[...streams.held().keys()], destination, after?.dueAt ?? -1, after?.id ?? -1],
+      );
+      return row?.at ?? null;
+    },
+    async oldestWaitingAt(destination) {
+      await caughtUp();
+      const [row] = await db.query<{ at: number | null }>(
+        `SELECT least(
+           (SELECT min(s.accepted_at) FROM streams st CROSS JOIN LATERAL (
+              SELECT segment FROM progress p WHERE p.stream = st.id AND p.destination = $1 AND NOT p.done
+              ORDER BY p.segment LIMIT 1
+            ) l JOIN segments s ON s.first = l.segment),
+           (SELECT coalesce(replayed_at, accepted_at) FROM tried WHERE destination = $1 AND state = 'waiting'
+            ORDER BY coalesce(replayed_at, accepted_at), event LIMIT 1)
+         ) AS at`,
+        [destination],
+      );
+      return row?.at ?? null;
+    },
+    async counts() {
+      await caughtUp();
+      return counts.all(db);
+    },
+  };
+}

@@ -1,0 +1,256 @@
+import type { StoreHealth } from "../../model/disk.ts";
+import { fault, isFault } from "../../model/fault.ts";
+import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
+import type { Timeline } from "../../model/timeline.ts";
+import { type Ms, SECOND } from "../../model/units.ts";
+import { createLookup } from "../lookup.ts";
+import { createReplay } from "../replay.ts";
+import { createRoom, type Room } from "../room.ts";
+import { createTimeline } from "../timeline.ts";
+import { createUploads } from "../uploads.ts";
+import { createIntake } from "./append.ts";
+import { createCareful } from "./append-careful.ts";
+import { PACE, type Pace } from "./claims.ts";
+import { openStoredClocks } from "./clocks.ts";
+import { createCounts } from "./counts.ts";
+import { createDatabase, type Database, type Pool } from "./database.ts";
+import { createStoredDeletions } from "./deletions.ts";
+import type { Engine } from "./engine.ts";
+import { createReads } from "./lookup.ts";
+import { createForgetting, createMembers, openBatch } from "./members.ts";
+import { openNews } from "./news.ts";
+import { createNotices } from "./notices.ts";
+import { createNumbers } from "./numbers.ts";
+import { createPrune } from "./prune.ts";
+import { createBacklog, createReadQueue } from "./queues.ts";
+import { createReplaySteps } from "./replay.ts";
+import { prepareSchema } from "./schema.ts";
+import { createSettling } from "./settle.ts";
+import { createSize, type Size } from "./size.ts";
+import { openStreams } from "./streams.ts";
+import { createSuperseding, readCallHash } from "./superseded.ts";
+import { createIsForgotten, openSuppression, readUserHash } from "./suppressed.ts";
+import { toStored } from "./text.ts";
+import { createWaiting, createWithdraw, withdrawRows } from "./waiting.ts";
+import { createWriter, type Writer } from "./writer.ts";
+
+const AFTER_FAILURE: Ms = SECOND;
+
+export type PostgresOptions = Omit<
+  StoreOptions,
+  "path" | "disk" | "beginFile" | "beginScratch" | "migrating" | "pid"
+> & {
+  readonly pool: Pool;
+  /** The name of this daemon, different with each start. */
+  readonly name: string;
+  /** JSON of its version, machine and process, for operators. */
+  readonly about: string;
+  readonly pace?: Pace;
+};
+
+/** Opens an outbox on PostgreSQL, which other daemons may have open too. Rejects with a message for the operator. */
+export async function openPostgres(options: PostgresOptions): Promise<Store> {
+  const { pool, clock, report, bounds } = options;
+  const db = createDatabase(pool, clock);
+  try {
+    await prepareSchema(db);
+    const timeline = await openTimeline(db, options);
+    const listeners = createListeners();
+    const room = createRoom({ ...NO_DISK, bounds, clock, report, crowded: () => listeners.tell({ kind: "crowded" }) });
+    const writer = createWriter(db, report);
+    const engine = await openEngine(db, { ...options, ...listeners, room, writer });
+    return await startStore(engine, { ...listeners, room, writer, timeline, options });
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/** Only `maxSize` bounds it: the disk is the server's. */
+const NO_DISK = {
+  path: "the outbox on PostgreSQL",
+  log: { path: "", most: 0 },
+  disk: { space: async () => ({ free: Number.MAX_SAFE_INTEGER, total: Number.MAX_SAFE_INTEGER }), size: async () => 0 },
+};
+
+/** Times of rows continue from the database's clock, which all daemons share. */
+async function openTimeline(db: Database, { clock, report }: PostgresOptions) {
+  const [row] = await db.query<{ at: number }>("SELECT the_time() AS at");
+  const at = row?.at ?? clock.wall();
+  const wall = clock.wall();
+  return createTimeline({
+    clock,
+    report,
+    memory: { at, shift: wall - at, trusted: { at, wall }, boot: null },
+    newestAt: null,
+  });
+}
+
+type Listeners = {
+  readonly tell: (change: StoreChange) => void;
+  readonly listen: (hear: (change: StoreChange) => void, sending: () => readonly string[]) => void;
+  /** The destinations that have attempts under way. */
+  readonly sending: () => readonly string[];
+};
+
+function createListeners(): Listeners {
+  let hear = (_: StoreChange): void => {};
+  let sending = (): readonly string[] => [];
+  return {
+    tell: (change) => hear(change),
+    sending: () => sending(),
+    listen(nextHear, nextSending) {
+      hear = nextHear;
+      sending = nextSending;
+    },
+  };
+}
+
+type EngineParts = PostgresOptions & Listeners & { readonly room: Room; readonly writer: Writer };
+
+async function openEngine(db: Database, parts: EngineParts): Promise<Engine> {
+  const { name, about, clock, report, room, tell, sending, writer, pace = PACE } = parts;
+  const counts = createCounts();
+  const news = await openNews({ db, name, pace, clock, report });
+  const daemon = () => ({ about, seenVersion: news.seen(), sending: sending() });
+  const elected = () => tell({ kind: "work" });
+  const streams = await openStreams({ db, name, pace, counts, clock, daemon, tell, elected });
+  const size = createSize(db, clock, room.measured);
+  return { name, pace, db, write: writer.write, wrote: writer.wrote, streams, counts, news, size, clock, report, tell };
+}
+
+type StoreParts = Pick<Listeners, "listen"> & {
+  readonly room: Room;
+  readonly writer: Writer;
+  readonly timeline: Timeline;
+  readonly options: PostgresOptions;
+};
+
+async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
+  const { db, clock, news, streams, size, tell, report, pace } = engine;
+  const { room, writer, timeline, listen, options } = parts;
+  const callHash = await readCallHash(db);
+  const uploads = createUploads({ toStored, hashOf: callHash.of });
+  const forgetting = createForgetting({ news, uploads, callHash });
+  const numbers = createNumbers(clock);
+  const settling = createSettling(engine);
+  const { caughtUp } = settling;
+  const hash = await readUserHash(db);
+  const suppression = await openSuppression({ ...engine, hash });
+  const { refuses } = suppression;
+  const notices = createNotices({ ...engine, caughtUp });
+  const careful = createCareful({
+    engine,
+    numbers,
+    refuses,
+    openBatch,
+    withdrawRows: (tx, withdrawal) => withdrawRows(tx, engine, withdrawal),
+    notices,
+  });
+  const intake = createIntake({ engine, room, numbers, refuses, careful });
+  const moved = (): void => tell({ kind: "moved" });
+  const lookup = createLookup({ reads: createReads(db), clock, timeline, caughtUp });
+  const superseding = createSuperseding(callHash);
+  const steps = createReplaySteps({ engine, isForgotten: createIsForgotten(hash), superseding });
+  news.on("moved", moved);
+  news.on("work", () => tell({ kind: "work" }));
+  news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as never }));
+  const stopping = new AbortController();
+  await beat();
+  const watching = [watch("the daemons", (signal) => beatAgain(signal)), watch("the news", news.watch)];
+  let closing: Promise<void> | null = null;
+
+  return {
+    changes: (hear, sending = () => []) => listen(hear, sending),
+    append: intake.append,
+    readQueue: createReadQueue(engine),
+    settle: settling.settle,
+    backlog: createBacklog(engine, caughtUp),
+    prune: createPrune(engine),
+    lookup,
+    waiting: createWaiting(engine),
+    replay: createReplay({ steps, clock, lookup, room, moved }),
+    withdraw: createWithdraw(engine),
+    members: createMembers(engine, { uploads, callHash, forgetting }),
+    deletions: createStoredDeletions({ engine, hash, suppression, notices, room, forgetting, maintenance: db }),
+    clocks: await openStoredClocks(engine),
+    health: createHealth(engine, { room, writer, size, options }),
+    timeline,
+    rescue: async () => NO_FILE,
+    hurry: settling.hurry,
+    close() {
+      closing ??= close();
+      return closing;
+    },
+  };
+
+  async function beat(): Promise<void> {
+    await streams.beat();
+    await size.look(streams.leads());
+  }
+
+  async function beatAgain(signal: AbortSignal): Promise<void> {
+    let wait = pace.beat;
+    while (!signal.aborted) {
+      await clock.sleep(wait, signal);
+      if (signal.aborted) return;
+      wait = await beat().then(
+        () => pace.beat,
+        (error: unknown) => {
+          report.storeFailed("tell the other daemons that this one is alive", error);
+          return AFTER_FAILURE;
+        },
+      );
+    }
+  }
+
+  function watch(what: string, run: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    return run(stopping.signal).catch((error: unknown) => report.unexpected(`watch ${what}`, error));
+  }
+
+  async function close(): Promise<void> {
+    settling.hurry();
+    await intake.idle();
+    await caughtUp();
+    stopping.abort();
+    await Promise.all(watching);
+    await streams.release().catch((error: unknown) => report.storeFailed("give up the streams", error));
+    await db.close();
+  }
+}
+
+const NO_FILE = fault("outbox_in_place", "the outbox is on PostgreSQL, and no file: pg_dump copies it");
+
+type HealthParts = {
+  readonly room: Room;
+  readonly writer: Writer;
+  readonly size: Size;
+  readonly options: PostgresOptions;
+};
+
+function createHealth({ db, write, streams }: Engine, { room, writer, size, options }: HealthParts): StoreHealth {
+  return {
+    async state() {
+      return {
+        writable: writer.succeeded(),
+        refusal: room.refusal(),
+        gone: null,
+        full: room.full(),
+        crowding: room.crowding(),
+        size: { used: size.used(), max: options.bounds().maxSize, free: null },
+      };
+    },
+    async probe() {
+      const tried = await write("try a write", (tx) =>
+        tx.query("UPDATE streams SET dirty = dirty WHERE id = $1", [streams.home().stream]),
+      );
+      return !isFault(tried);
+    },
+    // A restart would not help where the database is away.
+    responds: () => db.query("SELECT 1").then(yes, yes),
+  };
+}
+
+function yes(): boolean {
+  return true;
+}

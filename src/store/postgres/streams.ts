@@ -1,0 +1,149 @@
+import type { DeliveryRef } from "../../model/delivery.ts";
+import type { Clock, StoreChange } from "../../model/ports.ts";
+import type { At } from "../../model/units.ts";
+import {
+  beatDaemon,
+  beatStreams,
+  type Claimant,
+  claimHome,
+  type DaemonRow,
+  findOrphans,
+  giveUpAll,
+  type Held,
+  letGo,
+  runForWork,
+  take,
+  takeCounted,
+} from "./claims.ts";
+import type { Database } from "./database.ts";
+
+/**
+ * Which streams this daemon holds. It writes new events to one of them, its home, and delivers what waits in all. A daemon
+ * that dies, or is cut off, stops beating: another one then takes its streams by raising their epoch, and whatever the old
+ * holder still writes is refused. Of streams without a holder, those in which something waits are taken.
+ */
+export type Streams = {
+  /** Where new events go. */
+  home(): Held;
+  /** The epochs of all streams that are held, by stream. */
+  held(): ReadonlyMap<number, number>;
+  /** Whether this daemon does the work that one does for all. */
+  leads(): boolean;
+  /** Says that this daemon is alive, and takes what there is to take. Rejects when the database fails. */
+  beat(): Promise<void>;
+  /** A write was refused, as the stream has another epoch: it is somebody else's. */
+  refused(stream: number): Promise<void>;
+  /**
+   * A connection was lost in the middle of a write: raises the epoch, so that the write has either been committed by then or
+   * never will be.
+   */
+  fence(stream: number): Promise<void>;
+  /** Gives up all of them, so that others can take them at once. */
+  release(): Promise<void>;
+};
+
+export type StreamsParts = Claimant & {
+  readonly db: Database;
+  readonly clock: Pick<Clock, "now">;
+  readonly daemon: () => DaemonRow;
+  readonly tell: (change: StoreChange) => void;
+  /** Called when this daemon has begun to do the work that one does for all. */
+  readonly elected: () => void;
+};
+
+/** Opens with a home. The first beat takes what else there is to take. */
+export async function openStreams(parts: StreamsParts): Promise<Streams> {
+  const { db, name, counts, pace, clock, daemon, tell, elected } = parts;
+  const held = new Map<number, number>();
+  let leadsUntil: At = 0;
+  let home = await claimHome(db, parts);
+  keep(home);
+
+  return {
+    home: () => home,
+    held: () => held,
+    leads: () => clock.now() < leadsUntil,
+    beat,
+    refused: (stream) => loseAll([stream]),
+    async fence(stream) {
+      const epoch = held.get(stream);
+      if (epoch === undefined) return;
+      const next = await db.transaction((tx) => take(tx, { stream, epoch }, parts));
+      if (next) keep(next);
+      else await loseAll([stream]);
+    },
+    async release() {
+      await db.transaction(async (tx) => {
+        await counts.write(tx);
+        await giveUpAll(tx, held, name);
+      });
+      counts.written();
+    },
+  };
+
+  async function beat(): Promise<void> {
+    const startedAt = clock.now();
+    const { ours, leads } = await db.transaction(async (tx) => {
+      const still = await beatStreams(tx, held);
+      await beatDaemon(tx, parts, daemon());
+      await counts.write(tx);
+      return { ours: still, leads: await runForWork(tx, parts) };
+    });
+    counts.written();
+    const led = startedAt < leadsUntil;
+    // Others count from the answer of the database, so that this one stops first.
+    leadsUntil = leads ? startedAt + pace.silence : 0;
+    if (leads && !led) elected();
+    await loseAll([...held.keys()].filter((stream) => !ours.has(stream)));
+    await takeOrphans();
+    await letGoOfOthers();
+  }
+
+  async function takeOrphans(): Promise<void> {
+    let taken = 0;
+    for (const one of await findOrphans(db, held, parts)) {
+      const now = await db.transaction((tx) => takeCounted(tx, one, parts));
+      if (now === null) continue;
+      keep(now);
+      taken += 1;
+    }
+    if (taken > 0) tell({ kind: "moved" });
+  }
+
+  /** A stream that was taken over is given up once nothing waits in it, so that a daemon that starts can have it. */
+  async function letGoOfOthers(): Promise<void> {
+    const others = [...held.keys()].filter((stream) => stream !== home.stream);
+    if (others.length === 0) return;
+    const idle = await db.transaction(async (tx) => {
+      await counts.write(tx);
+      return letGo(tx, others, name);
+    });
+    counts.written();
+    for (const stream of idle) held.delete(stream);
+  }
+
+  async function loseAll(streams: readonly number[]): Promise<void> {
+    if (streams.length === 0) return;
+    for (const stream of streams) held.delete(stream);
+    tell({ kind: "lost", has: (ref) => !held.has(placeOf(ref).stream) });
+    if (held.has(home.stream)) return;
+    home = await claimHome(db, parts);
+    keep(home);
+  }
+
+  function keep({ stream, epoch }: Held): void {
+    held.set(stream, epoch);
+  }
+}
+
+/** On PostgreSQL the reference of a delivery is its stream and the number of its segment. */
+export type Place = { readonly stream: number; readonly segment: number };
+
+export function refOf(place: Place): DeliveryRef {
+  return place as unknown as DeliveryRef;
+}
+
+/** `segment` is 0 if the delivery has a row of its own. */
+export function placeOf(ref: DeliveryRef): Place {
+  return ref as unknown as Place;
+}
