@@ -38,18 +38,18 @@ export function exampleConfig(entries: Entries = configSchema.entries): string {
   return [HEAD, ...sections.map((lines) => `${wrapComments(lines, COLUMNS).join("\n")}\n`)].join("\n");
 }
 
-/** A key with its manual above it and its values below. */
-function keyLines(name: string, schema: v.GenericSchema): Lines {
+/** A key with its manual above it and its values below. `isOut`: what it is in is commented out as a whole. */
+function keyLines(name: string, schema: v.GenericSchema, isOut = false): Lines {
   const { description, more = "" } = manualOf(schema);
   const manual = comment([`${description} ${more}`.replace(/\s+/g, " ").trim()]);
-  const lines = valueLines(name, schema);
-  const isLeftOut = schema.type === "optional" && v.getDefault(schema) === undefined;
+  const isLeftOut = !isOut && schema.type === "optional" && v.getDefault(schema) === undefined;
+  const lines = valueLines(name, schema, isOut || isLeftOut);
   return [...manual, ...(isLeftOut ? comment(lines) : lines)];
 }
 
-function valueLines(name: string, schema: v.GenericSchema): Lines {
+function valueLines(name: string, schema: v.GenericSchema, isOut: boolean): Lines {
   const manual = manualOf(schema);
-  const below = linesBelow(shapeOf(schema), manual);
+  const below = linesBelow(shapeOf(schema), manual, isOut);
   if (below) return [`${name}:`, ...indent(below)];
   const value = v.getDefault(schema) ?? manual.example;
   if (value !== undefined) return [valueLine(name, value)];
@@ -57,15 +57,15 @@ function valueLines(name: string, schema: v.GenericSchema): Lines {
 }
 
 /** The lines below a key; null if its value stands on the same line. */
-function linesBelow(shape: Shape, manual: Manual): Lines | null {
-  if (shape.kind === "map") return mapLines(shape.entries);
+function linesBelow(shape: Shape, manual: Manual, isOut: boolean): Lines | null {
+  if (shape.kind === "map") return mapLines(shape.entries, isOut);
   if (shape.kind === "names") return namesLines(shapeOf(shape.value), manual);
   const item = shape.kind === "list" ? shapeOf(shape.item) : null;
   return item?.kind === "map" ? dash(mapLines(item.entries)) : null;
 }
 
-function mapLines(entries: Entries): Lines {
-  return Object.entries(entries).flatMap(([name, schema]) => keyLines(name, schema));
+function mapLines(entries: Entries, isOut = false): Lines {
+  return Object.entries(entries).flatMap(([name, schema]) => keyLines(name, schema, isOut));
 }
 
 function namesLines(value: Shape, { name, entries = {}, commentedOut = {} }: Manual): Lines {

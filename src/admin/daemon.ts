@@ -114,7 +114,9 @@ const backupRoute = route({
 
 async function getBackup({ outbox, health, rescue, report }: AdminWorld): Promise<Response | Fault> {
   if ((await health.state()).gone === null) {
-    return fault("outbox_in_place", `${outbox().path} is in its place: fairlead backup reads it directly`);
+    const { path, postgres } = outbox();
+    const how = postgres === null ? "fairlead backup reads it directly" : "copy it with pg_dump";
+    return fault("outbox_in_place", `${path} is in its place: ${how}`);
   }
   const found = await rescue();
   if (isFault(found)) return found;

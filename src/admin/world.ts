@@ -29,7 +29,7 @@ export type AdminWorld = {
 
   // By the current config.
   readonly admin: () => Config["admin"];
-  readonly outbox: () => Pick<Config["outbox"], "path">;
+  readonly outbox: () => Pick<Config["outbox"], "path" | "postgres">;
   readonly sources: () => readonly Source[];
   readonly destinations: () => readonly Destination[];
   readonly reload: Reload;

@@ -56,7 +56,7 @@ files of secrets. fairlead restore puts it back.`;
 type BackupOptions = DaemonOptions & { readonly force?: boolean; readonly json?: boolean };
 
 async function backup(file: string, options: BackupOptions): Promise<ExitCode> {
-  const outbox = findOutbox(options.config);
+  const outbox = findOutbox(options.config, "copy it with pg_dump --format=custom");
   if ("code" in outbox) return complain(outbox);
   const target = resolve(file);
   const refusal = judgeTarget(target, { outbox: outbox.path, force: options.force === true });

@@ -75,11 +75,16 @@ export function printProblems(problems: readonly Problem[]): void {
   for (const problem of problems) printError(`${formatProblem(problem)}\n`);
 }
 
-/** The outbox settings of the config. The secrets of the config need not be readable. */
-export function findOutbox(named: string | undefined): Config["outbox"] | Complaint {
+/**
+ * The settings of an outbox that is a file. The secrets of the config need not be readable. `instead`: what to do with a
+ * database.
+ */
+export function findOutbox(named: string | undefined, instead: string): Config["outbox"] | Complaint {
   const opened = openConfigFile(named);
   if (opened.kind === "unreadable") return complaintOfFile(opened);
   const outbox = readOutboxPart({ ...opened, resolve: createResolve() });
   if ("faulty" in outbox) return { code: EXIT.config, message: outbox.message };
-  return { ...outbox, path: resolve(outbox.path) };
+  if (outbox.postgres === null) return { ...outbox, path: resolve(outbox.path) };
+  const message = `the outbox is a database, and no file (${outbox.path}): ${instead}`;
+  return { code: EXIT.usage, message, error: "outbox_is_database" };
 }

@@ -57,7 +57,7 @@ the backup, also those that were delivered since the backup was made.`;
 type RestoreOptions = { readonly config?: string; readonly force?: boolean; readonly json?: boolean };
 
 async function restoreFile(file: string, options: RestoreOptions): Promise<ExitCode> {
-  const outbox = findOutbox(options.config);
+  const outbox = findOutbox(options.config, "stop all daemons, and restore it with pg_restore --clean");
   if ("code" in outbox) return complain(outbox);
   const from = resolve(file);
   const there = storedFile(from);

@@ -149,7 +149,10 @@ const FIXED: Readonly<Record<string, (config: Config) => unknown>> = {
   "ingest.listen": (config) => config.ingest.listen,
   "ingest.tls": (config) => config.ingest.tls !== null,
   "admin.listen": (config) => config.admin.listen,
-  "outbox.path": (config) => config.outbox.path,
+  "outbox.path": ({ outbox }) => outbox.postgres === null && outbox.path,
+  "outbox.url": ({ outbox }) => outbox.postgres && [outbox.path, outbox.postgres.password],
+  "outbox.tls": ({ outbox }) => outbox.postgres?.tls ?? null,
+  "outbox.connections": ({ outbox }) => outbox.postgres?.connections ?? null,
 };
 
 export const FIXED_KEYS: readonly string[] = Object.keys(FIXED);
@@ -168,6 +171,12 @@ export function withFixedKeys(old: Config, next: Config): Config {
     ...next,
     ingest: { ...next.ingest, listen: old.ingest.listen, tls: isTlsKept ? next.ingest.tls : old.ingest.tls },
     admin: { listen: old.admin.listen, token },
-    outbox: { ...next.outbox, path: old.outbox.path },
+    outbox: { ...next.outbox, ...placeOf(old, next) },
   };
+}
+
+/** The free disk is a bound of a file, so it stays with it. */
+function placeOf({ outbox: { path, postgres, freeDisk } }: Config, next: Config): Partial<Config["outbox"]> {
+  const isSameKind = (postgres === null) === (next.outbox.postgres === null);
+  return { path, postgres, freeDisk: isSameKind ? next.outbox.freeDisk : freeDisk };
 }

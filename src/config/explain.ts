@@ -3,8 +3,9 @@ import { basename } from "node:path";
 import * as v from "valibot";
 import { Document } from "yaml";
 import { hideAnywhere } from "./hide.ts";
-import { formOf, leftOutOf, PATH_FORM, type Shape, shapeOf } from "./key.ts";
+import { formOf, leftOutOf, manualOf, PATH_FORM, type Shape, shapeOf } from "./key.ts";
 import type { Loaded } from "./load.ts";
+import { shownUrl } from "./postgres.ts";
 import { keyPath } from "./problems.ts";
 import { fullPath, type Origin } from "./references.ts";
 import { configSchema } from "./schema.ts";
@@ -70,7 +71,13 @@ function explain(inspected: Loaded, names: Pick<Context, "file" | "name">): Expl
 function explainMap(entries: Entries, tree: Tree | undefined, { path, context }: Place): Explained {
   const written = mapOf(tree);
   const explained = Object.entries(entries).map(([name, schema]) => {
-    return [name, explainKey(schema, written.get(name), { path: keyPath(path, name), context })] as const;
+    const below = { path: keyPath(path, name), context };
+    const { unless } = manualOf(schema);
+    const isReplaced = unless !== undefined && written.has(unless) && !written.has(name);
+    const explanation: Explained = isReplaced
+      ? { kind: "left out", path: below.path, words: `${unless} counts` }
+      : explainKey(schema, written.get(name), below);
+    return [name, explanation] as const;
   });
   return { kind: "map", entries: explained };
 }
@@ -88,6 +95,10 @@ function explainKey(schema: v.GenericSchema, tree: Tree | undefined, place: Plac
     return { kind: "map", entries: entries.map(([name, below]) => [name, named(below)]) };
   }
   if (shape.kind !== "list" || !Array.isArray(value)) {
+    const withoutSecret = WITHOUT_SECRET[path];
+    if (withoutSecret && tree && typeof value === "string") {
+      return { kind: "value", path, value: withoutSecret(value), from: fromOf([tree], context) };
+    }
     const shown = tree ? shownValue(tree, context) : (value as Plain);
     const full = formOf(schema) === PATH_FORM && shown !== HIDDEN ? fullPath(String(shown), context.file) : shown;
     const plain = tree && typeof full === "string" ? hideAnywhere(full) : full;
@@ -99,6 +110,9 @@ function explainKey(schema: v.GenericSchema, tree: Tree | undefined, place: Plac
     : value.map((item): Explained => ({ kind: "value", path, value: item, from }));
   return { kind: "list", path, items, from };
 }
+
+/** The values that are worth showing without what is secret in them, wherever that comes from. */
+const WITHOUT_SECRET: Readonly<Record<string, (value: string) => string>> = { "outbox.url": shownUrl };
 
 const HIDDEN = "***";
 

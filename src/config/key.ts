@@ -11,6 +11,8 @@ export type Manual = {
   readonly example?: string | number | boolean | readonly string[];
   /** For an optional key without a default: what is in force when it is left out. */
   readonly leftOut?: string;
+  /** A key beside it that takes its place: with that one set, this one counts for nothing. */
+  readonly unless?: string;
   /** For maps under names that the operator chooses: the name in the example file. */
   readonly name?: string;
   /** For values under names that the operator chooses: those in the example file, set and commented out. */

@@ -1,12 +1,13 @@
 import * as v from "valibot";
 import type { ParsedNode } from "yaml";
-import type { Config, Destination, Problem, Tls, WebhookTls } from "../model/config.ts";
+import type { Config, Destination, Postgres, Problem, Tls, WebhookTls } from "../model/config.ts";
 import type { Disk, SpaceFor } from "../model/disk.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
 import type { At } from "../model/units.ts";
 import { crossCheck } from "./cross.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
+import { readPostgres, shownUrl } from "./postgres.ts";
 import { errorAt, type Finding, keyPath, keyPlace, toProblems } from "./problems.ts";
 import { readTree } from "./read.ts";
 import { type Credentials, createReferences, fullPath, type Origin, type References } from "./references.ts";
@@ -98,6 +99,7 @@ function* interpret(contents: ParsedNode, { input, document, references, origins
   const { checked, findings } = yield* check(tree);
   const pems = { references, now, findings: found };
   const tls = readTls(tree, pems);
+  const postgres = readPostgres(tree, pems);
   const tlsOfWebhooks = yield* readTlsOfWebhooks(tree, pems);
   const conflicts = [
     ...(yield* crossCheck(tree)),
@@ -110,7 +112,7 @@ function* interpret(contents: ParsedNode, { input, document, references, origins
   if (all.some(({ severity }) => severity === "error")) return { config: null, tree, findings: all };
   all.push(...checks.warnOfIdle(tree), ...checks.warnOfNames(tree));
   if (input.worldReadable) all.push(...checks.warnOfOpenSecrets(tree, file, origins));
-  const config = checked && build(checked, { file, tls, tlsOfWebhooks });
+  const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks });
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
   return { config, tree, findings: all };
 }
@@ -182,11 +184,16 @@ function follow(root: Tree, path: Path): Tree | undefined {
   }, root);
 }
 
-/** The config file, and what its certificate files hold. */
-type Files = { readonly file: string; readonly tls: Tls | null; readonly tlsOfWebhooks: TlsOfWebhooks };
+/** The config file, and what is read with the help of its certificate files. */
+type Files = {
+  readonly file: string;
+  readonly tls: Tls | null;
+  readonly postgres: Postgres | null;
+  readonly tlsOfWebhooks: TlsOfWebhooks;
+};
 
 /** Makes the Config out of checked values. */
-function build(checked: Checked, { file, tls, tlsOfWebhooks }: Files): Config {
+function build(checked: Checked, { file, tls, postgres, tlsOfWebhooks }: Files): Config {
   const { ingest, admin, outbox, delivery, log, sources, destinations } = checked;
   return {
     ingest: {
@@ -196,7 +203,7 @@ function build(checked: Checked, { file, tls, tlsOfWebhooks }: Files): Config {
       corsOrigins: ingest.corsOrigins.map((origin) => origin.toLowerCase()),
     },
     admin: { listen: admin.listen, token: admin.token === undefined ? null : new Secret(admin.token) },
-    outbox: { ...outbox, path: fullPath(outbox.path, file) },
+    outbox: buildOutbox(outbox, { file, postgres }),
     delivery,
     log,
     sources: Object.entries(sources).map(([name, { writeKey, ...source }]) => {
@@ -206,6 +213,15 @@ function build(checked: Checked, { file, tls, tlsOfWebhooks }: Files): Config {
       return { name, ...buildDestination(destination, tlsOfWebhooks.get(name) ?? []) };
     }),
   };
+}
+
+export function buildOutbox(
+  checked: Checked["outbox"],
+  { file, postgres }: Pick<Files, "file" | "postgres">,
+): Config["outbox"] {
+  const { path, url, tls: _, connections: __, ...bounds } = checked;
+  if (url === undefined) return { ...bounds, path: fullPath(path, file), postgres: null };
+  return { ...bounds, path: shownUrl(url), postgres, freeDisk: 0 };
 }
 
 type Built = Omit<Destination, "name">;

@@ -4,14 +4,15 @@
  */
 import * as v from "valibot";
 import { isMap, type ParsedNode, YAMLMap } from "yaml";
-import type { Config, Listen, Problem } from "../model/config.ts";
+import type { Config, Listen, Postgres, Problem } from "../model/config.ts";
 import { Secret } from "../model/secret.ts";
 import { parseListen } from "./addresses.ts";
 import { keyText } from "./hide.ts";
-import { check, type LoadInput, problemsIn } from "./load.ts";
+import { buildOutbox, check, type LoadInput, problemsIn } from "./load.ts";
+import { readPostgres } from "./postgres.ts";
 import { type Finding, formatProblem } from "./problems.ts";
 import { readTree } from "./read.ts";
-import { createReferences, fullPath } from "./references.ts";
+import { createReferences } from "./references.ts";
 import { ADMIN_LISTEN, configSchema, INGEST_LISTEN, outbox as outboxSchema } from "./schema.ts";
 import { atOnce } from "./steps.ts";
 import { suggest } from "./suggest.ts";
@@ -62,10 +63,10 @@ export function readAdminPart(input: PartsInput): AdminPart {
 
 /** The outbox's path and bounds, for commands that copy or examine it. */
 export function readOutboxPart(input: PartsInput): Config["outbox"] | PartFault {
-  const { tree, errors } = readSection("outbox", input);
+  const { tree, errors, postgres } = readSection("outbox", input);
   if (errors.length > 0) return unusable(input.file, errors);
-  const outbox = v.parse(outboxSchema, tree ? plain(tree) : {});
-  return { ...outbox, path: fullPath(outbox.path, input.file) };
+  const { file } = input;
+  return buildOutbox(v.parse(outboxSchema, tree ? plain(tree) : {}), { file, postgres });
 }
 
 /** The names in a section of the file, whatever else is wrong with it. */
@@ -82,20 +83,26 @@ type Section = {
   /** Undefined if the file has no such section, or cannot be read. */
   readonly tree: Tree | undefined;
   readonly errors: readonly Problem[];
+  /** Of the section `outbox`. */
+  readonly postgres: Postgres | null;
 };
+
+/** Only certificates need to know the time, and only for warnings. */
+const ANY_TIME = 0;
 
 /** Reads one section as if the file had no other. No reference of another section is resolved. */
 function readSection(name: SectionName, { file, text, resolve }: PartsInput): Section {
   const document = parse(text);
   const { contents, lines, findings: syntax } = document;
   if (contents === null || syntax.length > 0) {
-    return { name, tree: undefined, errors: atOnce(problemsIn(document, syntax, file)) };
+    return { name, tree: undefined, errors: atOnce(problemsIn(document, syntax, file)), postgres: null };
   }
   const findings: Finding[] = [];
   const reading = { text: document.text, lines, references: createReferences({ file, resolve }), findings };
   const tree = atOnce(readTree(only(name, contents), configSchema, reading));
+  const postgres = readPostgres(tree, { references: reading.references, now: ANY_TIME, findings });
   const errors = [...findings, ...atOnce(check(tree)).findings].filter(({ severity }) => severity === "error");
-  return { name, tree: child(tree, name), errors: atOnce(problemsIn(document, errors, file)) };
+  return { name, tree: child(tree, name), errors: atOnce(problemsIn(document, errors, file)), postgres };
 }
 
 /** The document with one section, and with the keys that are probably meant as its name. */

@@ -9,7 +9,7 @@ import type { Steps } from "./steps.ts";
 import { child, listOf, mapOf, type Tree, textOf } from "./tree.ts";
 
 /** What reading needs, and the findings that it adds to. What the schema reports is not reported again. */
-type Reading = {
+export type TlsReading = {
   readonly references: References;
   /** Wall time. */
   readonly now: At;
@@ -17,7 +17,7 @@ type Reading = {
 };
 
 /** Reads the certificate and the key that `ingest.tls` names. Null without that section, or if they cannot be used. */
-export function readTls(root: Tree, reading: Reading): Tls | null {
+export function readTls(root: Tree, reading: TlsReading): Tls | null {
   const section = child(root, "ingest", "tls");
   if (!(section?.value instanceof Map)) return null;
   const listen = parseListen(textOf(child(root, "ingest", "listen")) ?? "");
@@ -36,7 +36,7 @@ const NEEDS_TCP =
 export type TlsOfWebhooks = ReadonlyMap<string, readonly (WebhookTls | null)[]>;
 
 /** Reads the files that `ca`, `cert` and `key` of the webhooks name. */
-export function* readTlsOfWebhooks(root: Tree, reading: Reading): Steps<TlsOfWebhooks> {
+export function* readTlsOfWebhooks(root: Tree, reading: TlsReading): Steps<TlsOfWebhooks> {
   const all = new Map<string, readonly (WebhookTls | null)[]>();
   for (const [name, destination] of mapOf(child(root, "destinations"))) {
     const settings = listOf(child(destination, "webhooks")).map((webhook) => readWebhookTls(webhook, reading));
@@ -49,28 +49,30 @@ export function* readTlsOfWebhooks(root: Tree, reading: Reading): Steps<TlsOfWeb
 
 const KEYS = ["ca", "cert", "key"];
 
-function readWebhookTls(webhook: Tree, reading: Reading): WebhookTls | null {
+function readWebhookTls(webhook: Tree, reading: TlsReading): WebhookTls | null {
   if (KEYS.every((key) => child(webhook, key) === undefined)) return null;
-  reading.findings.push(...misplaced(webhook));
-  const authorities = readAuthorities(child(webhook, "ca"), reading);
-  const pair = readPair(webhook, { ...reading, refusers: "receivers" });
-  return { ca: authorities?.pem ?? null, cert: pair?.cert.pem ?? null, key: pair && new Secret(pair.key.pem) };
+  const isPlain = /^http:/i.test(textOf(child(webhook, "url")) ?? "");
+  const written = KEYS.flatMap((name) => child(webhook, name) ?? []);
+  if (isPlain) reading.findings.push(...written.map((tree) => errorAt(keyPlace(tree), NEEDS_HTTPS)));
+  return readClientTls(webhook, { ...reading, refusers: "receivers", owner: "this webhook" });
 }
 
-/** Keys that make no sense together with the others of the webhook. */
-function misplaced(webhook: Tree): readonly Finding[] {
-  const [ca, cert, key] = KEYS.map((name) => child(webhook, name));
-  const isPlain = /^http:/i.test(textOf(child(webhook, "url")) ?? "");
-  const found = isPlain ? [ca, cert, key].flatMap((tree) => (tree ? errorAt(keyPlace(tree), NEEDS_HTTPS) : [])) : [];
-  if (cert && !key) found.push(errorAt(keyPlace(cert), "needs its private key beside it: add `key` to this webhook"));
-  if (key && !cert) found.push(errorAt(keyPlace(key), "needs its certificate beside it: add `cert` to this webhook"));
-  return found;
+/** Reads the files that `ca`, `cert` and `key` of a section name, for connections that we open. `owner` is what has them. */
+export function readClientTls(section: Tree, reading: PairReading & { readonly owner: string }): WebhookTls {
+  const { findings, owner } = reading;
+  const [cert, key] = [child(section, "cert"), child(section, "key")];
+  const alone = (what: string, other: string) => `needs its ${what} beside it: add \`${other}\` to ${owner}`;
+  if (cert && !key) findings.push(errorAt(keyPlace(cert), alone("private key", "key")));
+  if (key && !cert) findings.push(errorAt(keyPlace(key), alone("certificate", "cert")));
+  const authorities = readAuthorities(child(section, "ca"), reading);
+  const pair = readPair(section, reading);
+  return { ca: authorities?.pem ?? null, cert: pair?.cert.pem ?? null, key: pair && new Secret(pair.key.pem) };
 }
 
 const NEEDS_HTTPS = "is for https://, and the url of this webhook begins with http://: change that, or remove this key";
 
 /** `refusers`: who checks the certificate, in the plural. */
-type PairReading = Reading & { readonly refusers: string };
+type PairReading = TlsReading & { readonly refusers: string };
 type Pair = { readonly cert: PemFile & Certificates; readonly key: PemFile & PrivateKey };
 
 /** Reads the files that `cert` and `key` of a section name. Null if they cannot be used together. */
@@ -94,7 +96,7 @@ function dateDoubt({ validFromDate, validToDate }: X509Certificate, { refusers, 
 }
 
 /** Reads the certificates of authorities in the file that a key names. Null if they cannot be used. */
-function readAuthorities(tree: Tree | undefined, reading: Reading): Certificates | null {
+function readAuthorities(tree: Tree | undefined, reading: TlsReading): Certificates | null {
   const file = openCertificates(tree, reading);
   // One warning is enough: a file may hold hundreds of certificates.
   const doubt = file?.chain.map((one, index) => authorityDoubt(one, index + 1, reading)).find((one) => one !== null);
@@ -102,7 +104,7 @@ function readAuthorities(tree: Tree | undefined, reading: Reading): Certificates
   return file;
 }
 
-function authorityDoubt(certificate: X509Certificate, number: number, { now }: Reading): string | null {
+function authorityDoubt(certificate: X509Certificate, number: number, { now }: TlsReading): string | null {
   const { ca, subject, issuer, validToDate } = certificate;
   if (validToDate.getTime() <= now) {
     return `has an authority in it (number ${number}) that expired on ${dayOf(validToDate)}: renew it`;
@@ -116,14 +118,14 @@ function dayOf(date: Date): string {
   return date.toISOString().slice(0, 10);
 }
 
-function openCertificates(tree: Tree | undefined, reading: Reading): (PemFile & Certificates) | null {
+function openCertificates(tree: Tree | undefined, reading: TlsReading): (PemFile & Certificates) | null {
   const file = openPem(tree, reading);
   if (file === null) return null;
   const found = parseCertificates(file.text);
   return typeof found === "string" ? file.say("error", found) : { ...file, ...found };
 }
 
-function openPrivateKey(tree: Tree | undefined, reading: Reading): (PemFile & PrivateKey) | null {
+function openPrivateKey(tree: Tree | undefined, reading: TlsReading): (PemFile & PrivateKey) | null {
   const file = openPem(tree, reading);
   if (file === null) return null;
   if (file.worldReadable) file.say("warning", "every user of this machine can read: run chmod o-r on it");
@@ -142,7 +144,7 @@ type PemFile = {
 };
 
 /** Null if the file cannot be read. */
-function openPem(tree: Tree | undefined, { references, findings }: Reading): PemFile | null {
+function openPem(tree: Tree | undefined, { references, findings }: TlsReading): PemFile | null {
   const written = textOf(tree);
   if (!tree || !written) return null;
   if (written.includes(PEM_BEGIN) || /[\r\n]/.test(written)) {

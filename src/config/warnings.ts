@@ -3,6 +3,7 @@ import type { Config } from "../model/config.ts";
 import { type Disk, describeAlias, type SpaceFor } from "../model/disk.ts";
 import { formatSize } from "../model/units.ts";
 import { parseNetwork } from "./addresses.ts";
+import { hasPassword } from "./postgres.ts";
 import { errorAt, type Finding, keyPlace, warningAt } from "./problems.ts";
 import { fullPath, type Origin } from "./references.ts";
 import { child, listOf, mapOf, type Tree, textOf, withGot } from "./tree.ts";
@@ -66,14 +67,14 @@ export function ownSecrets(tree: Tree, origins: Origins): readonly Tree[] {
   const below = [...mapOf(tree).values(), ...listOf(tree)];
   if (below.length > 0) return below.flatMap((one) => ownSecrets(one, origins));
   const { value, got, path } = tree;
-  const isOwn = got === null && typeof value === "string" && value !== "" && (origins.get(path) ?? []).length === 0;
-  return isOwn ? [tree] : [];
+  if (typeof value !== "string" || value === "" || (origins.get(path) ?? []).length > 0) return [];
+  return got === null || hasPassword(value) ? [tree] : [];
 }
 
 /** Warns if the disk is full before the outbox has reached its `maxSize`. */
 export function warnOfSmallDisk(root: Tree, { outbox }: Config, spaceFor: SpaceFor): readonly Finding[] {
-  const { path, maxSize, freeDisk } = outbox;
-  const space = spaceFor(path);
+  const { path, postgres, maxSize, freeDisk } = outbox;
+  const space = postgres === null ? spaceFor(path) : null;
   if (space === null) return [];
   const { free, total, used } = space;
   const wanted = `${formatSize(maxSize)}${freeDisk > 0 ? ` and outbox.freeDisk (${formatSize(freeDisk)})` : ""}`;
@@ -99,7 +100,7 @@ export function refuseFolder(root: Tree, file: string, isFolder: (path: string) 
 
 /** Refuses an outbox that has another path as well: the daemon would not start on it. */
 export function refuseAlias(root: Tree, { outbox }: Config, aliasOf: Disk["alias"]): readonly Finding[] {
-  const alias = aliasOf(outbox.path);
+  const alias = outbox.postgres === null ? aliasOf(outbox.path) : null;
   if (alias === null) return [];
   const { why, remedy } = describeAlias(alias);
   const place = { path: "outbox.path", at: placeInOutbox(root, "path") };

@@ -1,11 +1,13 @@
 import type { Destination } from "../model/config.ts";
-import type {
-  DestinationClock,
-  Paused,
-  Pauses,
-  Resumed,
-  StoredClock,
-  StoredClocks,
+import {
+  type DestinationClock,
+  neverStopped,
+  type Paused,
+  type Pauses,
+  type Resumed,
+  type StoredClock,
+  type StoredClocks,
+  totalOf,
 } from "../model/destination-clock.ts";
 import type { Fault } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
@@ -21,6 +23,12 @@ import { type At, type Ms, SECOND } from "../model/units.ts";
  *            the last attempt that did. Ends with the next attempt that does.
  *
  * A destination without waiting deliveries needs no clock: the next start or reload forgets what was counted.
+ *
+ * Daemons that share a store share the clocks: a delivery keeps for how long its destination's clock had stood still at its
+ * first attempt, and another daemon may be the one that gives it up. So each clock stands still for all of them while any has
+ * a reason, and what one has counted is never taken back. A daemon that finds its own reason ended by another one, which is
+ * served or online, sets it again. Deliveries may thus be given up later than after four hours, by what another machine was
+ * offline or another config did not serve, and by the second or two until a change is heard; never earlier.
  */
 
 /** How long until a save that the store refused is tried again. */
@@ -30,6 +38,8 @@ export type Clocks = {
   of(destination: string): LoopClock;
   /** These are in the config from now on. `waiting`: the destinations that have waiting deliveries. */
   setDestinations(destinations: readonly Destination[], waiting: Waiting): void;
+  /** Another daemon has saved these. */
+  hear(heard: readonly StoredClock[]): void;
   readonly pauses: Pauses;
 };
 
@@ -58,18 +68,25 @@ export function createClocks(world: ClocksWorld): Clocks {
   const startedAt = clock.now();
   const known = new Map<string, Entry>();
   const saver = createSaver(world, (destination) => entryOf(destination).live.stored());
-  for (const one of world.storedClocks) add(createDestinationClock(one), one.destination);
+  for (const one of world.storedClocks) add(one);
 
   return {
     of: (destination) => entryOf(destination).clock,
     setDestinations(destinations, waiting) {
       const enabled = new Set(destinations.filter((one) => one.enabled).map(({ name }) => name));
       for (const name of new Set([...known.keys(), ...waiting.keys()])) {
-        const { live } = entryOf(name);
-        if (!waiting.has(name)) saveIf(live.forget(), name);
-        else if (enabled.has(name)) saveIf(live.start("unservedAt", clock.now()), name);
-        else saveIf(live.stop("unservedAt", clock.now()), name);
+        const state = !waiting.has(name) ? "needless" : enabled.has(name) ? "served" : "unserved";
+        saveIf(setServed(entryOf(name), state, clock.now()), name);
       }
+    },
+    hear(heard) {
+      const before = heard.map(({ destination }) => isPaused(destination));
+      for (const one of heard) {
+        const { destination } = one;
+        const isUnsaved = saver.isUnsaved(destination);
+        saveIf(hearClock(entryOf(destination), one, { now: clock.now(), isUnsaved }), destination);
+      }
+      if (heard.some(({ destination }, nth) => isPaused(destination) !== before[nth])) world.onPauseChange();
     },
     pauses: {
       since: (destination) => known.get(destination)?.live.stored().pausedAt ?? null,
@@ -79,23 +96,18 @@ export function createClocks(world: ClocksWorld): Clocks {
   };
 
   function entryOf(destination: string): Entry {
-    return known.get(destination) ?? add(createDestinationClock(neverStopped(destination)), destination);
+    return known.get(destination) ?? add(neverStopped(destination));
   }
 
-  function add(live: LiveClock, destination: string): Entry {
-    let onlineAt: At = startedAt;
-    const loopClock: LoopClock = {
-      stoodStill: live.stoodStill,
-      standsStill: live.standsStill,
-      noteOnline(now) {
-        onlineAt = now;
-        saveIf(live.start("offlineAt", now), destination);
-      },
-      noteOffline: () => saveIf(live.stop("offlineAt", onlineAt), destination),
-    };
-    const entry = { live, clock: loopClock };
+  function add(stored: StoredClock): Entry {
+    const { destination } = stored;
+    const entry = createEntry(stored, startedAt, (hasChanged) => saveIf(hasChanged, destination));
     known.set(destination, entry);
     return entry;
+  }
+
+  function isPaused(destination: string): boolean {
+    return (known.get(destination)?.live.stored().pausedAt ?? null) !== null;
   }
 
   function saveIf(hasChanged: boolean, destination: string): void {
@@ -103,12 +115,68 @@ export function createClocks(world: ClocksWorld): Clocks {
   }
 }
 
-type Entry = { readonly live: LiveClock; readonly clock: LoopClock };
+/** `own`: since when this daemon itself has a reason. Others may have the same. */
+type Entry = {
+  readonly live: LiveClock;
+  readonly clock: LoopClock;
+  readonly own: Record<(typeof OWN_REASONS)[number], At | null>;
+};
+
+const OWN_REASONS = ["unservedAt", "offlineAt"] as const;
+
+function createEntry(stored: StoredClock, startedAt: At, saveIf: (hasChanged: boolean) => void): Entry {
+  const live = createDestinationClock(stored);
+  const own: Entry["own"] = { unservedAt: null, offlineAt: null };
+  let onlineAt: At = startedAt;
+  const clock: LoopClock = {
+    stoodStill: live.stoodStill,
+    standsStill: live.standsStill,
+    noteOnline(now) {
+      onlineAt = now;
+      own.offlineAt = null;
+      saveIf(live.start("offlineAt", now));
+    },
+    noteOffline() {
+      own.offlineAt ??= onlineAt;
+      saveIf(live.stop("offlineAt", onlineAt));
+    },
+  };
+  return { live, clock, own };
+}
+
+/** `needless`: nothing waits for it. Answers whether that has changed its clock. */
+function setServed({ live, own }: Entry, state: "needless" | "served" | "unserved", now: At): boolean {
+  own.unservedAt = state === "unserved" ? (own.unservedAt ?? now) : null;
+  if (state === "unserved") return live.stop("unservedAt", now);
+  if (state === "served") return live.start("unservedAt", now);
+  own.offlineAt = null;
+  return live.forget();
+}
+
+type Hearing = { readonly now: At; readonly isUnsaved: boolean };
+
+/** Answers whether this daemon has to save what it knows better than the one that it has heard of. */
+function hearClock({ live, own }: Entry, heard: StoredClock, { now, isUnsaved }: Hearing): boolean {
+  const before = live.stored();
+  let isNew = live.hear(heard, now);
+  for (const reason of OWN_REASONS) {
+    const since = own[reason];
+    if (since !== null) isNew = live.stop(reason, since) || isNew;
+    // It has ended here, and that is still to be saved.
+    else if (isUnsaved && before[reason] === null) isNew = live.start(reason, now) || isNew;
+  }
+  return isNew;
+}
 
 /** A pause counts once it is durable. */
-async function pause(live: LiveClock, { clock, clockStore, onPauseChange }: ClocksWorld): Promise<Paused | Fault> {
+async function pause(live: LiveClock, world: ClocksWorld): Promise<Paused | Fault> {
+  const { clock, clockStore, onPauseChange } = world;
   const { pausedAt } = live.stored();
-  if (pausedAt !== null) return { since: pausedAt, changed: false };
+  if (pausedAt !== null) {
+    const refused = await confirm(live, world);
+    if (refused !== null) return refused;
+    if (live.stored().pausedAt !== null) return { since: pausedAt, changed: false };
+  }
   const since = clock.now();
   const refused = await clockStore.save([stopped(live.stored(), "pausedAt", since)], "command");
   if (refused !== null) return refused;
@@ -119,15 +187,26 @@ async function pause(live: LiveClock, { clock, clockStore, onPauseChange }: Cloc
 }
 
 /** The end of a pause counts once it is durable. */
-async function resume(live: LiveClock, { clock, clockStore, onPauseChange }: ClocksWorld): Promise<Resumed | Fault> {
+async function resume(live: LiveClock, world: ClocksWorld): Promise<Resumed | Fault> {
+  const { clock, clockStore, onPauseChange } = world;
+  if (live.stored().pausedAt === null) {
+    const refused = await confirm(live, world);
+    if (refused !== null) return refused;
+  }
   const { pausedAt: since } = live.stored();
   if (since === null) return { since };
   const now = clock.now();
   const refused = await clockStore.save([started(live.stored(), "pausedAt", now)], "command");
   if (refused !== null) return refused;
-  live.start("pausedAt", now);
+  // Another daemon may have paused it again.
+  if (live.stored().pausedAt === since) live.start("pausedAt", now);
   onPauseChange();
   return { since };
+}
+
+/** Another daemon may have paused or resumed it a moment ago: that is heard with the next save. */
+function confirm(live: LiveClock, { clockStore }: ClocksWorld): Promise<Fault | null> {
+  return clockStore.save([live.stored()], "command");
 }
 
 type Saver = {
@@ -135,6 +214,8 @@ type Saver = {
   inTurn<T>(work: () => Promise<T>): Promise<T>;
   /** Saves this clock, whose change already counts, as soon as the store can: usually with the next commit. */
   saveSoon(destination: string): void;
+  /** Whether a change of this clock is still to be saved. */
+  isUnsaved(destination: string): boolean;
 };
 
 function createSaver(
@@ -152,6 +233,7 @@ function createSaver(
       // It never rejects: a save that fails answers a fault, which the store has logged.
       if (!saving) void saveAll();
     },
+    isUnsaved: (destination) => unsaved.has(destination),
   };
 
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -190,6 +272,8 @@ type LiveClock = DestinationClock & {
   stop(reason: Reason, at: At): boolean;
   /** This reason has ended. Answers whether that is new. */
   start(reason: Reason, at: At): boolean;
+  /** Another daemon has saved this. Answers whether more was counted here, which is kept. */
+  hear(heard: StoredClock, now: At): boolean;
   /** Begins again from nothing, as no delivery needs it; a pause stays. Answers whether there was something to forget. */
   forget(): boolean;
 };
@@ -202,15 +286,15 @@ export function createDestinationClock(first: StoredClock): LiveClock {
    */
   let last: { readonly from: At; readonly until: At } | null = null;
 
+  function stoodStill(at: At): Ms {
+    const notYet = last === null ? 0 : Math.max(0, last.until - Math.max(last.from, at));
+    return totalOf(clock, at) - notYet;
+  }
+
   return {
     stored: () => clock,
     standsStill: () => clock.stoppedAt !== null,
-    stoodStill(at) {
-      const { stoppedAt, stoodStill } = clock;
-      const sinceStop = stoppedAt === null ? 0 : Math.max(0, at - stoppedAt);
-      const notYet = last === null ? 0 : Math.max(0, last.until - Math.max(last.from, at));
-      return stoodStill + sinceStop - notYet;
-    },
+    stoodStill,
     stop(reason, at) {
       if (clock[reason] !== null) return false;
       // What lies before the end of the last time is counted already.
@@ -224,6 +308,13 @@ export function createDestinationClock(first: StoredClock): LiveClock {
       if (stoppedAt !== null && clock.stoppedAt === null) last = { from: stoppedAt, until: Math.max(at, stoppedAt) };
       return true;
     },
+    hear(heard, now) {
+      const { stoppedAt } = clock;
+      const more = Math.max(0, stoodStill(now) - totalOf(heard, now));
+      clock = { ...heard, stoodStill: heard.stoodStill + more };
+      if (stoppedAt !== null && clock.stoppedAt === null) last = { from: stoppedAt, until: Math.max(now, stoppedAt) };
+      return more > 0;
+    },
     forget() {
       const { destination, pausedAt, unservedAt, offlineAt, stoodStill } = clock;
       if (unservedAt === null && offlineAt === null && stoodStill === 0) return false;
@@ -232,10 +323,6 @@ export function createDestinationClock(first: StoredClock): LiveClock {
       return true;
     },
   };
-}
-
-export function neverStopped(destination: string): StoredClock {
-  return { destination, pausedAt: null, unservedAt: null, offlineAt: null, stoppedAt: null, stoodStill: 0 };
 }
 
 function stopped(clock: StoredClock, reason: Reason, at: At): StoredClock {

@@ -28,8 +28,12 @@ export type Deliver = {
   readAgain(): void;
   /** The store has settled these without an attempt: does not send them any more. */
   withdraw(deliveries: readonly DeliveryKey[]): void;
+  /** Another daemon has saved these clocks: what it has paused or resumed is so here too. */
+  hearClocks(heard: readonly StoredClock[]): void;
   /** Another daemon delivers these from now on. */
   forget(has: (ref: DeliveryRef) => boolean): void;
+  /** The destinations that have attempts under way, or attempts whose result is not written yet. */
+  sending(): readonly string[];
   /** Probes a destination at once. With `all`, sends it everything, due or not, whatever its receivers have asked for. */
   tryNow(destination: string, all?: boolean): void;
   /** Runs work that ends or moves waiting deliveries of a destination; none of them is sent meanwhile. */
@@ -60,13 +64,12 @@ type DeliverWorld = {
 
 /** Runs one loop for each destination, and keeps the destinations' clocks. */
 export function createDeliver(world: DeliverWorld): Deliver {
-  const { clockStore, storedClocks, lanes, clock, report } = world;
+  const { lanes, clock, report } = world;
   const controller = new AbortController();
   const stopping = controller.signal;
   const limits = createLimits(clock);
-  const clocks = createClocks({ clock, clockStore, storedClocks, stopping, onPauseChange: assignDestinations });
+  const { pauses, ...clocks } = createClocks({ ...world, stopping, onPauseChange: assignDestinations });
   const loops = createLoops({ ...world, limits, clocks, stopping });
-  const { pauses } = clocks;
   let configured: readonly Destination[] = [];
 
   return {
@@ -90,9 +93,11 @@ export function createDeliver(world: DeliverWorld): Deliver {
       const byName = Map.groupBy(deliveries, ({ destination }) => destination);
       for (const [name, withdrawn] of byName) loops.all.get(name)?.withdraw(new Set(withdrawn.map(({ id }) => id)));
     },
+    hearClocks: clocks.hear,
     forget(has) {
       for (const loop of loops.all.values()) loop.forget(has);
     },
+    sending: () => [...loops.all].flatMap(([name, loop]) => (loop.isBusy() ? [name] : [])),
     tryNow(name, all = false) {
       for (const one of configured) if (one.name === name) lanes.tryNow(one, all);
       loops.all.get(name)?.tryNow(all);

@@ -37,10 +37,13 @@ export type Config = {
   };
   readonly admin: { readonly listen: Listen; readonly token: Secret | null };
   readonly outbox: {
+    /** Where it is, to be shown: the SQLite file, or the database's URL without its password. */
     readonly path: string;
-    /** Bytes of used pages at which ingestion answers 503. */
+    /** Null: `path` is a file. */
+    readonly postgres: Postgres | null;
+    /** Bytes of used pages, or of tables, at which ingestion answers 503. */
     readonly maxSize: number;
-    /** Free bytes of its disk below which ingestion answers 503; 0: no bound. */
+    /** Free bytes of its disk below which ingestion answers 503; 0: no bound, as of a database. */
     readonly freeDisk: number;
     readonly keepDelivered: Ms;
     readonly keepFailed: Ms;

@@ -22,10 +22,22 @@ export type StoredClock = {
   readonly stoodStill: Ms;
 };
 
+export function neverStopped(destination: string): StoredClock {
+  return { destination, pausedAt: null, unservedAt: null, offlineAt: null, stoppedAt: null, stoodStill: 0 };
+}
+
+/** For how long a clock has stood still in all. */
+export function totalOf({ stoppedAt, stoodStill }: StoredClock, now: At): Ms {
+  return stoodStill + (stoppedAt === null ? 0 : Math.max(0, now - stoppedAt));
+}
+
 export type StoredClocks = {
   /** All clocks that have ever stood still, as last written. */
   all(): Promise<readonly StoredClock[]>;
-  /** Replaces the clocks of these destinations. Answers why it could not; then nothing has changed. */
+  /**
+   * Replaces the clocks of these destinations. Answers why it could not; then nothing has changed. What another daemon has
+   * changed meanwhile stays, and is heard as a `StoreChange`.
+   */
   save(clocks: readonly StoredClock[], because: "command" | "observed"): Promise<Fault | null>;
 };
 

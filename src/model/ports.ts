@@ -3,7 +3,7 @@
  * `runtime/` and `store/` implement them; tests use fakes.
  */
 import type { MemberChange, Members } from "./audience.ts";
-import type { Listen, Tls, WebhookTls } from "./config.ts";
+import type { Listen, Postgres, Tls, WebhookTls } from "./config.ts";
 import type { Migrating } from "./daemon.ts";
 import type { Deletion, DeletionRequest, Notice, StoredDeletions } from "./deletion.ts";
 import type {
@@ -15,7 +15,7 @@ import type {
   SettledState,
   Settlement,
 } from "./delivery.ts";
-import type { StoredClocks } from "./destination-clock.ts";
+import type { StoredClock, StoredClocks } from "./destination-clock.ts";
 import type { BeginFile, BeginScratch, Bounds, Disk, StoreHealth } from "./disk.ts";
 import type { Event, Skip } from "./event.ts";
 import type { Fault } from "./fault.ts";
@@ -199,14 +199,20 @@ export type StoreChange =
   | { readonly kind: "withdrawn"; readonly deliveries: readonly DeliveryKey[] }
   /** These now belong to another daemon: everything known about them here is dropped. */
   | { readonly kind: "lost"; readonly has: (ref: DeliveryRef) => boolean }
+  /** Another daemon has saved these clocks of destinations, such as by a pause: they hold here too. */
+  | { readonly kind: "clocks"; readonly clocks: readonly StoredClock[] }
   /** The store is so full that settled deliveries should be pruned early. */
   | { readonly kind: "crowded" }
   /** There may be work on deletions and audiences for this daemon, of those that share the store. */
   | { readonly kind: "work" };
 
 export type StoreOptions = {
-  /** Where the outbox is. */
+  /** Where the outbox is: a file, or the shown form of the database's URL. */
   readonly path: string;
+  /** The database, if it is on PostgreSQL. */
+  readonly postgres?: Postgres | null;
+  /** What other daemons that share the outbox, and operators, are told of this one. */
+  readonly about?: DaemonAbout;
   /** The limits at which calls are refused. A reload may change them. */
   readonly bounds: () => Bounds;
   readonly disk: Disk;
@@ -220,6 +226,16 @@ export type StoreOptions = {
   readonly pid: number;
   readonly clock: Clock;
   readonly report: Report;
+};
+
+/** `name`: different with each start. */
+export type DaemonAbout = {
+  readonly name: string;
+  readonly version: string;
+  readonly host: string;
+  readonly pid: number;
+  /** By the wall clock. */
+  readonly startedAt: At;
 };
 
 /** Opens the store, or creates it. Rejects with a message for the operator. */

@@ -5,7 +5,7 @@ import type { FoundEvent } from "../model/lookup.ts";
 export type Fates = readonly (readonly [destination: string, state: NoticeState])[];
 
 /** The current state of a notice. A state that was final stays when the delivery is not kept any more. */
-export function fatesOf(before: Fates, found: FoundEvent | null): Fates {
+function fatesOf(before: Fates, found: FoundEvent | null): Fates {
   const now: Fates = (found?.deliveries ?? []).map(({ destination, state }) => [destination, state]);
   const known = new Set(now.map(([destination]) => destination));
   const gone = before.flatMap(([destination, was]): Fates => {
@@ -16,6 +16,18 @@ export function fatesOf(before: Fates, found: FoundEvent | null): Fates {
   });
   return [...now, ...gone];
 }
+
+/** How a notice has changed since it was written with these fates; null if it has not. */
+export function noticeChange(written: string, found: FoundEvent | null): NoticeChange | null {
+  const before: Fates = JSON.parse(written);
+  const now = fatesOf(before, found);
+  // A failed delivery can be sent again for as long as it is kept.
+  const open = (found?.deliveries ?? []).some(({ state }) => state !== "delivered");
+  return open && JSON.stringify(now) === written ? null : { before, now, open };
+}
+
+/** `open`: whether its state can still change. */
+export type NoticeChange = { readonly before: Fates; readonly now: Fates; readonly open: boolean };
 
 const NONE: Record<NoticeState, number> = { waiting: 0, delivered: 0, failed: 0, expired: 0, forgotten: 0 };
 

@@ -135,7 +135,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     destinations: () => makeConfig().destinations,
     backlog: { counts: async () => stranded.counts ?? [], oldestWaitingAt: async () => status.oldestAt ?? null },
     sources: () => makeConfig().sources,
-    outbox: () => ({ path: "/var/lib/fairlead/fairlead.db" }),
+    outbox: () => ({ postgres: null, path: "/var/lib/fairlead/fairlead.db" }),
     activity: { of: () => 0 },
     webhooks: status.webhooks ?? { of: () => WELL },
     tryNow: (...what) => void told.push(["tried", ...what]),

@@ -16,7 +16,7 @@ import { SLOW } from "./run.ts";
 /** The same without its process. */
 function backUpIn(p: Place, more: Partial<Parameters<typeof backUp>[0]> = {}): ReturnType<typeof backUp> {
   const target = p.path("copy.db");
-  const outbox = { path: p.outbox, maxSize: GB, freeDisk: 0, keepDelivered: 0, keepFailed: 0 };
+  const outbox = { path: p.outbox, postgres: null, maxSize: GB, freeDisk: 0, keepDelivered: 0, keepFailed: 0 };
   const world = { holder: null, begin: () => beginFile(target), stepped() {}, signal: new AbortController().signal };
   return backUp({ outbox, target, ...world, ...more });
 }
@@ -197,7 +197,7 @@ describe("a copy of the outbox", () => {
 
   it("is given up before the log that it holds up gets too long, and nothing of it is left", SLOW, async () => {
     await using p = await makePlace();
-    const tooMuch = { path: p.outbox, maxSize: MB, freeDisk: 0, keepDelivered: 0, keepFailed: 0 };
+    const tooMuch = { path: p.outbox, postgres: null, maxSize: MB, freeDisk: 0, keepDelivered: 0, keepFailed: 0 };
     for (let n = 0; n < 30; n += 1) await p.s.append(makeEntry({ messageId: `large-${n}`, body: noise(300_000, n) }));
     const writer = await openDatabase(p.outbox);
     const write = writer.prepare<[Buffer]>("INSERT OR REPLACE INTO seen VALUES (1, 1, ?)");

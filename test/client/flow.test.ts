@@ -189,7 +189,16 @@ describe("a daemon in trouble", () => {
       () => "open",
       {},
       {
-        config: { outbox: { path: "", maxSize: 2 ** 30, freeDisk: 2 ** 20, keepDelivered: 1_000, keepFailed: 1_000 } },
+        config: {
+          outbox: {
+            path: "",
+            postgres: null,
+            maxSize: 2 ** 30,
+            freeDisk: 2 ** 20,
+            keepDelivered: 1_000,
+            keepFailed: 1_000,
+          },
+        },
         space: async () => ({ free, total: 2 ** 40 }),
       },
     );

@@ -45,8 +45,11 @@ describe("config.example.yaml", () => {
     const found = (text: string) => ({ ok: true, text, worldReadable: false }) as const;
     const file = (path: string) => found(EXAMPLE_PEMS.get(path) ?? path);
     const resolve = { env: (name: string) => name, file, credential: found };
-    const { config, problems } = loadConfig({ file: "config.yaml", text: uncomment(EXAMPLE), resolve, now: NOW });
+    // Those that count for nothing beside others are not set together with them.
+    const text = uncomment(EXAMPLE).replace(/^ {2}(path|freeDisk): .*\n/gm, "");
+    const { config, problems } = loadConfig({ file: "config.yaml", text, resolve, now: NOW });
     assert.deepEqual(problems, []);
+    assert.equal(config?.outbox.postgres?.password?.reveal(), "/etc/fairlead/db-password");
     assert.equal(config?.ingest.tls?.key.reveal(), KEY);
     assert.equal(config?.admin.token?.reveal(), "ADMIN_TOKEN");
     assert.deepEqual(config?.destinations[0]?.types, ["identify", "track"]);
@@ -76,6 +79,13 @@ describe("exampleConfig", () => {
       ...["#   # Whether it is checked. Leave it so.", "#   strict: true", ""],
     ]);
     assert.deepEqual(parse(uncomment(section ?? "")), { tls: { cert: "cert.pem", strict: true } });
+  });
+
+  it("comments out only once what is in a section that is commented out", () => {
+    const ca = key(v.optional(text()), { description: "Whom to trust.", example: "ca.pem", leftOut: "all" });
+    const tls = key(v.optional(v.strictObject({ ca })), { description: "Speaks TLS.", leftOut: "plain" });
+    const [, section] = exampleConfig({ tls }).split("\n\n");
+    assert.deepEqual(section?.split("\n"), ["# Speaks TLS.", "# tls:", "#   # Whom to trust.", "#   ca: ca.pem", ""]);
   });
 
   it("writes lists in one line, with quotes where YAML needs them", () => {

@@ -48,6 +48,9 @@ admin:
 
 outbox:
   path: /etc/fairlead/fairlead.db       # default
+  # url:                                # default: outbox.path counts
+  # tls:                                # default: as sslmode says, with the public authorities
+  # connections:                        # default: 10
   maxSize: "***"                        # config.yaml:7, from /etc/fairlead/size
   freeDisk: 64MB                        # default
   keepDelivered: 24h                    # default

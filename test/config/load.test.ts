@@ -64,6 +64,7 @@ describe("loadConfig", () => {
       admin: { listen: { kind: "tcp", host: "127.0.0.1", port: 8081 }, token: null },
       outbox: {
         path: "/etc/fairlead/fairlead.db",
+        postgres: null,
         maxSize: GB,
         freeDisk: 64 * MB,
         keepDelivered: DAY,
@@ -116,6 +117,7 @@ describe("loadConfig", () => {
       admin: { listen: { kind: "unix", path: "/run/fairlead/admin.sock" }, token: "secret t" },
       outbox: {
         path: "/var/lib/fairlead/outbox.db",
+        postgres: null,
         maxSize: 1.5 * GB,
         freeDisk: 512 * MB,
         keepDelivered: 0,

@@ -115,6 +115,12 @@ function completed(written: string): string {
   const webhook = document.getIn(["destinations", "crm", "webhooks", 0]);
   if (isMap(webhook) && webhook.has("key") && !webhook.has("cert")) webhook.set("cert", "/etc/fairlead/tls/client.pem");
   if (isMap(webhook) && webhook.has("cert")) webhook.set("key", "/etc/fairlead/tls/client-key.pem");
+  const database = document.getIn(["outbox", "tls"]);
+  if (document.hasIn(["outbox", "connections"]) || isMap(database)) {
+    document.setIn(["outbox", "url"], "postgres://db.example.com?sslmode=verify-full");
+  }
+  if (isMap(database) && database.has("key")) database.set("cert", "/etc/fairlead/tls/client.pem");
+  if (isMap(database) && database.has("cert")) database.set("key", "/etc/fairlead/tls/client-key.pem");
   if (document.hasIn(["destinations", "crm", "standardWebhooks"])) {
     document.setIn(["destinations", "crm", "sharedSecret"], "secret");
   }

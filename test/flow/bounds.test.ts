@@ -33,7 +33,14 @@ describe("what is kept", () => {
   });
 
   it("goes before its time when the outbox is crowded, so that new calls find room", SLOW, async () => {
-    const outbox = { path: "", maxSize: 600_000, freeDisk: 0, keepDelivered: 24 * HOUR, keepFailed: 30 * DAY };
+    const outbox = {
+      path: "",
+      postgres: null,
+      maxSize: 600_000,
+      freeDisk: 0,
+      keepDelivered: 24 * HOUR,
+      keepFailed: 30 * DAY,
+    };
     await using d = await startDaemon({ config: { outbox } });
     for (let n = 0; n < 40; n += 1) {
       const { status } = await d.ask("/v1/track", {
@@ -48,7 +55,14 @@ describe("what is kept", () => {
   });
 
   it("never loses what waits, however crowded the outbox is", SLOW, async () => {
-    const outbox = { path: "", maxSize: 600_000, freeDisk: 0, keepDelivered: 24 * HOUR, keepFailed: 30 * DAY };
+    const outbox = {
+      path: "",
+      postgres: null,
+      maxSize: 600_000,
+      freeDisk: 0,
+      keepDelivered: 24 * HOUR,
+      keepFailed: 30 * DAY,
+    };
     await using d = await startDaemon({ config: { outbox }, answers: ({ at }) => (at < back ? 503 : 200) });
     const back = d.clock.now() + HOUR;
     let accepted = 0;
@@ -143,7 +157,14 @@ describe("a machine clock that is set", () => {
 
 describe("a crowded outbox with a receiver that is down", () => {
   it("keeps what waits for it and lets the delivered events beside that go", SLOW, async () => {
-    const outbox = { path: "", maxSize: 600_000, freeDisk: 0, keepDelivered: 24 * HOUR, keepFailed: 30 * DAY };
+    const outbox = {
+      path: "",
+      postgres: null,
+      maxSize: 600_000,
+      freeDisk: 0,
+      keepDelivered: 24 * HOUR,
+      keepFailed: 30 * DAY,
+    };
     const destinations = [makeDestination(), makeDestination({ name: "slow", urls: [URL_B], types: ["page"] })];
     await using d = await startDaemon({
       config: { outbox, destinations },

@@ -42,7 +42,14 @@ export function makeConfig(config: Partial<Config> = {}): Config {
   return {
     ingest: makeIngest(),
     admin: { listen: { kind: "tcp", host: "127.0.0.1", port: 8081 }, token: null },
-    outbox: { path: ":memory:", maxSize: GB, freeDisk: 0, keepDelivered: 24 * HOUR, keepFailed: 30 * DAY },
+    outbox: {
+      path: ":memory:",
+      postgres: null,
+      maxSize: GB,
+      freeDisk: 0,
+      keepDelivered: 24 * HOUR,
+      keepFailed: 30 * DAY,
+    },
     delivery: { timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
     log: { level: "info", format: "text" },
     sources: [makeSource()],

@@ -35,6 +35,6 @@ export function describeStore(name: string, open: OpenStore, abilities: Abilitie
     describeMembers(open);
     describeHealth(open, abilities);
     describeSequences(open);
-    describeSharing(open, abilities);
+    describeSharing(abilities.together ?? open, abilities);
   });
 }

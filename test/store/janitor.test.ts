@@ -25,7 +25,7 @@ async function startJanitor({ steps = [], crowding = null }: { steps?: Step[]; c
   const told: Told[] = [];
   const asked: Asked[] = [];
   const store: FalseStore = { steps, crowding, onAsked: null };
-  const outbox = { path: "", maxSize: GB, freeDisk: 0, ...KEEP };
+  const outbox = { path: "", postgres: null, maxSize: GB, freeDisk: 0, ...KEEP };
   const janitor = createJanitor({
     async prune(before, limit) {
       asked.push({ before, limit, at: clock.now() });

@@ -4,6 +4,7 @@ import { readOutboxPart } from "../../config/parts.ts";
 import { fullPath } from "../../config/references.ts";
 import { child, listOf, mapOf, type Tree, textOf } from "../../config/tree.ts";
 import { ownSecrets } from "../../config/warnings.ts";
+import type { Config } from "../../model/config.ts";
 import type { Clock, Resolve } from "../../model/ports.ts";
 import { isClockSynchronized } from "../../runtime/clock.ts";
 import { createResolve } from "../../runtime/config-files.ts";
@@ -44,18 +45,26 @@ export async function examine(options: DaemonOptions, depth: Depth, clock: Clock
   }
   const { file, inspected, outbox } = inspect(opened, resolve, clock);
   const daemon = await lookAtDaemon(options, resolve, outbox?.path ?? null);
-  const store = outbox && (await lookBesideDaemon(outbox.path, depth, daemon));
+  const store = outbox?.postgres === null ? await lookBesideDaemon(outbox.path, depth, daemon) : null;
   return [
     ...judgeConfig(configFacts(file, inspected, daemon)),
     ...judgeSecrets(guardedFiles({ file, inspected, outbox })),
-    ...(store ? judgeStore(store.facts) : [findingsOf("store").skipped("unseen", NO_OUTBOX)]),
-    ...(outbox ? judgeAlias(outbox.path, aliasOf(outbox.path)) : []),
-    ...(outbox ? judgeDisk(diskFacts(outbox)) : [findingsOf("disk").skipped("unseen", NO_OUTBOX)]),
+    ...(store ? judgeStore(store.facts) : [unseen("store", outbox)]),
+    ...(outbox?.postgres === null ? judgeAlias(outbox.path, aliasOf(outbox.path)) : []),
+    ...(outbox?.postgres === null ? judgeDisk(diskFacts(outbox)) : [unseen("disk", outbox)]),
     ...judgeClock({ ...clockFacts(clock), seenAt: store?.seenAt ?? null }),
     ...judgeFiles(filesOf(daemon)),
     ...judgeDaemon(daemon),
     ...(await examineWebhooks({ inspected, file, resolve }, clock)),
   ];
+}
+
+function unseen(check: "store" | "disk", outbox: Outbox | null): Finding {
+  if (outbox === null) return findingsOf(check).skipped("unseen", NO_OUTBOX);
+  return findingsOf(check).skipped(
+    "outbox_is_database",
+    `${outbox.path} is a database: PostgreSQL looks after its files`,
+  );
 }
 
 const NO_OUTBOX = "where the outbox is cannot be known before the config is fixed";
@@ -72,7 +81,7 @@ export function examineAround(options: DaemonOptions, status: DaemonStatus, cloc
   const found = [
     ...judgeConfig(configFacts(file, inspected, daemon)),
     ...judgeSecrets(guardedFiles({ file, inspected, outbox })),
-    ...(outbox ? judgeDisk(diskFacts(outbox)) : []),
+    ...(outbox?.postgres === null ? judgeDisk(diskFacts(outbox)) : []),
     ...judgeClock({ ...clockFacts(clock), seenAt: null }),
     ...judgeFiles(filesOf(daemon)),
   ];
@@ -90,7 +99,7 @@ async function lookBesideDaemon(path: string, depth: Depth, daemon: DaemonFacts)
   return { facts: { kind: "gone", path, what: "removed", since: null }, seenAt: null };
 }
 
-type Outbox = { readonly path: string; readonly maxSize: number; readonly freeDisk: number };
+type Outbox = Pick<Config["outbox"], "path" | "postgres" | "maxSize" | "freeDisk">;
 /** `outbox`: null if the config does not say where it is, which is itself a problem. */
 type Installation = { readonly file: string; readonly inspected: Loaded; readonly outbox: Outbox | null };
 
@@ -118,7 +127,7 @@ function inspect(
     now: clock.wall(),
   });
   const part = readOutboxPart({ ...opened, resolve });
-  return { file, inspected, outbox: "faulty" in part ? null : { ...part, path: fullPathOf(part.path) } };
+  return { file, inspected, outbox: "faulty" in part ? null : { ...part, path: placeOf(part.path) } };
 }
 
 function clockFacts(clock: Clock): Omit<ClockFacts, "seenAt"> {
@@ -152,7 +161,12 @@ async function lookAtDaemon(options: DaemonOptions, resolve: Resolve, outbox: st
 
 /** A daemon started by hand may know its outbox by a relative path. */
 function withFullPath(status: DaemonStatus): DaemonStatus {
-  return { ...status, outbox: { ...status.outbox, path: fullPathOf(status.outbox.path) } };
+  return { ...status, outbox: { ...status.outbox, path: placeOf(status.outbox.path) } };
+}
+
+/** The full path of a file; the URL of a database as it is. */
+function placeOf(path: string): string {
+  return /^[a-z]+:\/\//i.test(path) ? path : fullPathOf(path);
 }
 
 function diskFacts({ path, maxSize, freeDisk }: Outbox): DiskFacts {
@@ -179,7 +193,9 @@ function guardedFiles({ file, inspected, outbox }: Installation): readonly Guard
   const secrets = new Set([...referredFiles(inspected), ...keyFiles(inspected.tree, file)]);
   if (inspected.tree && ownSecrets(inspected.tree, inspected.origins).length > 0) secrets.add(file);
   const guarded = [...secrets].map((path) => lookAtFile(path, "secrets"));
-  return outbox && storedFile(outbox.path) ? [...guarded, lookAtFile(outbox.path, "events")] : guarded;
+  return outbox?.postgres === null && storedFile(outbox.path)
+    ? [...guarded, lookAtFile(outbox.path, "events")]
+    : guarded;
 }
 
 function lookAtFile(path: string, holds: GuardedFile["holds"]): GuardedFile {
@@ -195,6 +211,8 @@ function keyFiles(tree: Tree | null, file: string): readonly string[] {
   const root = tree ?? undefined;
   const destinations = [...mapOf(child(root, "destinations")).values()];
   const webhooks = destinations.flatMap((destination) => listOf(child(destination, "webhooks")));
-  const keys = [child(child(root, "ingest"), "tls"), ...webhooks].map((part) => textOf(child(part, "key")));
+  const keys = [child(root, "ingest", "tls"), child(root, "outbox", "tls"), ...webhooks].map((part) =>
+    textOf(child(part, "key")),
+  );
   return keys.flatMap((key) => (key === null ? [] : [fullPath(key, file)]));
 }

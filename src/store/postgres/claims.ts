@@ -2,8 +2,17 @@ import { type Ms, SECOND } from "../../model/units.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, Tx } from "./database.ts";
 
-/** How long, by the database's clock, a daemon may be silent until others take its streams and its work. */
-export const SILENCE: Ms = 6 * SECOND;
+/** How daemons watch each other. */
+export type Pace = {
+  /** How often a daemon says that it is alive. */
+  readonly beat: Ms;
+  /** How long, by the database's clock, it may be silent until others take its streams and its work. */
+  readonly silence: Ms;
+  /** How often it looks for news: what an operator asks of one daemon holds for all within two seconds. */
+  readonly look: Ms;
+};
+
+export const PACE: Pace = { beat: 2 * SECOND, silence: 6 * SECOND, look: SECOND };
 
 /** A stream, and the epoch in which it is held. */
 export type Held = { readonly stream: number; readonly epoch: number };
@@ -12,6 +21,7 @@ export type Claimant = {
   /** The name of this daemon, different with each start. */
   readonly name: string;
   readonly counts: Counts;
+  readonly pace: Pace;
 };
 
 /** Something waits in the stream `s`. */
@@ -38,31 +48,39 @@ export type DaemonRow = {
   readonly sending: readonly string[];
 };
 
-export async function beatDaemon(tx: Tx, name: string, { about, seenVersion, sending }: DaemonRow): Promise<void> {
+export async function beatDaemon(
+  tx: Tx,
+  { name, pace }: Claimant,
+  { about, seenVersion, sending }: DaemonRow,
+): Promise<void> {
   await tx.query(
     `INSERT INTO daemons VALUES ($1, $2::json, the_time(), $3, $4::json)
      ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at, seen_version = excluded.seen_version, sending = excluded.sending`,
     [name, about, seenVersion, JSON.stringify(sending)],
   );
-  await tx.query("DELETE FROM daemons WHERE beat_at < the_time() - $1", [10 * SILENCE]);
+  await tx.query("DELETE FROM daemons WHERE beat_at < the_time() - $1", [10 * pace.silence]);
 }
 
 /** Takes the work that one daemon does for all, or keeps it. Answers whether it has it. */
-export async function runForWork(tx: Tx, name: string): Promise<boolean> {
+export async function runForWork(tx: Tx, { name, pace }: Claimant): Promise<boolean> {
   const rows = await tx.query(
     `UPDATE leases SET holder = $1, beat_at = the_time()
      WHERE name = 'work' AND (holder IS NULL OR holder = $1 OR beat_at < the_time() - $2) RETURNING holder`,
-    [name, SILENCE],
+    [name, pace.silence],
   );
   return rows.length > 0;
 }
 
 /** Streams whose holder is silent, and streams without a holder in which something waits. */
-export function findOrphans(db: Database, held: ReadonlyMap<number, number>): Promise<readonly Held[]> {
+export function findOrphans(
+  db: Database,
+  held: ReadonlyMap<number, number>,
+  { pace }: Claimant,
+): Promise<readonly Held[]> {
   return db.query<Held>(
     `SELECT s.id AS stream, s.epoch FROM streams s WHERE s.id <> ALL ($1::smallint[])
        AND (s.holder IS NOT NULL AND s.beat_at < the_time() - $2 OR s.holder IS NULL AND ${WAITS}) ORDER BY s.id`,
-    [[...held.keys()], SILENCE],
+    [[...held.keys()], pace.silence],
   );
 }
 
@@ -96,10 +114,10 @@ export async function claimHome(db: Database, claimant: Claimant): Promise<Held>
 }
 
 /** Takes the stream if nobody else has meanwhile, and counts its deliveries if its last holder could not write that down. */
-export async function takeCounted(tx: Tx, from: Held, { name, counts }: Claimant): Promise<Held | null> {
+export async function takeCounted(tx: Tx, from: Held, claimant: Claimant): Promise<Held | null> {
   const [was] = await tx.query<{ dirty: boolean }>("SELECT dirty FROM streams WHERE id = $1", [from.stream]);
-  const taken = await take(tx, from, name);
-  if (taken && was?.dirty) await counts.recount(tx, from.stream);
+  const taken = await take(tx, from, claimant);
+  if (taken && was?.dirty) await claimant.counts.recount(tx, from.stream);
   return taken;
 }
 
@@ -107,12 +125,12 @@ export async function takeCounted(tx: Tx, from: Held, { name, counts }: Claimant
  * Raises the epoch. The lock waits for writes that are under way for the old epoch; those that come later are refused.
  * Answers null if the stream is somebody else's.
  */
-export async function take(tx: Tx, { stream, epoch }: Held, name: string): Promise<Held | null> {
+export async function take(tx: Tx, { stream, epoch }: Held, { name, pace }: Claimant): Promise<Held | null> {
   await tx.query("SELECT FROM streams WHERE id = $1 FOR UPDATE", [stream]);
   const [row] = await tx.query<Held>(
     `UPDATE streams SET holder = $3, epoch = epoch + 1, beat_at = the_time(), dirty = true
      WHERE id = $1 AND epoch = $2 AND (holder IS NULL OR holder = $3 OR beat_at < the_time() - $4) RETURNING id AS stream, epoch`,
-    [stream, epoch, name, SILENCE],
+    [stream, epoch, name, pace.silence],
   );
   return row ?? null;
 }

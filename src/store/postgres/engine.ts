@@ -1,6 +1,7 @@
 import type { Fault } from "../../model/fault.ts";
 import type { Clock, StoreChange } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
+import type { Pace } from "./claims.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, Tx } from "./database.ts";
 import type { News } from "./news.ts";
@@ -11,6 +12,7 @@ import type { Streams } from "./streams.ts";
 export type Engine = {
   /** The name of this daemon, different with each start. */
   readonly name: string;
+  readonly pace: Pace;
   readonly db: Database;
   readonly write: Write;
   readonly streams: Streams;

@@ -3,6 +3,7 @@ import { isFault } from "../../model/fault.ts";
 import { comparePage, IN_PAGE, type Value as StoredValue } from "../compare.ts";
 import type { CallHash } from "../superseded.ts";
 import { toText, toValue, type Uploads } from "../uploads.ts";
+import type { MemberBatch } from "./append-careful.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
 import { createKept } from "./kept.ts";
@@ -56,28 +57,18 @@ function createCompare(sql: Sql, uploads: Uploads): Members["compare"] {
 
 const AFTER = 'SELECT "user", value FROM members WHERE computation = $1 AND "user" > $2 ORDER BY "user" LIMIT $3';
 
-/** What the events of a sync change in their own transaction. */
-export type MemberBatch = {
-  /** The numbers of the last events about these users. */
-  readonly older: readonly number[];
-  /** Whether the change is still to be made; a second call for it answers false. */
-  take(change: MemberChange): boolean;
-  /** The value, and the event that carries it; null if the event has no destination. */
-  write(change: MemberChange, event: number | null): void;
-  /** Writes all of it. To be called after the last change. */
-  close(): Promise<void>;
-};
-
 type Known = { user: string; isOpen: boolean; value: string | null; event: number | null };
 type Written = { readonly user: string; readonly value: string | null; readonly event: number | null };
 
-/** Reads the rows of the users of these changes. They are different users, and all of one sync. */
+/**
+ * Reads the rows of the users of these changes. They are different users, and all of one sync. A change that is taken and not
+ * written is still to be made: its user may be suppressed, and is then forgotten.
+ */
 export async function openBatch(tx: Tx, changes: readonly MemberChange[]): Promise<MemberBatch> {
   const [{ sync, computation } = { sync: 0, computation: 0 }] = changes;
-  await lockComputations(tx, [computation]);
+  await lockComputations(tx, { numbers: [computation] });
   const rows = await tx.query<Known>(KNOWN, [sync, computation, changes.map(({ user }) => toStored(user))]);
   const known = new Map(rows.map((row) => [row.user, row]));
-  const taken: string[] = [];
   const written: Written[] = [];
   let grown = 0;
 
@@ -85,10 +76,9 @@ export async function openBatch(tx: Tx, changes: readonly MemberChange[]): Promi
     older: rows.flatMap(({ event }) => event ?? []),
     take(change) {
       const row = known.get(toStored(change.user));
-      if (!row?.isOpen) return false;
-      row.isOpen = false;
-      taken.push(row.user);
-      return true;
+      const isOpen = row?.isOpen ?? false;
+      if (row) row.isOpen = false;
+      return isOpen;
     },
     write(change, event) {
       const user = toStored(change.user);
@@ -97,18 +87,18 @@ export async function openBatch(tx: Tx, changes: readonly MemberChange[]): Promi
       grown += Number(value !== null) - Number(typeof known.get(user)?.value === "string");
     },
     async close() {
-      if (taken.length === 0) return;
+      if (written.length === 0) return;
       const [kept, gone] = [written.filter(isKept), written.filter((one) => !isKept(one))];
       await tx.query(WRITE, [
         sync,
-        taken,
+        written.map(({ user }) => user),
         computation,
         gone.map(({ user }) => user),
         kept.map(({ user }) => user),
         kept.map(({ value }) => value),
         kept.map(({ event }) => event),
       ]);
-      if (written.length > 0) await count(tx, { sync, computation }, { done: written.length, grown });
+      await count(tx, { sync, computation }, { done: written.length, grown });
     },
   };
 }
@@ -117,10 +107,11 @@ function isKept({ value, event }: Written): boolean {
   return value !== null || event !== null;
 }
 
-const KNOWN = `SELECT w."user", c."user" IS NOT NULL AS "isOpen", m.value, m.event
-  FROM unnest($3::text[]) w ("user")
-  LEFT JOIN changes c ON c.sync = $1 AND c."user" = w."user"
-  LEFT JOIN members m ON m.computation = $2 AND m."user" = w."user"`;
+// LIMIT has each row looked up by its key. A join may read all rows of the sync, until the tables are analyzed.
+const KNOWN = `SELECT w."user", m.value, m.event,
+    EXISTS (SELECT FROM changes WHERE sync = $1 AND "user" = w."user" LIMIT 1) AS "isOpen"
+  FROM unnest($3::text[]) w ("user") LEFT JOIN LATERAL
+    (SELECT value, event FROM members WHERE computation = $2 AND "user" = w."user" LIMIT 1) m ON true`;
 
 const WRITE = `
   WITH taken AS (DELETE FROM changes WHERE sync = $1 AND "user" = ANY ($2::text[])),
@@ -161,7 +152,7 @@ function createDrop({ write }: Engine): Members["drop"] {
   const last = new Map<number, string>();
   return async function drop({ sync: { number: sync }, computation: { number: computation } }, limit) {
     const dropped = await write("drop members", async (tx) => {
-      await lockComputations(tx, [computation]);
+      await lockComputations(tx, { numbers: [computation] });
       const rows = await tx.query<MemberRow>(WITH_VALUE, [computation, last.get(sync) ?? "", limit]);
       const waiting = await waitingAmong(tx, rows);
       const [kept, gone] = [rows.filter((row) => waiting.has(row)), rows.filter((row) => !waiting.has(row))];
@@ -197,14 +188,18 @@ async function sweep(tx: Tx, limit: number): Promise<boolean> {
     'SELECT computation, "user", event FROM members WHERE value IS NULL ORDER BY computation, event LIMIT $1',
     [limit],
   );
-  await lockComputations(tx, [...new Set(rows.map(({ computation }) => computation))]);
+  await lockComputations(tx, { numbers: rows.map(({ computation }) => computation) });
   const waiting = await waitingAmong(tx, rows);
   const over = rows.filter((row) => !waiting.has(row));
-  // A newer call about a user may have come before the lock.
+  // By their events too, as a newer call about a user may have come before the lock.
   await tx.query(
-    `DELETE FROM members m USING unnest($1::bigint[], $2::text[], $3::bigint[]) o (computation, "user", event)
-     WHERE m.computation = o.computation AND m."user" = o."user" AND m.event IS NOT DISTINCT FROM o.event AND m.value IS NULL`,
-    [over.map(({ computation }) => computation), over.map(({ user }) => user), over.map(({ event }) => event)],
+    `DELETE FROM members WHERE computation = ANY ($1::bigint[]) AND "user" = ANY ($2::text[]) AND event = ANY ($3::bigint[])
+       AND value IS NULL`,
+    [
+      [...new Set(over.map(({ computation }) => computation))],
+      over.map(({ user }) => user),
+      over.map(({ event }) => event),
+    ],
   );
   // Where a whole page still waits, the calls behind it are newer, and wait too.
   const more = rows.length === limit && over.length > 0;
@@ -230,11 +225,7 @@ export function createForgetting({ news, uploads, callHash }: ForgettingParts): 
   news.on("forgotten", (hashes) => uploads.forget(hashes as readonly string[]));
   return {
     async forgetMembers(tx, users, sources) {
-      const found = await tx.query<{ number: number }>(
-        "SELECT number FROM computations WHERE $1::text[] IS NULL OR source = ANY ($1) ORDER BY number FOR NO KEY UPDATE",
-        [sources],
-      );
-      const computations = found.map(({ number }) => number);
+      const computations = await lockComputations(tx, { sources });
       const stored = users.map(toStored);
       const [values] = await tx.query<{ count: number }>(FORGET, [computations, stored]);
       // A prepared sync has no computation yet, so its source is unknown.

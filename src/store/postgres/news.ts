@@ -1,10 +1,9 @@
 import type { Clock } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
-import { HOUR, type Ms, SECOND } from "../../model/units.ts";
+import { HOUR, type Ms } from "../../model/units.ts";
+import type { Pace } from "./claims.ts";
 import type { Database, Tx } from "./database.ts";
 
-/** How often a daemon looks for news: what an operator asks of one daemon holds for all within two seconds. */
-const LOOK_EVERY: Ms = SECOND;
 /** How long news are kept. A daemon that was cut off for longer begins again from what the tables say. */
 const KEPT: Ms = HOUR;
 
@@ -40,13 +39,14 @@ type NewsParts = {
   readonly db: Database;
   /** The name of this daemon: it does not hear its own news. */
   readonly name: string;
+  readonly pace: Pick<Pace, "look">;
   readonly clock: Pick<Clock, "now" | "sleep">;
   readonly report: Pick<Report, "storeFailed">;
 };
 
 type Item = { readonly version: number; readonly kind: Kind; readonly what: string };
 
-export async function openNews({ db, name, clock, report }: NewsParts): Promise<News> {
+export async function openNews({ db, name, pace, clock, report }: NewsParts): Promise<News> {
   const [control] = await db.query<{ version: number }>("SELECT version FROM control");
   const hearing = new Map<Kind, (what: unknown) => Promise<void> | void>();
   let seen = control?.version ?? 0;
@@ -65,7 +65,7 @@ export async function openNews({ db, name, clock, report }: NewsParts): Promise<
     seen: () => seen,
     async watch(signal) {
       while (!signal.aborted) {
-        await clock.sleep(LOOK_EVERY, signal);
+        await clock.sleep(pace.look, signal);
         if (signal.aborted) return;
         await look().catch((error: unknown) => report.storeFailed("read the news of other daemons", error));
       }

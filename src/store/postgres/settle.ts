@@ -75,12 +75,23 @@ export function createSettling(engine: Engine): Settling {
 
   async function run(): Promise<void> {
     await clock.nextTurn();
-    const batch = waiting.slice(0, MOST_IN_BATCH);
-    waiting = waiting.slice(MOST_IN_BATCH);
-    await writeOrEach(batch, engine);
+    const batch = takeBatch(waiting);
+    waiting = waiting.filter((one) => !batch.has(one));
+    await writeOrEach([...batch], engine);
     running = null;
     if (waiting.length > 0) schedule();
   }
+}
+
+/** The next ones, of which none is about the same delivery as another. */
+function takeBatch(waiting: readonly Pending[]): ReadonlySet<Pending> {
+  const batch = new Map<string, Pending>();
+  for (const one of waiting) {
+    const id = formatId(one.delivery);
+    if (!batch.has(id)) batch.set(id, one);
+    if (batch.size === MOST_IN_BATCH) break;
+  }
+  return new Set(batch.values());
 }
 
 /** One settlement may have failed the others: each is tried alone. */
@@ -113,10 +124,9 @@ async function writeBatch(tx: Tx, batch: readonly Item[], { streams }: Engine): 
   const delivered = await deliver(tx, first.filter(isFirstSuccess));
   const leaving = first.filter((one) => !isFirstSuccess(one)).map((one) => toApart(one, null));
   const apart = new Set((await setApart(tx, "waiting", leaving)).map(({ item }) => item));
-  const bits = new Set(first);
   const updated = await updateRows(
     tx,
-    held.filter((one) => !bits.has(one)),
+    held.filter((one) => !delivered.has(one) && !apart.has(one)),
   );
   return batch.map((one) => delivered.has(one) || apart.has(one) || updated.has(one));
 }

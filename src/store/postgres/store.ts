@@ -6,16 +6,20 @@ import { type Ms, SECOND } from "../../model/units.ts";
 import { createLookup } from "../lookup.ts";
 import { createReplay } from "../replay.ts";
 import { createRoom, type Room } from "../room.ts";
-import { createTimeline, watchClock } from "../timeline.ts";
+import { createTimeline } from "../timeline.ts";
 import { createUploads } from "../uploads.ts";
 import { createIntake } from "./append.ts";
 import { createCareful } from "./append-careful.ts";
+import { PACE, type Pace } from "./claims.ts";
+import { openStoredClocks } from "./clocks.ts";
 import { createCounts } from "./counts.ts";
 import { createDatabase, type Database, type Pool } from "./database.ts";
+import { createStoredDeletions } from "./deletions.ts";
 import type { Engine } from "./engine.ts";
 import { createReads } from "./lookup.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
 import { openNews } from "./news.ts";
+import { createNotices } from "./notices.ts";
 import { createNumbers } from "./numbers.ts";
 import { createPrune } from "./prune.ts";
 import { createBacklog, createReadQueue } from "./queues.ts";
@@ -25,28 +29,25 @@ import { createSettling } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
 import { openStreams } from "./streams.ts";
 import { createSuperseding, readCallHash } from "./superseded.ts";
+import { createIsForgotten, openSuppression, readUserHash } from "./suppressed.ts";
 import { toStored } from "./text.ts";
 import { createWaiting, createWithdraw, withdrawRows } from "./waiting.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
-/** How often a daemon says that it is alive. */
-const BEAT: Ms = 2 * SECOND;
 const AFTER_FAILURE: Ms = SECOND;
 
-export type PostgresOptions = Omit<
-  StoreOptions,
-  "path" | "disk" | "beginFile" | "beginScratch" | "migrating" | "pid"
-> & {
+export type PostgresOptions = Pick<StoreOptions, "bounds" | "clock" | "report"> & {
   readonly pool: Pool;
   /** The name of this daemon, different with each start. */
   readonly name: string;
   /** JSON of its version, machine and process, for operators. */
   readonly about: string;
+  readonly pace?: Pace;
 };
 
 /** Opens an outbox on PostgreSQL, which other daemons may have open too. Rejects with a message for the operator. */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
-  const { pool, name, clock, report, bounds } = options;
+  const { pool, clock, report, bounds } = options;
   const db = createDatabase(pool, clock);
   try {
     await prepareSchema(db);
@@ -105,14 +106,14 @@ function createListeners(): Listeners {
 type EngineParts = PostgresOptions & Listeners & { readonly room: Room; readonly writer: Writer };
 
 async function openEngine(db: Database, parts: EngineParts): Promise<Engine> {
-  const { name, about, clock, report, room, tell, sending, writer } = parts;
+  const { name, about, clock, report, room, tell, sending, writer, pace = PACE } = parts;
   const counts = createCounts();
-  const news = await openNews({ db, name, clock, report });
+  const news = await openNews({ db, name, pace, clock, report });
   const daemon = () => ({ about, seenVersion: news.seen(), sending: sending() });
   const elected = () => tell({ kind: "work" });
-  const streams = await openStreams({ db, name, counts, clock, daemon, tell, elected });
+  const streams = await openStreams({ db, name, pace, counts, clock, daemon, tell, elected });
   const size = createSize(db, clock, room.measured);
-  return { name, db, write: writer.write, wrote: writer.wrote, streams, counts, news, size, clock, report, tell };
+  return { name, pace, db, write: writer.write, wrote: writer.wrote, streams, counts, news, size, clock, report, tell };
 }
 
 type StoreParts = Pick<Listeners, "listen"> & {
@@ -123,7 +124,7 @@ type StoreParts = Pick<Listeners, "listen"> & {
 };
 
 async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
-  const { db, clock, news, streams, size, tell, report } = engine;
+  const { db, clock, news, streams, size, tell, report, pace } = engine;
   const { room, writer, timeline, listen, options } = parts;
   const callHash = await readCallHash(db);
   const uploads = createUploads({ toStored, hashOf: callHash.of });
@@ -131,8 +132,10 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
   const numbers = createNumbers(clock);
   const settling = createSettling(engine);
   const { caughtUp } = settling;
-  const refuses = () => false;
-  const notices = { has: async () => false, note: async () => {} };
+  const hash = await readUserHash(db);
+  const suppression = await openSuppression({ ...engine, hash });
+  const { refuses } = suppression;
+  const notices = createNotices({ ...engine, caughtUp });
   const careful = createCareful({
     engine,
     numbers,
@@ -145,7 +148,7 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
   const moved = (): void => tell({ kind: "moved" });
   const lookup = createLookup({ reads: createReads(db), clock, timeline, caughtUp });
   const superseding = createSuperseding(callHash);
-  const steps = createReplaySteps({ engine, isForgotten: async () => false, superseding });
+  const steps = createReplaySteps({ engine, isForgotten: createIsForgotten(hash), superseding });
   news.on("moved", moved);
   news.on("work", () => tell({ kind: "work" }));
   news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as never }));
@@ -166,6 +169,8 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
     replay: createReplay({ steps, clock, lookup, room, moved }),
     withdraw: createWithdraw(engine),
     members: createMembers(engine, { uploads, callHash, forgetting }),
+    deletions: createStoredDeletions({ engine, hash, suppression, notices, room, forgetting, maintenance: db }),
+    clocks: await openStoredClocks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
     rescue: async () => NO_FILE,
@@ -174,7 +179,7 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
       closing ??= close();
       return closing;
     },
-  } as Store;
+  };
 
   async function beat(): Promise<void> {
     await streams.beat();
@@ -182,12 +187,12 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
   }
 
   async function beatAgain(signal: AbortSignal): Promise<void> {
-    let wait = BEAT;
+    let wait = pace.beat;
     while (!signal.aborted) {
       await clock.sleep(wait, signal);
       if (signal.aborted) return;
       wait = await beat().then(
-        () => BEAT,
+        () => pace.beat,
         (error: unknown) => {
           report.storeFailed("tell the other daemons that this one is alive", error);
           return AFTER_FAILURE;

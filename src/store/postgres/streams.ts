@@ -12,7 +12,6 @@ import {
   type Held,
   letGo,
   runForWork,
-  SILENCE,
   take,
   takeCounted,
 } from "./claims.ts";
@@ -54,7 +53,7 @@ export type StreamsParts = Claimant & {
 
 /** Opens with a home. The first beat takes what else there is to take. */
 export async function openStreams(parts: StreamsParts): Promise<Streams> {
-  const { db, name, counts, clock, daemon, tell, elected } = parts;
+  const { db, name, counts, pace, clock, daemon, tell, elected } = parts;
   const held = new Map<number, number>();
   let leadsUntil: At = 0;
   let home = await claimHome(db, parts);
@@ -69,7 +68,7 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
     async fence(stream) {
       const epoch = held.get(stream);
       if (epoch === undefined) return;
-      const next = await db.transaction((tx) => take(tx, { stream, epoch }, name));
+      const next = await db.transaction((tx) => take(tx, { stream, epoch }, parts));
       if (next) keep(next);
       else await loseAll([stream]);
     },
@@ -86,14 +85,14 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
     const startedAt = clock.now();
     const { ours, leads } = await db.transaction(async (tx) => {
       const still = await beatStreams(tx, held);
-      await beatDaemon(tx, name, daemon());
+      await beatDaemon(tx, parts, daemon());
       await counts.write(tx);
-      return { ours: still, leads: await runForWork(tx, name) };
+      return { ours: still, leads: await runForWork(tx, parts) };
     });
     counts.written();
     const led = startedAt < leadsUntil;
     // Others count from the answer of the database, so that this one stops first.
-    leadsUntil = leads ? startedAt + SILENCE : 0;
+    leadsUntil = leads ? startedAt + pace.silence : 0;
     if (leads && !led) elected();
     await loseAll([...held.keys()].filter((stream) => !ours.has(stream)));
     await takeOrphans();
@@ -102,7 +101,7 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
 
   async function takeOrphans(): Promise<void> {
     let taken = 0;
-    for (const one of await findOrphans(db, held)) {
+    for (const one of await findOrphans(db, held, parts)) {
       const now = await db.transaction((tx) => takeCounted(tx, one, parts));
       if (now === null) continue;
       keep(now);

@@ -4,12 +4,13 @@ import { SUPERSEDED } from "../../model/waiting-deliveries.ts";
 import { type Call, type CallHash, callOf, createCallHash, looksLikeCall } from "../superseded.ts";
 import type { Sql, Tx } from "./database.ts";
 import { createKept } from "./kept.ts";
-import { lockOrInsert } from "./syncs.ts";
+import { lockComputations, lockOrInsert } from "./syncs.ts";
 import { toStored } from "./text.ts";
 
 /** Tells which calls of audiences and traits are not the newest about their user any more, in whatever state they are. */
 export type Superseding = {
-  /** In a transaction the answer holds until its end. */
+  /** Nothing newer comes about the users of these deliveries until the transaction ends. */
+  lock(tx: Tx, deliveries: readonly ListedDelivery[]): Promise<void>;
   isSuperseded(sql: Sql, delivery: ListedDelivery): Promise<boolean>;
   /**
    * The call is sent again. If its user has left, the store knows nothing of the user any more: the call is noted as the last
@@ -20,19 +21,15 @@ export type Superseding = {
 
 export function createSuperseding(callHash: CallHash): Superseding {
   return {
+    async lock(tx, deliveries) {
+      const calls = deliveries.filter((one) => looksLikeCall(one, callHash));
+      if (calls.length > 0) await lockComputations(tx, { sources: calls.map(({ source }) => source) });
+    },
     async isSuperseded(sql, one) {
       if (one.state === "failed" && one.reason === SUPERSEDED) return true;
       const call = await callFor(sql, one);
       if (call === null) return false;
-      const [found] = await sql.query<{ number: number }>(
-        "SELECT number FROM computations WHERE source = $1 AND key = $2 FOR NO KEY UPDATE",
-        [one.source, call.key],
-      );
-      // By itself, as it has to see what the lock has waited for.
-      const [last] = await sql.query<{ event: number | null }>(
-        'SELECT event FROM members WHERE computation = $1 AND "user" = $2',
-        [found?.number ?? 0, toStored(call.user)],
-      );
+      const [last] = await sql.query<{ event: number | null }>(LAST, [one.source, call.key, toStored(call.user)]);
       // A user without a row has left: a newer call has said so, unless it is this one.
       return last ? last.event !== one.id : !call.isGone;
     },
@@ -52,6 +49,9 @@ export function createSuperseding(callHash: CallHash): Superseding {
     return looksLikeCall(one, callHash) ? callOf(one, await createKept(sql).body(one)) : null;
   }
 }
+
+const LAST = `SELECT m.event FROM computations c JOIN members m ON m.computation = c.number
+  WHERE c.source = $1 AND c.key = $2 AND m."user" = $3`;
 
 export async function readCallHash(sql: Sql): Promise<CallHash> {
   const [row] = await sql.query<{ key: string }>("SELECT call_key AS key FROM secrets");

@@ -43,10 +43,24 @@ export function createSyncs(engine: Engine, callHash: CallHash): Syncs {
   };
 }
 
-/** Nobody else changes the users of these computations until the transaction ends. */
-export async function lockComputations(tx: Tx, numbers: readonly number[]): Promise<void> {
-  const text = "SELECT FROM computations WHERE number = ANY ($1::bigint[]) ORDER BY number FOR NO KEY UPDATE";
-  await tx.query(text, [numbers]);
+/**
+ * Nobody else changes the users of these computations until the transaction ends: those with these numbers, or of these
+ * sources, where null means all. To be called once, and before anything is announced: two that lock in another order than each
+ * other wait for each other. Answers their numbers.
+ */
+export async function lockComputations(
+  tx: Tx,
+  which: { readonly numbers: readonly number[] } | { readonly sources: readonly string[] | null },
+): Promise<readonly number[]> {
+  const [where, values] =
+    "numbers" in which
+      ? ["number = ANY ($1::bigint[])", which.numbers]
+      : ["($1::text[] IS NULL OR source = ANY ($1))", which.sources];
+  const rows = await tx.query<{ number: number }>(
+    `SELECT number FROM computations WHERE ${where} ORDER BY number FOR NO KEY UPDATE`,
+    [values],
+  );
+  return rows.map(({ number }) => number);
 }
 
 /** The store took the daemon for dead. */
@@ -184,7 +198,7 @@ export async function lockOrInsert(tx: Tx, of: ComputationName & { readonly id: 
 }
 
 async function finish(tx: Tx, { sync, computation }: OpenSync): Promise<OpenSync> {
-  await lockComputations(tx, [computation.number]);
+  await lockComputations(tx, { numbers: [computation.number] });
   await tx.query("UPDATE syncs SET state = 'finished', finished_at = $2 WHERE number = $1 AND state = 'running'", [
     sync.number,
     tx.now,

@@ -10,7 +10,6 @@ import {
 } from "../../model/waiting-deliveries.ts";
 import { DISCARDED, hasAlready } from "../replay.ts";
 import { MASK, masksOf, setApart } from "./apart.ts";
-import { SILENCE } from "./claims.ts";
 import type { Change } from "./counts.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
@@ -22,15 +21,14 @@ const MOST_BODY = 2 * MB;
 /** Segments opened at once: each has up to 256 KB of bodies. */
 const MOST_OPENED = 16;
 
-/** `name`: that of this daemon. */
-type WaitingParts = Pick<Engine, "db" | "write" | "counts" | "news" | "tell"> & { readonly name: string };
+type WaitingParts = Pick<Engine, "db" | "write" | "counts" | "news" | "tell" | "name" | "pace">;
 
 /** Discards or moves, page by page, the waiting deliveries of a destination that is not served, in all streams. */
 export function createWaiting(engine: WaitingParts): WaitingDeliveries {
-  const { db, write, news, tell, name } = engine;
+  const { db, write, news, tell, name, pace } = engine;
   return {
     async discard(destination, limit) {
-      if (await isBusyElsewhere(db, { name, destination })) return destinationBusy(destination);
+      if (await isBusyElsewhere(db, { name, pace, destination })) return destinationBusy(destination);
       return write("discard what waits", async (tx) => {
         const kept = createKept(tx);
         const found = await kept.waitingFor(destination, limit);
@@ -40,7 +38,7 @@ export function createWaiting(engine: WaitingParts): WaitingDeliveries {
       });
     },
     async move(by, limit) {
-      if (await isBusyElsewhere(db, { name, destination: by.from })) return destinationBusy(by.from);
+      if (await isBusyElsewhere(db, { name, pace, destination: by.from })) return destinationBusy(by.from);
       const moved = await write("move what waits", async (tx) => {
         const kept = createKept(tx);
         const { done, doubled } = await movePage(tx, engine, { ...by, limit });
@@ -54,18 +52,18 @@ export function createWaiting(engine: WaitingParts): WaitingDeliveries {
   };
 }
 
-type Looked = { readonly name: string; readonly destination: string };
+type Looked = Pick<Engine, "name" | "pace"> & { readonly destination: string };
 
 /**
  * Whether another daemon may still be sending something to this destination, which is not served any more. It is not once it
  * has said, after it had heard of that, that it has no attempt under way.
  */
-async function isBusyElsewhere(sql: Sql, { name, destination }: Looked): Promise<boolean> {
+async function isBusyElsewhere(sql: Sql, { name, pace, destination }: Looked): Promise<boolean> {
   const busy = await sql.query(
     `SELECT FROM daemons WHERE id <> $1 AND beat_at >= the_time() - $3 AND (
        seen_version < (SELECT coalesce(max(version), 0) FROM news WHERE kind = 'clocks')
        OR $2 IN (SELECT json_array_elements_text(sending))) LIMIT 1`,
-    [name, destination, SILENCE],
+    [name, destination, pace.silence],
   );
   return busy.length > 0;
 }

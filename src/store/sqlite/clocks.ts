@@ -1,4 +1,5 @@
 import type { StoredClock, StoredClocks } from "../../model/destination-clock.ts";
+import { hasStoodStill } from "../clock-merge.ts";
 import type { Commits } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Meta } from "./meta.ts";
@@ -43,8 +44,4 @@ export function createStoredClocks(db: Database, { commits, meta }: ClocksParts)
     if (hasStoodStill(clock)) kept.set(clock.destination, clock);
     else kept.delete(clock.destination);
   }
-}
-
-function hasStoodStill({ stoppedAt, stoodStill }: StoredClock): boolean {
-  return stoppedAt !== null || stoodStill > 0;
 }

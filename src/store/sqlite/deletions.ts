@@ -10,14 +10,17 @@ import type {
 import type { Fault } from "../../model/fault.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
+import { DELETION, DELETIONS_IN_PAGE, type DeletionRow, fromDeletionRow } from "../deletion-row.ts";
+import { noticePrefix } from "../erasing.ts";
 import type { Room } from "../room.ts";
+import type { UserHash } from "../user-hash.ts";
 import type { Commits, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import { createErase, createReadWaitingOf } from "./erase.ts";
 import type { Notices } from "./notices.ts";
 import type { Size } from "./prune.ts";
 import { createRewrite, createScrub } from "./rewrite.ts";
-import { fromStoredId, toStoredId, type UserHash } from "./suppressed.ts";
+import { fromStoredId, toStoredId } from "./suppressed.ts";
 import type { Tables } from "./tables.ts";
 
 export type DeletionsParts = {
@@ -105,11 +108,6 @@ function createReads(rows: DeletionRows, { tables, notices }: DeletionsParts) {
   } satisfies Partial<StoredDeletions>;
 }
 
-/** The messageIds of a request's notices begin like this (`deletion/notice.ts`). */
-function noticePrefix(id: string): string {
-  return id.replace(/^del-/, "delete-");
-}
-
 /**
  * One commit stores the request, suppresses its users and ends their memberships. A call that was accepted before it has a
  * number up to `upTo`, and a later one is refused. If the commit fails, nothing has changed.
@@ -131,22 +129,6 @@ async function record(
   return commits.add({ rows: request.userIds.length, run });
 }
 
-type DeletionRow = Pick<Deletion, "id" | "status" | "stage" | "requestedAt" | "endedAt" | "users" | "upTo"> & {
-  erase: number;
-  suppress: number;
-  forced: number;
-  scope: string | null;
-  sources: string;
-  notices: string;
-  erased: string | null;
-  untold: string;
-};
-
-const COLUMNS = `id, status, stage, requested_at AS requestedAt, ended_at AS endedAt, users, scope, sources, up_to AS upTo,
-  erase, suppress, forced, notices, erased, untold`;
-
-/** Requests in one answer of `unfinished`. */
-const PAGE = 100;
 /** Users that one request can have. */
 const MOST_USERS = 1_000;
 
@@ -155,7 +137,7 @@ type DeletionRows = ReturnType<typeof createDeletionRows>;
 /** The rows of requests and their users. */
 function createDeletionRows(db: Database, hash: UserHash) {
   const sql = { ...prepareReads(db), ...prepareWrites(db) };
-  const find = (id: string): Deletion | null => fromRow(sql.find.get(id));
+  const find = (id: string): Deletion | null => fromDeletionRow(sql.find.get(id));
 
   return {
     find,
@@ -165,11 +147,11 @@ function createDeletionRows(db: Database, hash: UserHash) {
       return deletion;
     },
     unfinished: (stage: DeletionStage, after: string): readonly Deletion[] =>
-      sql.unfinished.all(stage, after, PAGE).flatMap((row) => fromRow(row) ?? []),
+      sql.unfinished.all(stage, after, DELETIONS_IN_PAGE).flatMap((row) => fromDeletionRow(row) ?? []),
     page({ limit, cursor, user }: DeletionsAsk): readonly Deletion[] {
       const below = cursor ?? "~";
       const rows = user === null ? sql.page.all(below, limit) : sql.pageOf.all(hash.of(user), below, limit);
-      return rows.flatMap((row) => fromRow(row) ?? []);
+      return rows.flatMap((row) => fromDeletionRow(row) ?? []);
     },
     users(id: string): readonly Omit<DeletedUser, "suppressed">[] {
       const rows = sql.users.all(id, MOST_USERS);
@@ -209,22 +191,6 @@ function createDeletionRows(db: Database, hash: UserHash) {
   };
 }
 
-function fromRow(row: DeletionRow | undefined): Deletion | null {
-  if (!row) return null;
-  const { erase, suppress, forced, scope, sources, notices, erased, untold, ...rest } = row;
-  return {
-    ...rest,
-    erase: erase === 1,
-    suppress: suppress === 1,
-    forced: forced === 1,
-    scope: scope === null ? null : JSON.parse(scope),
-    sources: JSON.parse(sources),
-    notices: JSON.parse(notices),
-    untold: JSON.parse(untold),
-    erased: erased === null ? null : JSON.parse(erased),
-  };
-}
-
 /** Rows of the same users in other requests. */
 const ELSEWHERE = `deletion <> ? AND hash IN (SELECT hash FROM deletion_users WHERE deletion = ?)`;
 
@@ -251,15 +217,15 @@ function prepareWrites(db: Database) {
 
 function prepareReads(db: Database) {
   return {
-    find: db.prepare<[string], DeletionRow>(`SELECT ${COLUMNS} FROM deletions WHERE id = ?`),
+    find: db.prepare<[string], DeletionRow>(`SELECT ${DELETION} FROM deletions WHERE id = ?`),
     unfinished: db.prepare<[string, string, number], DeletionRow>(
-      `SELECT ${COLUMNS} FROM deletions WHERE stage = ? AND id > ? ORDER BY id LIMIT ?`,
+      `SELECT ${DELETION} FROM deletions WHERE stage = ? AND id > ? ORDER BY id LIMIT ?`,
     ),
     page: db.prepare<[string, number], DeletionRow>(
-      `SELECT ${COLUMNS} FROM deletions WHERE id < ? ORDER BY id DESC LIMIT ?`,
+      `SELECT ${DELETION} FROM deletions WHERE id < ? ORDER BY id DESC LIMIT ?`,
     ),
     pageOf: db.prepare<[string, string, number], DeletionRow>(
-      `SELECT ${COLUMNS} FROM deletion_users u CROSS JOIN deletions d ON d.id = u.deletion
+      `SELECT ${DELETION} FROM deletion_users u CROSS JOIN deletions d ON d.id = u.deletion
        WHERE u.hash = ? AND u.deletion < ? ORDER BY u.deletion DESC LIMIT ?`,
     ),
     users: db.prepare<[string, number], Omit<DeletedUser, "suppressed">>(

@@ -1,7 +1,7 @@
 import type { Notice, NoticeCount, Unnoticed } from "../../model/deletion.ts";
 import type { Fault } from "../../model/fault.ts";
 import type { Clock } from "../../model/ports.ts";
-import { type Fates, fatesOf, recount } from "../fates.ts";
+import { type Fates, type NoticeChange, noticeChange, recount } from "../fates.ts";
 import type { Commits, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Kept } from "./kept.ts";
@@ -32,7 +32,7 @@ export type Notices = {
 type NoticesParts = { readonly commits: Commits; readonly kept: Kept; readonly clock: Clock };
 
 type Row = { source: string; nth: number; event: number; fates: string };
-type Change = Pick<Row, "source" | "nth"> & { readonly before: Fates; readonly now: Fates; readonly open: boolean };
+type Change = Pick<Row, "source" | "nth"> & NoticeChange;
 
 /** The notices of deletion requests, and the state of each. */
 export function createNotices(db: Database, { commits, kept, clock }: NoticesParts): Notices {
@@ -64,12 +64,8 @@ export function createNotices(db: Database, { commits, kept, clock }: NoticesPar
   };
 
   function changeOf({ source, nth, event, fates }: Row): readonly Change[] {
-    const before: Fates = JSON.parse(fates);
-    const found = readEvent(kept, event);
-    const now = fatesOf(before, found);
-    // A failed delivery can be sent again for as long as it is kept.
-    const open = (found?.deliveries ?? []).some(({ state }) => state !== "delivered");
-    return open && JSON.stringify(now) === fates ? [] : [{ source, nth, before, now, open }];
+    const change = noticeChange(fates, readEvent(kept, event));
+    return change === null ? [] : [{ source, nth, ...change }];
   }
 
   async function save(id: string, changes: readonly Change[]): Promise<Fault | null> {

@@ -1,9 +1,9 @@
-import { hash } from "node:crypto";
 import type { IsForgotten } from "../../model/deletion.ts";
 import type { At } from "../../model/units.ts";
+import { isErased, previousIn } from "../erasing.ts";
+import { createUserHash, type UserHash } from "../user-hash.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import { isErased, previousIn } from "./erase.ts";
 import type { Tables } from "./tables.ts";
 
 type Suppression = Keeper & {
@@ -112,20 +112,8 @@ export function createIsForgotten(db: Database, { userHash, kept }: Pick<Tables,
   }
 }
 
-/** Replaces a userId where that must not be kept. */
-export type UserHash = { readonly salt: string; of(userId: string): string };
-
-export function createUserHash(db: Database): UserHash {
-  const salt = db.prepare<[], string>("SELECT value FROM salt").pluck().get() ?? "";
-  return { salt, of: (userId) => hash("sha256", salted(userId, salt), "hex") };
-}
-
-/**
- * An id may contain lone surrogates. UTF-8 has one character for all of them, so such an id is written as JSON: otherwise two
- * ids would get one hash. The salt has a fixed length, and a quote follows it only here.
- */
-function salted(userId: string, salt: string): string {
-  return userId.isWellFormed() ? `${salt}:${userId}` : `${salt}${JSON.stringify(userId)}`;
+export function readUserHash(db: Database): UserHash {
+  return createUserHash(db.prepare<[], string>("SELECT value FROM salt").pluck().get() ?? "");
 }
 
 /** Prefix of ids that are stored as JSON. */

@@ -9,7 +9,7 @@ import { createProgress } from "./progress.ts";
 import { createRepeats } from "./repeats.ts";
 import { createTried } from "./settle.ts";
 import { readCallHash } from "./superseded.ts";
-import { createSuppression, createUserHash } from "./suppressed.ts";
+import { createSuppression, readUserHash } from "./suppressed.ts";
 import { createTail } from "./tail.ts";
 
 /** The rows of the outbox, with what is in memory of them. The ports of the store are built on these. */
@@ -29,7 +29,7 @@ export function createTables(db: Database, { flush, report }: TablesParts) {
   const callHash = readCallHash(db);
   const uploads = createUploads({ toStored: (user) => user, hashOf: callHash.of });
   const leaving = createUploadsLeft(uploads, callHash);
-  const userHash = createUserHash(db);
+  const userHash = readUserHash(db);
   return {
     counts,
     progress,

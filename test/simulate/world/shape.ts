@@ -87,7 +87,7 @@ export function toConfig(shape: Shape, path: string): Config {
   const { cutoff, concurrency, maxSize, freeDisk, keepDelivered, keepFailed } = shape;
   const listed = DESTINATIONS.filter((name) => shape.destinations[name].listed);
   return makeConfig({
-    outbox: { path, maxSize, freeDisk, keepDelivered, keepFailed },
+    outbox: { path, postgres: null, maxSize, freeDisk, keepDelivered, keepFailed },
     delivery: { timeout: 5 * SECOND, cutoff, concurrency },
     sources: SOURCES.map((name) =>
       makeSource({ name, writeKey: new Secret(keyOf(name)), type: name === "website" ? "web" : "server" }),

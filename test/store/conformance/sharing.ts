@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { createSyncWorker } from "../../../src/audience/worker.ts";
+import type { Members, OpenSync } from "../../../src/model/audience.ts";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import { isFault } from "../../../src/model/fault.ts";
-import type { Store, StoreChange } from "../../../src/model/ports.ts";
+import type { Accept, Clock, Store, StoreChange } from "../../../src/model/ports.ts";
 import { createFalseClock } from "../../flow/clock.ts";
 import { AMPLE, createFalseReport, makeAsk, type OpenStore, startStore, type TestStore } from "../harness.ts";
 import { delivered, makeEntries, makeEntry } from "../make.ts";
@@ -11,6 +13,8 @@ import { delivered, makeEntries, makeEntry } from "../make.ts";
 export type Abilities = {
   /** Whether several daemons may have one store open. */
   readonly shared: boolean;
+  /** How a store is opened that several daemons have open; if left out, as any other. */
+  readonly together?: OpenStore;
   /** Whose clock the store's times continue from: one that several machines share can be believed. */
   readonly clock: "machine" | "server";
   /** Whether what is removed no longer counts against `maxSize` at once. */
@@ -89,6 +93,107 @@ function describeShared(open: OpenStore): void {
     assert.ok(changes.includes("moved"));
     assert.equal((await waitingIn(both.second)).length, 3);
   });
+
+  describe("shares audiences and traits", () => describeSharedMembers(open));
+}
+
+const NAME = { source: "website", class: "audience", name: "Big", key: "big" } as const;
+const BEGINNING = { ...NAME, id: "aud_1", added: 0, changed: 0, removed: 0, latest: null };
+
+function describeSharedMembers(open: OpenStore): void {
+  it("has one daemon send what any of them begins, and another one if that ends", async () => {
+    await using both = await startBoth(open);
+    await both.clock.advance("3s");
+    for (const { members } of [both.first, both.second]) {
+      const sync = await prepare(members, "u1");
+      const begun = await members.begin(sync, { ...BEGINNING, ...NAME, key: `big_${sync}` });
+      assert.ok(!isFault(begun));
+    }
+    const syncsOf = async ({ members }: Store) => (await members.open()).map(({ sync }) => sync.number);
+    assert.deepEqual([await syncsOf(both.first), await syncsOf(both.second)], [[1, 2], []]);
+    await both.first.close();
+    await both.clock.advance("1m");
+    assert.deepEqual(await syncsOf(both.second), [1, 2]);
+  });
+
+  it("tells the daemon that has begun something when another one has sent it", async () => {
+    await using both = await startBoth(open);
+    const stopping = new AbortController();
+    const workers = [both.first, both.second].map((store) => startWorker(store, both.clock, stopping.signal));
+    await both.clock.advance("3s");
+    for (const [nth, store] of [both.first, both.second].entries()) {
+      const name = { ...BEGINNING, key: `big_${nth}` };
+      const begun = await store.members.begin(await prepare(store.members, "u1"), name);
+      if (isFault(begun)) return assert.fail(begun.message);
+      const ends: OpenSync[] = [];
+      void workers[nth]?.worker.begin(begun).then((end) => ends.push(end));
+      await both.clock.advance("3s");
+      const [{ sync, computation } = assert.fail()] = ends;
+      assert.deepEqual([sync.number, sync.done, sync.finishedAt === null, computation.size], [nth + 1, 1, false, 1]);
+    }
+    stopping.abort();
+    for (const { running } of workers) await running;
+  });
+
+  it("begins one of two changes to a computation, and refuses the other", async () => {
+    await using both = await startBoth(open);
+    const syncs = [await prepare(both.first.members, "u1"), await prepare(both.second.members, "u2")] as const;
+    const answers = await Promise.all([
+      both.first.members.begin(syncs[0], BEGINNING),
+      both.second.members.begin(syncs[1], BEGINNING),
+    ]);
+    assert.deepEqual(answers.map((answer) => (isFault(answer) ? answer.code : "begun")).sort(), [
+      "begun",
+      "sync_running",
+    ]);
+    assert.equal((await both.first.members.find(NAME))?.syncs.length, 1);
+  });
+
+  it("leaves a user who is forgotten out of a list that another daemon is reading", async () => {
+    await using both = await startBoth(open);
+    const { members } = both.second;
+    const upload = await members.upload();
+    await upload.add([
+      { user: "u1", value: true },
+      { user: "u2\u0000", value: true },
+      { user: "u3", value: true },
+    ]);
+    await both.first.members.forget("u1", null);
+    await both.first.members.forget("u2\u0000", null);
+    await both.clock.advance("2s");
+    const { changes } = await members.compare({ upload, computation: null, others: "remove", after: null });
+    assert.deepEqual(changes, [{ user: "u3", value: true }]);
+    await upload.close();
+  });
+
+  it("discards what a daemon was preparing when it ended, and nothing that lives", async () => {
+    await using both = await startBoth(open);
+    await both.clock.advance("3s");
+    const { members } = both.first;
+    const [lives, ended] = [await prepare(members, "u1"), await prepare(both.second.members, "u2")];
+    assert.equal(await members.discard(10), false);
+    await both.second.close();
+    await both.clock.advance("1m");
+    assert.deepEqual([await members.discard(10), await members.discard(10)], [true, false]);
+    const late = await members.begin(ended, BEGINNING);
+    assert.equal(isFault(late) && late.code, "store_failed");
+    assert.ok(!isFault(await members.begin(lives, BEGINNING)));
+  });
+}
+
+function startWorker({ members, append, changes }: Store, clock: Clock, signal: AbortSignal) {
+  const accept: Accept = (source, events, extras) =>
+    append(events.map((event, nth) => ({ ...makeEntry({ source }), ...extras?.[nth], event })));
+  const worker = createSyncWorker({ members, accept, refusalOf: () => null, clock, report: createFalseReport([]) });
+  changes(({ kind }) => kind === "work" && worker.wake());
+  return { worker, running: worker.run(signal) };
+}
+
+async function prepare(members: Members, user: string): Promise<number> {
+  const sync = await members.prepare({ id: "audience-1", kind: "list" });
+  if (isFault(sync)) return assert.fail(sync.message);
+  assert.equal(await members.note(sync, [{ user, value: true }]), null);
+  return sync;
 }
 
 function openSecond(s: TestStore, open: OpenStore): Promise<Store> {
