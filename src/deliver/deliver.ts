@@ -32,6 +32,8 @@ export type Deliver = {
   hearClocks(heard: readonly StoredClock[]): void;
   /** Another daemon delivers these from now on. */
   forget(has: (ref: DeliveryRef) => boolean): void;
+  /** The destinations that have attempts under way, or attempts whose result is not written yet. */
+  sending(): readonly string[];
   /** Probes a destination at once. With `all`, sends it everything, due or not, whatever its receivers have asked for. */
   tryNow(destination: string, all?: boolean): void;
   /** Runs work that ends or moves waiting deliveries of a destination; none of them is sent meanwhile. */
@@ -88,13 +90,13 @@ export function createDeliver(world: DeliverWorld): Deliver {
       for (const loop of loops.all.values()) loop.readAgain();
     },
     withdraw(deliveries) {
-      const byName = Map.groupBy(deliveries, ({ destination }) => destination);
-      for (const [name, withdrawn] of byName) loops.all.get(name)?.withdraw(new Set(withdrawn.map(({ id }) => id)));
+      for (const [name, ids] of byDestination(deliveries)) loops.all.get(name)?.withdraw(ids);
     },
     hearClocks: clocks.hear,
     forget(has) {
       for (const loop of loops.all.values()) loop.forget(has);
     },
+    sending: () => [...loops.all].flatMap(([name, loop]) => (loop.isBusy() ? [name] : [])),
     tryNow(name, all = false) {
       for (const one of configured) if (one.name === name) lanes.tryNow(one, all);
       loops.all.get(name)?.tryNow(all);
@@ -120,6 +122,12 @@ export function createDeliver(world: DeliverWorld): Deliver {
     for (const { name } of served) loops.of(name);
     for (const [name, loop] of loops.all) loop.setDestination(byName.get(name) ?? null);
   }
+}
+
+/** The numbers of their events. */
+function byDestination(deliveries: readonly DeliveryKey[]): readonly (readonly [string, ReadonlySet<number>])[] {
+  const byName = Map.groupBy(deliveries, ({ destination }) => destination);
+  return [...byName].map(([name, some]) => [name, new Set(some.map(({ id }) => id))]);
 }
 
 type Loops = {

@@ -31,6 +31,7 @@ export function createReplaySteps({ engine, isForgotten, superseding }: ReplayPa
     },
     sendAgain(settled, mayBeOld) {
       return write("send again", async (tx) => {
+        await superseding.lock(tx, settled);
         // Checked again: since the lookup a user may have been deleted, or a newer call may have come. Of several calls
         // about a user who has left, the last one counts.
         const allowed: Settled[] = [];

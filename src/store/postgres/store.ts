@@ -36,10 +36,7 @@ import { createWriter, type Writer } from "./writer.ts";
 
 const AFTER_FAILURE: Ms = SECOND;
 
-export type PostgresOptions = Omit<
-  StoreOptions,
-  "path" | "disk" | "beginFile" | "beginScratch" | "migrating" | "pid"
-> & {
+export type PostgresOptions = Pick<StoreOptions, "bounds" | "clock" | "report"> & {
   readonly pool: Pool;
   /** The name of this daemon, different with each start. */
   readonly name: string;

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Members } from "../../../src/model/audience.ts";
+import { createSyncWorker } from "../../../src/audience/worker.ts";
+import type { Members, OpenSync } from "../../../src/model/audience.ts";
 import type { ErasedStep, WalkCursor } from "../../../src/model/deletion.ts";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import { neverStopped, type StoredClock } from "../../../src/model/destination-clock.ts";
 import { type Fault, isFault } from "../../../src/model/fault.ts";
-import type { Store, StoreChange } from "../../../src/model/ports.ts";
+import type { Accept, Clock, Store, StoreChange } from "../../../src/model/ports.ts";
 import { createFalseClock } from "../../flow/clock.ts";
 import { AMPLE, createFalseReport, makeAsk, type OpenStore, startStore, type TestStore } from "../harness.ts";
 import { delivered, makeEntries, makeEntry } from "../make.ts";
@@ -225,6 +226,25 @@ function describeSharedMembers(open: OpenStore): void {
     assert.deepEqual(await syncsOf(both.second), [1, 2]);
   });
 
+  it("tells the daemon that has begun something when another one has sent it", async () => {
+    await using both = await startBoth(open);
+    const stopping = new AbortController();
+    const workers = [both.first, both.second].map((store) => startWorker(store, both.clock, stopping.signal));
+    await both.clock.advance("3s");
+    for (const [nth, store] of [both.first, both.second].entries()) {
+      const name = { ...BEGINNING, key: `big_${nth}` };
+      const begun = await store.members.begin(await prepare(store.members, "u1"), name);
+      if (isFault(begun)) return assert.fail(begun.message);
+      const ends: OpenSync[] = [];
+      void workers[nth]?.worker.begin(begun).then((end) => ends.push(end));
+      await both.clock.advance("3s");
+      const [{ sync, computation } = assert.fail()] = ends;
+      assert.deepEqual([sync.number, sync.done, sync.finishedAt === null, computation.size], [nth + 1, 1, false, 1]);
+    }
+    stopping.abort();
+    for (const { running } of workers) await running;
+  });
+
   it("begins one of two changes to a computation, and refuses the other", async () => {
     await using both = await startBoth(open);
     const syncs = [await prepare(both.first.members, "u1"), await prepare(both.second.members, "u2")] as const;
@@ -269,6 +289,14 @@ function describeSharedMembers(open: OpenStore): void {
     assert.equal(isFault(late) && late.code, "store_failed");
     assert.ok(!isFault(await members.begin(lives, BEGINNING)));
   });
+}
+
+function startWorker({ members, append, changes }: Store, clock: Clock, signal: AbortSignal) {
+  const accept: Accept = (source, events, extras) =>
+    append(events.map((event, nth) => ({ ...makeEntry({ source }), ...extras?.[nth], event })));
+  const worker = createSyncWorker({ members, accept, refusalOf: () => null, clock, report: createFalseReport([]) });
+  changes(({ kind }) => kind === "work" && worker.wake());
+  return { worker, running: worker.run(signal) };
 }
 
 async function prepare(members: Members, user: string): Promise<number> {
