@@ -90,8 +90,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
       for (const loop of loops.all.values()) loop.readAgain();
     },
     withdraw(deliveries) {
-      const byName = Map.groupBy(deliveries, ({ destination }) => destination);
-      for (const [name, withdrawn] of byName) loops.all.get(name)?.withdraw(new Set(withdrawn.map(({ id }) => id)));
+      for (const [name, ids] of byDestination(deliveries)) loops.all.get(name)?.withdraw(ids);
     },
     hearClocks: clocks.hear,
     forget(has) {
@@ -123,6 +122,12 @@ export function createDeliver(world: DeliverWorld): Deliver {
     for (const { name } of served) loops.of(name);
     for (const [name, loop] of loops.all) loop.setDestination(byName.get(name) ?? null);
   }
+}
+
+/** The numbers of their events. */
+function byDestination(deliveries: readonly DeliveryKey[]): readonly (readonly [string, ReadonlySet<number>])[] {
+  const byName = Map.groupBy(deliveries, ({ destination }) => destination);
+  return [...byName].map(([name, some]) => [name, new Set(some.map(({ id }) => id))]);
 }
 
 type Loops = {

@@ -78,14 +78,20 @@ async function saveAll(
   ]);
   const merged = changes.map(({ mine, base }) => {
     // Deliveries of another daemon may need what is forgotten here.
-    const kept = others.length === 0 ? mine : raiseClock(mine, totalOf(base, tx.now), tx.now);
-    return mergeClocks(
-      { base, mine: kept, theirs: stored.get(mine.destination) ?? neverStopped(mine.destination) },
-      tx.now,
-    );
+    const kept = others.length > 0 && isLess(mine, base) ? raiseClock(mine, totalOf(base, tx.now), tx.now) : mine;
+    const theirs = stored.get(mine.destination) ?? neverStopped(mine.destination);
+    return mergeClocks({ base, mine: kept, theirs }, tx.now);
   });
   await writeAll(tx, merged);
   return merged;
+}
+
+/** A clock that goes on counts more than before, and nothing else takes away what it has counted. */
+function isLess(mine: StoredClock, base: StoredClock): boolean {
+  const goesOn = mine.stoppedAt !== null && base.stoppedAt !== null && mine.stoppedAt <= base.stoppedAt;
+  return (
+    mine.stoodStill < base.stoodStill || (mine.stoodStill === base.stoodStill && base.stoppedAt !== null && !goesOn)
+  );
 }
 
 async function writeAll(tx: Tx, clocks: readonly StoredClock[]): Promise<void> {
