@@ -26,7 +26,7 @@ import type { DeliveryKey } from "./model/delivery.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
 import { never } from "./model/never.ts";
-import type { Accept, DaemonAbout, Handle, OpenStore, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
+import type { Accept, DaemonAbout, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
 import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Activity, Arrivals, Health } from "./model/status.ts";
@@ -109,18 +109,12 @@ type Parts = {
   readonly handles: Handles;
 };
 
-/** Opens the outbox that the config has. */
-function engineOf({ path, postgres }: Config["outbox"]): OpenStore {
-  if (postgres === null) return openStore;
-  throw new Error(`this version cannot have its outbox in a database: set outbox.path in place of ${path}`);
-}
-
 /** Starts what takes calls in, delivers them and cleans up; the order of both start and stop is here. */
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const stopping = new AbortController();
   // Only aborted once nothing is written any more: until then the janitor makes room for what is.
   const closing = new AbortController();
-  const store = await (ports.openStore ?? engineOf(current.config().outbox))({
+  const store = await (ports.openStore ?? openStore)({
     ...ports,
     path: current.config().outbox.path,
     postgres: current.config().outbox.postgres,

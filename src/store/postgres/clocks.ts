@@ -3,6 +3,7 @@ import { isFault } from "../../model/fault.ts";
 import { hasStoodStill, isSameClock, mergeClocks, raiseClock } from "../clock-merge.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
+import { createTurns } from "./turns.ts";
 
 type Change = { readonly mine: StoredClock; readonly base: StoredClock };
 
@@ -11,39 +12,39 @@ type Change = { readonly mine: StoredClock; readonly base: StoredClock };
  * each hears of what another one has saved when it reads the news, which must be open before.
  */
 export async function openStoredClocks(engine: Engine): Promise<StoredClocks> {
-  const { db, write, news, tell } = engine;
+  const { db, write, news, report, tell } = engine;
   const kept = new Map((await read(db, null)).map((clock) => [clock.destination, clock]));
-  /** How often this daemon has saved some. */
-  let saves = 0;
-  news.on("clocks", (names) => hear(names as readonly string[]));
+  const inTurn = createTurns();
+  news.on("clocks", (names) => readAgain(names as readonly string[], []));
 
   return {
     all: async () => [...kept.values()],
     async save(clocks) {
-      const changes = clocks.map((mine) => ({
-        mine,
-        base: kept.get(mine.destination) ?? neverStopped(mine.destination),
-      }));
+      const changes = clocks.map((mine) => ({ mine, base: baseOf(mine) }));
       const saved = await write("save clocks of destinations", (tx) => saveAll(tx, changes, engine));
       if (isFault(saved)) return saved;
-      saves += 1;
-      saved.forEach(keep);
-      const others = saved.filter((one, nth) => !isSameClock(one, clocks[nth] ?? one));
-      if (others.length > 0) tell({ kind: "clocks", clocks: others });
+      const names = clocks.map(({ destination }) => destination);
+      await readAgain(names, clocks).catch((error: unknown) => {
+        report.storeFailed("read clocks of destinations", error);
+        saved.forEach(keep);
+      });
       return null;
     },
   };
 
-  async function hear(names: readonly string[]): Promise<void> {
-    for (;;) {
-      const before = saves;
+  /** Reads are made in turn, so that each finds what the one before has found, or something newer. `known`: to the daemon. */
+  function readAgain(names: readonly string[], known: readonly StoredClock[]): Promise<void> {
+    return inTurn(async () => {
       const rows = new Map((await read(db, names)).map((clock) => [clock.destination, clock]));
-      // What was read before a save of this daemon may be older than that.
-      if (before !== saves) continue;
-      const heard = names.map((name) => rows.get(name) ?? neverStopped(name));
-      heard.forEach(keep);
-      return tell({ kind: "clocks", clocks: heard });
-    }
+      const found = names.map((name) => rows.get(name) ?? neverStopped(name));
+      found.forEach(keep);
+      const heard = found.filter((one) => !known.some((other) => isSameClock(one, other)));
+      if (heard.length > 0) tell({ kind: "clocks", clocks: heard });
+    });
+  }
+
+  function baseOf({ destination }: StoredClock): StoredClock {
+    return kept.get(destination) ?? neverStopped(destination);
   }
 
   function keep(clock: StoredClock): void {

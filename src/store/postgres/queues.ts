@@ -33,14 +33,17 @@ type SegmentRow = {
   readonly sum: number;
 };
 
-/** For each stream the index gives its segments in order; `$5` of them, up to `$6` bytes, are read with their contents. */
+/**
+ * For each stream the index gives its segments in order, from the one on that has the event `$4`. `$5` of them are read with
+ * their contents, up to `$6` bytes.
+ */
 const segmentsIn = (order: "ASC" | "DESC") => `
   SELECT w.segment, w.stream, w.total, w.waiting::text AS waiting, s.events, s.accepted_at AS "acceptedAt", s.about, s.bodies, s.sum
   FROM (
     SELECT l.*, sum(s.bytes) OVER (ORDER BY l.segment ${order}) - s.bytes AS before, count(*) OVER ()::int AS total
     FROM unnest($1::smallint[]) held (stream) CROSS JOIN LATERAL (
       SELECT segment, stream, waiting FROM progress p
-      WHERE p.stream = held.stream AND p.destination = $2 AND NOT p.done AND p.segment > $3 AND p.segment < $4
+      WHERE p.stream = held.stream AND p.destination = $2 AND NOT p.done AND p.segment > $3 AND p.segment + length(p.waiting) > $4
       ORDER BY p.segment ${order} LIMIT $5
     ) l JOIN segments s ON s.first = l.segment
     ORDER BY l.segment ${order} LIMIT $5
@@ -52,7 +55,7 @@ async function readFirst(ask: QueueAsk, { db, streams, report }: Engine): Promis
   const { destination, limit, newestFirst = false } = ask;
   const after = newestFirst ? 0 : (ask.after?.id ?? 0);
   const rows = await db.query<SegmentRow>(newestFirst ? NEWEST_SEGMENTS : OLDEST_SEGMENTS, [
-    ...[[...streams.held().keys()], destination, after - MOST_EVENTS, Number.MAX_SAFE_INTEGER, limit, MOST_BODY],
+    ...[[...streams.held().keys()], destination, after - MOST_EVENTS, after + 1, limit, MOST_BODY],
   ]);
   const deliveries: Delivery[] = [];
   for (const row of rows) {
@@ -64,7 +67,7 @@ async function readFirst(ask: QueueAsk, { db, streams, report }: Engine): Promis
     }
     if (deliveries.length >= limit) return { deliveries, more: true };
   }
-  // Where all were damaged, the next page begins behind them.
+  // Where nothing of them is left to send, or all are damaged, the next page begins behind them.
   const [last] = rows.slice(-1);
   const upTo =
     last && deliveries.length === 0 ? { upTo: { dueAt: last.acceptedAt, id: last.segment + last.events - 1 } } : {};
@@ -122,7 +125,8 @@ async function readRetries(ask: QueueAsk, { db, streams, report }: Engine): Prom
     }
   }
   const last = rows.at(-1);
-  const upTo: QueuePosition | null = last ? { dueAt: last.dueAt, id: last.id } : null;
+  const upTo: QueuePosition | null =
+    last && last.id !== deliveries.at(-1)?.id ? { dueAt: last.dueAt, id: last.id } : null;
   return { deliveries, more: rows.length === limit || read >= 4 * MOST_BODY, ...(upTo && { upTo }) };
 }
 
