@@ -123,10 +123,20 @@ async function dissolve(tx: Tx, before: At, { after, limit }: Wish): Promise<num
   return (await setApart(tx, "waiting", rows)).length;
 }
 
-const UNTRIED = {
-  ...{ state: "waiting", attempts: 0, firstAttemptAt: null, attemptedAt: null, stoodStill: 0, settledAt: null },
-  ...{ url: null, status: null, reason: null, finals: [], log: null, replayedAt: null },
-} as const;
+const UNTRIED: Omit<Apart, "id" | "destination" | "stream" | "segment" | "acceptedAt" | "body" | "dueAt"> = {
+  state: "waiting",
+  attempts: 0,
+  firstAttemptAt: null,
+  attemptedAt: null,
+  stoodStill: 0,
+  settledAt: null,
+  url: null,
+  status: null,
+  reason: null,
+  finals: [],
+  log: null,
+  replayedAt: null,
+};
 
 type RemovedRow = {
   readonly stream: number;

@@ -7,8 +7,9 @@ import { onesIn, textOrPacked } from "./bits.ts";
 import type { Engine } from "./engine.ts";
 import { refOf } from "./streams.ts";
 
-/** Bytes of bodies, as they are stored, that one page reads. */
-const MOST_BODY = 0.5 * MB;
+/** Characters of bodies in one page; and bytes of them that are read, of which compressed ones become several times as many. */
+const MOST_BODY = 2 * MB;
+const MOST_READ = MOST_BODY / 4;
 
 /**
  * Reads the waiting deliveries of a destination in the streams that this daemon holds, in the order in which they are to be
@@ -55,17 +56,19 @@ async function readFirst(ask: QueueAsk, { db, streams, report }: Engine): Promis
   const { destination, limit, newestFirst = false } = ask;
   const after = newestFirst ? 0 : (ask.after?.id ?? 0);
   const rows = await db.query<SegmentRow>(newestFirst ? NEWEST_SEGMENTS : OLDEST_SEGMENTS, [
-    ...[[...streams.held().keys()], destination, after - MOST_EVENTS, after + 1, limit, MOST_BODY],
+    ...[[...streams.held().keys()], destination, after - MOST_EVENTS, after + 1, limit, MOST_READ],
   ]);
   const deliveries: Delivery[] = [];
+  let size = 0;
   for (const row of rows) {
     try {
       const waiting = waitingIn(row, destination, after);
+      size += waiting.reduce((sum, { body }) => sum + body.length, 0);
       deliveries.push(...(newestFirst ? waiting.toReversed() : waiting));
     } catch (error) {
       report.storeFailed(`read what waits for ${destination}`, error);
     }
-    if (deliveries.length >= limit) return { deliveries, more: true };
+    if (deliveries.length >= limit || size >= MOST_BODY) return { deliveries, more: true };
   }
   // Where nothing of them is left to send, or all are damaged, the next page begins behind them.
   const [last] = rows.slice(-1);
@@ -112,7 +115,7 @@ async function readRetries(ask: QueueAsk, { db, streams, report }: Engine): Prom
   const { destination, after, dueBy, limit } = ask;
   const { dueAt, id } = after ?? { dueAt: -1, id: -1 };
   const rows = await db.query<TriedRow & { size: number }>(RETRIES, [
-    ...[[...streams.held().keys()], destination, dueAt, id, dueBy, limit, 4 * MOST_BODY],
+    ...[[...streams.held().keys()], destination, dueAt, id, dueBy, limit, MOST_BODY],
   ]);
   const deliveries: Delivery[] = [];
   let read = 0;
@@ -127,7 +130,7 @@ async function readRetries(ask: QueueAsk, { db, streams, report }: Engine): Prom
   const last = rows.at(-1);
   const upTo: QueuePosition | null =
     last && last.id !== deliveries.at(-1)?.id ? { dueAt: last.dueAt, id: last.id } : null;
-  return { deliveries, more: rows.length === limit || read >= 4 * MOST_BODY, ...(upTo && { upTo }) };
+  return { deliveries, more: rows.length === limit || read >= MOST_BODY, ...(upTo && { upTo }) };
 }
 
 function toDelivery(row: TriedRow): Delivery {
