@@ -130,7 +130,7 @@ function createAppendGroup({ engine, numbers, refuses }: AppendParts): AppendGro
     let known: ReadonlySet<Key> = new Set();
     for (let tries = 1; ; tries += 1) {
       const plan = planOf(calls, { refuses, known });
-      if (plan.stored.length === 0) return receiptsOf(plan, { drafts: [], numbers: [], deliveries: [] });
+      if (plan.stored.length === 0) return receiptsOf(plan, { packed: [], numbers: [], deliveries: [] });
       const { held, now, drafted, result } = await write(plan);
       if (result === "placed") {
         noteStored(engine, held, drafted);
@@ -150,7 +150,7 @@ function createAppendGroup({ engine, numbers, refuses }: AppendParts): AppendGro
       let drafted: Drafted | null = null;
       try {
         drafted = await draftAll(plan.stored, { sql: db, numbers, stream: held.stream, now });
-        const result = await place(db, { held, drafts: drafted.drafts, keys: plan.keys, now, since: now - DAY });
+        const result = await place(db, { held, packed: drafted.packed, keys: plan.keys, now, since: now - DAY });
         return { held, now, drafted, result };
       } catch (error) {
         if (!isLost(error)) throw error;
@@ -162,7 +162,7 @@ function createAppendGroup({ engine, numbers, refuses }: AppendParts): AppendGro
   }
 
   /** A connection was lost: the statement may have been committed, or be under way still. */
-  async function isPlacedAfterAll({ drafts: [draft] }: Drafted, { stream }: Held, until: At): Promise<boolean> {
+  async function isPlacedAfterAll({ packed: [draft] }: Drafted, { stream }: Held, until: At): Promise<boolean> {
     for (;;) {
       try {
         await streams.fence(stream);
@@ -180,10 +180,10 @@ function createAppendGroup({ engine, numbers, refuses }: AppendParts): AppendGro
 }
 
 /** Counts what was stored. Where the stream is lost since, its new holder has counted and delivers it. */
-export function noteStored({ counts, size, streams }: Engine, { stream }: Held, { drafts, deliveries }: Drafted): void {
+export function noteStored({ counts, size, streams }: Engine, { stream }: Held, { packed, deliveries }: Drafted): void {
   if (!streams.held().has(stream)) return;
   for (const { destination } of deliveries.flat()) counts.note(stream, destination, "waiting", 1);
-  size.add(drafts.reduce((sum, draft) => sum + draft.size, 0));
+  size.add(packed.reduce((sum, { about, bodies }) => sum + Buffer.byteLength(about) + bodies.length, 0));
 }
 
 const NEVER = new AbortController().signal;
