@@ -164,7 +164,7 @@ export type Backlog = {
   oldestWaitingAt(destination: string): Promise<At | null>;
   /**
    * The number of deliveries. Cheap: counts are maintained, not computed. A destination that once had deliveries keeps a row
-   * of zeros.
+   * of zeros. Resolves when the settlements so far are written, or could not be: one that waits for another write does not.
    */
   counts(): Promise<readonly DeliveryCount[]>;
 };

@@ -119,6 +119,7 @@ describe("a destination that is paused", () => {
     await call(second, "m2");
     await change(second, "resume");
     assert.deepEqual(arrived(second), ["m1", "m2"]);
+    await second.clock.advance("2s");
     await using third = await second.crash();
     assert.deepEqual(told(third, "stillPaused"), []);
     await call(third, "m3");
