@@ -32,6 +32,8 @@ export type Deliver = {
   hearClocks(heard: readonly StoredClock[]): void;
   /** Another daemon delivers these from now on. */
   forget(has: (ref: DeliveryRef) => boolean): void;
+  /** So many daemons, with this one, send to the same webhooks: each may make its part of the requests that run at once. */
+  shareSlots(daemons: number): void;
   /** The destinations that have attempts under way, or attempts whose result is not written yet. */
   sending(): readonly string[];
   /** Probes a destination at once. With `all`, sends it everything, due or not, whatever its receivers have asked for. */
@@ -69,7 +71,8 @@ export function createDeliver(world: DeliverWorld): Deliver {
   const stopping = controller.signal;
   const limits = createLimits(clock);
   const { pauses, ...clocks } = createClocks({ ...world, stopping, onPauseChange: assignDestinations });
-  const loops = createLoops({ ...world, limits, clocks, stopping });
+  let daemons = 1;
+  const loops = createLoops({ ...world, delivery: shareOf, limits, clocks, stopping });
   let configured: readonly Destination[] = [];
 
   return {
@@ -96,6 +99,9 @@ export function createDeliver(world: DeliverWorld): Deliver {
     forget(has) {
       for (const loop of loops.all.values()) loop.forget(has);
     },
+    shareSlots(alive) {
+      daemons = Math.max(1, alive);
+    },
     sending: () => [...loops.all].flatMap(([name, loop]) => (loop.isBusy() ? [name] : [])),
     tryNow(name, all = false) {
       for (const one of configured) if (one.name === name) lanes.tryNow(one, all);
@@ -114,6 +120,12 @@ export function createDeliver(world: DeliverWorld): Deliver {
       limits.release();
     },
   };
+
+  function shareOf(): Config["delivery"] {
+    const delivery = world.delivery();
+    if (daemons === 1) return delivery;
+    return { ...delivery, concurrency: Math.ceil(delivery.concurrency / daemons) };
+  }
 
   /** Gives each loop its destination, or null if nothing is to be sent to it now. */
   function assignDestinations(): void {
