@@ -85,24 +85,15 @@ export function createDeliver(world: DeliverWorld): Deliver {
       logNotServed(destinations, waiting, report);
       logPaused(destinations, { waiting, pauses, clock, report });
     },
+    ...forStore(loops),
+    hearClocks: clocks.hear,
     enqueue(deliveries) {
       for (const delivery of deliveries) loops.all.get(delivery.destination)?.enqueue(delivery);
     },
     checkLiveness: loops.checkLiveness,
-    readAgain() {
-      for (const loop of loops.all.values()) loop.readAgain();
-    },
-    withdraw(deliveries) {
-      for (const [name, ids] of byDestination(deliveries)) loops.all.get(name)?.withdraw(ids);
-    },
-    hearClocks: clocks.hear,
-    forget(has) {
-      for (const loop of loops.all.values()) loop.forget(has);
-    },
     shareSlots(alive) {
       daemons = Math.max(1, alive);
     },
-    sending: () => [...loops.all].flatMap(([name, loop]) => (loop.isBusy() ? [name] : [])),
     tryNow(name, all = false) {
       for (const one of configured) if (one.name === name) lanes.tryNow(one, all);
       loops.all.get(name)?.tryNow(all);
@@ -134,6 +125,22 @@ export function createDeliver(world: DeliverWorld): Deliver {
     for (const { name } of served) loops.of(name);
     for (const [name, loop] of loops.all) loop.setDestination(byName.get(name) ?? null);
   }
+}
+
+/** What the store tells the loops, and asks them. */
+function forStore({ all }: Pick<Loops, "all">): Pick<Deliver, "readAgain" | "withdraw" | "forget" | "sending"> {
+  return {
+    readAgain() {
+      for (const loop of all.values()) loop.readAgain();
+    },
+    withdraw(deliveries) {
+      for (const [name, ids] of byDestination(deliveries)) all.get(name)?.withdraw(ids);
+    },
+    forget(has) {
+      for (const loop of all.values()) loop.forget(has);
+    },
+    sending: () => [...all].flatMap(([name, loop]) => (loop.isBusy() ? [name] : [])),
+  };
 }
 
 /** The numbers of their events. */
