@@ -26,12 +26,12 @@ import type { DeliveryKey } from "./model/delivery.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
 import { never } from "./model/never.ts";
-import type { Accept, Handle, OpenStore, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
+import type { Accept, DaemonAbout, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
 import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Activity, Arrivals, Health } from "./model/status.ts";
 import { createJanitor } from "./store/janitor.ts";
-import { openStore } from "./store/sqlite/store.ts";
+import { openStore } from "./store/open.ts";
 
 export type { Addresses, App, Metrics, Ports } from "./model/daemon.ts";
 
@@ -109,25 +109,21 @@ type Parts = {
   readonly handles: Handles;
 };
 
-/** Opens the outbox that the config has. */
-function engineOf({ path, postgres }: Config["outbox"]): OpenStore {
-  if (postgres === null) return openStore;
-  throw new Error(`this version cannot have its outbox in a database: set outbox.path in place of ${path}`);
-}
-
 /** Starts what takes calls in, delivers them and cleans up; the order of both start and stop is here. */
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const stopping = new AbortController();
   // Only aborted once nothing is written any more: until then the janitor makes room for what is.
   const closing = new AbortController();
-  const store = await (ports.openStore ?? engineOf(current.config().outbox))({
+  const store = await (ports.openStore ?? openStore)({
     ...ports,
     path: current.config().outbox.path,
+    postgres: current.config().outbox.postgres,
+    about: aboutOf(ports),
     bounds: () => current.config().outbox,
   });
   ports.metrics.expose(store);
   const parts = wire(store, await store.clocks.all(), { ...current, ports, stopping: stopping.signal });
-  store.changes((change) => applyStoreChange(change, parts, ports.report));
+  store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
   const { deliver, janitor, deletion, syncs, handles } = parts;
   const cleaning = janitor.run(closing.signal);
   const deleting = deletion.run(stopping.signal);
@@ -170,6 +166,10 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   }
 }
 
+function aboutOf({ random, version, host = "", pid, clock }: Ports): DaemonAbout {
+  return { name: random.hex(8), version, host, pid, startedAt: clock.wall() };
+}
+
 /** Passes on what the store has changed by itself, or for another part. */
 function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syncs }: Parts, report: Report): void {
   switch (change.kind) {
@@ -181,6 +181,9 @@ function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syn
       break;
     case "clocks":
       deliver.hearClocks(change.clocks);
+      break;
+    case "daemons":
+      deliver.shareSlots(change.alive);
       break;
     case "crowded":
       janitor.wake();

@@ -148,8 +148,8 @@ export const outbox = v.strictObject({
     description: "How large the store may grow before new calls are refused with 503.",
     example: "4GB",
     more: `Waiting events are still delivered then, and never dropped; from nine tenths of that size on, settled events are
-      removed early. It should hold four hours of your busiest traffic, and 21 bytes for each call of the last day. Of a
-      database, Fairlead's own tables count.`,
+      removed early. It should hold four hours of your busiest traffic, and 21 bytes for each call of the last day. In a
+      database, only the events count, and not the space that PostgreSQL needs around them.`,
   }),
   freeDisk: key(v.optional(size({ min: 0, max: LARGEST_STORE }), "64MB"), {
     description: "How much of its disk must stay free: below that, new calls are refused with 503.",

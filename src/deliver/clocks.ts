@@ -169,9 +169,14 @@ function hearClock({ live, own }: Entry, heard: StoredClock, { now, isUnsaved }:
 }
 
 /** A pause counts once it is durable. */
-async function pause(live: LiveClock, { clock, clockStore, onPauseChange }: ClocksWorld): Promise<Paused | Fault> {
+async function pause(live: LiveClock, world: ClocksWorld): Promise<Paused | Fault> {
+  const { clock, clockStore, onPauseChange } = world;
   const { pausedAt } = live.stored();
-  if (pausedAt !== null) return { since: pausedAt, changed: false };
+  if (pausedAt !== null) {
+    const refused = await confirm(live, world);
+    if (refused !== null) return refused;
+    if (live.stored().pausedAt !== null) return { since: pausedAt, changed: false };
+  }
   const since = clock.now();
   const refused = await clockStore.save([stopped(live.stored(), "pausedAt", since)], "command");
   if (refused !== null) return refused;
@@ -182,7 +187,12 @@ async function pause(live: LiveClock, { clock, clockStore, onPauseChange }: Cloc
 }
 
 /** The end of a pause counts once it is durable. */
-async function resume(live: LiveClock, { clock, clockStore, onPauseChange }: ClocksWorld): Promise<Resumed | Fault> {
+async function resume(live: LiveClock, world: ClocksWorld): Promise<Resumed | Fault> {
+  const { clock, clockStore, onPauseChange } = world;
+  if (live.stored().pausedAt === null) {
+    const refused = await confirm(live, world);
+    if (refused !== null) return refused;
+  }
   const { pausedAt: since } = live.stored();
   if (since === null) return { since };
   const now = clock.now();
@@ -192,6 +202,11 @@ async function resume(live: LiveClock, { clock, clockStore, onPauseChange }: Clo
   if (live.stored().pausedAt === since) live.start("pausedAt", now);
   onPauseChange();
   return { since };
+}
+
+/** Another daemon may have paused or resumed it a moment ago: that is heard with the next save. */
+function confirm(live: LiveClock, { clockStore }: ClocksWorld): Promise<Fault | null> {
+  return clockStore.save([live.stored()], "command");
 }
 
 type Saver = {

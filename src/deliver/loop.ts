@@ -54,6 +54,8 @@ export type Loop = {
   withdraw(ids: ReadonlySet<number>): void;
   /** Forgets these deliveries, because another daemon sends them from now on. */
   forget(has: (ref: DeliveryRef) => boolean): void;
+  /** Whether something is being sent, or was sent and is not written yet. */
+  isBusy(): boolean;
   /** Sends by this entry of the config from the next round on; null: sends nothing. */
   setDestination(destination: Destination | null): void;
   /** Runs `work`, which may end or move waiting deliveries, while nothing is sent; or answers why it cannot. */
@@ -95,6 +97,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
     },
     withdraw: (ids) => loop.window.withdraw(ids),
     forget: (has) => loop.window.forget(has),
+    isBusy: () => isBusy(loop) || loop.isStarting,
     setDestination(destination) {
       loop.destination = destination;
       waker.wake();

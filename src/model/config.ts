@@ -41,7 +41,7 @@ export type Config = {
     readonly path: string;
     /** Null: `path` is a file. */
     readonly postgres: Postgres | null;
-    /** Bytes of used pages, or of tables, at which ingestion answers 503. */
+    /** Bytes of used pages, or of events in a database, at which ingestion answers 503. */
     readonly maxSize: number;
     /** Free bytes of its disk below which ingestion answers 503; 0: no bound, as of a database. */
     readonly freeDisk: number;

@@ -18,7 +18,7 @@ export type Ports = {
   /** Reads the config again and calls `App.reload`. */
   readonly reload: Reload;
   readonly lastReload: () => ConfigStatus;
-  /** The storage engine. Default: SQLite. */
+  /** The storage engine. Default: that of the config. */
   readonly openStore?: OpenStore;
   /** Called before each step of a migration, during the start. */
   readonly migrating?: Migrating;
@@ -29,8 +29,9 @@ export type Ports = {
   /** Frees unused memory. Called before a large body is read, so that the previous ones do not add up. */
   readonly freeMemory?: () => void;
   readonly version: string;
-  /** The id of this process. */
+  /** The id of this process, and the name of its machine. */
   readonly pid: number;
+  readonly host?: string;
 };
 
 export type Metrics = {

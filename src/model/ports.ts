@@ -3,7 +3,7 @@
  * `runtime/` and `store/` implement them; tests use fakes.
  */
 import type { MemberChange, Members } from "./audience.ts";
-import type { Listen, Tls, WebhookTls } from "./config.ts";
+import type { Listen, Postgres, Tls, WebhookTls } from "./config.ts";
 import type { Migrating } from "./daemon.ts";
 import type { Deletion, DeletionRequest, Notice, StoredDeletions } from "./deletion.ts";
 import type {
@@ -203,12 +203,18 @@ export type StoreChange =
   | { readonly kind: "clocks"; readonly clocks: readonly StoredClock[] }
   /** The store is so full that settled deliveries should be pruned early. */
   | { readonly kind: "crowded" }
+  /** So many daemons share the store now, with this one. */
+  | { readonly kind: "daemons"; readonly alive: number }
   /** There may be work on deletions and audiences for this daemon, of those that share the store. */
   | { readonly kind: "work" };
 
 export type StoreOptions = {
-  /** Where the outbox is. */
+  /** Where the outbox is: a file, or the shown form of the database's URL. */
   readonly path: string;
+  /** The database, if it is on PostgreSQL. */
+  readonly postgres?: Postgres | null;
+  /** What other daemons that share the outbox, and operators, are told of this one. */
+  readonly about?: DaemonAbout;
   /** The limits at which calls are refused. A reload may change them. */
   readonly bounds: () => Bounds;
   readonly disk: Disk;
@@ -222,6 +228,16 @@ export type StoreOptions = {
   readonly pid: number;
   readonly clock: Clock;
   readonly report: Report;
+};
+
+/** `name`: different with each start. */
+export type DaemonAbout = {
+  readonly name: string;
+  readonly version: string;
+  readonly host: string;
+  readonly pid: number;
+  /** By the wall clock. */
+  readonly startedAt: At;
 };
 
 /** Opens the store, or creates it. Rejects with a message for the operator. */

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import process from "node:process";
 import type { Config } from "../model/config.ts";
 import type { BeginScratch, Disk } from "../model/disk.ts";
@@ -26,6 +27,7 @@ export type Machine = {
   readonly report: Report;
   readonly metrics: Metrics;
   readonly pid: number;
+  readonly host: string;
   /** Applies the log settings of a config. */
   configureLog(settings: Config["log"]): void;
   /** Writes a line to standard output, without waiting for its reader. */
@@ -55,6 +57,7 @@ export function createMachine(settings: Config["log"]): Machine {
     report,
     metrics,
     pid: process.pid,
+    host: hostname(),
     configureLog: log.configure,
     print: (line) => output.write(`${line}\n`),
     async flush() {

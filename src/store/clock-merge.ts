@@ -12,8 +12,8 @@ const REASONS = ["pausedAt", "unservedAt", "offlineAt"] as const;
 export type ClockChanges = { readonly base: StoredClock; readonly mine: StoredClock; readonly theirs: StoredClock };
 
 /**
- * A clock that two daemons have changed at once. A reason that either of them has set holds. It ends if one of them has ended
- * it, unless the other has set it anew. The clock has stood still for as long as the one that counts more says: what was
+ * A clock that two daemons have changed at once. A reason holds if either of them has set it, unless it is
+ * ended by this later change. The clock has stood still for as long as the one that counts more says: what was
  * counted may be in a delivery's row already, and would be missing there if it were taken back.
  */
 export function mergeClocks({ base, mine, theirs }: ClockChanges, now: At): StoredClock {
@@ -31,8 +31,7 @@ export function mergeClocks({ base, mine, theirs }: ClockChanges, now: At): Stor
 function mergeReason(reason: (typeof REASONS)[number], { base, mine, theirs }: ClockChanges): At | null {
   const [was, set, other] = [base[reason], mine[reason], theirs[reason]];
   if (set === was) return other;
-  if (set === null) return other === was ? null : other;
-  return Math.min(set, other ?? set);
+  return set === null ? null : Math.min(set, other ?? set);
 }
 
 export function isSameClock(one: StoredClock, other: StoredClock): boolean {

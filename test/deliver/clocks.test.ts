@@ -43,7 +43,7 @@ function start(stored: readonly StoredClock[] = []) {
   });
   const { pauses } = clocks;
   const serve = (destinations: readonly Destination[]) => clocks.setDestinations(destinations, waiting());
-  return { clock, store, leaving, pauses, serve, crm: clocks.of("crm"), changes: () => changes };
+  return { clock, store, leaving, clocks, pauses, serve, crm: clocks.of("crm"), changes: () => changes };
 }
 
 describe("a pause", () => {
@@ -168,6 +168,86 @@ describe("what a clock has counted", () => {
     serve([CRM]);
     await clock.rest();
     assert.deepEqual(store.saved, [[{ ...RUNNING, pausedAt: START - 10, stoppedAt: START - 10 }]]);
+  });
+});
+
+describe("a clock that another daemon has saved", () => {
+  const PAUSED = { ...RUNNING, pausedAt: START - 10, stoppedAt: START - 10 };
+
+  it("is paused and resumed here too, and nothing is saved again", async () => {
+    const { clocks, pauses, crm, clock, store, changes } = start();
+    clocks.hear([PAUSED]);
+    assert.deepEqual([pauses.since("crm"), crm.stoodStill(START), changes()], [START - 10, 10, 1]);
+    clocks.hear([PAUSED]);
+    assert.equal(changes(), 1);
+    await clock.advance("1s");
+    clocks.hear([{ ...RUNNING, stoodStill: SECOND + 10 }]);
+    assert.deepEqual([pauses.since("crm"), crm.standsStill(), changes()], [null, false, 2]);
+    assert.equal(crm.stoodStill(START), 10);
+    await clock.rest();
+    assert.deepEqual(store.saved, []);
+  });
+
+  it("has counted less than this one: that stays, and is saved", async () => {
+    const { clocks, crm, clock, store } = start([PAUSED]);
+    await clock.advance("1s");
+    clocks.hear([{ ...RUNNING, stoodStill: 400 }]);
+    assert.deepEqual([crm.standsStill(), crm.stoodStill(clock.now())], [false, SECOND + 10]);
+    await clock.rest();
+    assert.deepEqual(store.saved, [[{ ...RUNNING, stoodStill: SECOND + 10 }]]);
+  });
+
+  it("goes on standing still while this one does not serve it, or is offline", async () => {
+    const { clocks, serve, crm, clock, store } = start();
+    crm.noteOnline(START - 5);
+    serve([OFF]);
+    crm.noteOffline();
+    await clock.advance("1s");
+    clocks.hear([{ ...RUNNING, stoodStill: SECOND }]);
+    await clock.rest();
+    const stood = { unservedAt: START, offlineAt: START - 5, stoppedAt: clock.now(), stoodStill: SECOND + 5 };
+    assert.deepEqual(store.saved.at(-1), [{ ...RUNNING, ...stood }]);
+    serve([CRM]);
+    crm.noteOnline(clock.now());
+    const saved = store.saved.length;
+    clocks.hear([{ ...RUNNING, stoodStill: SECOND + 5 }]);
+    await clock.rest();
+    assert.deepEqual([crm.standsStill(), store.saved.length], [false, saved + 1]);
+  });
+
+  it("is online again with the first attempt that leaves this machine", async () => {
+    const { clocks, crm, clock, store } = start();
+    clocks.hear([{ ...RUNNING, offlineAt: START, stoppedAt: START }]);
+    await clock.advance("1s");
+    assert.equal(crm.standsStill(), true);
+    crm.noteOnline(clock.now());
+    await clock.rest();
+    assert.deepEqual(store.saved, [[{ ...RUNNING, stoodStill: SECOND }]]);
+  });
+
+  it("does not undo what this one has not saved yet", async () => {
+    const unserved = { ...RUNNING, unservedAt: START - 10, stoppedAt: START - 10 };
+    const { clocks, serve, crm, clock, store } = start([unserved]);
+    store.broken = true;
+    serve([CRM]);
+    await clock.rest();
+    clocks.hear([{ ...unserved, pausedAt: START }]);
+    assert.equal(crm.standsStill(), true);
+    clocks.hear([unserved]);
+    assert.equal(crm.standsStill(), false);
+    store.broken = false;
+    await clock.advance("10s");
+    assert.deepEqual(store.saved, [[{ ...RUNNING, stoodStill: 10 }]]);
+  });
+
+  it("is paused again by another daemon while this one resumes it: it stays paused", async () => {
+    const { clocks, pauses, clock } = start([PAUSED]);
+    const resuming = pauses.resume("crm");
+    await Promise.resolve();
+    clocks.hear([{ ...PAUSED, pausedAt: START, stoodStill: 5 }]);
+    assert.deepEqual(await resuming, { since: START - 10 });
+    assert.equal(pauses.since("crm"), START);
+    await clock.rest();
   });
 });
 

@@ -8,6 +8,8 @@ export type FalseClock = Clock & {
   advance(duration: string): Promise<void>;
   /** Resolves when nothing more can happen without time going on. */
   rest(): Promise<void>;
+  /** Another program works at this, in real time: nothing is at rest until it is done. */
+  during<T>(work: Promise<T>): Promise<T>;
   /** Sets what the machine's clock says, as an operator or a bad time server would. */
   setWall(at: At): void;
   /** Goes on by this much at once, and no timer runs meanwhile: the daemon is down, or kept from running. */
@@ -103,6 +105,12 @@ export function createFalseClock(start: At = START, mostTurns = MOST_TURNS): Fal
         await realTurn();
         quiet = turns === 0 ? quiet + 1 : 0;
       }
+    },
+    during(work) {
+      turns += 1;
+      return work.finally(() => {
+        turns -= 1;
+      });
     },
     setWall(at) {
       wall = at - passed;

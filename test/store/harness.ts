@@ -6,8 +6,7 @@ import type { Bounds, Disk, Space } from "../../src/model/disk.ts";
 import { isFault } from "../../src/model/fault.ts";
 import type { Entry, PruneBefore, PruneCounts, QueueAsk, Store, StoreChange } from "../../src/model/ports.ts";
 import type { Report } from "../../src/model/report.ts";
-import type { At } from "../../src/model/units.ts";
-import { GB } from "../../src/model/units.ts";
+import { type At, GB, type Ms, parseDuration, SECOND } from "../../src/model/units.ts";
 import { disk } from "../../src/runtime/disk.ts";
 import type { Tx } from "../../src/store/sqlite/commits.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
@@ -63,6 +62,8 @@ export type TestStore = AsyncDisposable & {
   counts(): Promise<readonly string[]>;
   /** Which event it is, of those that `append` has stored: 1 for the first one. Numbers of events have gaps on some engines. */
   nth(event: number): number;
+  /** So much later. Of what a store does every few seconds, it has only done the last rounds. */
+  later(duration: string): Promise<void>;
   /** As a stop and a start of the daemon. */
   reopen(clock?: FalseClock): Promise<void>;
   /** As a kill -9 and a start. */
@@ -136,6 +137,10 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
       return isFault(counts) ? assert.fail(counts.message) : (counts ?? NOTHING);
     },
     counts: () => describeCounts(store),
+    async later(duration) {
+      clock.skip(`${(parseDuration(duration) ?? assert.fail(duration)) - LAST_ROUNDS}ms`);
+      await clock.advance(`${LAST_ROUNDS}ms`);
+    },
     nth: (event) => numbers.indexOf(event) + 1,
     async reopen(next = clock) {
       await store.close();
@@ -155,6 +160,8 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
     },
   };
 }
+
+const LAST_ROUNDS: Ms = 10 * SECOND;
 
 function makeFolder(): Promise<string> {
   return mkdtemp(join(SCRATCH, "fairlead-store-"));

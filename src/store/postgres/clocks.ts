@@ -3,6 +3,7 @@ import { isFault } from "../../model/fault.ts";
 import { hasStoodStill, isSameClock, mergeClocks, raiseClock } from "../clock-merge.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
+import { createTurns } from "./turns.ts";
 
 type Change = { readonly mine: StoredClock; readonly base: StoredClock };
 
@@ -11,39 +12,42 @@ type Change = { readonly mine: StoredClock; readonly base: StoredClock };
  * each hears of what another one has saved when it reads the news, which must be open before.
  */
 export async function openStoredClocks(engine: Engine): Promise<StoredClocks> {
-  const { db, write, news, tell } = engine;
+  const { db, write, news, report, tell } = engine;
   const kept = new Map((await read(db, null)).map((clock) => [clock.destination, clock]));
-  /** How often this daemon has saved some. */
-  let saves = 0;
-  news.on("clocks", (names) => hear(names as readonly string[]));
+  const inTurn = createTurns();
+  news.on("clocks", (names) => readAgain(names as readonly string[], baseOf), { own: true });
 
   return {
     all: async () => [...kept.values()],
     async save(clocks) {
-      const changes = clocks.map((mine) => ({
-        mine,
-        base: kept.get(mine.destination) ?? neverStopped(mine.destination),
-      }));
-      const saved = await write("save clocks of destinations", (tx) => saveAll(tx, changes, engine));
-      if (isFault(saved)) return saved;
-      saves += 1;
-      saved.forEach(keep);
-      const others = saved.filter((one, nth) => !isSameClock(one, clocks[nth] ?? one));
-      if (others.length > 0) tell({ kind: "clocks", clocks: others });
+      const changes = clocks.map((mine) => ({ mine, base: baseOf(mine.destination) }));
+      const refused = await write("save clocks of destinations", (tx) => saveAll(tx, changes, engine));
+      if (isFault(refused)) return refused;
+      const mine = new Map(clocks.map((clock) => [clock.destination, clock]));
+      // If it fails, the news say the same in a second.
+      await readAgain([...mine.keys()], (name) => mine.get(name) ?? baseOf(name)).catch((error: unknown) =>
+        report.storeFailed("read clocks of destinations", error),
+      );
       return null;
     },
   };
 
-  async function hear(names: readonly string[]): Promise<void> {
-    for (;;) {
-      const before = saves;
+  /**
+   * Reads are made in turn, so that each finds what the one before has found, or something newer. The daemon hears of those
+   * that are not as it knows them.
+   */
+  function readAgain(names: readonly string[], known: (name: string) => StoredClock): Promise<void> {
+    return inTurn(async () => {
       const rows = new Map((await read(db, names)).map((clock) => [clock.destination, clock]));
-      // What was read before a save of this daemon may be older than that.
-      if (before !== saves) continue;
-      const heard = names.map((name) => rows.get(name) ?? neverStopped(name));
-      heard.forEach(keep);
-      return tell({ kind: "clocks", clocks: heard });
-    }
+      const found = names.map((name) => rows.get(name) ?? neverStopped(name));
+      const heard = found.filter((one) => !isSameClock(one, known(one.destination)));
+      found.forEach(keep);
+      if (heard.length > 0) tell({ kind: "clocks", clocks: heard });
+    });
+  }
+
+  function baseOf(name: string): StoredClock {
+    return kept.get(name) ?? neverStopped(name);
   }
 
   function keep(clock: StoredClock): void {
@@ -62,12 +66,11 @@ function read(sql: Sql, names: readonly string[] | null): Promise<readonly Store
   );
 }
 
-/** Answers the clocks as they are now, in the same order. */
 async function saveAll(
   tx: Tx,
   changes: readonly Change[],
   { news, streams }: Pick<Engine, "news" | "streams">,
-): Promise<readonly StoredClock[]> {
+): Promise<void> {
   const names = changes.map(({ mine }) => mine.destination);
   // It comes first: from then on the others wait who save clocks.
   await news.announce(tx, "clocks", names);
@@ -77,14 +80,19 @@ async function saveAll(
   ]);
   const merged = changes.map(({ mine, base }) => {
     // Deliveries of another daemon may need what is forgotten here.
-    const kept = others.length === 0 ? mine : raiseClock(mine, totalOf(base, tx.now), tx.now);
-    return mergeClocks(
-      { base, mine: kept, theirs: stored.get(mine.destination) ?? neverStopped(mine.destination) },
-      tx.now,
-    );
+    const kept = others.length > 0 && isLess(mine, base) ? raiseClock(mine, totalOf(base, tx.now), tx.now) : mine;
+    const theirs = stored.get(mine.destination) ?? neverStopped(mine.destination);
+    return mergeClocks({ base, mine: kept, theirs }, tx.now);
   });
   await writeAll(tx, merged);
-  return merged;
+}
+
+/** A clock that goes on counts more than before, and nothing else takes away what it has counted. */
+function isLess(mine: StoredClock, base: StoredClock): boolean {
+  const goesOn = mine.stoppedAt !== null && base.stoppedAt !== null && mine.stoppedAt <= base.stoppedAt;
+  return (
+    mine.stoodStill < base.stoodStill || (mine.stoodStill === base.stoodStill && base.stoppedAt !== null && !goesOn)
+  );
 }
 
 async function writeAll(tx: Tx, clocks: readonly StoredClock[]): Promise<void> {

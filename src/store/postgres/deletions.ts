@@ -192,7 +192,7 @@ async function record(request: NewDeletion, parts: DeletionsParts): Promise<Dele
     return { added, deletion: await get(tx, request.id) };
   });
   if (isFault(recorded)) return recorded;
-  suppression.committed(recorded.added);
+  await suppression.committed(recorded.added);
   if (request.sources === null) forgetting.leaveUploads(request.userIds);
   return recorded.deletion;
 }

@@ -1,8 +1,12 @@
 import type { DeliveryState } from "../../model/delivery.ts";
 import { isFault } from "../../model/fault.ts";
 import type { Prune, PruneBefore, PruneCounts } from "../../model/ports.ts";
+import type { At } from "../../model/units.ts";
+import { type Apart, setApart } from "./apart.ts";
+import { onesIn } from "./bits.ts";
 import type { Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
+import { createKept } from "./kept.ts";
 
 /**
  * Removes what was kept long enough, on the daemon that does this for all. A segment goes as a whole, when nothing in it waits
@@ -10,7 +14,7 @@ import type { Engine } from "./engine.ts";
  * it has removed and that a long transaction keeps on the disk.
  */
 export function createPrune(engine: Engine): Prune {
-  const { streams, write, size } = engine;
+  const { streams, write, size, tell } = engine;
   let after = 0;
 
   return async function prune(before, limit) {
@@ -19,6 +23,7 @@ export function createPrune(engine: Engine): Prune {
       if (isFault(done)) return done;
       after = done.next;
       size.add(-done.bytes);
+      if (done.moved > 0) tell({ kind: "moved" });
       if (Object.values(done.counts).some((count) => count > 0)) return done.counts;
       if (after === 0) return null;
     }
@@ -30,12 +35,14 @@ export function createPrune(engine: Engine): Prune {
 const MOST_STEPS = 100;
 
 async function step(tx: Tx, wish: Wish, engine: Engine) {
+  const moved = wish.before.sparse === undefined ? 0 : await dissolve(tx, wish.before.sparse, wish);
+  if (moved > 0) await engine.news.announce(tx, "moved");
   const segments = await pruneSegments(tx, wish, engine);
   const rows = await pruneRows(tx, wish, engine);
   const seen = await pruneSeen(tx, wish);
   const delivered = rows.counts.delivered + segments.delivered;
   const counts: PruneCounts = { ...rows.counts, delivered, unrouted: segments.unrouted, seen };
-  return { counts, bytes: segments.bytes + rows.bytes, next: segments.next };
+  return { counts, moved, bytes: segments.bytes + rows.bytes, next: segments.next };
 }
 
 /** `after`: the segment that was looked at last. */
@@ -82,6 +89,54 @@ async function pruneSegments(tx: Tx, { before, after, limit }: Wish, { counts }:
     next: looked.length < limit ? 0 : (looked.at(-1)?.first ?? 0),
   };
 }
+
+/**
+ * What waits in segments that are settled for the most part gets rows of its own, so that the segments can go. Answers how many
+ * deliveries that were.
+ */
+async function dissolve(tx: Tx, before: At, { after, limit }: Wish): Promise<number> {
+  const sparse = await tx.query<{ first: number }>(
+    `SELECT s.first FROM (SELECT first, events, accepted_at FROM segments WHERE first > $1 ORDER BY first LIMIT $2) s
+     JOIN progress p ON p.segment = s.first WHERE s.accepted_at < $3
+     GROUP BY s.first, s.events HAVING sum(bit_count(p.waiting)) BETWEEN 1 AND s.events / 2`,
+    [after, limit, before],
+  );
+  const kept = createKept(tx);
+  const contents = await kept.contents(sparse.map(({ first }) => first));
+  const waiting = await tx.query<{ segment: number; destination: string; stream: number; waiting: string }>(
+    "SELECT segment, destination, stream, waiting::text AS waiting FROM progress WHERE segment = ANY ($1) AND NOT done",
+    [sparse.map(({ first }) => first)],
+  );
+  const rows = waiting.flatMap(({ waiting: bits, ...place }) => {
+    const { bodies = [], acceptedAt = tx.now } = contents.get(place.segment) ?? {};
+    return onesIn(bits).map(
+      (at): Apart => ({
+        ...place,
+        ...UNTRIED,
+        id: place.segment + at,
+        body: bodies[at] ?? "",
+        acceptedAt,
+        dueAt: acceptedAt,
+      }),
+    );
+  });
+  return (await setApart(tx, "waiting", rows)).length;
+}
+
+const UNTRIED: Omit<Apart, "id" | "destination" | "stream" | "segment" | "acceptedAt" | "body" | "dueAt"> = {
+  state: "waiting",
+  attempts: 0,
+  firstAttemptAt: null,
+  attemptedAt: null,
+  stoodStill: 0,
+  settledAt: null,
+  url: null,
+  status: null,
+  reason: null,
+  finals: [],
+  log: null,
+  replayedAt: null,
+};
 
 type RemovedRow = {
   readonly stream: number;

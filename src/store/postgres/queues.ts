@@ -7,8 +7,9 @@ import { onesIn, textOrPacked } from "./bits.ts";
 import type { Engine } from "./engine.ts";
 import { refOf } from "./streams.ts";
 
-/** Bytes of bodies, as they are stored, that one page reads. */
-const MOST_BODY = 0.5 * MB;
+/** Characters of bodies in one page; and bytes of them that are read, of which compressed ones become several times as many. */
+const MOST_BODY = 2 * MB;
+const MOST_READ = MOST_BODY / 4;
 
 /**
  * Reads the waiting deliveries of a destination in the streams that this daemon holds, in the order in which they are to be
@@ -33,14 +34,17 @@ type SegmentRow = {
   readonly sum: number;
 };
 
-/** For each stream the index gives its segments in order; `$5` of them, up to `$6` bytes, are read with their contents. */
+/**
+ * For each stream the index gives its segments in order, from the one on that has the event `$4`. `$5` of them are read with
+ * their contents, up to `$6` bytes.
+ */
 const segmentsIn = (order: "ASC" | "DESC") => `
   SELECT w.segment, w.stream, w.total, w.waiting::text AS waiting, s.events, s.accepted_at AS "acceptedAt", s.about, s.bodies, s.sum
   FROM (
     SELECT l.*, sum(s.bytes) OVER (ORDER BY l.segment ${order}) - s.bytes AS before, count(*) OVER ()::int AS total
     FROM unnest($1::smallint[]) held (stream) CROSS JOIN LATERAL (
       SELECT segment, stream, waiting FROM progress p
-      WHERE p.stream = held.stream AND p.destination = $2 AND NOT p.done AND p.segment > $3 AND p.segment < $4
+      WHERE p.stream = held.stream AND p.destination = $2 AND NOT p.done AND p.segment > $3 AND p.segment + length(p.waiting) > $4
       ORDER BY p.segment ${order} LIMIT $5
     ) l JOIN segments s ON s.first = l.segment
     ORDER BY l.segment ${order} LIMIT $5
@@ -52,19 +56,21 @@ async function readFirst(ask: QueueAsk, { db, streams, report }: Engine): Promis
   const { destination, limit, newestFirst = false } = ask;
   const after = newestFirst ? 0 : (ask.after?.id ?? 0);
   const rows = await db.query<SegmentRow>(newestFirst ? NEWEST_SEGMENTS : OLDEST_SEGMENTS, [
-    ...[[...streams.held().keys()], destination, after - MOST_EVENTS, Number.MAX_SAFE_INTEGER, limit, MOST_BODY],
+    ...[[...streams.held().keys()], destination, after - MOST_EVENTS, after + 1, limit, MOST_READ],
   ]);
   const deliveries: Delivery[] = [];
+  let size = 0;
   for (const row of rows) {
     try {
       const waiting = waitingIn(row, destination, after);
+      size += waiting.reduce((sum, { body }) => sum + body.length, 0);
       deliveries.push(...(newestFirst ? waiting.toReversed() : waiting));
     } catch (error) {
       report.storeFailed(`read what waits for ${destination}`, error);
     }
-    if (deliveries.length >= limit) return { deliveries, more: true };
+    if (deliveries.length >= limit || size >= MOST_BODY) return { deliveries, more: true };
   }
-  // Where all were damaged, the next page begins behind them.
+  // Where nothing of them is left to send, or all are damaged, the next page begins behind them.
   const [last] = rows.slice(-1);
   const upTo =
     last && deliveries.length === 0 ? { upTo: { dueAt: last.acceptedAt, id: last.segment + last.events - 1 } } : {};
@@ -108,13 +114,13 @@ const RETRIES = `
 async function readRetries(ask: QueueAsk, { db, streams, report }: Engine): Promise<QueuePage> {
   const { destination, after, dueBy, limit } = ask;
   const { dueAt, id } = after ?? { dueAt: -1, id: -1 };
-  const rows = await db.query<TriedRow & { size: number }>(RETRIES, [
-    ...[[...streams.held().keys()], destination, dueAt, id, dueBy, limit, 4 * MOST_BODY],
+  const rows = await db.query<TriedRow & { size: number; before: number }>(RETRIES, [
+    ...[[...streams.held().keys()], destination, dueAt, id, dueBy, limit, MOST_BODY],
   ]);
   const deliveries: Delivery[] = [];
   let read = 0;
-  for (const row of rows) {
-    read += row.size;
+  for (const { size, before: _, ...row } of rows) {
+    read += size;
     try {
       deliveries.push(toDelivery(row));
     } catch (error) {
@@ -122,19 +128,15 @@ async function readRetries(ask: QueueAsk, { db, streams, report }: Engine): Prom
     }
   }
   const last = rows.at(-1);
-  const upTo: QueuePosition | null = last ? { dueAt: last.dueAt, id: last.id } : null;
-  return { deliveries, more: rows.length === limit || read >= 4 * MOST_BODY, ...(upTo && { upTo }) };
+  const upTo: QueuePosition | null =
+    last && last.id !== deliveries.at(-1)?.id ? { dueAt: last.dueAt, id: last.id } : null;
+  return { deliveries, more: rows.length === limit || read >= MOST_BODY, ...(upTo && { upTo }) };
 }
 
-function toDelivery(row: TriedRow): Delivery {
-  const { id, destination, stream, about, body, sum, finals } = row;
-  if (sum !== checksum(about, body)) throw damagedRow(id);
+function toDelivery({ stream, about, sum, finals, ...row }: TriedRow): Delivery {
+  if (sum !== checksum(about, row.body)) throw damagedRow(row.id);
   const [, type, messageId]: About = JSON.parse(about);
-  const { acceptedAt, attempts, firstAttemptAt, attemptedAt, replayedAt, stoodStill, dueAt } = row;
-  return {
-    ...{ id, destination, ref: refOf({ stream, segment: 0 }), messageId, type, body, acceptedAt, attempts },
-    ...{ firstAttemptAt, attemptedAt, replayedAt, stoodStill, dueAt, finals: parseFinals(finals) },
-  };
+  return { ...row, ref: refOf({ stream, segment: 0 }), messageId, type, finals: parseFinals(finals) };
 }
 
 const NONE: readonly FinalAnswer[] = [];

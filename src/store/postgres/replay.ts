@@ -31,6 +31,7 @@ export function createReplaySteps({ engine, isForgotten, superseding }: ReplayPa
     },
     sendAgain(settled, mayBeOld) {
       return write("send again", async (tx) => {
+        await superseding.lock(tx, settled);
         // Checked again: since the lookup a user may have been deleted, or a newer call may have come. Of several calls
         // about a user who has left, the last one counts.
         const allowed: Settled[] = [];
@@ -40,7 +41,8 @@ export function createReplaySteps({ engine, isForgotten, superseding }: ReplayPa
           await superseding.keep(tx, one);
           allowed.push(one);
         }
-        const done = [...(await replayRows(tx, allowed)), ...(await replayBits(tx, allowed))];
+        // Bits first: everything locks rows of `progress` before those of `tried`.
+        const done = [...(await replayBits(tx, allowed)), ...(await replayRows(tx, allowed))];
         await counts.add(tx, done.flatMap(toChanges));
         if (done.length > 0) await news.announce(tx, "moved");
         return done.map(({ one }) => one);

@@ -7,17 +7,18 @@ import { createUserHash, type UserHash } from "../user-hash.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
 import { createKept } from "./kept.ts";
+import { createTurns } from "./turns.ts";
 
 /** Users whose calls are refused, by their hash, in the memory of each daemon. */
 export type Suppression = {
   /** Whether calls about any of these users from this source are refused. An undefined id is nobody. */
   refuses(userIds: readonly (string | undefined)[], source: string): boolean;
   /**
-   * Refuses calls about these users from now on. Other daemons refuse them when they read the news, and this one when
-   * `committed` is called with the answer.
+   * Refuses calls about these users from now on. Other daemons refuse them when they read the news, and this one once
+   * `committed` was called with the answer.
    */
   add(tx: Tx, those: Suppressed): Promise<readonly Row[]>;
-  committed(added: readonly Row[]): void;
+  committed(added: readonly Row[]): Promise<void>;
   /** Accepts calls about these users again. Answers how many of them were suppressed. */
   lift(userIds: readonly string[]): Promise<number | Fault>;
   /** Loads all of them, where the news do not go back far enough. */
@@ -38,33 +39,28 @@ const ALL = "";
 /** Rows in one query. */
 const PAGE = 10_000;
 
-type SuppressionParts = Pick<Engine, "db" | "news" | "write"> & { readonly hash: UserHash };
+type SuppressionParts = Pick<Engine, "db" | "news" | "write" | "report"> & { readonly hash: UserHash };
 
 /** The news must be open before: what is announced from then on is read later. */
-export async function openSuppression({ db, news, write, hash }: SuppressionParts): Promise<Suppression> {
-  let kept = new Map<string, Set<string>>();
-  /** How often this daemon has changed them. */
-  let changes = 0;
-  news.on("suppressed", (hashes) => hear(hashes as readonly string[]));
+export async function openSuppression({ db, news, write, report, hash }: SuppressionParts): Promise<Suppression> {
+  // Each read finds what the one before has found, or something newer.
+  const inTurn = createTurns();
+  let known = createKnown();
+  news.on("suppressed", (hashes) => readAgain(hashes as readonly string[]), { own: true });
   await load();
 
   return {
-    refuses(userIds, source) {
-      if (kept.size === 0) return false;
-      return userIds.some((userId) => {
-        const sources = userId === undefined ? undefined : kept.get(hash.of(userId));
-        return sources !== undefined && (sources.has(ALL) || sources.has(source));
-      });
-    },
+    refuses: (userIds, source) =>
+      !known.isEmpty() && userIds.some((userId) => userId !== undefined && known.has(hash.of(userId), source)),
     async add(tx, { userIds, sources, since }) {
       const hashes = [...new Set(userIds.map(hash.of))];
       await tx.query(ADD, [hashes, sources ?? [ALL], since]);
       await news.announce(tx, "suppressed", hashes);
       return hashes.flatMap((one) => (sources ?? [ALL]).map((source) => ({ hash: one, source })));
     },
-    committed(added) {
-      changes += 1;
-      keep(kept, added);
+    async committed(added) {
+      const hashes = [...new Set(added.map((row) => row.hash))];
+      if (hashes.length > 0) await readOr(hashes, () => known.add(added));
     },
     async lift(userIds) {
       const lifted = await write("accept calls of users again", async (tx) => {
@@ -74,32 +70,54 @@ export async function openSuppression({ db, news, write, hash }: SuppressionPart
         return hashes;
       });
       if (isFault(lifted)) return lifted;
-      changes += 1;
-      for (const one of lifted) kept.delete(one);
+      await readOr(lifted, () => known.remove(lifted));
       return lifted.length;
     },
     load,
   };
 
-  async function load(): Promise<void> {
-    kept = await readUnchanged(() => loadAll(db));
+  function load(): Promise<void> {
+    return inTurn(async () => {
+      known = await loadAll(db);
+    });
   }
 
-  /** Another daemon has changed what is known of these hashes. */
-  async function hear(hashes: readonly string[]): Promise<void> {
-    const rows = await readUnchanged(() => db.query<Row>(OF_HASHES, [hashes]));
-    for (const one of hashes) kept.delete(one);
-    keep(kept, rows);
+  /** What is known of these hashes has changed. */
+  function readAgain(hashes: readonly string[]): Promise<void> {
+    return inTurn(async () => {
+      const rows = await db.query<Row>(OF_HASHES, [hashes]);
+      known.remove(hashes);
+      known.add(rows);
+    });
   }
 
-  /** Reads again if this daemon has changed something meanwhile: what was read may be older. */
-  async function readUnchanged<T>(read: () => Promise<T>): Promise<T> {
-    for (;;) {
-      const before = changes;
-      const found = await read();
-      if (before === changes) return found;
-    }
+  /** What is committed counts, also if it cannot be read. */
+  async function readOr(hashes: readonly string[], assume: () => void): Promise<void> {
+    await readAgain(hashes).catch((error: unknown) => {
+      report.storeFailed("read the suppressed users", error);
+      assume();
+    });
   }
+}
+
+type Known = ReturnType<typeof createKnown>;
+
+/** The sources by hash. */
+function createKnown() {
+  const kept = new Map<string, Set<string>>();
+  return {
+    isEmpty: () => kept.size === 0,
+    has(hash: string, source: string): boolean {
+      const sources = kept.get(hash);
+      return sources !== undefined && (sources.has(ALL) || sources.has(source));
+    },
+    add(rows: readonly Row[]): void {
+      for (const { hash, source } of rows) kept.set(hash, (kept.get(hash) ?? new Set()).add(source));
+    },
+    remove(hashes: readonly string[]): void {
+      for (const one of hashes) kept.delete(one);
+    },
+  };
 }
 
 const ADD = `
@@ -110,19 +128,15 @@ const LIFT = "DELETE FROM suppressed WHERE hash = ANY ($1) RETURNING hash";
 const OF_HASHES = "SELECT hash, source FROM suppressed WHERE hash = ANY ($1)";
 const AFTER = "SELECT hash, source FROM suppressed WHERE (hash, source) > ($1, $2) ORDER BY hash, source LIMIT $3";
 
-async function loadAll(sql: Sql): Promise<Map<string, Set<string>>> {
-  const all = new Map<string, Set<string>>();
+async function loadAll(sql: Sql): Promise<Known> {
+  const all = createKnown();
   let last: Row = { hash: "", source: "" };
   for (;;) {
     const rows = await sql.query<Row>(AFTER, [last.hash, last.source, PAGE]);
-    keep(all, rows);
+    all.add(rows);
     last = rows.at(-1) ?? last;
     if (rows.length < PAGE) return all;
   }
-}
-
-function keep(kept: Map<string, Set<string>>, rows: readonly Row[]): void {
-  for (const { hash, source } of rows) kept.set(hash, (kept.get(hash) ?? new Set()).add(source));
 }
 
 export async function readUserHash(sql: Sql): Promise<UserHash> {

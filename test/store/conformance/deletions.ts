@@ -88,7 +88,7 @@ export function describeDeletions(open: OpenStore): void {
       assert.ok(last);
       await s.store().settle(last, retried(last, s.clock.now()));
       await s.store().settle({ ...last, attempts: 1, attemptedAt: s.clock.now() }, delivered(last, s.clock.now()));
-      await s.clock.advance("1m");
+      await s.later("1m");
       const now = s.clock.now();
       while ((await s.prune({ delivered: now, failed: now, seen: now }, 10)).delivered > 0);
       assert.deepEqual(await states(), { crm: "delivered", lake: "failed", constructor: "forgotten" });

@@ -55,10 +55,10 @@ async function startMixed(open: OpenStore): Promise<TestStore> {
       }),
     );
     assert.deepEqual(await s.append(...entries), ["accepted", "accepted", "accepted"]);
-    await s.clock.advance("1m");
+    await s.later("1m");
   }
   await settleAll(s, { "1-crm": delivered, "2-crm": failed, "3-lake": retried, "4-crm": failed, "5-crm": delivered });
-  await s.clock.advance("1h");
+  await s.later("1h");
   await settleAll(s, { "4-lake": expired, "6-crm": retried, "6-lake": delivered, "9-crm": failed });
   return s;
 }
@@ -84,7 +84,7 @@ async function numbers(s: TestStore, messageId: string, sources = SOURCES): Prom
 async function append(s: TestStore, from: number, count: number): Promise<void> {
   for (let n = from; n < from + count; n += 1) {
     await s.append(makeEntry({ messageId: `m${n}` }));
-    await s.clock.advance("1s");
+    s.clock.skip("1s");
   }
 }
 
@@ -205,7 +205,7 @@ export function describeLookup(open: OpenStore): void {
     it("goes by when a delivery was settled, and by when it came while it waits", async () => {
       await using s = await startStore(open);
       await s.append(...makeEntries(2));
-      await s.clock.advance("1h");
+      await s.later("1h");
       const since = s.clock.now();
       await settleAll(s, { "1-crm": delivered });
       await s.append(makeEntry({ messageId: "m3" }));
@@ -332,7 +332,7 @@ export function describeLookup(open: OpenStore): void {
     it("is the newest event if the same id was taken again, after 24 hours", async () => {
       await using s = await startStore(open);
       await append(s, 1, 2);
-      await s.clock.advance("25h");
+      await s.later("25h");
       assert.deepEqual(await s.append(makeEntry({ messageId: "m1" })), ["accepted"]);
       assert.deepEqual(await numbers(s, "m1"), [3]);
     });

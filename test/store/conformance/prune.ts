@@ -13,7 +13,7 @@ export function describePrune(open: OpenStore, { frees }: Abilities): void {
     it("removes what was settled before its time, and nothing that was settled at it or later", async () => {
       await using s = await startStore(open);
       await settleAll(s, delivered, makeEntries(3, { ownId: true }));
-      await s.clock.advance("1h");
+      await s.later("1h");
       const at = s.clock.now();
       await settleAll(s, delivered, makeEntries(2, { ownId: true }));
       assert.deepEqual(await s.prune({ delivered: at, failed: at, seen: 0 }, 100), { ...NONE, delivered: 3 });
@@ -107,7 +107,7 @@ export function describePrune(open: OpenStore, { frees }: Abilities): void {
     it("forgets the ids that were seen before their time, and only those", async () => {
       await using s = await startStore(open);
       await s.append(...makeEntries(3));
-      await s.clock.advance("1h");
+      await s.later("1h");
       await s.append(makeEntry({ messageId: "late" }));
       const { seen } = await s.prune({ delivered: 0, failed: 0, seen: s.clock.now() }, 100);
       assert.equal(seen, 3);

@@ -157,7 +157,7 @@ export async function play(step: Step, s: TestStore, expected: Expected): Promis
     case "replay":
       return replay(step, s, expected);
     case "wait":
-      return s.clock.advance("1m");
+      return s.later("1m");
     case "reopen":
       return s.reopen();
     case "kill":

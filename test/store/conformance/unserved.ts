@@ -88,7 +88,7 @@ export function describeUnserved(open: OpenStore): void {
     it("makes what was tried and what was not wait for another, as if it had just been accepted for it", async () => {
       await using s = await startStore(open);
       const known = await appendBothKinds(s, ["crm"]);
-      await s.clock.advance("1m");
+      await s.later("1m");
       assert.deepEqual(await s.store().waiting.move(MOVE, MANY), { moved: 5, doubled: 0, more: false });
       const fresh = {
         attempts: 0,

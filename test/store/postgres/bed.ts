@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Store } from "../../../src/model/ports.ts";
 import type { Connection, Pool } from "../../../src/store/postgres/database.ts";
+import { openPostgres } from "../../../src/store/postgres/store.ts";
+import type { FalseClock } from "../../flow/clock.ts";
 import type { Abilities } from "../conformance/sharing.ts";
 import type { OpenStore, Place } from "../harness.ts";
 
@@ -35,7 +37,7 @@ export function openOn(start: () => Promise<TestServer>, open: OpenEngine): Open
 
   async function openStore({ folder, ...place }: Place): Promise<Store> {
     const pool = await connect(folder);
-    return open({ ...place, pool: followClock(pool, place.clock.wall) });
+    return open({ ...place, pool: followClock(pool, place.clock) });
   }
 
   async function kill(folder: string): Promise<string> {
@@ -44,7 +46,8 @@ export function openOn(start: () => Promise<TestServer>, open: OpenEngine): Open
     const pool = await connect(folder);
     const connection = await pool.connect();
     // Nobody has to wait until the others believe it.
-    for (const table of ["streams", "leases", "daemons"]) await connection.query(`UPDATE ${table} SET beat_at = 0`);
+    for (const table of ["streams", "leases"]) await connection.query(`UPDATE ${table} SET holder = NULL`);
+    await connection.query("DELETE FROM daemons");
     connection.release();
     await pool.end();
     return folder;
@@ -67,27 +70,39 @@ const FALSE_TIME = `CREATE OR REPLACE FUNCTION the_time() RETURNS bigint LANGUAG
   AS 'SELECT current_setting(''test.now'')::bigint'`;
 const ENDS = /^(COMMIT|ROLLBACK)/;
 
-/** Whatever asks the database for the time gets that of the test's clock. */
-function followClock(pool: TestPool, wall: () => number): TestPool {
+/** Whatever asks the database for the time gets that of the test's clock, which waits for the database in turn. */
+function followClock(pool: TestPool, clock: FalseClock): TestPool {
   return {
     ...pool,
-    async connect(): Promise<Connection> {
-      const connection = await pool.connect();
-      let told: number | null = null;
-      return {
-        ...connection,
-        async query<R>(text: string, values?: readonly unknown[]) {
-          const now = wall();
-          // A transaction that has failed takes no other statement than its end.
-          if (now !== told && !ENDS.test(text)) {
-            await connection.query("SELECT set_config('test.now', $1, false)", [String(now)]);
-            told = now;
-          }
-          const rows = await connection.query<R>(text, values);
-          if (text.includes(OWN_TIME)) await connection.query(FALSE_TIME);
-          return rows;
-        },
-      };
-    },
+    connect: () => clock.during(connect()),
   };
+
+  async function connect(): Promise<Connection> {
+    const connection = await pool.connect();
+    let told: number | null = null;
+    return {
+      ...connection,
+      query: (text, values) => clock.during(query(text, values)),
+    };
+
+    async function query<R>(text: string, values?: readonly unknown[]): Promise<readonly R[]> {
+      const now = clock.wall();
+      // A transaction that has failed takes no other statement than its end.
+      if (now !== told && !ENDS.test(text)) {
+        await connection.query("SELECT set_config('test.now', $1, false)", [String(now)]);
+        told = now;
+      }
+      const rows = await connection.query<R>(text, values);
+      if (text.includes(OWN_TIME)) await connection.query(FALSE_TIME);
+      return rows;
+    }
+  }
 }
+
+let daemons = 0;
+
+/** As a daemon of its own opens it. */
+export const openEngine: OpenEngine = (place) => {
+  daemons += 1;
+  return openPostgres({ ...place, name: `daemon-${daemons}`, about: "{}" });
+};

@@ -117,6 +117,13 @@ export function describePool(name: string, start: () => Promise<TestServer>): vo
       for (const { one } of [bed, other]) one.release();
     });
 
+    it("gives no connection once it has ended", async () => {
+      const { one, pool } = await connect();
+      one.release();
+      for (const end of [pool.end, pool.end]) await end();
+      await assert.rejects(pool.connect(), isLost);
+    });
+
     it("loses what was not committed when it is killed, and nothing else", async () => {
       await using bed = await connect();
       const { one, pool } = bed;

@@ -78,10 +78,10 @@ async function createSession(): Promise<Session> {
 
 function createPool(session: Session, schema: string): TestPool {
   const open = new Set<Owner & { running: Promise<unknown> }>();
-  let killed = false;
+  let ended: "killed" | "closed" | null = null;
 
   function checkAlive(): void {
-    if (killed) throw new ConnectionLost("killed");
+    if (ended !== null) throw new ConnectionLost(ended);
   }
 
   async function connect(): Promise<Connection> {
@@ -106,9 +106,11 @@ function createPool(session: Session, schema: string): TestPool {
 
   return {
     connect,
-    end: async () => undefined,
+    async end() {
+      ended ??= "closed";
+    },
     async kill() {
-      killed = true;
+      ended = "killed";
       for (const owner of open) {
         await owner.running;
         await session.abandon(owner);
