@@ -220,7 +220,8 @@ async function startRounds({
   pace,
 }: Engine): Promise<{ stop(): Promise<void> }> {
   const stopping = new AbortController();
-  news.on("moved", () => tell({ kind: "moved" }));
+  const moved = (): void => tell({ kind: "moved" });
+  news.on("moved", moved, { missed: moved });
   news.on("work", () => tell({ kind: "work" }));
   news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[] }));
   await beat();
