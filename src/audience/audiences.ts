@@ -232,7 +232,8 @@ async function receiveList(
   { name, known, rows, options }: ListAsk,
   world: BeginWorld & AllowedWorld,
 ): Promise<Begun | Fault> {
-  const upload = await world.members.upload();
+  const upload = await staged(() => world.members.upload());
+  if (isFault(upload)) return upload;
   try {
     const refusal = await stage(upload, rows, world);
     if (refusal) return refusal;
@@ -257,17 +258,17 @@ async function stage(
 ): Promise<Fault | null> {
   for await (const some of rows) {
     if (stopping()) return STOPPING;
-    const refusal = isFault(some) ? some : await add(upload, some);
-    if (refusal) return refusal;
+    const refusal = isFault(some) ? some : await staged(() => upload.add(some));
+    if (isFault(refusal)) return refusal;
     await clock.nextTurn();
   }
   return null;
 }
 
-async function add(upload: Upload, members: readonly Member[]): Promise<Fault | null> {
+/** Answers why the list cannot be kept, if that is so. */
+async function staged<T>(work: () => Promise<T>): Promise<T | Fault> {
   try {
-    await upload.add(members);
-    return null;
+    return await work();
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return fault("store_failed", `the list cannot be kept in a temporary file: ${why}; see where TMPDIR points to`);

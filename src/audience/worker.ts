@@ -41,7 +41,7 @@ type Running = { open: OpenSync; why: string | null; readonly done: PromiseWithR
  */
 export function createSyncWorker(world: WorkerWorld): Worker {
   const { members, clock } = world;
-  const running = new Map<number, Running>();
+  const syncs = createRunning();
   const cleaner = createCleaner(members);
   let hasRested = false;
   const rounds = createRounds(clock, (signal) => {
@@ -55,7 +55,7 @@ export function createSyncWorker(world: WorkerWorld): Worker {
   return {
     run: rounds.run,
     begin(open) {
-      const { done } = runningOf(open);
+      const { done } = syncs.of(open);
       world.report.syncStarted(open);
       rounds.wake();
       return done.promise;
@@ -71,14 +71,14 @@ export function createSyncWorker(world: WorkerWorld): Worker {
     // Calls about former members may have been settled while it slept.
     if (hasRested) cleaner.lookAgain();
     hasRested = false;
-    const ours = (await members.open()).map(runningOf);
+    const ours = (await members.open()).map(syncs.of);
     const worked = await workOn(ours, signal, { ...world, finished });
     if (worked || (await cleaner.tidy())) return breather(clock.now() - startedAt);
-    const others = new Set(running.values()).difference(new Set(ours));
+    const others = syncs.except(ours);
     for (const one of others) await lookForEnd(one);
     hasRested = true;
     if (others.size > 0) return { kind: "sleep", ms: LOOK_EVERY };
-    return { kind: "sleep", ms: running.size > 0 ? PATIENCE : SWEEP_AFTER };
+    return { kind: "sleep", ms: ours.length > 0 ? PATIENCE : SWEEP_AFTER };
   }
 
   async function lookForEnd(one: Running): Promise<void> {
@@ -86,22 +86,29 @@ export function createSyncWorker(world: WorkerWorld): Worker {
     if (end) finished(one, end);
   }
 
-  function runningOf(open: OpenSync): Running {
-    const known = running.get(open.sync.number);
-    if (known) {
-      known.open = open;
-      return known;
-    }
-    const one: Running = { open, why: null, done: Promise.withResolvers() };
-    running.set(open.sync.number, one);
-    return one;
-  }
-
-  function finished({ done }: Running, open: OpenSync): void {
-    running.delete(open.sync.number);
+  function finished(one: Running, open: OpenSync): void {
+    syncs.end(one, open);
     cleaner.lookAgain();
-    done.resolve(open);
   }
+}
+
+/** The syncs that this daemon sends, or that began here. */
+function createRunning() {
+  const all = new Map<number, Running>();
+  return {
+    of(open: OpenSync): Running {
+      const { number } = open.sync;
+      const one = all.get(number) ?? { open, why: null, done: Promise.withResolvers<OpenSync>() };
+      one.open = open;
+      all.set(number, one);
+      return one;
+    },
+    except: (some: readonly Running[]) => new Set(all.values()).difference(new Set(some)),
+    end({ done }: Running, open: OpenSync): void {
+      all.delete(open.sync.number);
+      done.resolve(open);
+    },
+  };
 }
 
 /** The sync as it ended elsewhere; null while it runs. A removal leaves nothing of it. */

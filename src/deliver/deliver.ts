@@ -32,6 +32,8 @@ export type Deliver = {
   hearClocks(heard: readonly StoredClock[]): void;
   /** Another daemon delivers these from now on. */
   forget(has: (ref: DeliveryRef) => boolean): void;
+  /** So many daemons, with this one, send to the same webhooks: each may make its part of the requests that run at once. */
+  shareSlots(daemons: number): void;
   /** The destinations that have attempts under way, or attempts whose result is not written yet. */
   sending(): readonly string[];
   /** Probes a destination at once. With `all`, sends it everything, due or not, whatever its receivers have asked for. */
@@ -69,7 +71,8 @@ export function createDeliver(world: DeliverWorld): Deliver {
   const stopping = controller.signal;
   const limits = createLimits(clock);
   const { pauses, ...clocks } = createClocks({ ...world, stopping, onPauseChange: assignDestinations });
-  const loops = createLoops({ ...world, limits, clocks, stopping });
+  const sharing = createSharing(world.delivery);
+  const loops = createLoops({ ...world, delivery: sharing.delivery, limits, clocks, stopping });
   let configured: readonly Destination[] = [];
 
   return {
@@ -82,22 +85,13 @@ export function createDeliver(world: DeliverWorld): Deliver {
       logNotServed(destinations, waiting, report);
       logPaused(destinations, { waiting, pauses, clock, report });
     },
+    ...forStore(loops),
+    hearClocks: clocks.hear,
     enqueue(deliveries) {
       for (const delivery of deliveries) loops.all.get(delivery.destination)?.enqueue(delivery);
     },
     checkLiveness: loops.checkLiveness,
-    readAgain() {
-      for (const loop of loops.all.values()) loop.readAgain();
-    },
-    withdraw(deliveries) {
-      const byName = Map.groupBy(deliveries, ({ destination }) => destination);
-      for (const [name, withdrawn] of byName) loops.all.get(name)?.withdraw(new Set(withdrawn.map(({ id }) => id)));
-    },
-    hearClocks: clocks.hear,
-    forget(has) {
-      for (const loop of loops.all.values()) loop.forget(has);
-    },
-    sending: () => [...loops.all].flatMap(([name, loop]) => (loop.isBusy() ? [name] : [])),
+    shareSlots: sharing.among,
     tryNow(name, all = false) {
       for (const one of configured) if (one.name === name) lanes.tryNow(one, all);
       loops.all.get(name)?.tryNow(all);
@@ -123,6 +117,42 @@ export function createDeliver(world: DeliverWorld): Deliver {
     for (const { name } of served) loops.of(name);
     for (const [name, loop] of loops.all) loop.setDestination(byName.get(name) ?? null);
   }
+}
+
+/** The `delivery` section of the config, with this daemon's part of the requests that run at once. */
+function createSharing(delivery: () => Config["delivery"]) {
+  let daemons = 1;
+  return {
+    among(alive: number): void {
+      daemons = Math.max(1, alive);
+    },
+    delivery(): Config["delivery"] {
+      const all = delivery();
+      return daemons === 1 ? all : { ...all, concurrency: Math.ceil(all.concurrency / daemons) };
+    },
+  };
+}
+
+/** What the store tells the loops, and asks them. */
+function forStore({ all }: Pick<Loops, "all">): Pick<Deliver, "readAgain" | "withdraw" | "forget" | "sending"> {
+  return {
+    readAgain() {
+      for (const loop of all.values()) loop.readAgain();
+    },
+    withdraw(deliveries) {
+      for (const [name, ids] of byDestination(deliveries)) all.get(name)?.withdraw(ids);
+    },
+    forget(has) {
+      for (const loop of all.values()) loop.forget(has);
+    },
+    sending: () => [...all].flatMap(([name, loop]) => (loop.isBusy() ? [name] : [])),
+  };
+}
+
+/** The numbers of their events. */
+function byDestination(deliveries: readonly DeliveryKey[]): readonly (readonly [string, ReadonlySet<number>])[] {
+  const byName = Map.groupBy(deliveries, ({ destination }) => destination);
+  return [...byName].map(([name, some]) => [name, new Set(some.map(({ id }) => id))]);
 }
 
 type Loops = {

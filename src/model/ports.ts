@@ -164,7 +164,7 @@ export type Backlog = {
   oldestWaitingAt(destination: string): Promise<At | null>;
   /**
    * The number of deliveries. Cheap: counts are maintained, not computed. A destination that once had deliveries keeps a row
-   * of zeros.
+   * of zeros. Resolves when the settlements so far are written, or could not be: one that waits for another write does not.
    */
   counts(): Promise<readonly DeliveryCount[]>;
 };
@@ -203,6 +203,8 @@ export type StoreChange =
   | { readonly kind: "clocks"; readonly clocks: readonly StoredClock[] }
   /** The store is so full that settled deliveries should be pruned early. */
   | { readonly kind: "crowded" }
+  /** So many daemons share the store now, with this one. */
+  | { readonly kind: "daemons"; readonly alive: number }
   /** There may be work on deletions and audiences for this daemon, of those that share the store. */
   | { readonly kind: "work" };
 

@@ -212,7 +212,7 @@ describe("limits (SPEC.md 8)", () => {
     assert.equal(json.code, "store_full");
     assert.equal(headers.get("retry-after"), "10");
     assert.equal(headers.get("x-ratelimit-reset"), "10");
-    await d.clock.advance("2s");
+    await d.clock.advance("3s");
     const [, settlement] = d.told.findLast(({ what }) => what === "settled")?.args ?? [];
     assert.partialDeepStrictEqual(settlement, { state: "delivered", attempts: 2 });
   });

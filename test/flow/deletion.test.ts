@@ -90,6 +90,7 @@ describe("a destination that has got events of the user before", () => {
       const others = only ? [] : [crm];
       await using first = await startDaemon({ config: { destinations: [...others, lake] } });
       await first.call("/v1/track", { userId: "u1", event: "E" });
+      await first.clock.advance("2s");
       await using second = await first.crash({ config: { destinations: [...others, off] } });
       const { json } = await second.admin("POST", "/api/deletions", { body: { userIds: ["u1"], erase: true } });
       assert.partialDeepStrictEqual(json, { notifications: 1, untold: [] });

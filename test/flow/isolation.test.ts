@@ -50,8 +50,9 @@ describe("a receiver that comes back after an hour", () => {
     while (d.sent.length === before) await d.clock.advance("1s");
     // Full speed is 640 a second.
     await d.clock.advance("33s");
-    assert.equal(countSettled(d, "crm", "delivered"), 20_000);
     const [probe, ...ramp] = waves(d.sent.slice(before));
+    await d.clock.advance("2s");
+    assert.equal(countSettled(d, "crm", "delivered"), 20_000);
     assert.deepEqual([probe, ...ramp.slice(0, 5)], [1, 4, 8, 16, 32, 64]);
     assert.equal(Math.max(...ramp), 64);
     assert.equal(new Set(d.sent.slice(before).map(({ body }) => JSON.parse(body).messageId)).size, 20_000);
@@ -121,10 +122,11 @@ describe("destinations that all hang at once", () => {
   it("leave slots to a healthy one from the first second on", SLOW, async () => {
     await using d = await startSick();
     await callMany(d, 500);
-    const before = countSettled(d, "healthy", "delivered");
+    const countSent = () => d.sent.filter(({ url }) => url === urlOf("healthy")).length;
+    const before = countSent();
     for (let second = 1; second <= 4; second += 1) {
       await d.clock.advance("1s");
-      const taken = countSettled(d, "healthy", "delivered") - before;
+      const taken = countSent() - before;
       assert.ok(taken >= 30 * second, `${taken} in ${second} s`);
     }
   });

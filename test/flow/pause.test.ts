@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Destination } from "../../src/model/config.ts";
+import { neverStopped, type StoredClock } from "../../src/model/destination-clock.ts";
+import type { OpenStore, StoreChange } from "../../src/model/ports.ts";
 import { type At, HOUR, MINUTE, type Ms, SECOND } from "../../src/model/units.ts";
+import { openStore } from "../../src/store/sqlite/store.ts";
 import { SLOW } from "../slow.ts";
 import { START } from "./clock.ts";
 import { type Answer, startDaemon, type TestDaemon } from "./daemon.ts";
@@ -116,6 +119,7 @@ describe("a destination that is paused", () => {
     await call(second, "m2");
     await change(second, "resume");
     assert.deepEqual(arrived(second), ["m1", "m2"]);
+    await second.clock.advance("2s");
     await using third = await second.crash();
     assert.deepEqual(told(third, "stillPaused"), []);
     await call(third, "m3");
@@ -344,3 +348,42 @@ describe("the four hours of a delivery", () => {
     assert.equal(await state(d), "delivered");
   });
 });
+
+describe("a destination that another daemon on the same store has paused", () => {
+  it("gets nothing from this one either until it is resumed, and what waits is not given up meanwhile", async () => {
+    const saved = createSaved();
+    const answers = until(10 * HOUR + MINUTE, REFUSED, 200);
+    await using d = await startDaemon({ openStore: saved.openStore, answers });
+    await call(d, "m1");
+    const pausedAt = d.clock.now();
+    saved.hear({ ...neverStopped("crm"), pausedAt, stoppedAt: pausedAt });
+    await d.clock.advance("10h");
+    assert.deepEqual(arrived(d), ["m1"]);
+    assert.partialDeepStrictEqual((await change(d, "pause")).json, {
+      since: "2026-11-20T12:00:00.000Z",
+      changed: false,
+    });
+    saved.hear({ ...neverStopped("crm"), stoodStill: d.clock.now() - pausedAt });
+    await d.clock.rest();
+    assert.deepEqual([arrived(d), await state(d)], [["m1", "m1"], "waiting"]);
+    await d.clock.advance("10m");
+    assert.equal(await state(d), "delivered");
+  });
+});
+
+/** A store that tells the daemon of clocks as if another one had saved them. */
+function createSaved() {
+  let tell = (_: StoreChange): void => {};
+  const openHeard: OpenStore = async (options) => {
+    const store = await openStore(options);
+    store.hurry();
+    return {
+      ...store,
+      changes(hear, ...rest) {
+        tell = hear;
+        store.changes(hear, ...rest);
+      },
+    };
+  };
+  return { openStore: openHeard, hear: (clock: StoredClock) => tell({ kind: "clocks", clocks: [clock] }) };
+}

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Destination } from "../../src/model/config.ts";
+import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SLOW } from "../slow.ts";
 import { type Answer, startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, URL_A, URL_B } from "./make.ts";
@@ -118,6 +119,37 @@ describe("a destination that is gone", () => {
     assert.equal((await move(d)).json.moved, 8);
     await d.clock.rest();
     assert.deepEqual(arrived(d, URL_B).toSorted(), ids(8));
+  });
+
+  for (const end of [move, discard]) {
+    it(`is left at once where a success only waits to be written (${end.name})`, async () => {
+      const answers = ({ url, nth }: Sent) => (url === URL_A && nth === 1 ? "hang" : { status: 200, after: 1_000 });
+      await using d = await startDaemon({ answers });
+      await call(d, 1);
+      await d.clock.advance("5s");
+      await call(d, 2);
+      await reload(d, NEW);
+      await d.clock.advance("1s");
+      const { json } = await end(d);
+      assert.equal(json.moved ?? json.discarded, 1, JSON.stringify(json));
+      await d.clock.advance("1m");
+      assert.deepEqual(arrived(d, URL_A), ["m1", "m2"]);
+      assert.deepEqual(arrived(d, URL_B), end === move ? ["m1"] : []);
+    });
+  }
+
+  it("is not left while a success cannot be written: its event could arrive twice", async () => {
+    await using d = await startDaemon();
+    await call(d, 1);
+    const shell = await openDatabase(d.config.outbox.path);
+    shell.exec("CREATE TRIGGER failing BEFORE INSERT ON segments BEGIN SELECT RAISE(ABORT, 'disk full'); END");
+    await reload(d, NEW);
+    for (const refuse of [move, discard, move]) assert.equal((await refuse(d)).json.code, "destination_busy");
+    shell.exec("DROP TRIGGER failing");
+    shell.close();
+    await d.clock.advance("3s");
+    assert.equal((await move(d)).json.moved, 0);
+    assert.deepEqual(arrived(d, URL_B), []);
   });
 
   for (const turns of [0, 1, 2, 3, 4, 5]) {

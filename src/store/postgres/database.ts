@@ -42,6 +42,7 @@ type TransactionOptions = {
 const MOST_TRIES = 5;
 
 export function createDatabase(pool: Pool, clock: Pick<Clock, "now">): Database {
+  let isClosed = false;
   return {
     query: (text, values) => withConnection((connection) => connection.query(text, values)),
     async transaction(run, { mayBeLost = false } = {}) {
@@ -54,7 +55,10 @@ export function createDatabase(pool: Pool, clock: Pick<Clock, "now">): Database 
         }
       }
     },
-    close: () => pool.end(),
+    close() {
+      isClosed = true;
+      return pool.end();
+    },
   };
 
   async function once<T>(connection: Connection, begin: string, run: (tx: Tx) => Promise<T>): Promise<T> {
@@ -71,6 +75,7 @@ export function createDatabase(pool: Pool, clock: Pick<Clock, "now">): Database 
   }
 
   async function withConnection<T>(use: (connection: Connection) => Promise<T>): Promise<T> {
+    if (isClosed) throw new Error("the outbox is closed");
     const connection = await pool.connect();
     let broken = false;
     try {

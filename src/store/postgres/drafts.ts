@@ -6,6 +6,7 @@ import { type Key, keyOf } from "../message-key.ts";
 import { MOST_EVENTS } from "../segment.ts";
 import type { Sql } from "./database.ts";
 import type { Numbers } from "./numbers.ts";
+import { type PackedDraft, pack } from "./place.ts";
 import { refOf } from "./streams.ts";
 
 /** What becomes of the entries of several calls that share a statement. */
@@ -48,7 +49,7 @@ export function planOf(calls: readonly (readonly Entry[])[], { refuses, known }:
 
 /** The events as segments, and for each its number and its deliveries. */
 export type Drafted = {
-  readonly drafts: readonly Draft[];
+  readonly packed: readonly PackedDraft[];
   readonly numbers: readonly number[];
   readonly deliveries: readonly (readonly Delivery[])[];
 };
@@ -70,7 +71,7 @@ export async function draftAll(stored: readonly Entry[], { sql, numbers, stream,
     ids.push(id);
     deliveries.push(deliveriesOf(entry, { id, ref, acceptedAt: now }));
   }
-  return { drafts, numbers: ids, deliveries };
+  return { packed: drafts.map(pack), numbers: ids, deliveries };
 }
 
 export type DraftParts = {

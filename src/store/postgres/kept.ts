@@ -257,7 +257,7 @@ const ROWS_FOR = `${AS_WAITING}
 
 function createWaiting(sql: Sql): Pick<Kept, "waitingOf" | "waitingFor"> {
   return {
-    waitingOf: (events) => sql.query<Waiting>(WAITING_OF, [events]),
+    waitingOf: (events) => sql.query<Waiting>(WAITING_OF, [[...new Set(events)]]),
     async waitingFor(destination, limit) {
       const found: Waiting[] = [];
       type Open = { readonly segment: number; readonly stream: number; readonly waiting: string };

@@ -10,7 +10,7 @@ import { codeOf } from "./errors.ts";
 /** What one commit adds to a stream. */
 export type Placed = {
   readonly held: Held;
-  readonly drafts: readonly Draft[];
+  readonly packed: readonly PackedDraft[];
   /** Of the messageIds that clients chose. */
   readonly keys: readonly Key[];
   readonly now: At;
@@ -31,6 +31,23 @@ export async function place(sql: Sql, placed: Placed): Promise<"placed" | "refus
     if (codeOf(error) === DIVISION_BY_ZERO) return "repeated";
     throw error;
   }
+}
+
+/** A draft in the form in which it is stored. */
+export type PackedDraft = Pick<Draft, "first" | "routed"> & {
+  readonly events: number;
+  readonly about: string;
+  readonly bodies: Buffer;
+};
+
+export function pack({ first, routed, about, bodies }: Draft): PackedDraft {
+  return {
+    first,
+    routed,
+    events: bodies.length,
+    about: JSON.stringify(about),
+    bodies: Buffer.from(packBodies(bodies)),
+  };
 }
 
 const DIVISION_BY_ZERO = "22012";
@@ -61,21 +78,20 @@ const PLACE = `
   SELECT held, 1 / CASE WHEN held = 0 OR noted = $4 THEN 1 ELSE 0 END AS unrepeated
   FROM (SELECT (SELECT count(*) FROM fence) AS held, (SELECT count(*) FROM keys) AS noted) result`;
 
-function valuesOf({ held, drafts, keys, now, since }: Placed): readonly unknown[] {
-  const abouts = drafts.map(({ about }) => JSON.stringify(about));
-  const packed = drafts.map(({ bodies }) => Buffer.from(packBodies(bodies)));
+function valuesOf({ held, packed, keys, now, since }: Placed): readonly unknown[] {
   let end = 0;
-  const starts = packed.map(({ length }) => {
-    end += length;
-    return end - length;
+  const starts = packed.map(({ bodies }) => {
+    end += bodies.length;
+    return end - bodies.length;
   });
-  const routes = drafts.flatMap(({ first, bodies, routed }) =>
-    [...routed].map(([destination, ones]) => ({ first, destination, bits: bitsOf(ones, bodies.length) })),
+  const routes = packed.flatMap(({ first, events, routed }) =>
+    [...routed].map(([destination, ones]) => ({ first, destination, bits: bitsOf(ones, events) })),
   );
   return [
     ...[held.stream, held.epoch, Buffer.from(keys.toSorted().join(""), "latin1"), keys.length, now, since],
-    ...[Buffer.concat(packed), drafts.map(({ first }) => first), drafts.map(({ bodies }) => bodies.length), abouts],
-    ...[starts, packed.map(({ length }) => length), abouts.map((about, nth) => checksum(about, packed[nth] ?? ""))],
+    ...[Buffer.concat(packed.map(({ bodies }) => bodies)), packed.map(({ first }) => first)],
+    ...[packed.map(({ events }) => events), packed.map(({ about }) => about), starts],
+    ...[packed.map(({ bodies }) => bodies.length), packed.map(({ about, bodies }) => checksum(about, bodies))],
     ...[routes.map(({ first }) => first), routes.map(({ destination }) => destination), routes.map(({ bits }) => bits)],
   ];
 }

@@ -41,7 +41,8 @@ export function createReplaySteps({ engine, isForgotten, superseding }: ReplayPa
           await superseding.keep(tx, one);
           allowed.push(one);
         }
-        const done = [...(await replayRows(tx, allowed)), ...(await replayBits(tx, allowed))];
+        // Bits first: everything locks rows of `progress` before those of `tried`.
+        const done = [...(await replayBits(tx, allowed)), ...(await replayRows(tx, allowed))];
         await counts.add(tx, done.flatMap(toChanges));
         if (done.length > 0) await news.announce(tx, "moved");
         return done.map(({ one }) => one);

@@ -96,24 +96,32 @@ function takeBatch(waiting: readonly Pending[]): ReadonlySet<Pending> {
 
 /** One settlement may have failed the others: each is tried alone. */
 async function writeOrEach(batch: readonly Pending[], engine: Engine): Promise<void> {
-  const { db, report, counts, wrote } = engine;
+  const { db, report, wrote } = engine;
   try {
     const written = await db.transaction((tx) => writeBatch(tx, batch, engine), { mayBeLost: true });
     wrote(true);
-    batch.forEach(({ delivery, settlement, resolve }, nth) => {
-      if (written[nth] && settlement.state !== "waiting") {
-        const { stream } = placeOf(delivery.ref);
-        counts.note(stream, delivery.destination, "waiting", -1);
-        counts.note(stream, delivery.destination, settlement.state, 1);
-      }
-      resolve(written[nth] ? "written" : "gone");
-    });
+    for (const [nth, one] of batch.entries()) {
+      if (written[nth]) noteSettled(one, engine);
+      one.resolve(written[nth] ? "written" : "gone");
+    }
   } catch (error) {
     wrote(false);
     report.storeFailed("commit", error);
     if (batch.length > 1 && !isLost(error)) for (const one of batch) await writeOrEach([one], engine);
     else for (const { resolve } of batch) resolve(UNWRITTEN);
   }
+}
+
+/** Bytes of a row of its own, beside the body. */
+const ROW = 300;
+
+function noteSettled(one: Item, { counts, size }: Engine): void {
+  const { delivery, settlement } = one;
+  const { stream, segment } = placeOf(delivery.ref);
+  if (segment > 0 && !isFirstSuccess(one)) size.add(Buffer.byteLength(delivery.body) + ROW);
+  if (settlement.state === "waiting") return;
+  counts.note(stream, delivery.destination, "waiting", -1);
+  counts.note(stream, delivery.destination, settlement.state, 1);
 }
 
 /** Answers for each whether it was waiting, in a stream of ours. */
@@ -219,8 +227,21 @@ function toApart(item: Item, before: AttemptLog | null): Settled {
   const isOver = state !== "waiting";
   const taker = state === "delivered" ? settlement : { url: null, status: null };
   return {
-    ...{ item, id, destination, ...placeOf(ref), acceptedAt, replayedAt, body, state, attempts, firstAttemptAt },
-    ...{ attemptedAt, stoodStill, finals, url: taker.url, status: taker.status },
+    item,
+    id,
+    destination,
+    ...placeOf(ref),
+    acceptedAt,
+    replayedAt,
+    body,
+    state,
+    attempts,
+    firstAttemptAt,
+    attemptedAt,
+    stoodStill,
+    finals,
+    url: taker.url,
+    status: taker.status,
     dueAt: isOver ? null : settlement.dueAt,
     settledAt: isOver ? attemptedAt : null,
     reason: state === "delivered" ? null : settlement.reason,

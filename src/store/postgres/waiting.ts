@@ -25,14 +25,15 @@ type WaitingParts = Pick<Engine, "db" | "write" | "counts" | "news" | "tell" | "
 
 /** Discards or moves, page by page, the waiting deliveries of a destination that is not served, in all streams. */
 export function createWaiting(engine: WaitingParts): WaitingDeliveries {
-  const { db, write, news, tell, name, pace } = engine;
+  const { db, write, counts, news, tell, name, pace } = engine;
   return {
     async discard(destination, limit) {
       if (await isBusyElsewhere(db, { name, pace, destination })) return destinationBusy(destination);
       return write("discard what waits", async (tx) => {
         const kept = createKept(tx);
         const found = await kept.waitingFor(destination, limit);
-        const done = await giveUp(tx, engine, { found: await withBodies(kept, found, MOST_BODY), reason: DISCARDED });
+        const done = await giveUp(tx, await withBodies(kept, found, MOST_BODY), DISCARDED);
+        await counts.add(tx, done.flatMap(toFailed));
         if (done.length > 0) await news.announce(tx, "withdrawn", done.map(toKey));
         return { discarded: done.length, more: await isLeft(kept, destination) };
       });
@@ -41,10 +42,12 @@ export function createWaiting(engine: WaitingParts): WaitingDeliveries {
       if (await isBusyElsewhere(db, { name, pace, destination: by.from })) return destinationBusy(by.from);
       const moved = await write("move what waits", async (tx) => {
         const kept = createKept(tx);
-        const { done, doubled } = await movePage(tx, engine, { ...by, limit });
-        if (done.length > 0) await news.announce(tx, "withdrawn", done.map(toKey));
-        if (done.length > doubled) await news.announce(tx, "moved");
-        return { moved: done.length - doubled, doubled, more: await isLeft(kept, by.from) };
+        const { moved, doubled } = await movePage(tx, { ...by, limit });
+        await counts.add(tx, [...moved.flatMap((one) => toMoved(one, by.to)), ...doubled.flatMap(toFailed)]);
+        const gone = [...moved, ...doubled].map(toKey);
+        if (gone.length > 0) await news.announce(tx, "withdrawn", gone);
+        if (moved.length > 0) await news.announce(tx, "moved");
+        return { moved: moved.length, doubled: doubled.length, more: await isLeft(kept, by.from) };
       });
       if (!isFault(moved) && moved.moved > 0) tell({ kind: "moved" });
       return moved;
@@ -70,6 +73,20 @@ async function isBusyElsewhere(sql: Sql, { name, pace, destination }: Looked): P
 
 async function isLeft(kept: Kept, destination: string): Promise<boolean> {
   return (await kept.waitingFor(destination, 1)).length > 0;
+}
+
+function toMoved({ stream, destination }: Waiting, to: string): readonly Change[] {
+  return [
+    { stream, destination, state: "waiting", by: -1 },
+    { stream, destination: to, state: "waiting", by: 1 },
+  ];
+}
+
+function toFailed({ stream, destination }: Waiting): readonly Change[] {
+  return [
+    { stream, destination, state: "waiting", by: -1 },
+    { stream, destination, state: "failed", by: 1 },
+  ];
 }
 
 function toKey({ id, destination }: DeliveryKey): DeliveryKey {
@@ -116,9 +133,6 @@ function firstOf(found: readonly Waiting[]): readonly Waiting[] {
 
 export type Withdrawn = DeliveryKey;
 
-/** What changes waiting deliveries in a transaction needs of the engine. */
-type Writers = Pick<Engine, "counts" | "news">;
-
 /** Ends the waiting of events that must not be sent any more. */
 export function createWithdraw(engine: Pick<Engine, "write" | "counts" | "news" | "tell">): Withdraw {
   return async function withdraw(withdrawal) {
@@ -135,26 +149,26 @@ export function createWithdraw(engine: Pick<Engine, "write" | "counts" | "news" 
  */
 export async function withdrawRows(
   tx: Tx,
-  engine: Writers,
+  { counts, news }: Pick<Engine, "counts" | "news">,
   { events, reason }: Withdrawal,
 ): Promise<readonly Withdrawn[]> {
   const kept = createKept(tx);
-  const withdrawn: Withdrawn[] = [];
+  const done: Waiting[] = [];
   // Until none waits: an attempt that ends meanwhile moves a delivery from its bit to a row.
   for (;;) {
     const found = await kept.waitingOf(events);
     if (found.length === 0) break;
-    const opened = await withBodies(kept, found, Number.MAX_SAFE_INTEGER);
-    withdrawn.push(...(await giveUp(tx, engine, { found: opened, reason })).map(toKey));
+    done.push(...(await giveUp(tx, await withBodies(kept, found, Number.MAX_SAFE_INTEGER), reason)));
   }
-  if (withdrawn.length > 0) await engine.news.announce(tx, "withdrawn", withdrawn);
+  if (done.length === 0) return [];
+  const withdrawn = done.map(toKey);
+  await counts.add(tx, done.flatMap(toFailed));
+  await news.announce(tx, "withdrawn", withdrawn);
   return withdrawn;
 }
 
-type GivenUp = { readonly found: readonly Opened[]; readonly reason: string };
-
 /** Fails these deliveries without another attempt. Answers those that still waited. */
-async function giveUp(tx: Tx, { counts }: Writers, { found, reason }: GivenUp): Promise<readonly Waiting[]> {
+async function giveUp(tx: Tx, found: readonly Opened[], reason: string): Promise<readonly Waiting[]> {
   const bits = found.filter(({ kind }) => kind === "bit");
   const rows = found.filter(({ kind }) => kind === "row");
   const done: Waiting[] = [];
@@ -167,13 +181,6 @@ async function giveUp(tx: Tx, { counts }: Writers, { found, reason }: GivenUp): 
     const failedRows = new Set(names.map(({ id, destination }) => `${id} ${destination}`));
     done.push(...rows.filter(({ id, destination }) => failedRows.has(`${id} ${destination}`)));
   }
-  await counts.add(
-    tx,
-    done.flatMap(({ stream, destination }): Change[] => [
-      { stream, destination, state: "waiting", by: -1 },
-      { stream, destination, state: "failed", by: 1 },
-    ]),
-  );
   return done;
 }
 
@@ -193,12 +200,13 @@ const GIVE_UP = `WITH ${LOCKED}
   RETURNING t.event AS id, t.destination`;
 
 type Page = Redirect & { readonly limit: number };
-type PageDone = { readonly done: readonly Waiting[]; readonly doubled: number };
+type PageDone = { readonly moved: readonly Waiting[]; readonly doubled: readonly Waiting[] };
 
-async function movePage(tx: Tx, engine: Writers, { from, to, limit }: Page): Promise<PageDone> {
+async function movePage(tx: Tx, { from, to, limit }: Page): Promise<PageDone> {
   const kept = createKept(tx);
+  await tx.query(ONE_AT_A_TIME);
   const events = (await kept.waitingFor(from, limit)).map(({ id }) => id);
-  if (events.length === 0) return { done: [], doubled: 0 };
+  if (events.length === 0) return { moved: [], doubled: [] };
   // From here on nothing enters or leaves the bits of these events. What waits is read anew, in the order of age.
   await tx.query(LOCK_PROGRESS, [events, [from, to]]);
   const waiting = new Map(
@@ -208,16 +216,8 @@ async function movePage(tx: Tx, engine: Writers, { from, to, limit }: Page): Pro
   const there = new Set((await tx.query<{ id: number }>(THERE, [events, to])).map(({ id }) => id));
   const opened = await withBodies(kept, found, MOST_BODY, ({ id }) => there.has(id));
   const { free = [], taken = [] } = Object.groupBy(opened, ({ id }) => (there.has(id) ? "taken" : "free"));
-  const failed = await giveUp(tx, engine, { found: taken, reason: hasAlready(to) });
-  const moved = await moveTo(tx, free, to);
-  await engine.counts.add(
-    tx,
-    moved.flatMap(({ stream }): Change[] => [
-      { stream, destination: from, state: "waiting", by: -1 },
-      { stream, destination: to, state: "waiting", by: 1 },
-    ]),
-  );
-  return { done: [...moved, ...failed], doubled: failed.length };
+  const doubled = await giveUp(tx, taken, hasAlready(to));
+  return { moved: await moveTo(tx, free, to), doubled };
 }
 
 /**
@@ -239,6 +239,9 @@ async function moveTo(tx: Tx, free: readonly Waiting[], to: string): Promise<rea
   }
   return [...bit, ...rows];
 }
+
+/** Two moves to the same destination could give it an event twice: what it has not been given yet cannot be locked. */
+const ONE_AT_A_TIME = "SELECT FROM meta WHERE name = 'schema' FOR NO KEY UPDATE";
 
 const LOCK_PROGRESS = `SELECT FROM progress WHERE destination = ANY ($2::text[]) AND segment IN (
     SELECT s.first FROM unnest($1::bigint[]) AS e (id) CROSS JOIN LATERAL

@@ -44,8 +44,8 @@ export type Commits = {
   add<T, F = Fault>(job: Job<T, F>): Promise<T | F>;
   /** The verdict of the last commit. */
   succeeded(): boolean;
-  /** Runs this in the transaction under way, or at once in one of its own. Throws when that cannot be made durable. */
-  inTransaction(run: (tx: Tx) => void): void;
+  /** The transaction under way; null between two. */
+  underWay(): Tx | null;
   /** Resolves when the jobs so far are committed or have failed: those that can wait do not. */
   caughtUp(): Promise<void>;
   /** No job waits any more, from now on. */
@@ -89,7 +89,7 @@ export function createCommits(db: Database, world: CommitsWorld): Commits {
   return {
     add,
     succeeded: writer.succeeded,
-    inTransaction: writer.inTransaction,
+    underWay: writer.underWay,
     async caughtUp() {
       if (pending.length > 0 || working) await add(NOTHING);
     },
@@ -150,26 +150,14 @@ function groupSize(pending: readonly Pending[]): number {
 type Writer = {
   /** Commits these jobs, and answers each of them. */
   write(group: readonly Pending[]): Promise<void>;
-  inTransaction: Commits["inTransaction"];
+  underWay: Commits["underWay"];
   succeeded(): boolean;
 };
 
 function createWriter(db: Database, world: CommitsWorld): Writer {
   const transaction = createTransaction(db, world);
   let lastSucceeded = true;
-  return { write, inTransaction, succeeded: () => lastSucceeded };
-
-  function inTransaction(run: (tx: Tx) => void): void {
-    const current = transaction.current();
-    if (current) {
-      run(current);
-      return;
-    }
-    const gone = world.gone();
-    if (gone?.what === "truncated") throw new OutboxGone(gone);
-    transaction.begin();
-    transaction.finish([{ rows: 0, run }]);
-  }
+  return { write, underWay: transaction.underWay, succeeded: () => lastSucceeded };
 
   async function write(all: readonly Pending[]): Promise<void> {
     const group = refuseIfGone(all, world.gone());
@@ -237,8 +225,7 @@ function split<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [T[
 type AnyJob = Job<unknown, unknown>;
 
 type Transaction = {
-  /** The one under way; null between two. */
-  current(): Tx | null;
+  underWay: Commits["underWay"];
   /** Throws when another program holds the write lock. */
   begin(): void;
   /** Runs the jobs, and answers their results when they are durable. Throws when they are not. */
@@ -252,7 +239,7 @@ function createTransaction(db: Database, { clock, report, keepers }: CommitsWorl
   let current: Tx | null = null;
 
   return {
-    current: () => current,
+    underWay: () => current,
     begin: () => void begin.run(),
     finish(jobs) {
       const startedAt = clock.now();

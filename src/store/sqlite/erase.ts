@@ -12,7 +12,8 @@ import { type EraseWish, findToErase, isToErase, packWithout, whoseWaits } from 
 import { afterRows, chooseSegments, placeOf, STEP } from "../walk.ts";
 import type { Tx } from "./commits.ts";
 import { codeOf, type Database } from "./driver.ts";
-import type { Kept, Segment } from "./kept.ts";
+import type { Kept } from "./kept.ts";
+import type { Segment } from "./segment-rows.ts";
 import type { Tables } from "./tables.ts";
 
 type EraseParts = { readonly tables: Tables; readonly report: Pick<Report, "storeFailed"> };
@@ -54,7 +55,7 @@ type EraseStep = (tx: Tx, wish: EraseWish, after: WalkCursor | null) => ErasedSt
  * Removes bodies, attempts, users and messageIds of events. That the events came and how they ended stays, as letters. Waiting
  * deliveries are left.
  */
-export function createErase(db: Database, { tables: { counts, kept }, report }: EraseParts): EraseStep {
+export function createErase(db: Database, { tables: { counts, kept, openSegments }, report }: EraseParts): EraseStep {
   const save = db.prepare<[string, string | Buffer, number, number]>(
     "UPDATE contents SET about = ?, bodies = ?, sum = ? WHERE segment = ?",
   );
@@ -82,6 +83,7 @@ export function createErase(db: Database, { tables: { counts, kept }, report }: 
       const left = packWithout({ about, bodies: kept.bodies(segment) }, ready);
       save.run(left.about, left.bodies, left.sum, segment);
       kept.forget();
+      openSegments.forget();
     }
     return { done: ready.size, left: ready.size < theirs.length };
   }

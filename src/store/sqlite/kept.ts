@@ -12,23 +12,7 @@ import type { IdSearch, IdStep } from "../trail.ts";
 import type { Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Place } from "./progress.ts";
-
-export type Segment = {
-  readonly first: number;
-  readonly events: number;
-  readonly acceptedAt: At;
-  /** Deliveries that wait for their first attempt. */
-  readonly open: number;
-  readonly settledAt: At | null;
-};
-
-/** The part of a segment for one destination: a letter for each event, how many of them wait, and who took the others. */
-export type Letters = {
-  readonly destination: string;
-  readonly states: string;
-  readonly waiting: number;
-  readonly settled: string;
-};
+import type { Letters, Segment, SegmentRows } from "./segment-rows.ts";
 
 /** A delivery that waits. `segment` is 0 if the segment is pruned. */
 export type Waiting = Place & {
@@ -40,64 +24,44 @@ export type Waiting = Place & {
 type Name = Pick<Place, "id" | "destination">;
 type Only = { readonly id?: number; readonly destination?: string | null };
 
-export type Kept = Keeper & {
-  /** The segment that an event is in; null if it was pruned. */
-  segmentOf(event: number): Segment | null;
-  /** Segments up to this event, the newest first. */
-  segmentsDown(from: number, limit: number): readonly Segment[];
-  /** Segments after this event and up to the other one, the oldest first. */
-  segmentsUp(after: number, upTo: number, limit: number): readonly Segment[];
-  /** Describes the events of a segment. Throws if it is damaged, as all that read a segment do. */
-  about(segment: number): readonly About[];
-  bodies(segment: number): readonly string[];
-  letters(segment: number): readonly Letters[];
-  /** The deliveries of a segment with one of these letters: all, or those of one event or destination. */
-  listed(segment: Segment, wanted: readonly Letter[], only?: Only): readonly ListedDelivery[];
-  rowsOf(event: number): readonly ListedDelivery[];
-  /** Rows of `tried` after this place, by event and destination. */
-  rowsUp(after: Name, upTo: number, limit: number): readonly ListedDelivery[];
-  /** The same backwards, down to the event `floor`. */
-  rowsDown(before: Name, floor: number, limit: number): readonly ListedDelivery[];
-  /** The body of a delivery; `{}` if it is not kept any more. */
-  body(place: Name): string;
-  /** Who took a delivery that its first attempt delivered. */
-  deliveredBy(place: Place): Delivered | null;
-  /** The waiting deliveries of an event. */
-  waitingOf(event: number): readonly Waiting[];
-  /** The waiting deliveries of a destination, by age; letters come before rows. */
-  waitingFor(destination: string, limit: number): readonly Waiting[];
-  /** The tables that say what events are, for a search by messageId. */
-  readonly places: readonly IdSearch[];
-  /** Drops what it remembers of a segment's contents. */
-  forget(): void;
-};
+export type Kept = Keeper &
+  Pick<SegmentRows, "segmentOf" | "segmentsDown" | "segmentsUp" | "letters"> & {
+    /** Describes the events of a segment. Throws if it is damaged, as all that read a segment do. */
+    about(segment: number): readonly About[];
+    bodies(segment: number): readonly string[];
+    /** The deliveries of a segment with one of these letters: all, or those of one event or destination. */
+    listed(segment: Segment, wanted: readonly Letter[], only?: Only): readonly ListedDelivery[];
+    rowsOf(event: number): readonly ListedDelivery[];
+    /** Rows of `tried` after this place, by event and destination. */
+    rowsUp(after: Name, upTo: number, limit: number): readonly ListedDelivery[];
+    /** The same backwards, down to the event `floor`. */
+    rowsDown(before: Name, floor: number, limit: number): readonly ListedDelivery[];
+    /** The body of a delivery; `{}` if it is not kept any more. */
+    body(place: Name): string;
+    /** Who took a delivery that its first attempt delivered. */
+    deliveredBy(place: Place): Delivered | null;
+    /** The waiting deliveries of an event. */
+    waitingOf(event: number): readonly Waiting[];
+    /** The waiting deliveries of a destination, by age; letters come before rows. */
+    waitingFor(destination: string, limit: number): readonly Waiting[];
+    /** The tables that say what events are, for a search by messageId. */
+    readonly places: readonly IdSearch[];
+    /** Drops what it remembers of a segment's contents. */
+    forget(): void;
+  };
 
-/** `flush` folds the tail, and writes the letters that the transaction has changed, so that both are read. */
-export function createKept(db: Database, flush: () => void): Kept {
+export function createKept(db: Database, rows: SegmentRows): Kept {
   const sql = prepare(db);
-  const texts = createTexts(db);
-  const segmentOf = (event: number): Segment | null => {
-    flush();
-    return sql.segmentOf.get(event, event) ?? null;
-  };
-  const letters = (segment: number): readonly Letters[] => {
-    flush();
-    return sql.letters.all(segment);
-  };
+  const { segmentOf, segmentsDown, segmentsUp, letters } = rows;
+  const texts = createTexts(db, segmentOf);
 
   return {
     segmentOf,
-    segmentsDown(from, limit) {
-      flush();
-      return sql.segmentsDown.all(from, limit);
-    },
-    segmentsUp(after, upTo, limit) {
-      flush();
-      return sql.segmentsUp.all(after, upTo, limit);
-    },
+    segmentsDown,
+    segmentsUp,
+    letters,
     about: texts.about,
     bodies: texts.bodies,
-    letters,
     listed({ first, acceptedAt }, wanted, { id = null, destination = null } = {}) {
       return letters(first)
         .filter((one) => destination === null || one.destination === destination)
@@ -117,8 +81,8 @@ export function createKept(db: Database, flush: () => void): Kept {
       const found = letters(segment).find((one) => one.destination === destination);
       return readTakers(segment, found?.settled ?? "").get(id) ?? null;
     },
-    ...createWaiting(db, { flush, segmentOf, letters }),
-    places: [createIdSearch(db, "segments", flush), createIdSearch(db, "tried", flush)],
+    ...createWaiting(db, rows),
+    places: [createIdSearch(db, "segments"), createIdSearch(db, "tried")],
     forget: texts.forget,
     write() {},
     committed: texts.forget,
@@ -149,11 +113,10 @@ type Texts = Pick<Kept, "about" | "bodies" | "forget">;
 type Opened = { readonly segment: number; about: readonly About[] | null; bodies: readonly string[] | null };
 
 /** Callers read a segment's events in turn, so the last segment is cached until the next commit. */
-function createTexts(db: Database): Texts {
+function createTexts(db: Database, segmentOf: SegmentRows["segmentOf"]): Texts {
   const readAbout = db.prepare<[number], string>("SELECT about FROM contents WHERE segment = ?").pluck();
-  const read = db.prepare<[number], Packed>(
-    `SELECT s.first AS segment, s.events, c.about, c.bodies, c.sum FROM segments s
-     JOIN contents c ON c.segment = s.first WHERE s.first = ?`,
+  const read = db.prepare<[number], Omit<Packed, "events">>(
+    "SELECT segment, about, bodies, sum FROM contents WHERE segment = ?",
   );
   let last: Opened | null = null;
 
@@ -168,7 +131,7 @@ function createTexts(db: Database): Texts {
       if (opened.bodies) return opened.bodies;
       const packed = read.get(segment);
       if (!packed) throw damaged(segment, "it has no contents");
-      opened.bodies = unpackBodies(packed);
+      opened.bodies = unpackBodies({ ...packed, events: segmentOf(segment)?.events ?? 0 });
       return opened.bodies;
     },
     forget() {
@@ -182,13 +145,8 @@ function createTexts(db: Database): Texts {
   }
 }
 
-type WaitingParts = Pick<Kept, "segmentOf" | "letters"> & { readonly flush: () => void };
-
 /** Finds waiting deliveries, by indexes that hold nothing else. */
-function createWaiting(db: Database, { flush, segmentOf, letters }: WaitingParts) {
-  const lettersFor = db.prepare<[string], { segment: number; states: string }>(
-    "SELECT segment, states FROM progress WHERE destination = ? AND waiting > 0 ORDER BY segment",
-  );
+function createWaiting(db: Database, { segmentOf, letters, waitingUp }: SegmentRows) {
   const rowsFor = db.prepare<[string, number], { id: number; size: number }>(
     `SELECT event AS id, octet_length(body) AS size FROM tried WHERE destination = ? AND state = 'waiting'
      ORDER BY coalesce(replayed_at, accepted_at), event LIMIT ?`,
@@ -207,9 +165,8 @@ function createWaiting(db: Database, { flush, segmentOf, letters }: WaitingParts
       ];
     },
     waitingFor(destination: string, limit: number): readonly Waiting[] {
-      flush();
       const found: Waiting[] = [];
-      for (const { segment, states } of lettersFor.iterate(destination)) {
+      for (const { segment, states } of waitingUp(destination, 0)) {
         for (let at = states.indexOf("w"); at >= 0; at = states.indexOf("w", at + 1)) {
           found.push({ kind: "letter", id: segment + at, segment, destination, size: 0 });
           if (found.length === limit) return found;
@@ -226,29 +183,33 @@ function createWaiting(db: Database, { flush, segmentOf, letters }: WaitingParts
 /** Texts in one step of a search: one of a segment has up to 256 events. */
 const SEARCH_STEP = { segments: 100, tried: 1_000 };
 
+/** A damaged one says nothing. */
+const TIME_IN_TAIL = "iif(json_valid(tail), tail ->> 'at', 0)";
+
 /** `about`: of one event in `tried`, of all its events in a segment. */
 type Text = { number: number; at: At; about: string };
 
-function createIdSearch(db: Database, table: "segments" | "tried", flush: () => void): IdSearch {
-  const [key, from] =
+function createIdSearch(db: Database, table: "segments" | "tried"): IdSearch {
+  // Segments in the tail have contents only. The times before them suffice to find the first one.
+  const [key, from, at] =
     table === "segments"
-      ? ["first", "segments CROSS JOIN contents ON contents.segment = segments.first"]
-      : ["event", "tried"];
-  const columns = `${key} AS number, accepted_at AS at`;
+      ? ["segment", "contents LEFT JOIN segments ON first = segment", `coalesce(accepted_at, ${TIME_IN_TAIL})`]
+      : ["event", "tried", "accepted_at"];
+  const columns = `${key} AS number, ${at} AS at`;
   const textsUp = db.prepare<[number, number], Text>(
     `SELECT ${columns}, about FROM ${from} WHERE ${key} >= ? ORDER BY ${key} LIMIT ?`,
   );
   const textsDown = db.prepare<[number, number], Text>(
     `SELECT ${columns}, about FROM ${from} WHERE ${key} < ? ORDER BY ${key} DESC LIMIT ?`,
   );
+  const first = table === "segments" ? "first" : key;
   const lastUpTo = db.prepare<[number], Omit<Text, "about">>(
-    `SELECT ${columns} FROM ${table} WHERE ${key} <= ? ORDER BY ${key} DESC LIMIT 1`,
+    `SELECT ${first} AS number, accepted_at AS at FROM ${table} WHERE ${first} <= ? ORDER BY ${first} DESC LIMIT 1`,
   );
   const size = SEARCH_STEP[table];
 
   return {
     firstSince(at) {
-      flush();
       // Times grow with numbers, so halving finds it.
       const newest = lastUpTo.get(Number.MAX_SAFE_INTEGER)?.number ?? 0;
       let [low, high] = [0, newest + 1];
@@ -261,13 +222,11 @@ function createIdSearch(db: Database, table: "segments" | "tried", flush: () => 
       return low;
     },
     findUp(messageId, start, until) {
-      flush();
       const texts = textsUp.all(start, size).filter(({ at }) => at < until);
       // All rows of one event have the same text, so a step may end between them.
       return find(texts, messageId, 1);
     },
     findDown(messageId, below) {
-      flush();
       return find(textsDown.all(below, size), messageId, 0);
     },
   };
@@ -288,21 +247,7 @@ function createIdSearch(db: Database, table: "segments" | "tried", flush: () => 
 }
 
 function prepare(db: Database) {
-  const segment = "first, events, accepted_at AS acceptedAt, open, settled_at AS settledAt";
   return {
-    segmentOf: db.prepare<[number, number], Segment>(
-      `SELECT * FROM (SELECT ${segment} FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1)
-       WHERE first + events > ?`,
-    ),
-    segmentsDown: db.prepare<[number, number], Segment>(
-      `SELECT ${segment} FROM segments WHERE first <= ? ORDER BY first DESC LIMIT ?`,
-    ),
-    segmentsUp: db.prepare<[number, number, number], Segment>(
-      `SELECT ${segment} FROM segments WHERE first > ? AND first <= ? ORDER BY first LIMIT ?`,
-    ),
-    letters: db.prepare<[number], Letters>(
-      "SELECT destination, states, waiting, settled FROM progress WHERE segment = ? ORDER BY destination",
-    ),
     rowsOf: db.prepare<[number], TriedRow>(`SELECT ${LISTED} FROM tried WHERE event = ? ORDER BY destination`),
     rowsUp: db.prepare<[number, string, number, number], TriedRow>(
       `SELECT ${LISTED} FROM tried WHERE (event, destination) > (?, ?) AND event <= ?

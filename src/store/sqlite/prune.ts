@@ -4,7 +4,8 @@ import type { At } from "../../model/units.ts";
 import { countLetter } from "../segment.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
-import type { Kept, Letters, Segment } from "./kept.ts";
+import type { Kept } from "./kept.ts";
+import type { Letters, Segment } from "./segment-rows.ts";
 import type { Tables } from "./tables.ts";
 
 type Settled = { event: number; destination: string };
@@ -20,7 +21,7 @@ export type PruneRows = {
 };
 
 export function createPrune(db: Database, tables: Tables, flush: () => void): PruneRows {
-  const { counts, repeats } = tables;
+  const { counts, repeats, tail } = tables;
   // The state is part of the statement, so that its index can be used.
   const settledIn = (state: SettledState) =>
     db.prepare<[number, number], Settled>(
@@ -39,10 +40,11 @@ export function createPrune(db: Database, tables: Tables, flush: () => void): Pr
 
   return {
     isNeeded({ delivered, failed, seen, sparse }) {
-      flush();
       const isOld = (state: SettledState, before: At): boolean => settled[state].get(before, 1) !== undefined;
+      const removable = (one: Segment): boolean => isRemovable(one, { delivered, sparse: sparse ?? 0 });
       const triedBefore = isOld("delivered", delivered) || isOld("failed", failed) || isOld("expired", failed);
-      return triedBefore || hasSegments(delivered, sparse) || repeats.hasBefore(seen) || vacuum.isNeeded();
+      const stored = hasSegments(delivered, sparse) || repeats.hasBefore(seen) || vacuum.isNeeded();
+      return triedBefore || stored || tail.segments().some(removable);
     },
     run(tx, { delivered, failed, seen, sparse }, limit) {
       // The rows read below have to include what this transaction has settled.
@@ -76,6 +78,14 @@ export function createPrune(db: Database, tables: Tables, flush: () => void): Pr
     }
     return rows.length;
   }
+}
+
+type SegmentsBefore = { readonly delivered: At; readonly sparse: At };
+
+/** As the statements above have it. */
+function isRemovable({ events, open, acceptedAt, settledAt }: Segment, { delivered, sparse }: SegmentsBefore): boolean {
+  if (open > 0) return events >= open * 2 && acceptedAt < sparse;
+  return settledAt !== null && settledAt < delivered;
 }
 
 type Removed = {

@@ -16,7 +16,7 @@ import {
 import type { Counts } from "./counts.ts";
 import { type Database, withRemedy } from "./driver.ts";
 import { refOf } from "./progress.ts";
-import type { Tail } from "./tail.ts";
+import type { SegmentRows, WaitingLetters } from "./segment-rows.ts";
 
 /** Characters of bodies in one page, which bounds memory: bodies may be large, and destinations many. */
 const MOST_BODY = 2 * MB;
@@ -25,73 +25,33 @@ const MOST_BODY = 2 * MB;
  * Reads the waiting deliveries of a destination, in the order in which they are to be sent. Damaged ones are reported and
  * skipped: they must not be sent, and must not block the others.
  */
-export function createReadQueue(db: Database, { report, tail, flush }: ReadQueueParts): ReadQueue {
-  const first = createReadFirst(db, report);
+export function createReadQueue(db: Database, { report, rows, open }: ReadQueueParts): ReadQueue {
+  const first = createReadFirst({ report, rows, open });
   const retries = createReadRetries(db, report);
   return async function readQueue(ask) {
     try {
-      if (ask.queue === "retry") return retries(ask);
-      if (ask.newestFirst) return withTail(null, ask);
-      const page = first(ask);
-      return page.more || tail.isEmpty() ? page : withTail(page, ask);
+      return ask.queue === "retry" ? retries(ask) : first(ask);
     } catch (error) {
       throw withRemedy(error);
     }
   };
-
-  /** `before`: what was read without the tail, if anything was. */
-  function withTail(before: QueuePage | null, ask: QueueAsk): QueuePage {
-    try {
-      flush();
-    } catch (error) {
-      const page = before ?? first(ask);
-      if (page.deliveries.length === 0) throw error;
-      // A full disk does not hold up what can be read without a write. The next page has the rest, or the error.
-      return { ...page, more: true };
-    }
-    return first(ask);
-  }
 }
 
-type ReadQueueParts = {
-  readonly report: Pick<Report, "storeFailed">;
-  readonly tail: Pick<Tail, "isEmpty">;
-  /** Folds the tail. */
-  readonly flush: () => void;
-};
-
-type Letters = { segment: number; states: string; waiting: number; acceptedAt: At };
 type StoreReport = Pick<Report, "storeFailed">;
 
+type ReadQueueParts = {
+  readonly report: StoreReport;
+  readonly rows: Pick<SegmentRows, "waitingUp" | "waitingDown">;
+  readonly open: OpenSegments["open"];
+};
+
 /** Reads whole segments, so that none is decompressed twice: a page may exceed `limit` by less than a segment. */
-function createReadFirst(db: Database, report: StoreReport): (ask: QueueAsk) => QueuePage {
-  // The previous page may have ended within its last segment.
-  const readFrom = db
-    .prepare<[string, number], number>(
-      `SELECT segment FROM progress WHERE destination = ? AND waiting > 0 AND segment <= ?
-       ORDER BY segment DESC LIMIT 1`,
-    )
-    .pluck();
-  const read = db.prepare<[string, number, number], Letters>(
-    `SELECT p.segment, p.states, p.waiting, s.accepted_at AS acceptedAt FROM progress p
-     CROSS JOIN segments s ON s.first = p.segment
-     WHERE p.destination = ? AND p.waiting > 0 AND p.segment >= ? AND s.first + s.events > ? ORDER BY p.segment`,
-  );
-
-  const open = createOpen(db);
-  const readBack = db.prepare<[string], Letters>(
-    `SELECT p.segment, p.states, p.waiting, s.accepted_at AS acceptedAt FROM progress p
-     CROSS JOIN segments s ON s.first = p.segment
-     WHERE p.destination = ? AND p.waiting > 0 ORDER BY p.segment DESC`,
-  );
-
+function createReadFirst({ report, rows, open }: ReadQueueParts): (ask: QueueAsk) => QueuePage {
   return function readFirst({ destination, after, limit, newestFirst }) {
     const next = newestFirst ? 0 : (after?.id ?? 0) + 1;
     const deliveries: Delivery[] = [];
     let [body, opened] = [0, 0];
-    const segments = newestFirst
-      ? readBack.iterate(destination)
-      : read.iterate(destination, readFrom.get(destination, next) ?? next, next);
+    const segments = newestFirst ? rows.waitingDown(destination) : rows.waitingUp(destination, next);
     for (const segment of segments) {
       const waiting = skipDamaged(destination, report, () => waitingIn(segment, destination, next)) ?? [];
       for (const delivery of newestFirst ? waiting.reverse() : waiting) {
@@ -106,7 +66,11 @@ function createReadFirst(db: Database, report: StoreReport): (ask: QueueAsk) => 
   };
 
   /** The waiting deliveries of a segment, from the event `next` on. */
-  function waitingIn({ segment, states, waiting, acceptedAt }: Letters, destination: string, next: number): Delivery[] {
+  function waitingIn(
+    { segment, states, waiting, acceptedAt }: WaitingLetters,
+    destination: string,
+    next: number,
+  ): Delivery[] {
     if (countLetter(states, "w") !== waiting) throw damaged(segment, `its letters do not say that ${waiting} wait`);
     const { about, bodies } = open(segment, { events: states.length, waiting });
     const deliveries: Delivery[] = [];
@@ -132,7 +96,14 @@ type Opened = { readonly about: readonly About[]; readonly bodies: readonly stri
  * Opens segments. Where a destination gets only some of the events, others get the rest: such a segment is remembered, as they
  * read it at about the same time. What waits in it does not change.
  */
-function createOpen(db: Database) {
+export type OpenSegments = {
+  /** Throws if the segment is damaged. */
+  open(segment: number, about: { readonly events: number; readonly waiting: number }): Opened;
+  /** Drops what it remembers: some of it was erased. */
+  forget(): void;
+};
+
+export function createOpenSegments(db: Database): OpenSegments {
   // Read one by one, so that a damaged page costs its own segment only.
   const read = db.prepare<[number], Pick<Packed, "about" | "bodies" | "sum">>(
     "SELECT about, bodies, sum FROM contents WHERE segment = ?",
@@ -140,17 +111,17 @@ function createOpen(db: Database) {
   // The last one used comes last.
   const remembered = new Map<number, Opened>();
 
-  return function open(
-    segment: number,
-    { events, waiting }: { readonly events: number; readonly waiting: number },
-  ): Opened {
-    const known = remembered.get(segment);
-    remembered.delete(segment);
-    const opened = known ?? openNow(segment, events);
-    if (waiting * 2 <= events) remembered.set(segment, opened);
-    const [oldest] = remembered.keys();
-    if (oldest !== undefined && remembered.size > MOST_REMEMBERED) remembered.delete(oldest);
-    return opened;
+  return {
+    open(segment, { events, waiting }) {
+      const known = remembered.get(segment);
+      remembered.delete(segment);
+      const opened = known ?? openNow(segment, events);
+      if (waiting * 2 <= events) remembered.set(segment, opened);
+      const [oldest] = remembered.keys();
+      if (oldest !== undefined && remembered.size > MOST_REMEMBERED) remembered.delete(oldest);
+      return opened;
+    },
+    forget: () => remembered.clear(),
   };
 
   function openNow(segment: number, events: number): Opened {
@@ -227,19 +198,15 @@ function parseFinals(text: string | null): readonly FinalAnswer[] {
 
 type BacklogParts = {
   readonly counts: Pick<Counts, "all">;
-  readonly tail: Pick<Tail, "oldestWaitingAt">;
+  readonly rows: Pick<SegmentRows, "waitingUp">;
   readonly caughtUp: () => Promise<void>;
 };
 
 /** Answers the delivery loop and the gauges, each question by one step in an index. */
-export function createBacklog(db: Database, { counts, tail, caughtUp }: BacklogParts): Backlog {
+export function createBacklog(db: Database, { counts, rows, caughtUp }: BacklogParts): Backlog {
   const nextRetry = db.prepare<[string, number, number], { at: At }>(
     `SELECT due_at AS at FROM tried WHERE destination = ? AND state = 'waiting' AND (due_at, event) > (?, ?)
      ORDER BY due_at, event LIMIT 1`,
-  );
-  const oldestFirst = db.prepare<[string], { at: At }>(
-    `SELECT s.accepted_at AS at FROM progress p CROSS JOIN segments s ON s.first = p.segment
-     WHERE p.destination = ? AND p.waiting > 0 ORDER BY p.segment LIMIT 1`,
   );
   const oldestTried = db.prepare<[string], { at: At }>(
     `SELECT coalesce(replayed_at, accepted_at) AS at FROM tried WHERE destination = ? AND state = 'waiting'
@@ -252,9 +219,8 @@ export function createBacklog(db: Database, { counts, tail, caughtUp }: BacklogP
     },
     async oldestWaitingAt(destination) {
       await caughtUp();
-      // Not folded for this: it is asked often, also on a full disk.
-      const first = oldestFirst.get(destination)?.at ?? tail.oldestWaitingAt(destination);
-      const found = [first, oldestTried.get(destination)?.at ?? null].filter((at) => at !== null);
+      const [first] = rows.waitingUp(destination, 0);
+      const found = [first?.acceptedAt, oldestTried.get(destination)?.at].filter((at) => at !== undefined);
       return found.length === 0 ? null : Math.min(...found);
     },
     async counts() {

@@ -1,5 +1,6 @@
 import type { At } from "../../model/units.ts";
 import { KEY_BYTES, type Key, keyOf } from "../message-key.ts";
+import type { About } from "../segment.ts";
 import type { Keeper, Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 
@@ -32,8 +33,8 @@ export type Repeats = Keeper & {
   prune(tx: Tx, before: At, limit: number): number;
   /** Writes the keys of all events so far, as the tail is folded. */
   fold(tx: Tx): void;
-  /** Notes an event that an earlier process has left in the tail. */
-  restore(source: string, messageId: string, at: At): void;
+  /** Notes a segment that an earlier process has left in the tail. */
+  restore(events: readonly About[], at: At): void;
 };
 
 /** Reads all keys once, which takes about 0.1 s for a million. */
@@ -55,7 +56,7 @@ export function createRepeats(db: Database): Repeats {
       return false;
     },
     seenAt: (source, messageId) => kept.seenAt(keyOf(source, messageId)),
-    ...createPruneSeen(db, kept.index),
+    ...createPruneSeen(db, kept),
     fold({ now }) {
       if (!isFolded) kept.tail().forEach(insertRows);
       const keys = [...pending].slice(folded);
@@ -63,7 +64,10 @@ export function createRepeats(db: Database): Repeats {
       isFolded = true;
       folded += keys.length;
     },
-    restore: (source, messageId, at) => kept.add([keyOf(source, messageId)], at, 0),
+    restore(events, at) {
+      const keys = events.map(([source, , messageId]) => keyOf(source, messageId));
+      kept.add(keys, at, 0);
+    },
     write() {},
     committed() {
       if (isFolded) kept.folded();
@@ -148,11 +152,14 @@ function createInsertRows(db: Database): (batch: Batch) => void {
   };
 }
 
-function createPruneSeen(db: Database, index: KeyIndex): Pick<Repeats, "hasBefore" | "prune"> {
+function createPruneSeen(db: Database, { index, tail }: KeptKeys): Pick<Repeats, "hasBefore" | "prune"> {
   const oldest = db.prepare<[number], Row>("SELECT * FROM seen ORDER BY first LIMIT ?");
   const remove = db.prepare<[number]>("DELETE FROM seen WHERE first <= ?");
   return {
-    hasBefore: (before) => oldest.all(1).some((row) => isOld(row, before, index.oldest())),
+    hasBefore(before) {
+      if ((tail()[0]?.at ?? before) < before) return true;
+      return oldest.all(1).some((row) => isOld(row, before, index.oldest()));
+    },
     prune(_tx, before, limit) {
       const all = oldest.all(limit);
       const kept = all.findIndex((row) => !isOld(row, before, index.oldest()));

@@ -266,7 +266,7 @@ const SCHEMA = `
   CREATE VIEW events AS
     SELECT c.segment + a.key AS id, c.segment, a.value ->> 0 AS source, a.value ->> 1 AS type,
       a.value ->> 2 AS message_id, a.value ->> 3 AS user_id,
-      iif(json_type(a.value, '$[4]') = 'integer', c.about -> ('$[' || (a.value ->> 4) || '][4]'), a.value -> 4) AS skipped, coalesce(s.accepted_at, c.tail ->> 'at') AS accepted_at,
+      iif(json_type(a.value, '$[4]') = 'integer', c.about -> ('$[' || (a.value ->> 4) || '][4]'), a.value -> 4) AS skipped, coalesce(s.accepted_at, iif(json_valid(c.tail), c.tail ->> 'at', NULL)) AS accepted_at,
       iif(typeof(c.bodies) = 'text', json_extract('[' || replace(c.bodies, char(10), ',') || ']', '$[' || a.key || ']'), NULL)
         AS body
     FROM contents c LEFT JOIN segments s ON s.first = c.segment JOIN json_each(c.about) a;
@@ -285,10 +285,10 @@ const SCHEMA = `
     SELECT c.segment + a.key, r.value ->> 0, iif(l.at IS NULL, 'waiting', 'delivered'), iif(l.at IS NULL, c.tail ->> 'at', NULL),
       iif(l.at IS NULL, 0, 1), NULL, NULL, 0, l.at, l.url, l.status, NULL, NULL, c.tail ->> 'at',
       a.value ->> 2
-    FROM contents c JOIN json_each(c.tail, '$.to') r JOIN json_each(c.about) a
+    FROM contents c JOIN json_each(iif(json_valid(c.tail), c.tail, '{}'), '$.to') r JOIN json_each(c.about) a
       LEFT JOIN (
         SELECT x.value ->> 0 AS destination, x.value ->> 1 AS at, x.value ->> 2 AS url, x.value ->> 3 AS status, e.value AS event
-        FROM contents n JOIN json_each(n.tail, '$.successes') x JOIN json_each(x.value, '$[4]') e
+        FROM contents n JOIN json_each(iif(json_valid(n.tail), n.tail, '{}'), '$.successes') x JOIN json_each(x.value, '$[4]') e
         WHERE n.segment > (SELECT coalesce(max(first), 0) FROM segments)
       ) l ON l.event = c.segment + a.key AND l.destination = r.value ->> 0
     WHERE c.segment > (SELECT coalesce(max(first), 0) FROM segments) AND substr(r.value ->> 1, a.key + 1, 1) = 'w'

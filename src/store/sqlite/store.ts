@@ -25,6 +25,7 @@ import { createReplaySteps } from "./replay.ts";
 import { createRescue, keepRescued } from "./rescue.ts";
 import { createSettle } from "./settle.ts";
 import { createTables } from "./tables.ts";
+import type { Tail } from "./tail.ts";
 import { createWaiting, createWithdraw, type Withdrawn } from "./waiting.ts";
 
 /** Opens the outbox, or makes it. Rejects with a message for the operator when it cannot. */
@@ -137,7 +138,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   const { clock, report, bounds } = options;
   const room = { ...surroundings.room, refusal: () => presence.refusal() ?? surroundings.room.refusal() };
   const tables = createTables(db, { flush, report });
-  const { segments, tail, progress, counts, repeats, leaving, suppression, kept } = tables;
+  const { segments, tail, progress, counts, repeats, leaving, suppression, kept, segmentRows: rows } = tables;
   const size = createSize(db, room.measured);
   const commits = createCommits(db, {
     clock,
@@ -161,9 +162,9 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   return {
     changes: changes.hear,
     ...createIntake({ commits, room, appendRows, withdrawal, withdrawn }),
-    readQueue: createReadQueue(db, { report, tail, flush }),
+    readQueue: createReadQueue(db, { report, rows, open: tables.openSegments.open }),
     settle: createSettlePort(commits, createSettle(tables)),
-    backlog: createBacklog(db, { counts, tail, caughtUp }),
+    backlog: createBacklog(db, { counts, rows, caughtUp }),
     prune: createPrunePort(createPrune(db, tables, flush), { commits, report, moved }),
     lookup,
     waiting: createWaiting(tables, { commits, moved }),
@@ -175,22 +176,23 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     rescue: createRescue(db, options),
     timeline: meta.timeline,
     hurry: commits.hurry,
-    close: createClose(db, { commits, presence, flush, release }, options),
+    close: createClose(db, { commits, presence, tail, release }, options),
   };
 
   function flush(): void {
-    if (!tail.isEmpty()) commits.inTransaction(tail.fold);
+    const tx = commits.underWay();
+    if (tx === null) return;
+    if (!tail.isEmpty()) tail.fold(tx);
     progress.flush();
   }
 }
 
 type CloseParts = Pick<Surroundings, "presence" | "release"> & {
-  readonly commits: Pick<Commits, "idle">;
-  /** Folds the tail. */
-  readonly flush: () => void;
+  readonly commits: Pick<Commits, "add" | "idle">;
+  readonly tail: Pick<Tail, "isEmpty" | "fold">;
 };
 
-function createClose(db: Database, { commits, presence, flush, release }: CloseParts, options: StoreOptions) {
+function createClose(db: Database, { commits, presence, tail, release }: CloseParts, options: StoreOptions) {
   let closing: Promise<void> | null = null;
   return function closeOnce(): Promise<void> {
     closing ??= close();
@@ -199,12 +201,8 @@ function createClose(db: Database, { commits, presence, flush, release }: CloseP
 
   async function close(): Promise<void> {
     await commits.idle();
-    try {
-      flush();
-    } catch (error) {
-      // Nothing is lost: the next start reads the tail.
-      options.report.storeFailed("fold the newest events", withRemedy(error));
-    }
+    // If that fails, nothing is lost: the next start reads the tail.
+    if (!tail.isEmpty()) await commits.add({ rows: 1, run: tail.fold, keepsUp: true });
     await keepRescued(db, { ...options, gone: presence.check });
     db.close();
     release();

@@ -6,7 +6,9 @@ import type { Database } from "./driver.ts";
 import { createKept } from "./kept.ts";
 import { createForget, createMemberRows, createUploadsLeft } from "./members.ts";
 import { createProgress } from "./progress.ts";
+import { createOpenSegments } from "./queues.ts";
 import { createRepeats } from "./repeats.ts";
+import { createSegmentRows } from "./segment-rows.ts";
 import { createTried } from "./settle.ts";
 import { readCallHash } from "./superseded.ts";
 import { createSuppression, readUserHash } from "./suppressed.ts";
@@ -16,7 +18,7 @@ import { createTail } from "./tail.ts";
 export type Tables = ReturnType<typeof createTables>;
 
 type TablesParts = {
-  /** Folds the tail, and writes the letters that the transaction has changed, so that both are read. */
+  /** Writes what the transaction under way has changed of segments, so that it is read. */
   readonly flush: () => void;
   readonly report: Pick<Report, "storeFailed">;
 };
@@ -26,6 +28,7 @@ export function createTables(db: Database, { flush, report }: TablesParts) {
   const progress = createProgress(db);
   const repeats = createRepeats(db);
   const tail = createTail(db, { counts, repeats, report });
+  const segmentRows = createSegmentRows(db, tail, flush);
   const callHash = readCallHash(db);
   const uploads = createUploads({ toStored: (user) => user, hashOf: callHash.of });
   const leaving = createUploadsLeft(uploads, callHash);
@@ -37,7 +40,9 @@ export function createTables(db: Database, { flush, report }: TablesParts) {
     tail,
     segments: createSegments(db, tail),
     tried: createTried(db),
-    kept: createKept(db, flush),
+    segmentRows,
+    openSegments: createOpenSegments(db),
+    kept: createKept(db, segmentRows),
     repeats,
     suppression: createSuppression(db, userHash),
     memberRows: createMemberRows(db),

@@ -5,8 +5,8 @@
  * deliveries had succeeded when it was written. The next start reads the tail from there. A segment is in the tail if its
  * number is higher than all in `segments`.
  *
- * The tail is folded when it is long or old, when successes have no new row to be written with, and before anything reads
- * those tables or changes them in another way.
+ * The tail is folded when it is long or old, when successes have no new row to be written with, and before anything changes
+ * those tables in another way. Whatever reads them asks the tail too (segment-rows.ts).
  */
 import type { Report } from "../../model/report.ts";
 import { type At, MINUTE } from "../../model/units.ts";
@@ -18,25 +18,25 @@ import type { Counts } from "./counts.ts";
 import type { Database } from "./driver.ts";
 import type { Place } from "./progress.ts";
 import type { Repeats } from "./repeats.ts";
+import type { Letters, Segment as SegmentRow, TailRows, WaitingLetters } from "./segment-rows.ts";
 import { createInsertContents, type Loaded, readTail, type Success } from "./stored-tail.ts";
 
 /** The tail is folded from so many segments or events on, or when its oldest segment is this old. */
 const LONGEST = { segments: 256, events: 1_024, age: MINUTE };
 
-export type Tail = Keeper & {
-  /** The last step of a transaction: writes the contents of its segments, which are in the tail from then on. */
-  append(tx: Tx, drafts: readonly Draft[]): void;
-  /** A waiting delivery was delivered by its first attempt. Answers whether it waited; null if it is not in the tail. */
-  deliver(tx: Tx, place: Place, by: Delivered): boolean | null;
-  /** Writes the rows of all segments in the tail. */
-  fold(tx: Tx): void;
-  /** When the oldest of its events came that wait for this destination; null if none does. */
-  oldestWaitingAt(destination: string): At | null;
-  /** Whether there is nothing to fold. */
-  isEmpty(): boolean;
-  /** The number after its last event; 0 if it is empty. */
-  end(): number;
-};
+export type Tail = Keeper &
+  TailRows & {
+    /** The last step of a transaction: writes the contents of its segments, which are in the tail from then on. */
+    append(tx: Tx, drafts: readonly Draft[]): void;
+    /** A waiting delivery was delivered by its first attempt. Answers whether it waited; null if it is not in the tail. */
+    deliver(tx: Tx, place: Place, by: Delivered): boolean | null;
+    /** Writes the rows of all segments in the tail. */
+    fold(tx: Tx): void;
+    /** Whether there is nothing to fold. */
+    isEmpty(): boolean;
+    /** The number after its last event; 0 if it is empty. */
+    end(): number;
+  };
 
 /** A segment in the tail. */
 type Segment = {
@@ -103,9 +103,9 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
       return true;
     },
     fold,
-    oldestWaitingAt: (destination) => oldestWaitingIn(held, destination),
-    isEmpty: () => held.segments.size === 0 || state.folded !== "nothing",
+    isEmpty: () => unfolded().size === 0,
     end: () => endOf(held),
+    ...createTailRows(unfolded),
     write() {},
     committed() {
       const { folded, successes, fresh } = state;
@@ -120,15 +120,33 @@ export function createTail(db: Database, { counts, repeats, report }: TailParts)
     },
   };
 
+  function unfolded(): Held["segments"] {
+    return state.folded === "nothing" ? held.segments : NONE;
+  }
+
   function fold(tx: Tx): void {
-    const { folded, fresh, successes } = state;
-    const takers = withSuccesses(folded === "nothing" ? successes : []);
-    if (folded === "nothing") for (const segment of held.segments.values()) insertRows(segment, takers, tx.now);
-    for (const segment of fresh) insertRows(segment, takers, tx.now);
+    const { fresh, successes } = state;
+    const takers = withSuccesses(unfolded().size > 0 ? successes : []);
+    for (const segment of [...unfolded().values(), ...fresh]) insertRows(segment, takers, tx.now);
     state.folded = fresh.length > 0 ? "all" : "held";
     counts.fold(tx);
     repeats.fold(tx);
   }
+}
+
+function createTailRows(unfolded: () => Held["segments"]): TailRows {
+  return {
+    segments: () => [...unfolded().values()].map((segment) => toRow(segment, takersOf)),
+    segmentUpTo(event) {
+      const found = [...unfolded().values()].findLast(({ first }) => first <= event);
+      return found && toRow(found, takersOf);
+    },
+    letters(number) {
+      const segment = unfolded().get(number);
+      return segment && toLetters(segment, takersOf);
+    },
+    waitingFor: (destination) => [...unfolded().values()].flatMap((segment) => waitingIn(segment, destination)),
+  };
 }
 
 function begin(): State {
@@ -152,17 +170,18 @@ function createHeld(): Held {
   };
 }
 
+const NONE: Held["segments"] = new Map();
+
 /** The number after the last event; 0 if there is none. */
 function endOf({ segments }: Held): number {
   const last = [...segments.values()].at(-1);
   return last ? last.first + last.events : 0;
 }
 
-function oldestWaitingIn({ segments }: Held, destination: string): At | null {
-  for (const { routes, acceptedAt } of segments.values()) {
-    if ((routes.get(destination)?.waiting ?? 0) > 0) return acceptedAt;
-  }
-  return null;
+function waitingIn({ first, acceptedAt, routes }: Segment, destination: string): readonly WaitingLetters[] {
+  const { waiting, states } = routes.get(destination) ?? { waiting: 0, states: "" };
+  if (waiting === 0) return [];
+  return [{ segment: first, states: states.toString("latin1"), waiting, acceptedAt: acceptedAt ?? 0 }];
 }
 
 type Restoring = Pick<TailParts, "counts" | "repeats">;
@@ -173,7 +192,7 @@ function load(held: Held, loaded: Loaded, { counts, repeats }: Restoring): void 
   const routes = new Map(to.map(([destination, states]) => [destination, toRoute(states)]));
   held.add({ first, events, acceptedAt, routes });
   for (const [destination, { waiting }] of routes) counts.restore(destination, "waiting", waiting);
-  for (const [source, , messageId] of about) repeats.restore(source, messageId, acceptedAt ?? 0);
+  repeats.restore(about, acceptedAt ?? 0);
   for (const [destination, at, url, status, ids] of successes) {
     for (const id of ids) {
       const segment = [...held.segments.values()].findLast((one) => one.first <= id);
@@ -216,9 +235,12 @@ function toRoute(states: string): Route {
   return { states: Buffer.from(states, "latin1"), waiting: countLetter(states, "w"), takers: noTakers() };
 }
 
-/** Who took the deliveries of a route, with what the transaction adds. */
-type TakersOf = (route: Route) => { readonly lines: string; readonly lastAt: At };
+/** Who took the deliveries of a route. */
+type TakersOf = (route: Route) => readonly Takers[];
 
+const takersOf: TakersOf = ({ takers }) => [takers];
+
+/** The same with what the transaction adds. */
 function withSuccesses(successes: readonly NewSuccess[]): TakersOf {
   const added = new Map<Route, Takers>();
   for (const { route, place, by } of successes) {
@@ -226,10 +248,26 @@ function withSuccesses(successes: readonly NewSuccess[]): TakersOf {
     note(takers, place.id, by);
     added.set(route, takers);
   }
-  return (route) => {
-    const all = [route.takers, added.get(route) ?? noTakers()];
-    return { lines: all.map(toLines).join(""), lastAt: Math.max(...all.map(({ lastAt }) => lastAt)) };
-  };
+  return (route) => [route.takers, added.get(route) ?? noTakers()];
+}
+
+function toRow({ first, events, acceptedAt: at, routes }: Segment, takersOf: TakersOf): SegmentRow {
+  let [open, lastAt] = [0, 0];
+  for (const route of routes.values()) {
+    open += route.waiting;
+    for (const takers of takersOf(route)) lastAt = Math.max(lastAt, takers.lastAt);
+  }
+  const acceptedAt = at ?? 0;
+  // A segment without deliveries is settled at once.
+  return { first, events, acceptedAt, open, settledAt: lastAt > 0 || open > 0 ? lastAt || null : acceptedAt };
+}
+
+function toLetters({ routes }: Segment, takersOf: TakersOf): readonly Letters[] {
+  const byName = [...routes].sort(([one], [other]) => (one < other ? -1 : 1));
+  return byName.map(([destination, route]) => {
+    const [states, settled] = [route.states.toString("latin1"), takersOf(route).map(toLines).join("")];
+    return { destination, states, waiting: route.waiting, settled };
+  });
 }
 
 function createInsertRows(db: Database): (segment: Segment, takersOf: TakersOf, now: At) => void {
@@ -239,16 +277,14 @@ function createInsertRows(db: Database): (segment: Segment, takersOf: TakersOf, 
   const insertProgress = db.prepare<[number, string, number, string, string]>(
     "INSERT INTO progress (segment, destination, waiting, states, settled) VALUES (?, ?, ?, ?, ?)",
   );
-  return function insertRows({ first, events, acceptedAt, routes }, takersOf, now) {
-    let [open, lastAt] = [0, 0];
-    for (const [destination, route] of routes) {
-      const takers = takersOf(route);
-      insertProgress.run(first, destination, route.waiting, route.states.toString("latin1"), takers.lines);
-      open += route.waiting;
-      lastAt = Math.max(lastAt, takers.lastAt);
+  return function insertRows(segment, takersOf, now) {
+    const { first, events, acceptedAt, open, settledAt } = toRow(
+      { ...segment, acceptedAt: segment.acceptedAt ?? now },
+      takersOf,
+    );
+    insertSegment.run(first, events, acceptedAt, open, settledAt);
+    for (const { destination, states, waiting, settled } of toLetters(segment, takersOf)) {
+      insertProgress.run(first, destination, waiting, states, settled);
     }
-    // A segment without deliveries is settled at once.
-    const settledAt = lastAt > 0 || open > 0 ? lastAt || null : (acceptedAt ?? now);
-    insertSegment.run(first, events, acceptedAt ?? now, open, settledAt);
   };
 }

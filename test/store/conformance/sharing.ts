@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createSyncWorker } from "../../../src/audience/worker.ts";
 import type { Members, OpenSync } from "../../../src/model/audience.ts";
+import type { ErasedStep, WalkCursor } from "../../../src/model/deletion.ts";
 import type { Delivery } from "../../../src/model/delivery.ts";
-import { isFault } from "../../../src/model/fault.ts";
+import { neverStopped, type StoredClock } from "../../../src/model/destination-clock.ts";
+import { type Fault, isFault } from "../../../src/model/fault.ts";
 import type { Accept, Clock, Store, StoreChange } from "../../../src/model/ports.ts";
 import { createFalseClock } from "../../flow/clock.ts";
 import { AMPLE, createFalseReport, makeAsk, type OpenStore, startStore, type TestStore } from "../harness.ts";
@@ -79,6 +81,7 @@ function describeShared(open: OpenStore): void {
     await both.first.append([makeEntry({ messageId: "m1", userId: "u1" })]);
     const request = { id: "del-1", requestedAt: 5, userIds: ["u1"], sources: null, affected: [], untold: [] };
     assert.ok(!isFault(await both.first.deletions.record({ ...request, erase: false, suppress: true })));
+    await both.clock.advance("2s");
     assert.deepEqual(kindsOf(await both.second.append([makeEntry({ messageId: "m2", userId: "u1" })])), ["suppressed"]);
     assert.equal((await both.second.lookup.event("m1", ["website"])).events.length, 1);
   });
@@ -95,6 +98,113 @@ function describeShared(open: OpenStore): void {
   });
 
   describe("shares audiences and traits", () => describeSharedMembers(open));
+  describe("shares deletions", () => describeSharedDeletions(open));
+  describe("shares the clocks of destinations", () => describeSharedClocks(open));
+}
+
+const REQUEST = { id: "del-1", requestedAt: 5, userIds: ["u1"], sources: null, affected: ["website"], untold: [] };
+
+function describeSharedDeletions(open: OpenStore): void {
+  it("has one daemon carry out what any of them was asked, and tells it so", async () => {
+    await using both = await startBoth(open);
+    await both.clock.advance("3s");
+    const heard = listen(both.first);
+    const recorded = await both.second.deletions.record({ ...REQUEST, erase: true, suppress: false });
+    await both.clock.advance("2s");
+    assert.deepEqual(await both.first.deletions.unfinished("notices", ""), [recorded]);
+    assert.deepEqual(await both.second.deletions.unfinished("notices", ""), []);
+    assert.ok(heard.some(({ kind }) => kind === "work"));
+  });
+
+  it("counts what any of them has accepted as older than the request, and erases it", async () => {
+    await using both = await startBoth(open);
+    const [ours, theirs] = [makeEntries(2, { userId: "u1" }), makeEntries(3, { userId: "u1", source: "app" })];
+    for (const [store, entries] of [[both.second, theirs] as const, [both.first, ours] as const]) {
+      await store.append(entries);
+      for (const one of await waitingIn(store)) await store.settle(one, delivered(one, both.clock.now()));
+      await both.clock.advance("1s");
+    }
+    const recorded = await both.first.deletions.record({ ...REQUEST, erase: true, suppress: false });
+    assert.ok(!isFault(recorded));
+    const of = { users: new Set(["u1"]), sources: null, upTo: recorded.upTo };
+    let after: WalkCursor | null = null;
+    do {
+      const step: ErasedStep | Fault = await both.first.deletions.erase(recorded, of, after);
+      assert.ok(!isFault(step) && !step.busy);
+      after = step.next;
+    } while (after !== null);
+    assert.deepEqual((await both.second.deletions.receipt("del-1"))?.erased, { events: 5, deliveries: 0 });
+    assert.deepEqual((await both.second.lookup.event("m1", ["website", "app"])).events, []);
+  });
+
+  it("accepts a user again in all of them once one lifts the suppression", async () => {
+    await using both = await startBoth(open);
+    await both.first.deletions.record({ ...REQUEST, erase: false, suppress: true });
+    assert.equal(await both.second.deletions.suppressed.lift(["u1"]), 1);
+    await both.clock.advance("2s");
+    for (const { deletions } of [both.first, both.second]) {
+      assert.deepEqual(await deletions.suppressed.among(["u1"], "website"), new Set());
+    }
+  });
+
+  it("does not go back to a stage that another one has finished", async () => {
+    await using both = await startBoth(open);
+    await both.first.deletions.record({ ...REQUEST, erase: false, suppress: false });
+    await both.second.deletions.advance("del-1", { stage: "done", status: "finished", endedAt: 9 });
+    const late = await both.first.deletions.advance("del-1", { stage: "settling", status: "running", endedAt: null });
+    assert.partialDeepStrictEqual(late, { stage: "done", status: "finished", endedAt: 9 });
+  });
+}
+
+const CRM = neverStopped("crm");
+const PAUSED: StoredClock = { ...CRM, pausedAt: 300, stoppedAt: 300 };
+
+function describeSharedClocks(open: OpenStore): void {
+  it("tells the others what one of them has saved, and not itself", async () => {
+    await using both = await startBoth(open);
+    const [ours, theirs] = [listen(both.first), listen(both.second)];
+    await both.first.clocks.save([PAUSED], "command");
+    await both.clock.advance("2s");
+    assert.deepEqual(clocksIn(theirs), [PAUSED]);
+    assert.deepEqual(await both.second.clocks.all(), [PAUSED]);
+    await both.second.clocks.save([{ ...CRM, stoodStill: 50 }], "command");
+    await both.clock.advance("2s");
+    assert.deepEqual(clocksIn(ours), [{ ...CRM, stoodStill: 50 }]);
+    assert.deepEqual(clocksIn(theirs), [PAUSED]);
+  });
+
+  it("keeps a pause that one saves while another has saved something else", async () => {
+    await using both = await startBoth(open);
+    const theirs = listen(both.second);
+    await both.first.clocks.save([PAUSED], "command");
+    await both.second.clocks.save([{ ...CRM, unservedAt: 200, stoppedAt: 200 }], "observed");
+    const merged = { ...PAUSED, unservedAt: 200, stoppedAt: 200 };
+    assert.deepEqual(clocksIn(theirs), [merged]);
+    await both.clock.advance("2s");
+    for (const { clocks } of [both.first, both.second]) assert.deepEqual(await clocks.all(), [merged]);
+  });
+
+  it("forgets nothing that deliveries of another daemon may need", async () => {
+    await using both = await startBoth(open);
+    const ours = listen(both.first);
+    await both.first.clocks.save([{ ...CRM, stoodStill: 50 }], "observed");
+    await both.first.clocks.save([CRM], "observed");
+    assert.deepEqual(await both.first.clocks.all(), [{ ...CRM, stoodStill: 50 }]);
+    assert.deepEqual(clocksIn(ours), [{ ...CRM, stoodStill: 50 }]);
+    await both.second.close();
+    await both.first.clocks.save([CRM], "observed");
+    assert.deepEqual(await both.first.clocks.all(), []);
+  });
+}
+
+function listen(store: Store): readonly StoreChange[] {
+  const heard: StoreChange[] = [];
+  store.changes((change) => void heard.push(change));
+  return heard;
+}
+
+function clocksIn(heard: readonly StoreChange[]): readonly StoredClock[] {
+  return heard.flatMap((change) => (change.kind === "clocks" ? change.clocks : []));
 }
 
 const NAME = { source: "website", class: "audience", name: "Big", key: "big" } as const;
@@ -203,6 +313,8 @@ function openSecond(s: TestStore, open: OpenStore): Promise<Store> {
 async function startBoth(open: OpenStore) {
   const s = await startStore(open);
   const second = await open({ ...AMPLE, folder: s.folder, clock: s.clock, report: createFalseReport([]) });
+  // Nothing waits for another write, as the clock stands still.
+  second.hurry();
   return {
     first: s.store(),
     second,

@@ -40,6 +40,18 @@ describe("a segment that is not as it was written", () => {
     });
   }
 
+  it("is told once where the newest events are behind it", async () => {
+    await using o = await startOutbox();
+    assert.deepEqual(await readAfter(o, SHORT, "UPDATE contents SET bodies = '{}' WHERE segment = 1"), [3, 4]);
+    const before = o.s.told.length;
+    await o.s.append(makeEntry({ messageId: "newest" }));
+    assert.deepEqual(
+      (await o.s.read()).map(({ id }) => id),
+      [3, 4, 5],
+    );
+    assert.equal(o.s.told.length - before, 1);
+  });
+
   it("from before there were checksums is taken as it is", async () => {
     await using o = await startOutbox();
     assert.deepEqual(await readAfter(o, SHORT, "UPDATE contents SET sum = NULL"), [1, 2, 3, 4]);

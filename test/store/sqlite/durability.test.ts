@@ -170,11 +170,11 @@ describe("a disk that fails", () => {
 });
 
 function breakDisk({ shell }: TestOutbox): void {
-  shell.exec(failing("contents"));
+  for (const table of ["contents", "segments"]) shell.exec(failing(table));
   shell.exec(failing("progress", "true", "UPDATE"));
   shell.exec(failing("meta"));
 }
 
 function mendDisk({ shell }: TestOutbox): void {
-  for (const table of ["contents", "progress", "meta"]) shell.exec(`DROP TRIGGER failing_${table}`);
+  for (const table of ["contents", "segments", "progress", "meta"]) shell.exec(`DROP TRIGGER failing_${table}`);
 }

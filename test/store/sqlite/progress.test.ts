@@ -30,6 +30,7 @@ describe("the letters of a segment", () => {
   it("say what the first attempt came to", async () => {
     await using o = await startOutbox();
     await o.s.append(...makeEntries(7));
+    await o.fold();
     const all = await o.s.read();
     const now = o.s.clock.now();
     assert.equal(states(o), "wwwwwww, 7 wait");
@@ -80,6 +81,7 @@ describe("the letters of a segment", () => {
   it("change in one commit for all that are settled in it", async () => {
     await using o = await startOutbox();
     await o.s.append(...makeEntries(256));
+    await o.fold();
     const all = await o.s.read();
     const now = o.s.clock.now();
     const answers = await Promise.all(

@@ -157,7 +157,7 @@ describe("repeats", () => {
           }
           if (end === "restart") {
             repeats = createRepeats(db);
-            for (const [id, seenAt] of tail) repeats.restore("website", id, seenAt);
+            for (const [id, seenAt] of tail) repeats.restore([["website", "track", id, null]], seenAt);
           }
           if (end === "prune") {
             repeats.prune(makeTx(), since, 3);

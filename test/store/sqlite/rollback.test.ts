@@ -53,6 +53,7 @@ describe("a commit of calls and settlements that is rolled back", () => {
     await using o = await startOutbox();
     const now = o.s.clock.now();
     await o.s.append(...makeEntries(4, { ownId: true }));
+    await o.fold();
     const [one, two, three] = await o.s.read();
     assert.ok(one && two && three);
     const write = async () => {

@@ -53,8 +53,6 @@ describe("the schema", () => {
         "SELECT destination, state, count FROM counts",
         "SELECT * FROM seen ORDER BY first LIMIT ?",
         "SELECT * FROM seen ORDER BY first",
-        // Of the one row that the inner one has.
-        "SELECT * FROM (SELECT first, events, accepted_at AS acceptedAt, open, settled_at AS settledAt FROM segments WHERE first <= ? ORDER BY first DESC LIMIT 1) WHERE first + events > ?",
         "SELECT first + events AS next FROM segments ORDER BY first DESC LIMIT 1",
         "SELECT name, value FROM meta",
         "SELECT accepted_at FROM segments ORDER BY first DESC LIMIT 1",
@@ -97,11 +95,17 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const flush = (): void => {};
   const caughtUp = async (): Promise<void> => {};
   const tables = createTables(recording, { flush, report });
-  const { counts, repeats, kept, tail } = tables;
+  const {
+    counts,
+    repeats,
+    kept,
+    segmentRows: rows,
+    openSegments: { open },
+  } = tables;
   const commits = {} as Commits;
   createStoredClocks(recording, { commits, meta: createMeta(recording, { clock, report }) });
-  createReadQueue(recording, { report, tail, flush });
-  createBacklog(recording, { counts, tail, caughtUp });
+  createReadQueue(recording, { report, rows, open });
+  createBacklog(recording, { counts, rows, caughtUp });
   createReads(recording, { kept, repeats });
   const notices = createNotices(recording, { kept, commits, clock });
   const room = { refusal: () => null };

@@ -1,4 +1,6 @@
+import assert from "node:assert/strict";
 import { join } from "node:path";
+import type { Store } from "../../../src/model/ports.ts";
 import { type Database, openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { openStore } from "../../../src/store/sqlite/store.ts";
 import { type OpenStore, startStore, type TestStore } from "../harness.ts";
@@ -13,6 +15,11 @@ export function pathIn(folder: string): string {
   return join(folder, "fairlead.db");
 }
 
+/** Withdraws an event that there is not. */
+export async function fold(store: Store): Promise<void> {
+  assert.equal(await store.withdraw({ events: [0], reason: "" }), 0);
+}
+
 export type Row = Readonly<Record<string, unknown>>;
 
 export type TestOutbox = {
@@ -22,7 +29,7 @@ export type TestOutbox = {
   readonly shell: Database;
   /** The rows that the shell gets. */
   sql(query: string): readonly Row[];
-  /** Writes what the tables lack of the newest events, as reading from their end does. */
+  /** Writes what the tables lack of the newest events, as any change to them does. */
   fold(): Promise<void>;
 } & AsyncDisposable;
 
@@ -35,7 +42,7 @@ export async function startOutbox(open: OpenStore = openSqlite): Promise<TestOut
     ...{ s, path, shell },
     sql: (query) => shell.prepare<[], Row>(query).all(),
     async fold() {
-      await s.read({ newestFirst: true, limit: 1 });
+      await fold(s.store());
     },
     async [Symbol.asyncDispose]() {
       shell.close();

@@ -3,23 +3,18 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import { isFault } from "../../../src/model/fault.ts";
-import type { Entry } from "../../../src/model/ports.ts";
+import type { Entry, Store } from "../../../src/model/ports.ts";
 import { SLOW } from "../../slow.ts";
 import { makeAsk } from "../harness.ts";
 import { failed, makeEntries, makeEntry, URL_A } from "../make.ts";
 import { type KillableStore, startKillable } from "./kill.ts";
-import { failing } from "./start.ts";
+import { failing, fold } from "./start.ts";
 
 /** The tables that are written when the tail is folded. */
 const FOLDED = ["segments", "progress", "counts", "seen"] as const;
 
 async function rowsOf(k: KillableStore): Promise<readonly number[]> {
   return await Promise.all(FOLDED.map(async (table) => (await k.sql(`SELECT * FROM ${table}`)).length));
-}
-
-/** As reading from their end does. */
-async function fold({ store }: KillableStore): Promise<void> {
-  await store().readQueue(makeAsk({ newestFirst: true, limit: 1 }));
 }
 
 /** Stores these events, and answers their deliveries. */
@@ -69,6 +64,18 @@ describe("a kill right after a commit", () => {
     assert.deepEqual(await k.sql("SELECT id FROM events"), [{ id: 1 }, { id: 2 }, { id: 3 }, { id: 4 }]);
   });
 
+  it("leaves keys of messageIds that the next fold writes in one row for each commit", async () => {
+    await using k = await startKillable();
+    await k.append(...makeEntries(5));
+    await k.append(...makeEntries(7));
+    await k.kill();
+    await fold(k.store());
+    assert.deepEqual(await k.sql("SELECT first, length(keys) / 16 AS keys FROM seen"), [
+      { first: 1, keys: 5 },
+      { first: 6, keys: 2 },
+    ]);
+  });
+
   it("leaves a start that needs no write: the disk may be full", async () => {
     await using k = await startKillable();
     await k.append(...makeEntries(3));
@@ -111,7 +118,7 @@ describe("a kill right after a commit", () => {
   it("keeps what came after a fold, beside what was folded", async () => {
     await using k = await startKillable();
     const first = await acceptOne(k, "m1");
-    await fold(k);
+    await fold(k.store());
     const second = await acceptOne(k, "m2");
     const settling = [k.succeed(first), k.succeed(second)];
     await acceptOne(k, "m3");
@@ -219,7 +226,7 @@ describe("the newest events on a disk that has changed them", () => {
     // The success was told by segment 3.
     assert.deepEqual(await k.counts(), ["crm waiting: 2"]);
     assert.equal((await acceptOne(k, "next")).id, 5 + 256);
-    await fold(k);
+    await fold(k.store());
     assert.deepEqual(await k.sql("SELECT first, events FROM segments"), [
       ...[1, 3].map((first) => ({ first, events: 2 })),
       ...[
@@ -230,6 +237,18 @@ describe("the newest events on a disk that has changed them", () => {
   });
 });
 
+/** What an operator sees of all deliveries, and of the events m1 to m4. */
+async function shown({ lookup }: Store) {
+  const search = { state: null, destination: null, source: null, type: null, user: null, since: null, until: null };
+  const list = await lookup.deliveries(search, { limit: 100, cursor: null });
+  assert.ok(!isFault(list));
+  return {
+    list: list.deliveries,
+    details: await Promise.all(list.deliveries.map((place) => lookup.delivery(place))),
+    events: await Promise.all(["m1", "m2", "m3", "m4"].map((messageId) => lookup.event(messageId, ["website"]))),
+  };
+}
+
 describe("a tail that cannot be folded", () => {
   for (const table of FOLDED) {
     it(`because of ${table} stays as it is, and is folded later`, async () => {
@@ -239,13 +258,13 @@ describe("a tail that cannot be folded", () => {
       const second = await acceptOne(k, "m2");
       await settling;
       await k.exec(failing(table));
-      await assert.rejects(k.store().readQueue(makeAsk()), /disk I\/O error/);
       const refused = await k.settle(second, failed(second, k.clock().now()));
       assert.equal(isFault(refused) && refused.code, "store_failed");
       assert.deepEqual(await k.counts(), ["crm delivered: 1", "crm waiting: 1"]);
       // Calls are still taken.
       assert.deepEqual(await k.append(...makeEntries(3)), ["duplicate", "duplicate", "accepted"]);
       assert.deepEqual(await rowsOf(k), [0, 0, 0, 0]);
+      assert.equal((await k.store().health.state()).writable, true);
 
       await k.exec(`DROP TRIGGER failing_${table}`);
       assert.equal(await k.settle(second, failed(second, k.clock().now())), "written");
@@ -260,25 +279,72 @@ describe("a tail that cannot be folded", () => {
   it("holds up nothing that can be read without it", async () => {
     await using k = await startKillable();
     await k.append(...makeEntries(2));
-    await fold(k);
+    await fold(k.store());
     await k.append(...makeEntries(3, { ownId: true }));
     await k.exec(failing("segments"));
     const page = await k.store().readQueue(makeAsk());
-    assert.deepEqual([page.deliveries.map(({ id }) => id), page.more], [[1, 2], true]);
+    assert.deepEqual([page.deliveries.map(({ id }) => id), page.more], [[1, 2, 3, 4, 5], false]);
     const newest = await k.store().readQueue(makeAsk({ newestFirst: true }));
     assert.deepEqual(
       newest.deliveries.map(({ id }) => id),
-      [2, 1],
+      [5, 4, 3, 2, 1],
     );
-    await assert.rejects(k.store().readQueue(makeAsk({ after: page.deliveries[1] ?? null })), /disk I\/O error/);
     const { backlog } = k.store();
     assert.deepEqual(
       [await backlog.oldestWaitingAt("crm"), await backlog.oldestWaitingAt("lake")],
       [k.clock().now(), null],
     );
-    await k.exec("DROP TRIGGER failing_segments");
-    const rest = await k.store().readQueue(makeAsk({ after: page.deliveries[1] ?? null }));
-    assert.deepEqual([rest.deliveries.map(({ id }) => id), rest.more], [[3, 4, 5], false]);
+    const rest = await k.store().readQueue(makeAsk({ after: page.deliveries[3] ?? null, limit: 1 }));
+    assert.deepEqual([rest.deliveries.map(({ id }) => id), rest.more], [[5], true]);
+    assert.deepEqual(k.told(), []);
+  });
+
+  it("is shown to the operator as if it were folded, and nothing is written for that", async () => {
+    await using k = await startKillable();
+    await k.append(makeEntry({ messageId: "m1" }));
+    await fold(k.store());
+    const both = await accept(
+      k,
+      makeEntry({ messageId: "m2", deliverTo: ["lake", "crm"] }),
+      makeEntry({ messageId: "m3" }),
+    );
+    const settling = k.succeed(both[0] ?? assert.fail());
+    await k.append(makeEntry({ messageId: "m4", deliverTo: [] }));
+    await settling;
+    const unfolded = await shown(k.store());
+    for (const table of FOLDED) await k.exec(failing(table));
+    const commits = await k.commits();
+    assert.deepEqual(await shown(k.store()), unfolded);
+    assert.deepEqual(
+      unfolded.list.map(({ id, destination, state }) => `${id} ${destination} ${state}`),
+      ["3 crm waiting", "2 lake delivered", "2 crm waiting", "1 crm waiting"],
+    );
+    assert.deepEqual([(await k.commits()) - commits, k.told()], [0, []]);
+    for (const table of FOLDED) await k.exec(`DROP TRIGGER failing_${table}`);
+    await fold(k.store());
+    assert.deepEqual(await shown(k.store()), unfolded);
+  });
+
+  it("is not withdrawn from, moved or sent again: the answer says that nothing was changed", async () => {
+    await using k = await startKillable();
+    const [first] = await accept(k, ...makeEntries(2));
+    const settling = k.succeed(first ?? assert.fail());
+    await k.append(makeEntry({ messageId: "m3" }));
+    await settling;
+    await k.exec(failing("segments"));
+    const { waiting, replay, withdraw, health } = k.store();
+    for (const answer of [
+      await withdraw({ events: [2], reason: "" }),
+      await waiting.move({ from: "crm", to: "lake" }, 1),
+      await waiting.discard("crm", 1),
+      await replay.one({ id: 1, destination: "crm" }),
+    ]) {
+      assert.ok(typeof answer === "object" && answer !== null && isFault(answer), JSON.stringify(answer));
+      assert.match(answer.message, /^the outbox cannot be written, and nothing was changed; see the log/);
+    }
+    assert.equal((await health.state()).writable, false);
+    assert.deepEqual(new Set(k.told()), new Set(["commit: disk I/O error"]));
+    assert.deepEqual(await k.counts(), ["crm delivered: 1", "crm waiting: 2"]);
   });
 
   it("when the daemon stops is told, and is there at the next start", async () => {
@@ -288,7 +354,7 @@ describe("a tail that cannot be folded", () => {
     const told = k.told;
     const stopping = k.store().close();
     await stopping;
-    assert.deepEqual(told(), ["fold the newest events: disk I/O error"]);
+    assert.deepEqual(told(), ["commit: disk I/O error"]);
     await k.exec("DROP TRIGGER failing_segments");
     await k.restart();
     assert.deepEqual(await k.counts(), ["crm waiting: 3"]);
@@ -615,17 +681,8 @@ async function read(k: KillableStore, model: Model, { destination, newestFirst }
   const ids = [...model.deliveries.values()].flatMap(({ delivery, state }) =>
     delivery.destination === destination && state === "waiting" ? [delivery.id] : [],
   );
-  try {
-    const { deliveries, more } = await k.store().readQueue(makeAsk({ destination, newestFirst }));
-    assert.ok(!more || model.broken === "segments");
-    assert.deepEqual(
-      deliveries.map(({ id }) => id),
-      newestFirst ? ids.reverse() : ids.slice(0, more ? deliveries.length : ids.length),
-    );
-  } catch (error) {
-    assert.ok(model.broken === "segments", String(error));
-    assert.match(String(error), /disk I\/O error/);
-  }
+  const { deliveries, more } = await k.store().readQueue(makeAsk({ destination, newestFirst }));
+  assert.deepEqual([deliveries.map(({ id }) => id), more], [newestFirst ? ids.reverse() : ids, false]);
 }
 
 async function count(k: KillableStore, model: Model): Promise<void> {

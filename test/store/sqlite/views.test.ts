@@ -5,9 +5,22 @@ import type { Delivery, Settlement } from "../../../src/model/delivery.ts";
 import { SLOW } from "../../slow.ts";
 import { createExpected, type Expected, type Tried } from "../conformance/model.ts";
 import { anySteps, play } from "../conformance/sequences.ts";
+import { makeEntries } from "../make.ts";
 import { type Row, startOutbox, type TestOutbox } from "./start.ts";
 
 describe("the views", () => {
+  it("show the others where what the tail says of a segment cannot be read", async () => {
+    await using o = await startOutbox();
+    await o.s.append(...makeEntries(1));
+    await o.s.append(...makeEntries(2, { deliverTo: [] }));
+    await o.s.append(...makeEntries(3));
+    o.shell.exec("UPDATE contents SET tail = substr(tail, 2) WHERE segment = 1");
+    assert.deepEqual(o.sql("SELECT event FROM deliveries"), [{ event: 3 }]);
+    assert.deepEqual(o.sql("SELECT id FROM events WHERE accepted_at IS NOT NULL"), [{ id: 2 }, { id: 3 }]);
+    await o.fold();
+    assert.deepEqual(o.sql("SELECT event FROM deliveries"), [{ event: 1 }, { event: 3 }]);
+  });
+
   it("show what there is, after any sequence of operations and restarts", SLOW, async () => {
     await fc.assert(
       fc.asyncProperty(anySteps, async (steps) => {

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { after, describe, it } from "node:test";
+import type { Connection, Pool } from "../../../src/store/postgres/database.ts";
+import { createDatabase } from "../../../src/store/postgres/database.ts";
+import { openPool } from "../../../src/store/postgres/pool.ts";
+import { prepareSchema } from "../../../src/store/postgres/schema.ts";
+import { createScrub } from "../../../src/store/postgres/scrub.ts";
+import { createFalseClock } from "../../flow/clock.ts";
+import { createFalseReport, type Told } from "../harness.ts";
+import { NO_SERVER, startServer, stopServer } from "./server.ts";
+
+/** A row that is gone for every query, and for VACUUM only once nobody may read it. */
+const ERASED = [
+  "INSERT INTO deletion_users SELECT 'del-1', n, 'u1', 'hash' FROM generate_series(1, 500) n",
+  "DELETE FROM deletion_users",
+];
+const IS_LEFT = "SELECT pg_relation_size('deletion_users') > 0 AS left";
+
+async function start() {
+  const server = await startServer();
+  const schema = "scrubbed";
+  const pool: Pool = await server.connect(schema);
+  const admin = await pool.connect();
+  await prepareSchema(createDatabase(pool, createFalseClock()));
+  const told: Told[] = [];
+  const report = createFalseReport(told);
+
+  async function isLeft(): Promise<boolean> {
+    const [row] = await admin.query<{ left: boolean }>(IS_LEFT);
+    return row?.left ?? assert.fail();
+  }
+
+  return {
+    pool,
+    admin,
+    told,
+    isLeft,
+    scrubAs: (sql: Pick<Connection, "query">) => createScrub({ sql, report }),
+    postgres: { ...server.postgres, options: `-c search_path=${schema}` },
+    async [Symbol.asyncDispose]() {
+      admin.release();
+      await pool.end();
+      await server.drop(schema);
+    },
+  };
+}
+
+describe("what erased rows leave in PostgreSQL", { skip: NO_SERVER }, () => {
+  after(stopServer);
+
+  it("is removed once no transaction may read them any more", async () => {
+    await using s = await start();
+    const scrub = s.scrubAs(s.admin);
+    const reader = await s.pool.connect();
+    await reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    await reader.query("SELECT 1");
+    for (const statement of ERASED) await s.admin.query(statement);
+    assert.deepEqual([await scrub(), await scrub(), await s.isLeft()], [false, false, true]);
+    await reader.query("COMMIT");
+    reader.release();
+    assert.deepEqual([await scrub(), await s.isLeft()], [true, false]);
+    assert.deepEqual(s.told, []);
+  });
+
+  it("stays if the role may not VACUUM, which is said once", async () => {
+    await using s = await start();
+    await s.admin.query(
+      `CREATE ROLE writer LOGIN; GRANT USAGE ON SCHEMA scrubbed TO writer;
+       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA scrubbed TO writer`,
+    );
+    const pool = openPool({ ...s.postgres, user: "writer" });
+    const writer = await pool.connect();
+    for (const statement of ERASED) await writer.query(statement);
+    const scrub = s.scrubAs(writer);
+    assert.deepEqual([await scrub(), await scrub(), await s.isLeft()], [false, false, true]);
+    assert.match(String(s.told.map(({ args }) => args[1])), /^Error: the role writer may not VACUUM the tables/);
+    await s.admin.query("ALTER TABLE vacuum_probe OWNER TO writer; ALTER TABLE deletion_users OWNER TO writer");
+    assert.deepEqual([await scrub(), await s.isLeft()], [true, false]);
+    writer.release();
+    await pool.end();
+    await s.admin.query("REASSIGN OWNED BY writer TO fairlead; DROP OWNED BY writer; DROP ROLE writer");
+  });
+});
