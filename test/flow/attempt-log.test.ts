@@ -7,8 +7,8 @@ import { OFFLINE, REFUSED } from "./network.ts";
 
 const CALL = { userId: "u1", event: "Order Completed" };
 
-async function logs({ outbox }: TestDaemon): Promise<readonly (AttemptLog | null)[]> {
-  const rows = await outbox.query<{ log: string | null }>("SELECT log FROM tried ORDER BY event, destination");
+async function logs(daemon: TestDaemon): Promise<readonly (AttemptLog | null)[]> {
+  const rows = await daemon.query<{ log: string | null }>("SELECT log FROM tried ORDER BY event, destination");
   return rows.map(({ log: text }) => (text === null ? null : JSON.parse(text)));
 }
 

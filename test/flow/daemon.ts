@@ -55,6 +55,8 @@ export type TestDaemon = AsyncDisposable & {
   admin(method: string, path: string, options?: AdminOptions): Promise<Answer>;
   rows(): Promise<readonly DeliveryRow[]>;
   row(): Promise<DeliveryRow>;
+  /** As an operator asks it in the shell of the database. */
+  query<R>(sql: string): Promise<readonly R[]>;
   /** What a kill at this moment would leave, taken over by a new daemon. */
   crash(options?: DaemonOptions): Promise<TestDaemon>;
   /** Kills it; others that have the same outbox open see for themselves. */
@@ -177,9 +179,12 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
       await assertDocumented({ method, path, sent, status, type: answer.headers.get("content-type"), text });
       return answer;
     },
+    async query(sql) {
+      await caughtUp();
+      return outbox.query(sql);
+    },
     async rows() {
-      // Counting has what waits for another commit written, as whatever an operator asks for does.
-      await store?.backlog.counts();
+      await caughtUp();
       return outbox.rows();
     },
     async row() {
@@ -212,6 +217,11 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
   };
   await clock.rest();
   return daemon;
+
+  /** Counting has what waits for another commit written, as whatever an operator asks for does. */
+  async function caughtUp(): Promise<void> {
+    await store?.backlog.counts();
+  }
 
   async function send(port: number, request: Request): Promise<Answer> {
     const handle = handles.get(port);

@@ -22,7 +22,6 @@ export type Outbox = {
   readonly path: string;
   readonly open: OpenStore;
   rows(): Promise<readonly DeliveryRow[]>;
-  /** As an operator does it in the shell. */
   query<R>(sql: string): Promise<readonly R[]>;
   /** Nobody can write any more, as while a program that has begun to write hangs, or on a standby; call what it answers to end that. */
   lock(): Promise<() => Promise<void>>;

@@ -46,9 +46,9 @@ export async function createSchema(open: OpenStore): Promise<Outbox> {
   const server = await startPglite();
   schemas += 1;
   const path = `flow_${schemas}`;
+  const pool = await server.connect(path);
 
   async function query<R>(text: string, values?: readonly unknown[]): Promise<readonly R[]> {
-    const pool = await server.connect(path);
     const connection = await pool.connect();
     try {
       return await connection.query<R>(text, values);
