@@ -131,6 +131,7 @@ describe("the log of attempts", () => {
   it("goes on over a restart", async () => {
     await using d = await startDaemon({ answers: () => 500 });
     await d.call("/v1/track", CALL);
+    await d.clock.advance("100ms");
     await using again = await d.crash({ answers: () => 200 });
     await again.clock.advance("2s");
     const { first } = await log(again);

@@ -66,7 +66,12 @@ function users(from: number, to: number): readonly string[] {
 }
 
 async function states(d: TestDaemon): Promise<readonly string[]> {
-  return (await d.rows()).map(({ event, state, reason }) => `${event} ${state}${reason === null ? "" : `: ${reason}`}`);
+  const rows = await d.rows();
+  // Numbers of events have gaps on PostgreSQL.
+  const events = [...new Set(rows.map(({ event }) => event))];
+  return rows.map(
+    ({ event, state, reason }) => `${events.indexOf(event) + 1} ${state}${reason === null ? "" : `: ${reason}`}`,
+  );
 }
 
 describe("an audience's list (SPEC.md 6)", () => {
@@ -392,6 +397,8 @@ describe("a newer change for a user", () => {
         // Long enough for whoever has left to be forgotten.
         await begun.clock.advance("1h");
         if (how === "removal and another list") await put(begun, ["u2"]);
+        // What becomes of it is written a little later.
+        await begun.clock.advance("100ms");
         await using d = await begun.crash({ answers: () => 200 });
         const filter = { state, until: formatTime(d.clock.wall() - HOUR / 2), user: "u1" };
         for (const dryRun of [true, false]) {

@@ -106,7 +106,7 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
     clock: life.clock,
     random: createFalseRandom(options.beside ? ++beside : 0),
     post: (request) => life.unlessDead(() => network.post(request)),
-    report: options.report?.(clock) ?? createFalseReport(told),
+    report: options.report?.(clock) ?? createFalseReport(told, life.isOver),
     metrics: { text: async () => "", contentType: "text/plain", expose() {}, watch() {}, declare() {} },
     disk: {
       space: async (path) => (options.space ?? roomy)(path),
@@ -194,12 +194,10 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
       return only;
     },
     async crash(crashOptions = {}) {
+      // A copy is what a kill leaves; without one, the daemon itself has to die.
+      if (!outbox.isCopied) life.end();
+      handedOn = !outbox.isCopied;
       const next = await outbox.kill();
-      // Where the outbox itself is killed, what goes on here would only find that out.
-      if (next === outbox) {
-        life.end();
-        handedOn = true;
-      }
       await daemon.stop();
       return startOn(next, { clock, ...crashOptions, config: { ...config, ...crashOptions.config } });
     },
@@ -275,10 +273,11 @@ function createFalseRandom(nth: number) {
   };
 }
 
-function createFalseReport(told: Told[]): Report {
+function createFalseReport(told: Told[], isOver: () => boolean): Report {
   return new Proxy({} as Report, {
     get: (_, what) => {
       return (...args: unknown[]) => {
+        if (isOver()) return;
         if (what === "unexpected") throw new Error(`unexpected: ${String(args[0])}`, { cause: args[1] });
         told.push({ what: String(what), args });
       };

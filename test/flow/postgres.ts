@@ -87,6 +87,7 @@ export async function createSchema(open: OpenStore): Promise<Outbox> {
       }
       return found;
     },
+    isCopied: false,
     async kill() {
       for (const pool of pools.get(path)?.values() ?? []) await pool.kill();
       pools.delete(path);

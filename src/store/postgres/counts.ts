@@ -66,7 +66,8 @@ export function createCounts(): Counts {
       for (const changes of [noted, writing]) {
         for (const [key, change] of changes) if (change.stream === stream) changes.delete(key);
       }
-      await tx.query("DELETE FROM counts WHERE stream = $1", [stream]);
+      // Rows of zero stay: a deletion names the destinations that have ever got anything.
+      await tx.query("UPDATE counts SET count = 0 WHERE stream = $1", [stream]);
       await tx.query(
         `INSERT INTO counts
          SELECT $1, destination, state, sum(count) FROM (
@@ -75,7 +76,8 @@ export function createCounts(): Counts {
            SELECT destination, 'delivered', sum(bit_count(delivered)) FROM progress WHERE stream = $1 GROUP BY 1
            UNION ALL
            SELECT destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY 1, 2
-         ) AS kept GROUP BY destination, state`,
+         ) AS kept GROUP BY destination, state
+         ON CONFLICT (stream, destination, state) DO UPDATE SET count = excluded.count`,
         [stream],
       );
     },
