@@ -104,6 +104,8 @@ async function writeOrEach(batch: readonly Pending[], engine: Engine): Promise<v
       if (written[nth]) noteSettled(one, engine);
       one.resolve(written[nth] ? "written" : "gone");
     }
+    // Whoever makes room can remove what has ended.
+    engine.size.add(0);
   } catch (error) {
     wrote(false);
     report.storeFailed("commit", error);
