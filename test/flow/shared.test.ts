@@ -188,12 +188,14 @@ describe("a daemon that was kept from running until another one took its stream"
     await call(second, ...ids(100));
     await first.clock.advance("1s");
     second.freeze();
+    // It is in the middle of this, and goes on with it before it hears anything.
+    const calling = call(second, "new1", "new2", "m1");
     await first.clock.advance("15s");
     const taken = arrived(first);
     const before = arrived(second);
     assert.deepEqual([...new Set([...before, ...taken])].sort(), [...ids(100)].sort());
     second.thaw();
-    await call(second, "new1", "new2", "m1");
+    await calling;
     await first.clock.advance("10s");
     // What it had in memory it sends again only until it hears that the stream is lost.
     const again = arrived(second).slice(before.length);
