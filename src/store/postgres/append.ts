@@ -118,8 +118,6 @@ function createAppendGroup(parts: AppendParts): AppendGroup {
       if (isInDoubt) tell({ kind: "moved" });
       isInDoubt = false;
       engine.wrote(true);
-      // Also repeats may find it crowded.
-      engine.size.add(0);
       return receipts;
     } catch (error) {
       report.storeFailed("commit", error);
