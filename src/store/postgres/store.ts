@@ -18,6 +18,7 @@ import { createCounts } from "./counts.ts";
 import { createDatabase, type Database, type Pool, type Tx } from "./database.ts";
 import { createStoredDeletions } from "./deletions.ts";
 import type { Engine } from "./engine.ts";
+import { createGate } from "./gate.ts";
 import { createReads } from "./lookup.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
 import { openNews } from "./news.ts";
@@ -115,12 +116,27 @@ type EngineParts = PostgresOptions & Listeners & { readonly room: Room; readonly
 async function openEngine(db: Database, parts: EngineParts): Promise<Engine> {
   const { name, about, clock, report, room, tell, sending, writer, pace = PACE } = parts;
   const counts = createCounts();
+  const gate = createGate();
   const news = await openNews({ db, name, pace, clock, report });
   const daemon = () => ({ about, seenVersion: news.seen(), sending: sending() });
   const elected = () => tell({ kind: "work" });
-  const streams = await openStreams({ db, name, pace, counts, clock, daemon, tell, elected });
+  const streams = await openStreams({ db, name, pace, counts, gate, clock, daemon, tell, elected });
   const size = createSize(db, clock, room.measured);
-  return { name, pace, db, write: writer.write, wrote: writer.wrote, streams, counts, news, size, clock, report, tell };
+  return {
+    name,
+    pace,
+    db,
+    write: writer.write,
+    wrote: writer.wrote,
+    streams,
+    counts,
+    gate,
+    news,
+    size,
+    clock,
+    report,
+    tell,
+  };
 }
 
 type StoreParts = Pick<Listeners, "listen"> & {
