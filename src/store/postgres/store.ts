@@ -1,13 +1,13 @@
 import type { DeliveryKey } from "../../model/delivery.ts";
 import type { StoreHealth } from "../../model/disk.ts";
-import { fault, isFault } from "../../model/fault.ts";
+import { isFault } from "../../model/fault.ts";
 import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
 import type { Timeline } from "../../model/timeline.ts";
 import { type Ms, SECOND } from "../../model/units.ts";
 import type { Withdrawal } from "../../model/waiting-deliveries.ts";
 import { createLookup } from "../lookup.ts";
 import { createReplay } from "../replay.ts";
-import { createRoom, type Room } from "../room.ts";
+import { createRoom, type Room, UNWRITTEN } from "../room.ts";
 import { createTimeline } from "../timeline.ts";
 import { createUploads } from "../uploads.ts";
 import { createIntake, type Intake } from "./append.ts";
@@ -175,7 +175,8 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
     clocks: await openStoredClocks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
-    rescue: async () => NO_FILE,
+    // There is no file that could be gone.
+    rescue: async () => UNWRITTEN,
     hurry: settling.hurry,
     close: once(async () => {
       settling.hurry();
@@ -276,8 +277,6 @@ async function startRounds({
     return run(stopping.signal).catch((error: unknown) => report.unexpected(`watch ${what}`, error));
   }
 }
-
-const NO_FILE = fault("outbox_in_place", "the outbox is on PostgreSQL, and no file: pg_dump copies it");
 
 type HealthParts = {
   readonly room: Room;
