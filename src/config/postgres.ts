@@ -114,6 +114,15 @@ export function readPostgres(root: Tree, reading: TlsReading): Postgres | null {
   };
 }
 
+/** The database of a URL that stands alone. Answers what is wrong as text, without any of the password. */
+export function postgresAt(text: string): Postgres | string {
+  const parsed = parseUrl(text);
+  if (typeof parsed === "string") return parsed;
+  const { sslmode, ...address } = parsed;
+  if (sslmode === "verify-ca" && !isSocket(address.host)) return NEEDS_CA;
+  return { ...address, tls: tlsOf(parsed, null), connections: CONNECTIONS };
+}
+
 /** Most connections by default. */
 export const CONNECTIONS = 10;
 

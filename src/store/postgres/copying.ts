@@ -40,6 +40,7 @@ export async function isUnfinishedCopy(sql: Sql): Promise<boolean> {
 export function createPostgresSource(db: Database, name: string): Source {
   return {
     name,
+    isUnfinished: () => isUnfinishedCopy(db),
     identity: async () => fingerprint((await readSecrets(db)).salt),
     // Each daemon takes a stream when it starts.
     state: async () => fingerprint(JSON.stringify(await db.query("SELECT id, epoch FROM streams ORDER BY id"))),

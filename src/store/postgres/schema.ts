@@ -258,8 +258,8 @@ async function create(tx: Tx): Promise<void> {
   await tx.query("INSERT INTO meta VALUES ('schema', $1)", [SCHEMA]);
 }
 
-/** Null if there are no tables. */
-async function versionOf(sql: Sql): Promise<number | null> {
+/** The version of the tables; null if there are none. */
+export async function versionOf(sql: Sql): Promise<number | null> {
   const [found] = await sql.query<{ there: boolean }>("SELECT to_regclass('meta') IS NOT NULL AS there");
   if (!found?.there) return null;
   const [row] = await sql.query<{ value: number }>("SELECT value FROM meta WHERE name = 'schema'");
