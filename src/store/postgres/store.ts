@@ -244,7 +244,9 @@ async function startRounds({
   const moved = (): void => tell({ kind: "moved" });
   news.on("moved", moved, { missed: moved });
   news.on("work", () => tell({ kind: "work" }));
-  news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[] }));
+  news.on("withdrawn", (deliveries) =>
+    tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[], elsewhere: true }),
+  );
   await beat();
   const watching = [watch("the daemons", beatAgain), watch("the news", news.watch)];
   return {
