@@ -53,6 +53,7 @@ async function getStatus(world: AdminWorld): Promise<Answered<typeof statusRoute
     clock: clock.plausible
       ? { plausible: true, code: null, reason: null, since: null }
       : { ...clock, since: wallTime(clock.since, timeline) },
+    daemons: await readDaemons(world),
     sources: sources().map(({ name, enabled }) => {
       const { perSecond, lastAt } = arrivals.of(name);
       return { name, enabled, perSecond, lastAt: timeOf(lastAt) };
@@ -60,6 +61,11 @@ async function getStatus(world: AdminWorld): Promise<Answered<typeof statusRoute
     destinations: await readDestinations(world),
   };
   return { ...parts, problems: problemsOf(parts) };
+}
+
+async function readDaemons({ sharing }: AdminWorld): Promise<Status["daemons"]> {
+  const daemons = (await sharing?.daemons()) ?? [];
+  return daemons.map((daemon) => ({ ...daemon, startedAt: formatTime(daemon.startedAt) }));
 }
 
 /** The destinations of the config, and removed ones with waiting deliveries. */

@@ -112,6 +112,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     admin: () => makeConfig().admin,
     clock,
     timeline: options.timeline ?? UNSHIFTED,
+    sharing: null,
     bodies: createBodies(clock),
     health: {
       async state() {

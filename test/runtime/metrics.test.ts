@@ -136,6 +136,7 @@ describe("createMetrics", () => {
       members: { all: async () => [] },
       health,
       timeline: UNSHIFTED,
+      sharing: null,
     });
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), 10);
     assert.equal(await readValue(metrics, 'fairlead_deliveries{destination="crm",state="waiting"}'), 1);

@@ -13,6 +13,7 @@ import { createCareful } from "./append-careful.ts";
 import { PACE, type Pace } from "./claims.ts";
 import { openStoredClocks } from "./clocks.ts";
 import { createCounts } from "./counts.ts";
+import { createSharing } from "./daemons.ts";
 import { createDatabase, type Database, type Pool } from "./database.ts";
 import { createStoredDeletions } from "./deletions.ts";
 import type { Engine } from "./engine.ts";
@@ -173,6 +174,7 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
     clocks: await openStoredClocks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
+    sharing: createSharing(engine),
     rescue: async () => NO_FILE,
     hurry: settling.hurry,
     close() {

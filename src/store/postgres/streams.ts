@@ -29,6 +29,8 @@ export type Streams = {
   held(): ReadonlyMap<number, number>;
   /** Whether this daemon does the work that one does for all. */
   leads(): boolean;
+  /** When the last beat succeeded, by `clock.now()`. */
+  beatAt(): At;
   /** Says that this daemon is alive, and takes what there is to take. Rejects when the database fails. */
   beat(): Promise<void>;
   /** A write was refused, as the stream has another epoch: it is somebody else's. */
@@ -56,6 +58,7 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
   const { db, name, counts, pace, clock, daemon, tell, elected } = parts;
   const held = new Map<number, number>();
   let leadsUntil: At = 0;
+  let beatAt = clock.now();
   let home = await claimHome(db, parts);
   keep(home);
 
@@ -63,6 +66,7 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
     home: () => home,
     held: () => held,
     leads: () => clock.now() < leadsUntil,
+    beatAt: () => beatAt,
     beat,
     refused: (stream) => loseAll([stream]),
     async fence(stream) {
@@ -90,6 +94,7 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
       return { ours: still, leads: await runForWork(tx, parts) };
     });
     counts.written();
+    beatAt = startedAt;
     const led = startedAt < leadsUntil;
     // Others count from the answer of the database, so that this one stops first.
     leadsUntil = leads ? startedAt + pace.silence : 0;
