@@ -11,6 +11,8 @@ export type Sharing = {
   streams(): number;
   /** When this one last told the others that it is alive, by `clock.now()`. */
   beatAt(): At;
+  /** How many daemons were alive then. */
+  alive(): number;
 };
 
 export type SharedDaemon = DaemonAbout & {

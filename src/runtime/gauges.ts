@@ -43,7 +43,7 @@ export type ExposedStore = {
   readonly clocks: Pick<StoredClocks, "all">;
   readonly health: Pick<StoreHealth, "state">;
   readonly members: Pick<Members, "all">;
-  readonly sharing: Sharing | null;
+  readonly sharing: Gauged | null;
   readonly timeline: Pick<Timeline, "health">;
 };
 
@@ -219,15 +219,17 @@ function declareState(registry: Registry, view: StoreView): void {
   });
 }
 
+type Gauged = Omit<Sharing, "daemons">;
+
 /** Without series if only this daemon can have the store. */
 function declareSharing(registry: Registry, { store, clock }: StoreView): void {
-  function declare(name: string, help: string, read: (sharing: Sharing) => number | null | Promise<number>): void {
+  function declare(name: string, help: string, read: (sharing: Gauged) => number | null): void {
     declareGauge(registry, {
       name,
       help,
-      async read() {
+      read() {
         const sharing = store()?.sharing;
-        const value = sharing ? await orNull(async () => read(sharing)) : null;
+        const value = sharing ? read(sharing) : null;
         return value === null ? [] : [[{}, value]];
       },
     });
@@ -242,12 +244,8 @@ function declareSharing(registry: Registry, { store, clock }: StoreView): void {
     return Math.max(0, clock.now() - sharing.beatAt()) / SECOND;
   });
   declare("fairlead_daemons_alive", "Daemons that share the outbox. Only the one that leads has it.", (sharing) =>
-    sharing.leads() ? countAlive(sharing) : null,
+    sharing.leads() ? sharing.alive() : null,
   );
-}
-
-async function countAlive(sharing: Sharing): Promise<number> {
-  return (await sharing.daemons()).filter(({ alive }) => alive).length;
 }
 
 /** The store has already logged and counted its failure. The other metrics are still needed. */

@@ -65,7 +65,7 @@ describe("the status of a daemon, for a person", () => {
   });
 
   it("lists the daemons that share the outbox: what they hold, and which one leads", () => {
-    const known = { version: "1.2.3", startedAt: ago(HOUR), silentFor: 1_200, alive: true, self: false, leads: false };
+    const known = { version: "1.2.3", startedAt: ago(HOUR), silentFor: 1_000, alive: true, self: false, leads: false };
     const daemons = [
       {
         ...known,
@@ -84,8 +84,8 @@ describe("the status of a daemon, for a person", () => {
     const said = words({ daemons }).split("\n\n")[2]?.split("\n");
     assert.deepEqual(said, [
       "daemon on  process  version  runs for  last beat      streams  waiting",
-      "m1         10       1.2.3    1h        1.2s ago       1,3      12       leads",
-      "machine-2  4711     1.2.3    1h        1.2s ago       2        0        this one",
+      "m1         10       1.2.3    1h        1s ago         1,3      12       leads",
+      "machine-2  4711     1.2.3    1h        1s ago         2        0        this one",
       "m3         9        1.2.2    1h        SILENT for 8s  -        0",
     ]);
   });

@@ -3,7 +3,6 @@ import { describe, it } from "node:test";
 import { Registry } from "prom-client";
 import type { StoreState } from "../../src/model/disk.ts";
 import type { Backlog } from "../../src/model/ports.ts";
-import type { Sharing } from "../../src/model/sharing.ts";
 import { declareStoreGauges, type ExposedStore } from "../../src/runtime/gauges.ts";
 import { UNSHIFTED } from "../flow/clock.ts";
 
@@ -32,11 +31,8 @@ const STORE: ExposedStore = {
   sharing: null,
 };
 
-function makeSharing(leads: boolean): Sharing {
-  const known = { version: "1.0.0", host: "a", pid: 1, startedAt: 0, self: false, leads, streams: [], silentFor: 0 };
-  const alive = ["a", "b"].map((name) => ({ ...known, name, alive: true }));
-  const daemons = async () => [...alive, { ...known, name: "c", alive: false }];
-  return { daemons, leads: () => leads, streams: () => 3, beatAt: () => NOW - 2_500 };
+function makeSharing(leads: boolean): ExposedStore["sharing"] {
+  return { leads: () => leads, streams: () => 3, beatAt: () => NOW - 2_500, alive: () => 2 };
 }
 
 type Served = readonly string[] | null;

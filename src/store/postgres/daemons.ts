@@ -13,6 +13,7 @@ export function createSharing({ db, name, pace, streams }: Engine): Sharing {
     leads: streams.leads,
     streams: () => streams.held().size,
     beatAt: streams.beatAt,
+    alive: streams.alive,
   };
 }
 
