@@ -30,6 +30,30 @@ export function isStale(error: unknown): boolean {
 
 const REVALIDATION = "RevalidateCachedQuery";
 
+const NOT_ALLOWED = ["42501", "3F000"];
+
+/** Whether the role may not do this, or sees no schema in which it could. */
+export function isNotAllowed(error: unknown): boolean {
+  return NOT_ALLOWED.includes(codeOf(error));
+}
+
+/** Why this daemon does not use the database as it is. Its message is for the operator, and says what to do. */
+export class OutboxRefused extends Error {
+  readonly code: RefusalCode;
+  constructor(code: RefusalCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export type RefusalCode =
+  | "schema_missing"
+  | "schema_older"
+  | "schema_newer"
+  | "grants_missing"
+  | "server_too_old"
+  | "server_is_standby";
+
 /** The SQLSTATE of an error of the server; empty for any other. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
