@@ -130,6 +130,15 @@ export async function versionOf(sql: Sql): Promise<{ readonly version: number; r
   return { version: schema, oldest };
 }
 
+/** Whether the role may make the tables, or change those that are there. */
+export async function mayChange(sql: Sql): Promise<boolean> {
+  const [row] = await sql.query<{ may: boolean | null }>(
+    `SELECT CASE WHEN to_regclass('meta') IS NULL THEN has_schema_privilege(current_schema(), 'CREATE')
+       ELSE (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('meta')) END AS may`,
+  );
+  return row?.may ?? false;
+}
+
 /** MAINTAIN allows VACUUM, without which erasing does not end. Before it, only the owner may. */
 const MAINTAIN_SINCE = 170_000;
 
