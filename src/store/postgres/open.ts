@@ -11,7 +11,9 @@ export async function openOutbox(postgres: Postgres, options: StoreOptions): Pro
   const { path, about, clock, report } = options;
   if (!about) throw new Error("the daemon has no name for the others that share the outbox");
   const pool = openPool(postgres);
-  const store = await openPostgres({ ...options, pool, about: JSON.stringify(about), name: about.name }).catch(refuse);
+  const maintenance = openPool({ ...postgres, connections: 1 }, { statement: 0 });
+  const named = { name: about.name, about: JSON.stringify(about) };
+  const store = await openPostgres({ ...options, ...named, pool, maintenance }).catch(refuse);
   await warn().catch((error: unknown) => report.storeFailed("look at the settings of the server", error));
   return store;
 

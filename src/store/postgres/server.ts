@@ -24,12 +24,15 @@ export type ServerFacts = {
 /** What may cost data or hold up calls. `code`: stable, for programs. */
 export type Doubt = { readonly code: string; readonly what: string; readonly remedy: string };
 
+/** The columns of `pg_stat_replication` are null for roles that may not see them. Subscribers of changes are no standbys. */
 const FACTS = `
   SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
     current_setting('fsync')::bool AS fsync, current_setting('full_page_writes')::bool AS "fullPageWrites",
     (SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit') AS "synchronousCommit",
     CASE WHEN current_setting('synchronous_standby_names') <> '' THEN 0 ELSE
-      (SELECT count(*) FROM pg_stat_replication WHERE state IS DISTINCT FROM 'backup') END AS "asynchronousStandbys",
+      (SELECT count(*) FROM pg_stat_replication r WHERE state IS DISTINCT FROM 'backup' AND NOT EXISTS (
+        SELECT FROM pg_replication_slots s WHERE s.active_pid = r.pid AND s.slot_type = 'logical'
+      )) END AS "asynchronousStandbys",
     least(
       current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
         - coalesce(current_setting('reserved_connections', true)::int, 0),
@@ -106,11 +109,15 @@ function judgeClock({ ahead, roundTrip }: ServerFacts): readonly Doubt[] {
   return found;
 }
 
+/** For VACUUM. */
+const MORE_CONNECTIONS = 1;
+
 /** In a rolling restart there may be one daemon more. */
 function judgeRoom({ room }: ServerFacts, { connections, daemons }: Users): readonly Doubt[] {
-  const wanted = connections * (daemons + 1);
+  const each = connections + MORE_CONNECTIONS;
+  const wanted = each * (daemons + 1);
   if (wanted <= room) return [];
-  const have = `${daemons} ${daemons === 1 ? "daemon has" : "daemons have"} up to ${connections} connections each`;
+  const have = `${daemons} ${daemons === 1 ? "daemon has" : "daemons have"} up to ${each} connections each`;
   const what = `${have}, and with one more that is ${wanted}, where the role may have ${room}`;
   const remedy = "raise max_connections, or the limit of the role or the database; or lower outbox.connections";
   return [{ code: "connections_few", what, remedy }];

@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
-import { createDatabase, type Database } from "../../../src/store/postgres/database.ts";
+import { createDatabase, type Database, type Sql } from "../../../src/store/postgres/database.ts";
 import { codeOf } from "../../../src/store/postgres/errors.ts";
-import { grantTo, migrate, prepareSchema, versionOf } from "../../../src/store/postgres/migrate.ts";
+import {
+  grantTo,
+  migrate,
+  prepareSchema,
+  versionOf,
+  refusalOf as whyRefused,
+} from "../../../src/store/postgres/migrate.ts";
 import { openPool } from "../../../src/store/postgres/pool.ts";
 import { SCHEMA, STEPS, TABLE_NAMES } from "../../../src/store/postgres/schema.ts";
 import { createFalseClock } from "../../flow/clock.ts";
@@ -86,6 +92,21 @@ describe("the tables on PostgreSQL", () => {
     await assert.rejects(migrate(db, steps), /"nowhere" does not exist/);
     assert.deepEqual(await versionOf(db), { version: SCHEMA, oldest: 1 });
     assert.deepEqual(await db.query("SELECT key FROM seen"), []);
+  });
+});
+
+describe("a server that an outbox cannot be on", () => {
+  const serverOf = (row: object): Sql => ({ query: async <R>() => [row as R] });
+
+  it("is one of before PostgreSQL 14", async () => {
+    const refused = await whyRefused(serverOf({ number: 130_022, version: "13.22", isStandby: false }));
+    assert.equal(refused?.code, "server_too_old");
+    assert.match(refused.message, /^the server is PostgreSQL 13\.22, and the outbox needs 14 or later; upgrade/);
+  });
+
+  it("is a standby", async () => {
+    const refused = await whyRefused(serverOf({ number: 160_004, version: "16.4", isStandby: true }));
+    assert.equal(refused?.code, "server_is_standby");
   });
 });
 

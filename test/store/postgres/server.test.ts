@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
+import pg from "pg";
 import type { Postgres } from "../../../src/model/config.ts";
-import { isFault } from "../../../src/model/fault.ts";
+import { isFault, StoreAway } from "../../../src/model/fault.ts";
 import { createClock } from "../../../src/runtime/clock.ts";
 import { createDatabase } from "../../../src/store/postgres/database.ts";
 import { codeOf } from "../../../src/store/postgres/errors.ts";
@@ -60,8 +61,8 @@ describe("what is doubtful about a server of PostgreSQL", () => {
   });
 
   it("is too little room for the connections of all daemons, and of one more", () => {
-    assert.deepEqual([codesOf({ room: 40 }), codesOf({ room: 39 })], [[], ["connections_few"]]);
-    assert.deepEqual(codesOf({ room: 20 }, { connections: 10, daemons: 1 }), []);
+    assert.deepEqual([codesOf({ room: 44 }), codesOf({ room: 43 })], [[], ["connections_few"]]);
+    assert.deepEqual(codesOf({ room: 22 }, { connections: 10, daemons: 1 }), []);
   });
 
   it("is read from the server", async () => {
@@ -121,6 +122,33 @@ describe("a daemon on a real server", { skip: NO_SERVER }, () => {
     connection.release();
     await pool.end();
     await run(postgres, "DROP SCHEMA hasty CASCADE", "DROP ROLE hasty");
+  });
+
+  it("sees a standby that commits do not wait for, also with a role that may see nothing of it", async () => {
+    const { postgres } = await startServer();
+    await run(postgres, "CREATE ROLE watcher LOGIN");
+    const { host, user } = postgres;
+    // What a standby opens first.
+    const config: object = { host, user, replication: "true" };
+    const standby = new pg.Client(config);
+    await standby.connect();
+    const pool = openPool({ ...postgres, user: "watcher" });
+    const clock = createClock();
+    const facts = await readServer(createDatabase(pool, clock), clock);
+    assert.equal(facts.asynchronousStandbys, 1);
+    await standby.end();
+    await pool.end();
+    await run(postgres, "DROP ROLE watcher");
+  });
+
+  it("says that reads fail because the server is away, and not because of a bug", async () => {
+    const server = await createServer();
+    const told: Told[] = [];
+    const store = await open(server.postgres, told);
+    await server.stop();
+    await assert.rejects(store.backlog.counts(), StoreAway);
+    await assert.rejects(async () => store.sharing?.daemons(), StoreAway);
+    await store.close();
   });
 
   it("has nothing to say of one that is well", async () => {
