@@ -139,6 +139,7 @@ function problemsOf(status: Omit<Status, "problems">): readonly Problem[] {
     ...ofOutbox(status.outbox),
     ...ofClock(status.clock),
     ...ofConfig(status.config),
+    ...status.daemons.filter(({ alive }) => !alive).map(silent),
     ...status.destinations.flatMap(ofDestination),
   ];
   return found.sort((a, b) => Number(a.level === "warning") - Number(b.level === "warning"));
@@ -174,6 +175,11 @@ function ofClock(clock: Status["clock"]): readonly Problem[] {
   const { code, reason, since } = clock;
   const remedy = "set the machine's clock (timedatectl, or its time service): new events get its stamps";
   return [{ level: "warning", code: `clock_${code}`, what: reason ?? "", since, remedy }];
+}
+
+function silent({ host, pid, silentFor }: Status["daemons"][number]): Problem {
+  const what = `the daemon on ${host} (process ${pid}) is silent for ${formatDuration(silentFor)}: others deliver what it had`;
+  return { level: "warning", code: "daemon_silent", what, since: null, remedy: "its log says why; start it again" };
 }
 
 function ofConfig({ refused, needsRestart }: Status["config"]): readonly Problem[] {

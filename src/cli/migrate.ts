@@ -57,6 +57,6 @@ function toWords({ path }: Config["outbox"], { from, to, granted }: Prepared): s
       : from === 0
         ? `Made the tables, version ${to}`
         : `Brought the tables from version ${from} to ${to}`;
-  const role = granted === null ? "" : `\nThe role ${granted} may use them.`;
-  return printable(`${done}: ${path}${role}`);
+  const lines = [`${done}: ${path}`, ...(granted === null ? [] : [`The role ${granted} may use them.`])];
+  return lines.map(printable).join("\n");
 }

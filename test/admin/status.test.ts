@@ -77,6 +77,33 @@ describe("GET /api/status", () => {
     assert.deepEqual((await statusOf({})).daemons, []);
   });
 
+  it("has one of them that is silent among the problems", async () => {
+    const daemon = {
+      name: "a",
+      version: "1",
+      host: "m1",
+      pid: 7,
+      self: false,
+      leads: false,
+      streams: [],
+      startedAt: START,
+    };
+    const daemons = async () => [
+      { ...daemon, alive: true, silentFor: 20 },
+      { ...daemon, alive: false, silentFor: 9_000 },
+    ];
+    const { problems } = await statusOf({ stranded: { sharing: { daemons } as unknown as Sharing } });
+    assert.deepEqual(problems, [
+      {
+        level: "warning",
+        code: "daemon_silent",
+        what: "the daemon on m1 (process 7) is silent for 9s: others deliver what it had",
+        since: null,
+        remedy: "its log says why; start it again",
+      },
+    ]);
+  });
+
   it("says of each source what comes from it", async () => {
     const arrivals = { of: () => ({ perSecond: 0.5, lastAt: START }) };
     const { sources } = await statusOf({ status: { arrivals } });

@@ -43,10 +43,22 @@ const FACTS = `
 export async function readServer(sql: Sql, clock: Pick<Clock, "now" | "wall">): Promise<ServerFacts> {
   const [facts] = await sql.query<Omit<ServerFacts, "ahead" | "roundTrip">>(FACTS);
   if (!facts) throw new Error("the server says nothing of itself");
+  const readings: Reading[] = [];
+  for (let n = 0; n < READINGS; n += 1) readings.push(await readClock(sql, clock));
+  const fastest = readings.reduce((best, one) => (one.roundTrip < best.roundTrip ? one : best));
+  return { ...facts, ...fastest };
+}
+
+type Reading = Pick<ServerFacts, "ahead" | "roundTrip">;
+
+/** The first ones take longer: the server has nothing prepared yet. */
+const READINGS = 5;
+
+async function readClock(sql: Sql, clock: Pick<Clock, "now" | "wall">): Promise<Reading> {
   const startedAt = clock.now();
   const [time] = await sql.query<{ at: number }>("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at");
   const roundTrip = clock.now() - startedAt;
-  return { ...facts, roundTrip, ahead: (time?.at ?? 0) + roundTrip / 2 - clock.wall() };
+  return { roundTrip, ahead: (time?.at ?? 0) + roundTrip / 2 - clock.wall() };
 }
 
 /** `connections`: how many a daemon has at most; `daemons`: how many there are. */
