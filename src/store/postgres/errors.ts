@@ -23,9 +23,9 @@ const BUSY = ["57014", "55P03"];
 /** The error as what the daemon knows of a store that is away, if that is the reason. */
 export function asAway(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof ConnectionLost) return error;
-  if (isLost(error)) return new ConnectionLost(error.message, { cause: error });
+  if (isLost(error)) return new ConnectionLost(error.message);
   const code = codeOf(error);
-  return BUSY.includes(code) || code.startsWith("53") ? new StoreAway(error.message, { cause: error }) : error;
+  return BUSY.includes(code) || code.startsWith("53") ? new StoreAway(error.message) : error;
 }
 
 /** Serialization failures and deadlocks. */
