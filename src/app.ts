@@ -344,6 +344,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     backlog: store.backlog,
     lookup: store.lookup,
     timeline: store.timeline,
+    sharing: store.sharing,
     deletions: store.deletions,
     requestDeletion: users.requestDeletion,
     wakeDeletion: users.deletion.wake,

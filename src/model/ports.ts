@@ -22,6 +22,7 @@ import type { Fault } from "./fault.ts";
 import type { Lookup } from "./lookup.ts";
 import type { Replay } from "./replay.ts";
 import type { Report } from "./report.ts";
+import type { Sharing } from "./sharing.ts";
 import type { Boot, Timeline } from "./timeline.ts";
 import type { At, Ms } from "./units.ts";
 import type { WaitingDeliveries, Withdraw, Withdrawal } from "./waiting-deliveries.ts";
@@ -264,6 +265,8 @@ export type Store = {
   readonly lookup: Lookup;
   readonly health: StoreHealth;
   readonly timeline: Timeline;
+  /** Null if only this daemon can have the store. */
+  readonly sharing: Sharing | null;
   readonly rescue: Rescue;
   /** The daemon stops: nothing waits any more for another write to share its commit. */
   hurry(): void;

@@ -15,19 +15,20 @@ import { createCareful } from "./append-careful.ts";
 import { PACE, type Pace } from "./claims.ts";
 import { openStoredClocks } from "./clocks.ts";
 import { createCounts } from "./counts.ts";
+import { createSharing } from "./daemons.ts";
 import { createDatabase, type Database, type Pool, type Tx } from "./database.ts";
 import { createStoredDeletions } from "./deletions.ts";
 import type { Engine } from "./engine.ts";
 import { createGate } from "./gate.ts";
 import { createReads } from "./lookup.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
+import { prepareSchema } from "./migrate.ts";
 import { openNews } from "./news.ts";
 import { createNotices, type Notices } from "./notices.ts";
 import { createNumbers } from "./numbers.ts";
 import { createPrune } from "./prune.ts";
 import { createBacklog, createReadQueue } from "./queues.ts";
 import { createReplaySteps } from "./replay.ts";
-import { prepareSchema } from "./schema.ts";
 import { createSettling } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
 import { openStreams } from "./streams.ts";
@@ -175,6 +176,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
     clocks: await openStoredClocks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
+    sharing: createSharing(engine),
     // There is no file that could be gone.
     rescue: async () => UNWRITTEN,
     hurry: settling.hurry,
