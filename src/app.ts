@@ -182,6 +182,9 @@ function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syn
     case "clocks":
       deliver.hearClocks(change.clocks);
       break;
+    case "daemons":
+      deliver.shareSlots(change.alive);
+      break;
     case "crowded":
       janitor.wake();
       break;

@@ -32,6 +32,8 @@ export type Deliver = {
   hearClocks(heard: readonly StoredClock[]): void;
   /** Another daemon delivers these from now on. */
   forget(has: (ref: DeliveryRef) => boolean): void;
+  /** So many daemons, with this one, send to the same webhooks: each may make its part of the requests that run at once. */
+  shareSlots(daemons: number): void;
   /** The destinations that have attempts under way, or attempts whose result is not written yet. */
   sending(): readonly string[];
   /** Probes a destination at once. With `all`, sends it everything, due or not, whatever its receivers have asked for. */
@@ -69,7 +71,8 @@ export function createDeliver(world: DeliverWorld): Deliver {
   const stopping = controller.signal;
   const limits = createLimits(clock);
   const { pauses, ...clocks } = createClocks({ ...world, stopping, onPauseChange: assignDestinations });
-  const loops = createLoops({ ...world, limits, clocks, stopping });
+  let daemons = 1;
+  const loops = createLoops({ ...world, delivery: shareOf, limits, clocks, stopping });
   let configured: readonly Destination[] = [];
 
   return {
@@ -82,21 +85,15 @@ export function createDeliver(world: DeliverWorld): Deliver {
       logNotServed(destinations, waiting, report);
       logPaused(destinations, { waiting, pauses, clock, report });
     },
+    ...forStore(loops),
+    hearClocks: clocks.hear,
     enqueue(deliveries) {
       for (const delivery of deliveries) loops.all.get(delivery.destination)?.enqueue(delivery);
     },
     checkLiveness: loops.checkLiveness,
-    readAgain() {
-      for (const loop of loops.all.values()) loop.readAgain();
+    shareSlots(alive) {
+      daemons = Math.max(1, alive);
     },
-    withdraw(deliveries) {
-      for (const [name, ids] of byDestination(deliveries)) loops.all.get(name)?.withdraw(ids);
-    },
-    hearClocks: clocks.hear,
-    forget(has) {
-      for (const loop of loops.all.values()) loop.forget(has);
-    },
-    sending: () => [...loops.all].flatMap(([name, loop]) => (loop.isBusy() ? [name] : [])),
     tryNow(name, all = false) {
       for (const one of configured) if (one.name === name) lanes.tryNow(one, all);
       loops.all.get(name)?.tryNow(all);
@@ -115,6 +112,12 @@ export function createDeliver(world: DeliverWorld): Deliver {
     },
   };
 
+  function shareOf(): Config["delivery"] {
+    const delivery = world.delivery();
+    if (daemons === 1) return delivery;
+    return { ...delivery, concurrency: Math.ceil(delivery.concurrency / daemons) };
+  }
+
   /** Gives each loop its destination, or null if nothing is to be sent to it now. */
   function assignDestinations(): void {
     const served = configured.filter(({ name, enabled }) => enabled && pauses.since(name) === null);
@@ -122,6 +125,22 @@ export function createDeliver(world: DeliverWorld): Deliver {
     for (const { name } of served) loops.of(name);
     for (const [name, loop] of loops.all) loop.setDestination(byName.get(name) ?? null);
   }
+}
+
+/** What the store tells the loops, and asks them. */
+function forStore({ all }: Pick<Loops, "all">): Pick<Deliver, "readAgain" | "withdraw" | "forget" | "sending"> {
+  return {
+    readAgain() {
+      for (const loop of all.values()) loop.readAgain();
+    },
+    withdraw(deliveries) {
+      for (const [name, ids] of byDestination(deliveries)) all.get(name)?.withdraw(ids);
+    },
+    forget(has) {
+      for (const loop of all.values()) loop.forget(has);
+    },
+    sending: () => [...all].flatMap(([name, loop]) => (loop.isBusy() ? [name] : [])),
+  };
 }
 
 /** The numbers of their events. */

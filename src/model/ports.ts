@@ -203,6 +203,8 @@ export type StoreChange =
   | { readonly kind: "clocks"; readonly clocks: readonly StoredClock[] }
   /** The store is so full that settled deliveries should be pruned early. */
   | { readonly kind: "crowded" }
+  /** So many daemons share the store now, with this one. */
+  | { readonly kind: "daemons"; readonly alive: number }
   /** There may be work on deletions and audiences for this daemon, of those that share the store. */
   | { readonly kind: "work" };
 

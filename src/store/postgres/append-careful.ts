@@ -39,7 +39,11 @@ export type NoticeOf = { readonly source: string; readonly event: number; readon
 const DUPLICATE: Receipt = { kind: "duplicate" };
 const NO_MEMBERS: MemberBatch = { older: [], take: () => false, write() {}, close: async () => {} };
 
-type Done = { readonly receipts: readonly Receipt[]; readonly drafted: Drafted; readonly held: Held };
+type Done = {
+  readonly held: Held;
+  readonly drafted: Drafted;
+  readonly receipts: (drafted: Drafted) => readonly Receipt[];
+};
 
 /**
  * Stores entries that withdraw others, are notices of a deletion, or change memberships, in one transaction. They are few, and
@@ -54,9 +58,9 @@ export function createCareful(parts: CarefulParts): (entries: readonly Entry[]) 
       return append(tx, entries, { ...parts, withdrawn });
     });
     if (isFault(done)) return UNWRITTEN;
-    noteStored(engine, done.held, done.drafted);
+    const drafted = noteStored(engine, done.held, done.drafted);
     if (withdrawn.length > 0) engine.tell({ kind: "withdrawn", deliveries: withdrawn });
-    return done.receipts;
+    return done.receipts(drafted);
   };
 }
 
@@ -92,9 +96,13 @@ async function append(
     if (change) batch.write(change, deliverTo.length > 0 ? event : null);
   }
   await batch.close();
-  const [receipts = []] = receiptsOf(plan, drafted);
-  const byEntry = new Map(wanted.map((entry, nth) => [entry, receipts[nth] ?? DUPLICATE]));
-  return { receipts: entries.map((entry) => byEntry.get(entry) ?? DUPLICATE), drafted, held };
+  return { held, drafted, receipts };
+
+  function receipts(stored: Drafted): readonly Receipt[] {
+    const [made = []] = receiptsOf(plan, stored);
+    const byEntry = new Map(wanted.map((entry, nth) => [entry, made[nth] ?? DUPLICATE]));
+    return entries.map((entry) => byEntry.get(entry) ?? DUPLICATE);
+  }
 }
 
 function keyOfEntry({ source, event }: Entry): string {

@@ -105,8 +105,10 @@ type AppendGroup = (
   calls: readonly (readonly Entry[])[],
 ) => Promise<readonly (readonly Receipt[])[] | "failed" | "away">;
 
-function createAppendGroup({ engine, numbers, refuses }: AppendParts): AppendGroup {
-  const { db, clock, report, streams, tell } = engine;
+function createAppendGroup(parts: AppendParts): AppendGroup {
+  const { engine, refuses } = parts;
+  const { db, report, streams, tell } = engine;
+  const write = createSafeWrite(parts);
   /** Events may be stored whose calls were answered that they are not: they are read from the store. */
   let isInDoubt = false;
 
@@ -130,20 +132,28 @@ function createAppendGroup({ engine, numbers, refuses }: AppendParts): AppendGro
     let known: ReadonlySet<Key> = new Set();
     for (let tries = 1; ; tries += 1) {
       const plan = planOf(calls, { refuses, known });
-      if (plan.stored.length === 0) return receiptsOf(plan, { packed: [], numbers: [], deliveries: [] });
+      if (plan.stored.length === 0) return receiptsOf(plan, NOTHING);
       const { held, now, drafted, result } = await write(plan);
-      if (result === "placed") {
-        noteStored(engine, held, drafted);
-        return receiptsOf(plan, drafted);
-      }
+      if (result === "placed") return receiptsOf(plan, noteStored(engine, held, drafted));
       if (tries === MOST_TRIES) throw new Error(`the events were ${result} ${tries} times in a row`);
       if (result === "refused") await streams.refused(held.stream);
       else known = new Set([...known, ...(await findSeen(db, plan.keys, now - DAY))]);
     }
   }
+}
 
-  /** Writes until it is known whether the events are stored. Rejects when the database is away for too long. */
-  async function write(plan: Plan) {
+type Written = {
+  readonly held: Held;
+  readonly now: At;
+  readonly drafted: Drafted;
+  readonly result: Awaited<ReturnType<typeof place>>;
+};
+
+/** Writes until it is known whether the events are stored. Rejects when the database is away for too long. */
+function createSafeWrite({ engine, numbers }: AppendParts): (plan: Plan) => Promise<Written> {
+  const { db, clock, streams } = engine;
+
+  return async function write(plan) {
     const until = clock.now() + PATIENCE;
     for (;;) {
       const [held, now] = [streams.home(), clock.now()];
@@ -154,12 +164,12 @@ function createAppendGroup({ engine, numbers, refuses }: AppendParts): AppendGro
         return { held, now, drafted, result };
       } catch (error) {
         if (!isLost(error)) throw error;
-        if (drafted && (await isPlacedAfterAll(drafted, held, until)))
-          return { held, now, drafted, result: "placed" as const };
+        const isStored = drafted !== null && (await isPlacedAfterAll(drafted, held, until));
+        if (drafted && isStored) return { held, now, drafted, result: "placed" };
         await waitOrThrow(error, until);
       }
     }
-  }
+  };
 
   /** A connection was lost: the statement may have been committed, or be under way still. */
   async function isPlacedAfterAll({ packed: [draft] }: Drafted, { stream }: Held, until: At): Promise<boolean> {
@@ -179,11 +189,14 @@ function createAppendGroup({ engine, numbers, refuses }: AppendParts): AppendGro
   }
 }
 
-/** Counts what was stored. Where the stream is lost since, its new holder has counted and delivers it. */
-export function noteStored({ counts, size, streams }: Engine, { stream }: Held, { packed, deliveries }: Drafted): void {
-  if (!streams.held().has(stream)) return;
-  for (const { destination } of deliveries.flat()) counts.note(stream, destination, "waiting", 1);
-  size.add(packed.reduce((sum, { about, bodies }) => sum + Buffer.byteLength(about) + bodies.length, 0));
+const NOTHING: Drafted = { packed: [], numbers: [], deliveries: [] };
+
+/** Counts what was stored. Where the stream is lost since, its new holder has counted, and delivers it. */
+export function noteStored({ counts, size, streams }: Engine, { stream }: Held, drafted: Drafted): Drafted {
+  if (!streams.held().has(stream)) return { ...drafted, deliveries: [] };
+  for (const { destination } of drafted.deliveries.flat()) counts.note(stream, destination, "waiting", 1);
+  size.add(drafted.packed.reduce((sum, { about, bodies }) => sum + Buffer.byteLength(about) + bodies.length, 0));
+  return drafted;
 }
 
 const NEVER = new AbortController().signal;

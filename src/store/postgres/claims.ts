@@ -48,17 +48,20 @@ export type DaemonRow = {
   readonly sending: readonly string[];
 };
 
+/** Says that this daemon is alive. Answers how many are. */
 export async function beatDaemon(
   tx: Tx,
   { name, pace }: Claimant,
   { about, seenVersion, sending }: DaemonRow,
-): Promise<void> {
+): Promise<number> {
   await tx.query(
     `INSERT INTO daemons VALUES ($1, $2::json, the_time(), $3, $4::json)
      ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at, seen_version = excluded.seen_version, sending = excluded.sending`,
     [name, about, seenVersion, JSON.stringify(sending)],
   );
   await tx.query("DELETE FROM daemons WHERE beat_at < the_time() - $1", [10 * pace.silence]);
+  const alive = await tx.query("SELECT FROM daemons WHERE beat_at >= the_time() - $1", [pace.silence]);
+  return alive.length;
 }
 
 /** Takes the work that one daemon does for all, or keeps it. Answers whether it has it. */
@@ -71,16 +74,21 @@ export async function runForWork(tx: Tx, { name, pace }: Claimant): Promise<bool
   return rows.length > 0;
 }
 
-/** Streams whose holder is silent, and streams without a holder in which something waits. */
+type Judge = Pick<Claimant, "pace"> & {
+  /** Whether to believe that a silent daemon is dead. */
+  readonly mayJudge: boolean;
+};
+
+/** Streams without a holder in which something waits, and those whose holder is silent. */
 export function findOrphans(
   db: Database,
   held: ReadonlyMap<number, number>,
-  { pace }: Claimant,
+  { pace, mayJudge }: Judge,
 ): Promise<readonly Held[]> {
   return db.query<Held>(
     `SELECT s.id AS stream, s.epoch FROM streams s WHERE s.id <> ALL ($1::smallint[])
-       AND (s.holder IS NOT NULL AND s.beat_at < the_time() - $2 OR s.holder IS NULL AND ${WAITS}) ORDER BY s.id`,
-    [[...held.keys()], pace.silence],
+       AND ($3 AND s.holder IS NOT NULL AND s.beat_at < the_time() - $2 OR s.holder IS NULL AND ${WAITS}) ORDER BY s.id`,
+    [[...held.keys()], pace.silence, mayJudge],
   );
 }
 

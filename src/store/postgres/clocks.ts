@@ -15,36 +15,39 @@ export async function openStoredClocks(engine: Engine): Promise<StoredClocks> {
   const { db, write, news, report, tell } = engine;
   const kept = new Map((await read(db, null)).map((clock) => [clock.destination, clock]));
   const inTurn = createTurns();
-  news.on("clocks", (names) => readAgain(names as readonly string[], []));
+  news.on("clocks", (names) => readAgain(names as readonly string[], baseOf), { own: true });
 
   return {
     all: async () => [...kept.values()],
     async save(clocks) {
-      const changes = clocks.map((mine) => ({ mine, base: baseOf(mine) }));
-      const saved = await write("save clocks of destinations", (tx) => saveAll(tx, changes, engine));
-      if (isFault(saved)) return saved;
-      const names = clocks.map(({ destination }) => destination);
-      await readAgain(names, clocks).catch((error: unknown) => {
-        report.storeFailed("read clocks of destinations", error);
-        saved.forEach(keep);
-      });
+      const changes = clocks.map((mine) => ({ mine, base: baseOf(mine.destination) }));
+      const refused = await write("save clocks of destinations", (tx) => saveAll(tx, changes, engine));
+      if (isFault(refused)) return refused;
+      const mine = new Map(clocks.map((clock) => [clock.destination, clock]));
+      // If it fails, the news say the same in a second.
+      await readAgain([...mine.keys()], (name) => mine.get(name) ?? baseOf(name)).catch((error: unknown) =>
+        report.storeFailed("read clocks of destinations", error),
+      );
       return null;
     },
   };
 
-  /** Reads are made in turn, so that each finds what the one before has found, or something newer. `known`: to the daemon. */
-  function readAgain(names: readonly string[], known: readonly StoredClock[]): Promise<void> {
+  /**
+   * Reads are made in turn, so that each finds what the one before has found, or something newer. The daemon hears of those
+   * that are not as it knows them.
+   */
+  function readAgain(names: readonly string[], known: (name: string) => StoredClock): Promise<void> {
     return inTurn(async () => {
       const rows = new Map((await read(db, names)).map((clock) => [clock.destination, clock]));
       const found = names.map((name) => rows.get(name) ?? neverStopped(name));
+      const heard = found.filter((one) => !isSameClock(one, known(one.destination)));
       found.forEach(keep);
-      const heard = found.filter((one) => !known.some((other) => isSameClock(one, other)));
       if (heard.length > 0) tell({ kind: "clocks", clocks: heard });
     });
   }
 
-  function baseOf({ destination }: StoredClock): StoredClock {
-    return kept.get(destination) ?? neverStopped(destination);
+  function baseOf(name: string): StoredClock {
+    return kept.get(name) ?? neverStopped(name);
   }
 
   function keep(clock: StoredClock): void {
@@ -63,12 +66,11 @@ function read(sql: Sql, names: readonly string[] | null): Promise<readonly Store
   );
 }
 
-/** Answers the clocks as they are now, in the same order. */
 async function saveAll(
   tx: Tx,
   changes: readonly Change[],
   { news, streams }: Pick<Engine, "news" | "streams">,
-): Promise<readonly StoredClock[]> {
+): Promise<void> {
   const names = changes.map(({ mine }) => mine.destination);
   // It comes first: from then on the others wait who save clocks.
   await news.announce(tx, "clocks", names);
@@ -83,7 +85,6 @@ async function saveAll(
     return mergeClocks({ base, mine: kept, theirs }, tx.now);
   });
   await writeAll(tx, merged);
-  return merged;
 }
 
 /** A clock that goes on counts more than before, and nothing else takes away what it has counted. */

@@ -25,8 +25,11 @@ export type Kind =
 export type News = {
   /** Tells the other daemons, with the commit of the transaction. */
   announce(tx: Tx, kind: Kind, what?: unknown): Promise<void>;
-  /** Calls `hear` with each piece of news of this kind that another daemon has announced. */
-  on(kind: Kind, hear: (what: unknown) => Promise<void> | void): void;
+  /**
+   * Calls `hear` with each piece of news of this kind that another daemon has announced; with `own`, also of this one: it may
+   * have committed what it does not know to be committed.
+   */
+  on(kind: Kind, hear: Hear, options?: { readonly own: boolean }): void;
   /** Reads what is new. Rejects when the database fails. */
   look(): Promise<void>;
   /** Up to which version it has read. */
@@ -35,9 +38,11 @@ export type News = {
   watch(signal: AbortSignal): Promise<void>;
 };
 
+type Hear = (what: unknown) => Promise<void> | void;
+
 type NewsParts = {
   readonly db: Database;
-  /** The name of this daemon: it does not hear its own news. */
+  /** The name of this daemon. */
   readonly name: string;
   readonly pace: Pick<Pace, "look">;
   readonly clock: Pick<Clock, "now" | "sleep">;
@@ -48,7 +53,7 @@ type Item = { readonly version: number; readonly kind: Kind; readonly what: stri
 
 export async function openNews({ db, name, pace, clock, report }: NewsParts): Promise<News> {
   const [control] = await db.query<{ version: number }>("SELECT version FROM control");
-  const hearing = new Map<Kind, (what: unknown) => Promise<void> | void>();
+  const hearing = new Map<Kind, { readonly hear: Hear; readonly own: boolean }>();
   let seen = control?.version ?? 0;
 
   return {
@@ -60,7 +65,7 @@ export async function openNews({ db, name, pace, clock, report }: NewsParts): Pr
       );
       await tx.query("DELETE FROM news WHERE at < the_time() - $1", [KEPT]);
     },
-    on: (kind, hear) => void hearing.set(kind, hear),
+    on: (kind, hear, { own } = { own: false }) => void hearing.set(kind, { hear, own }),
     look,
     seen: () => seen,
     async watch(signal) {
@@ -78,7 +83,8 @@ export async function openNews({ db, name, pace, clock, report }: NewsParts): Pr
       [seen],
     );
     for (const { version, by, kind, what } of items) {
-      if (by !== name) await hearing.get(kind)?.(JSON.parse(what));
+      const listener = hearing.get(kind);
+      if (listener && (by !== name || listener.own)) await listener.hear(JSON.parse(what));
       seen = version;
     }
   }

@@ -114,13 +114,13 @@ const RETRIES = `
 async function readRetries(ask: QueueAsk, { db, streams, report }: Engine): Promise<QueuePage> {
   const { destination, after, dueBy, limit } = ask;
   const { dueAt, id } = after ?? { dueAt: -1, id: -1 };
-  const rows = await db.query<TriedRow & { size: number }>(RETRIES, [
+  const rows = await db.query<TriedRow & { size: number; before: number }>(RETRIES, [
     ...[[...streams.held().keys()], destination, dueAt, id, dueBy, limit, MOST_BODY],
   ]);
   const deliveries: Delivery[] = [];
   let read = 0;
-  for (const row of rows) {
-    read += row.size;
+  for (const { size, before: _, ...row } of rows) {
+    read += size;
     try {
       deliveries.push(toDelivery(row));
     } catch (error) {
@@ -133,15 +133,10 @@ async function readRetries(ask: QueueAsk, { db, streams, report }: Engine): Prom
   return { deliveries, more: rows.length === limit || read >= MOST_BODY, ...(upTo && { upTo }) };
 }
 
-function toDelivery(row: TriedRow): Delivery {
-  const { id, destination, stream, about, body, sum, finals } = row;
-  if (sum !== checksum(about, body)) throw damagedRow(id);
+function toDelivery({ stream, about, sum, finals, ...row }: TriedRow): Delivery {
+  if (sum !== checksum(about, row.body)) throw damagedRow(row.id);
   const [, type, messageId]: About = JSON.parse(about);
-  const { acceptedAt, attempts, firstAttemptAt, attemptedAt, replayedAt, stoodStill, dueAt } = row;
-  return {
-    ...{ id, destination, ref: refOf({ stream, segment: 0 }), messageId, type, body, acceptedAt, attempts },
-    ...{ firstAttemptAt, attemptedAt, replayedAt, stoodStill, dueAt, finals: parseFinals(finals) },
-  };
+  return { ...row, ref: refOf({ stream, segment: 0 }), messageId, type, finals: parseFinals(finals) };
 }
 
 const NONE: readonly FinalAnswer[] = [];

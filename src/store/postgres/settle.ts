@@ -227,8 +227,21 @@ function toApart(item: Item, before: AttemptLog | null): Settled {
   const isOver = state !== "waiting";
   const taker = state === "delivered" ? settlement : { url: null, status: null };
   return {
-    ...{ item, id, destination, ...placeOf(ref), acceptedAt, replayedAt, body, state, attempts, firstAttemptAt },
-    ...{ attemptedAt, stoodStill, finals, url: taker.url, status: taker.status },
+    item,
+    id,
+    destination,
+    ...placeOf(ref),
+    acceptedAt,
+    replayedAt,
+    body,
+    state,
+    attempts,
+    firstAttemptAt,
+    attemptedAt,
+    stoodStill,
+    finals,
+    url: taker.url,
+    status: taker.status,
     dueAt: isOver ? null : settlement.dueAt,
     settledAt: isOver ? attemptedAt : null,
     reason: state === "delivered" ? null : settlement.reason,

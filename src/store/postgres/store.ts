@@ -1,25 +1,27 @@
+import type { DeliveryKey } from "../../model/delivery.ts";
 import type { StoreHealth } from "../../model/disk.ts";
 import { fault, isFault } from "../../model/fault.ts";
 import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
 import type { Timeline } from "../../model/timeline.ts";
 import { type Ms, SECOND } from "../../model/units.ts";
+import type { Withdrawal } from "../../model/waiting-deliveries.ts";
 import { createLookup } from "../lookup.ts";
 import { createReplay } from "../replay.ts";
 import { createRoom, type Room } from "../room.ts";
 import { createTimeline } from "../timeline.ts";
 import { createUploads } from "../uploads.ts";
-import { createIntake } from "./append.ts";
+import { createIntake, type Intake } from "./append.ts";
 import { createCareful } from "./append-careful.ts";
 import { PACE, type Pace } from "./claims.ts";
 import { openStoredClocks } from "./clocks.ts";
 import { createCounts } from "./counts.ts";
-import { createDatabase, type Database, type Pool } from "./database.ts";
+import { createDatabase, type Database, type Pool, type Tx } from "./database.ts";
 import { createStoredDeletions } from "./deletions.ts";
 import type { Engine } from "./engine.ts";
 import { createReads } from "./lookup.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
 import { openNews } from "./news.ts";
-import { createNotices } from "./notices.ts";
+import { createNotices, type Notices } from "./notices.ts";
 import { createNumbers } from "./numbers.ts";
 import { createPrune } from "./prune.ts";
 import { createBacklog, createReadQueue } from "./queues.ts";
@@ -91,7 +93,9 @@ type Listeners = {
 };
 
 function createListeners(): Listeners {
-  let hear = (_: StoreChange): void => {};
+  // What is told before the daemon listens is not lost.
+  const told: StoreChange[] = [];
+  let hear = (change: StoreChange): void => void told.push(change);
   let sending = (): readonly string[] => [];
   return {
     tell: (change) => hear(change),
@@ -99,6 +103,7 @@ function createListeners(): Listeners {
     listen(nextHear, nextSending) {
       hear = nextHear;
       sending = nextSending;
+      for (const change of told.splice(0)) hear(change);
     },
   };
 }
@@ -123,39 +128,17 @@ type StoreParts = Pick<Listeners, "listen"> & {
   readonly options: PostgresOptions;
 };
 
-async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
-  const { db, clock, news, streams, size, tell, report, pace } = engine;
-  const { room, writer, timeline, listen, options } = parts;
-  const callHash = await readCallHash(db);
-  const uploads = createUploads({ toStored, hashOf: callHash.of });
-  const forgetting = createForgetting({ news, uploads, callHash });
-  const numbers = createNumbers(clock);
+async function startStore(engine: Engine, { room, writer, timeline, listen, options }: StoreParts): Promise<Store> {
+  const { db, clock, streams, size, tell, report } = engine;
+  const users = await openUsers(engine);
   const settling = createSettling(engine);
   const { caughtUp } = settling;
-  const hash = await readUserHash(db);
-  const suppression = await openSuppression({ ...engine, hash });
-  const { refuses } = suppression;
   const notices = createNotices({ ...engine, caughtUp });
-  const careful = createCareful({
-    engine,
-    numbers,
-    refuses,
-    openBatch,
-    withdrawRows: (tx, withdrawal) => withdrawRows(tx, engine, withdrawal),
-    notices,
-  });
-  const intake = createIntake({ engine, room, numbers, refuses, careful });
-  const moved = (): void => tell({ kind: "moved" });
+  const intake = createIntakes(engine, { ...users, notices, room });
   const lookup = createLookup({ reads: createReads(db), clock, timeline, caughtUp });
-  const superseding = createSuperseding(callHash);
-  const steps = createReplaySteps({ engine, isForgotten: createIsForgotten(hash), superseding });
-  news.on("moved", moved);
-  news.on("work", () => tell({ kind: "work" }));
-  news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as never }));
-  const stopping = new AbortController();
-  await beat();
-  const watching = [watch("the daemons", (signal) => beatAgain(signal)), watch("the news", news.watch)];
-  let closing: Promise<void> | null = null;
+  const steps = createReplaySteps({ engine, ...users });
+  const moved = (): void => tell({ kind: "moved" });
+  const rounds = await startRounds(engine);
 
   return {
     changes: (hear, sending = () => []) => listen(hear, sending),
@@ -168,16 +151,84 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
     waiting: createWaiting(engine),
     replay: createReplay({ steps, clock, lookup, room, moved }),
     withdraw: createWithdraw(engine),
-    members: createMembers(engine, { uploads, callHash, forgetting }),
-    deletions: createStoredDeletions({ engine, hash, suppression, notices, room, forgetting, maintenance: db }),
+    members: createMembers(engine, users),
+    deletions: createStoredDeletions({ engine, ...users, notices, room, maintenance: db }),
     clocks: await openStoredClocks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
     rescue: async () => NO_FILE,
     hurry: settling.hurry,
-    close() {
-      closing ??= close();
-      return closing;
+    close: once(async () => {
+      settling.hurry();
+      await intake.idle();
+      await caughtUp();
+      await rounds.stop();
+      await streams.release().catch((error: unknown) => report.storeFailed("give up the streams", error));
+      await db.close();
+    }),
+  };
+}
+
+function once(run: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | null = null;
+  return () => {
+    running ??= run();
+    return running;
+  };
+}
+
+/** What is known of users: by hashes, as their ids are not to be read in logs and tables. */
+async function openUsers(engine: Engine) {
+  const { db, news } = engine;
+  const callHash = await readCallHash(db);
+  const uploads = createUploads({ toStored, hashOf: callHash.of });
+  const hash = await readUserHash(db);
+  return {
+    hash,
+    callHash,
+    uploads,
+    forgetting: createForgetting({ news, uploads, callHash }),
+    suppression: await openSuppression({ ...engine, hash }),
+    isForgotten: createIsForgotten(hash),
+    superseding: createSuperseding(callHash),
+  };
+}
+
+type IntakeParts = Pick<Awaited<ReturnType<typeof openUsers>>, "suppression"> & {
+  readonly notices: Notices;
+  readonly room: Room;
+};
+
+function createIntakes(engine: Engine, { suppression, notices, room }: IntakeParts): Intake {
+  const parts = { engine, numbers: createNumbers(engine.clock), refuses: suppression.refuses };
+  const withdraw = (tx: Tx, withdrawal: Withdrawal) => withdrawRows(tx, engine, withdrawal);
+  return createIntake({
+    ...parts,
+    room,
+    careful: createCareful({ ...parts, openBatch, withdrawRows: withdraw, notices }),
+  });
+}
+
+/** Beats and reads the news until it is stopped. The first beat takes what waits without a holder. */
+async function startRounds({
+  clock,
+  news,
+  streams,
+  size,
+  tell,
+  report,
+  pace,
+}: Engine): Promise<{ stop(): Promise<void> }> {
+  const stopping = new AbortController();
+  news.on("moved", () => tell({ kind: "moved" }));
+  news.on("work", () => tell({ kind: "work" }));
+  news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[] }));
+  await beat();
+  const watching = [watch("the daemons", beatAgain), watch("the news", news.watch)];
+  return {
+    async stop() {
+      stopping.abort();
+      await Promise.all(watching);
     },
   };
 
@@ -191,28 +242,17 @@ async function startStore(engine: Engine, parts: StoreParts): Promise<Store> {
     while (!signal.aborted) {
       await clock.sleep(wait, signal);
       if (signal.aborted) return;
-      wait = await beat().then(
-        () => pace.beat,
-        (error: unknown) => {
-          report.storeFailed("tell the other daemons that this one is alive", error);
-          return AFTER_FAILURE;
-        },
-      );
+      wait = await beat().then(() => pace.beat, failed);
     }
+  }
+
+  function failed(error: unknown): Ms {
+    report.storeFailed("tell the other daemons that this one is alive", error);
+    return AFTER_FAILURE;
   }
 
   function watch(what: string, run: (signal: AbortSignal) => Promise<void>): Promise<void> {
     return run(stopping.signal).catch((error: unknown) => report.unexpected(`watch ${what}`, error));
-  }
-
-  async function close(): Promise<void> {
-    settling.hurry();
-    await intake.idle();
-    await caughtUp();
-    stopping.abort();
-    await Promise.all(watching);
-    await streams.release().catch((error: unknown) => report.storeFailed("give up the streams", error));
-    await db.close();
   }
 }
 

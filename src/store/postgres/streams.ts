@@ -51,89 +51,118 @@ export type StreamsParts = Claimant & {
   readonly elected: () => void;
 };
 
+type State = {
+  readonly held: Map<number, number>;
+  home: Held;
+  /** Until when this daemon does the work that one does for all. */
+  leadsUntil: At;
+  /** Since when it beats without a gap, and when it began to beat last. */
+  beatsSince: At;
+  beatAt: At;
+  /** How many daemons are alive. */
+  alive: number;
+};
+
 /** Opens with a home. The first beat takes what else there is to take. */
 export async function openStreams(parts: StreamsParts): Promise<Streams> {
-  const { db, name, counts, pace, clock, daemon, tell, elected } = parts;
-  const held = new Map<number, number>();
-  let leadsUntil: At = 0;
-  let home = await claimHome(db, parts);
-  keep(home);
+  const { db, name, counts, clock } = parts;
+  const home = await claimHome(db, parts);
+  const never = Number.NEGATIVE_INFINITY;
+  const state: State = { held: new Map(), home, leadsUntil: never, beatsSince: never, beatAt: never, alive: 1 };
+  keep(state, home);
 
   return {
-    home: () => home,
-    held: () => held,
-    leads: () => clock.now() < leadsUntil,
-    beat,
-    refused: (stream) => loseAll([stream]),
+    home: () => state.home,
+    held: () => state.held,
+    leads: () => clock.now() < state.leadsUntil,
+    beat: () => beat(state, parts),
+    refused: (stream) => loseAll([stream], state, parts),
     async fence(stream) {
-      const epoch = held.get(stream);
+      const epoch = state.held.get(stream);
       if (epoch === undefined) return;
       const next = await db.transaction((tx) => take(tx, { stream, epoch }, parts));
-      if (next) keep(next);
-      else await loseAll([stream]);
+      if (next) keep(state, next);
+      else await loseAll([stream], state, parts);
     },
     async release() {
       await db.transaction(async (tx) => {
         await counts.write(tx);
-        await giveUpAll(tx, held, name);
+        await giveUpAll(tx, state.held, name);
       });
       counts.written();
     },
   };
+}
 
-  async function beat(): Promise<void> {
-    const startedAt = clock.now();
-    const { ours, leads } = await db.transaction(async (tx) => {
-      const still = await beatStreams(tx, held);
-      await beatDaemon(tx, parts, daemon());
-      await counts.write(tx);
-      return { ours: still, leads: await runForWork(tx, parts) };
-    });
-    counts.written();
-    const led = startedAt < leadsUntil;
-    // Others count from the answer of the database, so that this one stops first.
-    leadsUntil = leads ? startedAt + pace.silence : 0;
-    if (leads && !led) elected();
-    await loseAll([...held.keys()].filter((stream) => !ours.has(stream)));
-    await takeOrphans();
-    await letGoOfOthers();
-  }
+async function beat(state: State, parts: StreamsParts): Promise<void> {
+  const { db, pace, counts, clock, daemon, tell, elected } = parts;
+  const { held } = state;
+  const startedAt = clock.now();
+  if (startedAt - state.beatAt > pace.silence) state.beatsSince = startedAt;
+  const { ours, leads, alive } = await db.transaction(async (tx) => {
+    const still = await beatStreams(tx, held);
+    const living = await beatDaemon(tx, parts, daemon());
+    await counts.write(tx);
+    return { ours: still, alive: living, leads: await runForWork(tx, parts) };
+  });
+  counts.written();
+  state.beatAt = startedAt;
+  if (alive !== state.alive) tell({ kind: "daemons", alive });
+  state.alive = alive;
+  const led = startedAt < state.leadsUntil;
+  // Others count from the answer of the database, so that this one stops first.
+  state.leadsUntil = leads ? startedAt + pace.silence : 0;
+  if (leads && !led) elected();
+  await loseAll(
+    [...held.keys()].filter((stream) => !ours.has(stream)),
+    state,
+    parts,
+  );
+  await takeOrphans(state, parts);
+  await letGoOfOthers(state, parts);
+}
 
-  async function takeOrphans(): Promise<void> {
-    let taken = 0;
-    for (const one of await findOrphans(db, held, parts)) {
-      const now = await db.transaction((tx) => takeCounted(tx, one, parts));
-      if (now === null) continue;
-      keep(now);
-      taken += 1;
-    }
-    if (taken > 0) tell({ kind: "moved" });
+/**
+ * After the database was away, no daemon has beaten for a while. So only one that has beaten long enough itself believes that
+ * another is dead.
+ */
+async function takeOrphans(state: State, parts: StreamsParts): Promise<void> {
+  const { db, pace, clock, tell } = parts;
+  const mayJudge = clock.now() - state.beatsSince >= pace.silence;
+  let taken = 0;
+  for (const one of await findOrphans(db, state.held, { pace, mayJudge })) {
+    const now = await db.transaction((tx) => takeCounted(tx, one, parts));
+    if (now === null) continue;
+    keep(state, now);
+    taken += 1;
   }
+  if (taken > 0) tell({ kind: "moved" });
+}
 
-  /** A stream that was taken over is given up once nothing waits in it, so that a daemon that starts can have it. */
-  async function letGoOfOthers(): Promise<void> {
-    const others = [...held.keys()].filter((stream) => stream !== home.stream);
-    if (others.length === 0) return;
-    const idle = await db.transaction(async (tx) => {
-      await counts.write(tx);
-      return letGo(tx, others, name);
-    });
-    counts.written();
-    for (const stream of idle) held.delete(stream);
-  }
+/** A stream that was taken over is given up once nothing waits in it, so that a daemon that starts can have it. */
+async function letGoOfOthers({ held, home }: State, { db, name, counts }: StreamsParts): Promise<void> {
+  const others = [...held.keys()].filter((stream) => stream !== home.stream);
+  if (others.length === 0) return;
+  const idle = await db.transaction(async (tx) => {
+    await counts.write(tx);
+    return letGo(tx, others, name);
+  });
+  counts.written();
+  for (const stream of idle) held.delete(stream);
+}
 
-  async function loseAll(streams: readonly number[]): Promise<void> {
-    if (streams.length === 0) return;
-    for (const stream of streams) held.delete(stream);
-    tell({ kind: "lost", has: (ref) => !held.has(placeOf(ref).stream) });
-    if (held.has(home.stream)) return;
-    home = await claimHome(db, parts);
-    keep(home);
-  }
+async function loseAll(streams: readonly number[], state: State, parts: StreamsParts): Promise<void> {
+  const { held } = state;
+  if (streams.length === 0) return;
+  for (const stream of streams) held.delete(stream);
+  parts.tell({ kind: "lost", has: (ref) => !held.has(placeOf(ref).stream) });
+  if (held.has(state.home.stream)) return;
+  state.home = await claimHome(parts.db, parts);
+  keep(state, state.home);
+}
 
-  function keep({ stream, epoch }: Held): void {
-    held.set(stream, epoch);
-  }
+function keep({ held }: State, { stream, epoch }: Held): void {
+  held.set(stream, epoch);
 }
 
 /** On PostgreSQL the reference of a delivery is its stream and the number of its segment. */

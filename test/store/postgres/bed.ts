@@ -46,7 +46,8 @@ export function openOn(start: () => Promise<TestServer>, open: OpenEngine): Open
     const pool = await connect(folder);
     const connection = await pool.connect();
     // Nobody has to wait until the others believe it.
-    for (const table of ["streams", "leases", "daemons"]) await connection.query(`UPDATE ${table} SET beat_at = 0`);
+    for (const table of ["streams", "leases"]) await connection.query(`UPDATE ${table} SET holder = NULL`);
+    await connection.query("DELETE FROM daemons");
     connection.release();
     await pool.end();
     return folder;

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { neverStopped } from "../../../src/model/destination-clock.ts";
+import { isFault } from "../../../src/model/fault.ts";
+import type { StoreChange } from "../../../src/model/ports.ts";
+import { ConnectionLost } from "../../../src/store/postgres/errors.ts";
+import { openPostgres } from "../../../src/store/postgres/store.ts";
+import { startStore } from "../harness.ts";
+import { openOn } from "./bed.ts";
+import { startPglite } from "./pglite.ts";
+
+/** Stores whose next commit is made, but not answered, once `lose` was called. */
+function createLossy() {
+  let isLosing = false;
+  const open = openOn(startPglite, ({ pool, ...place }) =>
+    openPostgres({
+      ...place,
+      name: "daemon",
+      about: "{}",
+      pool: {
+        ...pool,
+        async connect() {
+          const connection = await pool.connect();
+          return {
+            ...connection,
+            async query<R>(text: string, values?: readonly unknown[]) {
+              const rows = await connection.query<R>(text, values);
+              if (!isLosing || text !== "COMMIT") return rows;
+              isLosing = false;
+              throw new ConnectionLost("in the middle of a commit");
+            },
+          };
+        },
+      },
+    }),
+  );
+  function lose(): void {
+    isLosing = true;
+  }
+  return { open, lose };
+}
+
+describe("an operator's change whose commit was not answered", () => {
+  it("counts here too when it was made: a pause", async () => {
+    const lossy = createLossy();
+    await using s = await startStore(lossy.open);
+    const heard: StoreChange[] = [];
+    s.store().changes((change) => void heard.push(change));
+    const paused = { ...neverStopped("crm"), pausedAt: 300, stoppedAt: 300 };
+    lossy.lose();
+    assert.ok(isFault(await s.store().clocks.save([paused], "command")));
+    await s.clock.advance("2s");
+    assert.deepEqual(heard, [{ kind: "clocks", clocks: [paused] }]);
+    assert.deepEqual(await s.store().clocks.all(), [paused]);
+  });
+
+  it("counts here too when it was made: the suppression of a user", async () => {
+    const lossy = createLossy();
+    await using s = await startStore(lossy.open);
+    const { record, suppressed } = s.store().deletions;
+    const request = { id: "del-1", requestedAt: 5, userIds: ["u1"], sources: null, affected: [], untold: [] };
+    lossy.lose();
+    assert.ok(isFault(await record({ ...request, erase: false, suppress: true })));
+    await s.clock.advance("2s");
+    assert.deepEqual(await suppressed.among(["u1"], "website"), new Set(["u1"]));
+  });
+});
