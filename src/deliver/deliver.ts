@@ -71,8 +71,8 @@ export function createDeliver(world: DeliverWorld): Deliver {
   const stopping = controller.signal;
   const limits = createLimits(clock);
   const { pauses, ...clocks } = createClocks({ ...world, stopping, onPauseChange: assignDestinations });
-  let daemons = 1;
-  const loops = createLoops({ ...world, delivery: shareOf, limits, clocks, stopping });
+  const sharing = createSharing(world.delivery);
+  const loops = createLoops({ ...world, delivery: sharing.delivery, limits, clocks, stopping });
   let configured: readonly Destination[] = [];
 
   return {
@@ -91,9 +91,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
       for (const delivery of deliveries) loops.all.get(delivery.destination)?.enqueue(delivery);
     },
     checkLiveness: loops.checkLiveness,
-    shareSlots(alive) {
-      daemons = Math.max(1, alive);
-    },
+    shareSlots: sharing.among,
     tryNow(name, all = false) {
       for (const one of configured) if (one.name === name) lanes.tryNow(one, all);
       loops.all.get(name)?.tryNow(all);
@@ -112,12 +110,6 @@ export function createDeliver(world: DeliverWorld): Deliver {
     },
   };
 
-  function shareOf(): Config["delivery"] {
-    const delivery = world.delivery();
-    if (daemons === 1) return delivery;
-    return { ...delivery, concurrency: Math.ceil(delivery.concurrency / daemons) };
-  }
-
   /** Gives each loop its destination, or null if nothing is to be sent to it now. */
   function assignDestinations(): void {
     const served = configured.filter(({ name, enabled }) => enabled && pauses.since(name) === null);
@@ -125,6 +117,20 @@ export function createDeliver(world: DeliverWorld): Deliver {
     for (const { name } of served) loops.of(name);
     for (const [name, loop] of loops.all) loop.setDestination(byName.get(name) ?? null);
   }
+}
+
+/** The `delivery` section of the config, with this daemon's part of the requests that run at once. */
+function createSharing(delivery: () => Config["delivery"]) {
+  let daemons = 1;
+  return {
+    among(alive: number): void {
+      daemons = Math.max(1, alive);
+    },
+    delivery(): Config["delivery"] {
+      const all = delivery();
+      return daemons === 1 ? all : { ...all, concurrency: Math.ceil(all.concurrency / daemons) };
+    },
+  };
 }
 
 /** What the store tells the loops, and asks them. */

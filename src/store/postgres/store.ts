@@ -18,6 +18,7 @@ import { createCounts } from "./counts.ts";
 import { createDatabase, type Database, type Pool, type Tx } from "./database.ts";
 import { createStoredDeletions } from "./deletions.ts";
 import type { Engine } from "./engine.ts";
+import { createGate } from "./gate.ts";
 import { createReads } from "./lookup.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
 import { openNews } from "./news.ts";
@@ -40,6 +41,8 @@ const AFTER_FAILURE: Ms = SECOND;
 
 export type PostgresOptions = Pick<StoreOptions, "bounds" | "clock" | "report"> & {
   readonly pool: Pool;
+  /** For statements that may take minutes; if left out, `pool`. */
+  readonly maintenance?: Pool;
   /** The name of this daemon, different with each start. */
   readonly name: string;
   /** JSON of its version, machine and process, for operators. */
@@ -113,12 +116,27 @@ type EngineParts = PostgresOptions & Listeners & { readonly room: Room; readonly
 async function openEngine(db: Database, parts: EngineParts): Promise<Engine> {
   const { name, about, clock, report, room, tell, sending, writer, pace = PACE } = parts;
   const counts = createCounts();
+  const gate = createGate();
   const news = await openNews({ db, name, pace, clock, report });
   const daemon = () => ({ about, seenVersion: news.seen(), sending: sending() });
   const elected = () => tell({ kind: "work" });
-  const streams = await openStreams({ db, name, pace, counts, clock, daemon, tell, elected });
+  const streams = await openStreams({ db, name, pace, counts, gate, clock, daemon, tell, elected });
   const size = createSize(db, clock, room.measured);
-  return { name, pace, db, write: writer.write, wrote: writer.wrote, streams, counts, news, size, clock, report, tell };
+  return {
+    name,
+    pace,
+    db,
+    write: writer.write,
+    wrote: writer.wrote,
+    streams,
+    counts,
+    gate,
+    news,
+    size,
+    clock,
+    report,
+    tell,
+  };
 }
 
 type StoreParts = Pick<Listeners, "listen"> & {
@@ -130,6 +148,7 @@ type StoreParts = Pick<Listeners, "listen"> & {
 
 async function startStore(engine: Engine, { room, writer, timeline, listen, options }: StoreParts): Promise<Store> {
   const { db, clock, streams, size, tell, report } = engine;
+  const maintenance = options.maintenance ? createDatabase(options.maintenance, clock) : db;
   const users = await openUsers(engine);
   const settling = createSettling(engine);
   const { caughtUp } = settling;
@@ -152,7 +171,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
     replay: createReplay({ steps, clock, lookup, room, moved }),
     withdraw: createWithdraw(engine),
     members: createMembers(engine, users),
-    deletions: createStoredDeletions({ engine, ...users, notices, room, maintenance: db }),
+    deletions: createStoredDeletions({ engine, ...users, notices, room, maintenance }),
     clocks: await openStoredClocks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
@@ -164,6 +183,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
       await caughtUp();
       await rounds.stop();
       await streams.release().catch((error: unknown) => report.storeFailed("give up the streams", error));
+      await maintenance.close();
       await db.close();
     }),
   };
@@ -220,7 +240,8 @@ async function startRounds({
   pace,
 }: Engine): Promise<{ stop(): Promise<void> }> {
   const stopping = new AbortController();
-  news.on("moved", () => tell({ kind: "moved" }));
+  const moved = (): void => tell({ kind: "moved" });
+  news.on("moved", moved, { missed: moved });
   news.on("work", () => tell({ kind: "work" }));
   news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[] }));
   await beat();
