@@ -71,8 +71,8 @@ export function createDeliver(world: DeliverWorld): Deliver {
   const stopping = controller.signal;
   const limits = createLimits(clock);
   const { pauses, ...clocks } = createClocks({ ...world, stopping, onPauseChange: assignDestinations });
-  let daemons = 1;
-  const loops = createLoops({ ...world, delivery: shareOf, limits, clocks, stopping });
+  const sharing = createSharing(world.delivery);
+  const loops = createLoops({ ...world, delivery: sharing.delivery, limits, clocks, stopping });
   let configured: readonly Destination[] = [];
 
   return {
@@ -85,24 +85,13 @@ export function createDeliver(world: DeliverWorld): Deliver {
       logNotServed(destinations, waiting, report);
       logPaused(destinations, { waiting, pauses, clock, report });
     },
+    ...forStore(loops),
+    hearClocks: clocks.hear,
     enqueue(deliveries) {
       for (const delivery of deliveries) loops.all.get(delivery.destination)?.enqueue(delivery);
     },
     checkLiveness: loops.checkLiveness,
-    readAgain() {
-      for (const loop of loops.all.values()) loop.readAgain();
-    },
-    withdraw(deliveries) {
-      for (const [name, ids] of byDestination(deliveries)) loops.all.get(name)?.withdraw(ids);
-    },
-    hearClocks: clocks.hear,
-    forget(has) {
-      for (const loop of loops.all.values()) loop.forget(has);
-    },
-    shareSlots(alive) {
-      daemons = Math.max(1, alive);
-    },
-    sending: () => [...loops.all].flatMap(([name, loop]) => (loop.isBusy() ? [name] : [])),
+    shareSlots: sharing.among,
     tryNow(name, all = false) {
       for (const one of configured) if (one.name === name) lanes.tryNow(one, all);
       loops.all.get(name)?.tryNow(all);
@@ -121,12 +110,6 @@ export function createDeliver(world: DeliverWorld): Deliver {
     },
   };
 
-  function shareOf(): Config["delivery"] {
-    const delivery = world.delivery();
-    if (daemons === 1) return delivery;
-    return { ...delivery, concurrency: Math.ceil(delivery.concurrency / daemons) };
-  }
-
   /** Gives each loop its destination, or null if nothing is to be sent to it now. */
   function assignDestinations(): void {
     const served = configured.filter(({ name, enabled }) => enabled && pauses.since(name) === null);
@@ -134,6 +117,36 @@ export function createDeliver(world: DeliverWorld): Deliver {
     for (const { name } of served) loops.of(name);
     for (const [name, loop] of loops.all) loop.setDestination(byName.get(name) ?? null);
   }
+}
+
+/** The `delivery` section of the config, with this daemon's part of the requests that run at once. */
+function createSharing(delivery: () => Config["delivery"]) {
+  let daemons = 1;
+  return {
+    among(alive: number): void {
+      daemons = Math.max(1, alive);
+    },
+    delivery(): Config["delivery"] {
+      const all = delivery();
+      return daemons === 1 ? all : { ...all, concurrency: Math.ceil(all.concurrency / daemons) };
+    },
+  };
+}
+
+/** What the store tells the loops, and asks them. */
+function forStore({ all }: Pick<Loops, "all">): Pick<Deliver, "readAgain" | "withdraw" | "forget" | "sending"> {
+  return {
+    readAgain() {
+      for (const loop of all.values()) loop.readAgain();
+    },
+    withdraw(deliveries) {
+      for (const [name, ids] of byDestination(deliveries)) all.get(name)?.withdraw(ids);
+    },
+    forget(has) {
+      for (const loop of all.values()) loop.forget(has);
+    },
+    sending: () => [...all].flatMap(([name, loop]) => (loop.isBusy() ? [name] : [])),
+  };
 }
 
 /** The numbers of their events. */

@@ -176,6 +176,7 @@ function statesOf(state: Search["state"]): Listing["states"] {
 }
 
 function withoutDoubles(found: readonly ListedDelivery[], rows: readonly ListedDelivery[]): readonly ListedDelivery[] {
+  if (rows.length === 0) return found;
   const known = new Set(rows.map(keyOf));
   return [...found.filter((one) => !known.has(keyOf(one))), ...rows];
 }

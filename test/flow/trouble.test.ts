@@ -46,6 +46,10 @@ describe("an outbox that cannot be written for a while", () => {
       await d.clock.advance("3s");
       const { status, json } = await d.ask("/v1/track", TRACK);
       assert.deepEqual([status, json.code], [503, "store_failed"]);
+      // The first call is in the tail, which nothing has to write before it is read.
+      const [only] = (await d.admin("GET", "/api/deliveries")).json.deliveries as { messageId: string }[];
+      const { json: found } = await d.admin("GET", `/api/events/${only?.messageId}`);
+      assert.equal((found.events as object[]).length, 1);
     });
     await d.clock.advance("3s");
     assert.equal(d.sent.length, 1);

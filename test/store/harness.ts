@@ -33,6 +33,8 @@ export type Kept = {
   kill(folder: string): Promise<string>;
   /** Removes what is kept for this folder. */
   remove(folder: string): Promise<void>;
+  /** Whether calls that come at once are done in any order, and pruning with a limit begins anywhere. */
+  readonly anyOrder: boolean;
 };
 
 export type Told = { readonly what: string; readonly args: readonly unknown[] };
@@ -66,6 +68,7 @@ export type TestStore = AsyncDisposable & {
   later(duration: string): Promise<void>;
   /** As a stop and a start of the daemon. */
   reopen(clock?: FalseClock): Promise<void>;
+  readonly anyOrder: boolean;
   /** As a kill -9 and a start. */
   kill(): Promise<void>;
 };
@@ -146,6 +149,7 @@ export async function startStore(open: OpenStore): Promise<TestStore> {
       await store.close();
       store = await start(next);
     },
+    anyOrder: open.anyOrder ?? false,
     async kill() {
       const killed = folder;
       folder = await (open.kill ?? copyFolder)(killed);

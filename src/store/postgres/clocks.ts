@@ -15,7 +15,7 @@ export async function openStoredClocks(engine: Engine): Promise<StoredClocks> {
   const { db, write, news, report, tell } = engine;
   const kept = new Map((await read(db, null)).map((clock) => [clock.destination, clock]));
   const inTurn = createTurns();
-  news.on("clocks", (names) => readAgain(names as readonly string[], baseOf), { own: true });
+  news.on("clocks", (names) => readAgain(names as readonly string[], baseOf), { own: true, missed });
 
   return {
     all: async () => [...kept.values()],
@@ -44,6 +44,11 @@ export async function openStoredClocks(engine: Engine): Promise<StoredClocks> {
       found.forEach(keep);
       if (heard.length > 0) tell({ kind: "clocks", clocks: heard });
     });
+  }
+
+  async function missed(): Promise<void> {
+    const stored = await read(db, null);
+    await readAgain([...new Set([...kept.keys(), ...stored.map(({ destination }) => destination)])], baseOf);
   }
 
   function baseOf(name: string): StoredClock {

@@ -27,9 +27,9 @@ export type News = {
   announce(tx: Tx, kind: Kind, what?: unknown): Promise<void>;
   /**
    * Calls `hear` with each piece of news of this kind that another daemon has announced; with `own`, also of this one: it may
-   * have committed what it does not know to be committed.
+   * have committed what it does not know to be committed. `missed` is called when news are gone that this daemon has not read.
    */
-  on(kind: Kind, hear: Hear, options?: { readonly own: boolean }): void;
+  on(kind: Kind, hear: Hear, options?: { readonly own?: boolean; readonly missed?: () => Promise<void> | void }): void;
   /** Reads what is new. Rejects when the database fails. */
   look(): Promise<void>;
   /** Up to which version it has read. */
@@ -39,6 +39,7 @@ export type News = {
 };
 
 type Hear = (what: unknown) => Promise<void> | void;
+type Listener = { readonly hear: Hear; readonly own: boolean; readonly missed: () => Promise<void> | void };
 
 type NewsParts = {
   readonly db: Database;
@@ -53,7 +54,7 @@ type Item = { readonly version: number; readonly kind: Kind; readonly what: stri
 
 export async function openNews({ db, name, pace, clock, report }: NewsParts): Promise<News> {
   const [control] = await db.query<{ version: number }>("SELECT version FROM control");
-  const hearing = new Map<Kind, { readonly hear: Hear; readonly own: boolean }>();
+  const hearing = new Map<Kind, Listener>();
   let seen = control?.version ?? 0;
 
   return {
@@ -65,7 +66,7 @@ export async function openNews({ db, name, pace, clock, report }: NewsParts): Pr
       );
       await tx.query("DELETE FROM news WHERE at < the_time() - $1", [KEPT]);
     },
-    on: (kind, hear, { own } = { own: false }) => void hearing.set(kind, { hear, own }),
+    on: (kind, hear, { own = false, missed = () => {} } = {}) => void hearing.set(kind, { hear, own, missed }),
     look,
     seen: () => seen,
     async watch(signal) {
@@ -82,6 +83,8 @@ export async function openNews({ db, name, pace, clock, report }: NewsParts): Pr
       "SELECT version, by, kind, what FROM news WHERE version > $1 ORDER BY version LIMIT 1000",
       [seen],
     );
+    // It was cut off for longer than news are kept.
+    if ((items[0]?.version ?? seen) > seen + 1) for (const { missed } of hearing.values()) await missed();
     for (const { version, by, kind, what } of items) {
       const listener = hearing.get(kind);
       if (listener && (by !== name || listener.own)) await listener.hear(JSON.parse(what));

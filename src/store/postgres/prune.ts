@@ -148,11 +148,11 @@ type RemovedRow = {
 async function pruneRows(tx: Tx, { before, limit }: Wish, { counts }: Engine) {
   const removed = await tx.query<RemovedRow>(
     `DELETE FROM tried t USING (
-       (SELECT event, destination FROM tried WHERE state = 'delivered' AND settled_at < $1 ORDER BY settled_at LIMIT $3)
+       (SELECT event, destination FROM tried WHERE state = 'delivered' AND settled_at < $1 ORDER BY settled_at, event LIMIT $3)
        UNION ALL
-       (SELECT event, destination FROM tried WHERE state = 'failed' AND settled_at < $2 ORDER BY settled_at LIMIT $3)
+       (SELECT event, destination FROM tried WHERE state = 'failed' AND settled_at < $2 ORDER BY settled_at, event LIMIT $3)
        UNION ALL
-       (SELECT event, destination FROM tried WHERE state = 'expired' AND settled_at < $2 ORDER BY settled_at LIMIT $3)
+       (SELECT event, destination FROM tried WHERE state = 'expired' AND settled_at < $2 ORDER BY settled_at, event LIMIT $3)
      ) old WHERE t.event = old.event AND t.destination = old.destination AND t.state <> 'waiting'
      RETURNING t.stream, t.destination, t.state, t.bytes`,
     [before.delivered, before.failed, limit],

@@ -41,14 +41,15 @@ type SegmentRow = {
 const segmentsIn = (order: "ASC" | "DESC") => `
   SELECT w.segment, w.stream, w.total, w.waiting::text AS waiting, s.events, s.accepted_at AS "acceptedAt", s.about, s.bodies, s.sum
   FROM (
-    SELECT l.*, sum(s.bytes) OVER (ORDER BY l.segment ${order}) - s.bytes AS before, count(*) OVER ()::int AS total
+    SELECT l.*, sum(s.bytes) OVER (ORDER BY l.segment ${order}) - s.bytes AS before,
+      row_number() OVER (ORDER BY l.segment ${order}) AS nth, count(*) OVER ()::int AS total
     FROM unnest($1::smallint[]) held (stream) CROSS JOIN LATERAL (
       SELECT segment, stream, waiting FROM progress p
       WHERE p.stream = held.stream AND p.destination = $2 AND NOT p.done AND p.segment > $3 AND p.segment + length(p.waiting) > $4
-      ORDER BY p.segment ${order} LIMIT $5
+      ORDER BY p.segment ${order} LIMIT $5 + 1
     ) l JOIN segments s ON s.first = l.segment
-    ORDER BY l.segment ${order} LIMIT $5
-  ) w JOIN segments s ON s.first = w.segment WHERE w.before < $6 ORDER BY w.segment ${order}`;
+    ORDER BY l.segment ${order} LIMIT $5 + 1
+  ) w JOIN segments s ON s.first = w.segment WHERE w.before < $6 AND w.nth <= $5 ORDER BY w.segment ${order}`;
 const OLDEST_SEGMENTS = segmentsIn("ASC");
 const NEWEST_SEGMENTS = segmentsIn("DESC");
 
@@ -70,11 +71,11 @@ async function readFirst(ask: QueueAsk, { db, streams, report }: Engine): Promis
     }
     if (deliveries.length >= limit || size >= MOST_BODY) return { deliveries, more: true };
   }
-  // Where nothing of them is left to send, or all are damaged, the next page begins behind them.
   const [last] = rows.slice(-1);
-  const upTo =
-    last && deliveries.length === 0 ? { upTo: { dueAt: last.acceptedAt, id: last.segment + last.events - 1 } } : {};
-  return { deliveries, more: rows.length < (last?.total ?? 0) || rows.length === limit, ...upTo };
+  const more = rows.length < (last?.total ?? 0);
+  // Where nothing of them is left to send, or all are damaged, the next page begins behind them.
+  if (!more || !last || deliveries.length > 0) return { deliveries, more };
+  return { deliveries, more, upTo: { dueAt: last.acceptedAt, id: last.segment + last.events - 1 } };
 }
 
 /** The waiting deliveries of a segment behind this event. */

@@ -129,6 +129,7 @@ async function writeBatch(tx: Tx, batch: readonly Item[], { streams }: Engine): 
   const ours = await fence(tx, streams.held());
   const held = batch.filter(({ delivery }) => ours.has(placeOf(delivery.ref).stream));
   const first = held.filter(({ delivery }) => placeOf(delivery.ref).segment > 0 && delivery.attemptedAt === null);
+  await lockProgress(tx, first);
   const delivered = await deliver(tx, first.filter(isFirstSuccess));
   const leaving = first.filter((one) => !isFirstSuccess(one)).map((one) => toApart(one, null));
   const apart = new Set((await setApart(tx, "waiting", leaving)).map(({ item }) => item));
@@ -147,6 +148,17 @@ async function fence(tx: Tx, held: ReadonlyMap<number, number>): Promise<Readonl
     [[...held.keys()], [...held.values()]],
   );
   return new Set(rows.map(({ id }) => id));
+}
+
+/** In the order of their key, as in all that changes several, so that two transactions do not wait for each other. */
+async function lockProgress(tx: Tx, items: readonly Item[]): Promise<void> {
+  // Otherwise the one statement that follows locks them so.
+  if (!items.some(isFirstSuccess) || items.every(isFirstSuccess)) return;
+  await tx.query(
+    `SELECT FROM progress WHERE (segment, destination) IN (SELECT * FROM unnest($1::bigint[], $2::text[]))
+     ORDER BY segment, destination FOR UPDATE`,
+    [items.map(({ delivery }) => placeOf(delivery.ref).segment), items.map(({ delivery }) => delivery.destination)],
+  );
 }
 
 /** If another attempt of the same round failed, that has to be in a log, which only a row has. */

@@ -40,6 +40,8 @@ const AFTER_FAILURE: Ms = SECOND;
 
 export type PostgresOptions = Pick<StoreOptions, "bounds" | "clock" | "report"> & {
   readonly pool: Pool;
+  /** For statements that may take minutes; if left out, `pool`. */
+  readonly maintenance?: Pool;
   /** The name of this daemon, different with each start. */
   readonly name: string;
   /** JSON of its version, machine and process, for operators. */
@@ -130,6 +132,7 @@ type StoreParts = Pick<Listeners, "listen"> & {
 
 async function startStore(engine: Engine, { room, writer, timeline, listen, options }: StoreParts): Promise<Store> {
   const { db, clock, streams, size, tell, report } = engine;
+  const maintenance = options.maintenance ? createDatabase(options.maintenance, clock) : db;
   const users = await openUsers(engine);
   const settling = createSettling(engine);
   const { caughtUp } = settling;
@@ -152,7 +155,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
     replay: createReplay({ steps, clock, lookup, room, moved }),
     withdraw: createWithdraw(engine),
     members: createMembers(engine, users),
-    deletions: createStoredDeletions({ engine, ...users, notices, room, maintenance: db }),
+    deletions: createStoredDeletions({ engine, ...users, notices, room, maintenance }),
     clocks: await openStoredClocks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
@@ -164,6 +167,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
       await caughtUp();
       await rounds.stop();
       await streams.release().catch((error: unknown) => report.storeFailed("give up the streams", error));
+      await maintenance.close();
       await db.close();
     }),
   };
@@ -220,7 +224,8 @@ async function startRounds({
   pace,
 }: Engine): Promise<{ stop(): Promise<void> }> {
   const stopping = new AbortController();
-  news.on("moved", () => tell({ kind: "moved" }));
+  const moved = (): void => tell({ kind: "moved" });
+  news.on("moved", moved, { missed: moved });
   news.on("work", () => tell({ kind: "work" }));
   news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[] }));
   await beat();

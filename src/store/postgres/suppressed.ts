@@ -46,7 +46,7 @@ export async function openSuppression({ db, news, write, report, hash }: Suppres
   // Each read finds what the one before has found, or something newer.
   const inTurn = createTurns();
   let known = createKnown();
-  news.on("suppressed", (hashes) => readAgain(hashes as readonly string[]), { own: true });
+  news.on("suppressed", (hashes) => readAgain(hashes as readonly string[]), { own: true, missed: load });
   await load();
 
   return {

@@ -58,7 +58,7 @@ export function describeHealth(open: OpenStore, { clock }: Abilities): void {
       assert.deepEqual([(await s.store().health.state()).crowding, s.crowdings()], [null, 0]);
       s.setMaxSize(Math.floor(used / 0.91));
       assert.equal((await s.store().health.state()).crowding, "maxSize");
-      await s.append(makeEntry({ messageId: "m1" }));
+      await s.append(makeEntry({ messageId: "m2" }));
       assert.equal(s.crowdings(), 1);
     });
   });

@@ -97,9 +97,67 @@ function describeShared(open: OpenStore): void {
     assert.equal((await waitingIn(both.second)).length, 3);
   });
 
+  describe("shares waiting deliveries", () => describeSharedWaiting(open));
   describe("shares audiences and traits", () => describeSharedMembers(open));
   describe("shares deletions", () => describeSharedDeletions(open));
   describe("shares the clocks of destinations", () => describeSharedClocks(open));
+}
+
+function describeSharedWaiting(open: OpenStore): void {
+  it("moves what waits in any of them, and tells the others", async () => {
+    await using both = await startBoth(open);
+    const heard = listen(both.first);
+    await both.first.append(makeEntries(3));
+    await both.second.append(makeEntries(2, { source: "app" }));
+    const moved = await both.second.waiting.move({ from: "crm", to: "lake" }, 100);
+    assert.deepEqual(moved, { moved: 5, doubled: 0, more: false });
+    await both.clock.advance("2s");
+    assert.deepEqual(
+      heard.map(({ kind }) => kind).filter((kind) => kind === "moved" || kind === "withdrawn"),
+      ["withdrawn", "moved"],
+    );
+    const lake = makeAsk({ destination: "lake" });
+    assert.equal((await both.first.readQueue(lake)).deliveries.length, 3);
+    assert.equal((await both.second.readQueue(lake)).deliveries.length, 2);
+    assert.deepEqual(await waitingIn(both.first), []);
+  });
+
+  it("leaves them alone while another daemon may be sending there", async () => {
+    await using both = await startBoth(open);
+    let sending = ["crm"];
+    both.first.changes(
+      () => {},
+      () => sending,
+    );
+    await both.first.append(makeEntries(3));
+    await both.clock.advance("3s");
+    const busy = [
+      await both.second.waiting.move({ from: "crm", to: "lake" }, 100),
+      await both.second.waiting.discard("crm", 100),
+    ];
+    assert.deepEqual(
+      busy.map((answer) => isFault(answer) && answer.code),
+      ["destination_busy", "destination_busy"],
+    );
+    sending = [];
+    await both.clock.advance("3s");
+    assert.deepEqual(await both.second.waiting.discard("crm", 100), { discarded: 3, more: false });
+    assert.deepEqual(await waitingIn(both.first), []);
+  });
+
+  it("sends again what the first one has settled", async () => {
+    await using both = await startBoth(open);
+    await both.first.append(makeEntries(2));
+    const [one] = await waitingIn(both.first);
+    assert.ok(one);
+    await both.first.settle(one, delivered(one, both.clock.now()));
+    assert.equal(await both.second.replay.one(one), "replayed");
+    const { deliveries } = await both.first.readQueue(makeAsk({ queue: "retry" }));
+    assert.deepEqual(
+      deliveries.map(({ id }) => id),
+      [one.id],
+    );
+  });
 }
 
 const REQUEST = { id: "del-1", requestedAt: 5, userIds: ["u1"], sources: null, affected: ["website"], untold: [] };

@@ -7,7 +7,9 @@ import { openOn } from "./bed.ts";
 import { startPglite } from "./pglite.ts";
 
 const OWN_TIME = "CREATE FUNCTION the_time() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'";
-const TABLES = ["streams", "leases", "daemons"].map((name) => `CREATE TABLE IF NOT EXISTS ${name} (beat_at bigint)`);
+const TABLES = ["streams", "leases", "daemons"].map(
+  (name) => `CREATE TABLE IF NOT EXISTS ${name} (beat_at bigint, holder text)`,
+);
 
 /** As much of an engine as the bed knows of. */
 function createOpen(opened: Pool[]): OpenStore {
@@ -16,7 +18,7 @@ function createOpen(opened: Pool[]): OpenStore {
     const [{ known } = assert.fail()] = await connection.query<{ known: boolean }>(
       "SELECT to_regclass('streams') IS NOT NULL AS known",
     );
-    if (!known) await connection.query([...TABLES, "INSERT INTO streams VALUES (7)", OWN_TIME].join(";"));
+    if (!known) await connection.query([...TABLES, "INSERT INTO streams VALUES (7, 'dead')", OWN_TIME].join(";"));
     connection.release();
     opened.push(pool);
     return { changes: () => {}, hurry: () => {}, close: () => pool.end() } as unknown as Store;
@@ -50,14 +52,14 @@ describe("the bed of a store on PostgreSQL", () => {
     assert.deepEqual(await ask(opened[3], "SELECT beat_at FROM streams"), [{ beat_at: 7 }]);
   });
 
-  it("kills the connections, and lets the beats of the dead expire", async () => {
+  it("kills the connections, and takes from the dead what they held", async () => {
     const opened: Pool[] = [];
     await using s = await startStore(createOpen(opened));
     const held = (await opened[0]?.connect()) ?? assert.fail();
     await held.query("BEGIN");
-    await held.query("INSERT INTO streams VALUES (9)");
+    await held.query("INSERT INTO streams VALUES (9, 'dead')");
     await s.kill();
     await assert.rejects(held.query("COMMIT"), /killed/);
-    assert.deepEqual(await ask(opened[1], "SELECT beat_at FROM streams"), [{ beat_at: 0 }]);
+    assert.deepEqual(await ask(opened[1], "SELECT beat_at, holder FROM streams"), [{ beat_at: 7, holder: null }]);
   });
 });

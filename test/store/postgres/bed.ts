@@ -58,7 +58,7 @@ export function openOn(start: () => Promise<TestServer>, open: OpenEngine): Open
     await (await start()).drop(schemaOf(folder));
   }
 
-  return Object.assign(openStore, { kill, remove });
+  return Object.assign(openStore, { kill, remove, anyOrder: true });
 }
 
 function schemaOf(folder: string): string {

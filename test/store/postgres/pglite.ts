@@ -1,4 +1,9 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { Duplex } from "node:stream";
+import { fileURLToPath } from "node:url";
 import { PGlite } from "@electric-sql/pglite";
 import pg from "pg";
 import type { Connection } from "../../../src/store/postgres/database.ts";
@@ -42,7 +47,7 @@ type Session = {
 type Owner = { readonly schema: string };
 
 async function createSession(): Promise<Session> {
-  const stream = createStream(await PGlite.create());
+  const stream = createStream(await openPglite());
   const client = new pg.Client({ stream: () => stream.duplex, host: "pglite", user: "postgres", types: OUR_TYPES });
   await client.connect();
   const connection = createConnection(client, createNames());
@@ -75,6 +80,24 @@ async function createSession(): Promise<Session> {
     },
   };
 }
+
+/** A new database takes PGlite several seconds, and the copy of one less than a second: `make clean` removes the copy. */
+async function openPglite(): Promise<PGlite> {
+  const copy = await readFile(COPY).catch(() => null);
+  if (copy !== null) return PGlite.create({ loadDataDir: new Blob([copy]) });
+  const made = await PGlite.create();
+  const dump = await made.dumpDataDir("none");
+  // Other test files may be doing the same.
+  const own = `${COPY}.${randomUUID()}`;
+  await mkdir(dirname(COPY), { recursive: true });
+  await writeFile(own, new Uint8Array(await dump.arrayBuffer()));
+  await rename(own, COPY);
+  return made;
+}
+
+const ROOT = new URL("../../../", import.meta.url);
+const { devDependencies } = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8"));
+const COPY = fileURLToPath(new URL(`dist/pglite-${devDependencies["@electric-sql/pglite"]}.tar`, ROOT));
 
 function createPool(session: Session, schema: string): TestPool {
   const open = new Set<Owner & { running: Promise<unknown> }>();
