@@ -26,6 +26,8 @@ export const NO_SERVER = SERVER_PROGRAMS === null && "PostgreSQL is not installe
 export type RealServer = TestServer & {
   /** The same, as the daemon's config has it. */
   readonly postgres: Postgres;
+  /** Of its first process, whose children all others are. */
+  readonly pid: number;
   stop(): Promise<void>;
 };
 
@@ -51,10 +53,13 @@ export type ServerOptions = {
   readonly settings?: readonly string[];
   /** Files for its folder, which `settings` may name. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Where the server's folder is made. PostgreSQL's user must be able to reach it. */
+  readonly place?: string;
 };
 
-export async function createServer({ settings = ["fsync=off"], files = {} }: ServerOptions = {}): Promise<RealServer> {
-  const folder = await mkdtemp(join(SCRATCH, "fairlead-postgres-"));
+export async function createServer(options: ServerOptions = {}): Promise<RealServer> {
+  const { settings = ["fsync=off"], files = {}, place = SCRATCH } = options;
+  const folder = await mkdtemp(join(place, "fairlead-postgres-"));
   await chmod(folder, 0o700);
   const written = Object.entries(files).map(([name, text]) => ({ path: join(folder, name), text }));
   for (const { path, text } of written) await writeFile(path, text, { mode: 0o600 });
@@ -66,8 +71,8 @@ export async function createServer({ settings = ["fsync=off"], files = {} }: Ser
   await promisify(execFile)(initdb, initArguments, { cwd: folder });
   // Without TCP, unless the settings say otherwise: only who may enter the folder can connect.
   const own = [`unix_socket_directories=${folder}`, "listen_addresses=", "max_connections=100"];
-  const options = [...own, ...settings.map((one) => one.replace(FOLDER, folder))];
-  const [program, ...programArguments] = command("postgres", ["-D", data, ...options.flatMap((one) => ["-c", one])]);
+  const all = [...own, ...settings.map((one) => one.replace(FOLDER, folder))];
+  const [program, ...programArguments] = command("postgres", ["-D", data, ...all.flatMap((one) => ["-c", one])]);
   const child = spawn(program, programArguments, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
   await readiness(child);
   const none = { port: null, password: null, options: null, tls: "off" } as const;
@@ -81,6 +86,7 @@ export async function createServer({ settings = ["fsync=off"], files = {} }: Ser
 
   return {
     postgres,
+    pid: child.pid ?? 0,
     async connect(schema) {
       await run(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
       const terminate = (pids: readonly number[]) =>
