@@ -134,7 +134,7 @@ export async function takeCounted(tx: Tx, from: Held, claimant: Claimant): Promi
  * Answers null if the stream is somebody else's.
  */
 export async function take(tx: Tx, { stream, epoch }: Held, { name, pace }: Claimant): Promise<Held | null> {
-  await tx.query("SELECT FROM streams WHERE id = $1 FOR UPDATE", [stream]);
+  await lockStream(tx, stream);
   const [row] = await tx.query<Held>(
     `UPDATE streams SET holder = $3, epoch = epoch + 1, beat_at = the_time(), dirty = true
      WHERE id = $1 AND epoch = $2 AND (holder IS NULL OR holder = $3 OR beat_at < the_time() - $4) RETURNING id AS stream, epoch`,
@@ -152,4 +152,9 @@ export async function giveUpAll(tx: Tx, held: ReadonlyMap<number, number>, name:
   );
   await tx.query("UPDATE leases SET holder = NULL WHERE holder = $1", [name]);
   await tx.query("DELETE FROM daemons WHERE id = $1", [name]);
+}
+
+/** Waits for the writes that are under way in the stream, and holds up others until the transaction ends. */
+export async function lockStream(tx: Tx, stream: number): Promise<void> {
+  await tx.query("SELECT FROM streams WHERE id = $1 FOR UPDATE", [stream]);
 }

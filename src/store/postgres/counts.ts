@@ -18,6 +18,10 @@ export type Counts = {
   written(): void;
   /** Counts the deliveries of a stream, whose row must be locked. */
   recount(tx: Tx, stream: number): Promise<void>;
+  /** A connection was lost in the middle of a write: it is not known what it has changed in these streams. */
+  doubt(streams: readonly number[]): void;
+  /** The streams to be counted anew; from then on they are believed. */
+  takeDoubts(): readonly number[];
 };
 
 export type Change = {
@@ -31,8 +35,17 @@ export function createCounts(): Counts {
   let noted = new Map<string, Change>();
   /** What a write that is not known to be committed has. */
   let writing = new Map<string, Change>();
+  const doubts = new Set<number>();
 
   return {
+    doubt(streams) {
+      for (const stream of streams) doubts.add(stream);
+    },
+    takeDoubts() {
+      const taken = [...doubts];
+      doubts.clear();
+      return taken;
+    },
     note: (stream, destination, state, by) => bump(noted, { stream, destination, state, by }),
     async add(tx, changes) {
       if (changes.length === 0) return;

@@ -8,7 +8,9 @@ export async function openOutbox(postgres: Postgres, options: StoreOptions): Pro
   const { path, about } = options;
   if (!about) throw new Error("the daemon has no name for the others that share the outbox");
   try {
-    return await openPostgres({ ...options, pool: openPool(postgres), about: JSON.stringify(about), name: about.name });
+    const maintenance = openPool({ ...postgres, connections: 1 }, { statement: 0 });
+    const named = { name: about.name, about: JSON.stringify(about) };
+    return await openPostgres({ ...options, ...named, pool: openPool(postgres), maintenance });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new Error(`cannot open the outbox at ${path}: ${why}`, { cause: error });

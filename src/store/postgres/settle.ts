@@ -57,8 +57,10 @@ export function createSettling(engine: Engine): Settling {
       begin();
     },
     async caughtUp() {
-      begin();
-      while (running) await running;
+      while (running || waiting.length > 0) {
+        begin();
+        await running;
+      }
     },
   };
 
@@ -77,7 +79,7 @@ export function createSettling(engine: Engine): Settling {
     await clock.nextTurn();
     const batch = takeBatch(waiting);
     waiting = waiting.filter((one) => !batch.has(one));
-    await writeOrEach([...batch], engine);
+    await engine.gate.together(() => writeOrEach([...batch], engine));
     running = null;
     if (waiting.length > 0) schedule();
   }
@@ -96,20 +98,32 @@ function takeBatch(waiting: readonly Pending[]): ReadonlySet<Pending> {
 
 /** One settlement may have failed the others: each is tried alone. */
 async function writeOrEach(batch: readonly Pending[], engine: Engine): Promise<void> {
-  const { db, report, wrote } = engine;
+  const { db, report, counts, streams, wrote } = engine;
+  const held = new Map(streams.held());
   try {
-    const written = await db.transaction((tx) => writeBatch(tx, batch, engine), { mayBeLost: true });
+    const { ours, done } = await db.transaction((tx) => writeBatch(tx, batch, held), { mayBeLost: true });
     wrote(true);
-    for (const [nth, one] of batch.entries()) {
-      if (written[nth]) noteSettled(one, engine);
-      one.resolve(written[nth] ? "written" : "gone");
+    const again: Pending[] = [];
+    for (const one of batch) {
+      const { stream } = placeOf(one.delivery.ref);
+      if (done.has(one)) noteSettled(one, engine);
+      // Its epoch was raised meanwhile, but the stream is still ours.
+      if (!ours.has(stream) && isHeldAnew(stream, held, streams)) again.push(one);
+      else one.resolve(done.has(one) ? "written" : "gone");
     }
+    if (again.length > 0) await writeOrEach(again, engine);
   } catch (error) {
     wrote(false);
     report.storeFailed("commit", error);
+    if (isLost(error)) counts.doubt([...held.keys()]);
     if (batch.length > 1 && !isLost(error)) for (const one of batch) await writeOrEach([one], engine);
     else for (const { resolve } of batch) resolve(UNWRITTEN);
   }
+}
+
+function isHeldAnew(stream: number, before: ReadonlyMap<number, number>, streams: Engine["streams"]): boolean {
+  const now = streams.held().get(stream);
+  return now !== undefined && now !== before.get(stream);
 }
 
 /** Bytes of a row of its own, beside the body. */
@@ -124,20 +138,27 @@ function noteSettled(one: Item, { counts, size }: Engine): void {
   counts.note(stream, delivery.destination, settlement.state, 1);
 }
 
-/** Answers for each whether it was waiting, in a stream of ours. */
-async function writeBatch(tx: Tx, batch: readonly Item[], { streams }: Engine): Promise<readonly boolean[]> {
-  const ours = await fence(tx, streams.held());
-  const held = batch.filter(({ delivery }) => ours.has(placeOf(delivery.ref).stream));
-  const first = held.filter(({ delivery }) => placeOf(delivery.ref).segment > 0 && delivery.attemptedAt === null);
+type WrittenBatch = {
+  /** The streams that are still held. */
+  readonly ours: ReadonlySet<number>;
+  /** Those that were waiting in one of them. */
+  readonly done: ReadonlySet<Item>;
+};
+
+async function writeBatch(tx: Tx, batch: readonly Item[], held: ReadonlyMap<number, number>): Promise<WrittenBatch> {
+  const ours = await fence(tx, held);
+  const items = batch.filter(({ delivery }) => ours.has(placeOf(delivery.ref).stream));
+  const first = items.filter(({ delivery }) => placeOf(delivery.ref).segment > 0 && delivery.attemptedAt === null);
   await lockProgress(tx, first);
   const delivered = await deliver(tx, first.filter(isFirstSuccess));
   const leaving = first.filter((one) => !isFirstSuccess(one)).map((one) => toApart(one, null));
-  const apart = new Set((await setApart(tx, "waiting", leaving)).map(({ item }) => item));
+  const apart = (await setApart(tx, "waiting", leaving)).map(({ item }) => item);
+  const done = new Set([...delivered, ...apart]);
   const updated = await updateRows(
     tx,
-    held.filter((one) => !delivered.has(one) && !apart.has(one)),
+    items.filter((one) => !done.has(one)),
   );
-  return batch.map((one) => delivered.has(one) || apart.has(one) || updated.has(one));
+  return { ours, done: done.union(updated) };
 }
 
 /** The streams that are still held. None of them can be taken until the transaction ends. */

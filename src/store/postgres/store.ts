@@ -1,13 +1,13 @@
 import type { DeliveryKey } from "../../model/delivery.ts";
 import type { StoreHealth } from "../../model/disk.ts";
-import { fault, isFault } from "../../model/fault.ts";
+import { isFault } from "../../model/fault.ts";
 import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
 import type { Timeline } from "../../model/timeline.ts";
 import { type Ms, SECOND } from "../../model/units.ts";
 import type { Withdrawal } from "../../model/waiting-deliveries.ts";
 import { createLookup } from "../lookup.ts";
 import { createReplay } from "../replay.ts";
-import { createRoom, type Room } from "../room.ts";
+import { createRoom, type Room, UNWRITTEN } from "../room.ts";
 import { createTimeline } from "../timeline.ts";
 import { createUploads } from "../uploads.ts";
 import { createIntake, type Intake } from "./append.ts";
@@ -18,6 +18,7 @@ import { createCounts } from "./counts.ts";
 import { createDatabase, type Database, type Pool, type Tx } from "./database.ts";
 import { createStoredDeletions } from "./deletions.ts";
 import type { Engine } from "./engine.ts";
+import { createGate } from "./gate.ts";
 import { createReads } from "./lookup.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
 import { openNews } from "./news.ts";
@@ -40,6 +41,8 @@ const AFTER_FAILURE: Ms = SECOND;
 
 export type PostgresOptions = Pick<StoreOptions, "bounds" | "clock" | "report"> & {
   readonly pool: Pool;
+  /** For statements that may take minutes; if left out, `pool`. */
+  readonly maintenance?: Pool;
   /** The name of this daemon, different with each start. */
   readonly name: string;
   /** JSON of its version, machine and process, for operators. */
@@ -113,12 +116,27 @@ type EngineParts = PostgresOptions & Listeners & { readonly room: Room; readonly
 async function openEngine(db: Database, parts: EngineParts): Promise<Engine> {
   const { name, about, clock, report, room, tell, sending, writer, pace = PACE } = parts;
   const counts = createCounts();
+  const gate = createGate();
   const news = await openNews({ db, name, pace, clock, report });
   const daemon = () => ({ about, seenVersion: news.seen(), sending: sending() });
   const elected = () => tell({ kind: "work" });
-  const streams = await openStreams({ db, name, pace, counts, clock, daemon, tell, elected });
+  const streams = await openStreams({ db, name, pace, counts, gate, clock, daemon, tell, elected });
   const size = createSize(db, clock, room.measured);
-  return { name, pace, db, write: writer.write, wrote: writer.wrote, streams, counts, news, size, clock, report, tell };
+  return {
+    name,
+    pace,
+    db,
+    write: writer.write,
+    wrote: writer.wrote,
+    streams,
+    counts,
+    gate,
+    news,
+    size,
+    clock,
+    report,
+    tell,
+  };
 }
 
 type StoreParts = Pick<Listeners, "listen"> & {
@@ -130,6 +148,7 @@ type StoreParts = Pick<Listeners, "listen"> & {
 
 async function startStore(engine: Engine, { room, writer, timeline, listen, options }: StoreParts): Promise<Store> {
   const { db, clock, streams, size, tell, report } = engine;
+  const maintenance = options.maintenance ? createDatabase(options.maintenance, clock) : db;
   const users = await openUsers(engine);
   const settling = createSettling(engine);
   const { caughtUp } = settling;
@@ -152,11 +171,12 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
     replay: createReplay({ steps, clock, lookup, room, moved }),
     withdraw: createWithdraw(engine),
     members: createMembers(engine, users),
-    deletions: createStoredDeletions({ engine, ...users, notices, room, maintenance: db }),
+    deletions: createStoredDeletions({ engine, ...users, notices, room, maintenance }),
     clocks: await openStoredClocks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
-    rescue: async () => NO_FILE,
+    // There is no file that could be gone.
+    rescue: async () => UNWRITTEN,
     hurry: settling.hurry,
     close: once(async () => {
       settling.hurry();
@@ -164,6 +184,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
       await caughtUp();
       await rounds.stop();
       await streams.release().catch((error: unknown) => report.storeFailed("give up the streams", error));
+      await maintenance.close();
       await db.close();
     }),
   };
@@ -256,8 +277,6 @@ async function startRounds({
     return run(stopping.signal).catch((error: unknown) => report.unexpected(`watch ${what}`, error));
   }
 }
-
-const NO_FILE = fault("outbox_in_place", "the outbox is on PostgreSQL, and no file: pg_dump copies it");
 
 type HealthParts = {
   readonly room: Room;

@@ -11,11 +11,14 @@ import {
   giveUpAll,
   type Held,
   letGo,
+  lockStream,
   runForWork,
   take,
   takeCounted,
 } from "./claims.ts";
 import type { Database } from "./database.ts";
+import { isLost } from "./errors.ts";
+import type { Gate } from "./gate.ts";
 
 /**
  * Which streams this daemon holds. It writes new events to one of them, its home, and delivers what waits in all. A daemon
@@ -44,6 +47,7 @@ export type Streams = {
 
 export type StreamsParts = Claimant & {
   readonly db: Database;
+  readonly gate: Gate;
   readonly clock: Pick<Clock, "now">;
   readonly daemon: () => DaemonRow;
   readonly tell: (change: StoreChange) => void;
@@ -75,7 +79,14 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
     home: () => state.home,
     held: () => state.held,
     leads: () => clock.now() < state.leadsUntil,
-    beat: () => beat(state, parts),
+    async beat() {
+      try {
+        await beat(state, parts);
+      } catch (error) {
+        if (isLost(error)) counts.doubt([...state.held.keys()]);
+        throw error;
+      }
+    },
     refused: (stream) => loseAll([stream], state, parts),
     async fence(stream) {
       const epoch = state.held.get(stream);
@@ -118,8 +129,28 @@ async function beat(state: State, parts: StreamsParts): Promise<void> {
     state,
     parts,
   );
+  await recountDoubts(state, parts);
   await takeOrphans(state, parts);
   await letGoOfOthers(state, parts);
+}
+
+/** While nothing is written here: what is committed is either in both, the tables and the memory, or in neither. */
+async function recountDoubts({ held }: State, { db, counts, gate }: StreamsParts): Promise<void> {
+  const doubts = counts.takeDoubts();
+  if (doubts.length === 0) return;
+  await gate.alone(async () => {
+    try {
+      for (const stream of doubts.filter((one) => held.has(one))) {
+        await db.transaction(async (tx) => {
+          await lockStream(tx, stream);
+          await counts.recount(tx, stream);
+        });
+      }
+    } catch (error) {
+      counts.doubt(doubts);
+      throw error;
+    }
+  });
 }
 
 /**
