@@ -8,8 +8,10 @@ import { actAs, dropFile, moveFile, type Owner, realPathOf, storedFile } from ".
 import { type Copied, type Copying, copyOutbox, type Source, type Target } from "../store/copying/copy.ts";
 import { createPostgresSource, createPostgresTarget, liveDaemon } from "../store/postgres/copying.ts";
 import { createDatabase, type Database as Postgresql } from "../store/postgres/database.ts";
+import { isLost, OutboxRefused } from "../store/postgres/errors.ts";
+import { mayChange, prepareSchema, versionOf } from "../store/postgres/migrate.ts";
 import { openPool } from "../store/postgres/pool.ts";
-import { prepareSchema, versionOf } from "../store/postgres/schema.ts";
+import { Damage } from "../store/segment.ts";
 import { createSqliteSource, createSqliteTarget } from "../store/sqlite/copying.ts";
 import { type Database, openExisting } from "../store/sqlite/driver.ts";
 import { lockOutbox, logOf, openOutbox } from "../store/sqlite/files.ts";
@@ -38,9 +40,14 @@ export async function copyBetween(ends: Ends, work: CopyWork): Promise<Copied | 
   try {
     return ends.way === "out" ? await copyOut(ends.from, ends.to, work) : await copyBack(ends.from, ends.to, work);
   } catch (error) {
-    const damaged = isDamaged(error) ? { error: "store_damaged" } : {};
-    return { ...failed(messageOf(error)), ...damaged };
+    return { ...failed(messageOf(error)), error: codeOf(error) };
   }
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof OutboxRefused) return error.code;
+  if (isDamaged(error) || error instanceof Damage) return "store_damaged";
+  return isLost(error) ? "database_away" : "failed";
 }
 
 function copyOut({ path: named }: FilePlace, to: DatabasePlace, work: CopyWork): Promise<Copied | Complaint> {
@@ -56,9 +63,8 @@ function copyOut({ path: named }: FilePlace, to: DatabasePlace, work: CopyWork):
     try {
       return await withDatabase(to, work, async (postgres) => {
         await prepareSchema(postgres);
-        return (
-          (await inUse(postgres, to)) ?? run(createSqliteSource(db, path), createPostgresTarget(postgres, to.url), work)
-        );
+        const complaint = (await inUse(postgres, to)) ?? (await notOwner(postgres, to));
+        return complaint ?? run(createSqliteSource(db, path), createPostgresTarget(postgres, to.url), work);
       });
     } finally {
       db.close();
@@ -91,7 +97,7 @@ function copyBack(from: DatabasePlace, { path }: FilePlace, work: CopyWork): Pro
   }
   return whileLocked(path, { owner: folder, work }, () =>
     withDatabase(from, work, async (postgres) => {
-      if ((await versionOf(postgres)) === null) return failed(`there is no outbox at ${from.url}`);
+      if ((await versionOf(postgres)).version === 0) return failed(`there is no outbox at ${from.url}`);
       await prepareSchema(postgres);
       const complaint = await inUse(postgres, from);
       if (complaint) return complaint;
@@ -154,6 +160,13 @@ async function withDatabase<T>({ postgres }: DatabasePlace, { clock }: CopyWork,
   } finally {
     await database.close();
   }
+}
+
+/** Sequences are set by the owner of the tables alone. */
+async function notOwner(postgres: Postgresql, { url }: DatabasePlace): Promise<Complaint | null> {
+  if (await mayChange(postgres)) return null;
+  const message = `the role of ${url} does not own the tables, and only their owner can fill them: name it with --to, as in postgres://OWNER@…`;
+  return refused("grants_missing", message);
 }
 
 async function inUse(postgres: Postgresql, { url }: DatabasePlace): Promise<Complaint | null> {

@@ -98,8 +98,10 @@ function findPlace(option: string, named: string | undefined, config: string | u
     return postgres === null ? { kind: "file", path } : { kind: "database", url: path, postgres };
   }
   if (!/^postgres(ql)?:/i.test(named)) return { kind: "file", path: resolve(named) };
-  const postgres = postgresAt(named);
-  if (typeof postgres === "string") return wrongUsage(`${option} ${postgres}`);
+  const found = postgresAt(named);
+  if (typeof found === "string") return wrongUsage(`${option} ${found}`);
+  const { postgres, concern } = found;
+  if (concern !== null) printError(`fairlead: warning: ${option} ${concern}\n`);
   if (postgres.password !== null) printError(`fairlead: warning: ${option} ${VISIBLE}\n`);
   return { kind: "database", url: shownUrl(named), postgres };
 }

@@ -57,6 +57,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     backup: async () => (await import("./backup.ts")).declareBackup,
     restore: async () => (await import("./restore.ts")).declareRestore,
     "copy-outbox": async () => (await import("./copy-outbox.ts")).declareCopyOutbox,
+    migrate: async () => (await import("./migrate.ts")).declareMigrate,
   },
   "About it:": {
     help: async () => declareHelp,

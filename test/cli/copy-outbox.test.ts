@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { after, describe, it } from "node:test";
 import { createDatabase } from "../../src/store/postgres/database.ts";
+import { grantTo, prepareSchema } from "../../src/store/postgres/migrate.ts";
 import { openPool } from "../../src/store/postgres/pool.ts";
-import { prepareSchema } from "../../src/store/postgres/schema.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import { NO_SERVER, startServer, stopServer } from "../store/postgres/server.ts";
 import { deliveriesIn, makePlace, type Place, query } from "./outbox.ts";
@@ -52,6 +52,9 @@ describe("fairlead copy-outbox", () => {
     assert.match(err, /^fairlead: warning: --to has a password, which all users of this machine can see/);
     assert.match(err, /cannot connect to PostgreSQL at 127\.0\.0\.1:1 as me to database events/);
     assert.doesNotMatch(err, /hunter2/);
+    const far = await p.run("copy-outbox", "--from", "none.db", "--to", "postgres://me@db.example.com/events");
+    assert.match(far.err, /^fairlead: warning: --to does not ask for TLS, so that the network may read all events/);
+    assert.equal(await codeOf(p, "--to", NOWHERE), "1 database_away");
   });
 });
 
@@ -110,6 +113,23 @@ describe("fairlead copy-outbox with a real server", { skip: NO_SERVER }, () => {
     const { err } = await p.run("copy-outbox", "--from", url, "--to", p.path("new.db"));
     assert.match(err, /a daemon \(on one, pid 7\) has postgres:\S+ open: stop all daemons/);
     assert.deepEqual(await p.files(), ["config.yaml", "new.db.lock"]);
+  });
+
+  it("needs the owner of the tables to fill them, and not to read them", SLOW, async () => {
+    await using p = await makePlace();
+    await p.s.store().close();
+    const url = await makeDatabase("roles");
+    const { postgres } = await startServer();
+    const db = createDatabase(openPool({ ...postgres, database: "roles" }), createFalseClock());
+    await prepareSchema(db);
+    await db.query("CREATE ROLE reader LOGIN");
+    await grantTo(db, "reader");
+    await db.close();
+    const asReader = url.replace("fairlead@", "reader@");
+    assert.equal(await codeOf(p, "--to", asReader), "1 grants_missing");
+    assert.equal((await p.run("copy-outbox", "--to", url)).code, 0);
+    const back = await p.run("copy-outbox", "--from", asReader, "--to", p.path("back.db"));
+    assert.deepEqual([back.code, back.err], [0, ""]);
   });
 
   it("continues what was interrupted", SLOW, async () => {

@@ -16,19 +16,21 @@ import { PACE, type Pace } from "./claims.ts";
 import { openStoredClocks } from "./clocks.ts";
 import { isUnfinishedCopy } from "./copying.ts";
 import { createCounts } from "./counts.ts";
+import { createSharing } from "./daemons.ts";
 import { createDatabase, type Database, type Pool, type Tx } from "./database.ts";
 import { createStoredDeletions } from "./deletions.ts";
 import type { Engine } from "./engine.ts";
+import { OutboxRefused } from "./errors.ts";
 import { createGate } from "./gate.ts";
 import { createReads } from "./lookup.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
+import { prepareSchema } from "./migrate.ts";
 import { openNews } from "./news.ts";
 import { createNotices, type Notices } from "./notices.ts";
 import { createNumbers } from "./numbers.ts";
 import { createPrune } from "./prune.ts";
 import { createBacklog, createReadQueue } from "./queues.ts";
 import { createReplaySteps } from "./replay.ts";
-import { prepareSchema } from "./schema.ts";
 import { createSettling } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
 import { openStreams } from "./streams.ts";
@@ -57,7 +59,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const db = createDatabase(pool, clock);
   try {
     await prepareSchema(db);
-    if (await isUnfinishedCopy(db)) throw new Error(UNFINISHED);
+    if (await isUnfinishedCopy(db)) throw new OutboxRefused("copy_unfinished", UNFINISHED);
     const timeline = await openTimeline(db, options);
     const listeners = createListeners();
     const room = createRoom({ ...NO_DISK, bounds, clock, report, crowded: () => listeners.tell({ kind: "crowded" }) });
@@ -180,6 +182,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
     clocks: await openStoredClocks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
+    sharing: createSharing(engine),
     // There is no file that could be gone.
     rescue: async () => UNWRITTEN,
     hurry: settling.hurry,
@@ -249,7 +252,9 @@ async function startRounds({
   const moved = (): void => tell({ kind: "moved" });
   news.on("moved", moved, { missed: moved });
   news.on("work", () => tell({ kind: "work" }));
-  news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[] }));
+  news.on("withdrawn", (deliveries) =>
+    tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[], elsewhere: true }),
+  );
   await beat();
   const watching = [watch("the daemons", beatAgain), watch("the news", news.watch)];
   return {
