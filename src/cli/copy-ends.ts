@@ -103,7 +103,7 @@ function copyBack(from: DatabasePlace, { path }: FilePlace, work: CopyWork): Pro
       if (complaint) return complaint;
       const unfinished = `${path}.copying`;
       const db = await actAs(folder, () => openOutbox(unfinished));
-      const copied = await keepOpen(db, () =>
+      const copied = await whileOpen(db, () =>
         run(createPostgresSource(postgres, from.url), createSqliteTarget(db, unfinished), work),
       );
       if (!("code" in copied)) await actAs(folder, async () => giveName(unfinished, path));
@@ -112,12 +112,13 @@ function copyBack(from: DatabasePlace, { path }: FilePlace, work: CopyWork): Pro
   );
 }
 
-/** Closes it as one file, without a log. */
-async function keepOpen<T>(db: Database, use: () => Promise<T>): Promise<T> {
+/** A finished copy is one file, without a log. */
+async function whileOpen(db: Database, use: () => Promise<Copied | Complaint>): Promise<Copied | Complaint> {
   try {
-    return await use();
+    const copied = await use();
+    if (!("code" in copied)) db.pragma("journal_mode = DELETE");
+    return copied;
   } finally {
-    db.pragma("journal_mode = DELETE");
     db.close();
   }
 }

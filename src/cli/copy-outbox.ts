@@ -10,7 +10,7 @@ import { keepFilesPrivate } from "../runtime/process.ts";
 import { STATES } from "../wire/deliveries.ts";
 import { type Complaint, complain, type Done, EXIT, type ExitCode, examples, table, wrongUsage } from "./command.ts";
 import { CONFIG_OPTION, readOutbox } from "./config-file.ts";
-import { copyBetween, type Ends, type Place } from "./copy-ends.ts";
+import type { copyBetween, Ends, Place } from "./copy-ends.ts";
 import { onInterrupt, openProgressBar } from "./progress.ts";
 
 /** `fairlead copy-outbox`: moves the outbox from a file to a database, or back. */
@@ -52,12 +52,14 @@ async function copy(options: CopyOptions): Promise<ExitCode> {
   const ends = findEnds(options);
   if ("code" in ends) return complain(ends);
   keepFilesPrivate();
+  // The drivers of both engines are loaded for this alone.
+  const ways = await import("./copy-ends.ts");
   const clock = createClock();
   const began = clock.now();
   const bar = openProgressBar(clock);
   const interrupt = new AbortController();
   const unhook = onInterrupt(() => interrupt.abort());
-  const result = await copyBetween(ends, {
+  const result = await ways.copyBetween(ends, {
     clock,
     pid: process.pid,
     signal: interrupt.signal,
