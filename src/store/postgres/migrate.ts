@@ -5,14 +5,17 @@ import { STEPS, type Step, TABLE_NAMES } from "./schema.ts";
 /** The oldest PostgreSQL that has what the statements use, such as `bit_count`. */
 const OLDEST_SERVER = 140_000;
 
+/** The version of the tables before and after; 0: there were none. */
+export type Migrated = { readonly from: number; readonly to: number };
+
 /**
  * Makes the tables, or brings them up to date, if the role may do that. Rejects with `OutboxRefused` if the daemon cannot use the
  * database.
  */
-export async function prepareSchema(db: Database, steps: readonly Step[] = STEPS): Promise<void> {
+export async function prepareSchema(db: Database, steps: readonly Step[] = STEPS): Promise<Migrated> {
   const refused = await refusalOf(db, steps);
   if (refused) throw refused;
-  await migrate(db, steps);
+  return migrate(db, steps);
 }
 
 /** Why the daemon cannot use this database, whatever is done to the tables; null if it can. Changes nothing. */
@@ -74,11 +77,7 @@ function remedyFor(whom: string): string {
 /** Two daemons may start at the same moment. The number is any that no other program locks. */
 const LOCK = 4_027_194_533;
 
-/** The version of the tables before and after; 0: there were none. */
-export type Migrated = { readonly from: number; readonly to: number };
-
-/** Makes the tables, or brings them up to date. Rejects with `OutboxRefused` if the role may not do that. */
-export async function migrate(db: Database, steps: readonly Step[] = STEPS): Promise<Migrated> {
+async function migrate(db: Database, steps: readonly Step[]): Promise<Migrated> {
   const { version: from } = await versionOf(db);
   let to = from;
   try {
