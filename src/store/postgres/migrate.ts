@@ -1,4 +1,5 @@
-import type { Database, Sql } from "./database.ts";
+import { PACE } from "./claims.ts";
+import type { Database, Sql, Tx } from "./database.ts";
 import { isNotAllowed, OutboxRefused } from "./errors.ts";
 import { STEPS, type Step, TABLE_NAMES } from "./schema.ts";
 
@@ -95,6 +96,7 @@ async function stepOn(db: Database, steps: readonly Step[]): Promise<number> {
     const step = steps[version];
     // Another daemon was quicker.
     if (!step) return version;
+    if (version > 0) await refuseBesideOlder(tx, step);
     await tx.query(step.sql);
     await tx.query(
       `INSERT INTO meta VALUES ('schema', $1), ('oldest', $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
@@ -102,6 +104,18 @@ async function stepOn(db: Database, steps: readonly Step[]): Promise<number> {
     );
     return version + 1;
   });
+}
+
+/** Daemons that run cannot be refused any more: they are upgraded before a step that they cannot live with. */
+async function refuseBesideOlder(tx: Tx, { oldest }: Step): Promise<void> {
+  const [older] = await tx.query<{ host: string; pid: string }>(
+    `SELECT about ->> 'host' AS host, about ->> 'pid' AS pid FROM daemons
+     WHERE beat_at >= the_time() - $1 AND coalesce((about ->> 'schema')::int, 1) < $2 ORDER BY id LIMIT 1`,
+    [PACE.silence, oldest],
+  );
+  if (!older) return;
+  const why = `the daemon on ${older.host} (process ${older.pid}) is too old for the tables that this Fairlead needs; upgrade it first`;
+  throw new OutboxRefused("daemons_older", why);
 }
 
 type Denied = Migrated & { readonly error: unknown };

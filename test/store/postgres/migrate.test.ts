@@ -79,6 +79,22 @@ describe("the tables on PostgreSQL", () => {
     ]);
   });
 
+  it("are not changed beside a daemon that could not live with it", async () => {
+    await using db = await openEmpty();
+    const steps = [...STEPS, ADDS, REMOVES];
+    await prepareSchema(db, steps.slice(0, 2));
+    const beat = (about: object) =>
+      db.query("INSERT INTO daemons VALUES ($1, $2, the_time(), 0, '[]')", ["d1", JSON.stringify(about)]);
+    await beat({ host: "m1", pid: 7, schema: 1 });
+    assert.deepEqual(await refusalOf(prepareSchema(db, steps)), [
+      "daemons_older",
+      "the daemon on m1 (process 7) is too old for the tables that this Fairlead needs; upgrade it first",
+    ]);
+    await db.query("DELETE FROM daemons");
+    await beat({ host: "m1", pid: 8, schema: 2 });
+    assert.deepEqual(await prepareSchema(db, steps), { from: 2, to: 3 });
+  });
+
   it("are as they were after a step that fails", async () => {
     await using db = await openEmpty();
     await prepareSchema(db);
