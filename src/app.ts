@@ -194,7 +194,7 @@ function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syn
       break;
     case "withdrawn":
       deliver.withdraw(change.deliveries);
-      reportWithdrawn(change.deliveries, report);
+      if (!change.elsewhere) reportWithdrawn(change.deliveries, report);
       break;
     default:
       never(change);

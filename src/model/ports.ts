@@ -196,8 +196,8 @@ export type Rescue = () => Promise<{ readonly size: number; readonly bytes: Read
 export type StoreChange =
   /** Waiting deliveries have moved to another queue or destination, or to this daemon: they must be read again. */
   | { readonly kind: "moved" }
-  /** These no longer wait and must not be sent. */
-  | { readonly kind: "withdrawn"; readonly deliveries: readonly DeliveryKey[] }
+  /** These no longer wait and must not be sent. `elsewhere`: another daemon has ended their wait, and has said so in its log. */
+  | { readonly kind: "withdrawn"; readonly deliveries: readonly DeliveryKey[]; readonly elsewhere?: true }
   /** These now belong to another daemon: everything known about them here is dropped. */
   | { readonly kind: "lost"; readonly has: (ref: DeliveryRef) => boolean }
   /** Another daemon has saved these clocks of destinations, such as by a pause: they hold here too. */

@@ -14,6 +14,7 @@ import { createIntake, type Intake } from "./append.ts";
 import { createCareful } from "./append-careful.ts";
 import { PACE, type Pace } from "./claims.ts";
 import { openStoredClocks } from "./clocks.ts";
+import { isUnfinishedCopy } from "./copying.ts";
 import { createCounts } from "./counts.ts";
 import { createSharing } from "./daemons.ts";
 import { createDatabase, type Database, type Pool, type Tx } from "./database.ts";
@@ -57,6 +58,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const db = createDatabase(pool, clock);
   try {
     await prepareSchema(db);
+    if (await isUnfinishedCopy(db)) throw new Error(UNFINISHED);
     const timeline = await openTimeline(db, options);
     const listeners = createListeners();
     const room = createRoom({ ...NO_DISK, bounds, clock, report, crowded: () => listeners.tell({ kind: "crowded" }) });
@@ -68,6 +70,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     throw error;
   }
 }
+
+const UNFINISHED =
+  "it is a copy that is not finished: run fairlead copy-outbox again, which continues it, or use an empty schema";
 
 /** Only `maxSize` bounds it: the disk is the server's. */
 const NO_DISK = {
@@ -246,7 +251,9 @@ async function startRounds({
   const moved = (): void => tell({ kind: "moved" });
   news.on("moved", moved, { missed: moved });
   news.on("work", () => tell({ kind: "work" }));
-  news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[] }));
+  news.on("withdrawn", (deliveries) =>
+    tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[], elsewhere: true }),
+  );
   await beat();
   const watching = [watch("the daemons", beatAgain), watch("the news", news.watch)];
   return {
