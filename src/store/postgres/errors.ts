@@ -64,6 +64,7 @@ export type RefusalCode =
   | "schema_older"
   | "schema_newer"
   | "grants_missing"
+  | "daemons_older"
   | "server_too_old"
   | "server_is_standby";
 
