@@ -1,6 +1,6 @@
 import type { Clock } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
-import { isLost, isTransient } from "./errors.ts";
+import { asAway, isLost, isTransient } from "./errors.ts";
 
 /** One connection of the pool. A query that fails leaves it usable, unless the connection itself was lost. */
 export type Connection = {
@@ -82,7 +82,7 @@ export function createDatabase(pool: Pool, clock: Pick<Clock, "now">): Database 
       return await use(connection);
     } catch (error) {
       broken = isLost(error);
-      throw error;
+      throw asAway(error);
     } finally {
       connection.release(broken);
     }

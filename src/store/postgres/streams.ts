@@ -32,6 +32,10 @@ export type Streams = {
   held(): ReadonlyMap<number, number>;
   /** Whether this daemon does the work that one does for all. */
   leads(): boolean;
+  /** When the last beat that succeeded began, by `clock.now()`. */
+  beatAt(): At;
+  /** How many daemons were alive then. */
+  alive(): number;
   /** Says that this daemon is alive, and takes what there is to take. Rejects when the database fails. */
   beat(): Promise<void>;
   /** A write was refused, as the stream has another epoch: it is somebody else's. */
@@ -79,6 +83,8 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
     home: () => state.home,
     held: () => state.held,
     leads: () => clock.now() < state.leadsUntil,
+    beatAt: () => state.beatAt,
+    alive: () => state.alive,
     async beat() {
       try {
         await beat(state, parts);

@@ -26,8 +26,14 @@ export const NO_SERVER = SERVER_PROGRAMS === null && "PostgreSQL is not installe
 export type RealServer = TestServer & {
   /** The same, as the daemon's config has it. */
   readonly postgres: Postgres;
+  /** Ends it as `pg_ctl stop -m` does, and starts it again once `away` has resolved. */
+  restart(mode: StopMode, away?: () => Promise<void>): Promise<void>;
   stop(): Promise<void>;
 };
+
+/** `fast` ends the connections and writes what is in memory; `immediate` is a crash. */
+export type StopMode = keyof typeof STOP_SIGNALS;
+const STOP_SIGNALS = { fast: "INT", immediate: "QUIT" } as const;
 
 /** Stands for the server's folder in its settings. */
 export const FOLDER = "$FOLDER";
@@ -67,9 +73,8 @@ export async function createServer({ settings = ["fsync=off"], files = {} }: Ser
   // Without TCP, unless the settings say otherwise: only who may enter the folder can connect.
   const own = [`unix_socket_directories=${folder}`, "listen_addresses=", "max_connections=100"];
   const options = [...own, ...settings.map((one) => one.replace(FOLDER, folder))];
-  const [program, ...programArguments] = command("postgres", ["-D", data, ...options.flatMap((one) => ["-c", one])]);
-  const child = spawn(program, programArguments, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
-  await readiness(child);
+  const program = command("postgres", ["-D", data, ...options.flatMap((one) => ["-c", one])]);
+  let running = await launch(folder, program);
   const none = { port: null, password: null, options: null, tls: "off" } as const;
   const postgres: Postgres = { ...none, host: folder, user: SUPERUSER, database: "postgres", connections: 10 };
   const admin = openPool({ ...postgres, connections: 1 });
@@ -88,14 +93,42 @@ export async function createServer({ settings = ["fsync=off"], files = {} }: Ser
       return createPool(openPool({ ...postgres, options: `-c search_path=${schema}` }), terminate);
     },
     drop: (schema) => run(`DROP SCHEMA IF EXISTS ${schema} CASCADE`),
+    async restart(mode, away = async () => {}) {
+      running.stdin?.write(`${STOP_SIGNALS[mode]}\n`);
+      await ended(running);
+      await away();
+      running = await launch(folder, program);
+    },
     async stop() {
       await admin.end();
-      // At once: nobody reads what it has.
-      child.kill("SIGQUIT");
-      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-      await rm(folder, { recursive: true });
+      running.stdin?.end();
+      await ended(running);
+      await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * Runs the server, its arguments from the second on, and passes on the signals that are named on its input. Once that is
+ * closed, which also the end of the test's process does, it ends the server at once and removes its folder, the first argument.
+ */
+const GUARD = `
+  folder=$1; shift
+  exec 3<&0
+  "$@" </dev/null 3<&- & server=$!
+  (while read -r signal; do kill -s "$signal" "$server"; done; kill -s QUIT "$server") <&3 & guard=$!
+  wait "$server"
+  kill "$guard" 2>/dev/null
+  wait "$guard" && rm -rf "$folder"`;
+
+async function launch(folder: string, program: readonly string[]): Promise<ChildProcess> {
+  const child = spawn("/bin/sh", ["-c", GUARD, "guard", folder, ...program], { stdio: ["pipe", "ignore", "pipe"] });
+  await readiness(child);
+  return child;
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
 }
 
 function createPool(pool: Pool, terminate: (pids: readonly number[]) => Promise<void>): TestPool {
