@@ -9,7 +9,7 @@ import { copyOutbox, type Source, type Target } from "../../src/store/copying/co
 import { type Batch, type Part, shiftLog, shiftTakers } from "../../src/store/copying/rows.ts";
 import { createPostgresSource, createPostgresTarget, liveDaemon } from "../../src/store/postgres/copying.ts";
 import { createDatabase, type Database as Postgres } from "../../src/store/postgres/database.ts";
-import { prepareSchema } from "../../src/store/postgres/schema.ts";
+import { prepareSchema } from "../../src/store/postgres/migrate.ts";
 import { createSqliteSource, createSqliteTarget } from "../../src/store/sqlite/copying.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { openOutbox } from "../../src/store/sqlite/files.ts";
