@@ -10,12 +10,17 @@ import { findBinary, ROOT } from "../binary/binary.ts";
 import { type Process, start } from "../binary/process.ts";
 import { startReceiver } from "../binary/receiver.ts";
 import { PATIENT } from "../binary/waiting.ts";
-import { makeConfig, makeWorld, postCall, type World } from "../binary/world.ts";
+import { KEY, makeConfig, makeWorld, postCall, type World } from "../binary/world.ts";
+import { MISSING, makeSystemdWorld } from "./systemd-world.ts";
 
 const FOLDER = join(ROOT, "packaging/cluster");
 const UNITS = join(ROOT, "packaging/systemd");
 const compose = parse(readFileSync(join(FOLDER, "compose.yaml"), "utf8"), { merge: true });
 const config = parse(readFileSync(join(FOLDER, "fairlead/config.yaml"), "utf8"));
+
+const NEEDING_SYSTEMD = { ...PATIENT, skip: MISSING };
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a reference, as the config has it.
+const INSTANCE = "${INSTANCE}";
 
 function needing(command: string, argument: string) {
   const isThere = spawnSync(command, [argument]).status === 0;
@@ -62,6 +67,26 @@ describe("fairlead@.service", () => {
     });
     assert.deepEqual(await verify.exit, { code: 0, signal: null });
     assert.deepEqual(verify.err, []);
+  });
+
+  it("runs several on one port, each with a socket of its own", NEEDING_SYSTEMD, async () => {
+    await using w = await makeSystemdWorld();
+    w.do("cp", join(UNITS, "fairlead@.service"), "/etc/systemd/system/");
+    w.do("systemctl", "daemon-reload");
+    await w.configure({
+      ingest: { listen: "127.0.0.1:8080", reusePort: true },
+      admin: { listen: `unix:/run/fairlead-${INSTANCE}/admin.sock` },
+      // Not shared, for there is no database here.
+      outbox: { path: `/var/cache/fairlead/${INSTANCE}.db` },
+      sources: { website: { writeKey: KEY } },
+      destinations: { crm: { webhooks: [{ url: "http://127.0.0.1:9/hooks" }] } },
+    });
+    w.do("systemctl", "start", "fairlead@1", "fairlead@2");
+    const status = (nth: number) => w.run("env", `INSTANCE=${nth}`, "fairlead", "status");
+    for (const nth of [1, 2]) assert.match(status(nth).text, new RegExp(`/${nth}\\.db`));
+    w.do("systemctl", "stop", "fairlead@1");
+    assert.equal(status(1).code, 1);
+    assert.equal(status(2).code, 0);
   });
 });
 
