@@ -48,20 +48,27 @@ export type DaemonRow = {
   readonly sending: readonly string[];
 };
 
-/** Says that this daemon is alive. Answers how many are. */
+/** Says that this daemon is alive. Answers how many are, and whether the server remembers that it has said so before. */
 export async function beatDaemon(
   tx: Tx,
   { name, pace }: Claimant,
   { about, seenVersion, sending }: DaemonRow,
-): Promise<number> {
+): Promise<{ readonly alive: number; readonly remembered: boolean }> {
   await tx.query(
     `INSERT INTO daemons VALUES ($1, $2::json, the_time(), $3, $4::json)
      ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at, seen_version = excluded.seen_version, sending = excluded.sending`,
     [name, about, seenVersion, JSON.stringify(sending)],
   );
-  await tx.query("DELETE FROM daemons WHERE beat_at < the_time() - $1", [10 * pace.silence]);
+  await tx.query(
+    `WITH dead AS (DELETE FROM daemons WHERE beat_at < the_time() - $1 RETURNING id)
+     DELETE FROM remembered USING dead WHERE daemon = dead.id`,
+    [10 * pace.silence],
+  );
+  const forgotten = await tx.query("INSERT INTO remembered VALUES ($1) ON CONFLICT DO NOTHING RETURNING daemon", [
+    name,
+  ]);
   const alive = await tx.query("SELECT FROM daemons WHERE beat_at >= the_time() - $1", [pace.silence]);
-  return alive.length;
+  return { alive: alive.length, remembered: forgotten.length === 0 };
 }
 
 /** Takes the work that one daemon does for all, or keeps it. Answers whether it has it. */
@@ -152,4 +159,5 @@ export async function giveUpAll(tx: Tx, held: ReadonlyMap<number, number>, name:
   );
   await tx.query("UPDATE leases SET holder = NULL WHERE holder = $1", [name]);
   await tx.query("DELETE FROM daemons WHERE id = $1", [name]);
+  await tx.query("DELETE FROM remembered WHERE daemon = $1", [name]);
 }

@@ -13,9 +13,13 @@ export type Counts = {
   /** Writes the changes of an operator in their transaction, in whichever streams. */
   add(tx: Tx, changes: readonly Change[]): Promise<void>;
   all(sql: Sql): Promise<readonly DeliveryCount[]>;
-  /** Writes what was noted; `written`: that was committed. */
-  write(tx: Tx): Promise<void>;
+  /** Writes what was noted, but for these streams; `written`: that was committed. */
+  write(tx: Tx, except?: ReadonlySet<number>): Promise<void>;
   written(): void;
+  /** Somebody else has taken this stream, and counts it. */
+  drop(stream: number): void;
+  /** This daemon holds it now. */
+  hold(stream: number): void;
   /** Counts the deliveries of a stream, whose row must be locked. */
   recount(tx: Tx, stream: number): Promise<void>;
 };
@@ -31,9 +35,18 @@ export function createCounts(): Counts {
   let noted = new Map<string, Change>();
   /** What a write that is not known to be committed has. */
   let writing = new Map<string, Change>();
+  const dropped = new Set<number>();
+
+  function forget(stream: number): void {
+    for (const changes of [noted, writing]) {
+      for (const [key, change] of changes) if (change.stream === stream) changes.delete(key);
+    }
+  }
 
   return {
-    note: (stream, destination, state, by) => bump(noted, { stream, destination, state, by }),
+    note(stream, destination, state, by) {
+      if (!dropped.has(stream)) bump(noted, { stream, destination, state, by });
+    },
     async add(tx, changes) {
       if (changes.length === 0) return;
       // So that they are not counted twice by a daemon that takes a stream now.
@@ -52,20 +65,24 @@ export function createCounts(): Counts {
       for (const change of [...noted.values(), ...writing.values()]) bump(sums, { ...change, stream: 0 });
       return [...sums.values()].map(({ destination, state, by }) => ({ destination, state, count: by }));
     },
-    async write(tx) {
+    async write(tx, except = new Set()) {
       // A transaction that failed has written nothing.
       for (const change of writing.values()) bump(noted, change);
-      writing = noted;
-      noted = new Map();
+      const all = [...noted];
+      writing = new Map(all.filter(([, { stream }]) => !except.has(stream)));
+      noted = new Map(all.filter(([, { stream }]) => except.has(stream)));
       await save(tx, [...writing.values()]);
     },
     written() {
       writing = new Map();
     },
+    drop(stream) {
+      dropped.add(stream);
+      forget(stream);
+    },
+    hold: (stream) => void dropped.delete(stream),
     async recount(tx, stream) {
-      for (const changes of [noted, writing]) {
-        for (const [key, change] of changes) if (change.stream === stream) changes.delete(key);
-      }
+      forget(stream);
       await tx.query("DELETE FROM counts WHERE stream = $1", [stream]);
       await tx.query(
         `INSERT INTO counts

@@ -35,6 +35,9 @@ const TABLES = `
     sending      json   NOT NULL
   );
 
+  -- The daemons that have beaten since the server crashed, or a standby took its place: PostgreSQL empties it then.
+  CREATE UNLOGGED TABLE remembered (daemon text COLLATE "C" PRIMARY KEY);
+
   -- Work that one daemon does for all.
   CREATE TABLE leases (name text COLLATE "C" PRIMARY KEY, holder text COLLATE "C", beat_at bigint NOT NULL);
   INSERT INTO leases VALUES ('work', NULL, 0);
@@ -260,8 +263,9 @@ async function create(tx: Tx): Promise<void> {
 
 /** Null if there are no tables. */
 async function versionOf(sql: Sql): Promise<number | null> {
-  const [found] = await sql.query<{ there: boolean }>("SELECT to_regclass('meta') IS NOT NULL AS there");
-  if (!found?.there) return null;
+  // `to_regclass` may not see what another daemon has just made: it looks into what its connection remembers.
+  const found = await sql.query("SELECT FROM pg_class WHERE relname = 'meta' AND pg_table_is_visible(oid)");
+  if (found.length === 0) return null;
   const [row] = await sql.query<{ value: number }>("SELECT value FROM meta WHERE name = 'schema'");
   return row?.value ?? null;
 }

@@ -96,14 +96,20 @@ function takeBatch(waiting: readonly Pending[]): ReadonlySet<Pending> {
 
 /** One settlement may have failed the others: each is tried alone. */
 async function writeOrEach(batch: readonly Pending[], engine: Engine): Promise<void> {
-  const { db, report, wrote } = engine;
+  const { db, report, streams, wrote } = engine;
   try {
-    const written = await db.transaction((tx) => writeBatch(tx, batch, engine), { mayBeLost: true });
+    const held = new Map(streams.held());
+    const results = await db.transaction((tx) => writeBatch(tx, batch, held), { mayBeLost: true, resolved: true });
     wrote(true);
     for (const [nth, one] of batch.entries()) {
-      if (written[nth]) noteSettled(one, engine);
-      one.resolve(written[nth] ? "written" : "gone");
+      if (results[nth] === "written") noteSettled(one, engine);
+      if (results[nth] !== "refused") one.resolve(results[nth] ?? "gone");
     }
+    const refused = batch.filter((_, nth) => results[nth] === "refused");
+    for (const stream of new Set(refused.map(streamOf)))
+      await streams.refused({ stream, epoch: held.get(stream) ?? 0 });
+    // In those that are held still, in another epoch.
+    if (refused.length > 0) await writeOrEach(refused, engine);
   } catch (error) {
     wrote(false);
     report.storeFailed("commit", error);
@@ -124,20 +130,33 @@ function noteSettled(one: Item, { counts, size }: Engine): void {
   counts.note(stream, delivery.destination, settlement.state, 1);
 }
 
-/** Answers for each whether it was waiting, in a stream of ours. */
-async function writeBatch(tx: Tx, batch: readonly Item[], { streams }: Engine): Promise<readonly boolean[]> {
-  const ours = await fence(tx, streams.held());
-  const held = batch.filter(({ delivery }) => ours.has(placeOf(delivery.ref).stream));
-  const first = held.filter(({ delivery }) => placeOf(delivery.ref).segment > 0 && delivery.attemptedAt === null);
+/** `refused`: the stream is in another epoch than the one in which it is held. `gone`: it is not held, or nothing waited. */
+type Written = "written" | "gone" | "refused";
+
+async function writeBatch(
+  tx: Tx,
+  batch: readonly Item[],
+  held: ReadonlyMap<number, number>,
+): Promise<readonly Written[]> {
+  const fenced = await fence(tx, held);
+  const ours = batch.filter((one) => fenced.has(streamOf(one)));
+  const first = ours.filter(({ delivery }) => placeOf(delivery.ref).segment > 0 && delivery.attemptedAt === null);
   await lockProgress(tx, first);
   const delivered = await deliver(tx, first.filter(isFirstSuccess));
   const leaving = first.filter((one) => !isFirstSuccess(one)).map((one) => toApart(one, null));
   const apart = new Set((await setApart(tx, "waiting", leaving)).map(({ item }) => item));
   const updated = await updateRows(
     tx,
-    held.filter((one) => !delivered.has(one) && !apart.has(one)),
+    ours.filter((one) => !delivered.has(one) && !apart.has(one)),
   );
-  return batch.map((one) => delivered.has(one) || apart.has(one) || updated.has(one));
+  return batch.map((one) => {
+    if (delivered.has(one) || apart.has(one) || updated.has(one)) return "written";
+    return held.has(streamOf(one)) && !fenced.has(streamOf(one)) ? "refused" : "gone";
+  });
+}
+
+function streamOf({ delivery }: Item): number {
+  return placeOf(delivery.ref).stream;
 }
 
 /** The streams that are still held. None of them can be taken until the transaction ends. */
@@ -187,7 +206,7 @@ const DELIVER = `
   )
   UPDATE progress p SET waiting = p.waiting & ~hit.bits, delivered = p.delivered | hit.bits,
     settled_at = greatest(p.settled_at, hit.at), takers = p.takers || hit.takers, done = bit_count(p.waiting & ~hit.bits) = 0
-  FROM hit WHERE p.segment = hit.segment AND p.destination = hit.destination
+  FROM hit WHERE p.segment = hit.segment AND p.destination = hit.destination AND bit_count(hit.bits) > 0
   RETURNING p.segment, p.destination, hit.bits::text AS bits`;
 
 function keyOf({ delivery }: Item): string {
